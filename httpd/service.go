@@ -113,7 +113,9 @@ type WorkerHealth struct {
 	CUDA map[string]any `json:"cuda,omitempty"`
 	// LastExit says how the previous process ended.
 	LastExit string `json:"last_exit,omitempty"`
-	Restarts int    `json:"restarts"`
+	// NextStart (RFC 3339) is when the next process is tried after failures.
+	NextStart string `json:"next_start,omitempty"`
+	Restarts  int    `json:"restarts"`
 	// Device is its CUDA_VISIBLE_DEVICES; "": all GPUs.
 	Device string `json:"device,omitempty"`
 	// Busy is how many of its slots have predictions. BusySince (RFC 3339) is the earliest time at which the oldest began.

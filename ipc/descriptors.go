@@ -15,6 +15,9 @@ type descriptors struct {
 	closed bool
 }
 
+// maxDescriptors is how many descriptors one message can bring: so many fit in the reader's buffer.
+const maxDescriptors = (oobSize - unix.SizeofCmsghdr) / 4
+
 // take collects the descriptors of one message.
 func (in *descriptors) take(msg *unix.Msghdr, oob []byte) error {
 	messages, err := unix.ParseSocketControlMessage(oob)
@@ -23,17 +26,22 @@ func (in *descriptors) take(msg *unix.Msghdr, oob []byte) error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	got := 0
 	for i := range messages {
 		fds, err := unix.ParseUnixRights(&messages[i])
 		if err != nil {
 			return fmt.Errorf("%w: descriptors: %w", ErrProtocol, err)
 		}
 		in.fds = append(in.fds, fds...)
+		got += len(fds)
 	}
 	if in.closed {
 		in.closeAll()
 	}
-	if msg.Flags&unix.MSG_CTRUNC != 0 {
+	switch truncated := msg.Flags&unix.MSG_CTRUNC != 0; {
+	case truncated && got < maxDescriptors: // there was room for more, so this process may have no more
+		return fmt.Errorf("receive descriptors: %w", unix.EMFILE)
+	case truncated:
 		return fmt.Errorf("%w: too many descriptors in one message", ErrProtocol)
 	}
 	return nil

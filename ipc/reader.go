@@ -32,7 +32,7 @@ type reader struct {
 	// Of the read in progress.
 	msg unix.Msghdr
 	iov unix.Iovec
-	oob [256]byte
+	oob [oobSize]byte
 	n   int
 	err error
 
@@ -42,7 +42,10 @@ type reader struct {
 	total uint64 // bytes that ever came
 }
 
-const firstBuffer = 64 << 10
+const (
+	firstBuffer = 64 << 10
+	oobSize     = 256 // for control messages, which carry descriptors
+)
 
 func (rd *reader) init(raw syscall.RawConn) {
 	rd.raw = raw
@@ -103,7 +106,7 @@ func (rd *reader) recv(handle func(*Frame)) error {
 	case rd.err != nil:
 		return fmt.Errorf("%w: %w", ErrClosed, rd.err)
 	}
-	if rd.msg.Controllen != 0 {
+	if rd.msg.Controllen != 0 || rd.msg.Flags&unix.MSG_CTRUNC != 0 {
 		if err := rd.files.take(&rd.msg, rd.oob[:rd.msg.Controllen]); err != nil {
 			return err
 		}

@@ -177,8 +177,19 @@ func TestFiveDeathsWithoutASuccessMakeTheServerDefunct(t *testing.T) {
 		a := s.Fail(input{"how": "exit_3"})
 		wantText(t, fmt.Sprintf("death %d", i), a.Error, "code 3")
 	}
-	s.WaitHealth("DEFUNCT")
-	wantCode(t, "afterwards", s.Input(input{}), http.StatusServiceUnavailable)
+	h := s.WaitHealth("DEFUNCT")
+	if h.Workers[0].NextStart == "" {
+		t.Error("got no next_start, want the time of the next try")
+	}
+	a := s.Input(input{})
+	wantCode(t, "afterwards", a, http.StatusServiceUnavailable)
+	wantText(t, "the refusal", string(a.Body), "defunct until a worker is tried again", "code 3")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("got no Retry-After")
+	}
+	wantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
+	s.WaitHealth("READY") // by itself, half a minute later
+	s.Succeed(input{})
 }
 
 func TestOtherWorkersAreNotDisturbed(t *testing.T) {

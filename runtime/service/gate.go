@@ -7,25 +7,25 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// gate is the admission gate of the pool: it is closed while no worker can become ready.
+// gate is the admission gate of the pool: it is closed while no worker can become ready soon.
 type gate struct {
 	mu     sync.Mutex // held while the workers are inspected, so that the last inspection wins
 	closed bool
 }
 
-// updateGate closes the gate when every worker is defunct, and opens it when one is started again.
+// updateGate closes the gate when every worker is defunct or cannot be started, and opens it afterwards.
 func (s *Service) updateGate() {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
 	v := s.view()
-	defunct := v.defunct == len(v.workers) && len(v.workers) > 0
+	closed := v.closed()
 	switch {
-	case defunct:
-		s.o.Pool.Refuse(&predict.NotReadyError{Reason: v.reason()})
+	case closed:
+		s.o.Pool.Refuse(v.notReady())
 	case s.gate.closed && !s.draining.Load():
 		s.o.Pool.Refuse(nil)
 	}
-	s.gate.closed = defunct
+	s.gate.closed = closed
 }
 
 func (s *Service) reports() []supervise.Report {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 )
@@ -101,6 +102,8 @@ func (s *Service) checkWorkers() error {
 type view struct {
 	workers        []supervise.Status
 	ready, defunct int
+	blocked        int  // that this server fails to start
+	hopeless       int  // of the defunct ones, those that do not recover by themselves
 	unloaded       bool // there are none on purpose
 	healthPath     string
 }
@@ -115,8 +118,14 @@ func (s *Service) view() view {
 		if st.State == supervise.Ready {
 			v.ready++
 		}
-		if st.Defunct {
+		switch {
+		case st.Defunct:
 			v.defunct++
+		case st.Blocked:
+			v.blocked++
+		}
+		if st.Hopeless {
+			v.hopeless++
 		}
 	}
 	return v
@@ -149,23 +158,59 @@ func (v view) status(load slot.Load) string {
 	}
 }
 
+// closed tells whether no worker can become ready soon.
+func (v view) closed() bool {
+	return len(v.workers) > 0 && v.defunct+v.blocked == len(v.workers)
+}
+
 // reason says why no prediction is accepted.
 func (v view) reason() string {
 	switch {
 	case v.unloaded:
 		return "The model is not loaded."
+	case v.blocked > 0 && v.closed():
+		return "No worker can be started, the server tries again: " + v.lastExit()
 	case v.defunct < len(v.workers) || len(v.workers) == 0:
-		for _, w := range v.workers {
-			if w.LastExit != "" {
-				return "The worker is being replaced: " + w.LastExit
-			}
+		if last := v.lastExit(); last != "" {
+			return "The worker is being replaced: " + last
 		}
 		return "Setup has not finished yet. Wait until it has finished, or GET " + v.healthPath + " for status."
 	case v.setupFailed():
 		return "Setup has failed: GET " + v.healthPath + " for its logs."
+	case v.nextStart().IsZero():
+		return "The server is defunct, no worker is left: " + v.lastExit()
 	default:
-		return "The server is defunct, no worker is left: " + v.workers[0].LastExit
+		return "The server is defunct until a worker is tried again: " + v.lastExit()
 	}
+}
+
+// lastExit is how a worker ended or why it could not be started; "": none did.
+func (v view) lastExit() string {
+	for _, w := range v.workers {
+		if w.LastExit != "" {
+			return w.LastExit
+		}
+	}
+	return ""
+}
+
+// nextStart is when the next worker is tried; zero: none is waited for.
+func (v view) nextStart() (next time.Time) {
+	for _, w := range v.workers {
+		if t := w.NextStart; !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return next
+}
+
+// notReady is the answer to a prediction that is not accepted.
+func (v view) notReady() *predict.NotReadyError {
+	e := &predict.NotReadyError{Reason: v.reason()}
+	if next := v.nextStart(); !next.IsZero() {
+		e.RetryAfter = max(time.Until(next), time.Second)
+	}
+	return e
 }
 
 // Status is the status of Health, without a run of the model's health check.

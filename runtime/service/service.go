@@ -251,9 +251,10 @@ func (s *Service) Start(p *predict.Prediction) { p.Start() }
 // Idle returns a channel that is closed once no prediction is in flight.
 func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 
-// Defunct says why the server is defunct; nil: it is not. A failed setup is another state: its logs can still be read.
+// Defunct says why the server is defunct and does not recover by itself; nil: it is not, or may. A failed setup is another state:
+// its logs can still be read.
 func (s *Service) Defunct() error {
-	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" {
+	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" && v.hopeless == len(v.workers) {
 		return &predict.NotReadyError{Reason: v.reason()}
 	}
 	return nil
@@ -381,10 +382,10 @@ func (s *Service) accepts(call bool) error {
 		return nil
 	}
 	v := s.view()
-	if s.o.Queue && s.wasReady() && v.defunct < len(v.workers) {
+	if s.o.Queue && s.wasReady() && len(v.workers) > 0 && !v.closed() {
 		return nil // a worker restarts, and the queue is open
 	}
-	return &predict.NotReadyError{Reason: v.reason()}
+	return v.notReady()
 }
 
 // wasReady reports whether a worker was ever ready. Its supervisor may not have called Changed yet.

@@ -54,10 +54,13 @@ func (s *Slot) closeWith(err error) {
 	}
 	s.ch.closed = true
 	s.ch.signalDrained()
-	if errors.Is(err, ipc.ErrClosed) {
+	switch {
+	case errors.Is(err, ipc.ErrClosed):
 		s.worker.process.Closed()
-	} else {
+	case errors.Is(err, ipc.ErrProtocol):
 		s.worker.process.Kill(FaultProtocol, err.Error()) // it lives, and its frames are unusable
+	default:
+		s.worker.process.Kill(FaultShortage, err.Error())
 	}
 }
 

@@ -35,6 +35,7 @@ type Fault uint8
 const (
 	FaultProtocol      Fault = iota // it sent what the protocol forbids
 	FaultCancelTimeout              // a canceled call did not end
+	FaultShortage                   // this process lacks descriptors or memory for what it sent
 )
 
 type Options struct {

@@ -7,13 +7,14 @@ type Fleet struct {
 	orphans  *Orphans      // may be nil
 	memory   memoryGroup
 	gpu      *gpuErrors
+	breaker  *breaker
 }
 
 // NewFleet makes a fleet without workers. orphans, if not nil, learns which processes are waited for.
 func NewFleet(orphans *Orphans) *Fleet {
 	return &Fleet{
 		turn: make(chan struct{}, 1), provenBy: newLatch(), orphans: orphans, memory: findMemoryGroup("/"),
-		gpu: newGPUErrors(),
+		gpu: newGPUErrors(), breaker: newBreaker(),
 	}
 }
 

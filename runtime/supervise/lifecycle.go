@@ -150,7 +150,7 @@ func (l *lifecycle) successorFailed(ended outcome) {
 		return
 	}
 	const message = "the worker's successor failed: the old one stays"
-	if l.renewal.once {
+	if l.renewal.once && !ended.unstarted {
 		l.sup.o.Logger.Error(message, "worker", l.sup.o.Index, "cause", ended.cause)
 		l.renewed()
 		return

@@ -138,12 +138,14 @@ func (w *worker) ready(body []byte) error {
 		running := w.slots[0].Running
 		w.process.running.Store(&running)
 	}
-	w.activity = duringPredict
+	w.activity, w.readyAt = duringPredict, time.Now()
 	if w.setup.model.Healthcheck {
 		w.sup.checks.open(w.process.control)
 	}
+	w.sup.started()
 	w.move(Ready, nil)
 	w.sup.o.Fleet.provenBy.close()
+	w.sup.o.Fleet.breaker.ready(w.sup)
 	w.readied.close()
 	w.sup.o.Logger.Info("worker ready", "worker", w.sup.o.Index, "pid", w.process.child.pid, "python", w.setup.model.Python,
 		"slots", w.setup.model.Slots, "setup_seconds", ready.Seconds)

@@ -27,6 +27,8 @@ type Preloader struct {
 	next    *preloadProcess // the one that is importing the model, or nil
 	status  PreloaderStatus
 	back    backoff
+	pauses  int   // after too many exits in a row, without a fork in between
+	failed  int   // starts in a row that failed
 	settled latch // closed once the first process is ready or refused
 }
 
@@ -48,14 +50,14 @@ const (
 	PreloaderImporting = "importing"
 	PreloaderReady     = "ready"
 	PreloaderRefused   = "refused" // no worker can be forked; Reason says why
-	PreloaderExited    = "gone"    // it exited; another follows after a delay, unless too many did
+	PreloaderExited    = "gone"    // it exited or could not be started; another follows after a delay
 )
 
 // PreloaderStatus is what health says of the preload process.
 type PreloaderStatus struct {
 	State  string
 	PID    int
-	Reason string // why it was refused, or exited
+	Reason string // why it was refused, exited or could not be started
 	Forked int    // workers that were ever forked
 }
 
@@ -95,9 +97,16 @@ func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
 		next.end()
 		return
 	}
-	if p.current = next; err == nil {
+	var unstarted *startError
+	switch p.current = next; {
+	case err == nil:
 		p.status.State, p.status.PID, p.status.Reason = PreloaderReady, next.child.pid, ""
-	} else {
+		p.failed = 0
+	case errors.As(err, &unstarted):
+		p.status.State, p.status.PID, p.status.Reason = PreloaderExited, 0, err.Error()
+		p.failed++
+		time.AfterFunc(StartDelay(p.failed), func() { p.follow(spec, env) })
+	default:
 		p.status.State, p.status.PID, p.status.Reason = PreloaderRefused, 0, err.Error()
 	}
 	p.mu.Unlock()
@@ -111,16 +120,21 @@ func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
 	go p.watch(next)
 }
 
+// startError is why this server could not start a preload process, which may pass.
+type startError struct{ error }
+
+func (e *startError) Unwrap() error { return e.error }
+
 // launch starts a process and waits until it has imported the model. It returns an error if no worker can be forked.
 func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess, error) {
 	if p.o.Prepare != nil {
 		if err := p.o.Prepare(&spec); err != nil {
-			return nil, err
+			return nil, &startError{err}
 		}
 	}
 	m, err := startPreloadProcess(p.o.Exe, task{spec, env}, p.o.Orphans, p.note)
 	if err != nil {
-		return nil, err
+		return nil, &startError{err}
 	}
 	var late <-chan time.Time
 	if p.o.Timeout > 0 {
@@ -159,14 +173,19 @@ func (p *Preloader) watch(m *preloadProcess) {
 	p.current = nil
 	p.status.State, p.status.PID, p.status.Reason = PreloaderExited, 0, cause
 	delay, again := p.back.died(time.Now(), m.forked())
+	if m.forked() {
+		p.pauses = 0
+	}
+	if !again {
+		delay = pauseAfter(p.pauses)
+		p.pauses++
+	}
 	spec, env := p.o.Spec, p.o.Env
 	p.mu.Unlock()
 	m.end()
 	p.o.OnChange()
-	p.o.Logger.Error("the preload process has ended: each worker imports the model itself", "cause", cause, "another", again)
-	if again {
-		time.AfterFunc(delay, func() { p.follow(spec, env) })
-	}
+	p.o.Logger.Error("the preload process has ended: each worker imports the model itself", "cause", cause, "next_try", delay.String())
+	time.AfterFunc(delay, func() { p.follow(spec, env) })
 }
 
 // follow is Renew, unless there is a process again.

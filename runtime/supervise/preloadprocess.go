@@ -150,12 +150,15 @@ func (m *preloadProcess) fits(spec ipc.WorkerConfig) bool {
 // fork forks a worker with these descriptors; when it returns, the worker is the front's child. The caller holds the
 // lock of Orphans, so one call runs at a time.
 func (m *preloadProcess) fork(t task, files [handles]*os.File) (int, error) {
-	for i, f := range files {
-		fd, err := dup(f)
-		if err != nil {
-			return 0, err
-		}
+	fds, err := dupAll(files)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errNotForked, err)
+	}
+	for i, fd := range fds {
 		if err := m.channel.SendFile(ipc.KindHandle, uint64(i), fd); err != nil {
+			for _, unsent := range fds[i+1:] {
+				unix.Close(unsent)
+			}
 			return 0, fmt.Errorf("pass a worker's descriptors to the preload process: %w", err)
 		}
 	}
@@ -173,6 +176,19 @@ func (m *preloadProcess) fork(t task, files [handles]*os.File) (int, error) {
 	case <-time.After(forkTimeout):
 		return 0, fmt.Errorf("the preload process has not forked a worker within %s", forkTimeout)
 	}
+}
+
+// dupAll duplicates all of the descriptors, or none.
+func dupAll(files [handles]*os.File) (fds [handles]int, err error) {
+	for i, f := range files {
+		if fds[i], err = dup(f); err != nil {
+			for _, fd := range fds[:i] {
+				unix.Close(fd)
+			}
+			return fds, err
+		}
+	}
+	return fds, nil
 }
 
 // inherited checks that a worker is this process's child; otherwise it could not be waited for.

@@ -39,7 +39,8 @@ type process struct {
 	closed bool      // it closed a channel and lived on
 	gaveUp bool      // its end is no longer waited for; child.exit is set
 
-	running atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
+	shortage atomic.Bool                   // it was killed because this server was short of what it needs to serve it
+	running  atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
 }
 
 // start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs why
@@ -146,11 +147,15 @@ func (p *process) Interrupt() {
 }
 
 func (p *process) Kill(fault slot.Fault, why string) {
-	if fault == slot.FaultCancelTimeout {
+	switch fault {
+	case slot.FaultCancelTimeout:
 		p.terminate(CauseCancelTimeout, why)
-		return
+	case slot.FaultShortage:
+		p.shortage.Store(true)
+		fallthrough
+	default:
+		p.terminate(CauseProtocol, why)
 	}
-	p.terminate(CauseProtocol, why)
 }
 
 // terminate kills the worker and all that it started. The first cause counts.

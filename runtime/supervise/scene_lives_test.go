@@ -10,7 +10,7 @@ import (
 
 // lives is a worker that answers with its generation, which a file counts, and what it was asked. Its argument
 // has it misbehave: "fails=N" in the setup of generation N, "ignores-pings": it does not answer on its control channel,
-// "blind=N": generation N reads no slot.
+// "blind=N": generation N reads no slot, "crashes=N": generation N ends with code 3 once it is ready.
 func (a *actor) lives() {
 	generation := a.born()
 	a.begin(1)
@@ -19,6 +19,9 @@ func (a *actor) lives() {
 		return
 	}
 	slots := a.becomeReady(1)
+	if strings.Contains(a.arg+" ", fmt.Sprintf("crashes=%d ", generation)) {
+		os.Exit(3)
+	}
 	go a.attend()
 	var grown []byte
 	requests := &actor{mem: a.mem}

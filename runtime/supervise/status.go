@@ -30,10 +30,17 @@ type Status struct {
 	ProcessStatus
 	LastExit    string // how the last process ended that was not asked to, in words; "": none did
 	ExitedAt    time.Time
-	Restarts    int    // processes after the first
-	Successor   *State // of the process that is to take over; nil: there is none
-	Defunct     bool   // it has ended and none is started in its place
-	SetupFailed bool   // it is defunct because its setup failed, and none ever worked
+	Restarts    int       // processes after the first
+	Successor   *State    // of the process that is to take over; nil: there is none
+	Defunct     bool      // it has ended and none is started in its place, at least until NextStart
+	Hopeless    bool      // it is defunct, and the server does not recover by itself
+	Blocked     bool      // the server fails to start a process, again and again
+	SetupFailed bool      // it is defunct because its setup failed, and none ever worked
+	NextStart   time.Time // when the next process is tried after failures; zero: none is waited for
+}
+
+func (st *Status) clearDefunct() {
+	st.Defunct, st.SetupFailed, st.Hopeless, st.NextStart = false, false, false, time.Time{}
 }
 
 func (s *Supervisor) Status() Status {
@@ -89,4 +96,12 @@ func (s *Supervisor) Report() Report {
 		r.Memory = resident(r.PID)
 	}
 	return r
+}
+
+// started shows, with the move to Ready, that a worker serves again.
+func (s *Supervisor) started() {
+	s.mu.Lock()
+	s.status.clearDefunct()
+	s.status.Blocked = false
+	s.mu.Unlock()
 }

@@ -64,34 +64,19 @@ func (s *Supervisor) Run() {
 	defer s.done.close()
 	defer s.running.Wait()
 	defer s.passTurn()
-	var back backoff
+	defer s.o.Fleet.breaker.leave(s)
 	if !s.o.Preloader.await(s.stop.closed, s.kill.closed) {
 		return
 	}
-	worked, retries := false, s.o.Policy.SetupRetries // worked: a process of this supervisor was ready
+	h := history{retries: s.o.Policy.SetupRetries}
 	for {
 		ended := s.runProcess()
-		worked = worked || ended.worked
 		if ended.stopped {
 			return
 		}
-		var delay time.Duration
-		if !ended.retired {
-			var again bool
-			delay, again = back.died(time.Now(), ended.served)
-			never := !worked && !s.o.Fleet.proven()
-			if never && again && retries > 0 && s.o.Policy.Restart != Never {
-				retries--
-				s.o.Logger.Warn("setup is tried again", "worker", s.o.Index, "cause", ended.cause, "tries_left", retries)
-			} else if never || s.o.Policy.Restart == Never || !again {
-				if !s.linger(ended.cause, never) {
-					return
-				}
-				back, delay, retries = backoff{}, 0, s.o.Policy.SetupRetries
-			}
-		}
-		if delay > 0 {
-			s.o.Logger.Warn("worker restarts after a pause", "worker", s.o.Index, "pause", delay.String())
+		delay, again := s.afterExit(&h, ended)
+		if !again {
+			return
 		}
 		select {
 		case <-s.after(delay):
@@ -100,8 +85,106 @@ func (s *Supervisor) Run() {
 		case <-s.kill.closed:
 			return
 		}
-		s.change(func(st *Status) { st.Restarts++ })
+		if !ended.unstarted {
+			s.change(func(st *Status) { st.Restarts++ })
+		}
 	}
+}
+
+// history is what the next start of a supervisor depends on.
+type history struct {
+	back     backoff
+	worked   bool // a process of this supervisor was ready
+	retries  int  // that the setup has left
+	unstarts int  // failed starts in a row
+	trial    bool // the breaker let one worker be tried
+}
+
+// afterExit decides what follows a process: another one after a delay, or, false, none.
+func (s *Supervisor) afterExit(h *history, ended outcome) (delay time.Duration, again bool) {
+	h.worked = h.worked || ended.worked
+	if ended.unstarted {
+		h.unstarts++
+		return s.afterUnstarted(h, ended.cause), true
+	}
+	if h.unstarts = 0; ended.retired {
+		return 0, true
+	}
+	if ended.served {
+		s.o.Fleet.breaker.served()
+	}
+	delay, again = h.back.died(time.Now(), ended.served)
+	failedTrial := h.trial && !ended.served && !ended.lasted
+	h.trial = false
+	never := !h.worked && !s.o.Fleet.proven()
+	switch {
+	case never && again && h.retries > 0 && s.o.Policy.Restart != Never:
+		h.retries--
+		s.o.Logger.Warn("setup is tried again", "worker", s.o.Index, "cause", ended.cause, "tries_left", h.retries)
+	case !never && s.o.Policy.Restart != Never && s.o.Policy.Linger && (failedTrial || !again):
+		h.back, delay, h.retries = backoff{}, 0, s.o.Policy.SetupRetries
+		h.trial, again = s.pause(ended.cause)
+		return 0, again
+	case never || s.o.Policy.Restart == Never || !again:
+		if !s.linger(ended.cause, never) {
+			return 0, false
+		}
+		h.back, delay, h.retries = backoff{}, 0, s.o.Policy.SetupRetries
+	}
+	if delay > 0 {
+		s.o.Logger.Warn("worker restarts after a pause", "worker", s.o.Index, "pause", delay.String())
+	}
+	return delay, true
+}
+
+// afterUnstarted shows that a process could not be started, and returns when the next try follows.
+func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
+	delay := StartDelay(h.unstarts)
+	s.o.Logger.Error("worker not started: the server tries again", "worker", s.o.Index, "error", cause, "failed_starts", h.unstarts,
+		"next_try", delay.String())
+	s.change(func(st *Status) {
+		st.NextStart = time.Now().Add(delay)
+		st.Blocked = h.unstarts >= blockedStarts
+	})
+	return delay
+}
+
+// pause waits, after workers have died too often, until one may be tried. trial: it is the one whose result counts. false: the
+// end came first.
+func (s *Supervisor) pause(cause string) (trial, again bool) {
+	b, now := s.o.Fleet.breaker, time.Now()
+	b.trip(s, now)
+	due, _ := b.state()
+	s.o.Logger.Error("workers die too often: the server takes no predictions until a worker is tried again",
+		"worker", s.o.Index, "cause", cause, "next_try", due.Format(time.RFC3339))
+	for {
+		due, hope := b.state()
+		s.change(func(st *Status) { st.Defunct, st.NextStart, st.Hopeless = true, due, !hope })
+		yes, wait, changed := b.mayStart(s, now)
+		if yes {
+			s.o.Logger.Info("a worker is tried again", "worker", s.o.Index)
+			return true, true
+		}
+		select {
+		case <-s.stop.closed:
+			return false, false
+		case <-s.kill.closed:
+			return false, false
+		case r := <-s.renewals:
+			b.close()
+			s.startOnRequest(r)
+			return false, true
+		case <-s.after(wait):
+			now = now.Add(wait)
+		case <-changed:
+			now = time.Now()
+		}
+	}
+}
+
+func (s *Supervisor) startOnRequest(r renewal) {
+	s.o.Logger.Info("a worker is started on request", "worker", s.o.Index, "reason", r.why)
+	s.change(func(st *Status) { st.clearDefunct() })
 }
 
 // linger waits, where no worker is to be started any more, for a reason to start one after all; false: there is none.
@@ -109,7 +192,7 @@ func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	if !setupFailed || !s.hidesSetupFailure() {
 		s.o.Logger.Error("no worker will be started in its place", "worker", s.o.Index, "cause", cause)
 	}
-	s.change(func(st *Status) { st.Defunct, st.SetupFailed = true, setupFailed })
+	s.change(func(st *Status) { st.Defunct, st.SetupFailed, st.Hopeless = true, setupFailed, true })
 	if !s.o.Policy.Linger {
 		return false
 	}
@@ -125,9 +208,10 @@ func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	case <-proven:
 		s.o.Logger.Info("setup is tried again: another worker's went well", "worker", s.o.Index, "cause", cause)
 	case r := <-s.renewals:
-		s.o.Logger.Info("a worker is started on request", "worker", s.o.Index, "reason", r.why)
+		s.startOnRequest(r)
+		return true
 	}
-	s.change(func(st *Status) { st.Defunct, st.SetupFailed = false, false })
+	s.change(func(st *Status) { st.clearDefunct() })
 	return true
 }
 
@@ -157,12 +241,7 @@ func (s *Supervisor) launch(successor bool) *worker {
 		w.process, err = start(s.o.Exe, next, s.o.Fleet.orphans, s.o.Preloader, s.note)
 	}
 	if err != nil {
-		s.o.Logger.Error("worker not started", "worker", s.o.Index, "error", err)
-		w.move(Exited, func(st *ProcessStatus) {
-			st.Setup.Failed, st.Setup.Completed, st.Setup.Logs = true, time.Now(), err.Error()
-		})
-		s.change(func(st *Status) { st.LastExit, st.ExitedAt = err.Error(), time.Now() })
-		w.ended <- outcome{cause: err.Error()}
+		w.unstarted(err)
 		return w
 	}
 	w.change(func(st *ProcessStatus) { st.PID = w.process.child.pid })

@@ -24,6 +24,7 @@ type worker struct {
 
 	stopping   bool            // it was asked to leave, with the server
 	terminated bool            // it was killed: its messages do not count any more
+	readyAt    time.Time       // zero: it was never ready
 	retirement *retirement     // why it is to leave; nil: it may stay
 	drained    <-chan struct{} // closed when it has no calls any more; nil: it may get some
 
@@ -50,6 +51,9 @@ type outcome struct {
 	retired bool // it was asked to leave for another
 	served  bool // it had a success
 	worked  bool // it was ready
+	lasted  bool // it was ready for so long that its death counts as one of many
+	// unstarted: this server could not start it, and tries again.
+	unstarted bool
 }
 
 func newWorker(s *Supervisor, successor bool) *worker {
@@ -80,6 +84,7 @@ func (w *worker) run() {
 				continue
 			}
 			if err := w.handle(m); err != nil {
+				w.process.shortage.Store(IsShortage(err))
 				w.terminate(CauseProtocol, err.Error())
 			}
 		case <-w.setup.late:
@@ -277,8 +282,10 @@ func (w *worker) finish() outcome {
 	w.sup.o.Hooks.OnExit(w.exitCause())
 	return outcome{
 		cause: cause, stopped: w.stopping, worked: worked,
-		retired: w.retirement != nil && !w.retirement.fault,
-		served:  slices.ContainsFunc(w.slots, (*slot.Slot).Served),
+		retired:   w.retirement != nil && !w.retirement.fault,
+		served:    slices.ContainsFunc(w.slots, (*slot.Slot).Served),
+		lasted:    worked && time.Since(w.readyAt) > deathWindow,
+		unstarted: p.shortage.Load() && w.sup.o.Policy.Restart != Never,
 	}
 }
 

@@ -20,7 +20,9 @@ type Health struct {
 		PID      int    `json:"pid"`
 		State    string `json:"state"`
 		LastExit string `json:"last_exit"`
-		Restarts int    `json:"restarts"`
+		// NextStart is when the next process is tried after failures.
+		NextStart string `json:"next_start"`
+		Restarts  int    `json:"restarts"`
 
 		Device      string `json:"device"`
 		Busy        int    `json:"busy"`

@@ -7,7 +7,7 @@ function problemsOf(state, recent, at) {
   const crashed = state.workers.findLast((w) => w.last_exit)?.last_exit ?? "";
   if (state.stopping) add("busy", "The server is stopping.", "It takes no new predictions and waits for those in flight.");
   if (state.status === "SETUP_FAILED") add("bad", "The model's setup failed.", lastLine(state.setup.logs), state.setup.logs);
-  if (state.status === "DEFUNCT") add("bad", "No worker is left, and none will be started.", crashed);
+  if (state.status === "DEFUNCT") add("bad", "No worker is left.", crashed);
   if (state.status === "STARTING" && !state.stopping) add("busy", "The model is being set up.", crashed || "Predictions are refused until it is.");
   if (state.model_error) add("bad", "The model's own health check fails.", state.model_error);
   state.workers.forEach((worker, i) => {

@@ -111,6 +111,7 @@ func workerHealth(w supervise.Report) httpd.WorkerHealth {
 	out := httpd.WorkerHealth{
 		PID: w.PID, State: w.State.String(), CUDA: w.CUDA, LastExit: w.LastExit, Restarts: w.Restarts,
 		Device: w.Device, Busy: w.Busy, BusySince: instant(w.Since), Served: w.Served, MemoryBytes: w.Memory,
+		NextStart: instant(w.NextStart),
 	}
 	if w.Successor != nil {
 		out.Successor = w.Successor.String()

@@ -10,6 +10,7 @@ import (
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/loading"
 	"pinion/runtime/predict"
+	"pinion/runtime/supervise"
 )
 
 // life loads and unloads a model: it joins the states of package loading to its processes.
@@ -169,20 +170,52 @@ func (l *life) start(ctx context.Context) error {
 	l.loads++
 	l.mu.Unlock()
 	defer l.starts.Done()
-	read := l.m.source.found
-	if l.m.source.current.Load() != nil { // it was loaded before
-		read, err = l.m.s.FindModel(read.Dir)
-	}
-	if err == nil {
-		err = l.m.startWorkers(read)
-	}
-	if err != nil {
+	if err := l.launch(); err != nil {
 		l.m.log.Error("the model is not loaded", "error", err)
 		l.mu.Lock()
 		l.move(loading.SetupFailed, err.Error())
 		l.mu.Unlock()
 	}
 	return nil
+}
+
+// launch reads the model and starts its workers. A shortage of the system is waited out, until the model is to be unloaded.
+func (l *life) launch() error {
+	for tries := 1; ; tries++ {
+		read, err := l.m.source.found, error(nil)
+		if l.m.source.current.Load() != nil { // it was loaded before
+			read, err = l.m.s.FindModel(read.Dir)
+		}
+		if err == nil {
+			err = l.m.startWorkers(read)
+		}
+		if !supervise.IsShortage(err) || l.m.s.Restart == string(supervise.Never) {
+			return err
+		}
+		delay := supervise.StartDelay(tries)
+		l.m.log.Error("the model is not loaded: the server tries again", "error", err, "next_try", delay.String())
+		if !l.stays(delay) {
+			return nil
+		}
+	}
+}
+
+// stays waits that long; false: the model is to be unloaded before.
+func (l *life) stays(delay time.Duration) bool {
+	late := time.After(delay)
+	for {
+		l.mu.Lock()
+		loads, changed := l.state == loading.Loading && !l.closed, l.changed
+		l.mu.Unlock()
+		if !loads {
+			return false
+		}
+		select {
+		case <-late:
+			return true
+		case <-changed:
+		}
+	}
 }
 
 // unload ends the model's processes, and returns once they are gone. hold: no request loads it again.

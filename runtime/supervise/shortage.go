@@ -1,0 +1,62 @@
+package supervise
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// A worker that this server cannot start says nothing about the model: descriptors, processes, memory or disk space are short.
+// Such a start is tried again for as long as it takes.
+const (
+	firstStartDelay = 500 * time.Millisecond
+	maxStartDelay   = 5 * time.Second // a try is cheap, and nobody waits long after the end of a shortage
+	// blockedStarts is after how many failed starts in a row predictions are refused instead of queued.
+	blockedStarts = 4
+)
+
+// StartDelay is how long to wait after so many failed starts in a row.
+func StartDelay(failed int) time.Duration {
+	delay := firstStartDelay
+	for i := 1; i < failed && delay < maxStartDelay; i++ {
+		delay *= 2
+	}
+	return min(delay, maxStartDelay)
+}
+
+// IsShortage tells whether an error of the system may pass by itself.
+func IsShortage(err error) bool {
+	return slices.ContainsFunc([]error{
+		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT,
+		syscall.EINTR, syscall.ETXTBSY, syscall.EIO, syscall.ESTALE, syscall.ENOLCK, syscall.ETIMEDOUT, syscall.ENOTCONN,
+	}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// startsAgain tells whether a failed start is tried again. A first start that is to end the server waits for the end of a
+// shortage alone: waiting puts no folder or program right.
+func (s *Supervisor) startsAgain(err error) bool {
+	switch {
+	case s.o.Policy.Restart == Never:
+		return false
+	case IsShortage(err):
+		return true
+	default:
+		return s.o.Policy.Linger && !s.hidesSetupFailure()
+	}
+}
+
+// unstarted ends a worker that could not be started.
+func (w *worker) unstarted(err error) {
+	again := w.sup.startsAgain(err)
+	if !again {
+		w.sup.o.Logger.Error("worker not started", "worker", w.sup.o.Index, "error", err)
+	}
+	w.move(Exited, func(st *ProcessStatus) {
+		if st.Setup.Logs = err.Error(); !again {
+			st.Setup.Failed, st.Setup.Completed = true, time.Now()
+		}
+	})
+	w.sup.change(func(st *Status) { st.LastExit, st.ExitedAt = err.Error(), time.Now() })
+	w.ended <- outcome{cause: err.Error(), unstarted: again}
+}

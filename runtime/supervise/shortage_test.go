@@ -1,0 +1,244 @@
+package supervise
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+)
+
+// short makes the first starts fail with an error.
+func short(starts int, err error) func(*Options) {
+	var n atomic.Int64
+	return func(o *Options) {
+		o.Policy.Linger = true
+		o.Hooks.Prepare = func(*ipc.WorkerConfig) error {
+			if n.Add(1) <= int64(starts) {
+				return fmt.Errorf("make the folder: %w", err)
+			}
+			return nil
+		}
+	}
+}
+
+func TestStart_ShortageIsNoDeath(t *testing.T) {
+	for _, err := range []error{syscall.EMFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC} {
+		t.Run(err.Error(), func(t *testing.T) {
+			s := act(t, "lives", short(20, err))
+			st := s.until("ready", ready)
+			if st.Defunct || st.Blocked || st.Restarts != 0 || !st.NextStart.IsZero() || st.Setup.Failed {
+				t.Errorf("got %+v, want a worker like any other", st)
+			}
+			s.Stop()
+			s.over()
+			pauses := fmt.Sprint(s.pauses[:5], len(s.pauses))
+			if want := "[500ms 1s 2s 4s 5s] 20"; pauses != want {
+				t.Errorf("got pauses %s, want %s", pauses, want)
+			}
+		})
+	}
+}
+
+func TestStart_ShortageOfALaterWorker(t *testing.T) {
+	var starts atomic.Int64
+	s := act(t, "lives crashes=1", func(o *Options) {
+		o.Policy.Linger = true
+		o.Hooks.Prepare = func(*ipc.WorkerConfig) error {
+			if n := starts.Add(1); n > 1 && n < 12 {
+				return syscall.EAGAIN
+			}
+			return nil
+		}
+	})
+	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
+	if st.Defunct || st.Blocked {
+		t.Errorf("got %+v, want neither defunct nor blocked", st)
+	}
+	s.Stop()
+	s.over()
+}
+
+func TestStart_ShortageIsShown(t *testing.T) {
+	var free atomic.Bool
+	s := act(t, "lives", func(o *Options) {
+		o.Policy.Linger = true
+		o.Hooks.Prepare = func(*ipc.WorkerConfig) error {
+			if free.Load() {
+				return nil
+			}
+			return syscall.EMFILE
+		}
+	})
+	st := s.until("blocked", func(st Status) bool { return st.Blocked && st.State == Exited })
+	if st.Defunct || st.Setup.Failed || st.NextStart.IsZero() {
+		t.Errorf("got %+v, want a time of the next start, and no failed setup", st)
+	}
+	says(t, "the last exit", st.LastExit, syscall.EMFILE.Error())
+	free.Store(true)
+	s.until("ready", ready)
+	s.Stop()
+	s.over()
+}
+
+func TestStart_ShortageEndsWithNever(t *testing.T) {
+	s := act(t, "lives", func(o *Options) {
+		short(1, syscall.EAGAIN)(o)
+		o.Policy.Restart, o.Policy.Linger = Never, false
+	})
+	if st := s.over(); !st.Defunct || !st.Hopeless {
+		t.Errorf("got %+v, want defunct", st)
+	}
+}
+
+func TestStart_SuccessorWaitsForTheEndOfAShortage(t *testing.T) {
+	for _, renew := range []func(*stage){
+		func(s *stage) { s.Renew("the test wants it") },
+		func(s *stage) { s.RenewOnce("the test wants it") },
+	} {
+		var starts atomic.Int64
+		s := act(t, "lives", func(o *Options) {
+			o.Policy.Linger = true
+			o.Hooks.Prepare = func(*ipc.WorkerConfig) error {
+				if n := starts.Add(1); n > 1 && n < 10 {
+					return syscall.ENOMEM
+				}
+				return nil
+			}
+		})
+		s.until("ready", ready)
+		renew(s)
+		s.until("renewed", settled(1))
+		s.Stop()
+		s.over()
+	}
+}
+
+func TestPreloader_ShortageIsTriedAgain(t *testing.T) {
+	var starts atomic.Int64
+	p := NewPreloader(PreloaderOptions{
+		Exe: filepath.Join(t.TempDir(), "missing"), Logger: slog.New(slog.DiscardHandler),
+		OnChange: func() {},
+		Prepare: func(*ipc.WorkerConfig) error {
+			starts.Add(1)
+			return syscall.ENOSPC
+		},
+	})
+	p.Start()
+	defer p.Close()
+	<-p.settled.closed
+	st := p.Status()
+	if st.State != PreloaderExited {
+		t.Errorf("got the state %q, want %q", st.State, PreloaderExited)
+	}
+	deadline := time.After(time.Minute)
+	for starts.Load() < 2 {
+		select {
+		case <-deadline:
+			t.Fatal("got one start, want another")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
+	s := act(t, "lives crashes=1 crashes=2 crashes=3 crashes=4 crashes=5 crashes=6", func(o *Options) { o.Policy.Linger = true })
+	st := s.until("ready for good", func(st Status) bool { return ready(st) && st.Restarts == 6 })
+	if st.Defunct || st.Hopeless || !st.NextStart.IsZero() {
+		t.Errorf("got %+v, want a worker that serves", st)
+	}
+	if got := s.generation("after all"); got != "7" {
+		t.Errorf("got an answer of generation %s, want 7", got)
+	}
+	s.Stop()
+	s.over()
+	want := fmt.Sprint([]time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, firstPause, 0, 2 * firstPause, 0})
+	if got := fmt.Sprint(s.pauses); got != want {
+		t.Errorf("got pauses %s, want %s", got, want)
+	}
+}
+
+func TestBreaker_IsDefunctWhileOneIsTried(t *testing.T) {
+	wait := make(chan time.Time)
+	s := enact(t, "lives crashes=1 crashes=2 crashes=3 crashes=4 crashes=5", func(o *Options) { o.Policy.Linger = true })
+	quick := s.after
+	s.after = func(d time.Duration) <-chan time.Time {
+		if d >= firstPause-time.Second {
+			return wait
+		}
+		return quick(d)
+	}
+	go s.Run()
+	st := s.until("defunct", defunct)
+	if st.Hopeless || st.SetupFailed || st.NextStart.IsZero() {
+		t.Errorf("got %+v, want defunct until the next start", st)
+	}
+	wait <- time.Now()
+	s.until("ready", func(st Status) bool {
+		if st.State != Ready && !st.Defunct {
+			t.Errorf("got %+v, want defunct until it is ready", st)
+		}
+		return ready(st) && !st.Defunct
+	})
+	s.Stop()
+	s.over()
+}
+
+func TestBreaker_NeverStaysDefunct(t *testing.T) {
+	s := act(t, "lives crashes=1", func(o *Options) { o.Policy.Linger, o.Policy.Restart = true, Never })
+	st := s.until("defunct", defunct)
+	if !st.Hopeless || !st.NextStart.IsZero() {
+		t.Errorf("got %+v, want no other start", st)
+	}
+	s.Stop()
+	s.over()
+}
+
+func TestBreaker_PausesDouble(t *testing.T) {
+	b, s, now := newBreaker(), &Supervisor{}, time.Unix(1e9, 0)
+	for i, want := range []time.Duration{30, 60, 120, 240, 300, 300} {
+		b.trip(s, now)
+		if yes, wait, _ := b.mayStart(s, now); yes || wait != want*time.Second {
+			t.Errorf("pause %d: got %v, %v, want %v", i, yes, wait, want*time.Second)
+		}
+		if _, hope := b.state(); hope != (i < hopelessPauses-1) {
+			t.Errorf("pause %d: got hope %v", i, hope)
+		}
+		now = now.Add(want * time.Second)
+		if yes, _, _ := b.mayStart(s, now); !yes {
+			t.Errorf("pause %d: got no start at its end", i)
+		}
+	}
+	b.served()
+	b.trip(s, now)
+	if _, wait, _ := b.mayStart(s, now); wait != firstPause {
+		t.Errorf("after a success: got %v, want %v", wait, firstPause)
+	}
+}
+
+func TestBreaker_TriesOneOfAFleet(t *testing.T) {
+	b, first, second, now := newBreaker(), &Supervisor{o: Options{Index: 0}}, &Supervisor{o: Options{Index: 1}}, time.Unix(1e9, 0)
+	b.trip(first, now)
+	b.trip(second, now)
+	now = now.Add(firstPause)
+	if yes, _, _ := b.mayStart(first, now); !yes {
+		t.Fatal("got no start, want that of the first")
+	}
+	yes, _, changed := b.mayStart(second, now)
+	if yes {
+		t.Fatal("got two starts, want one")
+	}
+	b.ready(first)
+	select {
+	case <-changed:
+	default:
+		t.Error("got no wake-up of the second")
+	}
+	if yes, _, _ := b.mayStart(second, now); !yes {
+		t.Error("got no start of the second, want one: the first is ready")
+	}
+}
