@@ -56,8 +56,8 @@ func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 	return trim(token), ok && bytes.EqualFold(scheme, []byte("Bearer"))
 }
 
-// admits reports whether a request may be served: it has a token, or its path requires none. The path is compared before it
-// is decoded, as the router does.
+// admits reports whether a request may be served: it has a token, or its path requires none. The path is compared as
+// the router does; see unescapePath.
 func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 	if s.authorized(&ctx.Request.Header) {
 		return true

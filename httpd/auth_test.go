@@ -35,7 +35,10 @@ func TestTokens(t *testing.T) {
 		{"GET", "/predictions/a", "", 401},
 		{"GET", "/nothing", "", 401}, // clients without a token do not learn what there is
 		{"GET", "/docs/", "", 401},
-		{"GET", "/%64ocs", "", 401},
+		{"GET", "/%64ocs", "", 200},
+		{"GET", "/%6Divez", "", 401},
+		{"GET", "/docs%2f..%2fmetrics", "", 401},
+		{"GET", "/%6Detrics", "", 401},
 		{"GET", "//docs", "", 401},
 		{"GET", "/docs/../metrics", "", 401},
 		{"POST", "/predictions", "", 401},

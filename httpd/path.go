@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,6 +17,40 @@ const (
 	maxID     = 256 // characters
 	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
 )
+
+// unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/" and "%" stay: a
+// segment is decoded when it is read. An invalid path stays as it is.
+func unescapePath(ctx *fasthttp.RequestCtx) {
+	uri := ctx.Request.URI()
+	path := uri.PathOriginal()
+	if bytes.IndexByte(path, '%') < 0 {
+		return
+	}
+	if _, err := url.PathUnescape(string(path)); err != nil {
+		return
+	}
+	out := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' {
+			if c = unhex(path[i+1])<<4 | unhex(path[i+2]); c == '/' || c == '%' {
+				out = append(out, path[i:i+2]...)
+				c = path[i+2]
+			}
+			i += 2
+		}
+		out = append(out, c)
+	}
+	uri.SetPathBytes(out)
+}
+
+// unhex returns the value of a hexadecimal digit.
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&7 + 9
+}
 
 // pathID returns the id in a request's path; false: its escapes are invalid.
 func pathID(ctx *fasthttp.RequestCtx) (string, bool) {

@@ -95,6 +95,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	echoRequestID(ctx)
 	c, counted := ctx.Conn().(*conn)
 	last := counted && c.begin()
+	unescapePath(ctx)
 	if tooLarge(ctx) {
 		s.refuseTooLarge(ctx)
 		return

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -199,4 +200,49 @@ func TestNamesThatPathsEscape(t *testing.T) {
 		e.check(t, s)
 	}
 	wantAnswer(t, "OpenAI's model", s.Do(http.MethodGet, "/v1/models/"+escaped, nil), 200, `"id":"`+name+`"`)
+}
+
+// TestPaths_Escaped: a path may have escapes for any of its characters, at every route.
+func TestPaths_Escaped(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "platforms.py:Adder", Args: []string{"--model", "a"}})
+	for _, one := range []struct{ method, path, body string }{
+		{http.MethodGet, "/", ""},
+		{http.MethodGet, "/health-check", ""},
+		{http.MethodGet, "/livez", ""},
+		{http.MethodGet, "/readyz", ""},
+		{http.MethodGet, "/metrics", ""},
+		{http.MethodGet, "/docs", ""},
+		{http.MethodGet, "/dashboard", ""},
+		{http.MethodGet, "/openapi.json", ""},
+		{http.MethodPost, "/predictions", `{"input":{"x":1}}`},
+		{http.MethodPut, "/predictions/p1", `{"input":{"x":1}}`},
+		{http.MethodGet, "/predictions/p1", ""},
+		{http.MethodGet, "/v1/models", ""},
+		{http.MethodGet, "/v1/models/a", ""},
+		{http.MethodPost, "/v1/models/a:predict", `{"instances":[1]}`},
+		{http.MethodGet, "/v2", ""},
+		{http.MethodGet, "/v2/health/ready", ""},
+		{http.MethodGet, "/v2/models/a", ""},
+		{http.MethodGet, "/v2/models/a/versions/1/ready", ""},
+		{http.MethodPost, "/v2/repository/index", ""},
+		{http.MethodGet, "/ping", ""},
+		{http.MethodPost, "/invocations", `{"instances":[1]}`},
+	} {
+		escaped := ""
+		for _, c := range []byte(one.path) {
+			if c == '/' {
+				escaped += "/"
+			} else {
+				escaped += fmt.Sprintf("%%%02x", c)
+			}
+		}
+		want, got := s.Do(one.method, one.path, one.body), s.Do(one.method, escaped, one.body)
+		if want.Code >= 400 || got.Code != want.Code || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
+			t.Errorf("%s %s: got %s, want %s", one.method, escaped, got, want)
+		}
+	}
+	for path, code := range map[string]int{"/predictions%2fp1": 404, "/predictions/p1%2fcancel": 404, "/%2e%2e/livez": 404} {
+		wantCode(t, path, s.Do(http.MethodGet, path, nil), code)
+	}
 }

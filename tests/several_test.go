@@ -165,6 +165,7 @@ func TestSeveralModels(t *testing.T) {
 		got := s.Do(method, path, map[string]any{})
 		wantAnswer(t, path, got, http.StatusNotFound, `no model \"c\". It has a, b`)
 	}
+	wantCode(t, "an escaped path", s.Do(http.MethodGet, "/%6dodels/%62/livez", nil), http.StatusOK)
 	wantCode(t, "no path of a model", s.Do(http.MethodGet, "/models/b/nope", nil), http.StatusNotFound)
 	wantCode(t, "a wrong method", s.Do(http.MethodDelete, "/models/b/predictions", nil), http.StatusMethodNotAllowed)
 	wantCode(t, "trainings of a model without", s.Do(http.MethodGet, "/models/b/trainings", nil), http.StatusNotFound)
