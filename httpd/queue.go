@@ -53,7 +53,8 @@ type Accepted struct {
 type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "": all are of one.
 	TenantHeader string
-	// Overflow: a request for which no place is free waits in the queue, for Wait at most; 0: for ever.
+	// Overflow: a request for which no place is free waits in the queue, for Wait at most; 0: for ever. One with Prefer: wait=N is
+	// accepted: Wait does not end it.
 	Overflow bool
 	Wait     time.Duration
 	// All: every request goes to the queue, because this server has no model.
@@ -78,7 +79,7 @@ func (k collection) place(ctx *fasthttp.RequestCtx, req predict.Request, how ask
 	if err != nil {
 		return nil, err
 	}
-	if k.queueing.Wait > 0 && s.Request.Deadline.IsZero() {
+	if k.queueing.Wait > 0 && s.Request.Deadline.IsZero() && !how.bounded { // else it goes on after the client's wait
 		s.Request.Deadline = time.Now().Add(k.queueing.Wait)
 	}
 	return k.queue.Submit(s, how.bounded)

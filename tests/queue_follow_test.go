@@ -47,6 +47,43 @@ func TestAStreamThroughAnotherServer(t *testing.T) {
 	}
 }
 
+// TestAttach_ShortJob: a client that attaches by a stream to a job that waits gets all events, however short the run is.
+func TestAttach_ShortJob(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	dir := folder(t, "short.py", mixedModel+`            cog.current_scope().record_metric("items", i)
+        print("done")
+`)
+	a := member(t, nats.URL, harness.Options{Model: "short.py:Runner", Dir: dir})
+	g := startGateway(t, nats.URL)
+	open := makeFIFO(t, a.Dir, "gate")
+	running := a.Begin("runs", input{"gate": "gate"})
+	becomes(t, a, "runs", "processing")
+	enqueue(t, a, "short", input{})
+	var streams []chan string
+	for _, s := range []*harness.Server{a, g.Server} {
+		becomes(t, s, "short", "starting")
+		stream := make(chan string, 1)
+		streams = append(streams, stream)
+		go func() {
+			stream <- string(s.Do(http.MethodPut, "/predictions/short", `{"input":{}}`, "Accept", "text/event-stream").Body)
+		}()
+	}
+	open()
+	harness.Receive(t, running)
+	for i, stream := range streams {
+		text := harness.Receive(t, stream)
+		if strings.Count(text, "event: output") != 3 || strings.Count(text, "event: completed") != 1 {
+			t.Errorf("stream %d: got %s, want 3 outputs", i, text)
+		}
+		for _, want := range []string{`{"chunk":"token 2","index":2}`, `{"source":"stdout","data":"done\n"}`, `"name":"items","value":2`} {
+			if at := strings.Index(text, want); at < 0 || at > strings.Index(text, "event: completed") {
+				t.Errorf("stream %d: got %s, want %s before the end", i, text, want)
+			}
+		}
+	}
+}
+
 // followStream follows a job from its start on, and returns what comes until the end. The job has begun.
 func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
 	t.Helper()
@@ -93,6 +130,7 @@ func TestASynchronousRequestOverflows(t *testing.T) {
 	same(t, "the request of a client that left ran", times(t, a, "left"), 0)
 }
 
+// TestAnOverflowedRequestWaitsForItsTimeAtMost, but one that was answered 202 for as long as it takes.
 func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -100,8 +138,11 @@ func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
 	open := makeFIFO(t, a.Dir, "gate")
 	running := a.Begin("runs", input{"gate": "gate"})
 	becomes(t, a, "runs", "processing")
+	accepted := a.Create(map[string]any{"id": "accepted", "input": input{"token": "accepted"}}, "Prefer", "wait=1")
+	wantAnswer(t, "Prefer: wait=1", accepted, http.StatusAccepted, `"status":"starting"`)
 	wantCode(t, "the late one", a.Input(input{"token": "late"}), http.StatusRequestTimeout)
 	open()
 	harness.Receive(t, running)
+	becomes(t, a, "accepted", "succeeded")
 	same(t, "it ran", times(t, a, "late"), 0)
 }

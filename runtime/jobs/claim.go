@@ -23,6 +23,8 @@ type Claim struct {
 	Charged int64
 	// Before, if set, is called between the end of the job and its webhook: what comes before that is delivered first.
 	Before func()
+	// Yielded: the model yielded the items of the output.
+	Yielded bool
 	// Later is for how long a job that is given back rests; 0: it is delivered at once.
 	Later time.Duration
 

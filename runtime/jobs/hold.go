@@ -64,7 +64,7 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 			return c.settled(ctx, &now.State)
 		}
 		next := now.State
-		next.Status, next.Prediction = status, prediction
+		next.Status, next.Prediction, next.Yielded = status, prediction, c.Yielded
 		if now.Cancel && status == Succeeded { // the client was told that it is canceled, before this run knew
 			next.Status, next.Prediction = Canceled, c.show.Ended(&c.Job, &next, Canceled, "")
 		}

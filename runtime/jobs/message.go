@@ -176,7 +176,8 @@ type State struct {
 	Kind    Kind   `json:"kind,omitempty"`   // "": Prediction
 	// Deadline is the job's, in milliseconds since 1970; 0: none.
 	Deadline int64 `json:"deadline,omitempty"`
-	Hook     *Hook `json:"hook,omitempty"` // the webhook of its end
+	Hook     *Hook `json:"hook,omitempty"`    // the webhook of its end
+	Yielded  bool  `json:"yielded,omitempty"` // the model yielded the items of its output
 	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.
 	Prediction json.RawMessage `json:"prediction"`
 
@@ -196,7 +197,7 @@ type Hook struct {
 }
 
 // known are the names of State's members.
-var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "prediction"}
+var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "yielded", "prediction"}
 
 // plainState has State's members without its methods.
 type plainState State

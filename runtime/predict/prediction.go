@@ -219,6 +219,13 @@ func (p *Prediction) output(item []byte) (lagging []*Subscription, fits bool) {
 	return lagging, true
 }
 
+// Yielded reports whether the output's items were yielded while the prediction was observed.
+func (p *Prediction) Yielded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.events.yielded > 0
+}
+
 // Log adds a copy of text that the model wrote to one of its streams.
 func (p *Prediction) Log(source string, text []byte) {
 	p.mu.Lock()

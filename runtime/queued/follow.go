@@ -116,13 +116,14 @@ type follower struct {
 	direct *jobs.Question
 
 	// Used by Run alone.
-	p       *predict.Prediction
-	attempt int
-	next    uint64 // index of the next output of that attempt
-	heard   time.Time
-	over    time.Time       // when the run was seen to end; zero: not yet
-	full    bool            // its outputs do not fit into the memory budget
-	last    json.RawMessage // of the end of a direct prediction: its object
+	p        *predict.Prediction
+	attempt  int
+	next     uint64 // index of the next output of that attempt
+	heard    time.Time
+	over     time.Time       // when the run was seen to end; zero: not yet
+	measured bool            // a metric came
+	full     bool            // its outputs do not fit into the memory budget
+	last     json.RawMessage // of the end of a direct prediction: its object
 }
 
 func (f *follower) prediction(req predict.Request) *predict.Prediction {
@@ -247,6 +248,7 @@ func (f *follower) take(stream *jobs.Stream, msg *nats.Msg) (last bool) {
 			p.Log(source, text)
 		}
 	case jobs.EventMetric:
+		f.measured = true
 		p.Metric(e.Data)
 	case jobs.EventEnd:
 		f.last = e.Data
@@ -292,14 +294,35 @@ func (f *follower) end(s *jobs.State) error {
 	if !o.Started.IsZero() {
 		p.Begin(o.Started)
 	}
-	r := predict.Result{Status: statuses[s.Status], Error: o.Error, Metrics: o.Metrics}
-	f.finishOutput(&r, o.Output)
 	if logs := []byte(o.Logs); bytes.HasPrefix(logs, p.Record().Logs) {
-		r.Logs = logs[len(p.Record().Logs):]
+		p.Log(stdout, logs[len(p.Record().Logs):])
+	}
+	f.replayMetrics(o.Metrics)
+	r := predict.Result{Status: statuses[s.Status], Error: o.Error, Metrics: o.Metrics}
+	if !f.finishOutput(&r, o.Output, s.Yielded && f.streams()) {
+		return f.endFull()
 	}
 	p.End(r, o.Completed)
 	return nil
 }
+
+// replayMetrics emits the model's metrics of a run of which none came.
+func (f *follower) replayMetrics(metrics json.RawMessage) {
+	if f.measured || !f.streams() {
+		return
+	}
+	for name, value := range rawjson.Members(metrics) {
+		if !rawjson.KeyIs(name, "predict_time") { // it is the server's
+			f.p.Metric(slices.Concat([]byte(`{"name":"`), name, []byte(`","value":`), value, []byte(`,"mode":"replace"}`)))
+		}
+	}
+}
+
+// streams reports whether a client follows the events.
+func (f *follower) streams() bool { return f.only || f.p.Request.Mode == predict.Stream }
+
+// stdout is the source of logs that come with the end: the state does not tell them apart.
+const stdout = "stdout"
 
 // ended is a prediction object of one that has ended.
 type ended struct {
@@ -324,16 +347,21 @@ func readEnd(prediction []byte) (o ended) {
 	return o
 }
 
-// finishOutput gives the prediction what it has not had yet of the output.
-func (f *follower) finishOutput(r *predict.Result, output json.RawMessage) {
+// finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory budget has room for
+// another copy of all. false: the others do not fit.
+func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, replay bool) bool {
 	if f.next == 0 {
-		r.Output = output
-		return
+		if !replay || !f.p.Charge(2*len(output)) {
+			r.Output = output
+			return true
+		}
+		f.p.Refund(2 * len(output))
 	}
 	r.Yielded = true
 	for i, item := range rawjson.Items(output) {
-		if uint64(i) >= f.next {
-			f.p.Output(item)
+		if uint64(i) >= f.next && !f.p.Output(item) {
+			return false
 		}
 	}
+	return true
 }

@@ -47,6 +47,7 @@ func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
 	if rec.Status == predict.Canceled && errors.Is(context.Cause(ctx), jobs.ErrDraining) {
 		return jobs.Starting, m.released(c)
 	}
+	c.Yielded = p.Yielded()
 	rec.Input = m.o.Local.Shown(rec.Kind, p.Input())
 	rec.CreatedText = object(rec.ID, c.State.Prediction).CreatedText
 	end := m.encode(&rec)
