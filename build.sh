@@ -75,7 +75,7 @@ need_cc() {
 # stamp prints the linker's flags with the version. All of it comes from git, so that two builds of
 # one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it.
 stamp() {
-  local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-} package=pinion/cmd/pinion/internal/version
+  local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-} package=pinion/cmd/internal/version
   version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
   if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
     commit=$(git rev-parse --short=12 HEAD)
@@ -86,15 +86,16 @@ stamp() {
   echo "-X $package.Pinion=${version#v} -X $package.Commit=$commit -X $package.Date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
 }
 
-# go_build OUTPUT [FLAG...] builds the command; -trimpath keeps the place of the checkout out of it. With grpcnotrace the linker
-# leaves out text/template, and with it what a template could name.
+# go_build OUTPUT [FLAG...] builds the command, and beside it pinion-nats, which `--nats embed` starts; -trimpath keeps the place of
+# the checkout out of them. With grpcnotrace the linker leaves out text/template, and with it what a template could name.
 go_build() {
   local output=$1
   shift
-  CGO_ENABLED=1 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "$(stamp)" -o "$output" "$@" ./cmd/pinion
+  CGO_ENABLED=1 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "$(stamp)" -o "$output" "$@" ./cmd/pinion &&
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(stamp) -s -w" -o "${output%/*}/pinion-nats" ./cmd/pinion-nats
 }
 
-## build            bin/pinion; also what no command at all does
+## build            bin/pinion and bin/pinion-nats; also what no command at all does
 cmd_build() {
   need_go
   need_cc
@@ -162,10 +163,10 @@ cmd_repeatable() {
     git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$place/$copy"
     cp -r .git "$place/$copy"
     (cd "$place/$copy" && GOCACHE=$place/$copy/.cache go_build bin/pinion)
-    sums+=("$(sha256sum <"$place/$copy/bin/pinion")")
+    sums+=("$(cat "$place/$copy/bin/pinion" "$place/$copy/bin/pinion-nats" | sha256sum)")
   done
   [[ ${sums[0]} == "${sums[1]}" ]] || die "two builds of the same source differ: ${sums[*]}"
-  echo "two builds of the same source are the same file, SHA-256 ${sums[0]%% *}"
+  echo "two builds of the same source are the same files, SHA-256 ${sums[0]%% *}"
 }
 
 # ---- Python ----

@@ -28,6 +28,9 @@ func mayUseC() []string {
 	return []string{"cmd/pinion/timerslack", "pyembed", "pyembed/cuda", "pyembed/nvml", "third_party/cpy3"}
 }
 
+// anyTestMayImport are what tests of any package use: the helpers, and the NATS server of which the command has only the client.
+func anyTestMayImport() []string { return []string{"tests/await", "runtime/natsserver"} }
+
 // An importTable is the table of packages in ARCHITECTURE.md: by the name of a row, the packages that it may import.
 //
 // A name is a folder of this checkout; "bench/..." stands for all packages in bench and below it that have no row. The
@@ -114,7 +117,7 @@ type listed struct {
 }
 
 // violations returns a sentence for each difference between the table and the packages, sorted. Programs import what
-// their row names; tests also what those rows name in turn, and tests/await.
+// their row names; tests also what those rows name in turn, and anyTestMayImport.
 func violations(table importTable, packages map[string]listed) []string {
 	var out []string
 	complain := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -154,7 +157,7 @@ func violations(table importTable, packages map[string]listed) []string {
 		below := table.below(row)
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
 			to, ours := folders[imported]
-			if toRow, _ := table.row(to); ours && toRow != row && to != "tests/await" && !open && !below[toRow] {
+			if toRow, _ := table.row(to); ours && toRow != row && !slices.Contains(anyTestMayImport(), to) && !open && !below[toRow] {
 				complain("a test of package %s imports %s, which the row of `%s` in "+architecture+" does not reach", folder, to, row)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/dockerfile"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/cmd/pinion/internal/version"
 )
 
 func newDockerfile() *cobra.Command {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"log/slog"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/settings"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
 	"pinion/runtime/slot"

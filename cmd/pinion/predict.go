@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/apiclient"
 	"pinion/cmd/pinion/internal/asker"
 	"pinion/cmd/pinion/internal/exit"
@@ -17,7 +18,6 @@ import (
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/pyembed/locate"
 )
 

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/cmd/pinion/internal/version"
 
 	"github.com/spf13/cobra"
 )

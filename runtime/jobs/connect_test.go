@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -27,7 +28,7 @@ func TestCertificates(t *testing.T) {
 	}
 	s.Start()
 	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(embedWait) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("NATS does not listen")
 	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")

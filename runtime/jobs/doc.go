@@ -24,8 +24,9 @@
 //	hooks.go     has the webhooks of ended jobs posted
 //	connect.go   the connection to NATS
 //	pull.go      gets jobs from the consumers of all classes and lanes
-//	embedded.go  a NATS server in this process
-//	socket.go    its socket, for commands of the same host
+//	embedded.go  a NATS server of this process: its folder, its restarts
+//	natsprocess.go  the process of that server
+//	socket.go    its socket, for this process and for commands of the same host
 //	admin.go     what an operator sees, cancels and removes
 //	retry.go     a dead letter becomes a new job
 //	apply.go     new limits, in place

@@ -3,37 +3,46 @@ package jobs
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 )
 
-// EmbedOptions are those of a NATS server in this process.
+// EmbedOptions are those of a NATS server that this process starts.
 type EmbedOptions struct {
 	Dir string // made with mode 0700 if it is missing
 	// Sync is how often the files are written through to the disk; 0: with each message.
 	Sync time.Duration
+	// Program is the file of pinion-nats, and Version the version that it must have.
+	Program, Version string
+	// Env are variables of its environment besides those of this process.
+	Env []string
+	// Children, if set, is told of the process.
+	Children Children
+	Logger   *slog.Logger
 }
 
-// Embedded is a NATS server with JetStream in this process, on a folder, without a port. It is the queue of one host: an accepted
-// job survives the end of the process.
+// Embedded is a NATS server with JetStream on a folder, without a port, which this process starts, watches and ends. It is the queue
+// of one host: an accepted job survives the end of both processes.
 type Embedded struct {
-	o      EmbedOptions
-	lock   *os.File
-	socket net.Listener // nil: other processes cannot reach it
+	o       EmbedOptions
+	program *os.File // an upgrade may replace the file meanwhile
+	lock    *os.File
+	socket  *os.File // listens; it outlives the server, so clients wait while that is started again
 
-	mu        sync.Mutex
-	nats      *server.Server
-	closed    bool
-	restarted time.Time
+	close   sync.Once
+	closing chan struct{}
+	watched chan struct{} // closed when the server has ended for good
+
+	mu      sync.Mutex
+	server  *natsProcess // the last that was started
+	checked time.Time
 }
 
 // FolderInUseError: another process has the folder.
@@ -43,70 +52,66 @@ func (e *FolderInUseError) Error() string {
 	return fmt.Sprintf("the job queue's folder %s is in use by another server: stop it, or name another folder", e.Dir)
 }
 
-// embedWait is how long a start may take; a large store is read first.
-const embedWait = 60 * time.Second
-
-// Embed starts a NATS server.
-func Embed(o EmbedOptions) (*Embedded, error) {
+// Embed starts a NATS server, and starts it again if it ends before Close.
+func Embed(o EmbedOptions) (_ *Embedded, err error) {
+	e := &Embedded{o: o, closing: make(chan struct{}), watched: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			e.closeFiles()
+		}
+	}()
+	if e.program, err = openProgram(o.Program); err != nil {
+		return nil, fmt.Errorf("start the job queue: %w", err)
+	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the job queue's folder: %w", err)
 	}
-	lock, err := lockFolder(o.Dir)
-	if err != nil {
+	if e.lock, err = lockFolder(o.Dir); err != nil {
 		return nil, err
 	}
-	e := &Embedded{o: o, lock: lock}
-	if e.nats, err = e.start(); err != nil {
-		_ = lock.Close()
+	if e.socket, err = listen(o.Dir); err != nil {
 		return nil, err
 	}
+	if e.server, err = e.start(); err != nil {
+		return nil, err
+	}
+	go e.watch(e.server, time.Now())
 	return e, nil
 }
 
-// start starts NATS on the folder.
-func (e *Embedded) start() (*server.Server, error) {
-	disk, err := diskOf(e.o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	s, err := server.NewServer(&server.Options{
-		ServerName: "pinion", DontListen: true, NoSigs: true, NoLog: true,
-		// The streams bound themselves; and what was reserved when the disk had more room must still open.
-		JetStream: true, StoreDir: e.o.Dir, JetStreamMaxStore: disk.total, JetStreamMaxMemory: -1,
-		SyncInterval: e.o.Sync, SyncAlways: e.o.Sync == 0,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start the job queue in %s: %w", e.o.Dir, err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(embedWait) || !s.JetStreamEnabled() {
-		s.Shutdown()
-		s.WaitForShutdown()
-		return nil, fmt.Errorf("start the job queue in %s: its store could not be opened within %s", e.o.Dir, embedWait)
-	}
-	if name := damaged(s, e.o.Dir); name != "" {
-		s.Shutdown()
-		s.WaitForShutdown()
-		return nil, fmt.Errorf("start the job queue in %s: the stream %s cannot be opened, for its files are damaged: restore the folder, or name another one", e.o.Dir, name)
-	}
-	return s, nil
-}
+// restartEvery is how long a NATS server that was started again is given.
+const restartEvery = 10 * time.Second
 
-// damaged is the name of a stream that NATS left out though there are messages in its files; "": there is none. A stream without
-// messages is one whose making was cut short.
-func damaged(s *server.Server, dir string) string {
-	for _, e := range s.Healthz(&server.HealthzOptions{Details: true}).Errors {
-		blocks, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", e.Stream, "msgs", "*.blk")) // the pattern is right
-		for _, block := range blocks {
-			if info, err := os.Stat(block); e.Stream != "" && err == nil && info.Size() > 0 {
-				return e.Stream
+// watch starts the server again when it has ended: at once, or later if it was started a moment ago.
+func (e *Embedded) watch(p *natsProcess, started time.Time) {
+	defer close(e.watched)
+	for {
+		select {
+		case <-e.closing:
+			p.close()
+			return
+		case <-p.ended:
+		}
+		e.o.Logger.Error("the job queue's NATS server has ended and is started again", "cause", p.cause)
+		for p = nil; p == nil; {
+			select {
+			case <-e.closing:
+				return
+			case <-time.After(time.Until(started.Add(restartEvery))):
+			}
+			started = time.Now()
+			var err error
+			if p, err = e.start(); err != nil {
+				e.o.Logger.Error("the job queue's NATS server does not start and is tried again", "error", err)
 			}
 		}
+		e.mu.Lock()
+		e.server = p
+		e.mu.Unlock()
 	}
-	return ""
 }
 
-// lockFolder keeps other processes out of the folder until this one ends.
+// lockFolder keeps other servers out of the folder until this process ends.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -154,47 +159,21 @@ func (e *Embedded) Room() error {
 	return err
 }
 
-// restartEvery is how long a NATS server that was started again is given.
-const restartEvery = 10 * time.Second
-
-// Revive starts NATS again if its store is broken: one that met a full disk answers no more, even when there is room again. It is
-// called when NATS did not answer, which alone is no reason: it may be slow.
+// Revive has NATS look at its store: one that met a full disk answers no more, even when there is room again, and is started again.
+// It is called when NATS did not answer, which alone is no reason: it may be slow.
 func (e *Embedded) Revive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed || time.Since(e.restarted) < restartEvery || e.Room() != nil || broken(e.nats) == nil {
+	if e.server == nil || time.Since(e.checked) < restartEvery || e.Room() != nil {
 		return
 	}
-	e.restarted = time.Now()
-	e.nats.Shutdown()
-	e.nats.WaitForShutdown()
-	if next, err := e.start(); err == nil { // else the next call tries again
-		e.nats = next
-	}
+	e.checked = time.Now()
+	e.server.check()
 }
 
-// broken says what of a NATS server's store cannot be read or written; nil: nothing.
-func broken(s *server.Server) error {
-	health := s.Healthz(&server.HealthzOptions{Details: true})
-	for _, e := range health.Errors {
-		return errors.New(e.Error)
-	}
-	if health.StatusCode != http.StatusOK {
-		return errors.New(health.Error)
-	}
-	return nil
-}
-
-// InProcessConn implements nats.InProcessConnProvider: the client connects again to the NATS that runs then.
-func (e *Embedded) InProcessConn() (net.Conn, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.nats.InProcessConn()
-}
-
-// Connect returns a connection inside the process.
+// Connect returns a connection to the server, which is made again when the server was started again.
 func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect("", append(o, nats.InProcessServer(e))...)
+	nc, err := ConnectSocket(e.o.Dir, append(o, nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the job queue: %w", err)
 	}
@@ -203,11 +182,16 @@ func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
 
 // Close ends the server. Its files stay.
 func (e *Embedded) Close() {
-	e.closeSocket()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
-	e.nats.Shutdown()
-	e.nats.WaitForShutdown()
-	_ = e.lock.Close()
+	e.close.Do(func() { close(e.closing) })
+	<-e.watched
+	_ = os.Remove(filepath.Join(e.o.Dir, socketName)) // else the next server removes it
+	e.closeFiles()
+}
+
+func (e *Embedded) closeFiles() {
+	for _, f := range []*os.File{e.program, e.socket, e.lock} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
 }

@@ -19,16 +19,7 @@ var oddTexts = []string{
 // overWire is what a member reads of a header that another one wrote.
 func overWire(t *testing.T, h nats.Header) nats.Header {
 	t.Helper()
-	server, err := Embed(EmbedOptions{Dir: t.TempDir(), Sync: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := startServer(t).connect(t)
 	sub, err := nc.SubscribeSync("test")
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ type Options struct {
 	Lanes int
 	// AckWait is how long a server that is silent keeps a job. Default: 30 s.
 	AckWait time.Duration
-	// Embedded is NATS in this process, so that no other has jobs; nil: it is elsewhere.
+	// Embedded is a NATS of this process, so that no other has jobs; nil: it is elsewhere.
 	Embedded *Embedded
 	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
 	ResultTTL time.Duration

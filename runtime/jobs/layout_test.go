@@ -56,16 +56,7 @@ func TestAMissingPartIsNotMadeAnew(t *testing.T) {
 // TestAHalfMadeQueueIsFinished: the server that made it was killed on the way.
 func TestAHalfMadeQueueIsFinished(t *testing.T) {
 	t.Parallel()
-	server, err := Embed(EmbedOptions{Dir: t.TempDir(), Sync: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := startServer(t).connect(t)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

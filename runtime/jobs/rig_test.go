@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/runtime/natsserver"
 )
 
 // rig is a NATS server in this process, with one member of a model's queue.
@@ -19,18 +22,15 @@ type rig struct {
 	*Queue
 
 	t      *testing.T
-	server *Embedded
+	server *reopened
 }
 
 // newRig starts one. AckWait is short, because most tests lose a server.
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
-	server, err := Embed(EmbedOptions{Dir: t.TempDir(), Sync: 2 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	o := Options{Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20, Embedded: server}
+	server := startServer(t)
+	// Of a process that this one has not started, for it is this one.
+	o := Options{Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20, Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}}}
 	if change != nil {
 		change(&o)
 	}
@@ -39,15 +39,51 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	return r
 }
 
+// reopened is a NATS server in this process that a test may start again.
+type reopened struct {
+	dir string
+
+	mu sync.Mutex
+	s  *natsserver.Server
+}
+
+func startServer(t *testing.T) *reopened {
+	t.Helper()
+	r := &reopened{dir: t.TempDir()}
+	r.start(t)
+	t.Cleanup(func() { r.s.Close() })
+	return r
+}
+
+func (r *reopened) start(t *testing.T) {
+	t.Helper()
+	var err error
+	if r.s, err = natsserver.Start(natsserver.Options{Dir: r.dir, Sync: 2 * time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (r *reopened) InProcessConn() (net.Conn, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.s.InProcessConn()
+}
+
+func (r *reopened) connect(t *testing.T) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect("", nats.InProcessServer(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
 // member is another member of the queue.
 func (r *rig) member(o Options) *Queue {
 	r.t.Helper()
-	nc, err := r.server.Connect()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(nc.Close)
-	q, err := Open(r.t.Context(), nc, o)
+	q, err := Open(r.t.Context(), r.server.connect(r.t), o)
 	if err != nil {
 		r.t.Fatal(err)
 	}

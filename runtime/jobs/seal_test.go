@@ -33,7 +33,7 @@ func keysOf(t *testing.T, letters string) *Keys {
 // storedHas reports whether some file of the store has a text.
 func (r *rig) storedHas(text string) (found bool) {
 	r.t.Helper()
-	err := filepath.WalkDir(r.server.o.Dir, func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(r.server.dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil //nolint:nilerr // NATS removes some meanwhile
 		}

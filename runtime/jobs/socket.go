@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 )
@@ -17,58 +15,26 @@ import (
 // socketName is the socket of an embedded server, in its folder. The folder's mode lets only its user in.
 const socketName = "socket"
 
-// Listen lets other processes of this user reach the server, by a socket in its folder.
-func (e *Embedded) Listen() error {
-	path := filepath.Join(e.o.Dir, socketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that was killed; the lock is ours
-		return fmt.Errorf("open the job queue's socket: %w", err)
+// listen opens the socket of a folder. Its lock must be held.
+func listen(dir string) (*os.File, error) {
+	path := filepath.Join(dir, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that was killed
+		return nil, fmt.Errorf("open the job queue's socket: %w", err)
 	}
-	err := shortPath(path, func(short string) (err error) {
-		e.socket, err = net.Listen("unix", short)
-		return err
+	var file *os.File
+	err := shortPath(path, func(short string) error {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+		if err != nil {
+			return err
+		}
+		l.SetUnlinkOnClose(false) // the file goes on listening
+		file, err = l.File()
+		return errors.Join(err, l.Close())
 	})
 	if err != nil {
-		return fmt.Errorf("open the job queue's socket: %w", err)
+		return nil, fmt.Errorf("open the job queue's socket: %w", err)
 	}
-	e.socket.(*net.UnixListener).SetUnlinkOnClose(false) // the short path is gone by then
-	go e.accept()
-	return nil
-}
-
-func (e *Embedded) closeSocket() {
-	if e.socket != nil {
-		e.socket.Close()
-		_ = os.Remove(filepath.Join(e.o.Dir, socketName)) // else the next server removes it
-	}
-}
-
-// accept joins each connection of the socket to the server.
-func (e *Embedded) accept() {
-	for {
-		client, err := e.socket.Accept()
-		if err != nil {
-			return
-		}
-		inside, err := e.InProcessConn()
-		if err != nil {
-			client.Close()
-			return
-		}
-		go join(client, inside)
-	}
-}
-
-// join copies both ways until either side ends.
-func join(a, b net.Conn) {
-	var both sync.WaitGroup
-	for _, ends := range [2][2]net.Conn{{a, b}, {b, a}} {
-		both.Go(func() {
-			_, _ = io.Copy(ends[0], ends[1])
-			a.Close()
-			b.Close()
-		})
-	}
-	both.Wait()
+	return file, nil
 }
 
 // NotServedError: no server runs with a folder.

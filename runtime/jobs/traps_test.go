@@ -142,14 +142,9 @@ func TestAnOutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	r.accept("p1")
 	r.eventually("it runs", func() bool { return run.count("p1") == 1 })
 	r.server.mu.Lock()
-	r.server.nats.Shutdown()
-	r.server.nats.WaitForShutdown()
+	r.server.s.Close()
 	r.eventually("the holder has lost its connection", func() bool { return holder.nc.Status() == nats.RECONNECTING })
-	next, err := r.server.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.server.nats = next
+	r.server.start(t)
 	r.server.mu.Unlock()
 	other := newRunner(1, succeed)
 	second := r.other("c")

@@ -51,7 +51,7 @@ func (c *child) wait() (syscall.WaitStatus, error) {
 	c.reaped = true
 	c.mu.Unlock()
 	ws, err := c.reap()
-	c.orphans.waited(c.pid)
+	c.orphans.Waited(c.pid)
 	return ws, err
 }
 

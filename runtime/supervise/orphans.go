@@ -20,8 +20,8 @@ type Orphans struct {
 
 func NewOrphans() *Orphans { return &Orphans{own: make(map[int]struct{})} }
 
-// start starts a command that its caller waits for. A nil o only starts it.
-func (o *Orphans) start(cmd *exec.Cmd) error {
+// Start starts a command that its caller waits for, and then calls Waited. A nil o only starts it.
+func (o *Orphans) Start(cmd *exec.Cmd) error {
 	if o == nil {
 		return cmd.Start()
 	}
@@ -34,7 +34,7 @@ func (o *Orphans) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// adopt is start for a process that another process forks for the caller; it must be a child of this one by then.
+// adopt is Start for a process that another process forks for the caller; it must be a child of this one by then.
 func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,7 +45,7 @@ func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
 	return pid, err
 }
 
-func (o *Orphans) waited(pid int) {
+func (o *Orphans) Waited(pid int) {
 	if o == nil {
 		return
 	}

@@ -41,7 +41,7 @@ func TestReap(t *testing.T) {
 	adopt(t)
 	o := NewOrphans()
 	own := exec.Command("sh", "-c", "exit 7")
-	if err := o.start(own); err != nil {
+	if err := o.Start(own); err != nil {
 		t.Fatal(err)
 	}
 	var left []int
@@ -63,7 +63,7 @@ func TestReap(t *testing.T) {
 	if err := own.Wait(); own.ProcessState == nil || own.ProcessState.ExitCode() != 7 {
 		t.Errorf("its exit status was taken: %v", err)
 	}
-	o.waited(own.Process.Pid)
+	o.Waited(own.Process.Pid)
 }
 
 // TestReapWhileWorkersComeAndGo: no exit of a worker's is ever stolen, and no orphan left.
@@ -88,7 +88,7 @@ func TestReapWhileWorkersComeAndGo(t *testing.T) {
 			for n := range 25 {
 				code := (i*25 + n) % 100
 				c := exec.Command("sh", "-c", "(sleep 0.001 &) >/dev/null 2>&1; exit "+strconv.Itoa(code))
-				if err := o.start(c); err != nil {
+				if err := o.Start(c); err != nil {
 					t.Error(err)
 					return
 				}
@@ -96,7 +96,7 @@ func TestReapWhileWorkersComeAndGo(t *testing.T) {
 				if c.ProcessState == nil || c.ProcessState.ExitCode() != code {
 					t.Errorf("exit code %d came as %v", code, c.ProcessState)
 				}
-				o.waited(c.Process.Pid)
+				o.Waited(c.Process.Pid)
 			}
 		})
 	}

@@ -96,5 +96,5 @@ func TestAnAdoptedProcessIsNoOrphan(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	o.waited(pid)
+	o.Waited(pid)
 }

@@ -77,7 +77,7 @@ func startPreloadProcess(exe string, t task, orphans *Orphans, note func(source,
 func (m *preloadProcess) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := m.child.orphans.start(m.child.cmd); err != nil {
+	if err := m.child.orphans.Start(m.child.cmd); err != nil {
 		started <- err
 		return
 	}

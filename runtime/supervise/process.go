@@ -80,7 +80,7 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, note noteFunc)
 	cmd, err := roleCommand("worker", exe, t, theirs, page.File())
 	if err == nil {
 		cmd.Stdout, cmd.Stderr = ends[stdout], ends[stderr]
-		err = orphans.start(cmd)
+		err = orphans.Start(cmd)
 	}
 	if err != nil {
 		p.logs.Close()

@@ -39,13 +39,12 @@ func Main(m *testing.M) int {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	if os.Getenv(envBinary) == "" {
-		file := filepath.Join(folder, "pinion")
-		build := exec.Command("go", "build", "-o", file, "pinion/cmd/pinion")
+		build := exec.Command("go", "build", "-o", folder, "pinion/cmd/pinion", "pinion/cmd/pinion-nats")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build the binary: %v\n%s", err, out)
 			return 1
 		}
-		os.Setenv(envBinary, file)
+		os.Setenv(envBinary, filepath.Join(folder, "pinion"))
 	}
 	return m.Run()
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/cmd/pinion/internal/version"
+	"pinion/cmd/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
 	"pinion/runtime/metrics"

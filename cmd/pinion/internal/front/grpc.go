@@ -5,8 +5,8 @@ import (
 	"net"
 	"strings"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/listener"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/oipgrpc"
 )
 

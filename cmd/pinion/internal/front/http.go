@@ -6,10 +6,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/modelsfile"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/page"
 	"pinion/httpd/protocol"

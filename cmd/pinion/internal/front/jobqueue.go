@@ -6,9 +6,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/member"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/runtime/jobs"
 	"pinion/runtime/queued"
@@ -28,7 +28,7 @@ func (m *servedModel) joinQueue() error {
 	if err != nil {
 		return err
 	}
-	if err := s.NATS.Embed(name, sync); err != nil {
+	if err := s.NATS.Embed(name, sync, m.server.orphans, m.log); err != nil {
 		return err
 	}
 	o := s.Options(name, m.s.ResultTTL)

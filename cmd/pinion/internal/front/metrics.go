@@ -3,8 +3,8 @@ package front
 import (
 	"strconv"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/member"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"

@@ -5,9 +5,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/terminal"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/runtime/supervise"
 )
 

@@ -4,10 +4,10 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/settings"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/dashboard"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"

@@ -1,8 +1,8 @@
 package front
 
 import (
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"

@@ -3,7 +3,7 @@ package front
 import (
 	"cmp"
 
-	"pinion/cmd/pinion/internal/version"
+	"pinion/cmd/internal/version"
 	"pinion/runtime/files"
 	"pinion/runtime/webhook"
 )

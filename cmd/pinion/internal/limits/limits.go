@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,18 @@ func ApplyMemory(budget int64) int64 {
 	soft := max(limit/memoryShare, budget+budget/4) // or it would collect all the time
 	debug.SetMemoryLimit(soft)
 	return soft
+}
+
+// natsShare is the part of that memory which a NATS server of this host may have before its collector works harder.
+const natsShare = 8
+
+// NATSMemory is the environment of such a server: its soft memory limit, where there is one.
+func NATSMemory() []string {
+	limit := supervise.MemoryLimit()
+	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare, 10)}
 }
 
 const (

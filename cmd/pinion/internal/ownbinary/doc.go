@@ -1,2 +1,3 @@
-// Package ownbinary is about the binary of this process: how to execute and copy it, and whether its file was replaced since.
+// Package ownbinary is about the binary of this process: how to execute and copy it, whether its file was replaced since, and
+// where the program is that is installed with it.
 package ownbinary

@@ -69,31 +69,43 @@ func buildID(path string) ([]byte, error) {
 	return note.Data()
 }
 
-// Copy copies the running binary to a file, with its time: builders take another time for another file.
-func Copy(to string) error {
+// Copy copies the running binary into a folder, and its companion if that is installed.
+func Copy(dir string) error {
 	image, err := Find()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("copy own binary: %w", err)
 	}
-	in, err := os.Open(Running)
-	if err != nil {
+	if err := copyFile(filepath.Join(dir, "pinion"), Running); err != nil {
 		return fmt.Errorf("copy own binary %s: %w", image.path, err)
+	}
+	path, err := Companion(NATS)
+	if err != nil {
+		return nil //nolint:nilerr // what needs it says so
+	}
+	if err := copyFile(filepath.Join(dir, NATS), path); err != nil {
+		return fmt.Errorf("copy %s: %w", path, err)
+	}
+	return nil
+}
+
+// copyFile copies a program with its time: builders take another time for another file.
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
 	}
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
+		return err
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
 	if err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
+		return err
 	}
 	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime())); err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
-	}
-	return nil
+	return errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime()))
 }

@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/batchserver"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/runtime/batch"
 	"pinion/runtime/ventu"
 )

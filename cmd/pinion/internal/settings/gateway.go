@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/gateway"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/option"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/runtime/jobs"
 )
 

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/runtime/jobs"
 )
 
@@ -42,7 +47,7 @@ func (s *NATS) Variables(f *pflag.FlagSet) []Variable {
 // On reports whether there is a queue.
 func (s *NATS) On() bool { return len(s.urls) > 0 }
 
-// Embeds reports whether NATS runs in this process, and in which folder; "": the default.
+// Embeds reports whether NATS keeps its jobs in a folder of this host, and in which; "": the default.
 func (s *NATS) Embeds() (dir string, ok bool) {
 	if len(s.urls) != 1 {
 		return "", false
@@ -85,8 +90,9 @@ func (s *NATS) Check() error {
 	return nil
 }
 
-// Embed starts NATS in this process, if it is to run here. sync is how often it writes through to the disk.
-func (s *NATS) Embed(modelName string, sync time.Duration) error {
+// Embed starts NATS on this host, if it is to run here. Its process is registered with children. sync is how often it writes
+// through to the disk.
+func (s *NATS) Embed(modelName string, sync time.Duration, children jobs.Children, log *slog.Logger) error {
 	dir, ok := s.Embeds()
 	if !ok {
 		return nil
@@ -95,11 +101,13 @@ func (s *NATS) Embed(modelName string, sync time.Duration) error {
 	if err != nil {
 		return err
 	}
-	e, err := jobs.Embed(jobs.EmbedOptions{Dir: dir, Sync: sync})
-	if err == nil {
-		s.embedded = e
-		err = e.Listen()
+	program, err := ownbinary.Companion(ownbinary.NATS)
+	if err != nil {
+		return exit.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
 	}
+	s.embedded, err = jobs.Embed(jobs.EmbedOptions{
+		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: limits.NATSMemory(), Children: children, Logger: log,
+	})
 	return err
 }
 

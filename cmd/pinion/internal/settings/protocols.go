@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelsfile"
 	"pinion/cmd/pinion/internal/nearest"
-	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/kserve"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"

@@ -1,0 +1,2 @@
+// Package version says which version the binaries are.
+package version

@@ -1,0 +1,12 @@
+// Command pinion-nats is the job queue of one host: a NATS server on a folder. 'pinion serve --nats embed' starts it, and it ends with
+// that process. runtime/natsserver says how the two speak.
+package main
+
+import (
+	"os"
+
+	"pinion/cmd/internal/version"
+	"pinion/runtime/natsserver"
+)
+
+func main() { os.Exit(natsserver.Main(os.Args[1:], version.Build())) }

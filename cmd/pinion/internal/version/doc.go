@@ -1,2 +1,0 @@
-// Package version says which version this binary is.
-package version
