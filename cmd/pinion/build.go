@@ -104,7 +104,7 @@ func (b *build) build(ctx context.Context, program *builder.Builder, plan *docke
 		return err
 	}
 	own := filepath.Join(place, "pinion")
-	if err := ownbinary.Copy(filepath.Join(own, "usr/local/bin/pinion")); err != nil {
+	if err := ownbinary.Copy(filepath.Join(own, "usr/local/bin")); err != nil {
 		return err
 	}
 	contexts := [][2]string{{"pinion", own}}

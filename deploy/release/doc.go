@@ -2,10 +2,10 @@
 //
 // `./build.sh release` compiles the binaries and starts it. In the output folder it makes, for each architecture,
 //
-//	pinion_VERSION_linux_ARCH.tar.gz        the binary, its licences and its SBOM
+//	pinion_VERSION_linux_ARCH.tar.gz        the binary and pinion-nats, their licences and their SBOM
 //	pinion_VERSION_linux_ARCH.deb           the same as a Debian package, made by nfpm
 //	pinion_VERSION_linux_ARCH.cdx.json      the SBOM, CycloneDX 1.6
-//	pinion_server-VERSION-py3-none-TAG.whl  a wheel that holds only the command
+//	pinion_server-VERSION-py3-none-TAG.whl  a wheel that holds only the commands
 //
 // and once NOTICES.txt, the licence of every module and tool of which a part is in a binary, and SHA256SUMS.
 //

@@ -62,6 +62,9 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
+// natsProgram is the binary that lies beside each of the others; it is linked statically.
+const natsProgram = "pinion-nats"
+
 // architectures has each supported processor by Go's name, with its names elsewhere.
 var architectures = map[string]struct{ wheel string }{
 	"amd64": {"x86_64"},
@@ -117,7 +120,11 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 	if err != nil {
 		return err
 	}
-	sbom, err := writeSBOM(o, arch, binary, parts)
+	nats, err := os.ReadFile(filepath.Join(filepath.Dir(o.binaries[arch]), natsProgram))
+	if err != nil {
+		return err
+	}
+	sbom, err := writeSBOM(o, arch, map[string][]byte{"pinion": binary, natsProgram: nats}, parts)
 	if err != nil {
 		return err
 	}
@@ -127,6 +134,7 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 	}
 	files := []file{
 		{"pinion", binary, 0o755},
+		{natsProgram, nats, 0o755},
 		{"NOTICES.txt", notices, 0o644},
 		{"pinion.cdx.json", sbom, 0o644},
 	}

@@ -44,10 +44,10 @@ type listed struct {
 	}
 }
 
-// modules are those that the command links for an architecture, with the licences that lie beside the linked packages
+// modules are those that the command and its companion link for an architecture, with the licences that lie beside the linked packages
 // and in the folders above them.
 func modules(arch string) ([]component, error) {
-	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/pinion")
+	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/pinion", "./cmd/pinion-nats")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -60,7 +60,7 @@ func TestDebianSortsVersions(t *testing.T) {
 }
 
 var sample = []file{
-	{"pinion", []byte("binary"), 0o755}, {"LICENSE", []byte("licence"), 0o644},
+	{"pinion", []byte("binary"), 0o755}, {natsProgram, []byte("companion"), 0o755}, {"LICENSE", []byte("licence"), 0o644},
 	{"NOTICES.txt", []byte("notices"), 0o644}, {"pinion.cdx.json", []byte("{}"), 0o644}, {"CHANGELOG.md", []byte("new"), 0o644},
 }
 
@@ -86,11 +86,14 @@ func TestWheel(t *testing.T) {
 		content[f.Name], modes[f.Name] = string(text), f.Mode()
 	}
 	const info = "pinion_server-1.2.0.dist-info/"
-	if got := modes["pinion_server-1.2.0.data/scripts/pinion"]; got != 0o755 {
-		t.Errorf("the command has mode %v", got)
+	const scripts = "pinion_server-1.2.0.data/scripts/"
+	for _, name := range []string{"pinion", natsProgram} {
+		if got := modes[scripts+name]; got != 0o755 {
+			t.Errorf("the command %s has mode %v, want 0755", name, got)
+		}
 	}
 	for name := range content {
-		if !strings.HasPrefix(name, info) && name != "pinion_server-1.2.0.data/scripts/pinion" {
+		if !strings.HasPrefix(name, info) && name != scripts+"pinion" && name != scripts+natsProgram {
 			t.Errorf("the wheel installs %s too", name)
 		}
 	}
@@ -167,7 +170,7 @@ func TestEveryLinkedModuleHasAnAllowedLicence(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := options{version: version, commit: "abc", glibc: "2.28", time: time.Unix(1e9, 0).UTC()}
-		text, err := writeSBOM(o, arch, []byte("binary"), linked)
+		text, err := writeSBOM(o, arch, map[string][]byte{"pinion": []byte("binary"), natsProgram: []byte("companion")}, linked)
 		if err != nil {
 			t.Fatal(err)
 		}

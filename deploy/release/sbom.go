@@ -12,9 +12,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes which components are in a binary, as CycloneDX.
-func writeSBOM(o options, arch string, binary []byte, parts []component) ([]byte, error) {
-	sum := sha256.Sum256(binary)
+// writeSBOM writes which components are in the binaries, as CycloneDX. They are given by name.
+func writeSBOM(o options, arch string, binaries map[string][]byte, parts []component) ([]byte, error) {
 	bom := cdx.NewBOM()
 	bom.SerialNumber = "" // would be random
 	own := "pkg:golang/pinion@" + o.version.String()
@@ -23,14 +22,18 @@ func writeSBOM(o options, arch string, binary []byte, parts []component) ([]byte
 		Component: &cdx.Component{
 			BOMRef: own, PackageURL: own + "?goarch=" + arch + "&goos=linux", Type: cdx.ComponentTypeApplication,
 			Name: "pinion", Version: o.version.String(), Licenses: licenses([]string{"Apache-2.0"}),
-			Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+			Hashes: hashes(binaries["pinion"]),
 			Properties: &[]cdx.Property{
 				{Name: "pinion:commit", Value: o.commit}, {Name: "pinion:glibc", Value: o.glibc},
 			},
 		},
 	}
-	var components []cdx.Component
-	var refs []string
+	companion := own + "#cmd/" + natsProgram
+	components := []cdx.Component{{
+		BOMRef: companion, PackageURL: companion, Type: cdx.ComponentTypeApplication, Name: natsProgram, Version: o.version.String(),
+		Licenses: licenses([]string{"Apache-2.0"}), Hashes: hashes(binaries[natsProgram]),
+	}}
+	refs := []string{companion}
 	for _, c := range parts {
 		one := cdx.Component{
 			Type: cdx.ComponentTypeLibrary, Name: c.name, Version: c.version, Licenses: licenses(c.licences),
@@ -59,6 +62,11 @@ func writeSBOM(o options, arch string, binary []byte, parts []component) ([]byte
 		return nil, fmt.Errorf("write SBOM: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+func hashes(binary []byte) *[]cdx.Hash {
+	sum := sha256.Sum256(binary)
+	return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}
 }
 
 func licenses(ids []string) *cdx.Licenses {

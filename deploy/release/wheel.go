@@ -24,6 +24,7 @@ func writeWheel(w io.Writer, version, tag string, files []file, modified time.Ti
 	info := stem + ".dist-info/"
 	places := map[string]string{
 		"pinion":          stem + ".data/scripts/pinion",
+		"pinion-nats":     stem + ".data/scripts/pinion-nats",
 		"LICENSE":         info + "licenses/LICENSE",
 		"NOTICES.txt":     info + "licenses/NOTICES.txt",
 		"pinion.cdx.json": info + "sboms/pinion.cdx.json", // PEP 770

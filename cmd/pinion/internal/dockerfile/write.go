@@ -32,7 +32,7 @@ func (p *Plan) Text() string {
 	p.commands(w, "Commands before the packages.", p.build.PreInstall)
 	p.packages(w)
 	p.commands(w, "Commands after the packages.", p.build.Run)
-	w.lines("", "# The server.", "COPY --from=pinion /usr/local/bin/pinion /usr/local/bin/pinion")
+	w.lines("", "# The server.", "COPY --from=pinion /usr/local/bin/pinion* /usr/local/bin/")
 	p.code(w)
 	p.final(w)
 	p.labels(w)
@@ -89,7 +89,7 @@ func (p *Plan) head(w *writer) {
 	w.lines(
 		"# Made by pinion "+p.Version+" from cog.yaml; `pinion dockerfile` makes it anew. `pinion build` builds it, and so does",
 		"#     docker build "+contexts+" .",
-		"# DIR holds usr/local/bin/pinion; without that option the server comes from an image with the name pinion.",
+		"# DIR holds usr/local/bin/pinion and pinion-nats; without that option the server comes from an image with the name pinion.",
 		"",
 		"# The base: "+p.base.why+".",
 		"ARG BASE="+p.base.image,
