@@ -130,13 +130,7 @@ func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, ho
 		s.Body = req.Body
 	}
 	if req.Trace != nil { // the server that runs it goes on with the trace
-		req.Trace.Headers(req.Trace.Request(), func(name, value string) {
-			if name == "tracestate" {
-				s.Request.TraceState = value
-			} else {
-				s.Request.TraceParent = value
-			}
-		})
+		s.Request.TraceParent, s.Request.TraceState = req.Trace.Passed(req.Trace.Request())
 	}
 	if k.queueing.TenantHeader != "" {
 		s.Tenant = string(ctx.Request.Header.Peek(k.queueing.TenantHeader))

@@ -74,6 +74,80 @@ func TestTransfersAreTraced(t *testing.T) {
 	}
 }
 
+// TestPropagators_OfOtherTracers: Zipkin's and Jaeger's headers are read, and passed on to webhooks, downloads and uploads.
+func TestPropagators_OfOtherTracers(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
+	for propagator, c := range map[string]struct{ header, sent, want string }{
+		"b3":                      {"b3", clientTrace + "-" + clientParent + "-1", clientTrace + "-%s-1"},
+		"b3multi":                 {"X-B3-SpanId", "", "%s"},
+		"jaeger":                  {"uber-trace-id", clientTrace + ":" + clientParent + ":0:1", clientTrace + ":%s:0:01"},
+		"tracecontext,baggage,b3": {"b3", clientTrace + "-" + clientParent + "-1", clientTrace + "-%s-1"},
+	} {
+		var mu sync.Mutex
+		headers := map[string]http.Header{}
+		peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			headers[r.Method] = r.Header
+			mu.Unlock()
+			_, _ = io.WriteString(w, "content")
+		}))
+		defer peer.Close()
+		collector := harness.StartCollector(t)
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "PINION_TRACE_FILES=1", "OTEL_PROPAGATORS=" + propagator,
+		}})
+		sent := []string{c.header, c.sent}
+		if propagator == "b3multi" {
+			sent = []string{"X-B3-TraceId", clientTrace, "X-B3-SpanId", clientParent, "X-B3-Sampled", "1"}
+		}
+		s.Do(http.MethodPost, "/predictions", map[string]any{
+			"input": map[string]any{"file": peer.URL + "/in.txt"}, "output_file_prefix": peer.URL,
+			"webhook": peer.URL, "webhook_events_filter": []string{"completed"},
+		}, sent...)
+		s.Stop()
+		for _, span := range collector.Spans() {
+			method := map[string]string{"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT", "pinion.download": "GET"}[span.Name]
+			if method == "" {
+				continue
+			}
+			same(t, propagator+": the trace of "+span.Name, span.TraceID(), clientTrace)
+			same(t, propagator+": what "+method+" carries", headers[method].Get(c.header), fmt.Sprintf(c.want, span.SpanID()))
+			same(t, propagator+": traceparent of "+method, headers[method].Get("traceparent") != "", strings.Contains(propagator, "tracecontext"))
+		}
+		same(t, propagator+": requests", len(headers), 3)
+	}
+}
+
+// TestTelemetry_VariablesOfAPlatformDoNotStopTheStart: they are for all its programs. What is not understood is ignored, and said.
+func TestTelemetry_VariablesOfAPlatformDoNotStopTheStart(t *testing.T) {
+	t.Parallel()
+	variables := []string{
+		"OTEL_PROPAGATORS=tracecontext,baggage,b3,xray", "OTEL_TRACES_EXPORTER=console", "OTEL_METRICS_EXPORTER=prometheus", "OTEL_LOGS_EXPORTER=otlp,console",
+		"OTEL_TRACES_SAMPLER=parentbased_jaeger_remote", "OTEL_TRACES_SAMPLER_ARG=endpoint=http://localhost:14250", "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
+		"OTEL_BSP_SCHEDULE_DELAY=5s", "OTEL_BSP_MAX_QUEUE_SIZE=many", "OTEL_EXPORTER_OTLP_COMPRESSION=zstd", "OTEL_EXPORTER_OTLP_HEADERS=secret",
+		"OTEL_RESOURCE_ATTRIBUTES=a", "COG_TRACE_ENABLED=perhaps",
+	}
+	for _, more := range [][]string{nil, {"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, {"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}} {
+		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", "def run() -> int: return 1\n"), Env: append(append([]string{
+			// Kubernetes' links to services with these names.
+			"PINION_PORT=tcp://10.0.0.1:80", "PINION_GRPC_PORT=tcp://10.0.0.1:80", "PINION_METRICS_PORT=tcp://10.0.0.1:80", "PINION_METRICS_SERVICE_HOST=10.0.0.1",
+		}, variables...), more...)})
+		for _, v := range append(variables, more...) {
+			name, _, _ := strings.Cut(v, "=")
+			if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && strings.Contains(v, "http:") {
+				continue
+			}
+			if !strings.Contains(s.Log.String(), name+": ") {
+				t.Errorf("got no warning of %s", name)
+			}
+		}
+		if strings.Contains(s.Log.String(), "secret") {
+			t.Error("the log has a header's value")
+		}
+	}
+}
+
 // TestSetupsAreTraced: each in its own trace, with the model's own spans; a failed one says why.
 func TestSetupsAreTraced(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,9 +21,10 @@ type Destination struct {
 	// These headers are sent if not empty: TraceParent, TraceState, Prediction (its id) as X-Prediction-Id, and RequestID as
 	// X-Request-Id.
 	TraceParent, TraceState, Prediction, RequestID string
-	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the file's span
-	// replaces TraceParent and TraceState.
-	Trace *trace.Trace
+	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the headers of the file's
+	// span are sent instead of TraceParent and TraceState.
+	Trace   *trace.Trace
+	carried http.Header
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
@@ -59,7 +61,8 @@ func (s *Store) upload(ctx context.Context, to Destination, name string, open fu
 		span := t.Span("cog.prediction.upload_output", trace.Client, t.Prediction, time.Now(),
 			trace.Attrs{}.Text("cog.output.mime_type", file.kind).Int("cog.output.bytes", size))
 		if t.Files() {
-			to.TraceParent, to.TraceState = span.Context.Parent(), span.Context.State
+			to.TraceParent, to.TraceState, to.carried = "", "", http.Header{}
+			t.Headers(span.Context, func(name, value string) { passOn(to.carried, name, value) })
 		}
 		defer func() { endSpan(t, span, err) }()
 	}
@@ -169,6 +172,7 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 	header.Set("Content-Type", file.kind)
 	passOn(header, "traceparent", to.TraceParent)
 	passOn(header, "tracestate", to.TraceState)
+	maps.Copy(header, to.carried)
 	passOn(header, "X-Prediction-Id", to.Prediction)
 	passOn(header, "X-Request-Id", to.RequestID)
 	if file.size > expectAbove {

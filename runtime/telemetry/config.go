@@ -2,11 +2,12 @@ package telemetry
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"pinion/runtime/trace"
 )
 
 // CogYAML is what cog.yaml says under observability.
@@ -46,17 +47,16 @@ type Metrics struct{ Enabled *bool }
 
 // The samplers, by OpenTelemetry's names.
 const (
-	alwaysOn       = "always_on"
-	alwaysOff      = "always_off"
-	byRatio        = "traceidratio"
-	parentOrOn     = "parentbased_always_on"
-	parentOrOff    = "parentbased_always_off"
-	parentOrRatio  = "parentbased_traceidratio"
-	headerW3C      = "w3c"
-	headerJaeger   = "jaeger"
-	exporterOTLP   = "otlp"
-	exporterNone   = "none"
-	propagateTrace = "tracecontext"
+	alwaysOn      = "always_on"
+	alwaysOff     = "always_off"
+	byRatio       = "traceidratio"
+	parentOrOn    = "parentbased_always_on"
+	parentOrOff   = "parentbased_always_off"
+	parentOrRatio = "parentbased_traceidratio"
+	headerW3C     = "w3c"
+	headerJaeger  = "jaeger"
+	exporterOTLP  = "otlp"
+	exporterNone  = "none"
 )
 
 func samplers() []string {
@@ -70,8 +70,8 @@ type Config struct {
 
 	Sampler string
 	Ratio   float64 // of the samplers by ratio
-	// Propagate: W3C headers of requests are read, and contexts are passed on.
-	Propagate bool
+	// Propagators are the headers of requests that are read, and by which contexts are passed on; none: neither is done.
+	Propagators []trace.Form
 	// Header is another header that carries the context; "" for none. Jaeger: it has Jaeger's form instead of W3C's.
 	Header string
 	Jaeger bool
@@ -84,7 +84,7 @@ type Config struct {
 	SpanBatch, LogBatch         Batch
 	MetricInterval, MetricLimit time.Duration
 
-	// Warnings are for the log: settings that do nothing.
+	// Warnings are for the log: settings that do nothing, and variables with values that nobody understands here.
 	Warnings []string
 }
 
@@ -103,7 +103,9 @@ var (
 
 func (c *Config) On() bool { return c.Traces != nil || c.Metrics != nil || c.Logs != nil }
 
-// Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's.
+// Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's. These variables may be set for
+// all programs of a platform, so a value that is not understood is ignored with a warning, as OpenTelemetry's specification has it.
+// The error is for cog.yaml and for our own variables.
 func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 	e, c := &environment{get: y.Traces.beneath(getenv)}, &Config{}
 	c.readTraces(e, y.Traces)
@@ -113,7 +115,9 @@ func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 	c.readResource(e)
 	c.SpanBatch = e.batch("OTEL_BSP_", defaultSpans)
 	c.LogBatch = e.batch("OTEL_BLRP_", defaultRecords)
-	if e.is("OTEL_SDK_DISABLED", true) {
+	off := e.is("OTEL_SDK_DISABLED", true)
+	c.Warnings = append(e.warnings, c.Warnings...)
+	if off {
 		c.Traces, c.Metrics, c.Logs, c.Warnings = nil, nil, nil, nil
 	}
 	if e.err != nil {
@@ -142,13 +146,16 @@ func (c *Config) readTraces(e *environment, y Traces) {
 		ratio, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(ratio >= 0 && ratio <= 1) {
 			e.fail(name, value, "a ratio from 0 to 1")
+			ratio = 1
 		}
 		c.Ratio = ratio
 	}
 	name, value := e.first("COG_TRACE_HEADER", yamlHeader)
-	if c.Header = value; value != "" && strings.ContainsFunc(value, notInHeaderName) {
+	if strings.ContainsFunc(value, notInHeaderName) {
 		e.fail(name, value, "the name of an HTTP header, such as X-Trace")
+		value = ""
 	}
+	c.Header = value
 	c.Jaeger = e.choice(headerW3C, []string{headerW3C, headerJaeger}, "COG_TRACE_HEADER_FORMAT", yamlHeaderFormat) == headerJaeger
 	c.readPropagators(e)
 	if asked && !refused && c.Traces == nil && e.exporterName(signalTraces) != exporterNone {
@@ -157,15 +164,25 @@ func (c *Config) readTraces(e *environment, y Traces) {
 }
 
 func (c *Config) readPropagators(e *environment) {
-	name, value := e.first("OTEL_PROPAGATORS")
-	allowed := []string{propagateTrace, "baggage", "none"}
-	c.Propagate = name == ""
+	forms := map[string]trace.Form{"tracecontext": trace.W3C, "b3": trace.B3, "b3multi": trace.B3Multi, "jaeger": trace.Jaeger}
+	const name = "OTEL_PROPAGATORS"
+	_, value := e.first(name)
+	if value == "" {
+		value = "tracecontext"
+	}
+	var unknown []string
 	for word := range strings.SplitSeq(value, ",") {
 		word = strings.TrimSpace(word)
-		if name != "" && !slices.Contains(allowed, word) {
-			e.fail(name, value, "a list of "+oneOf(allowed))
+		form, is := forms[word]
+		switch {
+		case is && !slices.Contains(c.Propagators, form):
+			c.Propagators = append(c.Propagators, form)
+		case !is && !slices.Contains([]string{"", "none", "baggage"}, word):
+			unknown = append(unknown, word)
 		}
-		c.Propagate = c.Propagate || word == propagateTrace
+	}
+	if len(unknown) > 0 {
+		e.warn("%s: %q is ignored: propagators here are tracecontext, baggage, b3, b3multi and jaeger", name, strings.Join(unknown, ","))
 	}
 }
 
@@ -193,8 +210,8 @@ func (e *environment) batch(prefix string, otherwise Batch) Batch {
 		Delay: e.milliseconds(prefix + "SCHEDULE_DELAY"), Timeout: e.milliseconds(prefix + "EXPORT_TIMEOUT"),
 		Queue: e.count("a whole number of at least 1", prefix+"MAX_QUEUE_SIZE"), Size: e.count("a whole number of at least 1", prefix+"MAX_EXPORT_BATCH_SIZE"),
 	}
-	if queue, size := cmp.Or(b.Queue, otherwise.Queue), b.Size; size > queue && e.err == nil {
-		e.err = fmt.Errorf("%sMAX_EXPORT_BATCH_SIZE: %d: it is at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix, queue)
+	if queue, size := cmp.Or(b.Queue, otherwise.Queue), b.Size; size > queue {
+		e.warn("%sMAX_EXPORT_BATCH_SIZE: %d is ignored: it is at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix, queue)
 	}
 	b.Queue = cmp.Or(b.Queue, otherwise.Queue)
 	b.Size = min(cmp.Or(b.Size, otherwise.Size), b.Queue)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -31,11 +30,26 @@ type Exporter struct {
 // defaultTimeout is how long one attempt to send may take, by the specification.
 const defaultTimeout = 10 * time.Second
 
+// exporterName is otlp or none. The variable is a list; a signal that is for other exporters alone is not sent.
 func (e *environment) exporterName(signal string) string {
-	return e.choice(exporterOTLP, []string{exporterOTLP, exporterNone}, "OTEL_"+strings.ToUpper(signal)+"_EXPORTER")
+	name, value := e.first("OTEL_" + strings.ToUpper(signal) + "_EXPORTER")
+	if name == "" {
+		return exporterOTLP
+	}
+	found := exporterNone
+	for word := range strings.SplitSeq(value, ",") {
+		switch word = strings.TrimSpace(word); word {
+		case exporterOTLP:
+			found = exporterOTLP
+		case exporterNone, "":
+		default:
+			e.warn("%s: %q is ignored: an exporter is %s or %s", name, shorten(word), exporterOTLP, exporterNone)
+		}
+	}
+	return found
 }
 
-// exporter reads where a signal goes; nil: it is off, or no endpoint is set. All variables are checked nevertheless.
+// exporter reads where a signal goes; nil: it is off, or no endpoint is set. All variables are read nevertheless.
 func (e *environment) exporter(signal string, off bool) *Exporter {
 	name := e.exporterName(signal)
 	variable := func(end string) []string {
@@ -90,16 +104,19 @@ func (e *environment) tlsConfig(variable func(string) []string) *tls.Config {
 		config.RootCAs = x509.NewCertPool()
 		if pem, err := os.ReadFile(file); err != nil || !config.RootCAs.AppendCertsFromPEM(pem) {
 			e.fail(authority, file, "a readable file with certificates in PEM form")
+			config.RootCAs, file = nil, ""
 		}
 	}
 	certificate, certFile := e.first(variable("CLIENT_CERTIFICATE")...)
 	_, keyFile := e.first(variable("CLIENT_KEY")...)
 	if certFile != "" {
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-		if err != nil && e.err == nil {
-			e.err = fmt.Errorf("%s: %q: it is a certificate in PEM form, and %s is its key: %w", certificate, certFile, variable("CLIENT_KEY")[1], err)
+		if err != nil {
+			e.warn("%s: %q is ignored: it is a certificate in PEM form, and %s is its key: %v", certificate, certFile, variable("CLIENT_KEY")[1], err)
+			certFile = ""
+		} else {
+			config.Certificates = []tls.Certificate{pair}
 		}
-		config.Certificates = []tls.Certificate{pair}
 	}
 	if file == "" && certFile == "" {
 		return nil

@@ -9,16 +9,37 @@ import (
 	"time"
 )
 
-// environment reads variables. The first wrong value is kept as the error: the readers then return defaults.
+// environment reads variables. For a wrong value the readers return defaults.
 type environment struct {
-	get func(string) string
-	err error
+	get      func(string) string
+	warnings []string
+	err      error // the first wrong value of cog.yaml, or of a variable of ours
 }
 
+// fail notes a wrong value. Only what was set for this very program is an error.
 func (e *environment) fail(name, value, allowed string) {
-	if e.err == nil {
+	switch {
+	case !strings.HasPrefix(name, "cog.yaml") && !strings.HasPrefix(name, "PINION_"):
+		e.warn("%s: %q is ignored: it is %s", name, shorten(value), allowed)
+	case e.err == nil:
 		e.err = fmt.Errorf("%s: %q: it is %s", name, value, allowed)
 	}
+}
+
+// warn notes a value that is ignored; once, for several signals read the same variables.
+func (e *environment) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(e.warnings, text) {
+		e.warnings = append(e.warnings, text)
+	}
+}
+
+// shorten is a value for a message.
+func shorten(value string) string {
+	const most = 100
+	if len(value) > most {
+		return strings.ToValidUTF8(value[:most], "") + "…"
+	}
+	return value
 }
 
 // first is the first of these variables that is set, with its value; "" for none. A blank value counts as none, as
@@ -44,6 +65,7 @@ func (e *environment) boolean(name string) *bool {
 	case "0", "false", "no":
 	default:
 		e.fail(name, value, "true or false")
+		return nil
 	}
 	return &on
 }

@@ -19,7 +19,7 @@ func (t *Telemetry) Tracer() *trace.Tracer {
 func (t *Telemetry) newTracer() *trace.Tracer {
 	return &trace.Tracer{
 		Sample: t.config.sample(), Export: t.spans.add, Full: t.spanQueue.isFull, Most: t.spans.limits.Size,
-		Ignore: !t.config.Propagate, Header: t.config.Header, Jaeger: t.config.Jaeger, Files: t.config.Files,
+		Ignore: len(t.config.Propagators) == 0, Forms: t.config.Propagators, Header: t.config.Header, Jaeger: t.config.Jaeger, Files: t.config.Files,
 	}
 }
 

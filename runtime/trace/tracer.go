@@ -18,6 +18,9 @@ type Tracer struct {
 	Most   int
 	// Ignore: contexts of clients are not read, and none are passed on.
 	Ignore bool
+	// Forms are how contexts of clients are read and passed on. Of several that a request has the last counts, as with
+	// OpenTelemetry's propagators. nil: W3C's alone.
+	Forms []Form
 	// Header is another header that carries the context, in Jaeger's form or W3C's; "" for none.
 	Header string
 	Jaeger bool
@@ -33,8 +36,13 @@ func (t *Tracer) read(peek func(name string) string) Context {
 	if t == nil || t.Ignore {
 		return Context{}
 	}
-	if parent := peek("traceparent"); parent != "" {
-		if c, ok := Parse(parent, peek("tracestate")); ok {
+	for i := len(t.Forms) - 1; i >= 0; i-- {
+		if c, ok := t.Forms[i].read(peek); ok {
+			return c
+		}
+	}
+	if t.Forms == nil {
+		if c, ok := W3C.read(peek); ok {
 			return c
 		}
 	}
@@ -155,9 +163,11 @@ func (t *Trace) Headers(c Context, set func(name, value string)) {
 	if t == nil || t.tracer.Ignore || !c.Valid() {
 		return
 	}
-	set("traceparent", c.Parent())
-	if c.State != "" {
-		set("tracestate", c.State)
+	for _, form := range t.tracer.Forms {
+		form.write(c, set)
+	}
+	if t.tracer.Forms == nil {
+		W3C.write(c, set)
 	}
 	switch {
 	case t.tracer.Header == "":

@@ -91,6 +91,19 @@ func TestPortPrecedence(t *testing.T) {
 	}
 }
 
+// TestVariables_LinksToServicesAreIgnored: Kubernetes sets them in each pod beside a service of that name.
+func TestVariables_LinksToServicesAreIgnored(t *testing.T) {
+	var s Serve
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(f)
+	err := s.FromEnvironment(f, func(name string) string {
+		return map[string]string{"PORT": "tcp://10.0.0.1:80", "PINION_GRPC_PORT": "tcp://10.0.0.1:80", "PINION_METRICS_PORT": "udp://10.0.0.1:80"}[name]
+	})
+	if err != nil || s.Port != 5000 || s.Protocols.GRPCPort != -1 || s.Exposure.MetricsPort != -1 {
+		t.Errorf("got ports %d, %d, %d, %v, want the defaults", s.Port, s.Protocols.GRPCPort, s.Exposure.MetricsPort, err)
+	}
+}
+
 // TestBadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
 func TestBadPlatformValues(t *testing.T) {
 	for name, value := range map[string]string{

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func choice(f *pflag.FlagSet, flag string, words ...string) Variable {
 func ReadVariables(f *pflag.FlagSet, env func(string) string, variables []Variable) error {
 	for _, o := range variables {
 		v := env(o.Name)
-		if v == "" || o.Flag != "" && f.Changed(o.Flag) {
+		if v == "" || o.Flag != "" && f.Changed(o.Flag) || isServiceLink(o.Name, v) {
 			continue
 		}
 		if err := o.Set(v); err != nil {
@@ -86,6 +87,13 @@ func ReadVariables(f *pflag.FlagSet, env func(string) string, variables []Variab
 		}
 	}
 	return nil
+}
+
+// isServiceLink tells whether a variable is Kubernetes' for a service of that name: the service pinion-grpc gives each pod of its
+// namespace PINION_GRPC_PORT=tcp://10.0.0.7:8001. A variable that the pod itself sets replaces it.
+func isServiceLink(name, v string) bool {
+	protocol, _, is := strings.Cut(v, "://")
+	return is && strings.HasSuffix(name, "_PORT") && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)
 }
 
 // cogVariables reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
