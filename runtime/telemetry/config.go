@@ -84,7 +84,7 @@ type Config struct {
 	SpanBatch, LogBatch         Batch
 	MetricInterval, MetricLimit time.Duration
 
-	// Warnings are for the log: settings that do nothing, and variables with values that nobody understands here.
+	// Warnings are for the log: settings that do nothing, and variables whose values are not understood.
 	Warnings []string
 }
 
