@@ -166,10 +166,13 @@ func (d *delivery) end(rec predict.Record, want predict.Events) {
 func (d *delivery) run() {
 	s := d.sender
 	for {
+		if s.ctx.Err() != nil {
+			d.abandon()
+		}
 		it, wait := d.next()
 		switch {
 		case wait > 0:
-			s.sleep(s.ctx, wait, d.wake)
+			s.sleep(s.waits, wait, d.wake)
 		case it.event != 0:
 			d.deliver(it)
 			s.uncharge(it.cost)
@@ -184,10 +187,7 @@ func (d *delivery) next() (it item, wait time.Duration) {
 	s := d.sender
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case s.ctx.Err() != nil:
-		d.clear()
-	case d.over && s.now().Sub(d.ended) > s.o.Timeout:
+	if d.over && (s.hastened() || s.now().Sub(d.ended) > s.o.Timeout) {
 		d.shorten()
 	}
 	if len(d.queue) > 0 {
@@ -198,7 +198,7 @@ func (d *delivery) next() (it item, wait time.Duration) {
 		return it, 0
 	}
 	if d.logs.event != 0 {
-		if wait = d.lastLogs.Add(s.o.Throttle).Sub(s.now()); wait > 0 {
+		if wait = d.lastLogs.Add(s.o.Throttle).Sub(s.now()); wait > 0 && !s.hastened() {
 			return item{}, wait
 		}
 		d.lastLogs = s.now()
@@ -207,6 +207,17 @@ func (d *delivery) next() (it item, wait time.Duration) {
 	}
 	it, d.completed = d.completed, item{}
 	return it, 0
+}
+
+// abandon drops all pending events, because the sender is closed.
+func (d *delivery) abandon() {
+	d.mu.Lock()
+	lost := d.completed.event != 0
+	d.clear()
+	d.mu.Unlock()
+	if lost {
+		d.logFailure(predict.OnCompleted, 0, ErrClosed)
+	}
 }
 
 // clear drops all pending events. Called with the lock held.
@@ -258,11 +269,11 @@ func (d *delivery) finish() bool {
 func (d *delivery) deliver(it item) {
 	s := d.sender
 	retries := 0
-	if it.event == predict.OnCompleted && s.reserveRetry(d.reserved) {
+	if it.event == predict.OnCompleted && !s.hastened() && s.reserveRetry(d.reserved) {
 		defer s.unreserveRetry(d.reserved)
 		retries = s.o.Retries
 	}
-	tries, err := 1, s.post(d, &it.record)
+	tries, err := 1, d.first(it)
 	if err != nil && retries > 0 && temporary(err) {
 		s.retrying.Add(1)
 		tries, err = d.retry(&it.record, retries, err)
@@ -283,17 +294,39 @@ func (d *delivery) deliver(it item) {
 	s.o.OnDelivery(eventName(it.event), Failed)
 }
 
-// retry tries again after an error, until the receiver accepts the event or refuses it for good. It returns how many tries there were.
+// first tries to deliver an event for the first time. When the server stops, completed goes first.
+func (d *delivery) first(it item) error {
+	s := d.sender
+	if it.event == predict.OnCompleted {
+		return s.post(s.ctx, d, &it.record)
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(s.waits, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.completed.event != 0 {
+			cancel(errHastened)
+		}
+	})
+	defer stop()
+	return s.post(ctx, d, &it.record)
+}
+
+// retry tries again after an error, until the receiver accepts the event or refuses it for good, and for the last time
+// when the server stops. It returns how many tries there were.
 func (d *delivery) retry(rec *predict.Record, retries int, err error) (tries int, _ error) {
 	s := d.sender
-	for tries = 1; err != nil && tries <= retries && temporary(err); tries++ {
+	tries = 1
+	for last := false; !last && err != nil && tries <= retries && temporary(err); tries++ {
 		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
 		s.retried.Store(d.failure(err))
-		s.sleep(s.ctx, s.backoff(tries, err), nil)
+		s.sleep(s.waits, s.backoff(tries, err), nil)
 		if s.ctx.Err() != nil {
 			return tries, context.Cause(s.ctx)
 		}
-		err = s.post(d, rec)
+		last = s.hastened()
+		err = s.post(s.ctx, d, rec)
 	}
 	return tries, err
 }

@@ -14,8 +14,10 @@ import (
 )
 
 var (
-	// ErrClosed: the sender was closed.
-	ErrClosed = errors.New("the sender of webhooks is closed")
+	// ErrClosed: the sender was closed, because the server stops.
+	ErrClosed = errors.New("the server stopped before the receiver accepted it")
+	// errHastened: Sender.Hasten was called, and completed waits behind this event.
+	errHastened = errors.New("the server stops, and reports the prediction's end instead")
 	// ErrTimeout: the receiver did not answer within Options.Timeout.
 	ErrTimeout = errors.New("the receiver did not answer in time")
 	// ErrURL: not an http or https URL.

@@ -15,8 +15,8 @@ import (
 )
 
 // post tries once to deliver a record. It follows redirects, and takes Options.Timeout at most.
-func (s *Sender) post(d *delivery, rec *predict.Record) error {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, s.o.Timeout, ErrTimeout)
+func (s *Sender) post(ctx context.Context, d *delivery, rec *predict.Record) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
 	parts := s.render(rec)
 	made := int64(cap(parts[0]) + cap(parts[2])) // mostly logs; the output is not copied

@@ -93,6 +93,8 @@ type Sender struct {
 	encoder   predict.Encoder
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
+	waits     context.Context // ends with Hasten: nothing waits for a retry any more
+	hasten    context.CancelFunc
 	// Tests replace these.
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
@@ -116,6 +118,7 @@ func New(o Options) *Sender {
 	o = o.withDefaults()
 	s := &Sender{o: o, transport: newTransport(o.DenyPrivate), now: time.Now, sleep: sleep}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.waits, s.hasten = context.WithCancel(s.ctx)
 	return s
 }
 
@@ -195,6 +198,13 @@ func (s *Sender) Drain(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Hasten cuts all waits between deliveries short, because the server stops: an event that waits for a retry is tried once more,
+// at once, and an event that is delivered later is tried once. Outputs that wait are dropped where a newer event follows.
+func (s *Sender) Hasten() { s.hasten() }
+
+// hastened reports whether Hasten was called.
+func (s *Sender) hastened() bool { return s.waits.Err() != nil }
 
 // Close ends all deliveries. Events of predictions that end later are dropped.
 func (s *Sender) Close() {

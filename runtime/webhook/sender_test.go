@@ -166,6 +166,71 @@ func TestClose(t *testing.T) {
 	s.Close()
 }
 
+// TestHasten_WaitingEventIsTriedOnceMore at once, and then given up.
+func TestHasten_WaitingEventIsTriedOnceMore(t *testing.T) {
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	s, log, outcomes := newSender(t, Options{})
+	waiting := newClock(s, false)
+	attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed}).succeed("1")
+	<-waiting.rests
+	s.Hasten()
+	drain(t, s)
+	attach(t, s, predict.Request{ID: "late", Webhook: r.URL, WebhookEvents: completed}).succeed("2")
+	drain(t, s)
+	equal(t, r.rest(), `succeeded 1 ""`, `succeeded 1 ""`, `succeeded 2 ""`)
+	if got, want := outcomes.String(), "[completed failed:2]"; got != want {
+		t.Errorf("got outcomes %s, want %s", got, want)
+	}
+	if got := log.String(); !strings.Contains(got, "tries=2") || !strings.Contains(got, "tries=1") {
+		t.Errorf("the log does not name both events with their tries: %s", got)
+	}
+}
+
+// TestHasten_CompletedGoesBeforeWhatHangs cuts an event off whose receiver does not answer, and drops the outputs that wait.
+func TestHasten_CompletedGoesBeforeWhatHangs(t *testing.T) {
+	handler, entered, _ := gate(t)
+	first := make(chan struct{}, 1)
+	first <- struct{}{}
+	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
+		select {
+		case <-first:
+			handler(w, q)
+		default:
+		}
+	})
+	s, _, outcomes := newSender(t, Options{})
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents})
+	p.Begin(time.Now())
+	<-entered
+	p.Output([]byte("1"))
+	p.Output([]byte("2"))
+	p.yielded()
+	s.Hasten()
+	drain(t, s)
+	equal(t, r.rest(), `processing  ""`, `succeeded [1,2] ""`)
+	if got, want := outcomes.String(), "[completed delivered:1 output dropped:2 start failed:1]"; got != want {
+		t.Errorf("got outcomes %s, want %s", got, want)
+	}
+}
+
+// TestClose_LogsEachCompletedThatIsGivenUp, also one whose turn has not come.
+func TestClose_LogsEachCompletedThatIsGivenUp(t *testing.T) {
+	handler, entered, _ := gate(t)
+	r := newReceiver(t, handler)
+	s, log, _ := newSender(t, Options{})
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents})
+	p.Begin(time.Now())
+	<-entered
+	p.succeed("1")
+	s.Close()
+	if got := log.String(); !strings.Contains(got, "event=completed") || !strings.Contains(got, ErrClosed.Error()) {
+		t.Errorf("got log %s, want the completed event and %q", got, ErrClosed)
+	}
+}
+
 // TestRetryBudget holds that no more predictions than allowed wait for another try, in number and in bytes.
 func TestRetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})

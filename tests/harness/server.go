@@ -39,6 +39,8 @@ type Options struct {
 	Binary string
 	// Garbles says that the model writes rubbish to the server, whose complaint of that is no defect.
 	Garbles bool
+	// Stubborn says that clients keep the server from finishing their requests, whose complaint of that is no defect.
+	Stubborn bool
 	// PortFromEnv leaves --port away.
 	PortFromEnv bool
 	// FormatFromEnv leaves --log-format away.
@@ -61,6 +63,7 @@ type Server struct {
 	exited  chan struct{}
 	shared  bool     // Tmp is the test's
 	lenient bool     // Options.Garbles
+	cut     bool     // Options.Stubborn
 	pipe    *logPipe // of Options.StopsReading
 	ended   bool     // it was waited for and looked at
 }
@@ -116,7 +119,7 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 // Launch starts a server, and waits for nothing.
 func Launch(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, exited: make(chan struct{})}
+	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, cut: o.Stubborn, exited: make(chan struct{})}
 	if s.Dir == "" {
 		s.Dir = Models(t)
 	}
@@ -271,7 +274,7 @@ func (s *Server) checkLeftovers() {
 	s.t.Helper()
 	s.checkProcesses()
 	s.checkFolders()
-	if text := s.Log.defect(s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient); text != "" {
+	if text := s.Log.defect(s.cut || s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient); text != "" {
 		s.t.Errorf("the log tells of a defect: %s", text)
 	}
 }

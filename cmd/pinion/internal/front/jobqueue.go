@@ -57,12 +57,16 @@ func (m *servedModel) schema() (jobs.Schema, bool) {
 	return jobs.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
-// leaveQueue leaves the job queue, when no job runs any more.
-func (m *servedModel) leaveQueue() {
-	if m.queue == nil {
-		return
+// leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other servers, or
+// for the next start.
+func (m *servedModel) leaveQueue(ctx context.Context) {
+	if m.queue != nil {
+		m.leaving.Do(func() { m.hangUp(ctx) })
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), member.LeaveWait)
+}
+
+func (m *servedModel) hangUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, member.LeaveWait)
 	defer cancel()
 	if err := m.queue.Close(ctx); err != nil {
 		m.log.Warn("left the job queue too early", "error", err)

@@ -1,7 +1,9 @@
 package front
 
 import (
+	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"pinion/cmd/internal/version"
@@ -30,6 +32,7 @@ type servedModel struct {
 	pool    *slot.Pool
 	svc     *service.Service
 	queue   *queued.Member // nil: accepted predictions live in this process
+	leaving sync.Once      // of the queue
 	metrics *metrics.Set
 	view    *dashboard.View // nil: it is off
 	life    *life
@@ -136,5 +139,5 @@ func (m *servedModel) failsFast() bool {
 // close ends what the model has beside its service, when it has no workers.
 func (m *servedModel) close() {
 	m.closeWatcher()
-	m.leaveQueue()
+	m.leaveQueue(context.Background())
 }

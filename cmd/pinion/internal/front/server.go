@@ -182,11 +182,11 @@ func (f *Server) Run() int {
 		}
 	case err := <-served:
 		f.log.Error("the server's socket failed", "error", err)
-		f.stopWorkers(true)
+		f.stopWorkers(true, nil)
 		code = exit.Failure
 	case m := <-f.stop.broken:
 		why := m.failure()
-		f.stopWorkers(true)
+		f.stopWorkers(true, nil)
 		defer m.reportFailure(why)
 		code = exit.Failure
 	}

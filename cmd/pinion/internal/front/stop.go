@@ -1,13 +1,16 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/predict"
 )
 
@@ -22,9 +25,16 @@ type stop struct {
 // errStopping refuses new predictions while the server stops.
 var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
 
-// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a
-// cancel itself has.
-const lastWait = 5 * time.Second
+const (
+	// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself has:
+	// their workers are being killed.
+	lastWait = 5 * time.Second
+	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of the
+	// grace.
+	lastTry = 2 * time.Second
+	// workLook is how often a stop without a limit looks whether a model still works.
+	workLook = 250 * time.Millisecond
+)
 
 func newStop(onlySIGINT bool) *stop {
 	return &stop{signals: interrupts.Watch(onlySIGINT), asked: make(chan struct{}, 1), broken: make(chan *servedModel, 1)}
@@ -61,9 +71,11 @@ func (s *stop) await(done <-chan struct{}) bool {
 }
 
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
-// the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
-// meanwhile ends everything at once, also after a SIGTERM: false.
+// the grace (0: any time), then it is cancelled; the answers go out; the workers leave; the last webhooks are
+// delivered; the job queue is left. No client, receiver or other process holds it beyond the grace and that of cancels. A
+// SIGINT meanwhile ends everything at once, also after a SIGTERM: false.
 func (f *Server) drain(grace time.Duration) bool {
+	begun := time.Now()
 	f.models.stop()
 	f.stop.begun.Store(true)
 	for _, m := range f.models.everyone() {
@@ -76,22 +88,26 @@ func (f *Server) drain(grace time.Duration) bool {
 		defer close(answered)
 		f.answer(ctx)
 	}()
-	var late, last <-chan time.Time
-	if grace > 0 {
-		late = time.After(grace)
-	}
+	late := f.whenLate(ctx, grace)
+	var canceled, last <-chan time.Time
 	for finished := answered; finished != nil; {
 		select {
 		case <-finished:
 			finished = nil
 		case <-late:
-			last = time.After(f.cancelAll() + lastWait)
+			f.cancelAll()
+			canceled = time.After(f.cancelGrace())
+		case <-canceled:
+			if f.inFlight() == 0 { // only clients who do not read their answers
+				giveUp()
+			}
+			last = time.After(lastWait)
 		case <-last:
 			giveUp()
 		case sig := <-f.stop.signals:
 			if sig == syscall.SIGINT {
 				f.log.Warn("interrupted again: ending at once")
-				f.stopWorkers(true)
+				f.stopWorkers(true, nil)
 				return false
 			}
 		}
@@ -99,7 +115,54 @@ func (f *Server) drain(grace time.Duration) bool {
 	for _, m := range f.models.everyone() {
 		m.pool.Refuse(errStopping)
 	}
-	return f.stopWorkers(false) && f.deliver()
+	if grace == 0 && canceled == nil { // the work has just ended
+		begun = time.Now()
+	}
+	retried := begun.Add(f.outsiderGrace())
+	end := latest(retried.Add(f.cancelGrace()), time.Now().Add(lastTry))
+	return f.stopWorkers(false, time.After(time.Until(end))) && f.leave(retried, end)
+}
+
+// whenLate fires when what is in flight has had its time: the grace; with 0, when for that long only clients, uploads and
+// downloads were waited for, and no model worked.
+func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.Time {
+	if grace > 0 {
+		return time.After(grace)
+	}
+	late := make(chan time.Time, 1)
+	go func() {
+		look := time.NewTicker(workLook)
+		defer look.Stop()
+		for worked := time.Now(); ; {
+			select {
+			case now := <-look.C:
+				if f.working() {
+					worked = now
+				} else if now.Sub(worked) >= f.outsiderGrace() {
+					late <- now
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return late
+}
+
+// outsiderGrace is how long a stop waits for what is not the model's work.
+func (f *Server) outsiderGrace() time.Duration { return cmp.Or(f.s.Grace, settings.DefaultGrace) }
+
+// working reports whether a prediction runs, or waits for a worker.
+func (f *Server) working() bool {
+	return slices.ContainsFunc(f.models.everyone(), func(m *servedModel) bool { return m.pool.Load().InFlight > 0 })
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // answer waits until the requests and predictions in flight have ended, or ctx has.
@@ -128,21 +191,27 @@ func (f *Server) inFlight() (n int) {
 	return n
 }
 
-// cancelAll cancels what is in flight when the grace is over. It returns how long that may take.
-func (f *Server) cancelAll() (grace time.Duration) {
+// cancelGrace is how long canceled predictions may take before their workers are killed.
+func (f *Server) cancelGrace() (grace time.Duration) {
+	for _, m := range f.models.everyone() {
+		grace = max(grace, m.s.CancelGrace)
+	}
+	return grace
+}
+
+// cancelAll cancels what is in flight when the grace is over.
+func (f *Server) cancelAll() {
 	inFlight := 0
 	for _, m := range f.models.everyone() {
 		if m.queue != nil {
 			m.queue.Release() // other servers run its jobs
 		}
 		inFlight += m.svc.InFlight()
-		grace = max(grace, m.s.CancelGrace)
 	}
 	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
 	for _, m := range f.models.everyone() {
 		m.svc.CancelAll()
 	}
-	return grace
 }
 
 // drain takes nothing more in.
@@ -155,27 +224,41 @@ func (m *servedModel) drain() {
 	m.closeDashboard()
 }
 
-// deliver waits until the last webhooks are delivered or given up. A SIGINT meanwhile ends that: false.
-func (f *Server) deliver() bool {
-	ctx, giveUp := context.WithCancel(context.Background())
-	defer giveUp()
-	delivered := make(chan struct{})
+// leave waits until the last webhooks are delivered and the job queue is left, or gives them up. Webhooks are retried until
+// one time, and tried for the last time until the other. A SIGINT meanwhile ends that: false.
+func (f *Server) leave(retried, end time.Time) bool {
+	left := make(chan struct{})
 	go func() {
-		defer close(delivered)
-		if err := f.webhooks.Drain(ctx); err != nil {
-			f.log.Warn("webhooks were not delivered", "error", err)
+		defer close(left)
+		f.deliver(retried, end)
+		ctx, cancel := context.WithDeadline(context.Background(), latest(end, time.Now().Add(lastTry)))
+		defer cancel()
+		for _, m := range f.models.everyone() {
+			m.leaveQueue(ctx)
 		}
 	}()
-	ordered := f.stop.await(delivered)
+	ordered := f.stop.await(left)
 	if !ordered {
 		f.log.Warn("interrupted again: webhooks are not waited for")
 	}
 	return ordered
 }
 
-// stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
-// kills them: false.
-func (f *Server) stopWorkers(now bool) bool {
+// deliver waits until the last webhooks are delivered or given up. The end of a job is stored in the queue after its webhooks.
+func (f *Server) deliver(retried, end time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	hasten := time.AfterFunc(time.Until(retried), f.webhooks.Hasten)
+	defer hasten.Stop()
+	if f.webhooks.Drain(ctx) != nil {
+		f.log.Warn("the server stops: webhooks that their receivers have not accepted are given up", "predictions", f.webhooks.State().Pending)
+	}
+	f.webhooks.Close()
+}
+
+// stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. At the end of the time,
+// and at a SIGINT, it kills them; false: at a SIGINT.
+func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 	f.models.stop()
 	for _, m := range f.models.everyone() {
 		m.life.close()
@@ -188,14 +271,28 @@ func (f *Server) stopWorkers(now bool) bool {
 			m.workers.current().wait()
 		}
 	}()
+	kill := func() {
+		for _, m := range f.models.everyone() {
+			m.workers.current().kill()
+		}
+	}
+	late := make(chan struct{})
+	go func() {
+		select {
+		case <-end:
+			f.log.Warn("the time of the stop is over: killing the workers that have not ended")
+			kill()
+		case <-gone:
+		}
+		close(late)
+	}()
 	if f.stop.await(gone) {
+		<-late
 		return true
 	}
 	if !now {
 		f.log.Warn("interrupted again: ending at once")
-		for _, m := range f.models.everyone() {
-			m.workers.current().kill()
-		}
+		kill()
 	}
 	<-gone
 	return now

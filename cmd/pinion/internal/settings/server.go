@@ -17,6 +17,9 @@ import (
 	"pinion/runtime/telemetry"
 )
 
+// DefaultGrace is the default of --grace.
+const DefaultGrace = 30 * time.Second
+
 // Server are the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
 type Server struct {
 	Config                string // the file of models; "": they are folders
@@ -55,7 +58,7 @@ func (s *Server) BindFlags(f *pflag.FlagSet) {
 	f.Lookup("fail-fast").NoOptDefVal = "true"
 	s.Protocols.bindFlags(f)
 	s.Jobs.bindFlags(f)
-	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
+	f.DurationVar(&s.Grace, "grace", DefaultGrace, "how long predictions in flight may go on after SIGINT or SIGTERM")
 	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them sooner (PINION_BUSY_POLL)")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")

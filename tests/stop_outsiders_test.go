@@ -1,0 +1,129 @@
+package tests
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// silentServer returns the URL of a server that accepts connections, and never answers.
+func silentServer(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return "http://" + ln.Addr().String() + "/"
+}
+
+// refusingServer returns the URL of a server that answers every request with that status, and asks to wait.
+func refusingServer(t *testing.T, status int) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// briefStop makes a stop short, except for what it waits for without a bound.
+var briefStop = []string{"--grace", "300ms", "--cancel-grace", "700ms"}
+
+// TestStop_WebhookDoesNotHoldIt holds that a stop ends, whatever a receiver does, and that the log names what was given up.
+func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
+	t.Parallel()
+	sigterm := func(s *harness.Server) { s.Signal(syscall.SIGTERM) }
+	shutdown := func(s *harness.Server) {
+		wantCode(t, "POST /shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+	}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for name, c := range map[string]struct {
+		receiver string
+		end      func(*harness.Server)
+		args     []string
+	}{
+		"closed port":           {closed.URL, sigterm, nil},
+		"closed port, shutdown": {closed.URL, shutdown, nil},
+		"503":                   {refusingServer(t, http.StatusServiceUnavailable), sigterm, nil},
+		"429":                   {refusingServer(t, http.StatusTooManyRequests), sigterm, nil},
+		"silence":               {silentServer(t), sigterm, nil},
+		"silence, shutdown":     {silentServer(t), shutdown, nil},
+		"no grace":              {closed.URL, sigterm, []string{"--grace", "1ms", "--cancel-grace", "1ms"}},
+		"direct, with a queue":  {silentServer(t), sigterm, []string{"--nats", "embed:" + t.TempDir(), "--model", "echo"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: append(append([]string{}, briefStop...), c.args...)})
+			s.Create(map[string]any{"id": "told", "input": input{"text": "x"}, "webhook": c.receiver})
+			c.end(s)
+			s.Ended(0)
+			_, named := s.Log.First(func(l harness.Line) bool {
+				return l.PredictionID == "told" && strings.Contains(l.Raw, `"event":"completed"`)
+			})
+			if !named {
+				t.Error("the log does not name the webhook that was given up")
+			}
+		})
+	}
+}
+
+// TestStop_ShutdownRequestWaitsForTheModelAlone holds that POST /shutdown, which gives a model any time, bounds the wait for an
+// upload and for clients that do not read.
+func TestStop_ShutdownRequestWaitsForTheModelAlone(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]func(*harness.Server){
+		"upload": func(s *harness.Server) {
+			a := s.Create(map[string]any{"input": input{"how": "file"}, "output_file_prefix": silentServer(t)}, "Prefer", "respond-async")
+			wantCode(t, "prediction", a, http.StatusAccepted)
+			s.WaitLog("returning")
+		},
+		"client": func(s *harness.Server) {
+			conn := s.Dial()
+			t.Cleanup(func() { conn.Close() })
+			if _, err := conn.Write([]byte("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{")); err != nil {
+				t.Error(err)
+			}
+			s.Create(map[string]any{"input": input{"how": "nothing"}}) // after it, the half request was read
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const source = "from cog import Path\ndef run(how: str) -> Path:\n    p = Path('out.txt')\n    p.write_text('x')\n    print('returning', flush=True)\n    return p\n"
+			s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: briefStop, Stubborn: name == "client"})
+			hold(s)
+			wantCode(t, "POST /shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+			s.Ended(0)
+		})
+	}
+}
+
+// TestStop_ModelOutlastsTheGraceOfAShutdownRequest holds that the model's own work is not what that bound is for.
+func TestStop_ModelOutlastsTheGraceOfAShutdownRequest(t *testing.T) {
+	t.Parallel()
+	const source = "import time\ndef run() -> str:\n    print('begun', flush=True)\n    time.sleep(1.5)\n    return 'done'\n"
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: []string{"--grace", "1ms", "--cancel-grace", "1ms"}})
+	answer := s.Begin("slow", input{})
+	s.WaitLog("begun")
+	wantCode(t, "POST /shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+	wantStatus(t, "the prediction", harness.Receive(t, answer), "succeeded")
+	s.Ended(0)
+}
+
+// TestStop_WorkerThatDoesNotLeaveIsKilled when the time of the stop is over.
+func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
+	t.Parallel()
+	const source = "import atexit, time\n@atexit.register\ndef leave():\n    while True: time.sleep(9)\ndef run() -> str: ...\n"
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: briefStop})
+	s.Stop()
+	if _, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended"); !found {
+		t.Error("the log does not say that the worker was killed")
+	}
+}
