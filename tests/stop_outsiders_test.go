@@ -1,10 +1,14 @@
 package tests
 
 import (
+	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -125,5 +129,55 @@ func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 	s.Stop()
 	if _, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended"); !found {
 		t.Error("the log does not say that the worker was killed")
+	}
+}
+
+// TestStop_QueueKeepsTheWebhook of a job whose receiver is silent: the stop ends, stores the job's end, and the next server
+// delivers it.
+func TestStop_QueueKeepsTheWebhook(t *testing.T) {
+	t.Parallel()
+	var answers atomic.Bool
+	ended := make(chan string, 9)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if !answers.Load() {
+			<-r.Context().Done() // the server gives up
+			return
+		}
+		var p struct{ Status string }
+		if err == nil && json.Unmarshal(body, &p) == nil {
+			ended <- p.Status
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	store := filepath.Join(t.TempDir(), "jobs")
+	s := member(t, "embed:"+store, harness.Options{Args: briefStop})
+	a := s.Create(map[string]any{"id": "told", "input": input{"token": "told"}, "webhook": receiver.URL}, "Prefer", "respond-async")
+	wantCode(t, "the prediction", a, http.StatusAccepted)
+	harness.Eventually(t, "the model has run", func() bool { return times(t, s, "told") == 1 })
+	s.Stop()
+
+	answers.Store(true)
+	next := member(t, "embed:"+store, harness.Options{Dir: s.Dir})
+	same(t, "the webhook", harness.Receive(t, ended), "succeeded")
+	same(t, "how often the model ran", times(t, next, "told"), 1)
+}
+
+// TestStop_GatewayLeavesAQueueThatIsGone with a webhook at a silent receiver under way.
+func TestStop_GatewayLeavesAQueueThatIsGone(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	g := startGateway(t, nats.URL, "--grace", "300ms")
+	a := g.Create(map[string]any{"id": "told", "input": input{}, "webhook": silentServer(t)}, "Prefer", "respond-async")
+	wantCode(t, "the prediction", a, http.StatusAccepted)
+	wantCode(t, "cancel", g.Cancel("told"), http.StatusOK) // its webhook is posted by the gateway
+	nats.Kill()
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- g.cmd.Wait() }()
+	if err := harness.Receive(t, ended); err != nil {
+		t.Errorf("the gateway ended with %v, want exit code 0", err)
 	}
 }

@@ -74,7 +74,7 @@ func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Con
 	stop() // a late sign would change when the message comes again
 	switch {
 	case ctx.Err() != nil: // this member leaves: another one tries
-		_ = m.Nak()
+		_ = m.NakWithDelay(time.Millisecond) // stored, unlike one without a delay: NATS may end too
 	case again > 0:
 		_ = m.NakWithDelay(again)
 	default:

@@ -166,6 +166,7 @@ func (m *Member) serve() {
 	m.say() // before it can be asked: see jobs.Queue.Ask
 	both.Go(func() { q.SayLoad(m.sending, func() jobs.Load { return m.load(s) }) })
 	m.repeat(m.taking, func() error { return s.Run(m.taking) })
+	m.stop() // after the ends of its jobs: a webhook that came while the member stops pulling would rest for the queue's AckWait
 }
 
 // say tells the others of this server, if it takes jobs.
@@ -235,10 +236,22 @@ func (m *Member) Release() {
 // errLeft: Close did not wait any longer.
 var errLeft = errors.New("the ends of jobs could not be stored; other servers will run them again")
 
+// flush waits until NATS has what this member said, for a second at most.
+func (m *Member) flush() {
+	if m.nc.IsConnected() {
+		_ = m.nc.FlushTimeout(time.Second)
+	}
+}
+
 // Close leaves the queue once the ends of all jobs are stored, or when ctx ends.
 func (m *Member) Close(ctx context.Context) error {
 	m.drain()
-	m.stop()
+	m.mu.Lock()
+	runsJobs := m.server != nil
+	m.mu.Unlock()
+	if !runsJobs {
+		m.stop()
+	}
 	left := make(chan struct{})
 	go func() {
 		m.background.Wait()
@@ -247,9 +260,11 @@ func (m *Member) Close(ctx context.Context) error {
 	var err error
 	select {
 	case <-left:
+		m.flush() // webhooks that were given back, which would rest for AckWait
 	case <-ctx.Done():
 		err = errLeft
 	}
+	m.stop()
 	hangUp(m.nc)
 	return err
 }
