@@ -40,7 +40,7 @@ func refusingServer(t *testing.T, status int) string {
 // briefStop makes a stop short, except for what it waits for without a bound.
 var briefStop = []string{"--grace", "300ms", "--cancel-grace", "700ms"}
 
-// TestStop_WebhookDoesNotHoldIt holds that a stop ends, whatever a receiver does, and that the log names what was given up.
+// TestStop_WebhookDoesNotHoldIt holds that a stop ends with any receiver, and that the log names what was given up.
 func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 	t.Parallel()
 	sigterm := func(s *harness.Server) { s.Signal(syscall.SIGTERM) }
@@ -101,7 +101,7 @@ func TestStop_ShutdownRequestWaitsForTheModelAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const source = "from cog import Path\ndef run(how: str) -> Path:\n    p = Path('out.txt')\n    p.write_text('x')\n    print('returning', flush=True)\n    return p\n"
-			s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: briefStop, Stubborn: name == "client"})
+			s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: briefStop, CutsOff: name == "client"})
 			hold(s)
 			wantCode(t, "POST /shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
 			s.Ended(0)

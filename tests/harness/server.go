@@ -39,8 +39,8 @@ type Options struct {
 	Binary string
 	// Garbles says that the model writes rubbish to the server, whose complaint of that is no defect.
 	Garbles bool
-	// Stubborn says that clients keep the server from finishing their requests, whose complaint of that is no defect.
-	Stubborn bool
+	// CutsOff says that clients keep the server from finishing their requests, whose complaint of that is no defect.
+	CutsOff bool
 	// PortFromEnv leaves --port away.
 	PortFromEnv bool
 	// FormatFromEnv leaves --log-format away.
@@ -63,7 +63,7 @@ type Server struct {
 	exited  chan struct{}
 	shared  bool     // Tmp is the test's
 	lenient bool     // Options.Garbles
-	cut     bool     // Options.Stubborn
+	cut     bool     // Options.CutsOff
 	pipe    *logPipe // of Options.StopsReading
 	ended   bool     // it was waited for and looked at
 }
@@ -119,7 +119,7 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 // Launch starts a server, and waits for nothing.
 func Launch(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, cut: o.Stubborn, exited: make(chan struct{})}
+	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, cut: o.CutsOff, exited: make(chan struct{})}
 	if s.Dir == "" {
 		s.Dir = Models(t)
 	}
