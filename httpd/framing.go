@@ -53,7 +53,7 @@ const (
 type seenHeaders uint8
 
 const (
-	seenOrigin seenHeaders = 1 << iota // Origin or Sec-Fetch-Site
+	seenOrigin seenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
 	seenRequestID
 )
 
@@ -237,7 +237,7 @@ func (f *framing) header(line []byte) framingError {
 			return errCoding
 		}
 		f.chunked = true
-	case isHeader(name, fasthttp.HeaderOrigin, 'o'), isHeader(name, headerFetchSite, 's'):
+	case isHeader(name, fasthttp.HeaderOrigin, 'o'), isHeader(name, headerFetchSite, 's'), isHeader(name, fasthttp.HeaderReferer, 'r'):
 		f.seen |= seenOrigin
 	case isHeader(name, headerRequestID, 'x'):
 		f.seen |= seenRequestID

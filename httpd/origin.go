@@ -16,7 +16,9 @@ const headerFetchSite = "Sec-Fetch-Site"
 // the browser only hides the answer.
 //
 // Sec-Fetch-Site counts first: no page can set it, and it is right even behind proxies that change Host. Browsers send it
-// only to https and loopback addresses; elsewhere Origin must be this server. Other clients send neither header.
+// only to https and loopback addresses; elsewhere Origin must be this server, or else Referer. Other clients send none of them.
+//
+// A page of any origin may cause a GET without a preflight or an Origin, so no GET may change state.
 func (s *Server) foreignPage(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
 	return hasSeen(ctx, seenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
@@ -27,7 +29,12 @@ func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 	site, origin := h.Peek(headerFetchSite), h.Peek(fasthttp.HeaderOrigin)
 	switch {
 	case len(site) == 0 && len(origin) == 0:
-		return false
+		referer := h.Peek(fasthttp.HeaderReferer)
+		if len(referer) == 0 {
+			return false
+		}
+		origin = originOf(referer)
+		return (s.cors == nil || !s.cors.allows(origin)) && !ownOrigin(string(origin), string(h.Host()))
 	case s.cors != nil && s.cors.allows(origin):
 		return false
 	case len(site) > 0:
@@ -48,6 +55,16 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}
 	s.detail(ctx, fasthttp.StatusForbidden, text)
+}
+
+// originOf returns the origin of a URL.
+func originOf(address []byte) []byte {
+	if at := bytes.Index(address, []byte("://")); at >= 0 {
+		if end := bytes.IndexAny(address[at+3:], "/?#"); end >= 0 {
+			return address[:at+3+end]
+		}
+	}
+	return address
 }
 
 // ownOrigin reports whether origin is that of a page which the server named host serves.
@@ -96,7 +113,7 @@ var forwarding = [...]string{
 func local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
 		if len(key) >= 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
-			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) ||
+			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) || bytes.EqualFold(key, []byte(fasthttp.HeaderReferer)) ||
 			slices.ContainsFunc(forwarding[:], func(name string) bool { return bytes.EqualFold(key, []byte(name)) }) {
 			return false
 		}

@@ -9,6 +9,35 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// TestForeignPage_ByReferer: it counts where a browser sends neither Sec-Fetch-Site nor Origin.
+func TestForeignPage_ByReferer(t *testing.T) {
+	s := New(newFake(), Options{CORSOrigins: []string{"https://a.example"}})
+	for _, c := range []struct {
+		referer, site, origin string
+		foreign               bool
+	}{
+		{"http://evil.example/page?q=http://127.0.0.1:5000/", "", "", true},
+		{"http://evil.example", "", "", true},
+		{"about:blank", "", "", true},
+		{"http://127.0.0.1:5000/docs#x", "", "", false},
+		{"https://a.example/page", "", "", false},
+		{"http://evil.example/", "same-origin", "", false},
+		{"http://evil.example/", "", "http://127.0.0.1:5000", false},
+		{"http://127.0.0.1:5000/", "cross-site", "", true},
+	} {
+		var h fasthttp.RequestHeader
+		h.SetHost("127.0.0.1:5000")
+		for name, value := range map[string]string{fasthttp.HeaderReferer: c.referer, headerFetchSite: c.site, fasthttp.HeaderOrigin: c.origin} {
+			if value != "" {
+				h.Set(name, value)
+			}
+		}
+		if got := s.foreign(&h); got != c.foreign {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
 // TestForeignPages goes through what browsers send.
 func TestForeignPages(t *testing.T) {
 	closed := New(newFake(), Options{})

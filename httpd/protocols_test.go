@@ -28,6 +28,7 @@ func (s *protocolService) Create(req predict.Request) (*predict.Prediction, erro
 }
 
 func (s *protocolService) SubmitAll([]*predict.Prediction)      {}
+func (s *protocolService) LoadOpenAPI() ([]byte, bool)          { return s.OpenAPI() }
 func (s *protocolService) State() protocol.State                { return protocol.State{Name: "READY"} }
 func (s *protocolService) NewAttachments() protocol.Attachments { return s.fake.NewAttachments() }
 

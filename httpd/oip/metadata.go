@@ -36,7 +36,7 @@ func (h *handlers) model(x *protocol.Exchange) (*protocol.Model, *protocol.Signa
 	return Find(h.models, x.Param("model"), x.Param("version"))
 }
 
-// Find returns the model of that name and version, and its signature.
+// Find returns the model of that name and version, and its signature, for a prediction.
 func Find(models protocol.Models, name, version string) (*protocol.Model, *protocol.Signature, *protocol.Error) {
 	m, err := models.Find(name, version)
 	if err != nil {
@@ -63,16 +63,29 @@ func (h *handlers) server(x *protocol.Exchange) {
 }
 
 func (h *handlers) metadata(x *protocol.Exchange) {
-	m, s, err := h.model(x)
+	d, err := Describe(h.models, x.Param("model"), x.Param("version"))
 	if err != nil {
 		refuse(x.RequestCtx, err)
 		return
 	}
-	encode(x.RequestCtx, Metadata(m, s))
+	encode(x.RequestCtx, d)
 }
 
-// Metadata describes m, which has the signature s.
-func Metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
+// Describe describes the model of that name and version. It does not load the model.
+func Describe(models protocol.Models, name, version string) (ModelMetadata, *protocol.Error) {
+	m, err := models.Find(name, version)
+	if err != nil {
+		return ModelMetadata{}, err
+	}
+	s, err := m.Description()
+	if err != nil {
+		return ModelMetadata{}, err
+	}
+	return metadata(m, s), nil
+}
+
+// metadata describes m, which has the signature s.
+func metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
 	out := ModelMetadata{Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python", Inputs: []TensorMetadata{}}
 	scalars := false
 	for i := range s.Inputs {

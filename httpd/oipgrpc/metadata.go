@@ -42,11 +42,10 @@ func (s *service) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*p
 
 // ModelMetadata describes a model.
 func (s *service) ModelMetadata(ctx context.Context, req *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
-	m, signature, err := oip.Find(s.opt.Models, req.GetName(), req.GetVersion())
+	d, err := oip.Describe(s.opt.Models, req.GetName(), req.GetVersion())
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
-	d := oip.Metadata(m, signature)
 	return &pb.ModelMetadataResponse{
 		Name: d.Name, Versions: d.Versions, Platform: d.Platform, Inputs: tensorMetadata(d.Inputs), Outputs: tensorMetadata(d.Outputs),
 	}, nil

@@ -193,7 +193,7 @@ func (q *request) parse(e Endpoint) (*Body, *Error) {
 
 // function returns a model's function; nil: it has no @cog.openai.
 func (h *handlers) function(m *protocol.Model) (*Function, *Error) {
-	document, ok := m.OpenAPI()
+	document, ok := m.LoadOpenAPI()
 	if !ok {
 		err := m.Ready()
 		if err == nil {

@@ -19,8 +19,10 @@ type Service interface {
 	Create(req predict.Request) (*predict.Prediction, error)
 	// SubmitAll enters predictions in the queue together. Prediction.Wait follows for each.
 	SubmitAll(ps []*predict.Prediction)
-	// OpenAPI returns the model's schema document; false: setup has not ended.
+	// OpenAPI returns the model's schema document, as far as it is known without loading the model; false: it is not.
 	OpenAPI() ([]byte, bool)
+	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if a request does. false: setup has not ended.
+	LoadOpenAPI() ([]byte, bool)
 	// NewAttachments returns an empty store for files of a request. The caller closes it, unless a call took it over.
 	NewAttachments() Attachments
 	// Ready says why no prediction is accepted; nil: they are.

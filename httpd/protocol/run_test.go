@@ -30,6 +30,7 @@ func (s *fakeService) Create(req predict.Request) (*predict.Prediction, error) {
 
 func (s *fakeService) SubmitAll([]*predict.Prediction) {}
 func (s *fakeService) OpenAPI() ([]byte, bool)         { return nil, false }
+func (s *fakeService) LoadOpenAPI() ([]byte, bool)     { return nil, false }
 func (s *fakeService) NewAttachments() Attachments     { return nil }
 func (s *fakeService) Ready() error                    { return nil }
 func (s *fakeService) State() State                    { return State{Name: "READY"} }

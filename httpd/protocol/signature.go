@@ -68,15 +68,19 @@ func (s *Signature) Required() []*Field {
 	return list
 }
 
-// Signature returns the model's signature. The error is of kind NotReady before the setup has ended, and Internal if the
-// schema cannot be read.
-func (m *Model) Signature() (*Signature, *Error) {
-	document, ok := m.OpenAPI()
+// Signature returns the model's signature for a prediction. The error is of kind NotReady before the setup has ended, and Internal if
+// the schema cannot be read.
+func (m *Model) Signature() (*Signature, *Error) { return m.readSignature(m.LoadOpenAPI()) }
+
+// Description is Signature for those who only look: it does not load the model.
+func (m *Model) Description() (*Signature, *Error) { return m.readSignature(m.OpenAPI()) }
+
+func (m *Model) readSignature(document []byte, ok bool) (*Signature, *Error) {
 	if !ok {
 		if err := m.Ready(); err != nil {
 			return nil, ErrorOf(err)
 		}
-		return nil, Errorf(NotReady, "the model has no schema yet")
+		return nil, Errorf(NotReady, "the model has no schema before it is loaded")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

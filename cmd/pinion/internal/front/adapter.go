@@ -40,8 +40,19 @@ func (b backend) Ready() error {
 	return err
 }
 
-// OpenAPI returns the model's schema document. A model that was never loaded is loaded for it, if a request loads it.
+// OpenAPI returns the model's schema document. Of a model that was never loaded it is the one in its folder: any page may ask for it,
+// so it loads nothing.
 func (b backend) OpenAPI() ([]byte, bool) {
+	document, ok := b.Service.OpenAPI()
+	if ok || !b.m.life.takes() {
+		return document, ok
+	}
+	document = b.m.source.stored()
+	return document, document != nil
+}
+
+// LoadOpenAPI returns the same for a prediction, which loads the model if a request does.
+func (b backend) LoadOpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
 	if ok || !b.m.life.takes() || b.m.life.enter(time.Time{}) != nil {
 		return document, ok

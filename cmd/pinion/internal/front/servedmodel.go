@@ -45,6 +45,7 @@ type servedModel struct {
 type source struct {
 	found   *model.Model                // at the start
 	current atomic.Pointer[model.Model] // as it was last read
+	stored  func() []byte               // the document in its folder; nil: there is none
 	python  *locate.Python
 	watcher *watch.Watcher // of the model's folder; nil: there is none
 }
@@ -58,6 +59,7 @@ func (f *Server) newModel(of settings.Named) *servedModel {
 		m.log.Warn(w)
 	}
 	m.source.found, m.source.python = of.Found, of.Python
+	m.source.stored = sync.OnceValue(func() []byte { return model.Stored(of.Found) })
 	m.workers.plan = of.GPUs
 	m.life = newLife(m)
 	return m

@@ -162,6 +162,15 @@ func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	return r.Document, nil
 }
 
+// Stored is the OpenAPI document that the model brings; nil: it brings none that can be read, or that says all.
+func Stored(m *Model) []byte {
+	if m.NoneDefaults == NoneOptional {
+		return nil // only the worker knows which of its inputs may be null
+	}
+	document, _ := ReadStored(m.Dir) // the load says what is wrong with it
+	return document
+}
+
 // ReadSource has the model's source read by its Python, in its own process.
 func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
 	r := &Reading{}
