@@ -7,6 +7,7 @@ import (
 
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/front"
+	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/telemetry"
@@ -18,6 +19,7 @@ func newServe() *cobra.Command {
 		Use:   "serve [DIR | NAME=DIR...]",
 		Short: "Serve the model of a folder (default: the current one), or several models",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			heap.Pause()
 			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)
 			if err != nil {
 				return exit.Misused(err)

@@ -18,6 +18,9 @@ import (
 
 // workerMain turns this process into a worker. It runs on the process's first thread.
 func workerMain(config string) int {
+	// Its Go only starts Python, so a cycle would be work for nothing. In a preload process no Go code may run after that: its threads
+	// stay asleep, and no new ones start.
+	debug.SetGCPercent(-1)
 	// The model and its children must see neither the role nor our descriptors.
 	os.Unsetenv(supervise.EnvName)
 	syscall.CloseOnExec(supervise.ControlFD)
@@ -46,8 +49,6 @@ func nameProcess() {
 
 // preloadMain turns this process into a preload process: it imports the model's modules, and forks workers.
 func preloadMain(spec ipc.WorkerConfig, config string) int {
-	// No Go code may run in it: its threads stay asleep, and no new ones start.
-	debug.SetGCPercent(-1)
 	start, options := cuda.StartFunc(cuda.Options{Disabled: spec.NoCUDA})
 	preloader := &pyembed.Preloader{Title: os.Args[0], CUDAStart: start, CUDAOptions: options}
 	return runPython("preload", spec, pyembed.Config{JSON: []byte(config), Preloader: preloader})
