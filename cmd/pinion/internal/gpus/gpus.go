@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Plan is which GPUs each worker is given.
@@ -65,7 +66,7 @@ func planEach(workers int, set bool, visible []string) (Plan, error) {
 
 // gpuName is how CUDA_VISIBLE_DEVICES names a device: by its number, or by (the beginning of) the identifier
 // of a GPU or of a part of one, "MIG-GPU-<uuid>/<gi>/<ci>" being the older form.
-var gpuName = regexp.MustCompile(`^([0-9]+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`)
+var gpuName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`) })
 
 // parseGPUs reads a list such as "0;1;2,3": workers are parted by semicolons, the GPUs of one by commas.
 func parseGPUs(list string) ([]string, error) {
@@ -74,7 +75,7 @@ func parseGPUs(list string) ([]string, error) {
 		var names []string
 		for name := range strings.SplitSeq(worker, ",") {
 			name = strings.TrimSpace(name)
-			if !gpuName.MatchString(name) {
+			if !gpuName().MatchString(name) {
 				return nil, fmt.Errorf("%q is no GPU: it is a number, GPU-… or MIG-…, as nvidia-smi -L shows them", name)
 			}
 			names = append(names, name)
@@ -105,7 +106,7 @@ func visibleGPUs(env func(string) (string, bool), root string) []string {
 // listed reads CUDA_VISIBLE_DEVICES as CUDA does: what follows the first name that is none does not count.
 func listed(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); !gpuName.MatchString(name) {
+		if name = strings.TrimSpace(name); !gpuName().MatchString(name) {
 			break
 		}
 		names = append(names, name)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"pinion/cmd/pinion/internal/nearest"
@@ -173,21 +174,23 @@ func ratioRule(n *yamltree.Node) (string, string) {
 }
 
 func environmentRule(n *yamltree.Node) (string, string) {
-	if name, value, ok := strings.Cut(n.Text, "="); !ok || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+	if name, value, ok := strings.Cut(n.Text, "="); !ok || !variableName().MatchString(name) || strings.ContainsRune(value, 0) {
 		return fmt.Sprintf("%.60q is not NAME=value", n.Text), "write it as NAME=value, with a name of letters, digits and _, one in a line"
 	}
 	return "", ""
 }
 
 // variableName is a name that a shell, a Dockerfile and a process' environment take.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`) })
 
 // versionNumbers is a version of numbers alone, with what may follow them.
-var versionNumbers = regexp.MustCompile(`^([0-9]+)((\.[0-9]+)*)([-.+]?[A-Za-z][A-Za-z0-9.+-]*)?$`)
+var versionNumbers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]+)((\.[0-9]+)*)([-.+]?[A-Za-z][A-Za-z0-9.+-]*)?$`)
+})
 
 func numbersRule(noun, example string) func(*yamltree.Node) (string, string) {
 	return func(n *yamltree.Node) (string, string) {
-		if !versionNumbers.MatchString(strings.TrimSpace(n.Text)) {
+		if !versionNumbers().MatchString(strings.TrimSpace(n.Text)) {
 			return fmt.Sprintf("%q is no %s", n.Text, noun), "write it as " + example
 		}
 		return "", ""
@@ -195,12 +198,12 @@ func numbersRule(noun, example string) func(*yamltree.Node) (string, string) {
 }
 
 // pythonVersion is a version of Python as cog.yaml has it: 3.12 or 3.12.1.
-var pythonVersion = regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`)
+var pythonVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`) })
 
 func pythonRule(n *yamltree.Node) (string, string) {
 	const mend = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
 	text := strings.TrimSpace(n.Text)
-	if !pythonVersion.MatchString(text) {
+	if !pythonVersion().MatchString(text) {
 		return fmt.Sprintf("%q is no version of Python", n.Text), mend
 	}
 	return "", ""
@@ -209,7 +212,7 @@ func pythonRule(n *yamltree.Node) (string, string) {
 func cudaRule(n *yamltree.Node) (string, string) {
 	parts := strings.Split(strings.TrimSpace(n.Text), ".")
 	major, err := strconv.Atoi(parts[0])
-	if err != nil || len(parts) < 2 || !versionNumbers.MatchString(n.Text) {
+	if err != nil || len(parts) < 2 || !versionNumbers().MatchString(n.Text) {
 		return fmt.Sprintf("%q is no version of CUDA", n.Text), `write the minor or patch version in quotes, as "12.4" or "12.4.1"`
 	}
 	if major < 9 {

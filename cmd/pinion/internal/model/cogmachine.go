@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"pinion/cmd/pinion/internal/contain"
@@ -47,7 +48,7 @@ func (c *CogYAMLReport) gpu(n *yamltree.Node, visible []string) {
 }
 
 func (c *CogYAMLReport) pythonVersion(n *yamltree.Node, python *locate.Python) {
-	if n == nil || python.Version == "" || !pythonVersion.MatchString(strings.TrimSpace(n.Text)) {
+	if n == nil || python.Version == "" || !pythonVersion().MatchString(strings.TrimSpace(n.Text)) {
 		return
 	}
 	wanted, has := strings.Split(strings.TrimSpace(n.Text), "."), strings.Split(python.Version, ".")
@@ -92,7 +93,7 @@ func readDebs(list string) map[string]bool {
 }
 
 // debName is the name at the beginning of what apt-get install takes.
-var debName = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+$`)
+var debName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+$`) })
 
 func (c *CogYAMLReport) systemPackages(n *yamltree.Node, installed map[string]bool) {
 	if len(installed) == 0 {
@@ -103,7 +104,7 @@ func (c *CogYAMLReport) systemPackages(n *yamltree.Node, installed map[string]bo
 		if i := strings.IndexAny(name, "=:/"); i >= 0 {
 			name = name[:i] // of a version, an architecture, a release
 		}
-		if debName.MatchString(name) && !installed[name] {
+		if debName().MatchString(name) && !installed[name] {
 			c.warn(item.Line, fmt.Sprintf("build.system_packages: %s is not installed", name), "apt-get install "+name)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"pinion/pyembed/sdk"
@@ -96,12 +98,19 @@ func intact(dir string) error {
 	if !info.IsDir() || !ownedByUs(info) || info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%s is not a folder of this user alone", dir)
 	}
+	var have []byte
 	return eachFile(func(name string, want []byte) error {
-		have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		if err == nil && !bytes.Equal(have, want) {
-			err = fmt.Errorf("%s was changed", name)
+		file, err := os.Open(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return err
 		}
-		return err
+		defer file.Close()
+		have = slices.Grow(have[:0], len(want)+1)[:len(want)+1]
+		n, err := io.ReadFull(file, have)
+		if err != io.ErrUnexpectedEOF && err != io.EOF || !bytes.Equal(have[:n], want) {
+			return fmt.Errorf("%s was changed", name)
+		}
+		return nil
 	})
 }
 
@@ -116,13 +125,25 @@ var sdkSum = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), err
 })
 
+// eachFile calls do with the files of the package. The data is there during the call only: one buffer serves all, for this is work
+// of each start.
 func eachFile(do func(name string, data []byte) error) error {
+	var data []byte
 	return fs.WalkDir(sdk.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		data, err := fs.ReadFile(sdk.FS(), name)
+		file, err := sdk.FS().Open(name)
 		if err != nil {
+			return err
+		}
+		defer file.Close()
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		data = slices.Grow(data[:0], int(info.Size()))[:info.Size()]
+		if _, err := io.ReadFull(file, data); err != nil {
 			return err
 		}
 		return do(name, data)
