@@ -24,7 +24,7 @@ weights:
 run: run.py:Runner
 `,
 		"requirements.txt", "numpy\ncog==0.16.0\n-r more.txt\n", "more.txt", "pyyaml\n",
-		"run.py", "import requests\nimport yaml\nfrom cog import BaseRunner\n",
+		"run.py", "import requests\nimport yaml\nfrom cog import BaseRunner\n\n\nclass Runner(BaseRunner):\n    def run(self) -> int:\n        return 1\n",
 	)}
 	python := harness.AnyPython(t).Path
 	out := c.good(t, "doctor", "--python", python)
@@ -42,9 +42,34 @@ run: run.py:Runner
 		t.Errorf("as JSON it is %+v: %v", report, err)
 	}
 
-	c.dir = folder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n", "run.py", "")
+	c.dir = folder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n", "run.py", "class Runner:\n    def run(self) -> int: ...\n")
 	got := c.run(t, "doctor", "--python", python)
 	same(t, "it ended with", got.code, 1)
 	wantText(t, "an old Python", got.stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old", `cog.yaml:3: build: "gpuu" is no key that is known`, `write "gpu"`, "2 problems and 0 differences")
 	wantText(t, "no folder", c.bad(t, 2, "doctor", "nowhere"), "is not a folder")
+}
+
+// TestDoctor_PredictorThatCannotBeRead: the model cannot be served or built.
+func TestDoctor_PredictorThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t).Path
+	for _, c := range []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"syntax", []string{"run.py", "x = 1\ndef run(:\n"}, "run.py:2: "},
+		{"bytes", []string{"run.py", "x = '\xff'\n"}, "run.py"},
+		{"a null byte", []string{"run.py", "x = 1\x00\n"}, "run.py"},
+		{"no class", []string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"}, `run.py has no "Runner"`},
+		{"no predictor", []string{"other.py", ""}, "names no predictor"},
+		{"a train function", []string{"cog.yaml", "train: train.py:train\n", "train.py", "("}, "train.py:1: "},
+	} {
+		got := cli{dir: folder(t, c.files...)}.run(t, "doctor", "--python", python)
+		same(t, c.name+": it ended with", got.code, 1)
+		wantText(t, c.name, got.stdout, c.want, "1 problem and 0 differences")
+	}
+	got := cli{dir: folder(t, "run.py", "def run() -> int: return 1\n", "unused.py", "(")}.run(t, "doctor", "--python", python)
+	same(t, "another file: it ended with", got.code, 0)
+	wantText(t, "another file", got.stdout, "different: unused.py:1: Python 3.", "0 problems and 1 difference")
 }

@@ -75,14 +75,11 @@ def test_lines_of_a_requirements_file(tmp_path):
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "more.txt").write_text("\nseven\n-r gone.txt\n")
     file = str(tmp_path / "requirements.txt")
-    assert list(packages.read_requirements(file, str(tmp_path), 1)) == [
+    assert list(packages.read_requirements(file, str(tmp_path))) == [
         ("requirements.txt", 2, "one==1"),
         ("requirements.txt", 5, "two==2"),
         ("requirements.txt", 11, "six @ https://example.com/six.whl"),
         ("below/more.txt", 2, "seven"),
-        ("requirements.txt", 2, "one==1"),
-        ("requirements.txt", 5, "two==2"),
-        ("requirements.txt", 11, "six @ https://example.com/six.whl"),
     ]
 
 

@@ -3,6 +3,8 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,14 +39,44 @@ func Examine(dir string, python *locate.Python) (*Report, error) {
 		}
 	}
 	if python != nil {
-		found, err := model.ReadDifferences(dir, packages, python)
-		if err != nil {
+		if err := r.source(dir, packages, python); err != nil {
 			return nil, err
 		}
-		r.Differences = append(r.Differences, found...)
 	}
 	slices.SortStableFunc(r.Differences, func(a, b model.Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
 	return r, nil
+}
+
+// source looks at the Python files: what keeps the predictor from being read keeps the model from being served and built.
+func (r *Report) source(dir string, packages []string, python *locate.Python) error {
+	m, err := model.Find(dir, "", os.Getenv)
+	switch {
+	case err == nil:
+		reading, err := model.ReadSource(m, python, model.StaticReader())
+		if err != nil {
+			return err
+		}
+		r.Problems = append(r.Problems, reading.Problems...)
+	case len(r.Problems) == 0:
+		r.Problems = append(r.Problems, model.Problem{What: err.Error()})
+	}
+	found, err := model.ReadDifferences(dir, packages, python)
+	for _, d := range found {
+		switch {
+		case d.Unreadable && m != nil && (names(m.Ref, d.File) || names(m.Train, d.File)):
+			d.Mend = "mend it, for the model is in this file"
+			r.Problems = append(r.Problems, d.Problem)
+		default:
+			r.Differences = append(r.Differences, d.Problem)
+		}
+	}
+	return err
+}
+
+// names tells whether a reference as run.py:Runner is to that file.
+func names(ref, file string) bool {
+	of, _, _ := strings.Cut(ref, ":")
+	return of != "" && filepath.Clean(of) == file
 }
 
 func (r *Report) differ(file string, line int, what, mend string) {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 2000
 _LARGEST = 4 << 20  # bytes of a file that is read
+_UNREADABLE = "mend it, if the model imports this file"
 # Modules that Cog's own requirements install, and the packages they are in.
 _BROUGHT = {
     "requests": "requests",
@@ -37,7 +38,10 @@ def main() -> None:
     for file in _sources(request["root"]):
         shown = os.path.relpath(file, request["root"])
         for line, what, mend in sorted(set(_differences(file, packages))):
-            found.append({"file": shown, "line": line, "what": what, "mend": mend})
+            finding: dict[str, object] = {"file": shown, "line": line, "what": what, "mend": mend}
+            if mend == _UNREADABLE:
+                finding["unreadable"] = True
+            found.append(finding)
     json.dump(found, sys.stdout)
 
 
@@ -64,11 +68,10 @@ def _differences(file: str, packages: set[str]) -> Iterator[tuple[int, str, str]
     try:
         with open(file, "rb") as stream:
             tree = ast.parse(stream.read())
-    except SyntaxError as error:
-        what = f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot read it: {error.msg}"
-        yield error.lineno or 1, what, "mend it, if the model imports this file"
-        return
-    except (OSError, ValueError, RecursionError):
+    except (SyntaxError, OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "msg", None) or getattr(error, "strerror", None) or error
+        what = f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot read it: {why}"
+        yield getattr(error, "lineno", None) or 1, what, _UNREADABLE
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
