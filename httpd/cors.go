@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 )
@@ -12,6 +13,10 @@ const (
 	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
 		headerRequestID + ", " + headerWarning
 	corsMaxAge = "600" // seconds for which a browser may cache a preflight's answer
+
+	// A preflight of Chrome's asks with them whether a page of the internet may call a server in a private network.
+	headerAskPrivate   = "Access-Control-Request-Private-Network"
+	headerAllowPrivate = "Access-Control-Allow-Private-Network"
 )
 
 // cors lets pages of some origins call this server from a browser (the Fetch standard, section 3.2). Cookies are not
@@ -54,10 +59,41 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 	if wanted := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestHeaders); len(wanted) > 0 {
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowHeaders, wanted) // any header: none is dangerous here
 	}
+	if string(ctx.Request.Header.Peek(headerAskPrivate)) == "true" {
+		h.Set(headerAllowPrivate, "true")
+	}
 	h.Set(fasthttp.HeaderAccessControlMaxAge, corsMaxAge)
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return true
 }
 
 // allows reports whether pages of that origin may call this server.
-func (c *cors) allows(origin []byte) bool { return c.all || slices.Contains(c.origins, string(origin)) }
+func (c *cors) allows(origin []byte) bool { return c.all || originIn(c.origins, string(origin)) }
+
+// originIn reports whether an origin is one of these, or fits one of these patterns: https://*.example.com has all names below
+// that one, and http://localhost:* all ports.
+func originIn(patterns []string, origin string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return pattern == origin || fitsOrigin(pattern, origin) })
+}
+
+func fitsOrigin(pattern, origin string) bool {
+	scheme, want, _ := strings.Cut(pattern, "://")
+	host, same := strings.CutPrefix(origin, scheme+"://")
+	if !same || !strings.Contains(want, "*") {
+		return false
+	}
+	if name, anyPort := strings.CutSuffix(want, ":*"); anyPort {
+		want = name
+		if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.Trim(host[i+1:], "0123456789") == "" {
+			host = host[:i]
+		}
+	}
+	suffix, below := strings.CutPrefix(want, "*")
+	if !below {
+		return host == want
+	}
+	name, is := strings.CutSuffix(host, suffix)
+	return is && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
+	})
+}

@@ -1,7 +1,7 @@
 package httpd
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 )
@@ -38,7 +38,7 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		header := &ctx.Request.Header
 		site, origin, host := string(header.Peek(headerFetchSite)), string(header.Peek(fasthttp.HeaderOrigin)), string(header.Host())
-		known := a.opt.Tokens != nil || unregistrable(host) || slices.Contains(a.model.Dashboard.Origins, "http://"+host)
+		known := a.opt.Tokens != nil || unregistrable(host) || originIn(a.model.Dashboard.Origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
 		switch {
 		case site != "" && site != "same-origin" && site != "none", site == "" && origin != "" && origin != "http://"+host && !ownOrigin(origin, host):
 			a.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not read the live view")

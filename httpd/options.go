@@ -47,8 +47,8 @@ type Options struct {
 	// the HTTP contract.
 	StreamComment time.Duration
 
-	// CORSOrigins are the origins ("https://example.com") whose pages may call this server from a
-	// browser; "*" stands for all. Default: none: no CORS headers, and a foreign page's request that changes state gets 403.
+	// CORSOrigins are the origins ("https://example.com"), or patterns of them ("https://*.example.com", "http://localhost:*"),
+	// whose pages may call this server from a browser; "*" stands for all. Default: none: no CORS headers, and a foreign page's request that changes state gets 403.
 	CORSOrigins []string
 
 	// Tokens are required of every request except probes and the paths in Public; else the answer is 401. A health request

@@ -100,6 +100,58 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
+// TestCORS_Patterns: which origins a pattern allows.
+func TestCORS_Patterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, origin string
+		want            bool
+	}{
+		{"https://*.example.com", "https://a.example.com", true},
+		{"https://*.example.com", "https://a.b.example.com", true},
+		{"https://*.example.com", "https://example.com", false},
+		{"https://*.example.com", "https://.example.com", false},
+		{"https://*.example.com", "http://a.example.com", false},
+		{"https://*.example.com", "https://a.example.com:8443", false},
+		{"https://*.example.com:8443", "https://a.example.com:8443", true},
+		{"https://*.example.com", "https://evil.test/.example.com", false},
+		{"https://*.example.com", "https://evil.test:1@a.example.com", false},
+		{"https://*.example.com", "https://aexample.com", false},
+		{"https://*.example.com", "https://a.example.com.evil.test", false},
+		{"https://*.example.com:*", "https://a.example.com:8443", true},
+		{"https://*.example.com:*", "https://a.example.com", true},
+		{"http://localhost:*", "http://localhost:3000", true},
+		{"http://localhost:*", "http://localhost", true},
+		{"http://localhost:*", "http://localhost.evil.test:3000", false},
+		{"http://localhost:*", "http://localhost:3000.evil.test", false},
+		{"http://[::1]:*", "http://[::1]:3000", true},
+		{"https://example.com", "https://example.com", true},
+		{"null", "null", true},
+		{"https://*.example.com", "null", false},
+	} {
+		if got := newCORS([]string{c.pattern}).allows([]byte(c.origin)); got != c.want {
+			t.Errorf("%s and %s: got %v, want %v", c.pattern, c.origin, got, c.want)
+		}
+	}
+}
+
+// TestCORS_PrivateNetwork: Chrome asks before a page of the internet calls a server in a private network.
+func TestCORS_PrivateNetwork(t *testing.T) {
+	s := New(newFake(), Options{CORSOrigins: []string{"https://*.example.com"}})
+	for origin, want := range map[string]string{"https://a.example.com": "true", "https://evil.test": ""} {
+		var ctx fasthttp.RequestCtx
+		h := &ctx.Request.Header
+		h.SetMethod("OPTIONS")
+		h.SetRequestURI("/predictions")
+		h.Set("Origin", origin)
+		h.Set("Access-Control-Request-Method", "POST")
+		h.Set("Access-Control-Request-Private-Network", "true")
+		s.handle(&ctx)
+		if got := string(ctx.Response.Header.Peek("Access-Control-Allow-Private-Network")); got != want {
+			t.Errorf("%s: got %q, want %q", origin, got, want)
+		}
+	}
+}
+
 // TestShutdownPolicy: who may end the server.
 func TestShutdownPolicy(t *testing.T) {
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}

@@ -1,6 +1,8 @@
 package tests
 
 import (
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -44,5 +46,44 @@ func TestWhereAServerListensByDefault(t *testing.T) {
 	}
 	if got := listensAt(t, firstProcess(t)); !strings.HasPrefix(got, "http://0.0.0.0:") {
 		t.Errorf("as a container's first process it listens at %s", got)
+	}
+}
+
+// TestHost_IPv6InEachForm: an address in brackets, as in URLs, and without.
+func TestHost_IPv6InEachForm(t *testing.T) {
+	t.Parallel()
+	if ln, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skipf("this machine has no IPv6: %v", err)
+	} else {
+		ln.Close()
+	}
+	dir := folder(t, "run.py", "def run() -> int: return 1\n")
+	for host, want := range map[string]string{"[::1]": "http://[::1]:", "::1": "http://[::1]:", "[::]": "http://[::]:"} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Host: host})
+		if !strings.HasPrefix(s.Address, want) {
+			t.Errorf("--host %s: got %s, want %s…", host, s.Address, want)
+		}
+	}
+	code, text := harness.Refused(t, harness.Options{Dir: dir, Host: "localhost:5000"})
+	same(t, "a host with a port: the exit code", code, 2)
+	wantText(t, "a host with a port", text, "--host", "the port by its own flag")
+}
+
+// TestCORSOrigin_IsNormalized: a page of an origin that is written otherwise may call the server, and of others none.
+func TestCORSOrigin_IsNormalized(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", "def run() -> int: return 1\n")
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--cors-origin", "HTTPS://App.Example:443/", "--cors-origin", "https://*.example.org, http://localhost:*"}})
+	for origin, want := range map[string]int{
+		"https://app.example": 200, "https://a.b.example.org": 200, "http://localhost:3000": 200,
+		"https://example.org": 403, "http://a.example.org": 403, "https://other.example": 403,
+	} {
+		got := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "Origin", origin, "Sec-Fetch-Site", "cross-site")
+		same(t, origin, got.Code, want)
+	}
+	for _, origin := range []string{"app.example", "https://app.example/path", "https://app*.example"} {
+		code, text := harness.Refused(t, harness.Options{Dir: dir, Args: []string{"--cors-origin", origin}})
+		same(t, origin+": the exit code", code, 2)
+		wantText(t, origin, text, "--cors-origin "+`"`+origin+`"`)
 	}
 }

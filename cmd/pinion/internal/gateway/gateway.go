@@ -41,6 +41,7 @@ type Options struct {
 	DenyPrivateWebhooks bool
 	WebhookToken        string
 	Log                 logsink.Settings
+	Warnings            []string // for the log
 	Version, CogVersion string
 }
 
@@ -62,6 +63,9 @@ func Run(o Options) error {
 	log, sink := o.Log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
 	limits.ApplyMemory(0)
+	for _, w := range o.Warnings {
+		log.Warn(w)
+	}
 	g := &Gateway{o: o, log: log, signals: interrupts.Watch(false)}
 	defer g.clean()
 	err := g.open(sink)

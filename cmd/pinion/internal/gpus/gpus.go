@@ -1,10 +1,12 @@
 package gpus
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,7 +48,7 @@ func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error
 		if err == nil && set && workers != 0 && workers != len(devices) {
 			err = fmt.Errorf("it names the GPUs of %d workers, and --workers is %d", len(devices), workers)
 		}
-		return Plan{devices: devices, Workers: len(devices)}, err
+		return Plan{devices: devices, Workers: len(devices), Warning: unseen(devices, visible)}, err
 	}
 }
 
@@ -78,11 +80,32 @@ func parseGPUs(list string) ([]string, error) {
 			if !gpuName().MatchString(name) {
 				return nil, fmt.Errorf("%q is no GPU: it is a number, GPU-… or MIG-…, as nvidia-smi -L shows them", name)
 			}
+			if slices.Contains(names, name) {
+				return nil, fmt.Errorf("a worker is given %s twice, which CUDA refuses", name)
+			}
 			names = append(names, name)
 		}
 		devices = append(devices, strings.Join(names, ","))
 	}
 	return devices, nil
+}
+
+// unseen warns of numbers of GPUs that are not here: CUDA hides all that stand behind one. Identifiers may be cut, and those of
+// parts have several forms, so they are CUDA's business.
+func unseen(devices, visible []string) string {
+	for _, name := range visible {
+		if _, err := strconv.Atoi(name); err != nil {
+			return ""
+		}
+	}
+	for _, worker := range devices {
+		for name := range strings.SplitSeq(worker, ",") {
+			if _, err := strconv.Atoi(name); err == nil && !slices.Contains(visible, name) {
+				return fmt.Sprintf("--gpus names GPU %s, which is not visible here (%s)", name, cmp.Or(strings.Join(visible, ","), "none is"))
+			}
+		}
+	}
+	return ""
 }
 
 // visibleGPUs are the GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them. CUDA

@@ -77,6 +77,7 @@ func TestPlanGPUs(t *testing.T) {
 		{"0;1;2,3", 0, nil, "0|1|2,3", 3, ""},
 		{" 0 ; 2 , 3 ", 2, nil, "0|2,3", 2, ""},
 		{"MIG-GPU-12ab/7/0;MIG-34cd", -1, nil, "MIG-GPU-12ab/7/0|MIG-34cd", 2, ""},
+		{"0,0", -1, nil, "", 0, "a worker is given 0 twice"},
 		{"0;1", 3, nil, "", 0, "names the GPUs of 2 workers, and --workers is 3"},
 		{"0;;1", -1, nil, "", 0, `"" is no GPU`},
 		{"cuda:0", -1, nil, "", 0, `"cuda:0" is no GPU`},
@@ -102,6 +103,25 @@ func TestPlanGPUs(t *testing.T) {
 		}
 		if got != c.want || plan.Workers != c.count {
 			t.Errorf("--gpus %s --workers %d: got %d workers with %s, want %d with %s", c.gpus, c.workers, plan.Workers, got, c.count, c.want)
+		}
+	}
+}
+
+// TestMakePlan_GPUsThatAreNotHere: a warning, since CUDA would hide them and all behind them without a word.
+func TestMakePlan_GPUsThatAreNotHere(t *testing.T) {
+	for _, c := range []struct {
+		gpus    string
+		visible []string
+		want    string
+	}{
+		{"0;1", []string{"0", "1"}, ""},
+		{"0;7", []string{"0", "1"}, "--gpus names GPU 7, which is not visible here (0,1)"},
+		{"0", nil, "--gpus names GPU 0, which is not visible here (none is)"},
+		{"0", []string{"GPU-aa"}, ""},
+		{"GPU-aa", []string{"0"}, ""},
+	} {
+		if plan, err := MakePlan(c.gpus, 0, false, c.visible); err != nil || plan.Warning != c.want {
+			t.Errorf("%s of %v: got %q, %v, want %q", c.gpus, c.visible, plan.Warning, err, c.want)
 		}
 	}
 }

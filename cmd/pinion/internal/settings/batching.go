@@ -9,6 +9,7 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/batchserver"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/batch"
 	"pinion/runtime/ventu"
@@ -57,7 +58,10 @@ func (s *Batching) Parse(f *flag.FlagSet, args []string) error {
 	return s.check()
 }
 
-func (s *Batching) check() error {
+func (s *Batching) check() (err error) {
+	if s.Host, err = option.Host(s.Host); err != nil {
+		return fmt.Errorf("-host %w", err)
+	}
 	switch {
 	case s.Protocol != "unix" && s.Protocol != "tcp":
 		return fmt.Errorf("-protocol %q: it is unix or tcp", s.Protocol)

@@ -1,12 +1,15 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/option"
 )
 
 // Exposure say who may reach the server, and what they may do.
@@ -31,7 +34,7 @@ const (
 
 func (s *Exposure) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
-	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
+	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com or https://*.example.com; * for all; may be repeated")
 	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
 	f.BoolVar(&s.Reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
@@ -53,6 +56,9 @@ func (s *Exposure) variables(f *pflag.FlagSet) []Variable {
 }
 
 func (s *Exposure) check() error {
+	if err := cmp.Or(s.checkHosts(), s.checkOrigins()); err != nil {
+		return err
+	}
 	if s.ShutdownFrom != fromLocal && s.ShutdownFrom != FromAny {
 		return fmt.Errorf("--shutdown-from %q: it is local or any", s.ShutdownFrom)
 	}
@@ -66,6 +72,31 @@ func (s *Exposure) check() error {
 		return err
 	}
 	return s.Dashboard.check()
+}
+
+func (s *Exposure) checkHosts() (err error) {
+	for flag, host := range map[string]*string{"host": &s.host, "metrics-host": &s.metricsHost} {
+		if *host, err = option.Host(*host); err != nil {
+			return fmt.Errorf("--%s %w", flag, err)
+		}
+	}
+	return nil
+}
+
+// checkOrigins writes the origins as browsers send them.
+func (s *Exposure) checkOrigins() error {
+	var origins []string
+	for _, text := range s.CORSOrigins {
+		for part := range strings.SplitSeq(text, ",") {
+			origin, err := option.Origin(part)
+			if err != nil {
+				return fmt.Errorf("--cors-origin %w", err)
+			}
+			origins = append(origins, origin)
+		}
+	}
+	s.CORSOrigins = origins
+	return nil
 }
 
 // Public are the paths that need no token.

@@ -27,6 +27,7 @@ type Gateway struct {
 	denyPrivateWebhooks            bool
 	webhookToken                   string
 	log                            logsink.Settings
+	warnings                       []string // of Cog's variables with invalid values
 }
 
 func (s *Gateway) BindFlags(f *pflag.FlagSet) {
@@ -53,13 +54,12 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 	variables := slices.Concat(
 		s.jobs.variables(f),
 		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
-		[]Variable{
-			{"port", "PORT", func(v string) error { return option.Port(&s.port, v) }},
-			{"log-level", "COG_LOG_LEVEL", func(v string) error { s.log.Level = v; return nil }},
-			{"log-format", "LOG_FORMAT", func(v string) error { s.log.Format = v; return nil }},
-			{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) }},
-		},
 	)
+	cog := cogVariables{f, env, &s.warnings}
+	cog.read("port", "PORT", func(v string) error { return option.Port(&s.port, v) })
+	cog.read("log-level", "COG_LOG_LEVEL", s.log.SetLevel)
+	cog.read("log-format", "LOG_FORMAT", s.log.SetFormat)
+	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) })
 	if err := ReadVariables(f, env, variables); err != nil {
 		return err
 	}
@@ -67,6 +67,9 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 }
 
 func (s *Gateway) check() error {
+	if err := s.exposure.checkHosts(); err != nil {
+		return err
+	}
 	if !s.jobs.NATS.On() {
 		return errors.New("--nats is missing: give the URL of NATS")
 	}
@@ -107,6 +110,6 @@ func (s *Gateway) Options() gateway.Options {
 		},
 		QueueTimeout: s.queueTimeout, Grace: s.grace, MaxBody: s.maxBody,
 		DenyPrivateWebhooks: s.denyPrivateWebhooks, WebhookToken: s.webhookToken,
-		Log: s.log, Version: version.Pinion, CogVersion: version.Cog,
+		Log: s.log, Warnings: s.warnings, Version: version.Pinion, CogVersion: version.Cog,
 	}
 }

@@ -47,7 +47,7 @@ type Server struct {
 	Telemetry             *telemetry.Config
 	Protocols             Protocols
 	Jobs                  Jobs
-	Warnings              []string // of Cog's variables with invalid values
+	Warnings              []string // of Cog's variables with invalid values, and of flags without an effect
 }
 
 func (s *Server) BindFlags(f *pflag.FlagSet) {
@@ -94,6 +94,7 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 	if err := ReadVariables(f, env, ours); err != nil {
 		return err
 	}
+	s.Warnings = append(s.Warnings, s.idleFlags(f)...)
 	return s.check()
 }
 
