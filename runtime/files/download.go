@@ -35,7 +35,7 @@ func newTransport(o Options, denied bool) *http.Transport {
 		MaxIdleConnsPerHost:    o.Parallel,
 		IdleConnTimeout:        90 * time.Second,
 		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: 1 << 20,
+		MaxResponseHeaderBytes: 64 << 10,
 		ForceAttemptHTTP2:      true,
 		// Without an Accept-Encoding most servers send files as they are stored. Some stored files are compressed anyway;
 		// decoded reads those.
@@ -58,14 +58,14 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 		ctx = context.WithValue(ctx, headerKey{}, header)
 		defer func() { endSpan(t, span, err) }()
 	}
-	ctx, progress, stop := s.limit(ctx, &err)
+	ctx, pace, stop := s.limit(ctx, &err)
 	defer stop()
 
 	first, err := url.Parse(rawURL)
 	if err != nil {
 		return "", ErrScheme
 	}
-	response, err := s.get(ctx, first, progress)
+	response, err := s.get(ctx, first)
 	if err != nil {
 		return "", plain(err)
 	}
@@ -73,43 +73,21 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	if response.StatusCode != http.StatusOK {
 		return "", newStatusError(response.StatusCode)
 	}
+	pace.begin()
 	most := s.options.MaxFile
 	if most >= 0 && response.ContentLength > most {
 		return "", ErrTooLarge
 	}
 	path = filepath.Join(folder, downloadName(first))
-	body, err := decoded(&progressReader{response.Body, progress}, response.Header.Values("Content-Encoding"))
+	body, err := decoded(&pacedReader{response.Body, pace}, response.Header.Values("Content-Encoding"))
 	if err != nil {
 		return "", err
 	}
 	return path, save(path, body, most)
 }
 
-// limit adds the limits of one transfer to ctx: Options.Timeout, and Options.Stall between two calls of progress. stop ends both;
-// the limit is then the error, not the network error that it led to.
-func (s *Store) limit(ctx context.Context, err *error) (limited context.Context, progress, stop func()) {
-	timed, stopTime := context.WithCancel(ctx)
-	if s.options.Timeout > 0 {
-		timed, stopTime = context.WithTimeoutCause(ctx, s.options.Timeout, ErrTimeout)
-	}
-	limited, cancel := context.WithCancelCause(timed)
-	end := func() {
-		if *err != nil && limited.Err() != nil {
-			*err = context.Cause(limited)
-		}
-		cancel(nil)
-		stopTime()
-	}
-	stall := s.options.Stall
-	if stall <= 0 {
-		return limited, func() {}, end
-	}
-	timer := time.AfterFunc(stall, func() { cancel(ErrStalled) })
-	return limited, func() { timer.Reset(stall) }, func() { timer.Stop(); end() }
-}
-
 // get requests u and follows redirects. The caller closes the body.
-func (s *Store) get(ctx context.Context, u *url.URL, progress func()) (*http.Response, error) {
+func (s *Store) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	for redirects := 0; ; redirects++ {
 		if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 			if redirects > 0 {
@@ -134,7 +112,6 @@ func (s *Store) get(ctx context.Context, u *url.URL, progress func()) (*http.Res
 		if err != nil {
 			return nil, err
 		}
-		progress()
 		location := response.Header.Get("Location")
 		switch response.StatusCode {
 		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -172,20 +149,6 @@ func newStatusError(code int) *StatusError {
 		text += " " + words
 	}
 	return &StatusError{text, code}
-}
-
-// progressReader calls progress after each read of some bytes.
-type progressReader struct {
-	from     io.Reader
-	progress func()
-}
-
-func (r *progressReader) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if n > 0 {
-		r.progress()
-	}
-	return n, err
 }
 
 // save writes from to a new file, at most most bytes unless most is negative.

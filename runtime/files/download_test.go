@@ -206,6 +206,23 @@ func TestDrip(t *testing.T) {
 	}
 }
 
+// TestDownloadSlow gives up on a server that sends less than the least rate, though it is never silent.
+func TestDownloadSlow(t *testing.T) {
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, "x")
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+	server := serve(t, map[string]http.HandlerFunc{"/": drip, "/to": redirect("/")})
+	for _, path := range []string{"/", "/to"} {
+		s := newStore(t, Options{Stall: 50 * time.Millisecond, LeastRate: 1 << 40, MaxFile: -1})
+		if err := refused(t, s, server.URL+path); !errors.Is(err, ErrSlow) {
+			t.Errorf("%s: got %v, want ErrSlow", path, err)
+		}
+	}
+}
+
 // TestSilence holds that the limit on silence holds before the answer begins, and between redirects.
 func TestSilence(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{

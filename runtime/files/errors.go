@@ -21,6 +21,8 @@ var (
 	ErrTooLarge = errors.New("the file is too large")
 	// ErrStalled: a server sent nothing for Options.Stall.
 	ErrStalled = errors.New("the server stopped sending")
+	// ErrSlow: a server sent, or took, fewer bytes than Options.LeastRate allows.
+	ErrSlow = errors.New("the transfer was too slow")
 	// ErrTimeout: a download took longer than Options.Timeout.
 	ErrTimeout = errors.New("the download took too long")
 	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to a URL that is not http or https.

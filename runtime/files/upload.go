@@ -29,11 +29,11 @@ type Destination struct {
 	Trusted bool
 }
 
-// upload PUTs the file that open opens and returns its public URL: the Location header of the answer, else the target of the last
-// redirect, without query and credentials. The file is streamed with its Content-Length. Its type comes from its name, else
+// upload PUTs the file that open opens and returns its public URL: the Location header of the answer if it is an http or https URL
+// of at most maxLocation bytes, else the target of the last redirect; without query and credentials. The file is streamed with its Content-Length. Its type comes from its name, else
 // from its content.
 //
-// Connection errors, silence for Options.Stall, and the statuses 429, 500, 502, 503 and 504 are retried. Redirects 301, 302,
+// Connection errors, a server that is silent or too slow, and the statuses 429, 500, 502, 503 and 504 are retried. Redirects 301, 302,
 // 307 and 308 are followed with the same PUT; 303 is a success. The error is an *UploadError, ErrClosed, or the cause of
 // ctx's end.
 func (s *Store) upload(ctx context.Context, to Destination, name string, open func() (*os.File, error)) (_ string, err error) {
@@ -121,19 +121,19 @@ func openRegular(open func() (*os.File, error)) (*source, error) {
 func (f *source) close() { _ = f.file.Close() } // nothing was written
 
 // open returns a reader from the file's start. Each try gets a new one, because the transport may still use the last one.
-func (f *source) open(progress func()) io.ReadCloser {
+func (f *source) open(p *pace) io.ReadCloser {
 	if f.size == 0 {
 		return http.NoBody // for net/http, any other body of length 0 has an unknown length
 	}
-	return io.NopCloser(&progressReader{io.NewSectionReader(f.file, 0, f.size), progress})
+	return io.NopCloser(&pacedReader{io.NewSectionReader(f.file, 0, f.size), p})
 }
 
 // tryUpload sends a file once, and follows redirects.
 func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, file *source) (found string, err error) {
-	ctx, progress, stop := s.limit(ctx, &err)
+	ctx, pace, stop := s.limit(ctx, &err)
 	defer stop()
 	for redirects := 0; ; redirects++ {
-		response, err := s.put(ctx, to, target, file, progress)
+		response, err := s.put(ctx, to, target, file, pace)
 		if err != nil {
 			return "", err
 		}
@@ -160,13 +160,13 @@ func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, 
 const expectAbove = 1 << 20
 
 // put makes one request, and closes the answer's body.
-func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source, progress func()) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, target.String(), file.open(progress))
+func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source, pace *pace) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, target.String(), file.open(pace))
 	if err != nil {
 		return nil, ErrPrefix
 	}
 	request.ContentLength = file.size
-	request.GetBody = func() (io.ReadCloser, error) { return file.open(progress), nil } // for a retry after a dead connection
+	request.GetBody = func() (io.ReadCloser, error) { return file.open(pace), nil } // for a retry after a dead connection
 	header := request.Header
 	header.Set("User-Agent", s.options.UserAgent)
 	header.Set("Content-Type", file.kind)
@@ -193,7 +193,6 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 		}
 		return nil, err
 	}
-	progress()
 	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be reused; the text is ignored
 	_ = response.Body.Close()
 	return response, nil
@@ -206,13 +205,15 @@ func passOn(header http.Header, name, value string) {
 	}
 }
 
+// maxLocation bounds the Location of an answer, which becomes part of the output.
+const maxLocation = 8 << 10
+
 // foundAt returns the URL of a file that was PUT to target, where the answer had that Location.
 func foundAt(target *url.URL, location string) string {
 	at := target
-	if location != "" {
-		var err error
-		if at, err = target.Parse(location); err != nil {
-			return location
+	if location != "" && len(location) <= maxLocation {
+		if named, err := target.Parse(location); err == nil && (named.Scheme == "http" || named.Scheme == "https") && named.Hostname() != "" {
+			at = named
 		}
 	}
 	found := *at

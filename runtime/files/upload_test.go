@@ -171,8 +171,14 @@ func TestFoundAt(t *testing.T) {
 		{204, "", "BASE/p/f.txt", "/p/f.txt?q=1"},
 		{201, "https://me:secret@cdn.example/f?token=1#x", "https://cdn.example/f", "/p/f.txt?q=1"},
 		{200, "/files/1?a=b", "BASE/files/1", "/p/f.txt?q=1"},
-		{200, "s3://bucket/f", "s3://bucket/f", "/p/f.txt?q=1"},
-		{200, "http://[::1", "http://[::1", "/p/f.txt?q=1"},
+		{200, "s3://bucket/f", "BASE/p/f.txt", "/p/f.txt?q=1"}, // no http or https URL, as the next ones
+		{200, "http://[::1", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{201, "javascript:alert(1)//", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{201, "data:text/html,x", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{201, "http:relative", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{201, "https:///f", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{303, "javascript:alert(1)//", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{201, "/" + strings.Repeat("x", maxLocation), "BASE/p/f.txt", "/p/f.txt?q=1"},
 		{303, "/files/1", "BASE/files/1", "/p/f.txt?q=1"},
 		{301, "/there?secret=1#x", "BASE/there", "/p/f.txt?q=1 /there?secret=1"},
 		{302, "/there", "BASE/there", "/p/f.txt?q=1 /there"},
@@ -343,6 +349,21 @@ func TestUploadStall(t *testing.T) {
 	slept := instant(s)
 	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, ErrStalled) || len(*slept) != 2 {
 		t.Errorf("%v after %d retries", err, len(*slept))
+	}
+}
+
+// TestUploadSlow gives up on a server that takes less than the least rate, though it is never silent.
+func TestUploadSlow(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{"/f.bin": func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}})
+	s := newStore(t, Options{Stall: 200 * time.Millisecond, LeastRate: 1 << 40, Retries: -1})
+	path := writeFile(t, "f.bin", "")
+	if err := os.Truncate(path, 64<<30); err != nil { // of holes
+		t.Fatal(err)
+	}
+	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path); !errors.Is(err, ErrSlow) {
+		t.Errorf("got %v, want ErrSlow", err)
 	}
 }
 
