@@ -1,10 +1,10 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"pinion/runtime/rawjson"
 )
@@ -24,6 +24,9 @@ type Uploads struct {
 	slots  chan struct{} // a token for each running upload
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	latest map[string]chan struct{} // by name: closed when the latest file of that name is not being uploaded any more
 }
 
 // NewUploads makes the folder for the output files of the prediction with that id; Close removes it. It returns nil if to
@@ -39,7 +42,7 @@ func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Uploads{outFolder: folder, store: s, to: to, slots: make(chan struct{}, s.options.Parallel)}
+	u := &Uploads{outFolder: folder, store: s, to: to, slots: make(chan struct{}, s.options.Parallel), latest: map[string]chan struct{}{}}
 	u.ctx, u.cancel = context.WithCancelCause(context.Background())
 	return u, nil
 }
@@ -69,17 +72,54 @@ func (u *Uploads) Close() {
 	u.remove()
 }
 
-// Resolve uploads the files that chunk names, Options.Parallel of all calls at a time, and returns chunk with URLs instead of
-// marks. Without marks it returns chunk itself. Chunk is valid JSON (package rawjson). A file is removed after its upload, so
-// each mark resolves once. The error is an *UploadError, ErrClosed, or the cause of ctx's end.
-func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
+// Chunk is a part of an output, and the files that it names.
+type Chunk struct {
+	uploads *Uploads // nil: there are no files
+	text    []byte
+	files   []chunkFile
+}
+
+// chunkFile is a file of a chunk.
+type chunkFile struct {
+	mark
+	name   string        // at the destination
+	before chan struct{} // closed when no file of that name is being uploaded any more; nil: there is none
+	done   chan struct{} // closed when this one is not; nil: it was closed
+}
+
+// Chunk finds the files that chunk names. Files of one name have one URL: those of one chunk get names of their own, "out.png" and
+// "out-1.png", and those of different chunks are uploaded one after another, in the order of the calls of Chunk. The caller
+// calls Resolve, which may wait for chunks before. Chunk is valid JSON (package rawjson).
+func (u *Uploads) Chunk(chunk []byte) Chunk {
+	c := Chunk{text: chunk}
 	if u == nil {
-		return chunk, nil
+		return c
 	}
 	marks := findMarks(chunk, u.mark)
 	if len(marks) == 0 {
-		return chunk, nil
+		return c
 	}
+	c.uploads, c.files = u, make([]chunkFile, len(marks))
+	names := distinctNames(marks)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i, m := range marks {
+		done := make(chan struct{})
+		c.files[i] = chunkFile{m, names[i], u.latest[names[i]], done}
+		u.latest[names[i]] = done
+	}
+	return c
+}
+
+// Resolve uploads the files, Options.Parallel of all chunks at a time, and returns the chunk with URLs instead of marks. Without
+// marks it returns the chunk itself. A file is removed after its upload, so each chunk resolves once. The error is an
+// *UploadError, ErrClosed, or the cause of ctx's end.
+func (c Chunk) Resolve(ctx context.Context) ([]byte, error) {
+	u := c.uploads
+	if u == nil {
+		return c.text, nil
+	}
+	defer c.release()
 	if u.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
@@ -87,91 +127,79 @@ func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
 	defer cancel(nil)
 	stop := context.AfterFunc(u.ctx, func() { cancel(ErrClosed) })
 	defer stop()
-	urls := make([]string, len(marks))
-	err := u.store.each(ctx, len(marks), func(ctx context.Context, i int) (err error) {
-		select {
-		case u.slots <- struct{}{}:
-			defer func() { <-u.slots }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		urls[i], err = u.upload(ctx, marks[i].file)
+	urls := make([]string, len(c.files))
+	err := u.store.each(ctx, len(c.files), func(ctx context.Context, i int) (err error) {
+		urls[i], err = u.inTurn(ctx, &c.files[i])
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(chunk)+64*len(marks))
+	out := make([]byte, 0, len(c.text)+64*len(c.files))
 	from := 0
-	for i, m := range marks {
-		out = append(out, chunk[from:m.start]...)
+	for i, f := range c.files {
+		out = append(out, c.text[from:f.start]...)
 		out = rawjson.AppendQuoted(out, urls[i])
-		from = m.end
+		from = f.end
 	}
-	return append(out, chunk[from:]...), nil
+	return append(out, c.text[from:]...), nil
 }
 
-// upload uploads one file by its number and name, "0/out.png".
-func (u *Uploads) upload(ctx context.Context, file string) (string, error) {
-	number, name, ok := numbered(file)
-	if !ok {
-		return "", &UploadError{cut(file), redact(u.to.Prefix), ErrNoFile}
+// Resolve is Chunk and its Resolve.
+func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
+	return u.Chunk(chunk).Resolve(ctx)
+}
+
+// inTurn uploads a file after those of its name in earlier chunks.
+func (u *Uploads) inTurn(ctx context.Context, f *chunkFile) (string, error) {
+	defer u.release(f)
+	if f.before != nil {
+		select {
+		case <-f.before:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
 	}
-	found, err := u.store.upload(ctx, u.to, name, func() (*os.File, error) { return u.open(file) })
+	select {
+	case u.slots <- struct{}{}:
+		defer func() { <-u.slots }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	return u.upload(ctx, f)
+}
+
+// release lets the next file of the same name follow.
+func (u *Uploads) release(f *chunkFile) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.latest[f.name] == f.done {
+		delete(u.latest, f.name)
+	}
+	close(f.done)
+	f.done = nil
+}
+
+// release lets other chunks follow the files whose turn did not come.
+func (c Chunk) release() {
+	for i := range c.files {
+		if f := &c.files[i]; f.done != nil {
+			c.uploads.release(f)
+		}
+	}
+}
+
+// upload uploads one file.
+func (u *Uploads) upload(ctx context.Context, f *chunkFile) (string, error) {
+	number, _, ok := numbered(f.file)
+	if !ok {
+		return "", &UploadError{cut(f.file), redact(u.to.Prefix), ErrNoFile}
+	}
+	found, err := u.store.upload(ctx, u.to, f.name, func() (*os.File, error) { return u.open(f.file) })
 	if err != nil {
 		return "", err
 	}
 	// Frees the disk early. The prediction's end removes the rest.
 	_ = os.RemoveAll(filepath.Join(u.path, number))
 	return found, nil
-}
-
-// mark is a mark in a chunk: its offsets, with its quotes, and its file.
-type mark struct {
-	start, end int
-	file       string // "0/out.png"
-}
-
-// findMarks finds the marks that begin with prefix: whole strings that are values.
-func findMarks(chunk, prefix []byte) (found []mark) {
-	for from := 0; ; {
-		at := bytes.Index(chunk[from:], prefix)
-		if at < 0 {
-			return found
-		}
-		start := from + at
-		from = start + len(prefix)
-		backslashes := 0
-		for i := start; i > 0 && chunk[i-1] == '\\'; i-- {
-			backslashes++
-		}
-		if backslashes%2 == 1 {
-			continue // an escaped quote, inside another string
-		}
-		end := stringEnd(chunk, from)
-		if end < 0 || isKey(chunk[end:]) {
-			continue
-		}
-		found = append(found, mark{start, end, rawjson.KeyText(chunk[from : end-1])})
-		from = end
-	}
-}
-
-// stringEnd returns the index after the closing quote of the string that from is in, or -1.
-func stringEnd(b []byte, from int) int {
-	for i := from; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
-}
-
-// isKey reports whether the bytes after a string make it an object's key.
-func isKey(rest []byte) bool {
-	rest = bytes.TrimLeft(rest, " \t\r\n")
-	return len(rest) > 0 && rest[0] == ':'
 }

@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pinion/runtime/rawjson"
 )
@@ -64,7 +67,7 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return `"` + target.URL + "/p/" + name + `"` }
-	want := "[" + at("a.txt") + `,[1,{"x":` + at("b%22%5C%20%C3%A9.txt") + ` ,"y":[[` + at("a.txt") + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + at("d") + `]]`
+	want := "[" + at("a.txt") + `,[1,{"x":` + at("b%22%5C%20%C3%A9.txt") + ` ,"y":[[` + at("a-1.txt") + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + at("d") + `]]`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -81,6 +84,90 @@ func TestResolve(t *testing.T) {
 	single := leave(t, u, 4, "é.txt", "5")
 	if got, err := u.Resolve(t.Context(), []byte(single)); err != nil || string(got) != at("%C3%A9.txt") {
 		t.Errorf("Resolve(%s) = %s, %v", single, got, err)
+	}
+}
+
+// TestChunk_FilesOfOneNameGoOneAfterAnother, in the order of the chunks, also where a later chunk resolves first.
+func TestChunk_FilesOfOneNameGoOneAfterAnother(t *testing.T) {
+	const chunks = 6
+	var mu sync.Mutex
+	var got []string
+	second := make(chan struct{}, chunks)
+	now := 0
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		if now++; now > 1 {
+			t.Errorf("got %d uploads to %s at once, want 1", now, r.URL.Path)
+			second <- struct{}{}
+		}
+		mu.Unlock()
+		select { // a second one has time to come
+		case <-second:
+		case <-time.After(10 * time.Millisecond):
+		}
+		mu.Lock()
+		now--
+		got = append(got, r.URL.Path+" "+string(body))
+		mu.Unlock()
+	}))
+	defer server.Close()
+	u := newUploads(t, newStore(t, Options{}), server.URL)
+	var all []Chunk
+	var want []string
+	for i := range chunks {
+		all = append(all, u.Chunk([]byte(leave(t, u, i, "step.png", fmt.Sprint(i)))))
+		want = append(want, fmt.Sprint("/step.png ", i))
+	}
+	var callers sync.WaitGroup
+	for _, c := range slices.Backward(all) {
+		callers.Go(func() {
+			if text, err := c.Resolve(t.Context()); err != nil || string(text) != `"`+server.URL+`/step.png"` {
+				t.Errorf("Resolve = %s, %v", text, err)
+			}
+		})
+	}
+	callers.Wait()
+	if !slices.Equal(got, want) {
+		t.Errorf("got the uploads %q, want %q", got, want)
+	}
+	if len(u.latest) != 0 {
+		t.Errorf("got %d names that are still kept, want none", len(u.latest))
+	}
+}
+
+// TestChunk_FailureLetsLaterFilesFail: they do not wait for a turn that never comes.
+func TestChunk_FailureLetsLaterFilesFail(t *testing.T) {
+	target := newStorage(t, map[string]http.HandlerFunc{"/bad": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }})
+	u := newUploads(t, newStore(t, Options{Parallel: 1}), target.URL)
+	first := u.Chunk([]byte("[" + leave(t, u, 0, "bad", "x") + "," + leave(t, u, 1, "step.png", "1") + "]"))
+	next := u.Chunk([]byte(leave(t, u, 2, "step.png", "2")))
+	if _, err := first.Resolve(t.Context()); err == nil {
+		t.Error("got no error of the first chunk, want one")
+	}
+	if _, err := next.Resolve(t.Context()); err != nil {
+		t.Errorf("got %v of the next chunk, want none", err)
+	}
+}
+
+func TestDistinctNames(t *testing.T) {
+	for names, want := range map[string]string{
+		"a.png":                       "a.png",
+		"a.png b.png":                 "a.png b.png",
+		"a.png a.png a.png":           "a.png a-1.png a-2.png",
+		"a.png a-1.png a.png a.png":   "a.png a-1.png a-2.png a-3.png",
+		"a.png a.png a-1.png a-1.png": "a.png a-2.png a-1.png a-1-1.png",
+		"x x .y .y a.tar.gz a.tar.gz": "x x-1 .y .y-1 a.tar.gz a.tar-1.gz",
+		"é é é":                       "é é-1 é-2",
+		"A.png a.png":                 "A.png a.png",
+	} {
+		var marks []mark
+		for i, name := range strings.Fields(names) {
+			marks = append(marks, mark{file: fmt.Sprint(i, "/", name)})
+		}
+		if got := strings.Join(distinctNames(marks), " "); got != want {
+			t.Errorf("%s: got %s, want %s", names, got, want)
+		}
 	}
 }
 

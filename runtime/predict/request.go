@@ -101,6 +101,9 @@ type Request struct {
 	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue. Its
 	// place is claimed already.
 	Attempt int
+	// EmitsItems: the items that the model yields are wanted one by one, though no client may ask for them: their files are uploaded
+	// as they come.
+	EmitsItems bool
 	// AnyStream: a stream is wanted of a model without @cog.streaming too.
 	AnyStream bool
 }
@@ -123,8 +126,8 @@ type DiskBody interface {
 	Unmap(unused bool)
 }
 
-// observed reports whether a client may ask for the prediction before its end. No client knows the id of a plain
+// observed reports whether a client may ask for the prediction before its end, or EmitsItems is set. No client knows the id of a plain
 // synchronous request before its answer, so such a prediction emits no events.
 func (r *Request) observed() bool {
-	return r.Mode != Sync || r.Idempotent || r.ID != "" || r.Webhook != ""
+	return r.Mode != Sync || r.Idempotent || r.ID != "" || r.Webhook != "" || r.EmitsItems
 }

@@ -51,7 +51,7 @@ func (j *job) Submit(*predict.Prediction) {
 
 // transfersFirst reports whether files must be fetched, or an output folder made, before the model can run.
 func (j *job) transfersFirst() bool {
-	return len(j.prepared.Files) > 0 || j.service.uploads(j.p) || j.service.handsOver(j.p)
+	return len(j.prepared.Files) > 0 || j.service.uploads(&j.p.Request) || j.service.handsOver(j.p)
 }
 
 // Run runs p and returns when it has ended. By then its slot and its id are free.
@@ -197,7 +197,7 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 		}
 		input = fetched
 	}
-	if s.uploads(p) {
+	if s.uploads(&p.Request) {
 		o, err := s.newUploader(ctx, j)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 // handsOver reports whether a prediction's output file is answered as it is. An observed prediction has other readers, who
 // need its output as JSON. With WantPaths they get it all the same.
 func (s *Service) handsOver(p *predict.Prediction) bool {
-	return p.Request.WantPaths || p.Request.WantFile && !p.Observed() && !s.uploads(p)
+	return p.Request.WantPaths || p.Request.WantFile && !p.Observed() && !s.uploads(&p.Request)
 }
 
 // handOver answers an output that is one file with that file. In other outputs, files become data URLs.

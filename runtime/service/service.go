@@ -307,6 +307,7 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 	if err != nil {
 		return nil, err
 	}
+	req.EmitsItems = s.uploads(&req)
 	p := predict.New(id, req, now, j, s.o.Prediction)
 	j.p = p
 	p.Warnings = j.prepared.Warnings

@@ -36,9 +36,9 @@ type pendingOutput struct {
 	done chan struct{} // closed when item is final; nil: already final
 }
 
-// uploads reports whether a prediction's output files are uploaded.
-func (s *Service) uploads(p *predict.Prediction) bool {
-	return (s.o.UploadURL != "" || p.Request.OutputPrefix != "") && !p.Request.WantPaths
+// uploads reports whether the output files of a request's prediction are uploaded.
+func (s *Service) uploads(req *predict.Request) bool {
+	return (s.o.UploadURL != "" || req.OutputPrefix != "") && !req.WantPaths
 }
 
 // newUploader makes the folder for a prediction's output files. ctx ends the uploads.
@@ -79,9 +79,10 @@ func (o *uploader) add(item []byte) {
 	c := &pendingOutput{item: bytes.Clone(item), cost: cost}
 	if named {
 		c.done = make(chan struct{})
+		chunk := o.uploads.Chunk(c.item) // now, because files of one name are uploaded in the order of the items
 		go func() {
 			defer close(c.done)
-			c.item, c.err = o.uploads.Resolve(o.ctx, c.item)
+			c.item, c.err = chunk.Resolve(o.ctx)
 		}()
 	}
 	o.pending = append(o.pending, c)
