@@ -36,6 +36,8 @@ static struct {
     int tid;
     char name[NAME_SIZE];
   } foreign[MAX_FOREIGN];
+  int nsafe;  // Python's threads that their library starts again in a fork
+  int safe[MAX_FOREIGN];
   int handles[HANDLES];  // of the worker that is to be forked, or -1
   pid_t self;
 } preload;
@@ -70,6 +72,14 @@ static bool name_of(const char *tid, char *name) {
   return true;
 }
 
+// survives_fork tells whether a library does without this thread in a fork, or starts it again there.
+static bool survives_fork(int tid, const char *name) {
+  if (strcmp(name, "jemalloc_bg_thd") == 0) return true;  // pyarrow's allocator
+  for (int i = 0; i < preload.nsafe; i++)
+    if (preload.safe[i] == tid) return true;
+  return false;
+}
+
 static void find_foreign(void) {
   preload.nforeign = 0;
   DIR *dir = opendir("/proc/self/task");
@@ -83,6 +93,7 @@ static void find_foreign(void) {
     char name[NAME_SIZE];
     int tid = atoi(e->d_name);
     if (tid <= 0 || tid == preload.self || !name_of(e->d_name, name) || strcmp(name, preload.go_name) == 0) continue;
+    if (survives_fork(tid, name)) continue;
     preload.foreign[preload.nforeign].tid = tid;
     memcpy(preload.foreign[preload.nforeign++].name, name, NAME_SIZE);
   }
@@ -127,8 +138,14 @@ static void wait_for(pid_t pid) {
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-// foreign_threads() -> [(thread id, name)]: the threads that a fork would lack. It forks a process for that, which ends.
-static PyObject *foreign_threads(PX_SELF, PX_NO_ARGS) {
+// foreign_threads(safe) -> [(thread id, name)]: the threads that a fork would lack, without those whose ids are in the list
+// safe. It forks a process for that, which ends.
+static PyObject *foreign_threads(PX_SELF, PyObject *safe) {
+  Py_ssize_t n = PyList_Size(safe);
+  if (n < 0) return NULL;
+  for (preload.nsafe = 0; preload.nsafe < n && preload.nsafe < MAX_FOREIGN; preload.nsafe++)
+    preload.safe[preload.nsafe] = (int)PyLong_AsLong(PyList_GetItem(safe, preload.nsafe));
+  if (PyErr_Occurred()) return NULL;
   pid_t pid = fork_process();
   if (pid == 0) _exit(0);
   if (pid < 0) return PyErr_SetFromErrno(PyExc_OSError);
@@ -269,7 +286,7 @@ static PyObject *start_worker(PX_SELF, PX_NO_ARGS) {
 }
 
 PyMethodDef px_preload_methods[] = {
-    {"foreign_threads", foreign_threads, METH_NOARGS, NULL},
+    {"foreign_threads", foreign_threads, METH_O, NULL},
     {"cuda_started", cuda_started, METH_NOARGS, NULL},
     {"fork_workers", fork_workers, METH_NOARGS, NULL},
     {"start_worker", start_worker, METH_NOARGS, NULL},

@@ -82,3 +82,100 @@ func TestSentry_LeavesThreadsRunning(t *testing.T) {
 		same(t, c.model, s.Succeed(c.in).Text(t), c.want)
 	}
 }
+
+const patched = `import os
+if os.environ["PATCH"] == "gevent":
+    import gevent.monkey
+    gevent.monkey.patch_all()
+else:
+    import eventlet
+    eventlet.monkey_patch()
+import asyncio, subprocess, threading, time
+from cog import BaseRunner, batch
+
+
+def work(text):
+    out = [text]
+    thread = threading.Thread(target=lambda: (time.sleep(0.01), out.append("thread")))
+    thread.start()
+    thread.join()
+    out.append(subprocess.run(["echo", "child"], capture_output=True, text=True).stdout.strip())
+    return " ".join(out)
+
+
+class Sync(BaseRunner):
+    def run(self, text: str) -> str:
+        return work(text)
+
+    def healthcheck(self) -> bool:
+        return True
+
+
+class Async(BaseRunner):
+    async def setup(self) -> None:
+        await asyncio.sleep(0.01)
+
+    async def run(self, text: str) -> str:
+        await asyncio.sleep(0.01)
+        return work(text)
+
+
+class Batch(BaseRunner):
+    def preprocess(self, text: str) -> str:
+        time.sleep(0.01)
+        return text
+
+    @batch(max_size=2)
+    def run(self, items: list[str]) -> list[str]:
+        return [work(item) for item in items]
+`
+
+// TestPatchedThreads_Serve: gevent and eventlet remove names of the standard library, and make its threads greenlets.
+func TestPatchedThreads_Serve(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := folder(t, "run.py", patched)
+	for _, library := range []string{"gevent", "eventlet"} {
+		for _, args := range [][]string{{}, {"--preload"}} {
+			for _, model := range []string{"Sync", "Async", "Batch"} {
+				what := library + " " + model
+				s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{"PATCH=" + library},
+					Args: append([]string{"--predict-timeout", "20s"}, args...)})
+				for _, text := range []string{"one", "two"} {
+					same(t, what, s.Succeed(input{"text": text}).Text(t), text+" thread child")
+				}
+				if p := s.Health().Preload; p != nil {
+					same(t, what+": the preload process", p.State, "ready")
+				}
+			}
+		}
+	}
+}
+
+const arrow = `import threading
+import pyarrow, pyarrow.compute
+from cog import BaseRunner
+
+if __import__("os").environ.get("WATCH"):
+    threading.Thread(target=threading.Event().wait, name="watcher", daemon=True).start()
+
+
+class Runner(BaseRunner):
+    def run(self) -> int:
+        return pyarrow.compute.sum(pyarrow.array(range(1000))).as_py()
+`
+
+// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. A thread of the model still refuses, and it
+// alone is named.
+func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := folder(t, "run.py", arrow)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}})
+	same(t, "the preload process", preloadProcess(t, s).State, "ready")
+	same(t, "the sum", string(s.Succeed(input{}).Output), "499500")
+	s = harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}, Env: []string{"WATCH=1"}})
+	got := preloadProcess(t, s)
+	same(t, "the preload process", got.State, "refused")
+	wantText(t, "the reason", got.Reason, "leaves 1 thread running (watcher)")
+}

@@ -29,7 +29,7 @@ def preload(forbidden: bool) -> None:
         from .serve.bytecode import cache_bytecode
 
         cache_bytecode(os.path.dirname(os.path.dirname(__file__)))
-    from . import scope  # noqa: F401
+    from . import primitives, scope  # noqa: F401
     from .model import load  # noqa: F401
     from .schema import document  # noqa: F401
     from .serve import sync  # noqa: F401

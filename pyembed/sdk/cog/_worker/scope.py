@@ -237,9 +237,12 @@ def follow_starts() -> None:
 
     import _px
 
+    from .primitives import are_replaced
     from .substitute import substitute
 
     _px.use_scope_variable(current, INACTIVE)
+    if are_replaced():
+        return
     threading = sys.modules.get("threading")  # it has copies of the functions
     for name in STARTS:
         substitute(name, _following, _thread, threading)

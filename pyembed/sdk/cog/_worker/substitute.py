@@ -21,6 +21,8 @@ def substitute(name: str, make: Callable[[Any], Callable[..., Any]], *modules: A
     if old is None:
         return
     ours: Any = make(old)
+    if ours is old:
+        return
     if type(old) is _BUILTIN:
         new = _px.substitute(old, ours)
     else:  # a library has replaced it already

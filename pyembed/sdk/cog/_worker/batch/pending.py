@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from threading import Lock
 
 import _px
 
+from ..primitives import allocate_lock
 from ..scope import Scope
 from ..serve.wire import BATCH, BATCH_ITEM, DROP, PREDICT, PREPARED
 from ..values.encode import encode
@@ -36,7 +36,7 @@ class PendingItems:
     ) -> None:
         self.slot = slot
         self._items: dict[int, Item] = {}
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._prepare = prepare  # starts an item's preprocess
         self._ready = ready  # takes a batch whose last item was prepared
         self.waiting: set[Batch] = set()  # batches that have not started

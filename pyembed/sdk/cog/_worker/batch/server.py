@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from threading import Thread
 from time import perf_counter_ns
 
 import _px
 
 from ...exceptions import CancelationException
+from .. import primitives
 from ..scope import Scope, follow_starts, within
 from ..scope import current as variable
 from ..serve.sync import Server, fail, functions_of
@@ -233,7 +233,7 @@ class StagedBatchServer(BatchServer):
         self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
     ) -> None:
         super().__init__(predictor, plan, trainer, fatal)
-        from queue import SimpleQueue
+        from _queue import SimpleQueue
 
         from .stages import Stages
 
@@ -257,7 +257,7 @@ class StagedBatchServer(BatchServer):
         super().serve()
 
     def _loop(self) -> None:
-        Thread(target=self._read, name="batch-reader", daemon=True).start()
+        primitives.start(self._read, "batch-reader")
         ended = False
         while not ended or self._pending.waiting:
             work = self._work.get()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from _queue import SimpleQueue
 from collections import deque
-from queue import SimpleQueue
-from threading import Thread
 from time import perf_counter_ns
 
 import _px
 
+from .. import primitives
 from ..logs.router import Router
 from ..scope import Scope, within
 
@@ -35,7 +35,7 @@ class Stages:
         self._before: deque[tuple[PendingItems, Item]] = deque()
         self._after: deque[tuple[PendingItems, Item, int, dict[str, Any]]] = deque()
         self._tokens: SimpleQueue[bool] = SimpleQueue()  # one for each task; False ends a thread
-        self._threads: list[Thread] = []
+        self._ended: SimpleQueue[bool] = SimpleQueue()  # one for each thread
 
     def trace(self, follow: Callable[..., Any]) -> None:
         """Have preprocess and postprocess run in the contexts of their items."""
@@ -49,16 +49,14 @@ class Stages:
         if not self._installed:
             self._router.install()
         for number in range(self._workers):
-            thread = Thread(target=self._run, name=f"batch-{number}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            primitives.start(self._run, f"batch-{number}")
 
     def finish(self) -> None:
         """Finish all work and end the threads."""
-        for _ in self._threads:
+        for _ in range(self._workers):
             self._tokens.put(False)
-        for thread in self._threads:
-            thread.join()
+        for _ in range(self._workers):
+            self._ended.get()
 
     def prepare(self, pending: PendingItems, item: Item) -> None:
         """Queue an item for preprocess."""
@@ -93,6 +91,7 @@ class Stages:
                     self._prepare_one(*self._before.popleft())
                 else:
                     self._complete_one(*last)
+            self._ended.put(True)
         except BaseException as error:
             abort(error)  # an item would never be answered
 

@@ -12,10 +12,10 @@ import os
 import posix
 from contextvars import ContextVar, copy_context
 from io import TextIOWrapper
-from threading import RLock, get_ident, main_thread
 
 import _px
 
+from ..primitives import RLock, are_replaced, get_ident
 from ..scope import INACTIVE, STARTS, Scope, current
 from ..substitute import substitute
 from .streams import Buffer, Shared, Stream, Traceback, decoded
@@ -103,6 +103,7 @@ class LeftoverOutput:
     def __init__(self) -> None:
         self.running: Scope | None = None
         self._installed = False
+        self._main = get_ident()
         self._begun = {"stdout": "", "stderr": ""}  # partial lines
         self._lock = RLock()
 
@@ -149,7 +150,7 @@ class LeftoverOutput:
         def routing_system(system: Any) -> Any:
             def routed(command: Any) -> int:
                 # Another thread may become leftover within system, which gives the GIL back.
-                if get_ident() == main_thread().ident and not _px.is_leftover():
+                if get_ident() == self._main and not _px.is_leftover():
                     return system(command)  # type: ignore[no-any-return]
                 # A child of system would have the running prediction's streams.
                 pid = os.posix_spawn("/bin/sh", ["sh", "-c", command], os.environ)
@@ -216,6 +217,9 @@ def follow_threads() -> None:
         return partial(copy_context().run, function)
 
     def following(start: Callable[..., Any]) -> Callable[..., Any]:
+        if are_replaced():
+            return start
+
         def start_in_context(function: Any, /, *args: Any, **named: Any) -> Any:
             follow_pools(carry)
             if not callable(function):

@@ -7,12 +7,13 @@ second thread means that the check before hangs. Later checks must still run.
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 
 import _px
 
 from .. import errors
 from ..logs.deferred import DeferredOutput
+from ..primitives import start
 from .wire import HEALTHY
 
 TYPE_CHECKING = False
@@ -46,19 +47,18 @@ def answer_checks(
                 _px.exit_child(None)  # the check forked, and the child came back
             _px.control(HEALTHY, answer, id)
         finally:
-            free.release()
+            running.pop()
 
     def run() -> None:
         while id := _px.next_health():
-            if free.acquire(blocking=False):
-                threading.Thread(
-                    target=answer_one, args=(id,), name="healthcheck", daemon=True
-                ).start()
+            if len(running) < _MOST:
+                running.append(id)
+                start(partial(answer_one, id), "healthcheck")
             else:
                 _px.control(HEALTHY, {"ok": False, "error": _STUCK}, id)
 
-    free = threading.Semaphore(_MOST)
-    threading.Thread(target=run, name="healthchecks", daemon=True).start()
+    running: list[int] = []
+    start(run, "healthchecks")
 
 
 def _check(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from selectors import EpollSelector, SelectorKey
+import selectors
 
 import _px
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from selectors import EpollSelector, SelectorKey
     from typing import Any
+else:
+    # gevent and eventlet remove it. Their loops wait by their own selectors.
+    EpollSelector = getattr(selectors, "EpollSelector", None)
 
 
-class Selector(EpollSelector):
+class Selector(EpollSelector or object):  # type: ignore[misc]
     """An EpollSelector that waits in C. epoll's own timeout has whole milliseconds."""
 
     def __init__(self) -> None:
@@ -48,7 +52,8 @@ def new_loop() -> asyncio.AbstractEventLoop:
     """Return a loop of the model's policy, or CPython's own with our selector."""
     loop = asyncio.new_event_loop()
     if (
-        type(loop) is not asyncio.SelectorEventLoop
+        EpollSelector is None
+        or type(loop) is not asyncio.SelectorEventLoop
         or type(getattr(loop, "_selector", None)) is not EpollSelector
     ):
         return loop

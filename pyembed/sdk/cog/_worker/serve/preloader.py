@@ -12,6 +12,7 @@ import sys
 import _px
 
 from ..model.load import import_model
+from ..primitives import are_replaced
 from .wire import PRELOADED
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 # Device files that a process has open and that its forks cannot use.
 _DEVICES = ("/dev/nvidia", "/dev/kfd")
+
+# How names of threads begin that OpenTelemetry and Sentry start again in a fork.
+_FORK_SAFE = ("Otel", "sentry")
 
 
 def preload_model(config: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +82,9 @@ def _why_not() -> str:
             f"its import starts CUDA or opens a GPU{which}, which does not work in a fork: "
             "leave that to setup()"
         )
-    threads = _threads(_px.foreign_threads())
+    known = _python_threads()
+    safe = [tid for tid, name in known.items() if name.startswith(_FORK_SAFE)]
+    threads = _threads(_px.foreign_threads(safe), known)
     if threads:
         number = "1 thread" if len(threads) == 1 else f"{len(threads)} threads"
         return (
@@ -100,10 +106,16 @@ def _open_devices() -> list[str]:
     return sorted(found)
 
 
-def _threads(running: list[tuple[int, str]]) -> list[str]:
-    """Return names of threads: Python's if it started them, else the kernel's."""
+def _python_threads() -> dict[int, str]:
+    """Return the names of Python's threads by their ids. Greenlets have none."""
     threading = sys.modules.get("threading")
-    known = {t.native_id: t.name for t in threading.enumerate()} if threading else {}
+    if threading is None or are_replaced():
+        return {}
+    return {t.native_id: t.name for t in threading.enumerate()}
+
+
+def _threads(running: list[tuple[int, str]], known: dict[int, str]) -> list[str]:
+    """Return names of threads: Python's if it started them, else the kernel's."""
     plain = "one without a name"
     return [known.get(tid) or (plain if name == "px-preload" else name) for tid, name in running]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import sys
-import time
 
 from .. import errors
+from ..primitives import allocate_lock, get_ident, sleep, start_new_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,15 +27,15 @@ class Watch:
     def __init__(self, loop: asyncio.AbstractEventLoop, is_busy: Callable[[], bool]) -> None:
         self._loop = loop
         self._is_busy = is_busy  # async predictions run, and no synchronous one
-        self._main = _thread.get_ident()
+        self._main = get_ident()
         self._turns = 0
-        self._asleep = _thread.allocate_lock()
+        self._asleep = allocate_lock()
         self._asleep.acquire()
         self.awake = False
 
     def start(self) -> None:
         """Start the thread. The loop's thread calls this."""
-        _thread.start_new_thread(self._run, ())
+        start_new_thread(self._run, ())
 
     def wake(self) -> None:
         """Watch until no prediction runs."""
@@ -53,7 +52,7 @@ class Watch:
                     return  # awake stays set, so that nothing wakes it again
                 if not self._is_busy():
                     # Waking this thread costs more than a quick prediction: stay awake for a while.
-                    time.sleep(_LINGER)
+                    sleep(_LINGER)
                     if self._is_busy():
                         continue
                     self.awake = False
@@ -68,7 +67,7 @@ class Watch:
         except RuntimeError:
             return False  # the loop is closed: the worker ends
         for _ in range(_LOOKS):
-            time.sleep(_AFTER / _LOOKS)
+            sleep(_AFTER / _LOOKS)
             if self._turns != before:
                 return False
         return self._is_busy()

@@ -1,0 +1,33 @@
+"""Threads and locks of Python's own, taken before the model is imported.
+
+gevent and eventlet replace them by greenlets, which share one thread. Ours wait in C, so each needs a
+thread.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import RLock, allocate_lock, get_ident, start_new_thread
+from time import sleep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["RLock", "allocate_lock", "are_replaced", "get_ident", "sleep", "start", "start_new_thread"]
+
+
+def are_replaced() -> bool:
+    """Return whether the threads of the standard library are greenlets."""
+    threading = sys.modules.get("threading")
+    return threading is not None and threading.get_ident is not get_ident
+
+
+def start(run: Callable[[], None], name: str) -> None:
+    """Start a thread that does not keep the worker from its end."""
+    if are_replaced():
+        start_new_thread(run, ())
+        return
+    from threading import Thread
+
+    Thread(target=run, name=name, daemon=True).start()
