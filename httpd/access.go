@@ -97,8 +97,8 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 // isProbe reports whether a path is a probe or metrics, of the server or of a model.
 func isProbe(path []byte) bool {
 	if rest, ok := bytes.CutPrefix(path, []byte(pathModels+"/")); ok {
-		if _, probe, ok := bytes.Cut(rest, []byte{'/'}); ok {
-			path = append([]byte{'/'}, probe...)
+		if at := bytes.LastIndexByte(rest, '/'); at >= 0 { // a name may have slashes, and no probe does
+			path = rest[at:]
 		}
 	}
 	switch string(path) {

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,7 @@ type api struct {
 
 // Model is a model whose routes are below /models/NAME.
 type Model struct {
-	// Name has only characters that a path may have: a-z A-Z 0-9 . _ -
+	// Name has only a-z A-Z 0-9 . _ - : and /, which is escaped in its paths.
 	Name    string
 	Service Service
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
@@ -59,7 +60,7 @@ func (s *Server) newRoot(svc Service) *api {
 }
 
 func (s *Server) newAPI(m Model) *api {
-	a := &api{Server: s, svc: m.Service, model: m, prefix: pathModels + "/" + m.Name, pattern: pathModel}
+	a := &api{Server: s, svc: m.Service, model: m, prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel}
 	if s.opt.monitors {
 		r := a.newRouteTable()
 		r.probes()
@@ -124,7 +125,7 @@ func (s *Server) within(path string) string {
 		return path
 	}
 	name, rest, ok := strings.Cut(rest, "/")
-	if !ok || s.find(name) == nil {
+	if !ok || s.find(unescaped(name)) == nil {
 		return path
 	}
 	return "/" + rest

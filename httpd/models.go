@@ -71,7 +71,8 @@ func (s *Server) routeModel(ctx *fasthttp.RequestCtx) {
 
 // named returns the routes of the model that a path names. nil: there is none, and the request is answered.
 func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
-	name, _ := ctx.UserValue("name").(string)
+	segment, _ := ctx.UserValue("name").(string)
+	name := unescaped(segment)
 	if a := s.find(name); a != nil {
 		return a
 	}

@@ -18,8 +18,8 @@ const (
 	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
 )
 
-// unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/" and "%" stay: a
-// segment is decoded when it is read. An invalid path stays as it is.
+// unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/" and "%" stay,
+// in capitals: a segment is decoded when it is read. An invalid path stays as it is.
 func unescapePath(ctx *fasthttp.RequestCtx) {
 	uri := ctx.Request.URI()
 	path := uri.PathOriginal()
@@ -34,8 +34,8 @@ func unescapePath(ctx *fasthttp.RequestCtx) {
 		c := path[i]
 		if c == '%' {
 			if c = unhex(path[i+1])<<4 | unhex(path[i+2]); c == '/' || c == '%' {
-				out = append(out, path[i:i+2]...)
-				c = path[i+2]
+				out = append(out, bytes.ToUpper(path[i:i+2])...)
+				c = bytes.ToUpper(path[i+2 : i+3])[0]
 			}
 			i += 2
 		}
@@ -50,6 +50,15 @@ func unhex(c byte) byte {
 		return c - '0'
 	}
 	return c&7 + 9
+}
+
+// unescaped decodes a segment of a path. An invalid one stays as it is.
+func unescaped(segment string) string {
+	text, err := url.PathUnescape(segment)
+	if err != nil {
+		return segment
+	}
+	return text
 }
 
 // pathID returns the id in a request's path; false: its escapes are invalid.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +121,10 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 }
 
 func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
+	if p.escapeName(ctx) {
+		p.router.Handler(ctx)
+		return
+	}
 	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server", predict.Clip(string(ctx.Path())))) {
 		p.Server.notFound(ctx)
 	}
@@ -131,6 +136,23 @@ func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	p.root.methodNotAllowed(ctx)
+}
+
+// escapeName escapes the slashes of a model's name in a path: clients of KServe and Triton do not. It reports whether there were any.
+func (p *protocols) escapeName(ctx *fasthttp.RequestCtx) bool {
+	before, after, ok := strings.Cut(string(ctx.Request.URI().PathOriginal()), "/models/")
+	longest := ""
+	for _, a := range p.all() {
+		name := a.model.Name
+		rest, found := strings.CutPrefix(after, name)
+		if ok && found && strings.Contains(name, "/") && len(name) > len(longest) && (rest == "" || rest[0] == '/' || rest[0] == ':') {
+			longest = name
+		}
+	}
+	if longest != "" {
+		ctx.Request.URI().SetPath(before + "/models/" + url.PathEscape(longest) + after[len(longest):])
+	}
+	return longest != ""
 }
 
 // isProbe reports whether a path of a protocol never requires a token.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"pinion/cmd/pinion/internal/settings"
@@ -115,7 +116,7 @@ func (l *life) advice(does string) string {
 	if !l.m.server.s.Exposure.Reload {
 		return ""
 	}
-	return ": POST /models/" + l.m.name + "/load" + does
+	return ": POST /models/" + url.PathEscape(l.m.name) + "/load" + does
 }
 
 // refusal is the answer to a request whose model is not ready in time.

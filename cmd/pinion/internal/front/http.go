@@ -3,6 +3,7 @@ package front
 import (
 	"cmp"
 	"context"
+	"net/url"
 
 	"github.com/valyala/fasthttp"
 
@@ -111,7 +112,7 @@ func (m *servedModel) links(atRoot bool, to string) (links []webpage.Link) {
 		above = "models/"
 	}
 	for _, other := range m.server.all() {
-		links = append(links, webpage.Link{Text: other.name, Address: above + other.name + "/" + to, Current: other == m})
+		links = append(links, webpage.Link{Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to, Current: other == m})
 	}
 	return links
 }

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"errors"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -325,7 +326,7 @@ func (m *servedModel) changer(verb string, change func(*life) error) func() erro
 		return nil
 	}
 	return func() error {
-		m.log.Info(verb+"ing", "asked_by", "POST /models/"+m.name+"/"+verb)
+		m.log.Info(verb+"ing", "asked_by", "POST /models/"+url.PathEscape(m.name)+"/"+verb)
 		err := change(m.life)
 		var full *loading.NoRoomError
 		if errors.As(err, &full) || errors.Is(err, errClosed) {

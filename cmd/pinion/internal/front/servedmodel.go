@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"log/slog"
+	"net/url"
 	"sync"
 	"sync/atomic"
 
@@ -130,7 +131,7 @@ func (m *servedModel) healthPath() string {
 	if !m.server.several {
 		return ""
 	}
-	return "/models/" + m.name + "/health-check"
+	return "/models/" + url.PathEscape(m.name) + "/health-check"
 }
 
 // failsFast tells whether a first setup that fails ends the server.

@@ -52,13 +52,18 @@ type Words struct {
 	Server []string // flags that belong to the server, and so to the command line
 }
 
-var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
+// name has the form of names on hubs: meta-llama/Llama-3.1-8B-Instruct, qwen2.5:7b.
+var name = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9_][A-Za-z0-9._:-]*)*$`)
+})
+
+const longestName = 200
 
 // NameForm says what a model may be called.
-const NameForm = "a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit"
+const NameForm = "a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /, and begins with a letter or digit"
 
 // IsName reports whether a model may be called so.
-func IsName(text string) bool { return name().MatchString(text) }
+func IsName(text string) bool { return len(text) <= longestName && name().MatchString(text) }
 
 // Read reads a file. The error names every mistake in its form, and is a *Error where the file can be read at all.
 func Read(path string, words Words) (*File, error) {

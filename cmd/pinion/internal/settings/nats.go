@@ -152,7 +152,7 @@ func stateFolder() (string, error) {
 // QueueName is the model's name in the queue: what was given, else the image of cog.yaml without its tag.
 func (s *Protocols) QueueName(m *model.Model) (string, error) {
 	name, from := s.given, "the argument NAME=DIR"
-	if name == "" {
+	if s.model != "" { // NAME may be one that no queue can have
 		name, from = s.model, "--model"
 	}
 	if name == "" {

@@ -18,6 +18,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/httpd/sagemaker"
 	"pinion/httpd/vertex"
+	"pinion/runtime/jobs"
 )
 
 // newProtocol makes the protocols of --protocols by name.
@@ -82,7 +83,7 @@ func (s *Protocols) check() error {
 		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
 	case s.model != "" && !modelsfile.IsName(s.model):
 		return fmt.Errorf("--model %q: %s", s.model, modelsfile.NameForm)
-	case s.model != "" && s.given != "" && s.model != s.given:
+	case s.model != "" && s.given != "" && s.model != s.given && jobs.CheckModel(s.given) == nil: // else one is for the queue
 		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
 	}
 	return nil
