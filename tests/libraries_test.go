@@ -179,3 +179,31 @@ func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
 	same(t, "the preload process", got.State, "refused")
 	wantText(t, "the reason", got.Reason, "leaves 1 thread running (watcher)")
 }
+
+// TestOpenTelemetry_LogsOfItsInstrumentation: its sitecustomize begins to log before the worker does.
+func TestOpenTelemetry_LogsOfItsInstrumentation(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := folder(t, "run.py", `import logging
+from opentelemetry import trace
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def run(self) -> str:
+        with trace.get_tracer("model").start_as_current_span("work"):
+            logging.getLogger("model").warning("logged")
+        return "done"
+`)
+	found := harness.RunPython(t, python, dir, nil, "-c",
+		"import os, opentelemetry.instrumentation.auto_instrumentation as a; print(os.path.dirname(a.__file__), end='')")
+	for _, args := range [][]string{nil, {"--preload"}} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: args, Env: []string{
+			"PYTHONPATH=" + string(found), "OTEL_PYTHON_LOG_CORRELATION=true", "OTEL_TRACES_EXPORTER=none", "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+		}})
+		wantText(t, "the logs", s.Succeed(input{}).Logs, "WARNING [model] [run.py:9]", "trace_id=", "logged\n")
+		if p := s.Health().Preload; p != nil {
+			same(t, "the preload process", p.State, "ready")
+		}
+	}
+}

@@ -122,6 +122,7 @@ typedef struct {
 enum { Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE };
 enum { Py_DTSF_SIGN = 1, Py_DTSF_ADD_DOT_0 = 2, Py_DTSF_ALT = 4 };
 
+#define Py_TPFLAGS_HEAPTYPE (1UL << 9)
 #define Py_TPFLAGS_DEFAULT (1UL << 18)
 #define Py_TPFLAGS_LONG_SUBCLASS (1UL << 24)
 #define Py_TPFLAGS_LIST_SUBCLASS (1UL << 25)

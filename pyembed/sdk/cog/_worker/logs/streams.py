@@ -96,20 +96,29 @@ def _take_over(stream: Stream) -> None:
 
 
 def order_streams() -> None:
-    """Replace sys.stdout and sys.stderr and their buffers by ours."""
+    """Make Python's standard streams and their buffers ours.
+
+    They stay the same objects: what ran before, such as a sitecustomize with logging, has them. A
+    stream of another kind is not Python's, and is left alone.
+    """
     _px.set_stream_type(Stream)
     for name in ("stdout", "stderr"):
-        old = getattr(sys, name)
-        if old is None:
+        stream = getattr(sys, f"__{name}__")
+        if type(stream) is not TextIOWrapper or stream.closed:
             continue
         # Logs are JSON and so UTF-8. No character is an error or is dropped, with any
         # locale and PYTHONIOENCODING.
-        behind = old.detach()
-        if type(behind) is BufferedWriter:  # else it has no buffer
-            behind = Buffer(behind.detach())
-            behind.source = name
-        new = Stream(behind, "utf-8", "backslashreplace", "\n", line_buffering=True)
-        new.mode = "w"  # type: ignore[misc]
-        new.source = name
-        setattr(sys, name, new)
-        setattr(sys, "__" + name + "__", new)
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        if type(stream.buffer) is BufferedWriter:  # else it has no buffer
+            _become(stream.buffer, Buffer, name)
+        _become(stream, Stream, name)
+
+
+def _become(stream: Any, kind: Any, name: str) -> None:
+    if _layout(kind) == _layout(type(stream)):
+        _px.retype(stream, kind)
+        stream.source = name
+
+
+def _layout(kind: Any) -> tuple[int, int, int]:
+    return kind.__basicsize__, kind.__dictoffset__, kind.__weakrefoffset__
