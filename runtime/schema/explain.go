@@ -99,13 +99,17 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// explain adds the problems of raw. After a wrong type, enum or URL it stops: more problems would repeat the first.
+// explain adds the problems of raw. After a wrong type, enum or URL it stops: more problems would repeat the first. A value of a wrong
+// type that is none of the enum has both, in Cog's order.
 func (n *node) explain(r *report, field string, raw []byte) {
 	kind := rawjson.KindOf(raw)
 	switch {
 	case r.full(), kind == rawjson.KindNull && n.nullable:
 		return
 	case !n.types.accept(kind, raw):
+		if n.enum != nil && !n.listed(kind, raw) {
+			r.add(field, raw, msgEnum, jsonText(n.enum))
+		}
 		addType(r, field, raw, n.types.names)
 		return
 	case n.rare != nil && !n.rare.explainValue(r, field, raw):

@@ -3,6 +3,7 @@ package schema
 import (
 	"math/big"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -15,7 +16,12 @@ import (
 // message enters what the library says of raw in the words that this package uses.
 func (f *foreign) message(r *report, field string, raw []byte, e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
-	case *kind.Type:
+	case *kind.Type: // with which the library stops
+		if list, _ := f.find(e, "enum").([]any); list != nil && !slices.ContainsFunc(list, func(option any) bool {
+			return canonical([]byte(jsonText(option))) == canonical(raw)
+		}) {
+			r.add(field, raw, msgEnum, jsonText(list))
+		}
 		addType(r, field, raw, f.typeNames(e))
 	case *kind.Enum:
 		r.add(field, raw, msgEnum, f.keyword(e, "enum"))
