@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -110,4 +111,30 @@ func hasLogged(s *harness.Server, text string) bool {
 func waitLogged(t *testing.T, s *harness.Server, text string) {
 	t.Helper()
 	harness.Eventually(t, "the log says "+text, func() bool { return hasLogged(s, text) })
+}
+
+// TestVariableParameters_EveryInputPasses: a function that names no input takes all, as with Cog; check and the log warn.
+func TestVariableParameters_EveryInputPasses(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", "import json\n\n\ndef run(*args, **kwargs) -> str:\n    return json.dumps([args, kwargs], sort_keys=True)\n")
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	for body, want := range map[string]string{
+		`{"input":{}}`:                           `[[], {}]`,
+		`{"input":{"b":[1,{"c":null}],"a":1.5}}`: `[[], {"a": 1.5, "b": [1, {"c": null}]}]`,
+		`{"input":{"a-b":1,"class":"x"}}`:        `[[], {"a-b": 1, "class": "x"}]`,
+	} {
+		got := s.Do(http.MethodPost, "/predictions", json.RawMessage(body))
+		var text string
+		_ = json.Unmarshal(got.Output, &text)
+		same(t, body, text, want)
+		same(t, body+": warnings", got.Header.Get("Pinion-Warning"), "")
+	}
+	wantText(t, "the document", string(s.Do(http.MethodGet, "/openapi.json", nil).Body), `"additionalProperties":true`)
+	wantText(t, "the log", s.Log.String(), "takes *args or **kwargs")
+	c := cli{dir: dir}
+	wantText(t, "check", c.good(t, "check"), "warning: run.py:4: run: it takes *args or **kwargs", "functools.wraps", "no problem and 1 warning")
+	wantText(t, "predict", c.good(t, "predict", "-i", "n=3", "-i", "text=two words"), `[[], {"n": 3, "text": "two words"}]`)
+
+	c.dir = folder(t, "run.py", "def run(a: int, **kwargs) -> str: return repr((a, kwargs))\n")
+	wantText(t, "beside a named input", c.bad(t, 2, "predict", "-i", "a=1", "-i", "b=2"), `unknown input "b"`)
 }

@@ -106,7 +106,10 @@ func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed 
 		if !ok {
 			return changed, unknown
 		}
-		if next = s.find(key, next); next < 0 {
+		if next = s.find(key, next); next < 0 && s.open {
+			continue
+		}
+		if next < 0 {
 			changed = true
 			if len(unknown) < maxUnknown {
 				if name := predict.Clip(rawjson.KeyText(key)); !slices.Contains(unknown, name) {
@@ -137,7 +140,7 @@ func (s *Schema) find(key []byte, next int) int {
 	return -1
 }
 
-// rewrite returns the input with the fields of spans, in the client's order, and with null for absent ones. It moves spans to
+// rewrite returns the input with the fields of spans, and others where they are open, in the client's order, and with null for absent ones. It moves spans to
 // the result. The error is that of spill.
 func (s *Schema) rewrite(input []byte, spans []span, spill Spill) ([]byte, error) {
 	out := newRewritten(len(input)+16*len(s.fields)+2, spill)
@@ -155,8 +158,13 @@ func (s *Schema) rewrite(input []byte, spans []span, spill Spill) ([]byte, error
 		if !ok {
 			break
 		}
-		if i := s.find(key, 0); i >= 0 && spans[i].start == r.Offset() {
+		switch i := s.find(key, 0); {
+		case i >= 0 && spans[i].start == r.Offset():
 			put(i, value)
+		case i < 0 && s.open:
+			out.next()
+			out.buf = append(append(append(out.buf, '"'), key...), `":`...)
+			out.value(value)
 		}
 	}
 	for i := range s.fields {

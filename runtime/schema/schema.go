@@ -19,6 +19,7 @@ type Schema struct {
 	root    *node   // the constraints on the whole input, or nil
 	files   bool    // a field may name files
 	secrets bool    // a field may have secrets
+	open    bool    // to members that are no fields, which pass unchecked
 }
 
 // field is one property of the input.
@@ -71,6 +72,7 @@ func compile(d *document, component string) (*Schema, error) {
 		return cmp.Or(cmp.Compare(order(properties[a.name]), order(properties[b.name])),
 			cmp.Compare(place(required, a.name), place(required, b.name)))
 	})
+	s.open = m["additionalProperties"] == true
 	if s.root, err = d.compileRoot(m); err != nil {
 		return nil, err
 	}

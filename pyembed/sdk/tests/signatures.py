@@ -280,8 +280,6 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "union with File": (case("x: Union[str, File]"), "is a union with File"),
     "union with Secret": (case("x: Union[str, Secret, None]"), "is a union with Secret"),
     "union with model": (case("x: Union[str, Place]", before=_TYPED), "is a union with Place"),
-    "args": (case("*args: int"), "it takes *args or **kwargs"),
-    "kwargs": (case("**kwargs: int"), "it takes *args or **kwargs"),
     "positional only": (case("x: int, /"), "it is positional only"),
     "unknown name": (case("x: 'Nope'"), "'Nope' cannot be read: name 'Nope' is not defined"),
     "broken quote": (case("x: 'list['"), "cannot be read: SyntaxError"),

@@ -398,17 +398,41 @@ class TestFlags:
         assert [field.name for field in predictor.signature.inputs] == ["a"]
         assert predictor.function(a=1) == "1"
 
-    def test_variable_parameters_are_explained(self, model):
-        with pytest.raises(LoadError, match=r"takes \*args or \*\*kwargs.*functools\.wraps"):
-            model("def run(**kwargs) -> str: ...\n")
-        with pytest.raises(LoadError, match=r"takes \*args or \*\*kwargs.*functools\.wraps"):
-            model(
+    @pytest.mark.parametrize(
+        ("definition", "passes"),
+        [
+            ("def run(**kwargs) -> str: return repr(kwargs)\n", True),
+            ("def run(*args, **kwargs) -> str: return repr(kwargs)\n", True),
+            ("def run(*args) -> str: return repr(args)\n", False),
+            (
+                """
+                import functools
+                def inner(**kwargs) -> str: return repr(kwargs)
+                run = functools.partial(inner)
+                """,
+                True,
+            ),
+            (
                 """
                 def run(a: int) -> str: ...
                 kept = run
-                def run(*args, **kwargs): return kept(*args, **kwargs)
-                """
-            )
+                def run(*args, **kwargs): return repr(kwargs)
+                """,
+                True,
+            ),
+        ],
+    )
+    def test_variable_parameters_take_every_input(self, model, definition, passes):
+        signature = model(definition).signature
+        assert (signature.inputs, signature.open) == ([], passes)
+        (doubt,) = signature.doubts
+        assert "takes *args or **kwargs" in doubt
+        assert "functools.wraps" in doubt
+
+    def test_named_parameters_beside_variable_ones_are_the_inputs(self, model):
+        signature = model("def run(a: int, **kwargs) -> str: ...\n").signature
+        assert [field.name for field in signature.inputs] == ["a"]
+        assert (signature.open, signature.doubts) == (False, [])
 
     def test_decorator_that_wraps_itself_ends(self, model):
         with pytest.raises(LoadError, match="it has no type"):

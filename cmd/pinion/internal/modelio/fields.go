@@ -17,6 +17,7 @@ type Fields struct {
 	schemas  map[string]*shape
 	Order    []string // of declaration
 	named    map[string]*shape
+	open     bool // to inputs of any name
 	required []string
 	example  json.RawMessage // inputs that the model gives as an example, or nil
 	compiled *schema.Schema
@@ -62,7 +63,7 @@ func ReadFields(document []byte, train bool) (*Fields, error) {
 	if f.compiled, err = schema.Compile(document, name); err != nil {
 		return nil, fmt.Errorf("read the model's schema: %w", err)
 	}
-	f.named, f.required, f.example = in.Properties, in.Required, in.Example
+	f.named, f.required, f.example, f.open = in.Properties, in.Required, in.Example, string(in.Additional) == "true"
 	f.Order = slices.SortedFunc(maps.Keys(f.named), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.named[a].Order, f.named[b].Order), cmp.Compare(a, b))
 	})

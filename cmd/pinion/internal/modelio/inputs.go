@@ -121,7 +121,7 @@ func (f *Fields) readPairs(pairs []string, stdin io.Reader) ([]byte, error) {
 	}
 	input := []byte{'{'}
 	for n, name := range names {
-		if f.named[name] == nil {
+		if f.named[name] == nil && !f.open {
 			return nil, f.unknown(name)
 		}
 		value, err := f.value(f.named[name], values[name], stdin)
@@ -288,7 +288,7 @@ func appendDataURL(dst []byte, name string, data []byte) []byte {
 // check says what is wrong with an input, in the words of the command line; nil where nothing is.
 func (f *Fields) check(input []byte) error {
 	for key := range rawjson.Members(input) {
-		if name := rawjson.KeyText(key); f.named[name] == nil {
+		if name := rawjson.KeyText(key); f.named[name] == nil && !f.open {
 			return f.unknown(name)
 		}
 	}

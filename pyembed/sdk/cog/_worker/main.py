@@ -181,7 +181,10 @@ def _load(config: dict[str, Any]) -> Any:
     if config.get("train"):
         trainer = load_predictor(config["train"], root, "train", excuse)
     for loaded in (predictor, trainer):
-        if loaded is not None and any(f.doubts or f.none_default for f in loaded.signature.inputs):
+        if loaded is None:
+            continue
+        signature = loaded.signature
+        if signature.doubts or any(f.doubts or f.none_default for f in signature.inputs):
             _note(loaded, root, config.get("none_defaults", ""))
     main = predictor or trainer
     if main is None:

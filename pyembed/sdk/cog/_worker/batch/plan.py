@@ -79,14 +79,15 @@ def read_plan(
         raise source.error("", "it yields; a function with @batch returns a list")
     if getattr(function, "__cog_streaming__", getattr(source.inner, "__cog_streaming__", False)):
         raise source.error("", "@batch and @streaming do not go together; take one of them away")
-    parameters, returns = read_parameters(source)
+    parameters, _, returns = read_parameters(source)
     signature = Signature(source, [], Untyped("anything"))
     if preprocess is None:
         batched, keys = _inputs(signature, parameters, source)
     else:
         _refuse_async(preprocess, "preprocess", root)
         batched, keys = (_only_parameter(parameters, source),), ()
-        signature.inputs = read_signature(preprocess, root).inputs
+        prepared = read_signature(preprocess, root)
+        signature.inputs, signature.open = prepared.inputs, prepared.open
     if postprocess is None:
         signature.output = _element(returns, source)
     else:
@@ -203,7 +204,7 @@ def _element(returns: tuple[bool, object], source: Source) -> Kind:
 def _result_of(postprocess: Callable[..., Any], root: str) -> Kind:
     """Return the output of postprocess, which takes an element of the function's result."""
     source = Source(postprocess, root, "postprocess")
-    parameters, returns = read_parameters(source)
+    parameters, _, returns = read_parameters(source)
     if not parameters or any(not p.declared for p in parameters[1:]):
         raise source.error("", "it takes one parameter: an element of what the function returned")
     return _single(read_output(returns, source), source)

@@ -24,7 +24,7 @@ def settle_none_defaults(predictor: Predictor, none_defaults: str) -> None:
 
 def notices(predictor: Predictor, root: str) -> list[str]:
     """Return a line for each notice, with its place."""
-    found = []
+    found = list(predictor.signature.doubts)
     required = None
     for field in predictor.signature.inputs:
         doubts = list(field.doubts)

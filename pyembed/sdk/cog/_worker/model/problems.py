@@ -46,7 +46,7 @@ def signature_problems(function: Any, root: str) -> list[Problem]:
 
 def _signature_errors(function: Any, root: str) -> list[LoadError]:
     source = Source(function, root)
-    parameters, returns = read_parameters(source)
+    parameters, _, returns = read_parameters(source)
     errors = []
     for order, parameter in enumerate(parameters):
         try:

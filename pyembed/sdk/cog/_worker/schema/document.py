@@ -70,6 +70,8 @@ def _add(schemas: Schema, signature: Signature, input_name: str, output_name: st
     component: Schema = {"title": input_name, "type": "object", "properties": properties}
     if required:
         component["required"] = required
+    if signature.open:
+        component["additionalProperties"] = True
     schemas[input_name] = component
     schemas[output_name] = {"title": output_name, **fragment(signature.output)}
     schemas.update(enums)

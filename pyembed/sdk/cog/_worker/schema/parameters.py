@@ -6,14 +6,12 @@ from ...input import FieldInfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from ...errors import LoadError
     from .annotations import Reader
     from .signature import Source
 
-_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
+CO_VARARGS, CO_VARKEYWORDS = 0x04, 0x08
 
 
 class Parameter:
@@ -42,17 +40,21 @@ def input_name(parameter: str, qualname: str) -> str:
     return parameter[len(prefix) - 2 :]
 
 
-def read_parameters(
-    source: Source, excuse: Callable[[LoadError], bool] | None = None
-) -> tuple[list[Parameter], tuple[bool, object]]:
-    """Return the named parameters of a function and its return type.
+# What is said of a function whose only parameters are *args or **kwargs.
+VARIABLE = (
+    "it takes *args or **kwargs, so its inputs have no names and types, and none is checked; "
+    "declare each one (a decorator should use functools.wraps)"
+)
 
-    *args and **kwargs are skipped, as they name no input. excuse decides about a function that has
-    no other parameters.
+
+def read_parameters(source: Source) -> tuple[list[Parameter], int, tuple[bool, object]]:
+    """Return the named parameters of a function, its flags if there are none, and its return type.
+
+    The flags are those of its code for *args and **kwargs, which name no input.
     """
     inner, code = source.inner, source.code
     if code is None or hasattr(inner, "__signature__"):
-        return _inspected(source, excuse)
+        return _inspected(source)
     try:
         annotations = dict(inner.__annotations__)
     except NameError as exc:  # 3.14 evaluates them here
@@ -73,24 +75,11 @@ def read_parameters(
                 name, name in annotations, annotations.get(name), name in by_name, by_name.get(name)
             )
         )
-    if not found and code.co_flags & (_CO_VARARGS | _CO_VARKEYWORDS):
-        _refuse_variable(source, excuse)
-    return found, ("return" in annotations, annotations.get("return"))
+    flags = 0 if found else code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    return found, flags, ("return" in annotations, annotations.get("return"))
 
 
-def _refuse_variable(source: Source, excuse: Callable[[LoadError], bool] | None) -> None:
-    fault = source.error(
-        "",
-        "it takes *args or **kwargs, so its inputs have no names and types; "
-        "declare each one (a decorator should use functools.wraps)",
-    )
-    if excuse is None or not excuse(fault):
-        raise fault
-
-
-def _inspected(
-    source: Source, excuse: Callable[[LoadError], bool] | None
-) -> tuple[list[Parameter], tuple[bool, object]]:
+def _inspected(source: Source) -> tuple[list[Parameter], int, tuple[bool, object]]:
     """Read the parameters of a partial and of other callables by inspect."""
     import inspect
 
@@ -99,10 +88,11 @@ def _inspected(
     except (TypeError, ValueError) as exc:
         raise source.error("", f"its signature cannot be read: {exc}") from exc
     found: list[Parameter] = []
-    variable = False
+    flags = 0
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            variable = True
+            keywords = parameter.kind is parameter.VAR_KEYWORD
+            flags |= CO_VARKEYWORDS if keywords else CO_VARARGS
             continue
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise source.error(parameter.name, "it is positional only; inputs are passed by name")
@@ -116,10 +106,8 @@ def _inspected(
                 parameter.default if declared else None,
             )
         )
-    if variable and not found:
-        _refuse_variable(source, excuse)
     returned = signature.return_annotation
-    return found, (returned is not signature.empty, returned)
+    return found, 0 if found else flags, (returned is not signature.empty, returned)
 
 
 class Declaration:

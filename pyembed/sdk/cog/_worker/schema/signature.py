@@ -5,7 +5,15 @@ from __future__ import annotations
 from ...errors import LoadError
 from ...input import FieldInfo
 from .annotations import Names, Reader
-from .parameters import Parameter, input_name, read_declaration, read_parameters
+from .parameters import (
+    CO_VARARGS,
+    CO_VARKEYWORDS,
+    VARIABLE,
+    Parameter,
+    input_name,
+    read_declaration,
+    read_parameters,
+)
 from .typeforms import show
 from .types import (
     Anything,
@@ -24,8 +32,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
 
 
 class Field:
@@ -80,10 +86,16 @@ class Field:
 
 
 class Signature:
-    """The inputs in order, the output, and the place of the function."""
+    """The inputs in order, the output, and the place of the function.
+
+    `open` says that every input passes, for the function takes **kwargs alone. `doubts` are what is
+    served although it looks wrong, with the place.
+    """
 
     def __init__(self, source: Source, inputs: list[Field], output: Kind) -> None:
         self.name = source.qualname
+        self.open = False
+        self.doubts: list[str] = []
         self.inputs = inputs
         self.output = output
         self.file = source.shown
@@ -160,13 +172,12 @@ def read_signature(
 ) -> Signature:
     """Return the signature of a predict function, checked; raise LoadError if it has faults.
 
-    excuse decides about each faulty input or output: an excused one has any type, and excused
-    *args and **kwargs are ignored.
+    excuse decides about each faulty input or output: an excused one has any type.
     """
     from . import constraints
 
     source = Source(function, root)
-    parameters, returns = read_parameters(source, excuse)
+    parameters, variable, returns = read_parameters(source)
     inputs = []
     for order, parameter in enumerate(parameters):
         try:
@@ -185,7 +196,12 @@ def read_signature(
         if excuse is None or not excuse(fault):
             raise
         output = Untyped("anything")
-    return Signature(source, inputs, output)
+    signature = Signature(source, inputs, output)
+    if variable:
+        signature.open = bool(variable & CO_VARKEYWORDS)
+        if excuse is None or not excuse(source.error("", VARIABLE)):
+            signature.doubts.append(source.locate("", VARIABLE))
+    return signature
 
 
 def _class_names(function: Any) -> dict[str, Any]:
@@ -227,7 +243,7 @@ def _replaced(wrapper: Any, owner: Any) -> Any:
     It is in a closure of the wrapper, or below, and its name refers to the wrapper now.
     """
     code = getattr(wrapper, "__code__", None)
-    if code is None or not code.co_flags & (_CO_VARARGS | _CO_VARKEYWORDS):
+    if code is None or not code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
         return None
     below, seen = [wrapper], []
     while below:
