@@ -115,10 +115,10 @@ type Load struct {
 func (p *Pool) Queue() int { return p.o.Queue }
 
 func (p *Pool) Load() Load {
-	return underLock(p, func() Load {
-		a := &p.admission
-		return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
-	})
+	p.mu.Lock() // not by underLock, whose function would be allocated: each request asks
+	defer p.mu.Unlock()
+	a := &p.admission
+	return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
 }
 
 // CallTime is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the model takes
