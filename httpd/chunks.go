@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/ipc/bufpool"
 )
 
 const (
@@ -38,7 +40,7 @@ type chunkWriter struct {
 
 func newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	return chunkWriter{
-		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: make([]byte, chunkHead, 4<<10), wrote: time.Now(),
+		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: bufpool.Get(bufpool.Min)[:chunkHead], wrote: time.Now(),
 	}
 }
 
@@ -52,6 +54,8 @@ func (w *chunkWriter) close(by *watcher) bool {
 		w.timer.Stop()
 	}
 	by.remove(w.watched)
+	bufpool.Put(w.buf)
+	w.buf = nil
 	return true
 }
 

@@ -3,6 +3,7 @@ package httpd
 import (
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -12,6 +13,12 @@ import (
 
 // maxEvents is how many events are rendered at once.
 const maxEvents = 256
+
+// eventBuffer holds the events of one turn.
+type eventBuffer [maxEvents]predict.Event
+
+// eventBuffers are those of streams that have ended: each takes 16 KiB.
+var eventBuffers = sync.Pool{New: func() any { return new(eventBuffer) }}
 
 // stream answers one client with the events of one prediction. It is the response's body: fasthttp calls WriteTo on the
 // goroutine that serves the connection. That goroutine waits for events, renders all pending ones into one buffer and
@@ -27,6 +34,7 @@ type stream struct {
 
 	ended  bool // the last event was rendered
 	events []predict.Event
+	buffer *eventBuffer // of events
 
 	wake  chan struct{} // one token: look at disconnected, at run and at the clock
 	ready bool          // events holds what is to be rendered next
@@ -34,10 +42,12 @@ type stream struct {
 
 // stream answers with p's events, and runs p if r is not nil. It takes over sub and a hold on p.
 func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run) {
+	buffer := eventBuffers.Get().(*eventBuffer)
 	st := &stream{
 		chunkWriter: newChunkWriter(ctx),
 		s:           k.Server, p: p, sub: sub, run: r,
-		events: make([]predict.Event, 0, maxEvents),
+		events: buffer[:0],
+		buffer: buffer,
 		wake:   make(chan struct{}, 1),
 	}
 	handed := false
@@ -180,6 +190,9 @@ func (st *stream) Close() error {
 	if st.close(st.s.watcher) {
 		st.sub.Close()
 		st.p.Release()
+		clear(st.buffer[:]) // they refer to what the model has yielded
+		eventBuffers.Put(st.buffer)
+		st.events, st.buffer = nil, nil
 	}
 	return nil
 }
