@@ -298,8 +298,8 @@ make_collector() { (cd tests/collector && quietly go build -o "$cache/collector/
 # has_valgrind reports whether valgrind is there, and the header that marks what to count.
 has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/callgrind.h ]]; }
 
-# instructions_suite counts the instructions of a request, as tests/instructions/doc.go says. Where valgrind cannot be had
-# the test says so and is skipped.
+# instructions_suite counts the instructions of a request in a worker, as tests/instructions/doc.go says, and what the front allocates
+# for one and every process at its start (cmd/pinion/footprint_test.go). Where valgrind cannot be had the test says so and is skipped.
 instructions_suite() {
   local valgrind='' counted=("${venvs[@]}" "${smoke_venvs[@]}")
   full || [[ ${#counted[@]} == 1 ]] || counted=("${counted[0]}" "${counted[-1]}")
@@ -308,6 +308,7 @@ instructions_suite() {
   go_suite 45-instructions PINION_BIN="$PWD/bin/pinion" \
     PINION_TEST_PYTHONS="$(joined "${counted[@]}")" \
     PINION_TEST_VALGRIND="$valgrind" -count=1 -timeout 30m ./tests/instructions
+  go_suite 46-footprint PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="${counted[0]}" -count=1 -run TestFootprint ./cmd/pinion
 }
 
 # whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
@@ -403,7 +404,8 @@ cmd_newest() {
   end_tests
 }
 
-## instructions     the instructions a request costs in the worker, against those recorded (PINION_RECORD=1 records)
+## instructions     the instructions a request costs in the worker, and the allocations of a request in the front and of each
+##                  start, against those recorded (PINION_RECORD=1 records)
 cmd_instructions() {
   export PINION_TEST_FULL=all
   start_tests
