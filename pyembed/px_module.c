@@ -63,10 +63,16 @@ static PyObject *log_switched(PX_SELF, PX_NO_ARGS) {
   Py_RETURN_NONE;
 }
 
-// note_write(): the model writes to one of Python's streams.
+#define PX_PARTIAL 1000000000  // ns that a stream may hold text without the end of a line
+
+// note_write(): the model writes to one of Python's streams. True: they may hold text for so long that they are to be flushed.
 static PyObject *note_write(PX_SELF, PX_NO_ARGS) {
+  static uint64_t since;  // GIL: the first write after the last flush
+  uint64_t now = px_now();
+  bool due = px_w.wrote && now - since >= PX_PARTIAL;
+  if (due || !px_w.wrote) since = now;
   px_w.wrote = true;
-  Py_RETURN_NONE;
+  return PyBool_FromLong(due);
 }
 
 // set_stream_type(type): the type of our streams, which call note_write and have a method settle.

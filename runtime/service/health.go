@@ -68,8 +68,8 @@ func (s *Service) health() (h Health, checks bool) {
 	h = Health{
 		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Capacity), QueueSize: s.o.Pool.Queue(),
 	}
-	if len(v.workers) > 0 {
-		h.Setup = v.workers[0].Setup
+	if len(h.Workers) > 0 {
+		h.Setup = h.Workers[0].Setup
 	}
 	if m := s.model.Load(); m != nil {
 		h.Version["cog"] = m.cog

@@ -34,27 +34,29 @@ func (l *callLogs) take() []byte {
 	return text
 }
 
-// lineLength is the length of a text's last line while that is incomplete. Above logtext.MaxLine: the line was cut.
+// lineLength is the length of a text's last line while that is incomplete. "\r" ends a line too: the next is written over
+// it, as a progress bar's. Above logtext.MaxLine: the line was cut.
 type lineLength int
 
 // trim returns the next piece of the text without what its lines have too much. It does not change text.
 func (l *lineLength) trim(text []byte) []byte {
 	if int(*l)+len(text) <= logtext.MaxLine {
-		if end := bytes.LastIndexByte(text, '\n'); end >= 0 {
-			*l = lineLength(len(text) - end - 1)
-		} else {
-			*l += lineLength(len(text))
+		last := text[bytes.LastIndexByte(text, '\n')+1:]
+		last = last[bytes.LastIndexByte(last, '\r')+1:]
+		if len(last) < len(text) {
+			*l = 0
 		}
+		*l += lineLength(len(last))
 		return text
 	}
 	var trimmed []byte
 	for len(text) > 0 {
-		line, rest, complete := bytes.Cut(text, []byte{'\n'})
-		trimmed = l.appendLine(trimmed, line)
-		if complete {
-			trimmed, *l = append(trimmed, '\n'), 0
+		end := bytes.IndexAny(text, "\r\n")
+		if end < 0 {
+			return l.appendLine(trimmed, text)
 		}
-		text = rest
+		trimmed = append(l.appendLine(trimmed, text[:end]), text[end])
+		text, *l = text[end+1:], 0
 	}
 	return trimmed
 }

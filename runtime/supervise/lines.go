@@ -1,36 +1,55 @@
 package supervise
 
-import "bytes"
+import (
+	"sync"
+	"time"
+)
 
 // lines splits what a process writes into lines, and logs them as records.
 type lines struct {
-	source  source
+	mu      sync.Mutex
+	key     recordKey
 	records recorder
-	rest    []byte
+	buffer  lineBuffer
+	timer   *time.Timer // nil: no text waits
+	ended   bool
 }
 
-func newLines(s source, note func(source, []byte)) *lines {
-	return &lines{source: s, records: recorder{note: func(s source, _ string, text []byte) { note(s, text) }}}
+func newLines(s source, records recorder) *lines {
+	return &lines{key: recordKey{source: s}, records: records, buffer: lineBuffer{limit: readSize}}
 }
 
 func (l *lines) Write(text []byte) (int, error) {
-	l.rest = append(l.rest, text...)
-	for {
-		line, rest, found := bytes.Cut(l.rest, []byte("\n"))
-		if !found && len(l.rest) < readSize {
-			l.records.complete() // an idle process writes nothing more that would end a traceback
-			return len(text), nil
-		}
-		l.records.line(l.source, "", line)
-		l.rest = rest
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buffer.add(&l.records, l.key, text)
+	l.records.complete() // an idle process writes nothing more that would end a traceback
+	l.settleSoon()
+	return len(text), nil
+}
+
+// settleSoon logs a line without its end after a while. Called with the lock held.
+func (l *lines) settleSoon() {
+	if l.timer != nil || l.ended || !l.buffer.holds() {
+		return
 	}
+	l.timer = time.AfterFunc(logDelay, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.timer = nil; !l.ended && l.buffer.settle(&l.records, l.key, time.Now()) {
+			l.settleSoon()
+		}
+	})
 }
 
 // end logs what came after the last whole line.
 func (l *lines) end() {
-	if len(l.rest) > 0 {
-		l.records.line(l.source, "", l.rest)
-		l.rest = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
 	}
+	l.buffer.flush(&l.records, l.key)
 	l.records.end()
 }

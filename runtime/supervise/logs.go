@@ -45,6 +45,7 @@ type logs struct {
 	text         []chunk // unclaimed, in order of arrival
 	retained     int     // bytes in text
 	server       serverLog
+	setup        logtext.Text // what the setup wrote, as far as it was claimed
 	done         sync.WaitGroup
 }
 
@@ -67,8 +68,8 @@ type chunk struct {
 }
 
 // newLogs starts to read. It owns the files, which must be non-blocking.
-func newLogs(files [inherited]*os.File, page *ipc.Page, note noteFunc, running func() string) (*logs, error) {
-	l := &logs{page: page, unattributed: newUnattributed(), server: serverLog{records: recorder{note: note}, running: running}}
+func newLogs(files [inherited]*os.File, page *ipc.Page, records recorder, running func() string) (*logs, error) {
+	l := &logs{page: page, unattributed: newUnattributed(), server: serverLog{records: records, running: running}}
 	counters := [inherited]ipc.Consumed{page.Stdout(), page.Stderr()}
 	for i, f := range files {
 		p, err := newPipe(source(i), f, counters[i])
@@ -193,6 +194,11 @@ func (l *logs) retain(p *pipe, text []byte) {
 func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.take(prediction, to, traceback)
+}
+
+// take is Take with the lock held.
+func (l *logs) take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	for s, p := range l.pipes {
 		if p != nil {
 			l.readTo(p, to[s]) // all of it lies there: a position is sent after the text was written

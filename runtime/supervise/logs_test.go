@@ -41,7 +41,7 @@ func newPiped(t *testing.T) *piped {
 			t.Fatal(err)
 		}
 	}
-	p.logs, err = newLogs(ours, page, p.note, p.running)
+	p.logs, err = newLogs(ours, page, recorder{note: p.note}, p.running)
 	if err != nil {
 		t.Fatal(err)
 	}

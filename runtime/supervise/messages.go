@@ -117,9 +117,10 @@ func (w *worker) ready(body []byte) error {
 	}
 	w.setup.late = nil
 	w.setup.stage = Ready
-	w.takeSetupLogs(ready.LogMark)
+	w.process.TakeSetupLogs(ready.LogMark)
+	text := w.process.logs.SetupText(false)
 	w.change(func(st *ProcessStatus) {
-		st.Setup.Completed, st.Setup.Logs = time.Now(), w.setup.text()
+		st.Setup.Completed, st.Setup.Logs = time.Now(), text
 	})
 	w.setupEnded()
 	if w.stopping {
@@ -159,7 +160,7 @@ func (w *worker) logMark(body []byte) error {
 		return err
 	}
 	if w.setup.stage == Starting || w.setup.stage == Setup {
-		w.takeSetupLogs(at)
+		w.process.TakeSetupLogs(at)
 	}
 	return nil
 }

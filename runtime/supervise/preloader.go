@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -132,7 +133,7 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 			return nil, &startError{err}
 		}
 	}
-	m, err := startPreloadProcess(p.o.Exe, task{spec, env}, p.o.Orphans, p.note)
+	m, err := startPreloadProcess(p.o.Exe, task{spec, env}, p.o.Orphans, newRecorder(p.o.Logger, p.note))
 	if err != nil {
 		return nil, &startError{err}
 	}
@@ -252,6 +253,6 @@ func (p *Preloader) fork(t task, handles [handles]*os.File) (pid int, ok bool) {
 }
 
 // note logs a line that the model's modules wrote during their import. The field's name is public.
-func (p *Preloader) note(stream source, line []byte) {
-	p.o.Logger.Info(string(line), "template", true, "stream", sourceNames[stream])
+func (p *Preloader) note(level slog.Level, stream source, _ string, line []byte) {
+	p.o.Logger.Log(context.Background(), level, string(line), "template", true, "stream", sourceNames[stream])
 }

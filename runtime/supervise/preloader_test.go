@@ -51,7 +51,7 @@ func TestAPreloadProcessIsForItsOwnModel(t *testing.T) {
 
 func TestLinesAreLoggedWhole(t *testing.T) {
 	var got []string
-	l := newLines(stdout, func(_ source, line []byte) { got = append(got, string(line)) })
+	l := newLines(stdout, recorder{note: func(_ source, _ string, line []byte) { got = append(got, string(line)) }})
 	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
 		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
 			t.Errorf("wrote %d of %d bytes: %v", n, len(text), err)

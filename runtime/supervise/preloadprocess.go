@@ -39,7 +39,7 @@ type preloadProcess struct {
 }
 
 // startPreloadProcess starts a process; its ready tells when it can fork.
-func startPreloadProcess(exe string, t task, orphans *Orphans, note func(source, []byte)) (*preloadProcess, error) {
+func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder) (*preloadProcess, error) {
 	m := &preloadProcess{
 		child: child{orphans: orphans, exited: make(chan struct{})}, task: t,
 		ready: make(chan error, 1), answers: make(chan ipc.Forked, 1), gaveUp: newLatch(),
@@ -55,7 +55,7 @@ func startPreloadProcess(exe string, t task, orphans *Orphans, note func(source,
 		return nil, err
 	}
 	m.channel = channel
-	out, errs := newLines(stdout, note), newLines(stderr, note)
+	out, errs := newLines(stdout, records), newLines(stderr, records)
 	m.child.cmd.Stdout, m.child.cmd.Stderr = out, errs
 	m.child.cmd.WaitDelay = time.Second // a process that the import started may hold the pipes
 	// It has no thread that would notice the front's exit during the import.

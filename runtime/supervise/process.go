@@ -45,7 +45,7 @@ type process struct {
 
 // start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs why
 // and the worker is started the ordinary way.
-func start(exe string, t task, orphans *Orphans, from *Preloader, note noteFunc) (*process, error) {
+func start(exe string, t task, orphans *Orphans, from *Preloader, records recorder) (*process, error) {
 	p := &process{child: child{orphans: orphans, exited: make(chan struct{})}, ending: newLatch()}
 	control, theirs, err := ipc.Pair("control")
 	if err != nil {
@@ -67,7 +67,7 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, note noteFunc)
 		}
 		defer ends[i].Close()
 	}
-	if p.logs, err = newLogs(ours, page, note, p.runs); err != nil {
+	if p.logs, err = newLogs(ours, page, records, p.runs); err != nil {
 		p.discard(ours)
 		return nil, err
 	}
@@ -207,6 +207,11 @@ func (p *process) Closed() {
 // TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
 func (p *process) TakeLogs(prediction string, at ipc.LogMark) []slot.Text {
 	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, at.Traceback)
+}
+
+// TakeSetupLogs claims what was written up to these positions for the setup.
+func (p *process) TakeSetupLogs(at ipc.LogMark) {
+	p.logs.takeSetup([sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr})
 }
 
 func (p *process) LogPipe(fd int, isStderr bool) { p.addPipe(fd, isStderr, false) }

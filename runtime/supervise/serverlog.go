@@ -1,11 +1,6 @@
 package supervise
 
-import (
-	"bytes"
-	"time"
-
-	"pinion/runtime/logtext"
-)
+import "time"
 
 // noteFunc writes a line of a worker's to the server's log, with its prediction or "".
 type noteFunc func(s source, prediction string, line []byte)
@@ -20,32 +15,54 @@ type serverLog struct {
 	records recorder
 	running func() string // the prediction that the model runs, or ""
 
-	logged  [sources]uint64 // positions up to which it has the text
-	partial [sources][]byte // the begin of a line that is not complete
-	owner   [sources]string // the prediction that wrote it
-	timer   *time.Timer     // nil: no text waits
-	stopped bool
+	logged  [sources]uint64     // positions up to which it has the text
+	buffers [sources]lineBuffer // the lines of the pipes that have not ended
+	owner   [sources]string     // the prediction that wrote them
+	// attributed are such lines of predictions of which several run at once.
+	attributed map[recordKey]*lineBuffer
+	timer      *time.Timer // nil: no text waits
+	stopped    bool
 }
 
-// Logged logs whole lines that the worker attributed itself. traceback: a traceback in them, with all that follows, is one
+// Logged logs text that the worker attributed itself. traceback: a traceback in them, with all that follows, is one
 // record.
 func (l *logs) Logged(s source, prediction string, text []byte, traceback bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.server.records.whole = traceback
-	for line := range bytes.Lines(text) {
-		l.server.records.line(s, prediction, bytes.TrimSuffix(line, []byte("\n")))
-	}
+	l.server.attribute(recordKey{s, prediction}, text)
 	if traceback {
+		key := recordKey{s, prediction}
+		if b := l.server.attributed[key]; b != nil {
+			b.flush(&l.server.records, key)
+		}
 		l.server.records.whole = false
-		l.server.records.flush(recordKey{s, prediction})
+		l.server.records.flush(key)
 	}
 	switch {
 	case l.server.stopped:
-		l.server.records.end()
-	case len(l.server.records.pending) > 0:
+		l.server.end()
+	case len(l.server.records.pending)+len(l.server.attributed) > 0:
 		l.logSoon()
 	}
+}
+
+// attribute logs text that the worker attributed itself. Most comes in whole lines.
+func (g *serverLog) attribute(key recordKey, text []byte) {
+	if b := g.attributed[key]; b != nil {
+		b.add(&g.records, key, text)
+		return
+	}
+	var b lineBuffer
+	b.add(&g.records, key, text)
+	if !b.holds() && b.logged.IsZero() {
+		return
+	}
+	if g.attributed == nil {
+		g.attributed = map[recordKey]*lineBuffer{}
+	}
+	kept := b
+	g.attributed[key] = &kept
 }
 
 // add logs what is new of a text that ends at a position.
@@ -62,47 +79,49 @@ func (g *serverLog) add(s source, prediction string, end uint64, text []byte) {
 func (g *serverLog) lines(s source, prediction string, text []byte) {
 	if prediction != g.owner[s] {
 		g.flush(s)
-		g.records.flush(recordKey{s, g.owner[s]})
 		g.owner[s] = prediction
 	}
-	for len(text) > 0 {
-		i := bytes.IndexByte(text, '\n')
-		if i < 0 {
-			g.partial[s] = append(g.partial[s], text...)
-			if len(g.partial[s]) >= logtext.MaxLine {
-				g.partial[s] = append(g.partial[s], logtext.LineNotice...)
-				g.flush(s)
-			}
-			return
-		}
-		line := text[:i]
-		if len(g.partial[s]) > 0 {
-			line = append(g.partial[s], line...)
-			g.partial[s] = g.partial[s][:0]
-		}
-		g.records.line(s, prediction, line)
-		text = text[i+1:]
-	}
+	g.buffers[s].add(&g.records, recordKey{s, prediction}, text)
 }
 
+// flush logs what a pipe's last writer has left.
 func (g *serverLog) flush(s source) {
-	if len(g.partial[s]) > 0 {
-		g.records.line(s, g.owner[s], g.partial[s])
-		g.partial[s] = g.partial[s][:0]
+	key := recordKey{s, g.owner[s]}
+	g.buffers[s].flush(&g.records, key)
+	g.records.flush(key)
+}
+
+// settle logs what was held back for long enough; waits: there is more.
+func (g *serverLog) settle() (waits bool) {
+	now := time.Now()
+	for s := range g.buffers {
+		if b := &g.buffers[s]; b.holds() && b.settle(&g.records, recordKey{source(s), g.owner[s]}, now) {
+			waits = true
+		}
 	}
+	for key, b := range g.attributed {
+		if !b.settle(&g.records, key, now) && now.Sub(b.since) >= lineDelay && now.Sub(b.logged) >= lineDelay {
+			b.flush(&g.records, key) // its prediction may have ended
+			delete(g.attributed, key)
+		}
+	}
+	return g.records.settle() || waits || len(g.attributed) > 0
 }
 
 // restart prepares for another pipe of this source.
 func (g *serverLog) restart(s source) {
 	g.flush(s)
-	g.records.flush(recordKey{s, g.owner[s]})
 	g.logged[s], g.owner[s] = 0, ""
 }
 
 func (g *serverLog) end() {
-	for s := range g.partial {
+	for s := range g.buffers {
 		g.flush(source(s))
 	}
+	for key, b := range g.attributed {
+		b.flush(&g.records, key)
+	}
+	g.attributed = nil
 	g.records.end()
 }
 
@@ -133,8 +152,8 @@ func (l *logs) logSoon() {
 		defer l.mu.Unlock()
 		if l.server.timer = nil; !l.server.stopped {
 			l.logRetained()
-			if l.server.records.settle() {
-				l.logSoon() // the rest of a traceback may be on its way
+			if l.server.settle() {
+				l.logSoon() // the rest of a line or a traceback may be on its way
 			}
 		}
 	})

@@ -2,11 +2,10 @@ package supervise
 
 import (
 	"fmt"
-	"strings"
+	"log/slog"
 	"time"
 
 	"pinion/ipc"
-	"pinion/runtime/logtext"
 	"pinion/runtime/slot"
 )
 
@@ -18,17 +17,17 @@ type setup struct {
 	batch     *slot.BatchOptions // nil: the model is not batched
 	announced bool               // OnLoaded was called
 	failure   string             // why it failed, in the worker's words
-	logs      logtext.Text       // what it wrote until now
 }
 
-// takeSetupLogs claims what was written up to these positions for the setup.
-func (w *worker) takeSetupLogs(at ipc.LogMark) {
-	w.setup.logs.Add(joined(w.process.TakeLogs("", at)))
-}
-
-// text is the logs as JSON can hold them.
-func (s *setup) text() string {
-	return strings.ToValidUTF8(string(s.logs.Bytes()), "\uFFFD")
+// addSetupLogs adds what a setup that runs has written until now.
+func (s *Supervisor) addSetupLogs(st *SetupStatus) {
+	s.mu.Lock()
+	w := s.current
+	runs := w != nil && w.status.PID != 0 && w.status.Setup.Completed.IsZero()
+	s.mu.Unlock()
+	if runs {
+		st.Logs = w.process.logs.SetupText(true)
+	}
 }
 
 func (w *worker) setupTimedOut() {
@@ -44,18 +43,19 @@ func (w *worker) setupFailed(body []byte) error {
 	}
 	w.setup.late = nil
 	w.setup.stage = Exited
-	w.takeSetupLogs(failed.LogMark)
+	w.process.TakeSetupLogs(failed.LogMark)
 	w.setup.failure = failed.Error
 	if failed.Problem != nil {
-		w.setup.logs.Add([]byte(failed.Problem.Text() + "\n"))
+		w.process.logs.AddSetup([]byte(failed.Problem.Text() + "\n"))
 	}
+	text := w.process.logs.SetupText(false)
 	w.change(func(st *ProcessStatus) {
-		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs, st.Setup.Problem = time.Now(), true, w.setup.text(), failed.Problem
+		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs, st.Setup.Problem = time.Now(), true, text, failed.Problem
 	})
 	w.setupEnded()
 	if !w.sup.hidesSetupFailure() {
 		if failed.Problem != nil {
-			w.sup.note(stderr, "", []byte(failed.Problem.Text()))
+			w.sup.note(slog.LevelInfo, stderr, "", []byte(failed.Problem.Text()))
 		}
 		w.sup.o.Logger.Error("setup failed", "worker", w.sup.o.Index, "error", failed.Error)
 	}
@@ -65,13 +65,14 @@ func (w *worker) setupFailed(body []byte) error {
 
 // failSetup shows the setup of a process that ended before it was ready as failed; rest is what else it wrote.
 func (w *worker) failSetup(cause string, rest []byte) {
+	w.process.logs.AddSetup(rest)
+	text := w.process.logs.SetupText(false)
 	said := false // by the worker itself
 	w.change(func(st *ProcessStatus) {
 		if said = st.Setup.Failed; said {
 			return
 		}
-		w.setup.logs.Add(rest)
-		st.Setup.Failed, st.Setup.Completed, st.Setup.Logs = true, time.Now(), w.setup.text()+cause+"\n"
+		st.Setup.Failed, st.Setup.Completed, st.Setup.Logs = true, time.Now(), text+cause+"\n"
 	})
 	if !said {
 		w.setupEnded()

@@ -84,6 +84,7 @@ type Report struct {
 
 func (s *Supervisor) Report() Report {
 	r := Report{Status: s.Status(), Device: s.o.Device}
+	s.addSetupLogs(&r.Setup)
 	s.mu.Lock()
 	var slots []*slot.Slot
 	if s.current != nil {

@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -238,7 +240,7 @@ func (s *Supervisor) launch(successor bool) *worker {
 	err := s.o.Hooks.Prepare(&next.spec)
 	if err == nil {
 		next.spec.GPULost = s.o.Fleet.gpu.words()
-		w.process, err = start(s.o.Exe, next, s.o.Fleet.orphans, s.o.Preloader, s.note)
+		w.process, err = start(s.o.Exe, next, s.o.Fleet.orphans, s.o.Preloader, newRecorder(s.o.Logger, s.note))
 	}
 	if err != nil {
 		w.unstarted(err)
@@ -257,7 +259,7 @@ func (s *Supervisor) launch(successor bool) *worker {
 	return w
 }
 
-func (s *Supervisor) note(stream source, prediction string, line []byte) {
+func (s *Supervisor) note(level slog.Level, stream source, prediction string, line []byte) {
 	attrs := []any{"worker", s.o.Index, "stream", sourceNames[stream]}
 	if prediction != "" {
 		attrs = append(attrs, "prediction_id", logtext.Clip(prediction))
@@ -265,5 +267,5 @@ func (s *Supervisor) note(stream source, prediction string, line []byte) {
 			attrs = append(attrs, "request_id", request)
 		}
 	}
-	s.o.Logger.Info(string(line), attrs...)
+	s.o.Logger.Log(context.Background(), level, string(line), attrs...)
 }

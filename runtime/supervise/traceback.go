@@ -2,6 +2,8 @@ package supervise
 
 import (
 	"bytes"
+	"context"
+	"log/slog"
 
 	"pinion/runtime/logtext"
 )
@@ -102,10 +104,21 @@ type recordKey struct {
 // recorder makes records of lines: a traceback is one record, as is any other line.
 type recorder struct {
 	note noteFunc
+	// draft draws a line that has not ended, where the log is a terminal; nil: it is none.
+	draft noteFunc
 	// pending are the tracebacks whose end was not seen.
 	pending map[recordKey]*traceback
 	// whole: a traceback ends with the text, so that an exception's message may have several lines.
 	whole bool
+}
+
+// newRecorder makes records by a function, with drafts where the log takes them.
+func newRecorder(log *slog.Logger, note func(level slog.Level, s source, prediction string, line []byte)) recorder {
+	r := recorder{note: func(s source, prediction string, line []byte) { note(slog.LevelInfo, s, prediction, line) }}
+	if log.Enabled(context.Background(), logtext.LevelDraft) {
+		r.draft = func(s source, prediction string, line []byte) { note(logtext.LevelDraft, s, prediction, line) }
+	}
+	return r
 }
 
 func (r *recorder) line(s source, prediction string, line []byte) {

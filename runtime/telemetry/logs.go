@@ -9,6 +9,7 @@ import (
 	otellog "go.opentelemetry.io/otel/log"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/trace"
 )
 
@@ -41,7 +42,7 @@ type logHandler struct {
 // Handle writes a record and queues it to be sent.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	of := h.traceOf(r)
-	if h.sender != nil {
+	if h.sender != nil && r.Level != logtext.LevelDraft {
 		h.send(of, r)
 	}
 	if of.Valid() {

@@ -9,27 +9,42 @@ import (
 	"sync"
 
 	"github.com/lmittmann/tint"
+
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/logtext"
 )
 
 // newConsole makes the handler of a log that people read. A message of several lines, such as a traceback, is a block: the
-// record's fields follow its first line.
-func newConsole(w io.Writer, level slog.Level, colour bool) slog.Handler {
-	block := &blockWriter{w: w}
+// record's fields follow its first line. draws: the reader is a terminal, on which a draft stands until the next record.
+func newConsole(w io.Writer, level slog.Level, colour, draws bool) slog.Handler {
+	block := &blockWriter{w: w, draws: draws}
 	return blockHandler{tint.NewTextHandler(block, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colour}), block}
 }
 
 // blockWriter adds the lines of a block to the line that tint makes, so that both are one write.
 type blockWriter struct {
-	w    io.Writer
-	mu   sync.Mutex // held while a block is written
-	rest string     // of the block; guarded by mu
+	w     io.Writer
+	draws bool
+	mu    sync.Mutex // held while a block is written; guards the rest
+	rest  string     // of the block
+	draft bool       // the record is one
+	drawn bool       // a draft is at the end of the terminal
 }
 
 func (b *blockWriter) Write(line []byte) (int, error) {
-	if b.rest == "" {
+	if b.rest == "" && !b.draft && !b.drawn {
 		return b.w.Write(line)
 	}
-	if _, err := b.w.Write(append(bytes.Clone(line), b.rest...)); err != nil {
+	var all []byte
+	if b.drawn {
+		all = append(all, terminal.EraseLine...)
+	}
+	if b.drawn = b.draft; b.draft {
+		all = terminal.AppendClipped(all, bytes.TrimSuffix(line, []byte("\n")))
+	} else {
+		all = append(append(all, line...), b.rest...)
+	}
+	if _, err := b.w.Write(all); err != nil {
 		return 0, err
 	}
 	return len(line), nil
@@ -40,9 +55,20 @@ type blockHandler struct {
 	block *blockWriter
 }
 
+// Enabled implements slog.Handler.
+func (h blockHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	if level == logtext.LevelDraft {
+		return h.block.draws && h.Handler.Enabled(ctx, slog.LevelInfo)
+	}
+	return h.Handler.Enabled(ctx, level)
+}
+
 func (h blockHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.block.mu.Lock()
 	defer h.block.mu.Unlock()
+	if h.block.draft = r.Level == logtext.LevelDraft; h.block.draft {
+		r.Level = slog.LevelInfo
+	}
 	if first, rest, several := strings.Cut(r.Message, "\n"); several {
 		h.block.rest = rest + "\n"
 		defer func() { h.block.rest = "" }()

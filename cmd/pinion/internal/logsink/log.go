@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// newLogger makes the server's log: one JSON object a line, or aligned text for people.
+// newLogger makes the server's log: one JSON object a line, or aligned text for people. colour: on a terminal.
 func newLogger(w io.Writer, level slog.Level, console, colour bool) *slog.Logger {
 	if console {
-		return slog.New(newConsole(w, level, colour))
+		return slog.New(newConsole(w, level, colour, colour))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }

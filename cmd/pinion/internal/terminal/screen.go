@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/runtime/logtext"
 )
 
 // Screen is stderr with a line of progress at its end, on a terminal.
@@ -20,12 +22,14 @@ type Screen struct {
 	label string
 	began time.Time
 	drawn bool
+	draft []byte // the model's line that has not ended, which is shown instead of the progress
 	stop  chan struct{} // closed: no progress; nil: there is none
 }
 
 const (
 	spinnerPause = 100 * time.Millisecond
-	eraseLine    = "\r\x1b[K"
+	// EraseLine goes back to the begin of the terminal's line and erases it.
+	EraseLine = "\r\x1b[K"
 )
 
 func NewScreen(f *os.File) *Screen {
@@ -57,6 +61,19 @@ func (s *Screen) Hide() {
 	s.erase()
 }
 
+// Draft shows a line that has not ended, until the next Write. Without progress nothing is drawn: the terminal has the
+// command's output.
+func (s *Screen) Draft(line []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop == nil {
+		return
+	}
+	s.draft = AppendClipped([]byte(EraseLine), line)
+	s.w.Write(s.draft)
+	s.drawn = true
+}
+
 func (s *Screen) animate(stop chan struct{}) {
 	marks := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	tick := time.NewTicker(spinnerPause)
@@ -68,8 +85,8 @@ func (s *Screen) animate(stop chan struct{}) {
 		case <-tick.C:
 		}
 		s.mu.Lock()
-		if s.stop == stop {
-			fmt.Fprintf(s.w, "%s%c %s %.1f s", eraseLine, marks[i%len(marks)], s.label, time.Since(s.began).Seconds())
+		if s.stop == stop && s.draft == nil {
+			fmt.Fprintf(s.w, "%s%c %s %.1f s", EraseLine, marks[i%len(marks)], s.label, time.Since(s.began).Seconds())
 			s.drawn = true
 		}
 		s.mu.Unlock()
@@ -86,20 +103,26 @@ func (s *Screen) Write(p []byte) (int, error) {
 
 func (s *Screen) erase() {
 	if s.drawn {
-		io.WriteString(s.w, eraseLine)
-		s.drawn = false
+		io.WriteString(s.w, EraseLine)
+		s.drawn, s.draft = false, nil
 	}
 }
 
 // modelLog is a log that lets through what the model wrote, as it wrote it, and faults of ours that nothing
 // else tells of. It implements slog.Handler.
-type modelLog struct{ w io.Writer }
+type modelLog struct{ w *Screen }
 
-func NewModelLog(w io.Writer) *slog.Logger { return slog.New(modelLog{w}) }
+func NewModelLog(w *Screen) *slog.Logger { return slog.New(modelLog{w}) }
 
-func (h modelLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+func (h modelLog) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || level == logtext.LevelDraft && h.w.live
+}
 
 func (h modelLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == logtext.LevelDraft {
+		h.w.Draft([]byte(r.Message))
+		return nil
+	}
 	stream, worker := false, false
 	r.Attrs(func(a slog.Attr) bool {
 		stream = stream || a.Key == "stream"
@@ -119,6 +142,12 @@ func (h modelLog) Handle(_ context.Context, r slog.Record) error {
 
 func (h modelLog) WithAttrs([]slog.Attr) slog.Handler { return h }
 func (h modelLog) WithGroup(string) slog.Handler      { return h }
+
+// AppendClipped appends a line that the terminal cuts at its edge instead of wrapping it, so that EraseLine erases all of it.
+func AppendClipped(dst, line []byte) []byte {
+	dst = append(append(dst, "\x1b[?7l"...), line...)
+	return append(dst, "\x1b[?7h"...)
+}
 
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)

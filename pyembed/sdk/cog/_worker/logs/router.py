@@ -12,6 +12,7 @@ import os
 import posix
 from contextvars import ContextVar, copy_context
 from io import TextIOWrapper
+from time import monotonic
 
 import _px
 
@@ -31,16 +32,17 @@ owner: ContextVar[tuple[int, int] | None] = ContextVar("pinion_owner", default=N
 
 _SOURCES = {1: "stdout", 2: "stderr"}
 
-# A partial line waits for its end, up to this many characters.
+# A partial line waits for its end, up to this many characters and seconds.
 _LONGEST = 8192
+_PATIENCE = 1.0
 
 
 class Router:
     """Sends text to the prediction in whose context it is written, in whole lines."""
 
     def __init__(self) -> None:
-        # For each prediction in progress, the source and the text of its partial line.
-        self._live: dict[tuple[int, int], list[str]] = {}
+        # For each prediction in progress, the source, the text and the time of its partial line.
+        self._live: dict[tuple[int, int], list[Any]] = {}
         self._lock = RLock()  # a signal handler may print as well
 
     def install(self) -> None:
@@ -60,7 +62,7 @@ class Router:
 
     def begin(self, who: tuple[int, int]) -> None:
         """Attribute what this context writes to a prediction."""
-        self._live[who] = ["", ""]
+        self._live[who] = ["", "", 0.0]
         owner.set(who)
 
     def end(self, who: tuple[int, int]) -> None:
@@ -78,7 +80,11 @@ class Router:
             if begun[0] != source:
                 self.flush(who)
             lines, line = _whole(begun[1] + text)
-            begun[:] = source, line
+            if line and (lines or not begun[1]):
+                begun[2] = monotonic()
+            elif line and monotonic() - begun[2] >= _PATIENCE:
+                lines, line = line, ""
+            begun[:2] = source, line
             _send(who, source, lines, isinstance(text, Traceback))
         return True
 

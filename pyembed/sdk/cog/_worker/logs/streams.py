@@ -42,8 +42,11 @@ class Stream(TextIOWrapper):
             return len(text)
         if Shared.last is not self:
             _take_over(self)
-        _px.note_write()
-        return super().write(text)
+        due = _px.note_write()
+        count = super().write(text)
+        if due:  # dots without a newline, say
+            self.flush()
+        return count
 
 
 class Buffer(BufferedWriter):
@@ -58,8 +61,11 @@ class Buffer(BufferedWriter):
             raw = memoryview(data)
             if route(self.source, decoded(raw)):
                 return raw.nbytes
-        _px.note_write()
-        return super().write(data)
+        due = _px.note_write()
+        count = super().write(data)
+        if due:
+            self.flush()
+        return count
 
 
 for _ours, _pythons in ((Stream, TextIOWrapper), (Buffer, BufferedWriter)):

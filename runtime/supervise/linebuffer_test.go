@@ -1,0 +1,98 @@
+package supervise
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/await"
+)
+
+// buffered feeds a lineBuffer pieces of text and collects its records. A piece "+" lets more than lineDelay pass.
+func buffered(draws bool, pieces ...string) (records, drafts []string) {
+	r := recorder{note: func(_ source, _ string, line []byte) { records = append(records, string(line)) }}
+	if draws {
+		r.draft = func(_ source, _ string, line []byte) { drafts = append(drafts, string(line)) }
+	}
+	var b lineBuffer
+	for _, piece := range pieces {
+		if piece == "+" {
+			b.settle(&r, recordKey{}, b.since.Add(lineDelay))
+			b.logged = time.Time{}
+			continue
+		}
+		b.add(&r, recordKey{}, []byte(piece))
+		if draws {
+			b.settle(&r, recordKey{}, time.Now())
+		}
+	}
+	b.flush(&r, recordKey{})
+	r.end()
+	return records, drafts
+}
+
+func TestLineBuffer_Records(t *testing.T) {
+	for name, c := range map[string]struct {
+		pieces, want []string
+	}{
+		"whole lines":            {[]string{"a\nb", "c\n\n"}, []string{"a", "bc", ""}},
+		"lines of Windows":       {[]string{"a\r\nb\r", "\n\r\n"}, []string{"a", "b", ""}},
+		"a fast bar":             {[]string{"\r 0%", "\r 1%", "\r 2%", "\r100%\n", "next\n"}, []string{" 0%", "100%", "next"}},
+		"a bar with time":        {[]string{"\r 0%", "\r 1%", "+", "\r 2%", "\r 3%", "\r100%\n"}, []string{" 0%", " 1%", " 2%", "100%"}},
+		"a bar that stops":       {[]string{"\r 0%", "\r 1%", "\r 2%", "+", "\n", "next\n"}, []string{" 0%", " 2%", "next"}},
+		"returns at the end":     {[]string{"1%\r", "2%\r", "+", "3%\r", "done\n"}, []string{"2%", "done"}},
+		"an erased bar":          {[]string{"\r 0%", "\r     \r", "next\n"}, []string{" 0%", "next"}},
+		"erased by a code":       {[]string{"\r\x1b[K 0%", "\r\x1b[K", "next\n"}, []string{" 0%", "next"}},
+		"nested bars":            {[]string{"outer\n\r 0%\x1b[A", "\n\r 1%\x1b[A", "\n\r 2%\x1b[A", "\n\r 3%\n"}, []string{"outer", " 0%", " 3%"}},
+		"a question":             {[]string{"loading...", "+", " ok\n", "x\n"}, []string{"loading...", " ok", "x"}},
+		"an end alone":           {[]string{"loading...", "+", "\n", "\n"}, []string{"loading...", ""}},
+		"half a character":       {[]string{"gr\xc3", "+", "\xbc\xc3\x9fe\n"}, []string{"gr", "üße"}},
+		"indentation":            {[]string{"    ", "+", "x\n"}, []string{"    x"}},
+		"no end at all":          {[]string{"a\nb"}, []string{"a", "b"}},
+		"a traceback below":      {[]string{"\r 5%|x", "\r 6%Traceback (most recent call last):\n  File\nE: x\n"}, []string{" 5%|x", " 6%Traceback (most recent call last):\n  File\nE: x"}},
+		"the rest of a long bar": {[]string{strings.Repeat("\r=", 3) + "\n"}, []string{"=", "="}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := buffered(false, c.pieces...)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q: got %q, want %q", c.pieces, got, c.want)
+			}
+		})
+	}
+}
+
+func TestLineBuffer_DraftsOnATerminal(t *testing.T) {
+	records, drafts := buffered(true, "load", "ing", " ok\n", "\r 1%", "\r 2%", "\r 3%\n")
+	if want := []string{"loading ok", " 3%"}; !slices.Equal(records, want) {
+		t.Errorf("records: got %q, want %q", records, want)
+	}
+	if want := []string{"load", "loading", " 1%", " 2%"}; !slices.Equal(drafts, want) {
+		t.Errorf("drafts: got %q, want %q", drafts, want)
+	}
+}
+
+// TestLogs_TextWithoutEnd: the server's log gets a line that has no end, of each kind of text.
+func TestLogs_TextWithoutEnd(t *testing.T) {
+	p := newPiped(t)
+	p.runs = "p1"
+	p.write(stdout, "loading...")
+	p.Logged(stderr, "p2", []byte("\r 5%"), false)
+	unattributed := newLines(stdout, recorder{note: p.note})
+	defer unattributed.end()
+	_, _ = unattributed.Write([]byte("waiting"))
+	for _, want := range []string{"stdout p1 loading...", "stderr p2  5%", "stdout  waiting"} {
+		await.Eventually(t, want, func() bool { return slices.Contains(p.logged(), want) })
+	}
+}
+
+func TestLogs_SetupTextBeforeItsEnd(t *testing.T) {
+	p := newPiped(t)
+	p.write(stdout, "loading...")
+	await.Eventually(t, "the text", func() bool { return p.SetupText(true) == "loading..." })
+	p.takeSetup(p.written)
+	p.write(stdout, "later")
+	if got := p.SetupText(false); got != "loading..." {
+		t.Errorf("got %q, want the text of the setup alone", got)
+	}
+}

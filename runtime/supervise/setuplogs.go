@@ -1,0 +1,33 @@
+package supervise
+
+import (
+	"strings"
+
+	"pinion/runtime/logtext"
+)
+
+// takeSetup claims what was written up to these positions for the setup.
+func (l *logs) takeSetup(to [sources]uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setup.Add(joined(l.take("", to, false)))
+}
+
+// AddSetup adds to the setup's text.
+func (l *logs) AddSetup(text []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.setup.Add(text)
+}
+
+// SetupText is the setup's text, as JSON can hold it. runs: also what was read and not yet claimed.
+func (l *logs) SetupText(runs bool) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all logtext.Text
+	all.Add(l.setup.Bytes())
+	for i := 0; runs && i < len(l.text); i++ {
+		all.Add(l.text[i].text)
+	}
+	return strings.ToValidUTF8(string(all.Bytes()), "\uFFFD")
+}
