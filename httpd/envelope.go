@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {
 type envelope struct {
 	context, created, id, input, prefix, webhook, webhookEvents []byte
 	inputAt                                                     int // offset of input in the body
+	beside                                                      []string
 }
 
 // readEnvelope reads the body of a create request. The result aliases body. claimed: the request has a content type. The
@@ -84,6 +86,7 @@ func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 		req.WebhookEvents = events
 	}
 	req.Created, req.CreatedText = readTime(e.created)
+	req.Beside = e.beside
 	return req, bad.err()
 }
 
@@ -110,8 +113,17 @@ func (e *envelope) set(key, value []byte, at int) {
 		e.webhook = value
 	case "webhook_events_filter":
 		e.webhookEvents = value
+	case "version", "model", "stream", "status", "source", "urls", "output", "error", "logs", "metrics", "started_at", "completed_at",
+		"data_removed": // a prediction object's, or Replicate's clients send it
+	default:
+		if name := predict.Clip(rawjson.KeyText(key)); len(e.beside) < maxBeside && !slices.Contains(e.beside, name) {
+			e.beside = append(e.beside, name)
+		}
 	}
 }
+
+// maxBeside bounds how many unknown keys a client can make the server log.
+const maxBeside = 20
 
 // What a member of the envelope may have in bytes of JSON: its text is a copy, which is not charged to the memory budget.
 const (

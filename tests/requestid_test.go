@@ -27,3 +27,30 @@ func TestRequestIDsInTheLog(t *testing.T) {
 		})
 	}
 }
+
+// TestKeysBesideInput_AreNamed: in the answer and in the log, also where the input is refused for what stands beside it.
+func TestKeysBesideInput_AreNamed(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", "from cog import BasePredictor\nclass Predictor(BasePredictor):\n    def predict(self, n: int, scale: float = 1.0) -> float:\n        return n * scale\n"), Model: "run.py:Predictor",
+	})
+	for _, c := range []struct {
+		body map[string]any
+		code int
+		want string
+	}{
+		{map[string]any{"input": input{"n": 2}, "scale": 12.5}, http.StatusOK, `unknown key "scale"; did you mean "scale" in "input"?`},
+		{map[string]any{"inputs": input{"n": 2}}, http.StatusUnprocessableEntity, `unknown key "inputs"; did you mean "input"?`},
+		{map[string]any{"input": input{"n": 2}, "webhok": "http://127.0.0.1"}, http.StatusOK, `unknown key "webhok"; did you mean "webhook"?`},
+		{map[string]any{"input": input{"n": 2}, "version": "v1", "stream": true}, http.StatusOK, ""},
+	} {
+		a := s.Do(http.MethodPost, "/predictions", c.body)
+		wantCode(t, "the prediction", a, c.code)
+		same(t, "the warning", a.Header.Get("Pinion-Warning"), c.want)
+	}
+	harness.Eventually(t, "the log names the keys", func() bool {
+		return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {
+			return line.Text == "unknown keys beside input are ignored" && strings.Contains(line.Raw, `"keys":["webhok"]`)
+		})
+	})
+}

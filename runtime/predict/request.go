@@ -61,6 +61,8 @@ type Request struct {
 	Charged int64
 	// Form are the fields that a form adds to Input, in order; the schema reads them.
 	Form []FormField
+	// Beside are the keys beside input that a request does not have, clipped; of very many only the first.
+	Beside []string
 	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments

@@ -2,7 +2,10 @@ package schema
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -25,14 +28,47 @@ func (s *Schema) warnings(unknown []string) (warnings []string) {
 	return warnings
 }
 
+// requestKeys are the keys of a request that a client may misspell.
+var requestKeys = [...]string{"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter"}
+
+// Beside returns a warning for each unknown key that stands beside the input. The names are already clipped.
+func (s *Schema) Beside(keys []string) (warnings []string) {
+	for i, name := range keys {
+		if i == maxWarnings {
+			return append(warnings, fmt.Sprintf("%d more unknown keys", len(keys)-i))
+		}
+		text := "unknown key " + strconv.QuoteToASCII(name)
+		if near := nearestOf(name, slices.Values(requestKeys[:])); near != "" {
+			text += "; did you mean " + strconv.QuoteToASCII(near) + "?"
+		} else if near := s.nearest(name); near != "" {
+			text += "; did you mean " + strconv.QuoteToASCII(near) + " in \"input\"?"
+		}
+		warnings = append(warnings, text)
+	}
+	return warnings
+}
+
 // nearest returns the input whose name differs least, by a third at most; "": none.
 func (s *Schema) nearest(name string) (near string) {
+	return nearestOf(name, func(yield func(string) bool) {
+		for i := range s.fields {
+			if !yield(s.fields[i].name) {
+				return
+			}
+		}
+	})
+}
+
+func nearestOf(name string, names iter.Seq[string]) (near string) {
 	if len(name) > maxSpelled {
 		return ""
 	}
 	least := max(1, len(name)/3) + 1
-	for i := range s.fields {
-		if known := s.fields[i].name; len(known) <= maxSpelled {
+	for known := range names {
+		if strings.EqualFold(name, known) {
+			return known
+		}
+		if len(known) <= maxSpelled {
 			if d := misspelt(name, known); d < least {
 				near, least = known, d
 			}

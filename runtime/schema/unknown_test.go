@@ -42,3 +42,15 @@ func TestUnknownInputsAreNamed(t *testing.T) {
 		t.Errorf("got %+v", err)
 	}
 }
+
+func TestBeside_NamesWhatWasMeant(t *testing.T) {
+	s := mustCompile(t, openapi(`{"type":"object","properties":{"scale":{"type":"number"}}}`))
+	got := s.Beside([]string{"scale", "inputs", "Input", "webhok", "something"})
+	want := []string{
+		`unknown key "scale"; did you mean "scale" in "input"?`, `unknown key "inputs"; did you mean "input"?`,
+		`unknown key "Input"; did you mean "input"?`, `unknown key "webhok"; did you mean "webhook"?`, `unknown key "something"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"errors"
+
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -21,7 +23,11 @@ func (j *job) prepare(id string, req *predict.Request) error {
 	case m.inputs[req.Kind] == nil:
 		return j.prepareUnchecked(req)
 	}
-	if err := j.prepareInput(m.inputs[req.Kind], req); err != nil {
+	err := j.prepareInput(m.inputs[req.Kind], req)
+	if len(req.Beside) > 0 {
+		err = j.warnBeside(id, m.inputs[req.Kind], req, err)
+	}
+	if err != nil {
 		return err
 	}
 	input := j.prepared.Input
@@ -37,6 +43,22 @@ func (j *job) prepare(id string, req *predict.Request) error {
 		req.Input = input // never show unknown inputs: a misspelt name may carry a secret
 	}
 	return nil
+}
+
+// warnBeside tells the client and the log of unknown keys beside the input. err is the refusal of the input, or nil.
+func (j *job) warnBeside(id string, input *schema.Schema, req *predict.Request, err error) error {
+	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.Beside}
+	if req.RequestID != "" {
+		attrs = append(attrs, "request_id", req.RequestID)
+	}
+	j.service.o.Logger.Warn("unknown keys beside input are ignored", attrs...)
+	warnings := input.Beside(req.Beside)
+	j.prepared.Warnings = append(j.prepared.Warnings, warnings...)
+	var invalid *predict.ValidationError
+	if errors.As(err, &invalid) {
+		invalid.Warnings = append(invalid.Warnings, warnings...)
+	}
+	return err
 }
 
 // prepareInput validates a request's input and prepares it for the model. Fields of a form are in req.Input afterwards.
