@@ -196,8 +196,7 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	case timeout:
 		s.detail(ctx, fasthttp.StatusRequestTimeout, "The request did not arrive in time")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge,
-			fmt.Sprintf("The request body is larger than %d bytes, which is the most this server takes", s.opt.MaxBody))
+		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, s.tooLargeText())
 	case errors.As(err, &small):
 		s.detail(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge,
 			fmt.Sprintf("The request's headers are larger than %d bytes", readBuffer))
@@ -221,6 +220,11 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 		h.Set(headerTooLarge, "1")
 	}
 	return fasthttp.RequestConfig{}
+}
+
+// tooLargeText is the message of a body that is too large as it came, decompressed, or as JSON.
+func (s *Server) tooLargeText() string {
+	return fmt.Sprintf("The request body is larger than %d bytes, the limit of --max-body", s.opt.MaxBody)
 }
 
 // tooLarge reports whether headerReceived found the request's body too large.

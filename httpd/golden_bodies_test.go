@@ -53,7 +53,7 @@ func goldenBodies() []goldenCase {
 		{name: "form_wrong_keys", request: bodyRequest(formType, formText(`name="id"`, "a/b", `name="context"`, "[]", `name="webhook"`, "ftp://x",
 			`name="webhook_events_filter"`, "start,end", "name=\"input\"\r\nContent-Type: application/json", "[]"))},
 		{name: "form_file_refused", request: bodyRequest(formType, formText(`name="a"; filename="b"`, "x")), set: func(f *fake) {
-			f.attachError = &predict.FileLimitError{Reason: "The request has more than 0 files, which is the most this server takes"}
+			f.attachError = &predict.FileLimitError{Reason: "The request has more than 0 files, the limit of --max-downloads"}
 		}},
 
 		{name: "pack", request: bodyRequest(packType+"Accept: application/msgpack\r\n", "\x82\xa2id\xa1p\xa5input\x81\xa1s\xa1x")},

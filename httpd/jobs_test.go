@@ -113,7 +113,7 @@ func TestJobs(t *testing.T) {
 		{"GET", "/readyz", "", 503, `{"detail":"no worker is there"}`},
 		{"POST", "/", "end 408", 408, "answer to end 408"},
 		{"POST", "/", "full", 429, "Too many requests wait for a worker"},
-		{"POST", "/", big, 413, `{"detail":"The request body is larger than 100 bytes, which is the most this server takes"}`},
+		{"POST", "/", big, 413, `{"detail":"The request body is larger than 100 bytes, the limit of --max-body"}`},
 		{"POST", "/", "end 502", 502, "answer to end 502"},
 	} {
 		response, text := jobsRequest(t, c.method, address+c.path, c.body)

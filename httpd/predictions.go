@@ -34,11 +34,29 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	p, err := k.place(ctx, req, how, &taken)
+	if how.orObject && errors.Is(err, predict.ErrNotStreaming) {
+		how = k.withoutStream(ctx, &req, how.raw)
+		if k.queues(how) {
+			k.enqueue(ctx, req, how)
+			return
+		}
+		p, err = k.place(ctx, req, how, &taken)
+	}
 	if err != nil {
 		k.refuse(ctx, err)
 		return
 	}
 	k.carryOut(ctx, p, how)
+}
+
+// withoutStream changes a request to the mode that it has where there is no stream.
+func (k collection) withoutStream(ctx *fasthttp.RequestCtx, req *predict.Request, raw *[]byte) asked {
+	how := readPrefer(&ctx.Request.Header)
+	if how.raw = raw; raw == nil && req.Body == nil && how.mode == predict.Async {
+		how = asked{} // the queue would need the form as it came
+	}
+	req.Mode = how.modeOf()
+	return how
 }
 
 // put answers PUT: like create, but if the id is in flight the client joins that prediction.
@@ -79,6 +97,11 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		}
 		p, err := k.place(ctx, req, how, &taken)
 		switch {
+		case how.orObject && errors.Is(err, predict.ErrNotStreaming):
+			if how = k.withoutStream(ctx, &req, how.raw); k.queues(how) {
+				k.enqueue(ctx, req, how)
+				return
+			}
 		case err == nil:
 			k.carryOut(ctx, p, how)
 			return
@@ -184,11 +207,13 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if req.Deadline, err = readDeadline(h, time.Now); err != nil {
 		return req, asked{}, err
 	}
-	req.Kind, req.Mode = k.kind, how.mode
-	req.WantFile = rendered(h, true) == asFile
-	if how.bounded {
-		req.Mode = predict.Async // it continues after the client's wait
+	if k.kind == predict.KindTraining && how.orObject {
+		raw := how.raw
+		how = readPrefer(h)
+		how.raw = raw
 	}
+	req.Kind, req.Mode = k.kind, how.modeOf()
+	req.WantFile = rendered(h, true) == asFile
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return req, how, predict.ErrTrainingStream
 	}

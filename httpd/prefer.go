@@ -18,18 +18,55 @@ type asked struct {
 	bounded bool
 	wait    time.Duration
 	raw     *[]byte // a body for the queue that is not JSON; nil: it is
+	// orObject: without a stream, the prediction object will do.
+	orObject bool
 }
 
-// readMode reads the mode: a stream if Accept lists one, else what Prefer says (RFC 7240). respond-async takes precedence
-// over wait. Invalid preferences are ignored.
+// modeOf is the mode of the prediction.
+func (a asked) modeOf() predict.Mode {
+	if a.bounded {
+		return predict.Async // it continues after the client's wait
+	}
+	return a.mode
+}
+
+// readMode reads the mode: a stream if Accept lists one and prefers no object to it, else what Prefer says.
 func readMode(h *fasthttp.RequestHeader) asked {
-	if len(h.Peek(fasthttp.HeaderAccept)) > 0 {
-		for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
-			if bytes.EqualFold(name, []byte(contentSSE)) && quality(params) > 0 {
-				return asked{mode: predict.Stream}
-			}
+	if stream, object := streamQuality(h); stream > 0 && stream >= object {
+		return asked{mode: predict.Stream, orObject: object > 0}
+	}
+	return readPrefer(h)
+}
+
+// streamQuality returns the weights that Accept gives to a stream, which it must list, and to an object.
+func streamQuality(h *fasthttp.RequestHeader) (stream, object int) {
+	if len(h.Peek(fasthttp.HeaderAccept)) == 0 {
+		return 0, 0
+	}
+	exact := -1 // of the object: the most specific item decides
+	for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
+		form, named, known := renderingOf(name)
+		rank := 0
+		switch {
+		case bytes.EqualFold(name, []byte(contentSSE)):
+			stream = max(stream, quality(params))
+			continue
+		case !known || form == asFile:
+			continue
+		case named:
+			rank = 2
+		case string(name) != "*/*":
+			rank = 1
+		}
+		if q := quality(params); rank > exact || rank == exact && q > object {
+			exact, object = rank, q
 		}
 	}
+	return stream, object
+}
+
+// readPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are ignored.
+func readPrefer(h *fasthttp.RequestHeader) asked {
 	var a asked
 	if len(h.Peek("Prefer")) == 0 {
 		return a

@@ -11,7 +11,7 @@ import (
 
 func TestModes(t *testing.T) {
 	within := func(d time.Duration) asked { return asked{bounded: true, wait: d} }
-	async, stream := asked{mode: predict.Async}, asked{mode: predict.Stream}
+	async, stream, either := asked{mode: predict.Async}, asked{mode: predict.Stream}, asked{mode: predict.Stream, orObject: true}
 	const years = 922337202 * time.Second
 	for _, c := range []struct {
 		accept, prefer []string
@@ -20,8 +20,13 @@ func TestModes(t *testing.T) {
 		{nil, nil, asked{}},
 		{[]string{"*/*"}, nil, asked{}},
 		{[]string{"text/*"}, nil, asked{}},
-		{[]string{"application/json", "text/event-stream"}, nil, stream},
-		{[]string{"application/json , TEXT/event-stream;charset=utf-8"}, []string{"respond-async"}, stream},
+		{[]string{"application/json", "text/event-stream"}, nil, either},
+		{[]string{"application/json , TEXT/event-stream;charset=utf-8"}, []string{"respond-async"}, either},
+		{[]string{"text/event-stream, */*;q=0.5"}, nil, either},
+		{[]string{"text/event-stream, application/json;q=0, */*"}, nil, stream},
+		{[]string{"text/event-stream;q=0.5, application/json"}, nil, asked{}},
+		{[]string{"text/event-stream;q=0.5, application/*;q=0.9"}, []string{"respond-async"}, async},
+		{[]string{"text/event-stream;q=0.5, application/json;q=0.4, */*"}, nil, either},
 		{[]string{"text/event-stream; q=0.1"}, nil, stream},
 		{[]string{"text/event-stream;q=0"}, nil, asked{}},
 		{[]string{"text/event-stream;x=1; Q = 0.000, text/html"}, nil, asked{}},
@@ -89,5 +94,26 @@ func TestWhatARequestSays(t *testing.T) {
 	c.want(200)
 	if got := f.request(); got.Mode != predict.Async {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAccept_ObjectFromAModelThatDoesNotStream: a client that takes both gets the object, in the mode that Prefer names.
+func TestAccept_ObjectFromAModelThatDoesNotStream(t *testing.T) {
+	f := newFake()
+	f.plain, f.training = true, true
+	c := serve(t, f, Options{}).dial(t)
+	const both = asJSON + "Accept: application/json, text/event-stream\r\n"
+	for _, request := range []struct {
+		text   string
+		status int
+	}{
+		{ask("POST", "/predictions", both, `{"id":"a"}`), 200},
+		{ask("PUT", "/predictions/b", both, `{}`), 200},
+		{ask("POST", "/predictions", both+"Prefer: respond-async\r\n", `{"id":"c"}`), 202},
+		{ask("POST", "/trainings", both, `{"id":"d"}`), 200},
+		{ask("POST", "/predictions", asJSON+"Accept: text/event-stream\r\n", `{"id":"e"}`), 406},
+	} {
+		c.send(request.text)
+		c.want(request.status)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -224,6 +223,12 @@ func cameAs(contentType []byte) string {
 	return "as " + show(contentType)
 }
 
+// WantsStream implements protocol.Host.
+func (p *protocols) WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool {
+	stream, object := streamQuality(&ctx.Request.Header)
+	return stream > 0 && stream >= object && (iterates || object == 0)
+}
+
 // ReadForm implements protocol.Host.
 func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
 	h := &ctx.Request.Header
@@ -302,8 +307,7 @@ func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
 }
 
 func (p *protocols) tooLargeError() *protocol.Error {
-	return &protocol.Error{Kind: protocol.TooLarge, Row: -1,
-		Message: fmt.Sprintf("The request body is larger than %d bytes, which is the most this server takes", p.opt.MaxBody)}
+	return &protocol.Error{Kind: protocol.TooLarge, Row: -1, Message: p.tooLargeText()}
 }
 
 func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func()) {

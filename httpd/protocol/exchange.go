@@ -61,6 +61,9 @@ type Host interface {
 	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
 	// ReadForm reads a multipart/form-data body, whose files are stored on disk.
 	ReadForm(ctx *fasthttp.RequestCtx) (Form, *Error)
+	// WantsStream reports whether Accept lists a stream and prefers no object to it. iterates: the model yields items; if it
+	// does not, an object that is acceptable is preferred.
+	WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool
 	// Watch cancels r if the client disconnects before the returned function is called. It must be called.
 	Watch(ctx *fasthttp.RequestCtx, r *Run) (stop func())
 	// SendStream writes the items of r, which is followed, and releases it. Before the first item it can be refused: then
@@ -134,6 +137,9 @@ func (x *Exchange) NotJSON(body []byte) string {
 
 // Body reads the whole body, of any content type. It is released, or given to a call.
 func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx) }
+
+// WantsStream reports whether the client asks for a stream, of a model that iterates or does not.
+func (x *Exchange) WantsStream(iterates bool) bool { return x.host.WantsStream(x.RequestCtx, iterates) }
 
 // Form reads a multipart/form-data body. It is released, or its parts given to a call.
 func (x *Exchange) Form() (Form, *Error) { return x.host.ReadForm(x.RequestCtx) }

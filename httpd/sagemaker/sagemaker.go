@@ -71,7 +71,7 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 	if err != nil {
 		return err
 	}
-	i := &invocation{h, x, m, protocol.Call{Body: body, Stream: streams(x)}, s.Iterator}
+	i := &invocation{h, x, m, protocol.Call{Body: body, Stream: x.WantsStream(s.Iterator)}, s.Iterator}
 	if !isJSON(x.MediaType()) {
 		return i.file(s)
 	}
@@ -199,11 +199,6 @@ func (i *invocation) stream() *protocol.Error {
 }
 
 const contentStream = "text/event-stream"
-
-// streams reports whether the client asks for a stream.
-func streams(x *protocol.Exchange) bool {
-	return strings.Contains(string(x.Request.Header.Peek(fasthttp.HeaderAccept)), contentStream)
-}
 
 // isJSON reports whether a media type is JSON; an absent one counts as JSON.
 func isJSON(media string) bool {

@@ -27,7 +27,7 @@ func (s *Store) NewAttachments() *Attachments { return &Attachments{store: s} }
 func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	s, number := a.store, len(a.paths)
 	if most := s.options.MaxFiles; most >= 0 && number >= most {
-		return 0, &predict.FileLimitError{Reason: fmt.Sprintf("The request has more than %d files, which is the most this server takes", most)}
+		return 0, &predict.FileLimitError{Reason: fmt.Sprintf("The request has more than %d files, the limit of --max-downloads", most)}
 	}
 	if !s.enter() {
 		return 0, ErrClosed
@@ -53,7 +53,7 @@ func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	switch err := save(path, source, s.options.MaxFile); {
 	case errors.Is(err, ErrTooLarge):
 		return 0, &predict.FileLimitError{Reason: fmt.Sprintf(
-			"The file %s is larger than %d bytes, which is the most this server takes", strconv.Quote(cut(name)), s.options.MaxFile)}
+			"The file %s is larger than %d bytes, the limit of --max-download", strconv.Quote(cut(name)), s.options.MaxFile)}
 	case source.err != nil:
 		return 0, source.err // and not as save tells it, in words for downloads
 	case err != nil:
