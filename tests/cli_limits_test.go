@@ -27,11 +27,11 @@ func TestCLI_HostileFilesAreBounded(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"aliases", aliases, "cog.yaml:1: values are nested more than"},
-		{"brackets", strings.Repeat("[", 100_000), "cog.yaml:1: "},
-		{"keys", lines(80_000, "key%d: 1\n"), "and "},
-		{"documents", strings.Repeat("--- a\n", 45_000), "cog.yaml:1: the file is a text"},
+		{"brackets", strings.Repeat("[", 100_000), "cog.yaml: the file is too large"},
+		{"keys", lines(25_000, "key%d: 1\n"), "and "},
+		{"documents", strings.Repeat("--- a\n", 25_000), "cog.yaml:1: the file is a text"},
 		{"a long key", strings.Repeat("a", 270_000) + ": 1\n", "cog.yaml:1: "},
-		{"packages", "build:\n  python_packages:\n" + lines(40_000, "  - \"a\\n%d\"\n"), "cog.yaml:3: build.python_packages"},
+		{"packages", "build:\n  python_packages:\n" + lines(25_000, "  - \"a\\n%d\"\n"), "cog.yaml:3: build.python_packages"},
 		{"two megabytes", strings.Repeat("#", 2<<20), "cog.yaml: it is larger than 1 MiB"},
 	} {
 		dir := folder(t, "cog.yaml", c.text, "run.py", "def run() -> int: return 1\n")

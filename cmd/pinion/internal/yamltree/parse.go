@@ -11,10 +11,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What a file may have. The parser takes time and memory by lines and commas, and an alias repeats all that its anchor holds.
+// What a file may have. The parser takes memory by these characters, a kilobyte and more each in a line without an end; an alias
+// repeats all that its anchor holds.
 const (
 	maxSize   = 1 << 20
-	maxParts  = 100_000 // lines and commas
+	maxParts  = 60_000
+	parts     = "\n\r,:[]{}?!&*"
 	maxDepth  = 50
 	maxValues = 100_000 // those that aliases repeat included
 )
@@ -35,8 +37,8 @@ func (e *SyntaxError) Error() string {
 // Parse returns the first two documents of a file that hold something: no file may have more than one. The error is a
 // *SyntaxError.
 func Parse(data []byte) (documents []*Node, err error) {
-	if len(data) > maxSize || bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte(",")) > maxParts {
-		return nil, &SyntaxError{What: fmt.Sprintf("the file is too large: it may have 1 MiB, and %d lines and commas", maxParts)}
+	if len(data) > maxSize || countParts(data) > maxParts {
+		return nil, &SyntaxError{What: fmt.Sprintf("the file is too large: it may have 1 MiB, and %d lines, commas, colons and brackets", maxParts)}
 	}
 	file := yaml.NewDecoder(bytes.NewReader(data))
 	for range maxParts {
@@ -59,6 +61,13 @@ func Parse(data []byte) (documents []*Node, err error) {
 		}
 	}
 	return documents, nil
+}
+
+func countParts(data []byte) (n int) {
+	for _, c := range []byte(parts) {
+		n += bytes.Count(data, []byte{c})
+	}
+	return n
 }
 
 // syntaxError is the parser's error. One that is found only at the end of the file is where the construct begins.

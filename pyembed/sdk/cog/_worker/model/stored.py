@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...errors import LoadError
 
 DOCUMENT = ".cog/openapi_schema.json"
+_LARGEST = 16 << 20  # characters
 
 
 def is_excused(fault: LoadError, root: str) -> bool:
@@ -49,5 +50,5 @@ def _is_document(file: str) -> bool:
 
 
 def _read(file: str) -> Any:
-    with open(file, encoding="utf-8") as stream:
-        return json.load(stream)
+    with open(file, encoding="utf-8-sig") as stream:
+        return json.loads(stream.read(_LARGEST))  # the rest of a larger one makes it no JSON
