@@ -293,3 +293,53 @@ func TestManyAsyncPredictionsGetTheirOwnAnswers(t *testing.T) {
 		return nil
 	})
 }
+
+// blockingModel blocks its event loop until a gate is open.
+const blockingModel = `
+from cog import BaseRunner
+
+class Runner(BaseRunner):
+    async def run(self, gate: str = "", token: str = "") -> str:
+        if gate:
+            self.wait_for(gate)
+        return token
+
+    def wait_for(self, gate: str) -> None:
+        with open(gate) as file:
+            file.read()
+`
+
+// TestBlockedLoop_AdmittedRequestsWait: a request that has a slot is not ended by --queue-timeout though the model blocks the loop; one
+// without a slot is, and one whose client set a deadline. The log names the blocking function once.
+func TestBlockedLoop_AdmittedRequestsWait(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", blockingModel), Model: "run.py:Runner",
+		Args: []string{"--concurrency", "3", "--queue", "8", "--queue-timeout", "1s"},
+	})
+	open := makeFIFO(t, s.Dir, "gate")
+	blocks := s.Begin("blocks", input{"gate": "gate", "token": "a"})
+	becomes(t, s, "blocks", "processing")
+	said := func(text string) (n int) {
+		for _, line := range s.Log.Lines() {
+			if strings.Contains(line.Text, text) {
+				n++
+			}
+		}
+		return n
+	}
+	harness.Eventually(t, "the log names the function", func() bool { return said("in wait_for") > 0 })
+	admitted := s.Begin("admitted", input{"token": "b"})
+	becomes(t, s, "admitted", "starting")
+	late := s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1")
+	wantCode(t, "a client's own deadline", late, http.StatusRequestTimeout)
+	filler := s.Begin("filler", input{"token": "c"})
+	becomes(t, s, "filler", "starting")
+	wantCode(t, "one without a slot", s.Input(input{}), http.StatusRequestTimeout)
+	open()
+	for _, answer := range []<-chan harness.Answer{blocks, admitted, filler} {
+		wantAnswer(t, "the answer", harness.Receive(t, answer), http.StatusOK, `"status":"succeeded"`)
+	}
+	same(t, "warnings", said("async code has blocked the event loop"), 1)
+	same(t, "lines that name the function", said("in wait_for"), 1)
+}

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"slices"
 	"time"
 
 	"pinion/runtime/predict"
@@ -75,6 +76,9 @@ func (p *Pool) expireLate() (d deliveries) {
 	}
 	for _, s := range p.slots {
 		for _, c := range s.window.calls {
+			if c != nil && s.isAdmitted(c, now) {
+				c.deadline = c.Deadline
+			}
 			if c != nil && late(c) && !s.ch.closed && s.ch.words.Revoke(c.id) {
 				p.end(c, Result{Err: predict.ErrQueueTimeout})
 			}
@@ -90,6 +94,20 @@ func (p *Pool) expireLate() (d deliveries) {
 		p.expireAt(later(next, now.Add(expireEvery)), now)
 	}
 	return d
+}
+
+// isAdmitted reports whether a late call does not wait for a slot: it has one, and its worker, which runs another call, has not taken
+// it. An async model that blocks its loop does that. Such a call ends by its own deadline alone.
+func (s *Slot) isAdmitted(c *Call, now time.Time) bool {
+	if c.deadline.IsZero() || c.deadline.After(now) || s.worker.batching != nil {
+		return false
+	}
+	for _, other := range s.window.calls {
+		if other != nil && other.id < c.id {
+			return false
+		}
+	}
+	return slices.ContainsFunc(s.worker.slots, func(x *Slot) bool { return x != s && !x.ch.closed && x.has(x.ch.words.Running()) })
 }
 
 func later(a, b time.Time) time.Time {

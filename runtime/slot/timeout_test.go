@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -66,6 +67,36 @@ func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 	l.succeed(l.begin())
 	f.succeeded()
 	empty(t, p)
+}
+
+// TestQueueTimeout_AtABlockedLoop: a call that has a slot is not ended by the queue's limit while its worker runs another, but by its
+// own deadline. One that waits behind it is.
+func TestQueueTimeout_AtABlockedLoop(t *testing.T) {
+	p := testPool(t, Options{Queue: 10})
+	w := newWorker(t, p, 3)
+	running := start(t, p, "running")
+	endOf := func(f *testCall) *slotEnd {
+		return w.ends[locked(p, func() int { return slices.Index(w.slots, f.slot) })]
+	}
+	blocked := endOf(running)
+	p.queueTimeout(freeSlotWait)
+	begun := blocked.begin()
+	admitted := start(t, p, "admitted")
+	own := newTestCall(t, p, "own")
+	own.Deadline = time.Now().Add(short)
+	p.Submit(own.Call)
+	own.wait()
+	own.failed(predict.ErrQueueTimeout)
+	filler := start(t, p, "filler")
+	waits := start(t, p, "waits") // submitted last, so its time is over last
+	waits.failed(predict.ErrQueueTimeout)
+	blocked.succeed(begun)
+	running.succeeded()
+	for _, f := range []*testCall{admitted, filler} {
+		end := endOf(f)
+		end.succeed(end.begin())
+		f.succeeded()
+	}
 }
 
 // TestTimeoutAfterWorkerExit: the timeout of a call goes on when no worker is left.
