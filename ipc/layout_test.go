@@ -143,6 +143,7 @@ func TestPageOfTheWorker(t *testing.T) {
 		"own stderr's bytes":  {page["own"] + consumed[""] + consumed["bytes"], offOwn + 64 + 8},
 		"own pipes ended":     {page["own_ended"], offOwnEnded},
 		"own pipes full":      {page["own_full"], offOwnFull},
+		"lost control":        {page["lost_control"], offLost},
 		"the slots":           {page["slots"], pageHeader},
 		"what is unsent":      {page["outs"], pageHeader + MaxSlots*pageSlot},
 		"a slot's unsent":     {out[""], pageOut},

@@ -26,6 +26,7 @@ const (
 	offOwn      = 256 // stdout's two words, 64 bytes further stderr's: of pipes of a prediction's own
 	offOwnEnded = 384 // how many pairs of those the front has let go of
 	offOwnFull  = 392 // not 0: it follows so many of them that it takes no more
+	offLost     = 448 // not 0: the worker ended itself, because its control channel closed
 	offRunning  = 0   // of a slot: the id that the model has, or 0
 	offCancel   = 64  // of a slot: the id that is to be canceled
 	offClaims   = 128 // of a slot: Claims words
@@ -113,6 +114,9 @@ type Consumed struct{ version, bytes *atomic.Uint64 }
 // Stdout and Stderr are the counters of the two pipes.
 func (p *Page) Stdout() Consumed { return Consumed{p.word(offStdout), p.word(offStdout + 8)} }
 func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(offStderr + 8)} }
+
+// LostControl tells whether the worker has ended itself because its control channel closed.
+func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 
 // PredictionPipes are the counters of the pipes that a prediction has to itself.
 func (p *Page) PredictionPipes() (stdout, stderr Consumed) {

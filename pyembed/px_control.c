@@ -3,15 +3,8 @@
 #include "px_worker.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-// front_exited ends the worker and every process that it started.
-static void front_exited(void) {
-  if (getpgrp() == getpid()) kill(0, SIGKILL);
-  _exit(1);
-}
 
 static void add_slot(int fd) {
   pthread_mutex_lock(&px_w.mu);
@@ -64,7 +57,7 @@ static void *control(void *unused) {
   for (;;) {
     int n = px_channel_fill(ch, true);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) front_exited();
+    if (n <= 0) px_end_all();
     struct px_frame f;
     while ((n = px_channel_next(ch, &f)) > 0) {
       if (f.kind == PX_SLOT && f.fd >= 0) add_slot(f.fd);
@@ -73,7 +66,7 @@ static void *control(void *unused) {
       if (f.kind == PX_PING) answer(f.id);
       px_frame_done(&f);
     }
-    if (n < 0) front_exited();
+    if (n < 0) px_end_all();
   }
   return NULL;
 }

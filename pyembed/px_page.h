@@ -60,7 +60,9 @@ struct px_page {
   struct px_consumed own[2];   // of a prediction's own pipes
   px_word own_ended;           // how many pairs of them the front has let go of
   px_word own_full;            // it follows so many that it takes no more
-  uint64_t pad3[PX_PAGE_HEADER / 8 - 8 - 16 - 8 - 16 - 2];
+  uint64_t pad3[6];
+  px_word lost_control;        // not 0: this worker ended itself, because its control channel closed
+  uint64_t pad4[PX_PAGE_HEADER / 8 - 8 - 16 - 8 - 16 - 8 - 1];
   struct px_slot_page slots[PX_MAX_SLOTS];
   struct px_out_page outs[PX_MAX_SLOTS];
 };

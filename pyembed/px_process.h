@@ -33,6 +33,11 @@ int px_wait_slots(int n);
 // leave.
 uint64_t px_wait_health(void);
 
+// ---- px_end.c ---------------------------------------------------------------
+
+// px_end_all ends the worker, whose control channel is lost, and every process that it started. Any thread, no GIL.
+_Noreturn void px_end_all(void);
+
 // ---- px_fork.c --------------------------------------------------------------
 
 // px_signals_default restores the default action of the signals that Go took, except those of Go's scheduler. Before our

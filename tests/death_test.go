@@ -91,6 +91,26 @@ func TestAnIdleWorkerThatDiesIsReplaced(t *testing.T) {
 	}
 }
 
+func TestDeath_SaysTheTrueCauseOfASIGKILL(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"shut_control":    "channel to the server",
+		"use_up_cpu":      "limit of CPU time (RLIMIT_CPU, 1s)",
+		"use_up_soft_cpu": "SIGXCPU while running this prediction (its limit of CPU time, RLIMIT_CPU, is used up)",
+		"kill_itself":     "by the model's code or another process",
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
+			a := s.Fail(input{"how": how})
+			if how == "kill_itself" && strings.Contains(a.Error, "out of memory: ") {
+				return // the kernel does not count
+			}
+			wantText(t, "error", a.Error, want)
+		})
+	}
+}
+
 func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})

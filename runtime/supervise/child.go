@@ -2,11 +2,14 @@ package supervise
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,11 +19,19 @@ type child struct {
 	cmd     *exec.Cmd // nil: it was forked from a preload process
 	pid     int
 	orphans *Orphans      // knows of it; may be nil
+	score   int           // its oom_score_adj, if no other child has that; 0: none
+	pipes   []string      // its stdout and stderr, as /proc names them
 	exited  chan struct{} // closed once it has ended and exit is set
+	cleared chan struct{} // closed once what it started has ended too, and it is reaped
+	urgent  urgency
 
-	mu     sync.Mutex
-	reaped bool // the pid may be another process's
-	exit   Exit
+	mu    sync.Mutex
+	ended bool // no signal reaches it any more
+	exit  Exit
+}
+
+func newChild(orphans *Orphans) child {
+	return child{orphans: orphans, exited: make(chan struct{}), cleared: make(chan struct{})}
 }
 
 // roleCommand makes the command that starts this binary in another role; the environment tells it its task. The files are
@@ -41,40 +52,60 @@ func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error)
 	}, nil
 }
 
-// wait waits for the end of the child, kills what it started, and reaps it. Signals stop before that, so that none reaches
-// another process that was given its number.
-func (c *child) wait() (syscall.WaitStatus, error) {
-	for unix.Waitid(unix.P_PID, c.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+// awaitEnd waits for the end of the child, and returns its status. It is not reaped, so no other process is given its number.
+func (c *child) awaitEnd() (syscall.WaitStatus, error) {
+	var info unix.Siginfo
+	err := error(unix.EINTR)
+	for err == unix.EINTR {
+		err = unix.Waitid(unix.P_PID, c.pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
 	}
 	c.mu.Lock()
-	_ = unix.Kill(-c.pid, unix.SIGKILL) // the group may be empty; forked workers have left it
-	c.reaped = true
+	c.ended = true
 	c.mu.Unlock()
-	ws, err := c.reap()
+	return statusOf(&info), err
+}
+
+// statusOf is the status that wait4 would return.
+func statusOf(info *unix.Siginfo) syscall.WaitStatus {
+	// siginfo_t of sigaction(2): signo, errno, code, on 64 bits a gap, pid, uid, status.
+	status := *(*int32)(unsafe.Pointer(uintptr(unsafe.Pointer(info)) + 24))
+	const exited, dumped, core = 1, 3, 0x80 // CLD_EXITED, CLD_DUMPED
+	switch info.Code {
+	case exited:
+		return syscall.WaitStatus(status << 8)
+	case dumped:
+		return syscall.WaitStatus(status | core)
+	default:
+		return syscall.WaitStatus(status)
+	}
+}
+
+// clear ends what the child started, and reaps the child.
+func (c *child) clear() {
+	defer close(c.cleared)
+	c.endDescendants()
+	c.reap()
 	c.orphans.Waited(c.pid)
-	return ws, err
 }
 
-// reap takes the exit status. It fails if another has taken it.
-func (c *child) reap() (syscall.WaitStatus, error) {
-	if c.cmd == nil {
-		var ws unix.WaitStatus
-		_, err := unix.Wait4(c.pid, &ws, 0, nil)
-		return syscall.WaitStatus(ws), err
+// reap takes the exit status, which is known.
+func (c *child) reap() {
+	if c.cmd != nil {
+		_ = c.cmd.Wait() // repeats the status
+		return
 	}
-	err := c.cmd.Wait()
-	if c.cmd.ProcessState == nil {
-		return 0, err
+	for {
+		if _, err := unix.Wait4(c.pid, nil, 0, nil); err != unix.EINTR {
+			return
+		}
 	}
-	ws, _ := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ws, nil // Wait's error repeats the status
 }
 
-// signal calls send with the child's number, unless the child was reaped.
+// signal calls send with the child's number, unless the child has ended.
 func (c *child) signal(send func(pid int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.reaped {
+	if !c.ended {
 		send(c.pid)
 	}
 }
@@ -100,4 +131,22 @@ func (c *child) exiting() (exiting, known bool) {
 	}
 	flags, err := strconv.ParseUint(fields[6], 10, 64)
 	return flags&flag != 0, err == nil
+}
+
+// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, if it has used that up; 0: it has not. The kernel
+// ends a process at the hard limit by SIGKILL.
+func (c *child) usedUpCPU() time.Duration {
+	var limit unix.Rlimit
+	fields := statOf(c.pid)
+	if err := unix.Prlimit(c.pid, unix.RLIMIT_CPU, nil, &limit); err != nil || limit.Max > math.MaxInt32 || len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64) // the kernel writes numbers
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	allowed := time.Duration(limit.Max) * time.Second
+	// It counts in ticks what /proc shows exactly.
+	if used := time.Duration(user+system) * userTick; used < allowed*9/10 {
+		return 0
+	}
+	return allowed
 }

@@ -16,6 +16,7 @@ type Exit struct {
 	Fault    ExitCause      // the same, classified
 	Shortage Shortage       // whether a SIGKILL by another was for lack of memory
 	Limit    int64          // of memory, in bytes; 0: none is known
+	CPULimit time.Duration  // RLIMIT_CPU, if the process has used it up; 0: it has not
 	Stuck    time.Duration  // it was given up so long after its end began; 0: it has ended
 	Unknown  error          // why its exit status could not be read
 }
@@ -37,8 +38,12 @@ func (e Exit) Describe(during string) string {
 		return fmt.Sprintf("worker ended %s; its process had not ended after %s and was given up: it waits in a driver", during, e.Stuck)
 	case e.Unknown != nil:
 		return fmt.Sprintf("worker ended %s; its exit status cannot be read: %v", during, e.Unknown)
+	case e.Killed == lostControlReason:
+		return fmt.Sprintf("worker ended itself %s: %s", during, e.Killed)
 	case e.Killed != "" && e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed by the server %s: %s", during, e.Killed)
+	case e.Signal == syscall.SIGKILL && e.CPULimit > 0:
+		return fmt.Sprintf("worker killed (SIGKILL) %s by the kernel: it has used up its limit of CPU time (RLIMIT_CPU, %s)", during, e.CPULimit)
 	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageYes:
 		limit := "the container's or the host's"
 		if e.Limit > 0 {
@@ -46,11 +51,11 @@ func (e Exit) Describe(during string) string {
 		}
 		return fmt.Sprintf("worker killed (SIGKILL) %s, out of memory: the kernel ended it (%s)", during, limit)
 	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageNo:
-		return fmt.Sprintf("worker killed (SIGKILL) %s by another process: "+
+		return fmt.Sprintf("worker killed (SIGKILL) %s by the model's code or another process: "+
 			"by its count the kernel has ended none here that was out of memory", during)
 	case e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
-			"the kernel or the container's limit ends a process so; else another process killed it", during)
+			"the kernel or the container's limit ends a process so; else the model's code or another process killed it", during)
 	case e.Signal != 0:
 		return fmt.Sprintf("worker killed by %s %s%s", signalName(e.Signal), during, hint(e.Signal))
 	case e.Code == 0:
@@ -78,6 +83,12 @@ func hint(s syscall.Signal) string {
 		return " (an instruction that this CPU does not have)"
 	case syscall.SIGFPE:
 		return " (an arithmetic fault in native code)"
+	case syscall.SIGXCPU:
+		return " (its limit of CPU time, RLIMIT_CPU, is used up)"
+	case syscall.SIGXFSZ:
+		return " (its limit of file sizes, RLIMIT_FSIZE, is used up)"
+	case syscall.SIGSYS:
+		return " (a system call that its sandbox forbids)"
 	default:
 		return ""
 	}

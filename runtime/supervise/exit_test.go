@@ -238,7 +238,7 @@ func TestClosedBeforeItDied(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			p := process{child: child{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{})}, ending: newLatch()}
+			p := process{child: child{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{}), cleared: make(chan struct{})}, ending: newLatch()}
 			if first {
 				p.Closed()
 				await.Eventually(t, "it is seen to live on", func() bool {

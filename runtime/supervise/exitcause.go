@@ -10,7 +10,7 @@ const (
 	CauseSetupFailed   ExitCause = "setup"      // the model's setup raised an exception, or took too long
 	CauseExited        ExitCause = "exit"       // it ended itself
 	CauseSignaled      ExitCause = "signal"     // a signal other than SIGKILL
-	CauseKilled        ExitCause = "kill"       // SIGKILL by another process, or by the kernel where it does not say so
+	CauseKilled        ExitCause = "kill"       // SIGKILL by the model's code, another process or a limit, or by the kernel where it does not say why
 	CauseOutOfMemory   ExitCause = "oom"        // SIGKILL by the kernel, for lack of memory
 	CauseHung          ExitCause = "hang"       // it gave no sign of life
 	CauseCancelTimeout ExitCause = "cancel"     // a canceled prediction did not end in time

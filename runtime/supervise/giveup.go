@@ -24,6 +24,7 @@ func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 	if !p.giveUp(after) {
 		return false
 	}
+	p.child.killTree()
 	w.sup.o.Logger.Error("a worker was killed and its process has not ended: it is given up", "worker", w.sup.o.Index, "pid", p.child.pid)
 	go func() {
 		<-p.child.exited
@@ -36,7 +37,7 @@ func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 func (p *process) giveUp(after time.Duration) bool {
 	p.child.mu.Lock()
 	defer p.child.mu.Unlock()
-	if p.child.reaped {
+	if p.child.ended {
 		return false
 	}
 	p.gaveUp = true

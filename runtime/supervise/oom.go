@@ -57,19 +57,38 @@ func (w *oomWatch) killed() Shortage {
 const oomScoreAdjust, oomScoreMost = 300, 1000
 
 // preferForOOM makes the kernel end a worker before the front when memory is short: without the front, all workers end. What
-// the worker starts inherits it. If it fails, the kernel picks the largest process.
-func preferForOOM(pid int) {
-	text, err := os.ReadFile("/proc/self/oom_score_adj")
-	if err != nil {
-		return
+// the worker starts inherits it. score is the worker's; 0: any that is high enough. If it fails, the kernel picks the largest
+// process.
+func preferForOOM(pid, score int) bool {
+	if score == 0 {
+		own := scoreOf("self")
+		if own == unknownScore {
+			return false
+		}
+		score = min(own+oomScoreAdjust, oomScoreMost)
 	}
-	own, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return setScore(pid, score)
+}
+
+// setScore sets the oom_score_adj of a process. Raising it needs no rights; it fails if the process has ended or /proc is
+// read-only.
+func setScore(pid, score int) bool {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(score)), 0) == nil
+}
+
+const unknownScore = -1 << 31
+
+// scoreOf reads the oom_score_adj of a process.
+func scoreOf(process string) int {
+	text, err := os.ReadFile("/proc/" + process + "/oom_score_adj")
 	if err != nil {
-		return
+		return unknownScore
 	}
-	adjusted := strconv.Itoa(min(own+oomScoreAdjust, oomScoreMost))
-	// Raising it needs no rights; it fails if the process has ended or /proc is read-only.
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(adjusted), 0)
+	score, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return unknownScore
+	}
+	return score
 }
 
 func bytesText(n int64) string {

@@ -7,18 +7,27 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Orphans reaps processes that became this one's children though it did not start them, as every orphan of a container
-// becomes a child of its first process. It leaves processes that were started to those who wait for them.
+// Orphans knows the processes that this one waits for, tells whose orphans the other children are, and reaps these. Every
+// descendant that loses its parent becomes this process's child.
 type Orphans struct {
-	mu  sync.Mutex
-	own map[int]struct{} // processes that are waited for elsewhere
+	self, group int
+	score       int // this process's oom_score_adj
+
+	mu   sync.Mutex
+	own  map[int]*child    // processes that are waited for elsewhere; nil: one that leaves no orphans
+	seen map[int]time.Time // ended processes that are not in own: when they were first seen
 }
 
-func NewOrphans() *Orphans { return &Orphans{own: make(map[int]struct{})} }
+func NewOrphans() *Orphans {
+	return &Orphans{
+		self: os.Getpid(), group: unix.Getpgrp(), score: scoreOf("self"), own: make(map[int]*child), seen: make(map[int]time.Time),
+	}
+}
 
 // Start starts a command that its caller waits for, and then calls Waited. A nil o only starts it.
 func (o *Orphans) Start(cmd *exec.Cmd) error {
@@ -29,20 +38,45 @@ func (o *Orphans) Start(cmd *exec.Cmd) error {
 	defer o.mu.Unlock()
 	err := cmd.Start()
 	if err == nil {
-		o.own[cmd.Process.Pid] = struct{}{}
+		o.own[cmd.Process.Pid] = nil
 	}
 	return err
 }
 
-// adopt is Start for a process that another process forks for the caller; it must be a child of this one by then.
-func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
+// start is Start for a child.
+func (o *Orphans) start(c *child) error {
+	if o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+	}
+	if err := c.cmd.Start(); err != nil {
+		return err
+	}
+	o.add(c, c.cmd.Process.Pid, o.takeScore())
+	return nil
+}
+
+// adopt is start for a process that another process forks for the caller; it must be a child of this one by then.
+func (o *Orphans) adopt(c *child, fork func(score int) (pid int, err error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	pid, err := start()
+	score := o.takeScore()
+	pid, err := fork(score)
 	if err == nil {
-		o.own[pid] = struct{}{}
+		o.add(c, pid, score)
 	}
-	return pid, err
+	return err
+}
+
+// add notes a child. Called with the lock held.
+func (o *Orphans) add(c *child, pid, score int) {
+	c.pid = pid
+	if preferForOOM(pid, score) {
+		c.score = score
+	}
+	if o != nil {
+		o.own[pid] = c
+	}
 }
 
 func (o *Orphans) Waited(pid int) {
@@ -55,39 +89,34 @@ func (o *Orphans) Waited(pid int) {
 	o.Reap() // an orphan may have had its number
 }
 
-// Reap reaps the orphans that have ended, and returns how many there were. Call it on each SIGCHLD.
-func (o *Orphans) Reap() (n int) {
+// reapDelay is how long an ended process must have been there: one that other code of this program started, and waits for, is
+// gone by then.
+const reapDelay = time.Second
+
+// Reap reaps the orphans that have ended, and returns how many there were, and whether some are left for later. Call it on each
+// SIGCHLD.
+func (o *Orphans) Reap() (n int, later bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, pid := range zombies(os.Getpid()) {
-		if _, ours := o.own[pid]; ours {
+	now, seen := time.Now(), make(map[int]time.Time)
+	for _, p := range processes() {
+		if _, own := o.own[p.pid]; own || !p.ended || p.parent != o.self {
 			continue
 		}
-		if got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err == nil && got == pid {
+		first, before := o.seen[p.pid]
+		if !before {
+			first = now
+		}
+		if now.Sub(first) < reapDelay {
+			seen[p.pid] = first
+			continue
+		}
+		if got, err := unix.Wait4(p.pid, nil, unix.WNOHANG, nil); err == nil && got == p.pid {
 			n++
 		}
 	}
-	return n
-}
-
-// zombies returns the ended children of a process that are not reaped.
-func zombies(parent int) (pids []int) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil // without /proc no orphan can be found
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // after an error, what was read counts
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if f := statOf(pid); len(f) > 1 && f[0] == "Z" && f[1] == strconv.Itoa(parent) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	o.seen = seen
+	return n, len(seen) > 0
 }
 
 // statOf returns the fields of /proc/PID/stat from the state on; nil: there is no such process. proc_pid_stat(5): pid,

@@ -20,7 +20,8 @@ import (
 type Preloader struct {
 	o PreloaderOptions
 
-	renewing sync.Mutex // held while the process is being replaced
+	renewing sync.Mutex     // held while the process is being replaced
+	clearing sync.WaitGroup // of processes whose descendants may be left
 
 	mu      sync.Mutex
 	closed  bool
@@ -137,6 +138,7 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 	if err != nil {
 		return nil, &startError{err}
 	}
+	p.clearing.Go(func() { m.awaitCleared() })
 	var late <-chan time.Time
 	if p.o.Timeout > 0 {
 		late = time.After(p.o.Timeout)
@@ -227,29 +229,35 @@ func (p *Preloader) Close() {
 }
 
 // fork forks a worker; false: it must be started the ordinary way.
-func (p *Preloader) fork(t task, handles [handles]*os.File) (pid int, ok bool) {
+func (p *Preloader) fork(c *child, t task, files [handles]*os.File) bool {
 	if p == nil {
-		return 0, false
+		return false
 	}
 	p.mu.Lock()
 	m := p.current
 	ready := p.status.State == PreloaderReady && m != nil && m.fits(t.spec)
 	p.mu.Unlock()
 	if !ready {
-		return 0, false
+		return false
 	}
-	pid, err := p.o.Orphans.adopt(func() (int, error) { return m.fork(t, handles) })
-	if err != nil {
+	if err := p.o.Orphans.adopt(c, func(score int) (int, error) { return m.fork(c, score, t, files) }); err != nil {
 		p.o.Logger.Warn("no worker could be forked: it is started the ordinary way", "error", err)
 		if !errors.Is(err, errNotForked) {
 			m.end() // it may be stuck; watch starts another
 		}
-		return 0, false
+		return false
 	}
 	p.mu.Lock()
 	p.status.Forked++
 	p.mu.Unlock()
-	return pid, true
+	return true
+}
+
+// Wait returns when what preload processes have started has ended, once they and their workers have.
+func (p *Preloader) Wait() {
+	if p != nil {
+		p.clearing.Wait()
+	}
 }
 
 // note logs a line that the model's modules wrote during their import. The field's name is public.

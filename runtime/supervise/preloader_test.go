@@ -69,7 +69,7 @@ func TestNoPreloader(t *testing.T) {
 	if !none.await(nil, nil) {
 		t.Error("it is waited for")
 	}
-	if _, ok := none.fork(task{}, [handles]*os.File{}); ok {
+	if none.fork(&child{}, task{}, [handles]*os.File{}) {
 		t.Error("it has forked")
 	}
 	none.Close()
@@ -81,16 +81,17 @@ func TestNoPreloader(t *testing.T) {
 func TestAnAdoptedProcessIsNoOrphan(t *testing.T) {
 	o := NewOrphans()
 	cmd := exec.Command("true")
-	pid, err := o.adopt(func() (int, error) {
+	var adopted child
+	if err := o.adopt(&adopted, func(int) (int, error) {
 		err := cmd.Start()
 		return cmd.Process.Pid, err
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
+	pid := adopted.pid
 	for statOf(pid)[0] != "Z" {
 	}
-	if n := o.Reap(); n != 0 {
+	if n, _ := o.Reap(); n != 0 {
 		t.Errorf("%d orphans were reaped", n)
 	}
 	if err := cmd.Wait(); err != nil {

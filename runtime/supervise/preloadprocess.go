@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -35,13 +37,15 @@ type preloadProcess struct {
 	answers chan ipc.Forked
 	gaveUp  latch // closed once it was killed and its end is no longer waited for
 	forks   atomic.Int64
-	flush   func() // logs what its last line without a newline has
+	mu      sync.Mutex
+	workers []*child // that were forked and may live
+	flush   func()   // logs what its last line without a newline has
 }
 
 // startPreloadProcess starts a process; its ready tells when it can fork.
 func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder) (*preloadProcess, error) {
 	m := &preloadProcess{
-		child: child{orphans: orphans, exited: make(chan struct{})}, task: t,
+		child: newChild(orphans), task: t,
 		ready: make(chan error, 1), answers: make(chan ipc.Forked, 1), gaveUp: newLatch(),
 	}
 	t.spec.Preload = true
@@ -77,18 +81,38 @@ func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder)
 func (m *preloadProcess) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := m.child.orphans.Start(m.child.cmd); err != nil {
+	if err := m.child.orphans.start(&m.child); err != nil {
 		started <- err
 		return
 	}
-	m.child.pid = m.child.cmd.Process.Pid
 	started <- nil
-	ws, err := m.child.wait()
-	m.flush()
+	ws, err := m.child.awaitEnd()
 	if err == nil {
 		m.child.exit = exitOf(ws, "")
 	}
 	close(m.child.exited)
+	m.awaitWorkers()
+	m.child.clear()
+	m.flush()
+}
+
+// awaitWorkers waits until the forked workers have ended: helpers that the import started, such as a resource tracker, are
+// theirs too.
+func (m *preloadProcess) awaitWorkers() {
+	m.mu.Lock()
+	workers := m.workers
+	m.mu.Unlock()
+	for _, c := range workers {
+		<-c.cleared
+	}
+}
+
+// awaitCleared waits until the process and all that it started have ended, or it was given up.
+func (m *preloadProcess) awaitCleared() {
+	select {
+	case <-m.child.cleared:
+	case <-m.gaveUp.closed:
+	}
 }
 
 // listen reads the process's channel until it ends.
@@ -147,9 +171,32 @@ func (m *preloadProcess) fits(spec ipc.WorkerConfig) bool {
 	return importOf(m.task.spec) == importOf(spec)
 }
 
-// fork forks a worker with these descriptors; when it returns, the worker is the front's child. The caller holds the
-// lock of Orphans, so one call runs at a time.
-func (m *preloadProcess) fork(t task, files [handles]*os.File) (int, error) {
+// fork forks a worker with these descriptors; when it returns, the worker is the front's child. It inherits the process's
+// oom_score_adj. The caller holds the lock of Orphans, so one call runs at a time.
+func (m *preloadProcess) fork(c *child, score int, t task, files [handles]*os.File) (int, error) {
+	if score != 0 && setScore(m.child.pid, score) {
+		defer preferForOOM(m.child.pid, m.child.score)
+	}
+	pid, err := m.forkWith(t, files)
+	if err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	m.workers = append(slices.DeleteFunc(m.workers, func(c *child) bool { return isClosed(c.cleared) }), c)
+	m.mu.Unlock()
+	return pid, nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (m *preloadProcess) forkWith(t task, files [handles]*os.File) (int, error) {
 	fds, err := dupAll(files)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", errNotForked, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -46,7 +47,7 @@ type process struct {
 // start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs why
 // and the worker is started the ordinary way.
 func start(exe string, t task, orphans *Orphans, from *Preloader, records recorder) (*process, error) {
-	p := &process{child: child{orphans: orphans, exited: make(chan struct{})}, ending: newLatch()}
+	p := &process{child: newChild(orphans), ending: newLatch()}
 	control, theirs, err := ipc.Pair("control")
 	if err != nil {
 		return nil, err
@@ -66,29 +67,27 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, records record
 			return nil, err
 		}
 		defer ends[i].Close()
+		p.child.pipes = append(p.child.pipes, pipeName(ends[i]))
 	}
 	if p.logs, err = newLogs(ours, page, records, p.runs); err != nil {
 		p.discard(ours)
 		return nil, err
 	}
-	if pid, ok := from.fork(t, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}); ok {
-		p.child.pid = pid
-		preferForOOM(pid)
+	if from.fork(&p.child, t, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}) {
 		go p.wait()
 		return p, nil
 	}
 	cmd, err := roleCommand("worker", exe, t, theirs, page.File())
 	if err == nil {
 		cmd.Stdout, cmd.Stderr = ends[stdout], ends[stderr]
-		err = orphans.Start(cmd)
+		p.child.cmd = cmd
+		err = orphans.start(&p.child)
 	}
 	if err != nil {
 		p.logs.Close()
 		p.discard([inherited]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
 	}
-	p.child.cmd, p.child.pid = cmd, cmd.Process.Pid
-	preferForOOM(p.child.pid)
 	go p.wait()
 	return p, nil
 }
@@ -123,20 +122,36 @@ func (p *process) runs() string {
 	return ""
 }
 
+// pipeName is how /proc names a pipe.
+func pipeName(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	stat, _ := info.Sys().(*syscall.Stat_t)
+	return fmt.Sprintf("pipe:[%d]", stat.Ino)
+}
+
 func (p *process) wait() {
-	ws, err := p.child.wait()
+	ws, err := p.child.awaitEnd()
+	defer p.child.clear()
 	p.child.mu.Lock()
 	defer p.child.mu.Unlock()
 	defer close(p.child.exited)
 	if p.gaveUp {
 		return
 	}
-	if p.closed && p.killed == "" { // a worker that has lost the channel ends itself, by its control thread
+	switch { // a worker that has lost the control channel ends itself, by its control thread
+	case p.killed != "":
+	case p.page != nil && p.page.LostControl():
+		p.killed, p.fault = lostControlReason, CauseProtocol
+	case p.closed:
 		p.killed, p.fault = closedReason, CauseProtocol
 	}
 	if err == nil {
 		p.child.exit = exitOf(ws, p.killed)
 		p.child.exit.Fault = p.fault
+		p.child.exit.CPULimit = p.child.usedUpCPU()
 	} else {
 		p.child.exit = Exit{Unknown: err} // another has reaped it
 	}
@@ -158,14 +173,13 @@ func (p *process) Kill(fault slot.Fault, why string) {
 	}
 }
 
-// terminate kills the worker and all that it started. The first cause counts.
+// terminate kills the worker; what it started ends after it. The first cause counts.
 func (p *process) terminate(cause ExitCause, why string) {
 	p.child.signal(func(pid int) {
 		if p.killed == "" {
 			p.killed, p.fault = why, cause
 		}
-		_ = unix.Kill(pid, unix.SIGKILL)  // fails only for a process that has ended
-		_ = unix.Kill(-pid, unix.SIGKILL) // fails only if it left its group, or that has ended
+		_ = unix.Kill(pid, unix.SIGKILL) // fails only for a process that has ended
 		p.ending.close()
 	})
 }
@@ -177,6 +191,8 @@ const (
 	closedLook = 20 * time.Millisecond
 	// closedReason is why a worker that closed a channel ends.
 	closedReason = "it closed its channel to the server and lived on"
+	// lostControlReason is the same for the control channel.
+	lostControlReason = "the model's code closed the worker's control channel to the server"
 )
 
 // Closed ends a worker that has closed a channel. Most have died, and their wait status says how; one that lives on has

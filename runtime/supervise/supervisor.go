@@ -254,7 +254,9 @@ func (s *Supervisor) launch(successor bool) *worker {
 	}
 	s.running.Go(func() {
 		w.run()
-		w.ended <- w.finish()
+		ended := w.finish()
+		w.clear()
+		w.ended <- ended
 	})
 	return w
 }

@@ -238,7 +238,7 @@ func (w *worker) terminateLater() {
 	time.AfterFunc(w.sup.o.Timeouts.Stop, func() { w.process.terminate(CauseLeft, "it did not leave when it should have") })
 }
 
-// finish classifies the exit, settles the worker's calls, and closes its channels.
+// finish classifies the exit, and settles the worker's calls.
 func (w *worker) finish() outcome {
 	p := w.process
 	exit := &p.child.exit
@@ -264,9 +264,6 @@ func (w *worker) finish() outcome {
 		cause = exit.Describe(duringIdle)
 		w.setLastExit(cause)
 	}
-	p.logs.Close()
-	p.control.Close()
-	p.page.Close()
 	if !worked {
 		w.failSetup(cause, rest)
 	}
@@ -287,6 +284,27 @@ func (w *worker) finish() outcome {
 		lasted:    worked && time.Since(w.readyAt) > deathWindow,
 		unstarted: p.shortage.Load() && w.sup.o.Policy.Restart != Never,
 	}
+}
+
+// clear waits until what the worker started has ended, and closes its channels.
+func (w *worker) clear() {
+	p := w.process
+	kill, cleared := w.sup.kill.closed, p.child.cleared
+	if p.givenUp() {
+		cleared = nil
+	}
+	for cleared != nil {
+		select {
+		case <-cleared:
+			cleared = nil
+		case <-kill:
+			kill = nil
+			p.child.urgent.Store(true)
+		}
+	}
+	p.logs.Close()
+	p.control.Close()
+	p.page.Close()
 }
 
 // busy tells whether the model had a prediction when the process ended.

@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import resource
 import signal
+import socket
 import sys
 import threading
 
@@ -54,6 +56,29 @@ class Runner(BaseRunner):
 
     def outside(self) -> None:
         print("pid", os.getpid())
+        signal.pause()
+
+    def shut_control(self) -> None:
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                other = socket.socket(fileno=os.dup(int(name)))
+            except OSError:
+                continue
+            other.shutdown(socket.SHUT_RDWR)
+        signal.pause()
+
+    def use_up_cpu(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+        while True:
+            pass
+
+    def use_up_soft_cpu(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (1, 100))
+        while True:
+            pass
+
+    def kill_itself(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
         signal.pause()
 
     def close_everything(self) -> None:

@@ -15,9 +15,6 @@ import (
 func (f *Server) readAgain() {
 	f.auth.Reload()
 	wanted, err := f.reread()
-	if err == nil {
-		err = adoptForks(wanted.List)
-	}
 	if err != nil {
 		f.log.Error("the file of models has a mistake, and nothing changes", "error", err)
 		return

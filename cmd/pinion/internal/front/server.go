@@ -1,9 +1,7 @@
 package front
 
 import (
-	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,10 +54,9 @@ func New(s *settings.Server, models []settings.Named, reread func() (*settings.M
 	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
 	f.room.turn = make(chan struct{}, 1)
 	f.room.bound.Store(int64(s.ModelsMemory))
-	if err := adoptForks(models); err != nil {
+	if f.orphans, err = supervise.AdoptOrphans(); err != nil {
 		return nil, err
 	}
-	f.orphans = supervise.ReapOrphans()
 	if limit := limits.ApplyMemory(int64(s.MemoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
@@ -118,17 +115,6 @@ func (f *Server) eachModel(step func(*servedModel) error) func() error {
 		}
 		return nil
 	}
-}
-
-// adoptForks makes this process the parent of workers that are forked, if a model has some.
-func adoptForks(models []settings.Named) error {
-	if !slices.ContainsFunc(models, func(m settings.Named) bool { return m.Settings.Fleet.Preload }) {
-		return nil
-	}
-	if err := supervise.AdoptForks(); err != nil {
-		return fmt.Errorf("--preload: %w", err)
-	}
-	return nil
 }
 
 // logStart logs where the server listens and what it serves.
@@ -218,6 +204,7 @@ func (f *Server) clean() {
 	if err := f.dir.Remove(); err != nil {
 		f.log.Warn("run folder not removed", "folder", f.dir.Path(), "error", err)
 	}
+	f.orphans.KillLeft()
 	f.log.Info("stopped")
 	f.telemetry.Stop()
 }

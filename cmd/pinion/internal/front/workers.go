@@ -135,4 +135,5 @@ func (w workerSet) wait() {
 	for _, one := range w.all {
 		<-one.Done()
 	}
+	w.preloader.Wait()
 }

@@ -58,8 +58,12 @@ func New(o Options) (_ *Runner, err error) {
 	r.svc = service.New(service.Options{
 		Pool: slot.NewPool(o.Pool), Files: r.files, Logger: o.Log, Version: map[string]string{}, OnShutdown: func() {},
 	})
+	orphans, err := supervise.AdoptOrphans()
+	if err != nil {
+		return nil, err
+	}
 	worker := o.Worker(sdk, r.modelLoaded)
-	worker.Policy.Restart = supervise.Never
+	worker.Policy.Restart, worker.Fleet = supervise.Never, supervise.NewFleet(orphans)
 	r.worker = r.svc.Supervise(worker)
 	go r.worker.Run()
 	return r, nil

@@ -1,0 +1,153 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a worker started ends with it, but not all at once. Some helpers do their work when their parent has ended, because only
+// then is there nothing more to come: the resource trackers of multiprocessing and joblib remove shared memory and semaphores,
+// PyTorch's manager does the same, a profiler writes its file. They see the end by a pipe or socket that every process of the
+// model holds. So they come last.
+const (
+	// endGrace is for those that end by themselves.
+	endGrace = 500 * time.Millisecond
+	// helperGrace is then for those that ignore or handle SIGTERM, as all these helpers do.
+	helperGrace = 2 * time.Second
+	// urgentGrace replaces both if the server is to end at once.
+	urgentGrace = 300 * time.Millisecond
+	// endTimeout is how long killed processes are waited for: one may wait in a driver.
+	endTimeout = time.Second
+)
+
+// urgency tells a wait for the end of descendants that the server is to end at once.
+type urgency struct{ atomic.Bool }
+
+// endDescendants ends what c started, and returns when it has ended, or cannot be ended. c itself has ended, and is not reaped:
+// no other process group can have its number.
+func (c *child) endDescendants() {
+	all := c.descendants()
+	if len(all) == 0 {
+		return
+	}
+	killForks(all)
+	if c.await(endGrace) {
+		return
+	}
+	for _, p := range c.descendants() {
+		switch {
+		case p.ended:
+		case c.urgent.Load():
+		default:
+			askToEnd(p.pid)
+		}
+	}
+	if c.await(helperGrace) {
+		return
+	}
+	for late := time.Now().Add(endTimeout); time.Now().Before(late); {
+		c.killTree() // again and again, for a process may start others meanwhile
+		if c.await(endTimeout / 10) {
+			return
+		}
+	}
+}
+
+// killForks kills copies of the worker, as multiprocessing starts them: none of them is a helper, and what they hold open
+// keeps the helpers from ending.
+func killForks(all []proc) {
+	binary, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		if target, err := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/exe"); err == nil && target == binary {
+			_ = unix.Kill(p.pid, unix.SIGKILL) // fails only if it has ended
+		}
+	}
+}
+
+// await waits until c has no descendants any more, and reaps the orphans among them; false: some are left after that time.
+func (c *child) await(grace time.Duration) bool {
+	began := time.Now()
+	for {
+		limit := grace
+		if c.urgent.Load() {
+			limit = min(limit, urgentGrace)
+		}
+		var left []int
+		for _, p := range c.descendants() {
+			switch {
+			case !p.ended:
+				left = append(left, p.pid)
+			case p.parent == os.Getpid():
+				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // an orphan; Reap may have been first
+			}
+		}
+		if len(left) == 0 {
+			return true
+		}
+		rest := limit - time.Since(began)
+		if rest <= 0 {
+			return false
+		}
+		awaitOne(left, min(rest, 100*time.Millisecond))
+	}
+}
+
+// awaitOne waits until one of the processes has ended, at most that long.
+func awaitOne(pids []int, limit time.Duration) {
+	var fds []unix.PollFd
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+			defer unix.Close(fd)
+		}
+	}
+	if len(fds) < len(pids) { // one has ended, or descriptors are short, or the kernel is old
+		limit = min(limit, 5*time.Millisecond)
+	}
+	_, _ = unix.Poll(fds, int(max(limit.Milliseconds(), 1))) // the caller looks in any case
+}
+
+// askToEnd ends a process that has not ended by itself. One that ignores SIGTERM is a tracker, which waits until all others have
+// ended; one that handles it gets it.
+func askToEnd(pid int) {
+	ignored, caught := signalSets(pid)
+	const term = 1 << (unix.SIGTERM - 1)
+	switch {
+	case ignored&term != 0:
+	case caught&term != 0:
+		_ = unix.Kill(pid, unix.SIGTERM) // fails only if it has ended, as the next ones
+	case isHelper(pid):
+	default:
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// isHelper knows the helper that cleans up after its parent's end and does not ignore SIGTERM: PyTorch's, for shared memory.
+func isHelper(pid int) bool {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it has ended
+	return strings.HasPrefix(string(name), "torch_shm_manag")
+}
+
+// signalSets reads which signals a process ignores and which it handles; proc_pid_status(5).
+func signalSets(pid int) (ignored, caught uint64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it has ended
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "SigIgn":
+			ignored, _ = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		case "SigCgt":
+			caught, _ = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		}
+	}
+	return ignored, caught
+}
