@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Measures: this checkout beside another commit: rate and CPU time of front and worker at 1, 8 and 64 connections, start and
+#   memory, in turn, as ratios with their spread.
+# Run: bench/compare.sh REF [--rounds N] [--seconds S] [--starts N] …
+#   (--help lists the rest)
+# Needs: Go, Python, wrk, an otherwise idle machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+die() {
+  echo "bench: $*" >&2
+  exit 2
+}
+
+# build_ref COMMIT FOLDER builds a commit with its own build.sh, unless it was built before.
+build_ref() (
+  [[ -x $2/pinion ]] && return
+  tree=$(mktemp -d)
+  trap 'git worktree remove --force "$tree" && rm -rf "$tree"' EXIT
+  git worktree add --quiet --force --detach "$tree" "$1"
+  (cd "$tree" && ./build.sh build) >&2
+  mkdir -p "$2"
+  cp "$tree"/bin/pinion* "$2"
+)
+
+[[ ${1:-} != -* && -n ${1:-} ]] || die "which commit? bench/compare.sh REF"
+command -v wrk >/dev/null || die "wrk is missing: apt-get install wrk"
+commit=$(git rev-parse --verify --quiet "$1^{commit}") || die "there is no commit $1"
+build_ref "$commit" ".cache/compare/$commit"
+./build.sh build >&2
+exec python3 bench/compare.py --ref ".cache/compare/$commit/pinion" --name "$1" "${@:2}"
