@@ -3,7 +3,6 @@ package dockerfile
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -79,22 +78,16 @@ func (p *Plan) localWeights(w model.Weight, s model.Source, add reporter) {
 
 // chosenWeights plans a copy of each file that the patterns of a source take.
 func (p *Plan) chosenWeights(s model.Source, place, to string, add reporter) {
-	folder, before := filepath.Join(p.root, filepath.FromSlash(place)), len(p.weights)
-	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		below, err := filepath.Rel(folder, name)
-		if below = filepath.ToSlash(below); err == nil && s.Takes(below) {
-			p.weights = append(p.weights, weightCopy{path.Join(place, below), path.Join(to, below)})
-		}
-		return err
-	})
+	files, err := s.Files(filepath.Join(p.root, filepath.FromSlash(place)))
 	switch {
 	case err != nil:
 		add(s.Line, fmt.Sprintf("weights: %s cannot be read: %v", place, err), "make it readable")
-	case len(p.weights) == before:
-		add(s.Line, fmt.Sprintf("weights: no file below %s is one that include and exclude leave", place), "mend the patterns: *.safetensors is for a name, folder/** for a path")
+	case len(files) == 0:
+		what, mend := model.NoFiles(place)
+		add(s.Line, what, mend)
+	}
+	for _, file := range files {
+		p.weights = append(p.weights, weightCopy{path.Join(place, file), path.Join(to, file)})
 	}
 }
 

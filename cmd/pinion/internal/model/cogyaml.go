@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -213,27 +212,6 @@ func (c *CogYAMLReport) together() {
 		if info, err := os.Stat(below(c.dir, file.Text)); err != nil || info.IsDir() {
 			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: there is no file %s", file.Text), "make it, or name another one")
 		}
-	}
-}
-
-// weights looks at entries that exclude each other or that an image could not have.
-func (c *CogYAMLReport) weights() {
-	report := c.reporter(&valueForm{})
-	first := map[string]int{}
-	for _, w := range weightsOf(c.root.Get("weights")) {
-		target := w.Target
-		if target == "" {
-			continue
-		}
-		if !path.IsAbs(target) {
-			if target = path.Clean(target); target == ".." || strings.HasPrefix(target, "../") {
-				report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target), "name a place below the folder, or an absolute path")
-			}
-		}
-		if line, again := first[target]; again {
-			report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, line), "give each entry its own target; an entry may have a list of sources")
-		}
-		first[target] = w.Line
 	}
 }
 

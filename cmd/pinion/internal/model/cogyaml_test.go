@@ -42,6 +42,16 @@ func TestMistakesInCogYAML(t *testing.T) {
 			`warning: cog.yaml:7: build.run.mounts: "ids" is no key`, `write "id", if that is what is meant`},
 		{"of weights", "weights:\n  - sourc: x\n", `warning: cog.yaml:2: weights: "sourc" is no key`, `write "source", if that is what is meant`},
 
+		{"a scheme of weights", "weights:\n  - {name: a, source: {uri: 'htps://x/y'}, target: a}\n", `warning: cog.yaml:2: weights.source.uri: "htps" has an unknown scheme`, "write https://, if that is what is meant"},
+		{"a password of weights", "weights:\n  - {name: a, source: 'https://me:pw@x/y', target: a}\n", "warning: cog.yaml:2: weights.source: the URL has a user or a password", ""},
+		{"a target above", "weights:\n  - {name: a, source: 'https://x/y', target: ../a}\n", "warning: cog.yaml:2: weights: the target ../a is outside of the model's folder", ""},
+		{"a target twice", "weights:\n  - {source: 'https://x/y', target: a}\n  - {source: 'https://x/z', target: ./a}\n", "warning: cog.yaml:3: weights: another entry has the target ./a, in line 2", ""},
+		{"weights that are not there", "weights:\n  - {source: [run.py, gone], target: a}\n", "warning: cog.yaml:2: weights: there is no gone", ""},
+		{"a pattern that leaves none", "weights:\n  - {source: {uri: ., include: ['*.bin']}, target: a}\n", "warning: cog.yaml:2: weights: no file below . is one that include and exclude leave", ""},
+		{"no pattern", "weights:\n  - {source: {uri: ., include: ['[', '*']}, target: a}\n", `warning: cog.yaml:2: weights.source.include: "[" is no pattern`, ""},
+		{"a line break of a package", "build:\n  python_packages: [\"a\\nb\"]\n", `warning: cog.yaml:2: build.python_packages: "a\nb" has a line break`, "each item by itself"},
+		{"a variable's name", "environment: [\"A B=1\"]\n", `cog.yaml:1: environment: "A B=1" is not NAME=value`, ""},
+
 		{"the file", "- run\n", "cog.yaml:1: the file is a list, and should be a mapping", "as key: value"},
 		{"a text for a mapping", "concurrency: 4\n", "cog.yaml:1: concurrency is a number, and should be a mapping", "write its keys below it, each as key: value"},
 		{"a mapping for a text", "image:\n  name: x\n", "cog.yaml:2: image is a mapping, and should be a text", "write a text, in quotes"},

@@ -2,7 +2,10 @@ package model
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,9 +35,29 @@ func (s Source) Remote() bool {
 // Path is the path of a source that is not remote.
 func (s Source) Path() string { return path.Clean(strings.TrimPrefix(s.URI, "file://")) }
 
-// Takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and ** in it
+// Files are the files below a folder that Include and Exclude leave, as paths below it.
+func (s Source) Files(folder string) (files []string, err error) {
+	err = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		below, err := filepath.Rel(folder, name)
+		if below = filepath.ToSlash(below); err == nil && s.takes(below) {
+			files = append(files, below)
+		}
+		return err
+	})
+	return files, err
+}
+
+// NoFiles is what is wrong with patterns that leave no file of a place, and what would be right.
+func NoFiles(place string) (what, mend string) {
+	return fmt.Sprintf("weights: no file below %s is one that include and exclude leave", place), "mend the patterns: *.safetensors is for a name, folder/** for a path"
+}
+
+// takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and ** in it
 // for any folders; another one is for the name of the file or of a folder above it.
-func (s Source) Takes(file string) bool {
+func (s Source) takes(file string) bool {
 	matches := func(pattern string) bool { return matchesPath(pattern, file) }
 	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
 }
@@ -162,4 +185,49 @@ func valuesOf(n *yamltree.Node) (list []string) {
 		list = append(list, text.Value)
 	}
 	return list
+}
+
+// weights looks at entries that exclude each other or that an image could not have.
+func (c *CogYAMLReport) weights() {
+	report := c.reporter(&valueForm{})
+	first := map[string]int{}
+	for _, w := range weightsOf(c.root.Get("weights")) {
+		if !c.strict { // package dockerfile looks itself
+			c.localWeights(w)
+		}
+		target := w.Target
+		if target == "" {
+			continue
+		}
+		if !path.IsAbs(target) {
+			if target = path.Clean(target); target == ".." || strings.HasPrefix(target, "../") {
+				report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target), "name a place below the folder, or an absolute path")
+			}
+		}
+		if line, again := first[target]; again {
+			report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, line), "give each entry its own target; an entry may have a list of sources")
+		}
+		first[target] = w.Line
+	}
+}
+
+// localWeights warns of sources in the folder that are not there.
+func (c *CogYAMLReport) localWeights(w Weight) {
+	for _, s := range w.Sources {
+		if s.Remote() {
+			continue
+		}
+		place := below(c.dir, s.Path())
+		if _, err := os.Stat(place); err != nil {
+			c.warn(s.Line, fmt.Sprintf("weights: there is no %s", s.URI), "put the weights there, or write source: with the URL that they come from")
+			continue
+		}
+		if len(s.Include)+len(s.Exclude) == 0 {
+			continue
+		}
+		if files, err := s.Files(place); err == nil && len(files) == 0 {
+			what, mend := NoFiles(s.URI)
+			c.warn(s.Line, what, mend)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -79,6 +80,8 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 		return fmt.Errorf("--jobs-capacity %d: it is at least 1", s.capacity)
 	case s.bytes < LeastJobsBytes:
 		return fmt.Errorf("--jobs-bytes %d: it is at least 16MiB", s.bytes)
+	case strings.ContainsFunc(s.TenantHeader, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }):
+		return fmt.Errorf("--tenant-header %q: it is the name of an HTTP header, as X-Tenant", s.TenantHeader)
 	case s.tenantCapacity < 0:
 		return fmt.Errorf("--tenant-capacity %d: it is at least 0", s.tenantCapacity)
 	case s.tenantCapacity > 0 && s.TenantHeader == "":
