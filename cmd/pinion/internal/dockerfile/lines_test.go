@@ -99,6 +99,18 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	if got, want := plan.Ignore(), "\\!w\n\\#x\n"; !strings.Contains(got, want) {
 		t.Errorf("got %s\nwant in it %s", got, want)
 	}
+	write("cog.yaml", "weights:\n- {source: {uri: ., include: ['*.bin']}, target: w}\n")
+	write("a.bin", "")
+	if plan, problems = New(root, Options{}); plan == nil {
+		t.Fatal(said(problems))
+	}
+	if got := plan.Ignore(); !strings.Contains(got, "\na.bin\n") || strings.Contains(got, "\n.\n") {
+		t.Errorf("got %s\nwant the file alone", got)
+	}
+	write("cog.yaml", "weights:\n- {source: ., target: w}\n")
+	if plan, problems = New(root, Options{}); plan != nil || !strings.Contains(fmt.Sprint(problems), "has the code") {
+		t.Errorf("got %v, want a problem", problems)
+	}
 	write("line\nbreak/cog.yaml", "")
 	if plan, problems = New(filepath.Join(root, "line\nbreak"), Options{Context: root}); plan != nil || !strings.Contains(fmt.Sprint(problems), "control character") {
 		t.Errorf("got %v, want a problem", problems)

@@ -64,10 +64,16 @@ func (p *Plan) localWeights(w model.Weight, s model.Source, add reporter) {
 		add(s.Line, fmt.Sprintf("weights: there is no %s", place), "put the weights there, or write source: with the URL that they come from")
 		return
 	}
-	p.weightPlaces = append(p.weightPlaces, place)
+	chosen := info.IsDir() && len(s.Include)+len(s.Exclude) > 0
+	if code := place == "." || place == p.below; code && !chosen {
+		add(s.Line, "weights: the source is the folder that has the code", "name a folder below it, or the files by include")
+		return
+	} else if !code {
+		p.weightPlaces = append(p.weightPlaces, place)
+	}
 	to := p.weightTarget(w.Target, place)
 	switch {
-	case info.IsDir() && len(s.Include)+len(s.Exclude) > 0:
+	case chosen:
 		p.chosenWeights(s, place, to, add)
 	case len(w.Sources) > 1 && !info.IsDir():
 		p.weights = append(p.weights, weightCopy{place, path.Join(to, path.Base(place))})
@@ -87,7 +93,11 @@ func (p *Plan) chosenWeights(s model.Source, place, to string, add reporter) {
 		add(s.Line, what, mend)
 	}
 	for _, file := range files {
-		p.weights = append(p.weights, weightCopy{path.Join(place, file), path.Join(to, file)})
+		from := path.Join(place, file)
+		p.weights = append(p.weights, weightCopy{from, path.Join(to, file)})
+		if place == "." || place == p.below {
+			p.weightPlaces = append(p.weightPlaces, from)
+		}
 	}
 }
 
