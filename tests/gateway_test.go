@@ -215,3 +215,16 @@ func TestSettingsOfAGatewayThatAreRefused(t *testing.T) {
 		wantText(t, fmt.Sprintf("%q", args), (cli{}).bad(t, 2, append([]string{"gateway"}, args...)...), want)
 	}
 }
+
+func TestGateway_CountsWebhooks(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, harness.StartNATS(t).URL)
+	hooks := newHookReceiver(t)
+	body := map[string]any{"id": "a", "input": input{}, "webhook": hooks.URL}
+	wantCode(t, "the prediction", g.Create(body, "Prefer", "respond-async"), http.StatusAccepted)
+	wantCode(t, "its cancel", g.Cancel("a"), http.StatusOK)
+	harness.Eventually(t, "the delivery is counted", func() bool {
+		page := string(g.Do(http.MethodGet, "/metrics", nil).Body)
+		return strings.Contains(page, `pinion_webhook_deliveries_total{event="completed",outcome="delivered"} 1`)
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
@@ -84,12 +85,7 @@ func bad(format string, args ...any) *protocol.Error {
 }
 
 // clip shortens what a client sent for a message.
-func clip(text string) string {
-	if len(text) > 100 {
-		return text[:100] + "…"
-	}
-	return text
-}
+func clip(text string) string { return predict.Clip(text) }
 
 // parameter is a parameter as JSON.
 func parameter(name string, p *pb.InferParameter) ([]byte, *protocol.Error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -153,4 +154,12 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestClip_BetweenCharacters(t *testing.T) {
+	for shift := range 4 {
+		if got := clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) || !strings.HasSuffix(got, "€…") {
+			t.Errorf("got %q", got)
+		}
+	}
 }

@@ -15,7 +15,7 @@ const Version = "1"
 
 // Service is what a Model needs of the server behind it.
 type Service interface {
-	// Create, SubmitAll and OpenAPI are those of httpd.Service.
+	// Create is that of httpd.Service.
 	Create(req predict.Request) (*predict.Prediction, error)
 	// SubmitAll enters predictions in the queue together. Prediction.Wait follows for each.
 	SubmitAll(ps []*predict.Prediction)

@@ -94,7 +94,7 @@ func redact(raw string) string {
 		if end := strings.IndexAny(head, ";,"); end >= 0 {
 			head = head[:end]
 		}
-		return cut(head) + ",…"
+		return strings.ToValidUTF8(cut(head), "") + ",…"
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

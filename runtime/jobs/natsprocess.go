@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/runtime/logtext"
 )
 
 // Children starts processes, and is told when one was waited for. A process that reaps orphans must tell its children from them.
@@ -158,7 +160,7 @@ func (l *lineLogger) Write(p []byte) (int, error) {
 		if !whole {
 			return n, nil
 		}
-		l.log.Warn("the job queue's NATS server: " + string(l.line))
+		l.log.Warn("the job queue's NATS server: " + string(logtext.Complete(l.line)))
 		l.line, p = l.line[:0], rest
 	}
 }

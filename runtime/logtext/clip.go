@@ -17,3 +17,28 @@ func Clip(text string) string {
 	}
 	return text[:n] + "…"
 }
+
+// Complete returns text without the beginning of a character at its end.
+func Complete(text []byte) []byte {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return text[:i]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// Tail returns the last bytes of text, at most that many, from the beginning of a character on.
+func Tail(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	for n := 0; n < utf8.UTFMax && len(text) > 0 && !utf8.RuneStart(text[0]); n++ {
+		text = text[1:]
+	}
+	return text
+}

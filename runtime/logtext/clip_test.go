@@ -26,3 +26,23 @@ func TestClip(t *testing.T) {
 		}
 	}
 }
+
+func TestCuts_BetweenCharacters(t *testing.T) {
+	const text = "aüß€😀"
+	for n := range len(text) + 1 {
+		head, tail := Complete([]byte(text[:n])), Tail([]byte(text), n)
+		if !utf8.Valid(head) || !utf8.Valid(tail) || len(head) < n-utf8.UTFMax+1 || len(tail) < n-utf8.UTFMax+1 {
+			t.Errorf("%d bytes: got %q and %q", n, head, tail)
+		}
+	}
+	if got := Complete([]byte("a\xff\xff")); string(got) != "a\xff\xff" {
+		t.Errorf("got %q: bytes that begin no character stay", got)
+	}
+	var kept Text
+	kept.Add(make([]byte, Max-1))
+	kept.Add([]byte("ü"))
+	kept.Add([]byte("x"))
+	if got := kept.Bytes()[Max-1:]; !utf8.Valid(got) || got[0] != '\n' {
+		t.Errorf("got %q, want the notice after the last whole character", got)
+	}
+}

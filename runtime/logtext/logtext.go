@@ -19,9 +19,14 @@ type Text struct {
 
 // Add appends text as far as there is room.
 func (t *Text) Add(text []byte) {
-	room := min(len(text), Max-len(t.kept))
-	t.kept = append(t.kept, text[:room]...)
-	t.dropped += len(text) - room
+	kept := text[:min(len(text), Max-len(t.kept))]
+	if t.dropped > 0 {
+		kept = nil // what follows a gap would look like its end
+	} else if len(kept) < len(text) {
+		kept = Complete(kept)
+	}
+	t.kept = append(t.kept, kept...)
+	t.dropped += len(text) - len(kept)
 }
 
 // Bytes returns what was kept, with a notice if something was dropped. It may share the memory of t.

@@ -249,8 +249,12 @@ func (p *Prediction) appendLogs(text []byte) {
 	if room > 0 && !p.grow(&p.record.Logs, room) {
 		room = 0
 	}
-	p.record.Logs = append(p.record.Logs, text[:room]...)
-	p.logsCut += len(text) - room
+	kept := text[:room]
+	if room < len(text) {
+		kept = logtext.Complete(kept)
+	}
+	p.record.Logs = append(p.record.Logs, kept...)
+	p.logsCut += len(text) - len(kept)
 }
 
 // Metric adds a copy of a metric, a JSON object of name, value and mode. It returns false where the metric does not fit

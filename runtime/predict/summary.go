@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"time"
+
+	"pinion/runtime/logtext"
 )
 
 // Times is where the time of an ended prediction went. What is in none of its parts, the server added.
@@ -42,7 +44,7 @@ func (p *Prediction) Summary() Summary {
 	s := Summary{Record: p.record, Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
 	s.Input, s.Output, s.Metrics, s.live = nil, nil, nil, nil
 	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error)
-	s.Logs = bytes.Clone(s.Logs[max(0, len(s.Logs)-maxSummaryLogs):])
+	s.Logs = bytes.Clone(logtext.Tail(s.Logs, maxSummaryLogs))
 	return s
 }
 

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"pinion/runtime/jobs"
 	"pinion/runtime/memory"
@@ -127,5 +128,14 @@ func (m *Member) refusal(id string, err error) error {
 		return &predict.InDoubtError{ID: id}
 	}
 	m.o.Logger.Warn("the job queue refused a request", "prediction_id", predict.Clip(id), "error", err)
-	return &predict.UnavailableError{Reason: strings.Replace(err.Error(), "the", "The", 1)}
+	return &predict.UnavailableError{Reason: sentence(err.Error())}
+}
+
+// sentence is a text with a capital at its beginning.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 || first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
 }

@@ -4,7 +4,7 @@
 // A Member is a part of the queue. A server is a member with a Local, which runs jobs; a gateway is one without.
 //
 //	m, err := queued.Join(queued.Options{Connect: …, Queue: jobs.Options{…}, Read: server.ReadBody, Local: service, …})
-//	httpd.New(backend, httpd.Options{Queue: m, …})   // requests go to m.Accept, m.Find and m.Cancel
+//	server.SetQueue(m, httpd.QueueOptions{…})        // requests go to m.Accept, m.Find and m.Cancel
 //	m.Drain(); m.Release(); m.Close(ctx)             // in this order, when the process stops
 //
 // Join returns at once where NATS cannot be reached; the member joins the queue when it can. Until then Accept and the others

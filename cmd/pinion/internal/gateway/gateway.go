@@ -90,8 +90,13 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 	if g.files, err = files.New(files.Options{Root: g.dir.Files(), Remake: g.dir.RemakeFiles, UserAgent: "pinion/" + o.Version, Logger: g.log}); err != nil {
 		return err
 	}
+	set := metrics.New(metrics.Options{
+		Version: o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
+		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
+	})
 	g.webhooks = webhook.New(webhook.Options{
 		Memory: budget, AuthToken: o.WebhookToken, UserAgent: "pinion/" + o.Version, Logger: g.log, DenyPrivate: o.DenyPrivateWebhooks,
+		OnDelivery: set.Webhook,
 	})
 	var auth *tokenfile.File
 	if o.TokenFile != "" {
@@ -99,10 +104,6 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 			return err
 		}
 	}
-	set := metrics.New(metrics.Options{
-		Version: o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
-		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
-	})
 	check := newChecker(g.files, g.log)
 	g.http = httpd.New(service{check, g}, httpd.Options{
 		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,

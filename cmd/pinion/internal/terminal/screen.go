@@ -22,7 +22,7 @@ type Screen struct {
 	label string
 	began time.Time
 	drawn bool
-	draft []byte // the model's line that has not ended, which is shown instead of the progress
+	draft []byte        // the model's line that has not ended, which is shown instead of the progress
 	stop  chan struct{} // closed: no progress; nil: there is none
 }
 

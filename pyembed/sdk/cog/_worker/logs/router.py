@@ -34,7 +34,7 @@ _SOURCES = {1: "stdout", 2: "stderr"}
 
 # A partial line waits for its end, up to this many characters and seconds.
 _LONGEST = 8192
-_PATIENCE = 1.0
+_TIMEOUT = 1.0
 
 
 class Router:
@@ -82,7 +82,7 @@ class Router:
             lines, line = _whole(begun[1] + text)
             if line and (lines or not begun[1]):
                 begun[2] = monotonic()
-            elif line and monotonic() - begun[2] >= _PATIENCE:
+            elif line and monotonic() - begun[2] >= _TIMEOUT:
                 lines, line = line, ""
             begun[:2] = source, line
             _send(who, source, lines, isinstance(text, Traceback))
