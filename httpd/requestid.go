@@ -1,6 +1,10 @@
 package httpd
 
-import "github.com/valyala/fasthttp"
+import (
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+)
 
 const (
 	// headerRequestID identifies a request for clients and proxies: in its answer, in logs and in webhooks.
@@ -8,7 +12,7 @@ const (
 	maxRequestID    = 200 // bytes
 
 	// headerWarning tells a client about an unknown input, one header for each.
-	headerWarning = "Pinion-Warning"
+	headerWarning = protocol.HeaderWarning
 )
 
 // requestID returns the request's X-Request-Id; nil: none, or one that is too long or not printable ASCII. The server

@@ -3,6 +3,8 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Endpoint is one of the endpoints that a function can answer.
@@ -46,7 +48,11 @@ type Function struct {
 	// Iterates: it yields its output in items.
 	Iterates bool
 
-	inputs map[string]forms
+	// Strict: parameters that OpenAI's API does not have are refused, if the function does not take them.
+	Strict bool
+
+	inputs  map[string]forms
+	content forms // of a message's content
 }
 
 // forms is a set of the forms of value that an input takes.
@@ -70,6 +76,51 @@ type schema struct {
 	AllOf     []schema `json:"allOf"`
 	AnyOf     []schema `json:"anyOf"`
 	ArrayType string   `json:"x-cog-array-type"`
+
+	Properties map[string]json.RawMessage `json:"properties"`
+}
+
+// schemas are the schemas of a document by name.
+type schemas map[string]json.RawMessage
+
+// schemaOf reads a schema; the zero one if there is none, or none that can be read.
+func schemaOf(text json.RawMessage) (s schema) {
+	if json.Unmarshal(text, &s) != nil {
+		return schema{}
+	}
+	return s
+}
+
+// contentForms returns the forms that the content of a message has, as the function's messages are declared. Where they are
+// declared as a dict alone, it is text: that is what a function without other words expects.
+func (all schemas) contentForms(messages *schema) forms {
+	taken := forms(0)
+	for _, part := range slices.Concat(messages.AnyOf, messages.AllOf) {
+		taken |= all.contentForms(&part)
+	}
+	if message := messages.Items; message != nil {
+		taken |= all.contentOf(message, 0)
+	}
+	return taken
+}
+
+// contentOf returns the forms of a message's content; 0: it is not declared.
+func (all schemas) contentOf(message *schema, depth int) (taken forms) {
+	if depth > 10 {
+		return 0
+	}
+	if text, ok := all[strings.TrimPrefix(message.Ref, "#/components/schemas/")]; ok {
+		target := schemaOf(text)
+		taken |= all.contentOf(&target, depth+1)
+	}
+	for _, part := range slices.Concat(message.AnyOf, message.AllOf) {
+		taken |= all.contentOf(&part, depth+1)
+	}
+	if text, ok := message.Properties["content"]; ok {
+		content := schemaOf(text)
+		taken |= content.forms()
+	}
+	return taken
 }
 
 // ReadFunction reads the model's function from its OpenAPI document; nil: it has no @cog.openai.
@@ -83,12 +134,7 @@ func ReadFunction(document []byte) (*Function, error) {
 			} `json:"/predictions"`
 		} `json:"paths"`
 		Components struct {
-			Schemas struct {
-				Input struct {
-					Properties map[string]schema `json:"properties"`
-				}
-				Output schema
-			} `json:"schemas"`
+			Schemas schemas `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(document, &d); err != nil {
@@ -98,15 +144,24 @@ func ReadFunction(document []byte) (*Function, error) {
 	if name == "" {
 		return nil, nil
 	}
+	all := d.Components.Schemas
+	input, output := schemaOf(all["Input"]), schemaOf(all["Output"])
 	for _, e := range Endpoints() {
 		if e.String() != name {
 			continue
 		}
 		f := &Function{
-			Endpoint: e, Iterates: d.Components.Schemas.Output.ArrayType == "iterator", inputs: map[string]forms{},
+			Endpoint: e, Iterates: output.ArrayType == "iterator", inputs: map[string]forms{},
 		}
-		for input, s := range d.Components.Schemas.Input.Properties {
-			f.inputs[input] = s.forms()
+		for name, text := range input.Properties {
+			s := schemaOf(text)
+			f.inputs[name] = s.forms()
+			if name == Chat.subject() {
+				f.content = all.contentForms(&s)
+			}
+		}
+		if f.content == 0 {
+			f.content = formText
 		}
 		return f, nil
 	}

@@ -24,6 +24,7 @@ const (
 // handlers are the handlers of the protocol's routes.
 type handlers struct {
 	models protocol.Models
+	strict bool
 
 	mu        sync.Mutex
 	functions map[*protocol.Model]known
@@ -35,9 +36,9 @@ type known struct {
 	function *Function
 }
 
-// New returns the protocol for these models.
-func New(models protocol.Models) protocol.Protocol {
-	h := &handlers{models: models, functions: map[*protocol.Model]known{}}
+// New returns the protocol for these models. strict: parameters that only self-hosted servers know are refused.
+func New(models protocol.Models, strict bool) protocol.Protocol {
+	h := &handlers{models: models, strict: strict, functions: map[*protocol.Model]known{}}
 	routes := modellist.Routes(models, func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
@@ -158,6 +159,9 @@ func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Erro
 	if q.Request, err = q.function.Read(b, charge); err != nil {
 		return q, err
 	}
+	if w := q.Warning(); w != "" {
+		x.Response.Header.Set(protocol.HeaderWarning, w)
+	}
 	q.call.Inputs, q.call.Form, q.call.Copied = q.Inputs, q.Form, q.copied
 	if x.Sampled() {
 		q.call.Span = q.spanAttrs(b, q.model.Name)
@@ -209,6 +213,9 @@ func (h *handlers) function(m *protocol.Model) (*Function, *Error) {
 	f, err := ReadFunction(document)
 	if err != nil {
 		return nil, BadOutput(err.Error())
+	}
+	if f != nil {
+		f.Strict = h.strict
 	}
 	h.functions[m] = known{document, f}
 	return f, nil

@@ -37,12 +37,13 @@ type Request struct {
 	// Stop ends the text of a choice. It is empty if the function handles it.
 	Stop []string
 
-	copied    int64  // bytes of Inputs, charged
-	perPrompt int    // predictions for each prompt
-	choices   int    // that the client wants of each prompt
-	byModel   bool   // the function makes all choices in one prediction
-	items     int    // texts to embed
-	format    string // response_format, or encoding_format
+	ignored   []string // parameters of self-hosted servers that the function does not take
+	copied    int64    // bytes of Inputs, charged
+	perPrompt int      // predictions for each prompt
+	choices   int      // that the client wants of each prompt
+	byModel   bool     // the function makes all choices in one prediction
+	items     int      // texts to embed
+	format    string   // response_format, or encoding_format
 }
 
 // fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
@@ -52,7 +53,7 @@ const fewBytes = 64 << 10
 func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Error) {
 	r := &Request{Endpoint: f.Endpoint, perPrompt: 1, choices: 1}
 	for i := range b.members {
-		if err := f.checkMember(b, &b.members[i]); err != nil {
+		if err := f.checkMember(r, b, &b.members[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -91,12 +92,16 @@ func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Er
 }
 
 // checkMember refuses a parameter that neither the API nor the function has, and one that cannot be served.
-func (f *Function) checkMember(b *Body, m *member) *Error {
+func (f *Function) checkMember(r *Request, b *Body, m *member) *Error {
 	p, known := parameterOf(f.Endpoint, m.name)
 	if f.takes(m.name) && p.rule != read || f.takes(other(m.name)) {
 		return nil
 	}
 	if !known && !f.takes(m.name) {
+		if f.ignores(m.name) {
+			r.ignored = append(r.ignored, m.name)
+			return nil
+		}
 		return invalid(m.name, CodeUnknownParameter, "Unknown parameter: '"+predict.Clip(m.name)+"'.")
 	}
 	value := b.get(m.name, p.kind)
@@ -124,7 +129,7 @@ func other(name string) string {
 func (f *Function) readOptions(r *Request, b *Body) *Error {
 	r.Stream = string(b.get("stream", boolean)) == "true" && f.Endpoint != Embeddings && f.Endpoint != Images
 	if options := b.get("stream_options", object); options != nil && r.Stream {
-		if err := r.readStreamOptions(options); err != nil {
+		if err := f.readStreamOptions(r, options); err != nil {
 			return err
 		}
 	}
@@ -140,7 +145,7 @@ func (f *Function) readOptions(r *Request, b *Body) *Error {
 	return r.readFormat(b)
 }
 
-func (r *Request) readStreamOptions(options []byte) *Error {
+func (f *Function) readStreamOptions(r *Request, options []byte) *Error {
 	for key, value := range rawjson.Members(options) {
 		switch name := rawjson.Name(key); name {
 		case "include_usage", "include_obfuscation":
@@ -151,6 +156,10 @@ func (r *Request) readStreamOptions(options []byte) *Error {
 				r.IncludeUsage = string(value) == "true"
 			}
 		default:
+			if !f.Strict && slices.Contains(streamOptions, name) {
+				r.ignored = append(r.ignored, "stream_options."+name)
+				continue
+			}
 			return invalid("stream_options."+predict.Clip(name), CodeUnknownParameter, "Unknown parameter: 'stream_options."+predict.Clip(name)+"'.")
 		}
 	}
@@ -266,7 +275,9 @@ func (f *Function) rest(b *Body) (list []member) {
 		if value == nil || !f.takes(name) || name == f.Endpoint.subject() {
 			continue
 		}
-		list = append(list, member{name: name, value: value})
+		if value = f.shape(name, value); value != nil {
+			list = append(list, member{name: name, value: value})
+		}
 	}
 	return list
 }

@@ -233,3 +233,59 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestRead_ShapesValuesForTheFunction(t *testing.T) {
+	const parts = `[{"type":"text","text":"a\"b"},{"type":"text","text":"c"}]`
+	picture := `[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:,"}}]`
+	say := func(content string) string { return `"messages":[{"role":"user","content":` + content + `}]` }
+	const choice = `{"type":"function","function":{"name":"f"}}`
+	message := func(content string) string {
+		return `"messages":{"type":"array","items":{"type":"object","properties":{"content":` + content + `}}}`
+	}
+	list := `{"type":"array","items":{"type":"object"}}`
+	for name, c := range map[string]struct{ declared, sent, want string }{
+		"parts for dicts":         {messages, say(parts), say(`"a\"b\nc"`)},
+		"a picture for dicts":     {messages, say(picture), say(picture)},
+		"a text for dicts":        {messages, say(`"x"`), say(`"x"`)},
+		"null for dicts":          {messages, say(`null`), say(`null`)},
+		"parts for a str":         {message(oneText), say(parts), say(`"a\"b\nc"`)},
+		"a text for parts":        {message(list), say(`"x"`), say(`[{"type":"text","text":"x"}]`)},
+		"parts for both":          {message(`{"anyOf":[` + oneText + `,` + list + `]}`), say(parts), say(parts)},
+		"stop for a list":         {messages + `,"stop":{"type":"array","items":{"type":"string"}}`, say(`"x"`) + `,"stop":"a"`, say(`"x"`) + `,"stop":["a"]`},
+		"stop for a str":          {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":"a"`},
+		"no stop for a str":       {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":[]`, say(`"x"`)},
+		"stop for both":           {messages + `,"stop":{"anyOf":[` + oneText + `,{"type":"array","items":` + oneText + `}]}`, say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":["a"]`},
+		"a choice for a str":      {messages + `,"tool_choice":` + oneText, say(`"x"`) + `,"tool_choice":` + choice, say(`"x"`) + `,"tool_choice":"f"`},
+		"a choice for a dict":     {messages + `,"tool_choice":{"type":"object"}`, say(`"x"`) + `,"tool_choice":"auto"`, say(`"x"`) + `,"tool_choice":{"type":"auto"}`},
+		"a format for a str":      {messages + `,"response_format":` + oneText, say(`"x"`) + `,"response_format":{"type":"json_object"}`, say(`"x"`) + `,"response_format":"json_object"`},
+		"a parameter that it has": {messages + `,"top_k":{"type":"integer"}`, say(`"x"`) + `,"top_k":5`, say(`"x"`) + `,"top_k":5`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := readJSON(function(t, "chat", oneText, c.declared), `{"model":"m",`+c.sent+`}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(r.Inputs[0]); got != "{"+c.want+"}" {
+				t.Errorf("got %s, want {%s}", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRead_IgnoresParametersOfSelfHostedServers(t *testing.T) {
+	f := function(t, "chat", oneText, messages)
+	const say = `{"model":"m","messages":[{"role":"user","content":"x"}],`
+	r, err := readJSON(f, say+`"top_k":5,"chat_template_kwargs":{"enable_thinking":false},"stream":true,"stream_options":{"continuous_usage_stats":true}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Warning(), "ignored parameters, which the model's function does not take: top_k, chat_template_kwargs, stream_options.continuous_usage_stats"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	f.Strict = true
+	for _, body := range []string{say + `"top_k":5}`, say + `"stream":true,"stream_options":{"continuous_usage_stats":true}}`} {
+		if _, err := readJSON(f, body); err == nil || err.Code != CodeUnknownParameter {
+			t.Errorf("%s: got %v, want %s", body, err, CodeUnknownParameter)
+		}
+	}
+}

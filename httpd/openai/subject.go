@@ -37,7 +37,14 @@ func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 	}
 	switch f.Endpoint {
 	case Chat:
-		return []subject{{value: value}}, checkMessages(value)
+		if err := checkMessages(value); err != nil {
+			return nil, err
+		}
+		shaped := f.shapeMessages(value)
+		if &shaped[0] != &value[0] {
+			r.copied += int64(len(shaped))
+		}
+		return []subject{{value: shaped}}, nil
 	case Transcriptions:
 		if m := find(b.members, name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
 			return nil, wrongType(name, "a file", value)

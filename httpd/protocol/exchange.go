@@ -14,6 +14,9 @@ import (
 	"pinion/runtime/trace"
 )
 
+// HeaderWarning is the header of an answer that tells its client what was ignored.
+const HeaderWarning = "Pinion-Warning"
+
 // Names of the protocols, as --protocols has them.
 const (
 	OIP       = "oip"

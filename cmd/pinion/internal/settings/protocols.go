@@ -26,7 +26,9 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	protocol.OIP: func(_ *Protocols, models protocol.Models) protocol.Protocol {
 		return oip.New(models, version.Pinion)
 	},
-	protocol.OpenAI: func(_ *Protocols, models protocol.Models) protocol.Protocol { return openai.New(models) },
+	protocol.OpenAI: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		return openai.New(models, s.openAIStrict)
+	},
 	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return kserve.New(models) },
 	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return vertex.New(models, s.Vertex)
@@ -42,6 +44,8 @@ type Protocols struct {
 	Vertex vertex.Paths
 
 	GRPCPort int // -1: off
+
+	openAIStrict bool
 }
 
 const noProtocols = "none"
@@ -50,11 +54,12 @@ func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.Names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
 	f.StringVar(&s.model, "model", "", "the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
 	f.IntVar(&s.GRPCPort, "grpc-port", -1, "a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
+	f.BoolVar(&s.openAIStrict, "openai-strict", false, "refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k (PINION_OPENAI_STRICT)")
 	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
 }
 
 func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
-	return slices.Concat(variablesOf(f, "protocols", "model"), numbers(f, 0, "grpc-port"), []Variable{
+	return slices.Concat(variablesOf(f, "protocols", "model", "openai-strict"), numbers(f, 0, "grpc-port"), []Variable{
 		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return vertex.CheckPath(v) }},
 		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return vertex.CheckPath(v) }},
 	})
