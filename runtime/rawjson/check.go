@@ -36,6 +36,7 @@ const (
 	reasonChar      = "unexpected character"
 	reasonNumber    = "invalid number"
 	reasonRange     = "number out of the range of a double"
+	reasonDigits    = "integer of more than 100000 digits"
 	reasonUTF8      = "invalid UTF-8"
 	reasonEscape    = "invalid escape"
 	reasonControl   = "unescaped control character in string"
@@ -221,7 +222,7 @@ func scanNumbers(b []byte, i int) (int, string) {
 }
 
 // scanNumber scans the number at i and returns the index after it. A number with a fraction or an exponent is read as a double
-// everywhere, so it must be in a double's range; an integer may have any size.
+// everywhere, so it must be in a double's range; an integer may have maxDigits.
 func scanNumber(b []byte, i int) (int, string) {
 	start, far := i, false
 	if b[i] == '-' {
@@ -264,8 +265,15 @@ func scanNumber(b []byte, i int) (int, string) {
 	if far && overflows(b[start:i]) {
 		return start, reasonRange
 	}
+	if whole > maxDigits && i-start == whole && (b[start] != '-' || whole > maxDigits+1) {
+		return start, reasonDigits
+	}
 	return i, ""
 }
+
+// maxDigits is how many digits an integer may have. The worker's reader has the same bound: to read them takes the square of
+// their number.
+const maxDigits = 100_000
 
 // nearDigits is how many digits before the point are surely in a double's range with an exponent of two digits.
 const nearDigits = 200
