@@ -49,13 +49,51 @@ const (
 	maxDigits    = 18
 )
 
-// seenHeaders are rare headers that a request on the connection had. Without them, handlers need not search for them.
+// seenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
 type seenHeaders uint8
 
 const (
 	seenOrigin seenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
 	seenRequestID
+	seenAccept
+	seenAcceptEncoding
+	seenPrefer
+	seenDeadline
+	seenTraceParent
 )
+
+// seenHeader is the bit of a header's name; 0: it has none.
+func seenHeader(name []byte) seenHeaders {
+	switch name[0] | 0x20 {
+	case 'a':
+		if isHeader(name, fasthttp.HeaderAccept, 'a') {
+			return seenAccept
+		}
+		if isHeader(name, fasthttp.HeaderAcceptEncoding, 'a') {
+			return seenAcceptEncoding
+		}
+	case 'p':
+		if isHeader(name, headerPrefer, 'p') {
+			return seenPrefer
+		}
+		if isHeader(name, headerDeadline, 'p') {
+			return seenDeadline
+		}
+	case 't':
+		if isHeader(name, headerTraceParent, 't') {
+			return seenTraceParent
+		}
+	case 'x':
+		if isHeader(name, headerRequestID, 'x') {
+			return seenRequestID
+		}
+	case 'o', 's', 'r':
+		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, headerFetchSite, 's') || isHeader(name, fasthttp.HeaderReferer, 'r') {
+			return seenOrigin
+		}
+	}
+	return 0
+}
 
 // framing parses the boundaries of a connection's requests before fasthttp sees them. It refuses bytes that a proxy and
 // this server might split into requests differently (RFC 9112, section 11.2), so that no client can smuggle a request in
@@ -237,10 +275,8 @@ func (f *framing) header(line []byte) framingError {
 			return errCoding
 		}
 		f.chunked = true
-	case isHeader(name, fasthttp.HeaderOrigin, 'o'), isHeader(name, headerFetchSite, 's'), isHeader(name, fasthttp.HeaderReferer, 'r'):
-		f.seen |= seenOrigin
-	case isHeader(name, headerRequestID, 'x'):
-		f.seen |= seenRequestID
+	default:
+		f.seen |= seenHeader(name)
 	}
 	return ""
 }

@@ -231,3 +231,25 @@ func BenchmarkFraming(b *testing.B) {
 		}
 	}
 }
+
+// TestFraming_SeenHeaders: a header whose bit is not set is not looked for, so each must be seen, however it is written and however
+// its bytes come.
+func TestFraming_SeenHeaders(t *testing.T) {
+	for name, want := range map[string]seenHeaders{
+		"Origin": seenOrigin, "Sec-Fetch-Site": seenOrigin, "Referer": seenOrigin, "X-Request-Id": seenRequestID, "Accept": seenAccept,
+		"Accept-Encoding": seenAcceptEncoding, "Prefer": seenPrefer, "Pinion-Deadline": seenDeadline, "Traceparent": seenTraceParent,
+		"Accept-Language": 0, "Pragma": 0, "Tracestate": 0, "X-Request": 0, "Host": 0,
+	} {
+		for _, written := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+			head := []byte("GET / HTTP/1.1\r\n" + written + ": x\r\n\r\n")
+			var whole, split framing
+			whole.follow(head)
+			for i := range head {
+				split.follow(head[i : i+1])
+			}
+			if whole.err != "" || whole.seen != want || split.err != "" || split.seen != want {
+				t.Errorf("%s: got %b and, byte by byte, %b (%q, %q), want %b", written, whole.seen, split.seen, whole.err, split.err, want)
+			}
+		}
+	}
+}

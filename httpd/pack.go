@@ -84,14 +84,16 @@ func (k collection) readPack(in *decodedBody, files *attachments, room *lease) (
 	return readObject(body, rawjson.Lists{})
 }
 
-// render converts an answer to the format that its client prefers. Other requests pay two header lookups.
+// render converts an answer to the format that its client prefers. Other requests pay two branches.
 func (s *Server) render(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Request.Header
-	if rendered(h, false) == asPack && string(ctx.Response.Header.ContentType()) == contentJSON {
+	if hasSeen(ctx, seenAccept) && rendered(h, false) == asPack && string(ctx.Response.Header.ContentType()) == contentJSON {
 		s.pack(ctx)
 	}
-	if asked := h.Peek(fasthttp.HeaderAcceptEncoding); len(asked) > 0 {
-		s.compress(ctx, asked)
+	if hasSeen(ctx, seenAcceptEncoding) {
+		if asked := h.Peek(fasthttp.HeaderAcceptEncoding); len(asked) > 0 {
+			s.compress(ctx, asked)
+		}
 	}
 }
 

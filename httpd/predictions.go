@@ -192,7 +192,10 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		return predict.Request{}, asked{}, err
 	}
 	var req predict.Request
-	how := readMode(h)
+	var how asked
+	if hasSeen(ctx, seenAccept|seenPrefer) {
+		how = readMode(h)
+	}
 	if form == jsonBody && encoding == plain {
 		var body received
 		if body, err = k.takeBody(ctx); err == nil {
@@ -204,8 +207,10 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if err != nil {
 		return req, asked{}, err
 	}
-	if req.Deadline, err = readDeadline(h, time.Now); err != nil {
-		return req, asked{}, err
+	if hasSeen(ctx, seenDeadline) {
+		if req.Deadline, err = readDeadline(h, time.Now); err != nil {
+			return req, asked{}, err
+		}
 	}
 	if k.kind == predict.KindTraining && how.orObject {
 		raw := how.raw
@@ -213,20 +218,31 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		how.raw = raw
 	}
 	req.Kind, req.Mode = k.kind, how.modeOf()
-	req.WantFile = rendered(h, true) == asFile
+	req.WantFile = hasSeen(ctx, seenAccept) && rendered(h, true) == asFile
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return req, how, predict.ErrTrainingStream
 	}
 	req.RequestID = string(requestID(ctx))
 	if k.opt.Tracer != nil { // its context replaces the client's
 		req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	} else if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
-		req.TraceParent = string(parent)
-		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
-			req.TraceState = string(state)
-		}
+	} else if hasSeen(ctx, seenTraceParent) {
+		readTraceContext(&req, h)
 	}
 	return req, how, nil
+}
+
+const headerTraceParent = "Traceparent"
+
+// readTraceContext reads a client's trace context, which the model gets (W3C Trace Context).
+func readTraceContext(req *predict.Request, h *fasthttp.RequestHeader) {
+	parent := h.Peek(headerTraceParent)
+	if len(parent) == 0 || !printable(parent) {
+		return
+	}
+	req.TraceParent = string(parent)
+	if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
+		req.TraceState = string(state)
+	}
 }
 
 // join answers a PUT with the prediction in flight with that id; false: there is none.

@@ -30,6 +30,8 @@ func (a asked) modeOf() predict.Mode {
 	return a.mode
 }
 
+const headerPrefer = "Prefer"
+
 // readMode reads the mode: a stream if Accept lists one and prefers no object to it, else what Prefer says.
 func readMode(h *fasthttp.RequestHeader) asked {
 	if stream, object := streamQuality(h); stream > 0 && stream >= object {
@@ -68,10 +70,10 @@ func streamQuality(h *fasthttp.RequestHeader) (stream, object int) {
 // readPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are ignored.
 func readPrefer(h *fasthttp.RequestHeader) asked {
 	var a asked
-	if len(h.Peek("Prefer")) == 0 {
+	if len(h.Peek(headerPrefer)) == 0 {
 		return a
 	}
-	for item := range elements(h.PeekAll("Prefer")...) { // no parameter is known
+	for item := range elements(h.PeekAll(headerPrefer)...) { // no parameter is known
 		name, value, _ := bytes.Cut(item, []byte{'='})
 		name, value = trim(name), trim(value)
 		switch {
