@@ -103,11 +103,12 @@ func (c *Report) run(dir string) error {
 
 func (c *Report) fileExists(m *model.Model) bool {
 	file, _, _ := strings.Cut(m.Name(), ":")
-	_, err := os.Stat(filepath.Join(m.Dir, file))
-	if err != nil && len(c.Problems) == 0 {
+	info, err := os.Stat(filepath.Join(m.Dir, file))
+	is := err == nil && info.Mode().IsRegular() // reading a device might never end
+	if !is && len(c.Problems) == 0 {
 		c.add(model.Problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
 	}
-	return err == nil
+	return is
 }
 
 // interpreter finds the interpreter and its library, or says why there is none.

@@ -209,7 +209,7 @@ func (c *CogYAMLReport) together() {
 		if packages != nil && len(packages.Items) > 0 {
 			c.warn(packages.Line, "build: python_packages and python_requirements are both given, which Cog refuses", "list the packages in one of them")
 		}
-		if info, err := os.Stat(below(c.dir, file.Text)); err != nil || info.IsDir() {
+		if !isFile(below(c.dir, file.Text)) {
 			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: there is no file %s", file.Text), "make it, or name another one")
 		}
 	}
@@ -223,6 +223,12 @@ func below(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
+// isFile tells whether there is a file of that name. A device is none: reading it might never end.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // reference checks that run:, predict: or train: names a file that is there.
 func (c *CogYAMLReport) reference(key string, n *yamltree.Node) {
 	if n.Text == "" {
@@ -234,7 +240,7 @@ func (c *CogYAMLReport) reference(key string, n *yamltree.Node) {
 	case file == "" || !strings.HasSuffix(file, ".py") || named && name == "":
 		c.add(n.Line, fmt.Sprintf("%s: %q is no reference", key, n.Text), form)
 	default:
-		if info, err := os.Stat(filepath.Join(c.dir, file)); err != nil || info.IsDir() {
+		if !isFile(filepath.Join(c.dir, file)) {
 			c.add(n.Line, fmt.Sprintf("%s: there is no file %s", key, file), form)
 		}
 	}

@@ -116,7 +116,7 @@ func (m *Model) Mode(asked string) string {
 // conventional is the file that holds the predictor where nothing names one.
 func conventional(dir string) string {
 	for _, name := range []string{"run.py", "predict.py"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		if isFile(filepath.Join(dir, name)) {
 			return name
 		}
 	}

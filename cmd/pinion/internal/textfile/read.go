@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // How large files may be. No model needs more by far.
 const (
-	MaxText   = 1 << 20  // of cog.yaml, pinion.yaml, requirements and such
+	MaxText   = 1 << 20  // of cog.yaml, pinion.yaml and such
+	MaxLock   = 16 << 20 // of requirements, which may have a hash of each file
 	MaxSchema = 16 << 20 // of an OpenAPI document
 	MaxInput  = 1 << 30  // of a prediction's input
 )
@@ -31,6 +33,17 @@ func Read(name string, limit int) ([]byte, error) {
 		err = &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return data, err
+}
+
+// IsUTF8 tells whether a file that can be read is UTF-8 as it lies there, for other programs.
+func IsUTF8(name string) bool {
+	file, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, MaxLock))
+	return err == nil && utf8.Valid(data)
 }
 
 // Reason is an error of Read without the name of the file, for messages that have it.

@@ -57,7 +57,7 @@ def install_command(text: str) -> str:
     return f"uv pip install --python {sys.executable} {requirement}"
 
 
-_LARGEST = 1 << 20  # characters of a file of requirements
+_LARGEST = 16 << 20  # characters of a file of requirements
 _MOST_FILES = 100  # that include each other
 
 
