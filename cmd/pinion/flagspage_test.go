@@ -41,7 +41,7 @@ func TestFlagsPageHasEveryVariable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	variable := regexp.MustCompile(`"((?:PINION|COG)_[A-Z_]+|WEBHOOK_AUTH_TOKEN|LOG_FORMAT)=?"`)
+	variable := regexp.MustCompile(`"((?:PINION|COG)_[A-Z_]+|SENTRY_[A-Z]+|WEBHOOK_AUTH_TOKEN|LOG_FORMAT)=?"`)
 	err = filepath.WalkDir("..", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -191,6 +191,9 @@ func variablesWithoutFlag() map[string][2]string {
 		"PINION_AUTH_TOKEN":              {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
 		"PINION_CUDA":                    {"`on`", "`off`: the worker leaves the CUDA driver alone"},
 		"SAGEMAKER_BIND_TO_PORT":         {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
+		"SENTRY_DSN":                     {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},
+		"SENTRY_ENVIRONMENT":             {"none", "the environment that those reports name"},
+		"SENTRY_RELEASE":                 {"`pinion@VERSION`", "the release that those reports name"},
 		"WEBHOOK_AUTH_TOKEN":             {"none", "bearer token that webhooks are sent with"},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"pinion/cmd/pinion/internal/front"
 	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/telemetry"
 )
@@ -27,6 +28,9 @@ func newServe() *cobra.Command {
 			of := models.List[0].Found
 			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
 				return err
+			}
+			if s.Sentry, err = sentry.Read(of.Getenv, os.Environ()); err != nil {
+				s.Server.Warnings = append(s.Server.Warnings, err.Error())
 			}
 			var reread func() (*settings.Models, error)
 			if s.Config != "" {

@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/pyembed/nvml"
@@ -29,6 +30,7 @@ type Server struct {
 	log       *slog.Logger
 	sink      *logsink.Sink        // where log goes
 	telemetry *telemetry.Telemetry // nil: it is off
+	sentry    *sentry.Reporter     // nil: it is off
 	dir       *rundir.Dir
 	sdk       sdkFolder
 	image     ownbinary.Image
@@ -142,6 +144,7 @@ func (f *Server) discard() {
 	if f.files != nil {
 		f.files.Close()
 	}
+	f.sentry.Stop()
 	f.telemetry.Stop()
 	f.dir.Remove()
 }
@@ -172,6 +175,7 @@ func (f *Server) Run() int {
 		code = exit.Failure
 	case m := <-f.stop.broken:
 		why := m.failure()
+		f.sentry.Report("setup failed", why.What)
 		f.stopWorkers(true, nil)
 		defer m.reportFailure(why)
 		code = exit.Failure
@@ -206,5 +210,6 @@ func (f *Server) clean() {
 	}
 	f.orphans.KillLeft()
 	f.log.Info("stopped")
+	f.sentry.Stop()
 	f.telemetry.Stop()
 }

@@ -3,12 +3,13 @@ package front
 import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/sentry"
 	"pinion/ipc"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"
 )
 
-// beginTelemetry makes the exporters that the settings ask for.
+// beginTelemetry makes the exporters that the settings ask for, and the reporter of errors.
 func (f *Server) beginTelemetry() (err error) {
 	for _, w := range f.s.Telemetry.Warnings {
 		f.log.Warn(w)
@@ -17,6 +18,8 @@ func (f *Server) beginTelemetry() (err error) {
 		return err
 	}
 	f.log = f.telemetry.Follow(f.log, f.telemetry.Tracer())
+	f.sentry = sentry.Start(f.s.Sentry, version.Pinion, f.log)
+	f.log = f.sentry.Follow(f.log)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/memory"
 	"pinion/runtime/telemetry"
@@ -45,6 +46,7 @@ type Server struct {
 	WebhookToken          string
 	WebhookInterval       time.Duration // between two webhooks of logs; negative: none
 	Telemetry             *telemetry.Config
+	Sentry                *sentry.Config // nil: errors are not reported
 	Protocols             Protocols
 	Jobs                  Jobs
 	Warnings              []string // of Cog's variables with invalid values, and of flags without an effect

@@ -1,0 +1,48 @@
+package sentry
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// Config is where and as what errors are reported.
+type Config struct {
+	endpoint    string // of envelopes
+	key         string // the public key of the DSN
+	environment string
+	release     string
+	secrets     []string // values that no report may have
+}
+
+// Read reads the settings. nil: nothing is to be reported. An error says what is wrong with the DSN.
+func Read(getenv func(string) string, environ []string) (*Config, error) {
+	dsn := strings.TrimSpace(getenv("SENTRY_DSN"))
+	if dsn == "" {
+		return nil, nil
+	}
+	c := &Config{environment: getenv("SENTRY_ENVIRONMENT"), release: getenv("SENTRY_RELEASE"), secrets: secretsOf(environ)}
+	if err := c.parse(dsn); err != nil {
+		return nil, fmt.Errorf("SENTRY_DSN is ignored: %w", err)
+	}
+	return c, nil
+}
+
+var errDSN = errors.New("it must have the form https://KEY@HOST/PROJECT")
+
+// parse reads a DSN: scheme://key@host/path/project. A secret after the key is of older servers, and not needed.
+func (c *Config) parse(dsn string) error {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Host == "" || u.User == nil || u.User.Username() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return errDSN // the parser's error would repeat the key
+	}
+	folder, project := path.Split(strings.TrimSuffix(u.Path, "/"))
+	if project == "" {
+		return errDSN
+	}
+	c.key = u.User.Username()
+	c.endpoint = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: path.Join("/", folder, "api", project, "envelope") + "/"}).String()
+	return nil
+}

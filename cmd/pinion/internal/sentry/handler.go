@@ -1,0 +1,44 @@
+package sentry
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Follow returns a logger like log, whose errors are reported. r may be nil.
+func (r *Reporter) Follow(log *slog.Logger) *slog.Logger {
+	if r == nil {
+		return log
+	}
+	return slog.New(handler{Handler: log.Handler(), reporter: r})
+}
+
+type handler struct {
+	slog.Handler
+	reporter *Reporter
+	attrs    []slog.Attr // of With
+}
+
+// Enabled also takes in what the log itself leaves out.
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || h.Handler.Enabled(ctx, level)
+}
+
+// Handle reports a record, and writes it.
+func (h handler) Handle(ctx context.Context, rec slog.Record) error {
+	if rec.Level >= slog.LevelWarn {
+		h.reporter.take(rec, h.attrs)
+	}
+	if !h.Handler.Enabled(ctx, rec.Level) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, rec)
+}
+
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return handler{h.Handler.WithAttrs(attrs), h.reporter, append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
+}
+
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{h.Handler.WithGroup(name), h.reporter, h.attrs}
+}

@@ -1,0 +1,58 @@
+package sentry
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	filtered   = "[Filtered]" // as Sentry's SDKs write it
+	maxText    = 4 << 10      // bytes of a text in a report
+	leastValue = 6            // shorter values of variables occur in ordinary words
+)
+
+// secretsOf are the values of the variables whose names say that they are secret.
+func secretsOf(environ []string) (values []string) {
+	names := regexp.MustCompile(`(?i)(key|token|secret|passw|credential|dsn|auth)`)
+	for _, e := range environ {
+		if name, value, ok := strings.Cut(e, "="); ok && len(value) >= leastValue && names.MatchString(name) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// scrubber takes secrets out of texts.
+type scrubber struct {
+	values   *strings.Replacer
+	patterns []*regexp.Regexp
+}
+
+func newScrubber(secrets []string) scrubber {
+	var pairs []string
+	for _, s := range secrets {
+		pairs = append(pairs, s, filtered)
+	}
+	return scrubber{strings.NewReplacer(pairs...), []*regexp.Regexp{
+		regexp.MustCompile(`(https?://[^\s?"']+\?)[^\s"']*`),                                              // a URL's query, which may be signed
+		regexp.MustCompile(`(://)[^/\s@]+@`),                                                              // its credentials
+		regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}`),                           // an Authorization
+		regexp.MustCompile(`(?i)((?:token|secret|passw(?:or)?d|api_?key)["']?\s*[=:]\s*["']?)[^\s"',;]+`), // name=value
+		regexp.MustCompile(`(data:[^\s"',;]*;base64,)[A-Za-z0-9+/=]+`),
+	}}
+}
+
+// clean returns a text without secrets, and not longer than a report may have.
+func (s scrubber) clean(text string) string {
+	if len(text) > 4*maxText {
+		text = text[:4*maxText]
+	}
+	text = s.values.Replace(text)
+	for _, p := range s.patterns {
+		text = p.ReplaceAllString(text, "${1}"+filtered)
+	}
+	if len(text) > maxText {
+		text = text[:maxText] + " …"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

@@ -1,0 +1,175 @@
+package sentry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestRead_DSN(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"https://abc@o1.ingest.example.com/42":        "https://o1.ingest.example.com/api/42/envelope/",
+		"https://abc:old@sentry.example.com/42":       "https://sentry.example.com/api/42/envelope/",
+		"http://abc@127.0.0.1:9000/below/it/42/":      "http://127.0.0.1:9000/below/it/api/42/envelope/",
+		" https://abc@sentry.example.com/42\n":        "https://sentry.example.com/api/42/envelope/",
+		"https://sentry.example.com/42":               "",
+		"https://abc@sentry.example.com":              "",
+		"ftp://abc@sentry.example.com/42":             "",
+		"abc":                                         "",
+		"https://abc@sentry.example.com:port/project": "",
+	} {
+		c, err := Read(func(name string) string { return map[string]string{"SENTRY_DSN": dsn}[name] }, nil)
+		switch {
+		case want == "" && (err == nil || strings.Contains(err.Error(), "abc")):
+			t.Errorf("%q: got %v, want an error without the key", dsn, err)
+		case want != "" && (err != nil || c.endpoint != want || c.key != "abc"):
+			t.Errorf("%q: got %+v, %v, want %s", dsn, c, err, want)
+		}
+	}
+	if c, err := Read(func(string) string { return "" }, nil); c != nil || err != nil {
+		t.Errorf("got %v, %v without a DSN, want nothing", c, err)
+	}
+}
+
+// collected starts a Sentry and a reporter for it, and returns both ends: what follows the log, and what came.
+func collected(t *testing.T, environ []string, answer http.HandlerFunc) (r *Reporter, log *slog.Logger, written *bytes.Buffer, events func() []map[string]any) {
+	t.Helper()
+	var bodies [][]byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		bodies = append(bodies, body)
+		if auth := q.Header.Get("X-Sentry-Auth"); q.URL.Path != "/api/7/envelope/" || !strings.Contains(auth, "sentry_key=abc") {
+			t.Errorf("got %s with %q", q.URL.Path, auth)
+		}
+		answer(w, q)
+	}))
+	t.Cleanup(server.Close)
+	c, err := Read(func(name string) string {
+		return map[string]string{"SENTRY_DSN": strings.Replace(server.URL, "//", "//abc@", 1) + "/7", "SENTRY_ENVIRONMENT": "test"}[name]
+	}, environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written = new(bytes.Buffer)
+	inner := slog.New(slog.NewTextHandler(written, nil))
+	r = Start(c, "1.2.3", inner)
+	t.Cleanup(r.Stop)
+	return r, r.Follow(inner), written, func() (all []map[string]any) {
+		r.Stop()
+		for _, b := range bodies {
+			lines := bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
+			if len(lines) != 3 {
+				t.Fatalf("got %d lines, want 3: %s", len(lines), b)
+			}
+			var item struct {
+				Type   string
+				Length int
+			}
+			var e map[string]any
+			if err := errors.Join(json.Unmarshal(lines[1], &item), json.Unmarshal(lines[2], &e)); err != nil || item.Type != "event" || item.Length != len(lines[2]) {
+				t.Fatalf("got %v: %s", err, b)
+			}
+			all = append(all, e)
+		}
+		return all
+	}
+}
+
+func ok(http.ResponseWriter, *http.Request) {}
+
+func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
+	_, log, written, events := collected(t, nil, ok)
+	log.Info("nothing")
+	log.Warn("worker restarts after a pause", "pause", "1s")
+	log.With("model", "ocr").Error("worker ended", "worker", 2, "cause", "worker killed by SIGSEGV")
+	all := events()
+	if len(all) != 1 {
+		t.Fatalf("got %d events, want 1", len(all))
+	}
+	text, _ := json.Marshal(all[0])
+	for _, part := range []string{
+		`"type":"worker ended"`, `"value":"worker killed by SIGSEGV"`, `"model":"ocr"`, `"worker":"2"`, `"release":"pinion@1.2.3"`,
+		`"environment":"test"`, `"level":"error"`, `"message":"worker restarts after a pause"`,
+	} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("got %s, want %s in it", text, part)
+		}
+	}
+	if strings.Contains(string(text), "nothing") {
+		t.Errorf("got a record of level INFO: %s", text)
+	}
+	if got := strings.Count(written.String(), "\n"); got != 3 {
+		t.Errorf("got %d lines in the log, want 3: %s", got, written)
+	}
+}
+
+func TestReporter_LeavesSecretsOut(t *testing.T) {
+	_, log, _, events := collected(t, []string{"HF_TOKEN=hf_abcdefgh", "PATH=/usr/bin:/bin", "SHORT_KEY=1"}, ok)
+	log.Error("setup failed", "error", "OSError: https://user:pass1word@host/x?sig=s1gned hf_abcdefgh Authorization: Bearer abcdefghij "+
+		`api_key="k3y-value" password: hunter22 data:image/png;base64,AAAABBBB in /usr/bin:/bin 1`+strings.Repeat("x", 2*maxText))
+	all := events()
+	text, _ := json.Marshal(all)
+	for _, secret := range []string{"pass1word", "s1gned", "hf_abcdefgh", "abcdefghij", "k3y-value", "hunter22", "AAAABBBB"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("got %q in %s", secret, text)
+		}
+	}
+	if !strings.Contains(string(text), "in /usr/bin:/bin 1") {
+		t.Errorf("got %s, want the rest of it", text)
+	}
+	if len(text) > 4*maxText {
+		t.Errorf("got %d bytes, want a text that is cut", len(text))
+	}
+}
+
+func TestReporter_RepeatsNothingWithinAMinute(t *testing.T) {
+	_, log, _, events := collected(t, nil, ok)
+	for range 100 {
+		log.Error("worker ended", "cause", "the same")
+	}
+	log.Error("worker ended", "cause", "another")
+	if got := len(events()); got != 2 {
+		t.Errorf("got %d events, want 2", got)
+	}
+}
+
+func TestReporter_NeverWaits(t *testing.T) {
+	release := make(chan struct{})
+	_, log, _, events := collected(t, nil, func(http.ResponseWriter, *http.Request) { <-release })
+	for i := range 10 * queueSize { // would never end
+		log.Error("worker ended", "cause", fmt.Sprint(i))
+	}
+	close(release)
+	if got := len(events()); got > queueSize+2 {
+		t.Errorf("got %d events, want at most %d", got, queueSize+2)
+	}
+}
+
+func TestReporter_HeedsSentrysLimit(t *testing.T) {
+	_, log, _, events := collected(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	for i := range 5 {
+		log.Error("worker ended", "cause", fmt.Sprint(i))
+	}
+	if got := len(events()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+func TestReporter_NilIsOff(t *testing.T) {
+	r := Start(nil, "1", slog.Default())
+	if log := slog.Default(); r.Follow(log) != log {
+		t.Error("got another logger, want the same")
+	}
+	r.Report("what", "cause")
+	r.Stop()
+}
