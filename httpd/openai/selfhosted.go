@@ -1,14 +1,11 @@
 package openai
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // selfHosted are parameters that OpenAI's API does not have and clients of self-hosted servers send: vLLM, SGLang, TGI,
 // llama.cpp, Ollama, routers, and servers of embeddings, images and speech. A function that names one gets it. Else it is ignored
 // with a warning, unless Function.Strict.
-var selfHosted = strings.Fields(`
+const selfHosted = `
 	add_generation_prompt add_special_tokens allowed_token_ids bad_words best_of cache_salt chat_template chat_template_kwargs
 	continue_final_message documents early_stopping echo enable_thinking guided_choice guided_decoding_backend guided_grammar
 	guided_json guided_regex guided_whitespace_pattern ignore_eos include_reasoning include_stop_str_in_output
@@ -40,13 +37,23 @@ var selfHosted = strings.Fields(`
 	beam_size compression_ratio_threshold condition_on_previous_text diarize hotwords initial_prompt log_prob_threshold
 	max_completion_tokens max_tokens n no_speech_threshold seed temperature top_p frequency_penalty presence_penalty
 	vad_filter vad_parameters word_timestamps
-`)
+`
 
 // streamOptions are the same of stream_options.
 var streamOptions = []string{"chunk_include_usage", "continuous_usage_stats", "include_timings"}
 
 // ignores reports whether the function ignores a parameter that OpenAI's API does not have.
-func (f *Function) ignores(name string) bool { return !f.Strict && slices.Contains(selfHosted, name) }
+func (f *Function) ignores(name string) bool {
+	if f.Strict {
+		return false
+	}
+	for known := range strings.FieldsSeq(selfHosted) {
+		if known == name {
+			return true
+		}
+	}
+	return false
+}
 
 // Warning names the parameters that were ignored; "": none was.
 func (r *Request) Warning() string {
