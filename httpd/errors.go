@@ -152,7 +152,7 @@ func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 	case errors.As(err, &invalid):
 		warn(ctx, invalid.Warnings)
 		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
-	case errors.Is(err, predict.ErrInFlight): // no headerRetry: this server runs it
+	case errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrEnded), errors.Is(err, predict.ErrOtherInput): // no headerRetry: this server runs it
 		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
 	case errors.Is(err, predict.ErrNoTraining):
 		s.notFound(ctx)

@@ -82,6 +82,8 @@ type Options struct {
 	// AccessLines is how many requests a second are logged; more are left out. Default: none.
 	AccessLines int
 
+	// ReplayPuts: a PUT of the id and input of a prediction that has ended is answered with its kept result.
+	ReplayPuts bool
 	// AccessProbes: requests for health and metrics are logged too.
 	AccessProbes bool
 

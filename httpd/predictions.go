@@ -29,6 +29,7 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.refuse(ctx, err)
 		return
 	}
+	k.identify(&req)
 	if k.queues(how) {
 		k.enqueue(ctx, req, how)
 		return
@@ -83,11 +84,12 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	req.ID, req.Idempotent = id, true
+	k.identify(&req)
 	if k.queues(how) {
 		k.enqueue(ctx, req, how)
 		return
 	}
-	if k.joinQueued(ctx, id, how) {
+	if k.replay(ctx, &req, how) || k.joinQueued(ctx, &req, how) {
 		return
 	}
 	for range maxJoins {
@@ -143,14 +145,10 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 	}
 	if id, ok := pathID(ctx); ok {
 		if p, rec, ok := k.local(id); ok {
-			if rec.Status == predict.Succeeded && rendered(&ctx.Request.Header, true) == asFile {
-				k.answerFile(ctx, &rec, p)
-			} else {
-				k.object200(ctx, &rec, p)
-			}
+			k.answerKept(ctx, p, &rec)
 			return
 		}
-		if k.getQueued(ctx, id) {
+		if k.getQueued(ctx, id, fasthttp.StatusOK) {
 			return
 		}
 	}

@@ -91,8 +91,9 @@ func noPlace(err error) bool {
 	return errors.Is(err, predict.ErrBusy) || errors.As(err, &full)
 }
 
-// joinQueued answers a PUT with an accepted prediction of that id; false: there is none.
-func (k collection) joinQueued(ctx *fasthttp.RequestCtx, id string, how asked) bool {
+// joinQueued answers a PUT with an accepted prediction of its id; false: there is none.
+func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
+	id := req.ID
 	if k.queue == nil || k.svc.Find(k.kind, id) != nil {
 		return false
 	}
@@ -103,14 +104,14 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, id string, how asked) b
 	switch {
 	case p == nil:
 		return false
+	case predict.OtherInput(req.Digest, p.Request.Digest):
+		p.Release()
+		k.refuse(ctx, predict.ErrOtherInput)
 	case how.mode == predict.Stream:
 		k.streamNew(ctx, p)
 	default:
 		p.Release()
-		if !k.getQueued(ctx, id) {
-			return false
-		}
-		restate(ctx, fasthttp.StatusAccepted)
+		return k.getQueued(ctx, id, fasthttp.StatusAccepted)
 	}
 	return true
 }
@@ -195,8 +196,9 @@ func (k collection) local(id string) (*predict.Prediction, predict.Record, bool)
 	return p, rec, ok
 }
 
-// getQueued answers GET for a prediction of the queue; false: it has none of that id.
-func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string) bool {
+// getQueued answers with a prediction of the queue, and that status; false: it has none of that id. A kept result is 200 to a PUT too,
+// where it is replayed.
+func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string, status int) bool {
 	if k.queue == nil {
 		return false
 	}
@@ -207,10 +209,24 @@ func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string) bool {
 	case object == nil:
 		return false
 	default:
-		ctx.SetStatusCode(fasthttp.StatusOK)
+		if k.opt.ReplayPuts && hasEnded(object) {
+			status = fasthttp.StatusOK
+		}
 		sendObject(ctx, object, release)
+		restate(ctx, status)
 	}
 	return true
+}
+
+// hasEnded reports whether a prediction object is of one that has ended.
+func hasEnded(object []byte) bool {
+	for key, value := range rawjson.Members(object) {
+		if rawjson.KeyIs(key, "status") {
+			text := rawjson.Text(value)
+			return text != predict.Starting.String() && text != predict.Processing.String()
+		}
+	}
+	return false
 }
 
 // cancelAny cancels the prediction of that id, wherever it is.

@@ -43,6 +43,9 @@ func (q *Queue) doubt() {
 func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
 	j.token = rand.Text()
 	s := State{Job: j.token, Status: Starting, Hook: j.Hook, Prediction: prediction}
+	if j.Digest != "" {
+		s.Digest = []byte(j.Digest)
+	}
 	if j.Kind != Prediction {
 		s.Kind = j.Kind
 	}

@@ -40,6 +40,8 @@ type Job struct {
 	Reply       string // the subject of a member that waits for it; see Queue.ReplySubject
 	Waiter      string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
 
+	Digest string // identifies its input; "": it is not known
+
 	token string // a random token of this life of the id
 }
 
@@ -178,6 +180,8 @@ type State struct {
 	Deadline int64 `json:"deadline,omitempty"`
 	Hook     *Hook `json:"hook,omitempty"`    // the webhook of its end
 	Yielded  bool  `json:"yielded,omitempty"` // the model yielded the items of its output
+	// Digest identifies the input, for a request that is repeated after the end; nil: it is not known.
+	Digest []byte `json:"digest,omitempty"`
 	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.
 	Prediction json.RawMessage `json:"prediction"`
 
@@ -197,7 +201,7 @@ type Hook struct {
 }
 
 // known are the names of State's members.
-var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "yielded", "prediction"}
+var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "yielded", "digest", "prediction"}
 
 // plainState has State's members without its methods.
 type plainState State

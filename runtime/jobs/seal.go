@@ -101,6 +101,7 @@ const (
 type secret struct {
 	Prediction json.RawMessage `json:"prediction"`
 	Hook       *Hook           `json:"hook,omitempty"`
+	Digest     []byte          `json:"digest,omitempty"`
 }
 
 // sealedObject stands for the prediction object of a sealed state.
@@ -112,12 +113,12 @@ func (k *Keys) sealState(s *State) (*State, error) {
 	if k == nil {
 		return s, nil
 	}
-	text, err := json.Marshal(secret{s.Prediction, s.Hook})
+	text, err := json.Marshal(secret{s.Prediction, s.Hook, s.Digest})
 	if err != nil {
 		return nil, err
 	}
 	out := *s
-	out.Hook = nil
+	out.Hook, out.Digest = nil, nil
 	out.Prediction, err = json.Marshal(sealedObject{k.seal(sealState, text)})
 	return &out, err
 }
@@ -135,7 +136,7 @@ func (k *Keys) openState(s *State) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	s.Prediction, s.Hook = in.Prediction, in.Hook
+	s.Prediction, s.Hook, s.Digest = in.Prediction, in.Hook, in.Digest
 	return nil
 }
 

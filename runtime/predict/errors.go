@@ -10,6 +10,10 @@ import (
 var (
 	// ErrInFlight: a prediction of that id is in flight.
 	ErrInFlight = errors.New("a prediction with this ID is already in flight")
+	// ErrEnded: a prediction of that id has ended, and the job queue keeps its result.
+	ErrEnded = errors.New("a prediction with this ID has ended, and the job queue keeps its result: GET it, or use another ID")
+	// ErrOtherInput: the id is of a prediction with another input, whose result is kept.
+	ErrOtherInput = errors.New("the job queue has a prediction with this ID and another input: use another ID")
 	// ErrBusy: every slot is in use and the queue is off.
 	ErrBusy = errors.New("At capacity - all prediction slots busy")
 	// ErrQueueTimeout: the deadline passed before a slot was free. The model never received the prediction.

@@ -61,6 +61,8 @@ type Request struct {
 	Charged int64
 	// Form are the fields that a form adds to Input, in order; the schema reads them.
 	Form []FormField
+	// Digest identifies the input of a request whose repetition gets the kept result; "": none does.
+	Digest string
 	// Beside are the keys beside input that a request does not have, clipped; of very many only the first.
 	Beside []string
 	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
@@ -127,6 +129,9 @@ type DiskBody interface {
 	// Unmap frees the file. unused: no code refers to the body's bytes any more, so their addresses can be reused.
 	Unmap(unused bool)
 }
+
+// OtherInput reports whether two digests are known to be of different inputs.
+func OtherInput(one, other string) bool { return one != "" && other != "" && one != other }
 
 // observed reports whether a client may ask for the prediction before its end, or EmitsItems is set. No client knows the id of a plain
 // synchronous request before its answer, so such a prediction emits no events.

@@ -46,7 +46,7 @@ const answerWait = 4 * time.Second
 const retryFull = 5 * time.Second
 
 // Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of Local.Check's,
-// or predict.ErrInFlight, *predict.QueueFullError, *predict.UnavailableError (nothing is stored) or *predict.InDoubtError.
+// or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError (nothing is stored) or *predict.InDoubtError.
 func (m *Member) Accept(s Submission) (Accepted, error) { return m.accept(s, waiting{}) }
 
 func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
@@ -84,9 +84,13 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 	_, err = q.Accept(ctx, m.job(&s, class, w), m.encode(&rec), req.Idempotent)
 	var used *jobs.InUseError
 	if errors.As(err, &used) && req.Idempotent {
-		if kindOf(used.State.Kind) != req.Kind {
+		switch {
+		case kindOf(used.State.Kind) != req.Kind:
 			used.State.Release()
-			return a, predict.ErrInFlight
+			return a, m.refusal(req.ID, err)
+		case predict.OtherInput(req.Digest, string(used.State.Digest)):
+			used.State.Release()
+			return a, predict.ErrOtherInput
 		}
 		a.Object, a.Release = used.State.Prediction, used.State.Release
 		return a, nil
@@ -100,7 +104,7 @@ func (m *Member) job(s *Submission, class jobs.Class, w waiting) jobs.Job {
 	j := jobs.Job{
 		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, TraceParent: req.TraceParent, TraceState: req.TraceState,
-		Reply: w.reply, Waiter: w.waiter, Schema: m.schema.revision(),
+		Reply: w.reply, Waiter: w.waiter, Digest: req.Digest, Schema: m.schema.revision(),
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1
@@ -117,6 +121,8 @@ func (m *Member) refusal(id string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &used) && used.State.Status.Ended():
+		return predict.ErrEnded
 	case errors.As(err, &used):
 		return predict.ErrInFlight
 	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):

@@ -66,7 +66,7 @@ func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
 		return nil
 	}
 	f := &follower{m: m, q: q, id: id, woken: make(chan struct{}, 1), only: true}
-	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created})
+	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created, Digest: string(s.Digest)})
 }
 
 // waiters are the followers that wait for a sign, by subject.

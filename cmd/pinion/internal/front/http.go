@@ -44,7 +44,7 @@ func (f *Server) makeHTTP() error {
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
-		Spool:      f.files.SpoolToDisk,
+		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		NoShutdown: s.Exposure.NoShutdown, ShutdownFromAny: s.Exposure.ShutdownFrom == settings.FromAny,
 	})
 	return nil

@@ -36,6 +36,7 @@ type Options struct {
 	Connect             func(changed func(error)) (*nats.Conn, error) // to NATS
 	Attempts            int
 	TenantHeader        string
+	ReplayPuts          bool
 	QueueTimeout, Grace time.Duration
 	MaxBody             int64
 	DenyPrivateWebhooks bool
@@ -107,7 +108,7 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 	check := newChecker(g.files, g.log)
 	g.http = httpd.New(service{check, g}, httpd.Options{
 		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
-		Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
+		Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true, ReplayPuts: o.ReplayPuts,
 	})
 	g.member, err = queued.Join(queued.Options{
 		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget, Webhooks: g.webhooks, Logger: g.log,

@@ -104,7 +104,7 @@ func (s *Gateway) Options() gateway.Options {
 	queue := s.jobs.Options(s.model, s.resultTTL)
 	return gateway.Options{
 		Host: s.exposure.Address(), Port: s.port, TokenFile: s.exposure.AuthFile,
-		Queue: queue, Attempts: s.jobs.Attempts, TenantHeader: s.jobs.TenantHeader,
+		Queue: queue, Attempts: s.jobs.Attempts, TenantHeader: s.jobs.TenantHeader, ReplayPuts: s.jobs.ReplayPuts,
 		Connect: func(changed func(error)) (*nats.Conn, error) {
 			return s.jobs.NATS.Connect(queue.Model, queue.Server, changed)
 		},

@@ -27,6 +27,7 @@ type Jobs struct {
 	Attempts       int
 	ackWait        time.Duration
 	Overflow       bool
+	ReplayPuts     bool // also without a queue
 }
 
 const syncAlways = "always"
@@ -44,12 +45,13 @@ func (s *Jobs) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.Attempts, "attempts", 3, "how many times an asynchronous prediction is started in all, if the servers that run it are lost (PINION_ATTEMPTS)")
 	f.DurationVar(&s.ackWait, "ack-wait", 30*time.Second, "how long a server may be silent before another one gets its job; at least 15s (PINION_ACK_WAIT)")
 	f.BoolVar(&s.Overflow, "overflow", false, "a synchronous request that finds no slot waits in the job queue, for --queue-timeout at most (PINION_OVERFLOW)")
+	f.BoolVar(&s.ReplayPuts, "replay-puts", false, "answer a PUT that repeats the id and input of an ended prediction with its result, for --result-ttl (PINION_REPLAY_PUTS)")
 }
 
 func (s *Jobs) variables(f *pflag.FlagSet) []Variable {
 	return slices.Concat(
 		s.NATS.Variables(f),
-		variablesOf(f, "nats-sync", "jobs-bytes", "tenant-header", "overflow", "ack-wait"),
+		variablesOf(f, "nats-sync", "jobs-bytes", "tenant-header", "overflow", "replay-puts", "ack-wait"),
 		numbers(f, 1, "nats-replicas", "jobs-capacity", "lanes", "attempts"),
 		numbers(f, 0, "tenant-capacity"),
 	)
