@@ -88,7 +88,7 @@ func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats
 	switch {
 	case err == nil:
 		return nil
-	case code(err) == 0: // no answer: a purge could hit a job that is stored
+	case code(err) == 0 && !noStream(err): // no answer: a purge could hit a job that is stored
 		return ErrInDoubt
 	case revision == 0:
 		return refusal(err)
@@ -101,8 +101,11 @@ func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats
 
 // refusal is the error of a message that JetStream refused.
 func refusal(err error) error {
-	if code(err) == codeFull {
+	switch {
+	case code(err) == codeFull:
 		return ErrFull
+	case noStream(err):
+		return fmt.Errorf("%w: NATS has no stream for them, or the stream has no leader now", ErrUnavailable)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

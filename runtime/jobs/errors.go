@@ -66,6 +66,11 @@ func code(err error) jetstream.ErrorCode {
 	return 0
 }
 
+// noStream reports whether no stream got a message: it is missing, or has no leader now. Nothing is stored then.
+func noStream(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders)
+}
+
 // conflict reports whether a compare-and-swap was refused.
 func conflict(err error) bool {
 	c := code(err)

@@ -157,6 +157,9 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	return q.write(ctx, id, before.revision, text, next.Status.Ended(), mine)
 }
 
+// mostWithout is how often a state is written that no stream takes, half a second each: a stream may be choosing its leader.
+const mostWithout = 4
+
 // write is swap with a state as it is stored.
 func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool, mine func(*State) bool) (uint64, error) {
 	m := nats.NewMsg(q.names.stateKey(id))
@@ -165,6 +168,7 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 	if ended { // a state without an end must not expire
 		options = append(options, jetstream.WithMsgTTL(q.o.ResultTTL))
 	}
+	doubt, without := false, 0
 	for {
 		ack, err := q.js.PublishMsg(ctx, m, options...)
 		switch {
@@ -180,6 +184,11 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 			}
 		case code(err) != 0:
 			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if doubt = doubt || !noStream(err); !doubt {
+			if without++; without == mostWithout {
+				return 0, refusal(err)
+			}
 		}
 		// No answer: the swap may be done, or on its way. It can be repeated: only one of them finds the revision.
 		if pause(ctx, 100*time.Millisecond) != nil {
