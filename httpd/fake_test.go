@@ -114,7 +114,7 @@ func (f *fake) Start(p *predict.Prediction) {
 }
 
 func (f *fake) Run(p *predict.Prediction) error {
-	defer f.registry.Finish(p, 0)
+	defer f.registry.Finish(p, 0, time.Now())
 	if f.queued != nil {
 		f.queued()
 	}

@@ -34,14 +34,14 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.enqueue(ctx, req, how)
 		return
 	}
-	p, err := k.place(ctx, req, how, &taken)
+	p, err := k.place(ctx, &req, how, &taken)
 	if how.orObject && errors.Is(err, predict.ErrNotStreaming) {
 		how = k.withoutStream(ctx, &req, how.raw)
 		if k.queues(how) {
 			k.enqueue(ctx, req, how)
 			return
 		}
-		p, err = k.place(ctx, req, how, &taken)
+		p, err = k.place(ctx, &req, how, &taken)
 	}
 	if err != nil {
 		k.refuse(ctx, err)
@@ -97,7 +97,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		if how.mode != predict.Stream && k.join(ctx, id, how) {
 			return
 		}
-		p, err := k.place(ctx, req, how, &taken)
+		p, err := k.place(ctx, &req, how, &taken)
 		switch {
 		case how.orObject && errors.Is(err, predict.ErrNotStreaming):
 			if how = k.withoutStream(ctx, &req, how.raw); k.queues(how) {

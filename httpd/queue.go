@@ -67,15 +67,15 @@ func (a *api) keeps(how asked) bool {
 }
 
 // place makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
-func (k collection) place(ctx *fasthttp.RequestCtx, req predict.Request, how asked, taken *bool) (*predict.Prediction, error) {
+func (k collection) place(ctx *fasthttp.RequestCtx, req *predict.Request, how asked, taken *bool) (*predict.Prediction, error) {
 	if k.queue == nil || !k.queueing.All {
-		p, err := k.svc.Create(req)
+		p, err := k.svc.Create(*req)
 		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
 			*taken = err == nil
 			return p, err
 		}
 	}
-	s, err := k.submission(ctx, req, how)
+	s, err := k.submission(ctx, *req, how)
 	if err != nil {
 		return nil, err
 	}

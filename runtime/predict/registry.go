@@ -148,8 +148,7 @@ func (r *Registry) Idle() <-chan struct{} {
 
 // Finish takes p out of flight and retains it for later requests. An observed prediction is retained after its last Release,
 // any other from now on: its bytes must then be no memory that Release frees.
-func (r *Registry) Finish(p *Prediction, bytes int) {
-	now := time.Now()
+func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	fits := p.observed
 	if !fits {
 		more := int64(bytes) - p.charge.Bytes()

@@ -23,7 +23,7 @@ func enter(t *testing.T, r *Registry, kind Kind, id string) *Prediction {
 
 // end ends a prediction with an output of so many bytes, and releases it.
 func end(r *Registry, p *Prediction, bytes int) {
-	r.Finish(p, recordCost+bytes)
+	r.Finish(p, recordCost+bytes, time.Now())
 	p.End(Result{Status: Succeeded, Output: make([]byte, bytes)}, time.Now())
 	p.Release()
 }
@@ -150,7 +150,7 @@ func TestRetainedBytesCount(t *testing.T) {
 		if c.before != nil {
 			c.before(p)
 		}
-		r.Finish(p, 0)
+		r.Finish(p, 0, time.Now())
 		p.End(c.end, time.Now())
 		output := bytes.Clone(p.Record().Output)
 		p.Release()
@@ -226,7 +226,7 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 	if !small.Reserve() || !small.Output([]byte("1")) {
 		t.Error("a small one has no room beside it")
 	}
-	r.Finish(p, 0)
+	r.Finish(p, 0, time.Now())
 	p.End(Result{Status: Failed, Error: "too much"}, time.Now())
 	p.Release()
 	ended := r.Find(KindPrediction, "a")

@@ -370,13 +370,13 @@ func (s *Service) retains(p *predict.Prediction, r *predict.Result) bool {
 
 // ended publishes a prediction's end. Its id is free before a client can see the end.
 func (s *Service) ended(p *predict.Prediction, r predict.Result) {
-	retained := s.retains(p, &r)
+	retained, now := s.retains(p, &r), time.Now()
 	if retained {
-		s.registry.Finish(p, size(p, &r))
+		s.registry.Finish(p, size(p, &r), now)
 	} else {
 		s.registry.Remove(p)
 	}
-	if p.End(r, time.Now()); !retained || r.Status == predict.Failed {
+	if p.End(r, now); !retained || r.Status == predict.Failed {
 		s.note(p, r.Status, retained)
 	}
 }

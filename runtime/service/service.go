@@ -275,7 +275,7 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	now := time.Now()
 	spans := newSpans(&req, s.o.Model, now)
-	p, err := s.create(req, spans, now)
+	p, err := s.create(&req, spans, now)
 	if err != nil {
 		s.refused(&req, err)
 		spans.refused(err)
@@ -283,7 +283,7 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, err
 }
 
-func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*predict.Prediction, error) {
+func (s *Service) create(req *predict.Request, spans *spans, now time.Time) (*predict.Prediction, error) {
 	id := req.ID
 	if id == "" {
 		id = predict.NewID(now)
@@ -295,20 +295,20 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
-	j := &job{service: s, spans: spans, arrived: now, spills: s.newSpills(&req)}
+	j := &job{service: s, spans: spans, arrived: now, spills: s.newSpills(req)}
 	created := false
 	defer func() {
 		if !created {
 			j.spills.unmap(true)
 		}
 	}()
-	err := j.prepare(id, &req)
+	err := j.prepare(id, req)
 	spans.validated()
 	if err != nil {
 		return nil, err
 	}
-	req.EmitsItems = s.uploads(&req)
-	p := predict.New(id, req, now, j, s.o.Prediction)
+	req.EmitsItems = s.uploads(req)
+	p := predict.New(id, *req, now, j, s.o.Prediction)
 	j.p = p
 	p.Warnings = j.prepared.Warnings
 	if req.RequestID != "" && !s.requestIDs.Load() {
@@ -317,7 +317,7 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 	if err := s.registry.Add(p); err != nil {
 		return nil, err
 	}
-	if err := s.admit(&req); err != nil {
+	if err := s.admit(req); err != nil {
 		s.registry.Remove(p)
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 		s.registry.Remove(p)
 		return nil, err
 	}
-	j.releaseWith(&req)
+	j.releaseWith(req)
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
 	}
