@@ -11,11 +11,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/ipc/bufpool"
+	"pinion/runtime/memory"
 )
 
 const (
 	// flushAt is how many bytes are gathered before they are written. JSON of at least half of it is written without a copy.
-	flushAt = 64 << 10
+	flushAt = 16 << 10
 	// chunkHead is the room for a chunk's size line, before the chunk's bytes.
 	chunkHead = 16 + len("\r\n")
 )
@@ -34,13 +35,31 @@ type chunkWriter struct {
 	timer   *time.Timer // for the comments
 	watched *watch
 	closed  bool
+	memory  *memory.Budget
+	held    *memory.Charge // what buf and tail take beyond bufferCost; nil: they never did
 
 	disconnected atomic.Bool
 }
 
-func newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
+// bufferCost is how many bytes of buf and tail are part of the charge of a stream.
+const bufferCost = 2 * flushAt
+
+func (s *Server) newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	return chunkWriter{
-		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: bufpool.Get(bufpool.Min)[:chunkHead], wrote: time.Now(),
+		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: bufpool.Get(bufpool.Min)[:chunkHead], wrote: time.Now(), memory: s.opt.Memory,
+	}
+}
+
+// charge charges what the buffers take, before a write that may last long.
+func (w *chunkWriter) charge() {
+	more := int64(max(0, cap(w.buf)+cap(w.tail)-bufferCost))
+	switch {
+	case w.held != nil:
+		w.held.Resize(more)
+	case more > 0:
+		w.held = &memory.Charge{}
+		w.held.Open(w.memory)
+		w.held.Resize(more)
 	}
 }
 
@@ -56,6 +75,9 @@ func (w *chunkWriter) close(by *watcher) bool {
 	by.remove(w.watched)
 	bufpool.Put(w.buf)
 	w.buf = nil
+	if w.held != nil {
+		w.held.Release()
+	}
 	return true
 }
 
@@ -157,6 +179,7 @@ func (w *chunkWriter) write(json []byte) error {
 			w.buf = append(w.buf, "\r\n"...)
 		}
 	}
+	w.charge()
 	for _, part := range [...][]byte{w.buf[begin:], json, w.tail} {
 		if len(part) == 0 {
 			continue
@@ -167,8 +190,8 @@ func (w *chunkWriter) write(json []byte) error {
 	}
 	w.wrote = time.Now()
 	w.buf, w.tail = w.buf[:chunkHead], w.tail[:0]
-	if cap(w.buf) > 4*flushAt { // large logs and metrics grew it
-		w.buf = make([]byte, chunkHead, flushAt)
+	if cap(w.buf)+cap(w.tail) > bufferCost { // large logs and metrics grew them
+		w.buf, w.tail = make([]byte, chunkHead, flushAt), nil
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type protocolStream struct {
 // SendStream implements protocol.Host.
 func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string, to protocol.Renderer) *protocol.Error {
 	st := &protocolStream{
-		chunkWriter: newChunkWriter(ctx), p: p, run: r, to: to, items: make([][]byte, 0, maxEvents),
+		chunkWriter: p.newChunkWriter(ctx), p: p, run: r, to: to, items: make([][]byte, 0, maxEvents),
 	}
 	if p.access != nil {
 		ctx.SetUserValue(idKey{}, r.ID())

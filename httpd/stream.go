@@ -12,7 +12,7 @@ import (
 )
 
 // maxEvents is how many events are rendered at once.
-const maxEvents = 256
+const maxEvents = 64
 
 // eventBuffer holds the events of one turn.
 type eventBuffer [maxEvents]predict.Event
@@ -44,7 +44,7 @@ type stream struct {
 func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run) {
 	buffer := eventBuffers.Get().(*eventBuffer)
 	st := &stream{
-		chunkWriter: newChunkWriter(ctx),
+		chunkWriter: k.newChunkWriter(ctx),
 		s:           k.Server, p: p, sub: sub, run: r,
 		events: buffer[:0],
 		buffer: buffer,
@@ -170,6 +170,7 @@ func (st *stream) render() error {
 			}
 		}
 	}
+	clear(st.events) // while the write lasts, they would keep memory that the record has left
 	return st.flush()
 }
 

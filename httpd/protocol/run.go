@@ -11,7 +11,7 @@ import (
 )
 
 // maxEvents is how many events of a stream are read at once.
-const maxEvents = 256
+const maxEvents = 64
 
 // window is how many rows of one request are submitted at a time.
 const window = 256

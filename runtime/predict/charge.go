@@ -8,6 +8,8 @@ const (
 	recordCost = 1536
 	// startCost is what an observed prediction takes before it does anything: its record and its goroutine.
 	startCost = 8 << 10
+	// webhookCost is what a webhook takes beside its URL: its delivery and that one's goroutine.
+	webhookCost = 8 << 10
 	// chargeStep is the least growth of a charge in bytes, so that not every item of a stream touches the shared budget.
 	chargeStep = 16 << 10
 )
@@ -15,8 +17,14 @@ const (
 // Reserve charges what the prediction takes from its start, and takes over its request's charge. It returns false where
 // there is no room; the caller then keeps the request's charge. It is called once, before Submit and Wait.
 func (p *Prediction) Reserve() bool {
-	if p.observed && !p.charge.Grow(startCost) {
-		return false
+	if p.observed {
+		cost := int64(startCost)
+		if url := p.Request.Webhook; url != "" {
+			cost += webhookCost + 2*int64(len(url)) // the request's, and what a try makes of it
+		}
+		if !p.charge.Grow(cost) {
+			return false
+		}
 	}
 	p.charge.Adopt(p.Request.Charged)
 	p.usage.bytes = p.charge.Bytes()

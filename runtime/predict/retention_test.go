@@ -205,6 +205,22 @@ func TestOthersDriveTheEndedOut(t *testing.T) {
 	}
 }
 
+// TestReserve_WebhookIsCharged with what its URL takes.
+func TestReserve_WebhookIsCharged(t *testing.T) {
+	b := memory.New(16 << 20)
+	r := NewRegistry(Retention{Memory: b})
+	defer r.Close()
+	url := "http://x/" + strings.Repeat("x", 15_000)
+	p := New("a", Request{Webhook: url}, time.Now(), nil, Options{Memory: b})
+	if !p.Reserve() {
+		t.Fatal("no room to begin")
+	}
+	if got, want := p.Charged(), int64(startCost+webhookCost+2*len(url)); got != want {
+		t.Errorf("got %d bytes charged, want %d", got, want)
+	}
+	p.Release()
+}
+
 // TestOneThatDoesNotFitEnds: with an error that stays to be found, and leaves the others alone.
 func TestOneThatDoesNotFitEnds(t *testing.T) {
 	b := memory.New(16 << 20)

@@ -7,8 +7,9 @@ import (
 	"pinion/runtime/memory"
 )
 
-// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, and its buffers.
-const subscriberCost = 32 << 10
+// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, its buffers, and that of its
+// connection.
+const subscriberCost = 64 << 10
 
 // Subscription follows a prediction's events. One goroutine uses it.
 type Subscription struct {

@@ -55,10 +55,11 @@ func (s *Sender) render(rec *predict.Record) [3][]byte {
 func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, span *trace.Span, parts [3][]byte) (next *url.URL, err error) {
 	sent := &payload{parts: parts}
 	defer sent.detach()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), sent.open())
-	if err != nil {
-		return nil, ErrURL
-	}
+	// Not by http.NewRequest, which would copy the URL: it may be long, and there may be many tries at once.
+	request := (&http.Request{
+		Method: http.MethodPost, URL: target, Host: target.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header), Body: sent.open(),
+	}).WithContext(ctx)
 	request.ContentLength = int64(len(parts[0]) + len(parts[1]) + len(parts[2]))
 	request.GetBody = func() (io.ReadCloser, error) { return sent.open(), nil } // for a retry after a dead connection
 	s.address(request, d, target, span)

@@ -66,23 +66,31 @@ func Descriptors(t testing.TB, pid int) int {
 // Resident is the resident memory of a process in bytes, without what it shares with a file.
 func Resident(t testing.TB, pid int) int {
 	t.Helper()
+	return statusBytes(t, pid, "RssAnon:") + statusBytes(t, pid, "RssShmem:")
+}
+
+// PeakResident is the most resident memory that a process had, in bytes, with what it shares with files.
+func PeakResident(t testing.TB, pid int) int {
+	t.Helper()
+	return statusBytes(t, pid, "VmHWM:")
+}
+
+// statusBytes is a size of /proc/PID/status.
+func statusBytes(t testing.TB, pid int, name string) int {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	total := 0
-	for _, name := range []string{"RssAnon:", "RssShmem:"} {
-		_, after, found := strings.Cut(string(status), name)
-		if !found {
-			t.Fatalf("/proc/%d/status has no %s", pid, name)
-		}
-		kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		total += kilobytes << 10
+	_, after, found := strings.Cut(string(status), name)
+	if !found {
+		t.Fatalf("/proc/%d/status has no %s", pid, name)
 	}
-	return total
+	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes << 10
 }
 
 // Maps is what a process has mapped.

@@ -17,17 +17,23 @@ import (
 // works harder rather than let the heap grow. It is soft: nothing fails above it.
 const memoryShare = 2 // one half
 
-// ApplyMemory sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise; budget is the memory budget that
-// was asked for, or 0. It returns what it set, or 0.
-func ApplyMemory(budget int64) int64 {
+// besideBudget is what the front may have besides, in bytes, for connections and itself.
+const besideBudget = 128 << 20
+
+// ApplyMemory sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says otherwise; asked is
+// the budget that was asked for, or 0. It returns what it set, or 0.
+//
+// Without a limit, the heap grows to twice what was in use when the collector began, and while it works to far more: on a
+// machine without a free CPU, to ten times the budget.
+func ApplyMemory(asked int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
-	limit := supervise.MemoryLimit()
-	if limit <= 0 {
-		return 0
+	budget := budgetSize(asked)
+	soft := 2*budget + besideBudget
+	if limit := supervise.MemoryLimit(); limit > 0 {
+		soft = min(soft, max(limit/memoryShare, budget+budget/4)) // or it would collect all the time
 	}
-	soft := max(limit/memoryShare, budget+budget/4) // or it would collect all the time
 	debug.SetMemoryLimit(soft)
 	return soft
 }
@@ -54,19 +60,21 @@ const (
 
 // NewBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it has none of
 // the machine's memory, and no more than largestBudget.
-func NewBudget(asked int64) *memory.Budget {
+func NewBudget(asked int64) *memory.Budget { return memory.New(budgetSize(asked)) }
+
+func budgetSize(asked int64) int64 {
 	if asked > 0 {
-		return memory.New(asked)
+		return asked
 	}
 	limit := supervise.MemoryLimit()
 	if limit <= 0 {
 		var info unix.Sysinfo_t
 		if unix.Sysinfo(&info) != nil {
-			return memory.New(largestBudget)
+			return largestBudget
 		}
 		limit = int64(info.Totalram) * int64(info.Unit)
 	}
-	return memory.New(min(limit/budgetShare, largestBudget))
+	return min(limit/budgetShare, largestBudget)
 }
 
 // Cores is for how many CPUs there is time.

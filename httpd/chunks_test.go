@@ -1,0 +1,35 @@
+package httpd
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"pinion/runtime/memory"
+)
+
+// TestChunkWriter_LargeBuffersAreCharged while a client does not read them, and are small again afterwards.
+func TestChunkWriter_LargeBuffersAreCharged(t *testing.T) {
+	here, there := net.Pipe()
+	defer here.Close()
+	budget := memory.New(64 << 20)
+	w := chunkWriter{c: here, chunked: true, buf: make([]byte, chunkHead), memory: budget}
+	w.buf = append(w.buf, strings.Repeat("l", 1<<20)...)
+	written := make(chan error, 1)
+	go func() { written <- w.flush() }()
+	one := make([]byte, 1)
+	if _, err := there.Read(one); err != nil { // the write has begun
+		t.Fatal(err)
+	}
+	if got := budget.Stats().Used; got < 1<<20-bufferCost || got > 2<<20 {
+		t.Errorf("got %d bytes charged, want about %d", got, 1<<20)
+	}
+	there.Close()
+	if err := <-written; err == nil {
+		t.Error("got no error of a write to a client that left, want one")
+	}
+	w.close(newWatcher(nil, nil))
+	if got := budget.Stats().Used; got != 0 {
+		t.Errorf("got %d bytes charged after the end, want none", got)
+	}
+}
