@@ -119,6 +119,7 @@ static PyObject *prepared(PX_SELF, PyObject *args) {
 }
 
 int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed) {
+  if (px_w.raised) px_cancel_forget();
   px_flush_stdio();
   px_log_unwatch();
   char body[80];

@@ -81,39 +81,6 @@ static PyObject *set_stream_type(PX_SELF, PyObject *type) {
   Py_RETURN_NONE;
 }
 
-uint64_t px_take_cancel(struct px_channel *ch) {
-  uint64_t running = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
-  if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running || word == ch->cancel_taken) return 0;
-  ch->cancel_taken = word;
-  return running;
-}
-
-// renew_cancel(): the exception of a cancel was lost; the front's next signal is to raise another one.
-static PyObject *renew_cancel(PX_SELF, PX_NO_ARGS) {
-  for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->cancel_taken = 0;
-  Py_RETURN_NONE;
-}
-
-// on_cancel(signum, frame): the handler of the cancel signal for synchronous predictions. It runs on the main thread,
-// between two bytecodes or after an interrupted system call, so what it finds running is what it interrupts.
-static PyObject *on_cancel(PX_SELF, PX_NO_ARGS) {
-  if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
-  for (int i = 0; i < px_w.nslots; i++) {
-    if (px_take_cancel(px_w.slots[i])) {
-      PyErr_SetString(px_w.cancel_type, "the prediction was canceled");
-      return NULL;
-    }
-  }
-  Py_RETURN_NONE;
-}
-
-// set_cancel_type(type): the exception that on_cancel raises.
-static PyObject *set_cancel_type(PX_SELF, PyObject *type) {
-  Py_IncRef(type);
-  px_w.cancel_type = type;
-  Py_RETURN_NONE;
-}
-
 // next_health() -> id: waits for the front to ask for the model's check; 0: the worker is to leave. Any thread.
 static PyObject *next_health(PX_SELF, PX_NO_ARGS) {
   PyThreadState *state = PyEval_SaveThread();
@@ -163,9 +130,6 @@ static PyMethodDef methods[] = {
     {"log_switched", log_switched, METH_NOARGS, NULL},
     {"note_write", note_write, METH_NOARGS, NULL},
     {"set_stream_type", set_stream_type, METH_O, NULL},
-    {"on_cancel", on_cancel, METH_VARARGS, NULL},
-    {"renew_cancel", renew_cancel, METH_NOARGS, NULL},
-    {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"memory", memory, METH_NOARGS, NULL},
     {"idle", idle, METH_NOARGS, NULL},
     {"next_health", next_health, METH_NOARGS, NULL},
@@ -195,7 +159,7 @@ PyObject *px_module_init(void) {
   px_w.yielded = PyUnicode_FromString("what was yielded");  // compared by identity
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
   PyMethodDef *more[] = {px_task_methods, px_preload_methods, px_request_methods, px_pipes_methods,
-                         px_call_methods, px_thread_methods,  px_batch_methods,   px_substitute_methods};
+                         px_call_methods, px_thread_methods,  px_batch_methods,   px_substitute_methods, px_cancel_methods};
   for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++) status = PyModule_AddFunctions(module, more[i]);
   if (status == 0) return module;
   Py_DecRef(module);

@@ -200,5 +200,6 @@ int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, 
     if (status == 0) status = submit(ch, kind, flags, id, nanos, &borrowed);
   }
   px_buf_trim(&scratch, PX_KEEP_SCRATCH);
+  if (px_w.raised) px_cancel_forget();  // its traceback holds the model's objects
   return status;
 }

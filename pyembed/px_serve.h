@@ -47,9 +47,11 @@ struct px_channel *px_slot_of(int i);
 // px_slot_arg sets *channel to that of a slot's number: 1, or 0 with an exception, as a converter of PyArg_ParseTuple does.
 int px_slot_arg(PyObject *number, void *channel);
 
-// px_take_cancel is the id that runs on a channel, if the front asked for its end and no signal handler has acted on that
-// yet; else 0. A second cancel must not interrupt the clean-up after the first. GIL held.
-uint64_t px_take_cancel(struct px_channel *ch);
+// px_cancel_forget ends what the handler of the cancel signal has begun: the prediction has ended. GIL held. px_w.raised is
+// set where there is anything to forget but a note.
+void px_cancel_forget(void);
+
+extern PyMethodDef px_cancel_methods[];
 
 // px_module_init makes the module _px.
 PyObject *px_module_init(void);

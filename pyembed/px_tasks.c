@@ -242,16 +242,6 @@ static PyObject *log_text(PX_SELF, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// canceled() -> [(slot, id), …]: the running predictions whose end was asked for, each once; see px_take_cancel.
-static PyObject *canceled(PX_SELF, PX_NO_ARGS) {
-  PyObject *list = PyList_New(0);
-  for (int i = 0; list && i < px_w.nslots; i++) {
-    uint64_t id = px_take_cancel(px_w.slots[i]);
-    if (id != 0 && px_append(list, Py_BuildValue("iK", i, (unsigned long long)id)) < 0) Py_CLEAR(list);
-  }
-  return list;
-}
-
 // is_canceled(slot, id) -> bool: the end of what runs there was asked for.
 static PyObject *is_canceled(PX_SELF, PyObject *args) {
   struct px_channel *ch;
@@ -268,7 +258,7 @@ PyMethodDef px_task_methods[] = {
     {"started", started, METH_VARARGS, NULL}, {"put_times", put_times, METH_VARARGS, NULL}, {"emit_all", emit_all, METH_VARARGS, NULL},
     {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
     {"flush", flush, METH_O, NULL},     {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
-    {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
+    {"log", log_text, METH_VARARGS, NULL},
     {"is_canceled", is_canceled, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

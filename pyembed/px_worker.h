@@ -49,6 +49,7 @@ struct px_worker {
   const char *config;  // JSON of the front, for Python
   size_t (*cuda_report)(char *, size_t, int);
   PyObject *cancel_type;  // cog.CancelationException
+  PyObject *raised;       // GIL: the exception that ends the running prediction, since a cancel; or NULL
   PyObject *scope;        // GIL: of the prediction that px_serve runs, borrowed; NULL: none
   PyObject *yielded;      // stands for an output whose items were emitted
 };

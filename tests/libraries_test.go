@@ -207,3 +207,48 @@ class Runner(BaseRunner):
 		}
 	}
 }
+
+const loops = `import sys, time
+if sys.argv and __import__("os").environ.get("PATCH") == "gevent":
+    import gevent.monkey
+    gevent.monkey.patch_all()
+elif __import__("os").environ.get("PATCH") == "eventlet":
+    import eventlet
+    eventlet.monkey_patch()
+import asyncio, threading
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def run(self, how: str = "") -> str:
+        print("begun")
+        if how == "uvloop":
+            import uvloop
+            uvloop.run(asyncio.sleep(1000))
+        elif how == "sleeping":
+            time.sleep(1000)
+        elif how == "computing":
+            def compute():
+                while True:
+                    time.sleep(0)
+            thread = threading.Thread(target=compute, daemon=True)
+            thread.start()
+            thread.join()
+        return "done"
+`
+
+// TestCancel_OfLoopsOfLibraries reaches the prediction, which waits in a loop that drops exceptions.
+func TestCancel_OfLoopsOfLibraries(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := folder(t, "run.py", loops)
+	for library, ways := range map[string][]string{"": {"uvloop"}, "gevent": {"sleeping", "computing"}, "eventlet": {"sleeping", "computing"}} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Env: []string{"PATCH=" + library}, Args: []string{"--cancel-grace", "40s"}})
+		worker := s.Worker()
+		for _, how := range ways {
+			same(t, library+" "+how, cancelBegun(t, s, how, input{"how": how}).Status, "canceled")
+		}
+		same(t, library+", afterwards", s.Succeed(input{}).Text(t), "done")
+		sameWorker(t, s, worker)
+	}
+}

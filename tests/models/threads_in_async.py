@@ -18,7 +18,7 @@ PLACES = {
     "concurrent.futures": ("ThreadPoolExecutor.submit",),
     "multiprocessing.pool": ("ThreadPool.apply_async", "ThreadPool.imap"),
     "os": ("write", "writev", "system", "fork"),
-    "sys": ("stdout.__class__", "stderr.__class__", "excepthook"),
+    "sys": ("stdout.__class__", "stderr.__class__", "unraisablehook", "excepthook"),
     "logging": ("StreamHandler.emit",),
     "subprocess": ("Popen.__init__", "run"),
 }

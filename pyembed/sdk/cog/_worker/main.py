@@ -14,7 +14,6 @@ from .serve.wire import HELLO, LOADED, READY, SETUP_FAILED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
     from typing import Any
 
     from .model.load import Predictor
@@ -100,7 +99,10 @@ def _prepare_process(config: dict[str, Any]) -> None:
     sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
     _give_submodules()
     order_streams()
-    sys.unraisablehook = _unraisable
+    if sys.unraisablehook is sys.__unraisablehook__:
+        _px.use_unraisablehook(sys.unraisablehook)
+        sys.unraisablehook = _px.substitute(sys.unraisablehook, _px.unraisable)
+        sys.__unraisablehook__ = sys.unraisablehook  # type: ignore[misc]
     if sys.version_info >= (3, 12) and sys.warnoptions:
         import warnings
 
@@ -108,16 +110,6 @@ def _prepare_process(config: dict[str, Any]) -> None:
         # these warnings are ignored anyway.
         warnings.filterwarnings("ignore", r".*fork\(\) may lead to deadlocks", DeprecationWarning)
     _extend_child_path()
-
-
-_CANCELS = ("CancelationException", "CancelledError")
-
-
-def _unraisable(args: UnraisableHookArgs) -> None:
-    """Print an exception of a `__del__` or a callback as Python does, and raise a cancel again."""
-    sys.__unraisablehook__(args)
-    if getattr(args.exc_type, "__name__", "") in _CANCELS:  # it may be None
-        _px.renew_cancel()
 
 
 # Packages whose submodules need no import: see `serve.submodules`.

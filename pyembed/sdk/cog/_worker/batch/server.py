@@ -37,6 +37,11 @@ else:
 _SLOT = 0
 
 
+def is_cancel(raised: BaseException) -> bool:
+    """Return whether a cancel raised this: an event loop of the model's is left by its own kind."""
+    return isinstance(raised, CancelationException) or type(raised).__name__ == "CancelledError"
+
+
 class BatchServer(Server):
     """A model without preprocess and postprocess: the main thread does everything.
 
@@ -74,7 +79,9 @@ class BatchServer(Server):
         if not _px.slots(1):
             return
         follow_starts()
-        signal(SIGUSR1, self._on_cancel)
+        _px.handle_cancels(self._on_cancel)
+        if _px.is_signal_free():
+            signal(SIGUSR1, _px.on_cancel)
         self._loop()
         _px.flush(_SLOT)
 
@@ -175,7 +182,7 @@ class BatchServer(Server):
                 _px.exit_child(raised)
             if raised is None:
                 continue
-            if self._canceled == batch.id and isinstance(raised, CancelationException):
+            if self._canceled == batch.id and is_cancel(raised):
                 return True
             parts = function.refuse(batch, part, parts, raised)
         return False
@@ -201,7 +208,7 @@ class BatchServer(Server):
             self.inside = False
             if _px.is_child():
                 _px.exit_child(raised)
-            if self._canceled == id and isinstance(raised, CancelationException):
+            if self._canceled == id and is_cancel(raised):
                 kind = CANCELED
             else:
                 kind, value = FAILED, fail(raised)
@@ -212,14 +219,13 @@ class BatchServer(Server):
         metrics = call.scope.collected() or None
         _px.reply(_SLOT, id, kind, value, took, metrics, call.encoder, fail)
 
-    def _on_cancel(self, signum: int, frame: Any) -> None:
+    def _on_cancel(self, canceled: list[tuple[int, int]]) -> None:
         """Interrupt the function if the front cancels what it runs."""
-        if _px.is_child():
-            return
-        for _, id in _px.canceled():
+        for _, id in canceled:
             self._canceled = id
             if self.inside:
-                raise CancelationException("the prediction was canceled")
+                _px.interrupt()
+                return
             _px.renew_cancel()  # C may be about to call the function, and checks again
 
 

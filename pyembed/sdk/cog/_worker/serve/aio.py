@@ -124,7 +124,9 @@ class AsyncServer(Server):
             answer_checks(self._main, self._loop, alone=self._router is None)
         follow_threads()
         self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
-        signal.signal(signal.SIGUSR1, self._on_cancel)
+        _px.handle_cancels(self._on_cancel)
+        if _px.is_signal_free():
+            signal.signal(signal.SIGUSR1, _px.on_cancel)
         self._watch.start()
         self._open = len(self._slots)
         for slot in self._slots:
@@ -388,9 +390,9 @@ class AsyncServer(Server):
         for index in dirty:
             _px.flush(index)
 
-    def _on_cancel(self, signum: int, frame: Any) -> None:
+    def _on_cancel(self, canceled: list[tuple[int, int]]) -> None:
         """Cancel the tasks of the predictions that the front names, each once."""
-        for index, id in _px.canceled():
+        for index, id in canceled:
             slot = self._slots[index]
             if slot.id != id:
                 continue
@@ -399,9 +401,7 @@ class AsyncServer(Server):
                 pass  # the model's code has not started, and will not
             elif slot.coroutine.cr_running:
                 # It blocks the loop: interrupt the call.
-                if slot.is_sync:
-                    raise CancelationException("the prediction was canceled")
-                raise asyncio.CancelledError
+                _px.interrupt(CancelationException if slot.is_sync else asyncio.CancelledError)
             else:
                 self._loop.call_soon_threadsafe(self._cancel, slot, id)
 

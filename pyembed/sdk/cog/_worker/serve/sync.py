@@ -115,7 +115,8 @@ class SyncServer(Server):
 
             answer_checks(self._main, None, alone=True)
         follow_starts()
-        signal(SIGUSR1, _px.on_cancel)
+        if _px.is_signal_free():
+            signal(SIGUSR1, _px.on_cancel)
         _px.serve(self)
 
 

@@ -1,0 +1,236 @@
+// Cancels: what the handler of the cancel signal does.
+//
+// The front repeats the signal. The first raises an exception in the code that runs, unless that would break an import: then
+// a later signal does. An exception that C code drops, in a callback that it calls, is raised again until it leaves that
+// code. One that the model caught is not: the model may be cleaning up.
+#include "px_worker.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define PX_LOOKS 16
+
+// What was done last. With the GIL, on the main thread.
+static struct {
+  struct px_channel *ch;  // the channel whose prediction is to end, or NULL
+  PyObject *handler;      // the server's; NULL: it is a synchronous prediction
+  PyObject *diverter;     // makes a loop or greenlets end it, where an exception cannot; NULL: not imported yet
+  bool diverted;          // it does
+  PyObject *frame;        // what the handler interrupts, while it runs; borrowed
+  int looks;              // how often the handler looks at once whether the exception was dropped
+  bool printed;           // Python has printed an exception that was dropped
+  PyObject *print;        // Python's own unraisablehook
+} cancel;
+
+static PyObject *attribute(PyObject *o, const char *name) {
+  PyObject *value = o && o != Py_None ? PyObject_GetAttrString(o, name) : NULL;
+  PyErr_Clear();
+  return value;
+}
+
+// step goes from a frame to its caller. It takes the reference and returns one; NULL: there is none.
+static PyObject *step(PyObject *frame) {
+  PyObject *back = attribute(frame, "f_back");
+  Py_DecRef(frame);
+  if (back != Py_None) return back;
+  Py_DecRef(back);
+  return NULL;
+}
+
+static bool is_import(PyObject *frame) {
+  static const char machinery[] = "<frozen importlib._bootstrap";
+  PyObject *code = attribute(frame, "f_code"), *file = attribute(code, "co_filename");
+  const char *name = file ? PyUnicode_AsUTF8AndSize(file, NULL) : NULL;
+  bool is = name && strncmp(name, machinery, sizeof machinery - 1) == 0;
+  PyErr_Clear();
+  Py_XDECREF(code);
+  Py_XDECREF(file);
+  return is;
+}
+
+// in_import tells whether code runs for an import. Many libraries cannot be imported again after one that failed.
+static bool in_import(PyObject *frame) {
+  bool found = false;
+  PyObject *f = frame && frame != Py_None ? Py_NewRef(frame) : NULL;
+  for (; f && !found; f = step(f)) found = is_import(f);
+  Py_XDECREF(f);
+  return found;
+}
+
+static bool is_running(PyObject *wanted, PyObject *frame) {
+  bool found = false;
+  PyObject *f = frame && frame != Py_None ? Py_NewRef(frame) : NULL;
+  for (; f && !found; f = step(f)) found = f == wanted;
+  Py_XDECREF(f);
+  return found;
+}
+
+// was_dropped tells whether C code dropped the exception: nothing refers to it any more, and the outermost frame that it left
+// has ended where it was raised. Had Python code caught it, that frame would have gone on.
+static bool was_dropped(PyObject *frame) {
+  if (px_w.raised->ob_refcnt != 1) {  // as in px_scopereuse.c
+    if (cancel.looks-- > 0) raise(SIGUSR1);  // what drops it may be on the way to that
+    return false;
+  }
+  PyObject *trace = attribute(px_w.raised, "__traceback__"), *outermost = attribute(trace, "tb_frame");
+  PyObject *raised_at = attribute(trace, "tb_lasti"), *ended_at = attribute(outermost, "f_lasti");
+  long raised = raised_at ? PyLong_AsLong(raised_at) : 0, ended = ended_at ? PyLong_AsLong(ended_at) : 1;
+  bool same = raised == ended || (raised < 0 && ended < 0);  // before its first instruction
+  bool dropped = trace == Py_None || (same && !is_running(outermost, frame));
+  PyErr_Clear();
+  Py_XDECREF(trace);
+  Py_XDECREF(outermost);
+  Py_XDECREF(raised_at);
+  Py_XDECREF(ended_at);
+  return dropped;
+}
+
+// take is the id that runs on a channel, if the front asked for its end and an exception may be raised in this frame now.
+static uint64_t take(struct px_channel *ch, PyObject *frame) {
+  uint64_t running = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
+  if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running) return 0;
+  bool again = word == ch->cancel_taken;
+  if (again && (cancel.ch != ch || !(px_w.raised ? was_dropped(frame) : cancel.diverted))) return 0;
+  if (in_import(frame)) return 0;
+  if (!again) px_cancel_forget();
+  cancel.ch = ch;
+  ch->cancel_taken = word;
+  return running;
+}
+
+void px_cancel_forget(void) {
+  Py_CLEAR(px_w.raised);
+  cancel.ch = NULL;
+  cancel.diverted = cancel.printed = false;
+}
+
+// divert has the event loop or the greenlets that run on this thread end the prediction: they drop exceptions of others.
+// None: there are none; True: they will; else the type of exception to raise. NULL where that cannot be found out.
+static PyObject *divert(void) {
+  PyObject *modules = PyImport_GetModuleDict(), *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
+  bool any = greenlet && events && (PyDict_GetItemWithError(modules, greenlet) || PyDict_GetItemWithError(modules, events));
+  Py_XDECREF(greenlet);
+  Py_XDECREF(events);
+  if (!any) return Py_NewRef(Py_None);
+  if (!cancel.diverter) {
+    PyObject *module = PyImport_ImportModule("cog._worker.serve.diverter");
+    cancel.diverter = module ? PyObject_CallMethod(module, "Diverter", "O", px_w.cancel_type) : NULL;
+    Py_XDECREF(module);
+  }
+  if (!cancel.diverter) return NULL;
+  return PyObject_CallMethod(cancel.diverter, "divert", "OO", cancel.frame, cancel.diverted ? Py_True : Py_False);
+}
+
+// interrupt(type=None): raises an exception of this type in the code that the handler interrupted, as handle_cancels says. Without
+// one it is cog's, or an event loop ends the prediction.
+static PyObject *interrupt(PX_SELF, PyObject *args) {
+  PyObject *type = NULL, *diverted = NULL;
+  if (!PyArg_ParseTuple(args, "|O", &type)) return NULL;
+  if (!type) {
+    diverted = divert();
+    if (!diverted) PyErr_Clear();
+    if (diverted == Py_True) {
+      cancel.diverted = true;
+      return diverted;
+    }
+    type = diverted && diverted != Py_None ? diverted : px_w.cancel_type;
+  }
+  Py_CLEAR(px_w.raised);
+  PyObject *text = PyUnicode_FromString("the prediction was canceled");
+  px_w.raised = text ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
+  Py_XDECREF(text);
+  if (px_w.raised) {
+    PyErr_SetObject(type, px_w.raised);
+    cancel.looks = PX_LOOKS;
+    raise(SIGUSR1);  // the handler runs again as soon as other Python code does, and sees whether the exception was dropped
+  }
+  Py_XDECREF(diverted);
+  return NULL;
+}
+
+// canceled returns [(slot, id), …]: the running predictions whose end was asked for and which may be interrupted, each once
+// unless the exception was dropped.
+static PyObject *canceled(PyObject *frame) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < px_w.nslots; i++) {
+    uint64_t id = take(px_w.slots[i], frame);
+    if (id != 0 && px_append(list, Py_BuildValue("iK", i, (unsigned long long)id)) < 0) Py_CLEAR(list);
+  }
+  return list;
+}
+
+// renew_cancel(): what the handler was given could not be interrupted; the front's next signal is to try again.
+static PyObject *renew_cancel(PX_SELF, PX_NO_ARGS) {
+  for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->cancel_taken = 0;
+  Py_RETURN_NONE;
+}
+
+// on_cancel(signum, frame): the handler of the cancel signal. It runs on the main thread, between two bytecodes or after an
+// interrupted system call, so what it finds running is what it interrupts. It is C: Python code in it would be interrupted by
+// the signals that interrupt sends.
+static PyObject *on_cancel(PyObject *self, PyObject *args) {
+  int number;
+  PyObject *frame, *result = NULL;
+  if (!PyArg_ParseTuple(args, "iO", &number, &frame)) return NULL;
+  if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
+  PyObject *list = canceled(frame);
+  cancel.frame = frame;
+  if (!list || PyList_Size(list) == 0) {
+    result = list ? Py_NewRef(Py_None) : NULL;
+  } else if (cancel.handler) {
+    result = PyObject_CallFunctionObjArgs(cancel.handler, list, NULL);
+  } else {
+    PyObject *none = PyTuple_New(0);
+    if (none) result = interrupt(self, none);
+    Py_XDECREF(none);
+  }
+  cancel.frame = NULL;
+  Py_XDECREF(list);
+  return result;
+}
+
+// handle_cancels(handler): calls handler([(slot, id), …]) with what is to be interrupted. Without one on_cancel does it.
+static PyObject *handle_cancels(PX_SELF, PyObject *handler) {
+  cancel.handler = Py_NewRef(handler);
+  Py_RETURN_NONE;
+}
+
+// is_signal_free() -> bool: whether the model has left the cancel signal alone.
+static PyObject *is_signal_free(PX_SELF, PX_NO_ARGS) {
+  struct sigaction now;
+  return PyBool_FromLong(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+}
+
+// set_cancel_type(type): the exception that on_cancel raises.
+static PyObject *set_cancel_type(PX_SELF, PyObject *type) {
+  px_w.cancel_type = Py_NewRef(type);
+  Py_RETURN_NONE;
+}
+
+// unraisable(args): prints an exception that was dropped, as Python's own hook, but that of a cancel only once.
+static PyObject *unraisable(PX_SELF, PyObject *args) {
+  PyObject *value = attribute(args, "exc_value");
+  bool again = value && value == px_w.raised && cancel.printed;
+  if (value && value == px_w.raised) cancel.printed = true;
+  Py_XDECREF(value);
+  if (again) Py_RETURN_NONE;
+  return PyObject_CallFunctionObjArgs(cancel.print, args, NULL);
+}
+
+// use_unraisablehook(hook): what prints exceptions that were dropped.
+static PyObject *use_unraisablehook(PX_SELF, PyObject *hook) {
+  cancel.print = Py_NewRef(hook);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef px_cancel_methods[] = {
+    {"handle_cancels", handle_cancels, METH_O, NULL},
+    {"interrupt", interrupt, METH_VARARGS, NULL},
+    {"renew_cancel", renew_cancel, METH_NOARGS, NULL},
+    {"on_cancel", on_cancel, METH_VARARGS, NULL},
+    {"is_signal_free", is_signal_free, METH_NOARGS, NULL},
+    {"set_cancel_type", set_cancel_type, METH_O, NULL},
+    {"unraisable", unraisable, METH_O, NULL},
+    {"use_unraisablehook", use_unraisablehook, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};

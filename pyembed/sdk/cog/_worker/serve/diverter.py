@@ -1,0 +1,100 @@
+"""Canceling synchronous predictions that run an event loop or greenlets on the main thread.
+
+A loop drops exceptions that are raised in its own code and in its callbacks, and a greenlet ends by
+one alone. So the tasks of the loop are canceled, and the exception is raised in the main greenlet.
+"""
+
+from __future__ import annotations
+
+import sys
+from errno import EINTR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from types import FrameType
+    from typing import Any
+
+
+class _Woken(InterruptedError):
+    """Ends the wait of eventlet's hub, which then runs what was scheduled."""
+
+    errno = EINTR
+
+
+class Diverter:
+    """Has what runs on this thread end the prediction. The handler of the cancel signal asks it."""
+
+    def __init__(self, cancelation: type[BaseException]) -> None:
+        self._cancelation = cancelation
+        self._waits = False  # a loop has not run what was scheduled
+
+    def divert(self, frame: FrameType | None, again: bool) -> Any:
+        """Return True if that is arranged, the exception to raise, or None to raise the usual one.
+
+        again says that it was arranged before and the prediction still runs.
+        """
+        events: Any = sys.modules.get("asyncio.events")
+        loop = events._get_running_loop() if events is not None else None
+        if loop is not None:
+            if not again and _passes_on(loop, frame):
+                return None
+            return self._cancel_tasks(loop, again)
+        greenlet: Any = sys.modules.get("greenlet")
+        main = current = greenlet.getcurrent() if greenlet is not None else None
+        while main is not None and main.parent is not None:
+            main = main.parent
+        if main is current:
+            return None
+        return self._throw(main, again)
+
+    def _cancel_tasks(self, loop: asyncio.AbstractEventLoop, again: bool) -> Any:
+        import asyncio
+
+        if again and not self._waits:
+            return True  # the tasks may be cleaning up
+        running = asyncio.current_task(loop)
+
+        def cancel() -> None:
+            self._waits = False
+            for task in asyncio.all_tasks(loop):
+                if task is not running:
+                    task.cancel()
+
+        if not again:
+            self._waits = True
+            loop.call_soon_threadsafe(cancel)
+        # A task that computes or blocks is interrupted, and a callback that does so for long.
+        return asyncio.CancelledError if running is not None or again else True
+
+    def _throw(self, main: Any, again: bool) -> Any:
+        if again:
+            return True
+
+        def throw() -> None:
+            main.throw(self._cancelation("the prediction was canceled"))
+
+        gevent: Any = sys.modules.get("gevent")
+        hubs: Any = sys.modules.get("eventlet.hubs")
+        if gevent is not None:
+            gevent.get_hub().loop.run_callback(throw)
+        elif hubs is not None:
+            hubs.get_hub().schedule_call_global(0, throw)
+            return _Woken if hubs.get_hub().greenlet is sys.modules["greenlet"].getcurrent() else True
+        else:
+            return None
+        return True
+
+
+def _passes_on(loop: Any, frame: FrameType | None) -> bool:
+    """Return whether asyncio's loop waits and so ends by an exception, as by KeyboardInterrupt."""
+    bases: Any = sys.modules.get("asyncio.base_events")
+    if bases is None or not isinstance(loop, bases.BaseEventLoop):
+        return False
+    run_once = getattr(bases.BaseEventLoop._run_once, "__code__", None)
+    run = sys.modules["asyncio.events"].Handle._run.__code__
+    while frame is not None and frame.f_code is not run:
+        if frame.f_code is run_once:
+            return True
+        frame = frame.f_back
+    return False

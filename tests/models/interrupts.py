@@ -1,0 +1,119 @@
+"""Code in which an exception would break something, or goes no further; each way runs until it is canceled."""
+
+import asyncio
+import ctypes
+import os
+import sys
+import time
+import weakref
+
+from cog import BaseRunner, batch
+
+ONCE = """import sys, time
+if hasattr(sys, "initialized"):
+    raise RuntimeError("once can only be initialized once per process")
+sys.initialized = True
+print("begun")
+while not __import__("os").path.exists("imported"):
+    time.sleep(0.01)
+"""
+
+
+def import_once() -> None:
+    with open("once.py", "w") as file:
+        file.write(ONCE)
+    sys.path.append(os.getcwd())
+    import once  # noqa: F401
+
+    time.sleep(1000)
+
+
+async def wait() -> None:
+    print("begun")
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        print("clean")
+
+
+async def block() -> None:
+    print("begun")
+    while True:
+        time.sleep(0.01)
+
+
+class Ways:
+    def importing(self) -> None:
+        import_once()
+
+    def waiting(self) -> None:
+        asyncio.run(wait())
+
+    def blocking(self) -> None:
+        async def main() -> None:
+            blocked = asyncio.create_task(block())
+            await asyncio.sleep(1000)
+            await blocked
+
+        asyncio.run(main())
+
+    def ticking(self) -> None:
+        async def main() -> None:
+            loop = asyncio.get_running_loop()
+
+            def tick() -> None:
+                time.sleep(0.01)
+                loop.call_soon(tick)
+
+            tick()
+            await wait()
+
+        asyncio.run(main())
+
+    def callback(self) -> None:
+        async def main() -> None:
+            asyncio.get_running_loop().call_soon(lambda: (print("begun"), time.sleep(1000)))
+            await asyncio.sleep(1000)
+
+        asyncio.run(main())
+
+    def native(self) -> None:
+        compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda a, b: time.sleep(0.001) or 0)
+        numbers = (ctypes.c_int * 50)()
+        print("begun")
+        while True:
+            ctypes.CDLL(None).qsort(numbers, 50, 4, compare)
+
+    def weakly(self) -> None:
+        class Empty:
+            pass
+
+        print("begun")
+        while True:
+            empty = Empty()
+            reference = weakref.ref(empty, lambda _: time.sleep(0.05))  # noqa: F841
+            del empty
+
+
+class Sync(BaseRunner):
+    def run(self, how: str = "") -> str:
+        if how:
+            getattr(Ways(), how)()
+        return "done"
+
+
+class Async(BaseRunner):
+    async def run(self, how: str = "") -> str:
+        if how:
+            getattr(Ways(), how)()
+        return "done"
+
+
+class Batch(BaseRunner):
+    @batch(max_size=2)
+    def run(self, how: list[str]) -> list[str]:
+        for each in how:
+            if each:
+                getattr(Ways(), each)()
+        return ["done"] * len(how)
+
