@@ -95,7 +95,7 @@ func TestDeath_SaysTheTrueCauseOfASIGKILL(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
 		"shut_control":    "channel to the server",
-		"use_up_cpu":      "limit of CPU time (RLIMIT_CPU, 1s)",
+		"use_up_cpu":      "limit of CPU time (RLIMIT_CPU is 1s",
 		"use_up_soft_cpu": "SIGXCPU while running this prediction (its limit of CPU time, RLIMIT_CPU, is used up)",
 		"kill_itself":     "by the model's code or another process",
 	} {

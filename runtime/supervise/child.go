@@ -23,6 +23,7 @@ type child struct {
 	pipes   []string      // its stdout and stderr, as /proc names them
 	exited  chan struct{} // closed once it has ended and exit is set
 	cleared chan struct{} // closed once what it started has ended too, and it is reaped
+	givenUp latch         // closed once its end is no longer waited for
 	urgent  urgency
 
 	mu    sync.Mutex
@@ -31,7 +32,7 @@ type child struct {
 }
 
 func newChild(orphans *Orphans) child {
-	return child{orphans: orphans, exited: make(chan struct{}), cleared: make(chan struct{})}
+	return child{orphans: orphans, exited: make(chan struct{}), cleared: make(chan struct{}), givenUp: newLatch()}
 }
 
 // roleCommand makes the command that starts this binary in another role; the environment tells it its task. The files are
@@ -133,20 +134,20 @@ func (c *child) exiting() (exiting, known bool) {
 	return flags&flag != 0, err == nil
 }
 
-// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, if it has used that up; 0: it has not. The kernel
-// ends a process at the hard limit by SIGKILL.
-func (c *child) usedUpCPU() time.Duration {
-	var limit unix.Rlimit
+// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, and what it used, if that is most of the limit;
+// else 0. The kernel ends a process at the hard limit by SIGKILL. It goes by a sample at each tick, which on a busy machine
+// differs from the exact time that /proc shows.
+func (c *child) usedUpCPU() (limit, used time.Duration) {
+	var r unix.Rlimit
 	fields := statOf(c.pid)
-	if err := unix.Prlimit(c.pid, unix.RLIMIT_CPU, nil, &limit); err != nil || limit.Max > math.MaxInt32 || len(fields) < 13 {
-		return 0
+	if err := unix.Prlimit(c.pid, unix.RLIMIT_CPU, nil, &r); err != nil || r.Max > math.MaxInt32 || len(fields) < 13 {
+		return 0, 0
 	}
 	user, _ := strconv.ParseInt(fields[11], 10, 64) // the kernel writes numbers
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	allowed := time.Duration(limit.Max) * time.Second
-	// It counts in ticks what /proc shows exactly.
-	if used := time.Duration(user+system) * userTick; used < allowed*9/10 {
-		return 0
+	limit, used = time.Duration(r.Max)*time.Second, time.Duration(user+system)*userTick
+	if used < limit/2 {
+		return 0, 0
 	}
-	return allowed
+	return limit, used
 }

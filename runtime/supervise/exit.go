@@ -16,9 +16,10 @@ type Exit struct {
 	Fault    ExitCause      // the same, classified
 	Shortage Shortage       // whether a SIGKILL by another was for lack of memory
 	Limit    int64          // of memory, in bytes; 0: none is known
-	CPULimit time.Duration  // RLIMIT_CPU, if the process has used it up; 0: it has not
-	Stuck    time.Duration  // it was given up so long after its end began; 0: it has ended
-	Unknown  error          // why its exit status could not be read
+	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0: it has not
+	CPUUsed  time.Duration
+	Stuck    time.Duration // it was given up so long after its end began; 0: it has ended
+	Unknown  error         // why its exit status could not be read
 }
 
 // What the worker was doing when it ended.
@@ -43,7 +44,8 @@ func (e Exit) Describe(during string) string {
 	case e.Killed != "" && e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed by the server %s: %s", during, e.Killed)
 	case e.Signal == syscall.SIGKILL && e.CPULimit > 0:
-		return fmt.Sprintf("worker killed (SIGKILL) %s by the kernel: it has used up its limit of CPU time (RLIMIT_CPU, %s)", during, e.CPULimit)
+		return fmt.Sprintf("worker killed (SIGKILL) %s by the kernel, for its limit of CPU time (RLIMIT_CPU is %s; it used %s)",
+			during, e.CPULimit, e.CPUUsed)
 	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageYes:
 		limit := "the container's or the host's"
 		if e.Limit > 0 {

@@ -41,6 +41,7 @@ func (p *process) giveUp(after time.Duration) bool {
 		return false
 	}
 	p.gaveUp = true
+	p.child.givenUp.close()
 	p.child.exit = Exit{Killed: p.killed, Fault: p.fault, Stuck: max(time.Millisecond, after.Round(100*time.Millisecond))}
 	return true
 }

@@ -103,7 +103,10 @@ func (m *preloadProcess) awaitWorkers() {
 	workers := m.workers
 	m.mu.Unlock()
 	for _, c := range workers {
-		<-c.cleared
+		select {
+		case <-c.cleared:
+		case <-c.givenUp.closed:
+		}
 	}
 }
 

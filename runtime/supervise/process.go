@@ -151,7 +151,7 @@ func (p *process) wait() {
 	if err == nil {
 		p.child.exit = exitOf(ws, p.killed)
 		p.child.exit.Fault = p.fault
-		p.child.exit.CPULimit = p.child.usedUpCPU()
+		p.child.exit.CPULimit, p.child.exit.CPUUsed = p.child.usedUpCPU()
 	} else {
 		p.child.exit = Exit{Unknown: err} // another has reaped it
 	}
