@@ -53,7 +53,7 @@ def exact(pid: int) -> float:
     return sum(int(f.read_text().split()[0]) for f in files) / 1e6
 
 
-def load(server: Server, connections: int, seconds: float, request: dict[str, str]) -> Figures:
+def load(server: Server, connections: int, seconds: int, request: dict[str, str]) -> Figures:
     """Load a server once."""
     before = used(server)
     values = wrk.figures(wrk.command(server.port, connections, seconds), request)
@@ -101,11 +101,11 @@ def main() -> None:
     parser.add_argument("--connections", default="1,8,64", help="comma separated; default 1,8,64")
     parser.add_argument("--rounds", type=int, default=7, help="of load; default 7")
     parser.add_argument("--starts", type=int, default=15, help="of each binary; default 15")
-    parser.add_argument("--seconds", type=float, default=3, help="of each load; default 3, at least 1")
+    parser.add_argument("--seconds", type=int, default=3, help="of each load; default 3")
     parser.add_argument("--size", type=int, default=16, help="bytes of text to echo; default 16")
     args = parser.parse_args()
     binaries = [str(args.ref), str(args.this)]
-    print(f"other: {args.name}; {args.rounds} rounds of {args.seconds:g} s, {args.starts} starts")
+    print(f"other: {args.name}; {args.rounds} rounds of {args.seconds} s, {args.starts} starts")
     starts: list[list[Figures]] = [[], []]
     for turn in range(args.starts):
         for at in (0, 1) if turn % 2 == 0 else (1, 0):

@@ -75,6 +75,7 @@ func TestInstall(t *testing.T) {
 					for _, line := range lines[:len(lines)-1] {
 						s.run(s.name(line))
 					}
+					s.run(`test -x "$(dirname "$(command -v pinion || echo .venv/bin/pinion)")/pinion-nats"`) // what --nats embed starts
 					s.serve(s.name(lines[len(lines)-1])).checkAndStop()
 				})
 			}
