@@ -37,6 +37,8 @@ type Budget struct {
 	evictions atomic.Uint64
 	refusals  atomic.Uint64
 
+	arrivals arrivals
+
 	waiting atomic.Int32 // len(waiters)
 	mu      sync.Mutex
 	waiters []waiter // the first is next
@@ -64,6 +66,7 @@ type Stats struct {
 	Limit, Used int64  // bytes
 	Evictions   uint64 // ended predictions that were evicted
 	Refusals    uint64 // charges for which there was no room
+	Cut         uint64 // slow arrivals that were cut to make room
 }
 
 // Stats returns the budget's state.
@@ -71,7 +74,7 @@ func (b *Budget) Stats() Stats {
 	if b == nil {
 		return Stats{}
 	}
-	return Stats{Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load()}
+	return Stats{Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load(), Cut: b.arrivals.cut.Load()}
 }
 
 // Waiting returns how many calls of Wait wait for room.
@@ -141,19 +144,18 @@ func (b *Budget) TryBody(n, total int64) bool { return b == nil || b.takeNew(n, 
 
 // TakeBody is TryBody for a body that cannot be stored elsewhere: false counts as a refusal.
 func (b *Budget) TakeBody(n, total int64) bool {
-	if b.TryBody(n, total) {
-		return true
-	}
-	b.refusals.Add(1)
-	return false
+	return b.TryBody(n, total) || b.refuse(n)
 }
 
 // Take charges n bytes, which make their holder's total so large; false: they do not fit. It does not wait.
 func (b *Budget) Take(n, total int64) bool {
-	if b == nil || b.take(n, b.markFor(total)) {
-		return true
-	}
+	return b == nil || b.take(n, b.markFor(total)) || b.refuse(n)
+}
+
+// refuse counts a charge of n bytes without room, and makes some for the next one. It returns false.
+func (b *Budget) refuse(n int64) bool {
 	b.refusals.Add(1)
+	b.cutSlowest(n)
 	return false
 }
 
@@ -211,8 +213,14 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	defer b.remove(w)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
+	look := time.NewTicker(cutPause)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if b.isFirst(w) {
+				b.cutSlowest(n)
+			}
 		case <-w:
 			if b.takeNew(n, n) {
 				return nil
@@ -224,6 +232,13 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 			return ErrFull
 		}
 	}
+}
+
+// isFirst reports whether w is the next to be served.
+func (b *Budget) isFirst(w waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiters[0] == w
 }
 
 // remove removes w from the queue, and lets the next one look.

@@ -18,6 +18,7 @@ func (s *Set) Gather() []Family {
 	s.gatherLogs(&g)
 	s.gatherTelemetry(&g)
 	s.gatherMemory(&g)
+	s.gatherConnections(&g)
 	if ofServer {
 		s.gatherWebhooks(&g)
 		s.gatherTransfers(&g)
@@ -94,4 +95,16 @@ func (s *Set) gatherMemory(g *gathered) {
 	g.gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.", float64(m.Used))
 	g.counter("pinion_memory_evictions_total", "Ended predictions removed to make room in the memory budget.", m.Evictions)
 	g.counter("pinion_memory_refusals_total", "Times that the memory budget had no room for something.", m.Refusals)
+	g.counter("pinion_memory_cut_total", "Slow requests and idle gRPC connections cut to make room in the memory budget.", m.Cut)
+}
+
+func (s *Set) gatherConnections(g *gathered) {
+	if s.o.Connections == nil {
+		return
+	}
+	c := s.o.Connections()
+	g.gauge("pinion_connections", "Connections that are open, at all ports.", float64(c.Open))
+	g.gauge("pinion_connections_limit", "Connections that may be open.", float64(c.Limit))
+	g.counter("pinion_connections_evicted_total", "Idle connections closed to make room for new ones.", c.Evicted)
+	g.counter("pinion_connections_refused_total", "New connections for which there was no room.", c.Refused)
 }

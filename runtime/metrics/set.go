@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"pinion/runtime/connlimit"
 	"pinion/runtime/memory"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	SetsAside bool
 	// Memory returns the state of the memory budget.
 	Memory func() memory.Stats
+	// Connections returns the state of the limit of open connections.
+	Connections func() connlimit.Stats
 	// Jobs returns this server's part in the job queue; nil: there is none.
 	Jobs func() *Jobs
 	// GPUs returns the GPUs that the model may use.

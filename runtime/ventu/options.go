@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/runtime/batch"
+	"pinion/runtime/connlimit"
 )
 
 // Options of a Queue. A zero field takes its default.
@@ -32,6 +33,9 @@ type Options struct {
 
 	// LeaveSockets keeps the server from having the sockets of ventu workers wait for whole batches.
 	LeaveSockets bool
+
+	// Connections bounds the connections of workers; nil: no limit.
+	Connections *connlimit.Limit
 
 	// Logger logs workers that connect and disconnect. Default: none.
 	Logger *slog.Logger

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"pinion/runtime/connlimit"
 )
 
 // Serve takes in the workers that connect to ln until Close, then returns nil; any other end of ln is an error. It may
@@ -28,7 +30,7 @@ func (q *Queue) Serve(ln net.Listener) error {
 				conn.Close()
 				return nil
 			}
-			go q.serve(conn)
+			go q.admit(conn)
 		case errors.Is(err, net.ErrClosed) && errors.Is(q.Ready(), ErrClosed):
 			return nil
 		case !short(err):
@@ -39,6 +41,19 @@ func (q *Queue) Serve(ln net.Listener) error {
 			time.Sleep(pause)
 		}
 	}
+}
+
+// admit serves a worker if the limit of connections has room for it.
+func (q *Queue) admit(conn net.Conn) {
+	var place connlimit.Place
+	if l := q.opt.Connections; l != nil && !l.Enter(&place) {
+		q.opt.Logger.Warn("refused a worker: too many connections", "limit", l.Stats().Limit)
+		conn.Close()
+		q.running.Done()
+		return
+	}
+	defer place.Leave()
+	q.serve(conn)
 }
 
 // enter counts one more connection; false: the queue is closed.

@@ -1,0 +1,125 @@
+package connlimit
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// client is a connection of a test.
+type client struct {
+	Place
+	since  time.Time
+	busy   bool
+	closed bool
+}
+
+func (c *client) CloseIdle() {
+	if !c.busy {
+		c.closed = true
+		c.Leave()
+	}
+}
+
+// clients are a source.
+type clients []*client
+
+func (all *clients) idle() (found []Idle) {
+	for _, c := range *all {
+		if !c.busy && !c.closed {
+			found = append(found, Idle{c.since, c})
+		}
+	}
+	return found
+}
+
+func (all *clients) enter(l *Limit, busy bool) bool {
+	c := &client{since: time.Now().Add(time.Duration(len(*all)) * time.Second), busy: busy}
+	if !l.Enter(&c.Place) {
+		return false
+	}
+	*all = append(*all, c)
+	return true
+}
+
+func TestLimit_OldestIdleIsClosed(t *testing.T) {
+	l, all := New(4), clients{}
+	l.Add(all.idle)
+	for i := range 4 {
+		if !all.enter(l, i == 0) {
+			t.Fatalf("connection %d is refused, want it taken", i)
+		}
+	}
+	if !all.enter(l, false) {
+		t.Fatal("one more is refused, want the oldest idle one closed")
+	}
+	closed := slices.IndexFunc(all, func(c *client) bool { return c.closed })
+	if s := l.Stats(); closed != 1 || s != (Stats{Open: 4, Limit: 4, Evicted: 1}) {
+		t.Errorf("got connection %d closed and %+v, want the first idle one, and 4 open", closed, s)
+	}
+}
+
+func TestLimit_BusyOnesStay(t *testing.T) {
+	l, all := New(2), clients{}
+	l.Add(all.idle)
+	all.enter(l, true)
+	all.enter(l, true)
+	if all.enter(l, true) {
+		t.Error("a third one is taken, want it refused: the others are busy")
+	}
+	all[0].Leave()
+	all[0].Leave()
+	if !all.enter(l, true) || all.enter(l, true) {
+		t.Error("want one place free after one has left twice")
+	}
+	if got := l.Stats().Refused; got != 2 {
+		t.Errorf("got %d refused, want 2", got)
+	}
+}
+
+func TestLimit_PartIsServedAboveTheWhole(t *testing.T) {
+	l, main, probes := New(2), clients{}, clients{}
+	l.Add(main.idle)
+	part := l.Part(1)
+	part.Add(probes.idle)
+	main.enter(l, true)
+	main.enter(l, true)
+	if !probes.enter(part, false) || !probes.enter(part, false) {
+		t.Error("a probe is refused while clients use the whole limit")
+	}
+	if got := l.Stats().Open; got != 3 || !probes[0].closed {
+		t.Errorf("got %d open and %v, want 3, with the part's first one closed", got, probes[0].closed)
+	}
+	main[0].busy = false
+	if !main.enter(l, false) || !main[0].closed {
+		t.Error("a client is refused, want an idle one closed for it")
+	}
+	main[2].Leave()
+	probes[1].Leave()
+	if got, all := part.Stats().Open, l.Stats().Open; got != 0 || all != 1 {
+		t.Errorf("got %d open in the part and %d in all, want 0 and 1", got, all)
+	}
+}
+
+func TestLimit_NeverAbove(t *testing.T) {
+	l := New(8)
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for range 500 {
+				var p Place
+				if l.Enter(&p) {
+					if open := l.Stats().Open; open > 8 {
+						t.Errorf("got %d open, want at most 8", open)
+					}
+					p.Leave()
+				}
+			}
+		})
+	}
+	group.Wait()
+	if open := l.Stats().Open; open != 0 {
+		t.Errorf("got %d open at the end, want 0", open)
+	}
+}

@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// hold charges an arrival of a test, and counts how often it is cut; that gives its memory back.
+func hold(t *testing.T, b *Budget, held, rest int64) (a *Arrival, cuts *int) {
+	t.Helper()
+	a, cuts = new(Arrival), new(int)
+	if !b.Take(held, Small) {
+		t.Fatalf("no room for %d bytes", held)
+	}
+	b.Begin(a, func() {
+		*cuts++
+		b.Free(held)
+	})
+	a.Hold(held, rest)
+	return a, cuts
+}
+
+func TestArrivals_SlowestIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(16 * mib)
+		silent, cutSilent := hold(t, b, 4*mib, 4*mib)
+		slow, cutSlow := hold(t, b, 4*mib, 4*mib)
+		fast, cutFast := hold(t, b, 4*mib, 4*mib)
+		unknown, cutUnknown := hold(t, b, 1*mib, -1)
+		time.Sleep(arrivalGrace)
+		slow.Came(10 << 10)
+		fast.Came(2 * mib)
+		unknown.Came(1 * mib)
+		if err := b.Wait(mib, time.Second, nil); err != nil {
+			t.Errorf("got %v, want room after slow ones were cut", err)
+		}
+		if *cutSilent != 1 || *cutSlow != 1 || *cutFast != 0 || *cutUnknown != 0 {
+			t.Errorf("cut %d, %d, %d and %d, want the silent and the slow one", *cutSilent, *cutSlow, *cutFast, *cutUnknown)
+		}
+		for _, a := range []*Arrival{silent, slow, fast, unknown} {
+			a.End()
+		}
+		if got := b.Stats().Cut; got != 2 || len(b.arrivals.all) != 0 {
+			t.Errorf("got %d cut and %d left, want 2 and none", got, len(b.arrivals.all))
+		}
+	})
+}
+
+func TestArrivals_YoungOrEmptyOnesStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(16 * mib)
+		_, cutOld := hold(t, b, 14*mib, 14*mib)
+		waits, cutWaits := hold(t, b, 0, 14*mib)
+		if err := b.Wait(mib, arrivalGrace-time.Second, nil); !errors.Is(err, ErrFull) || *cutOld != 0 {
+			t.Errorf("got %v with %d cut, want %v: it is young", err, *cutOld, ErrFull)
+		}
+		time.Sleep(time.Minute)
+		if b.Take(4*mib, 4*mib) || *cutOld != 1 {
+			t.Errorf("got %d cut, want 1: no room is a reason to cut", *cutOld)
+		}
+		b.cutSlowest(1)
+		if *cutWaits != 0 || *cutOld != 1 {
+			t.Errorf("got %d and %d cut, want 0 and 1: they hold nothing", *cutWaits, *cutOld)
+		}
+		waits.Hold(1, 10)
+		time.Sleep(arrivalGrace)
+		b.cutSlowest(1)
+		if *cutWaits != 1 {
+			t.Errorf("got %d cut, want 1", *cutWaits)
+		}
+	})
+}
