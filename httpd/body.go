@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
@@ -59,70 +57,26 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, h
 		return received{data: append([]byte(nil), ctx.Request.Body()...)}, nil
 	}
 	size := int64(ctx.Request.Header.ContentLength())
+	c, _ := ctx.Conn().(*conn)
 	if size < 0 {
-		c, _ := ctx.Conn().(*conn)
-		return s.readCharged(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody})
+		c.beginArrival()
+		defer c.endArrival()
+		return s.readCharged(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody}, c)
 	}
-	cost := bodyCost(size)
-	if size < diskFrom || !s.opt.Memory.TryBody(cost, cost) {
-		if size >= diskFrom {
-			if file, err := s.spool(size); file != nil || err != nil {
-				return readToDisk(ctx, file, size, err)
-			}
-		}
-		if err := s.awaitRoom(ctx, cost); err != nil {
-			return received{}, err
-		}
+	if size >= memory.Least {
+		c.beginArrival()
+		defer c.endArrival()
 	}
-	body := received{charged: cost}
-	switch {
-	case pool != nil && size <= memory.SharedMost:
-		body.shared = pool.Get(int(size), head)
-	case size > bufpool.Max:
-		body.data = make([]byte, size) // pages are touched only when their bytes arrive
+	body, err := s.readSized(stream, c, size, pool, head)
+	if err == nil {
+		_ = ctx.Request.CloseBodyStream() // read to its end; see finishBody
 	}
-	switch {
-	case body.shared != nil:
-		body.data = body.shared.Data
-	case body.data == nil:
-		body.data = bufpool.Get(int(size))
-	}
-	if _, err := io.ReadFull(stream, body.data); err != nil {
-		if body.shared != nil {
-			body.shared.Free(true)
-		} else {
-			bufpool.Put(body.data)
-		}
-		s.opt.Memory.Free(cost)
-		return received{}, &bodyError{err}
-	}
-	_ = ctx.Request.CloseBodyStream() // read to its end; see finishBody
-	return body, nil
-}
-
-// readToDisk reads a body of that size in bytes into file. err is the error of making the file.
-func readToDisk(ctx *fasthttp.RequestCtx, file *os.File, size int64, err error) (received, error) {
-	if err != nil {
-		return received{}, err
-	}
-	stream := ctx.RequestBodyStream()
-	disk, err := toDisk(file, nil, io.LimitReader(stream, size))
-	if full := (*roomError)(nil); err != nil && !errors.As(err, &full) {
-		return received{}, &bodyError{err}
-	} else if err != nil {
-		return received{}, err
-	}
-	if int64(len(disk.Data)) < size {
-		disk.Unmap(true)
-		return received{}, &bodyError{io.ErrUnexpectedEOF}
-	}
-	_ = ctx.Request.CloseBodyStream()
-	return received{data: disk.Data, disk: disk}, nil
+	return body, err
 }
 
 // readCharged reads a body of unknown length into memory that is charged. When the budget has no room, the body moves to disk.
-func (s *Server) readCharged(r io.Reader) (received, error) {
-	room := lease{budget: s.opt.Memory}
+func (s *Server) readCharged(r io.Reader, from *conn) (received, error) {
+	room := lease{budget: s.opt.Memory, from: from}
 	data, err := room.readAll(r)
 	if err == nil {
 		return received{data: data, charged: room.bytes}, nil
@@ -190,17 +144,21 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, 
 	if raw.from == nil {
 		raw.from, raw.size = bytes.NewReader(ctx.Request.Body()), -1
 	}
+	c.beginArrival()
 	in := &decodedBody{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
 	if encoding != plain {
 		cost := int64(0)
 		if encoding == zstandard {
 			cost = inflateCost
 		}
-		if err := s.awaitRoom(ctx, cost); err != nil {
+		if err := s.awaitRoom(c, cost); err != nil {
+			c.endArrival()
 			return nil, err
 		}
+		c.hold(cost, -1)
 		flat, done, err := s.inflaters.open(encoding, raw)
 		if err != nil {
+			c.endArrival()
 			s.opt.Memory.Free(cost)
 			return nil, in.explain(err)
 		}
@@ -250,7 +208,10 @@ func (in *decodedBody) finish() error {
 }
 
 // close returns the inflater and its memory.
-func (in *decodedBody) close() { in.done() }
+func (in *decodedBody) close() {
+	in.raw.conn.endArrival()
+	in.done()
+}
 
 // requestError means that the body is invalid: 400.
 type requestError struct{ reason string }

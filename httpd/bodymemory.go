@@ -5,8 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
 )
@@ -31,15 +29,16 @@ func bodyCost(size int64) int64 {
 
 // awaitRoom charges n bytes for a body, and waits until they are free. The wait does not count against the client's time
 // for sending. The error is a *roomError.
-func (s *Server) awaitRoom(ctx *fasthttp.RequestCtx, n int64) error {
+func (s *Server) awaitRoom(c *conn, n int64) error {
 	if n == 0 {
 		return nil
 	}
+	c.pauseArrival()
 	began := time.Now()
 	if err := s.opt.Memory.Wait(n, roomWait, s.stop); err != nil {
 		return &roomError{n, err}
 	}
-	if c, ok := ctx.Conn().(*conn); ok {
+	if c != nil {
 		c.readWanted = c.readWanted.Add(time.Since(began))
 	}
 	return nil
@@ -64,6 +63,7 @@ type lease struct {
 	budget *memory.Budget
 	bytes  int64
 	spare  int64 // charged before, and not used yet
+	from   *conn // sends the body; nil: no connection of ours
 }
 
 // use uses at most n bytes of spare, and returns how many are left to charge.
@@ -91,12 +91,16 @@ func (l *lease) grow(n int64) error {
 		return &roomError{total, memory.ErrFull}
 	}
 	l.bytes = total
+	if n > 0 {
+		l.from.hold(n, -1)
+	}
 	return nil
 }
 
 func (l *lease) shrink(n int64) {
 	l.bytes -= n
 	l.budget.Free(n)
+	l.from.hold(-n, -1)
 }
 
 // readAll reads r into memory that is charged to l. r bounds the size. With a *roomError it returns what it has read.

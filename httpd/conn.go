@@ -11,6 +11,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"pinion/runtime/connlimit"
+	"pinion/runtime/memory"
 )
 
 // connPhase is the state of a connection.
@@ -19,7 +22,7 @@ type connPhase uint32
 const (
 	connFresh     connPhase = iota // accepted; no byte received
 	connIdle                       // between requests
-	connParked                     // between requests, and released by fasthttp; see parking
+	connParked                     // fresh or idle, without a goroutine of fasthttp; see parking
 	connActive                     // a request is being read, run or answered
 	connLingering                  // the last answer is sent; received bytes are discarded
 	connClosed
@@ -28,7 +31,7 @@ const (
 
 // connMoves is the one table of legal moves: connMoves[from] has a bit for each legal target.
 var connMoves = [connPhases]uint32{
-	connFresh:     1<<connActive | 1<<connClosed,
+	connFresh:     1<<connActive | 1<<connParked | 1<<connClosed,
 	connIdle:      1<<connActive | 1<<connParked | 1<<connClosed,
 	connParked:    1<<connIdle | 1<<connClosed,
 	connActive:    1<<connIdle | 1<<connLingering | 1<<connClosed,
@@ -40,6 +43,7 @@ const (
 	bodyRate      = 4 << 10          // bytes of a body that add a second to the deadline
 	lingerTotal   = 30 * time.Second // longest wait for the client to stop sending
 	lingerSilence = 5 * time.Second  // longest wait for its next byte
+	maxLingering  = 256              // connections that linger at once; each takes a goroutine and a buffer
 	lingerClosing = time.Second      // both, while the server is closing
 )
 
@@ -53,6 +57,7 @@ type conn struct {
 	fd    int32 // -1: none; valid until Close
 	phase atomic.Uint32
 	watch watch
+	place connlimit.Place
 
 	// fasthttp sets a deadline twice a request, and each costs a runtime timer. So readWanted is applied before a read, and
 	// only if it differs from readSet, the one in force, by more than Server.deadlineTolerance.
@@ -65,15 +70,24 @@ type conn struct {
 	handled uint64 // requests that reached a handler
 	late    bool   // a read exceeded its deadline
 
+	arrival     memory.Arrival
+	arriving    bool        // arrival has begun; written under wakeMu, and only by the goroutine that serves the connection
+	held        int64       // by arrival
+	headCharged bool        // headCost is charged
+	noRoom      bool        // see errNoRoom
+	slow        atomic.Bool // see errSlow
+
 	quiet  atomic.Bool // no byte received since a sweep found it idle
 	wakeMu sync.Mutex
 	woken  bool         // guarded by wakeMu: wakeRead set the deadline in force
 	parked int32        // guarded by parking.mu: the generation of this parking
-	until  atomic.Int64 // while parked: when its idle timeout ends, in nanoseconds since Server.began
+	since  atomic.Int64 // while idle: since when, in nanoseconds since Server.began
+	until  atomic.Int64 // while parked: when its timeout ends, as since
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{Conn: nc, srv: s, fd: -1}
+	c.since.Store(int64(time.Since(s.began)))
 	if sc, ok := nc.(syscall.Conn); ok {
 		if rc, err := sc.SyscallConn(); err == nil {
 			rc.Control(func(fd uintptr) { c.fd = int32(fd) })
@@ -118,9 +132,13 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	if c.between {
 		// In this order: a Shutdown that found the connection active has already set closing.
+		c.since.Store(int64(c.readWanted.Sub(c.srv.began) - c.srv.opt.IdleTimeout))
 		if c.move(connIdle); c.srv.closing.Load() {
 			return 0, io.EOF
 		}
+	}
+	if err := c.chargeHead(); err != nil {
+		return 0, err
 	}
 	n, err := c.read(p)
 	for err != nil && n == 0 && c.wasWoken(err) {
@@ -140,10 +158,22 @@ func (c *conn) Read(p []byte) (int, error) {
 			c.quiet.Store(false)
 		}
 		c.readWanted = c.readWanted.Add(time.Duration(n) * time.Second / bodyRate)
+		if c.arriving {
+			c.arrival.Came(n)
+		}
 		if n = c.framing.follow(p[:n]); c.framing.err != "" && n == 0 {
 			return 0, c.framing.err
 		}
+		if c.headCharged && !c.framing.inHead() {
+			c.freeHead()
+		}
 		return n, nil // the next Read returns the error again
+	}
+	switch {
+	case c.slow.Load():
+		return n, errSlow
+	case n == 0 && c.is(connClosed):
+		return 0, io.EOF // killed
 	}
 	var netErr net.Error
 	c.late = errors.As(err, &netErr) && netErr.Timeout()
@@ -177,6 +207,9 @@ func (c *conn) read(p []byte) (int, error) {
 		}
 		c.readSet = c.readWanted
 	}
+	if c.slow.Load() { // after the deadline, which cut sets after slow
+		return 0, errSlow
+	}
 	return c.Conn.Read(p)
 }
 
@@ -206,12 +239,15 @@ func (c *conn) Close() error {
 	if c.is(connParked) && c.srv.parking.add(c) {
 		return nil
 	}
-	if c.is(connActive) && (c.linger || c.unread()) && c.move(connLingering) {
+	c.freeHead() // fasthttp has released its buffer
+	if c.is(connActive) && (c.linger || c.unread()) && c.srv.lingering.Load() < maxLingering && c.move(connLingering) {
+		c.srv.lingering.Add(1)
 		total, silence := lingerTotal, lingerSilence
 		if c.srv.closing.Load() {
 			total, silence = lingerClosing, lingerClosing
 		}
 		drain(c.Conn, total, silence)
+		c.srv.lingering.Add(-1)
 	}
 	c.move(connClosed)
 	c.srv.watcher.dropAhead(&c.watch, len(c.watch.ahead))
@@ -248,6 +284,27 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
+// CloseIdle closes a connection without a request in flight. Safe from any goroutine.
+func (c *conn) CloseIdle() {
+	if c.kill() {
+		c.srv.forget(c)
+	} else if c.is(connClosed) {
+		c.place.Leave() // the goroutine that serves it forgets it
+	}
+}
+
+// idle returns the connections without a request in flight, for Options.Connections.
+func (s *Server) idle() (found []connlimit.Idle) {
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
+	for c := range s.conns.open {
+		if p := connPhase(c.phase.Load()); p != connActive && p != connClosed {
+			found = append(found, connlimit.Idle{Since: s.began.Add(time.Duration(c.since.Load())), Conn: c})
+		}
+	}
+	return found
+}
+
 // abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the watch
 // waits for this call.
 func (c *conn) abort() { c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
@@ -260,7 +317,7 @@ func drain(nc net.Conn, total, silence time.Duration) {
 		return
 	}
 	end := time.Now().Add(total)
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, 8<<10)
 	for {
 		deadline := time.Now().Add(silence)
 		if deadline.After(end) {

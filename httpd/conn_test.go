@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/connlimit"
+	"pinion/tests/await"
 )
 
 // TestConnMoves walks every pair of phases.
 func TestConnMoves(t *testing.T) {
 	legal := map[[2]connPhase]bool{
-		{connFresh, connActive}: true, {connFresh, connClosed}: true,
+		{connFresh, connActive}: true, {connFresh, connParked}: true, {connFresh, connClosed}: true,
 		{connIdle, connActive}: true, {connIdle, connParked}: true, {connIdle, connClosed}: true,
 		{connParked, connIdle}: true, {connParked, connClosed}: true,
 		{connActive, connIdle}: true, {connActive, connLingering}: true, {connActive, connClosed}: true,
@@ -183,12 +186,11 @@ func TestAcceptEndsWithItsListener(t *testing.T) {
 }
 
 func TestOneConnectionTooMany(t *testing.T) {
-	s := serve(t, newFake(), Options{Concurrency: 2})
-	a, b := s.dial(t), s.dial(t)
-	for _, c := range []*client{a, b} {
-		c.post(`{}`)
-		c.want(200)
+	s := serve(t, newFake(), Options{Connections: connlimit.New(2)})
+	for range 2 {
+		s.dial(t).send("POST /predictions HTTP/1.1\r\n")
 	}
+	await.Eventually(t, "both are in use", func() bool { return s.open() == 2 && len(s.idle()) == 0 })
 	third := s.dial(t)
 	third.post(`{}`)
 	resp, body := third.want(503)
@@ -197,6 +199,39 @@ func TestOneConnectionTooMany(t *testing.T) {
 		t.Errorf("%v %s", resp.Header, body)
 	}
 	third.ended()
+}
+
+// TestConnections_OldestIdleIsClosed: also parked ones, and those that never sent a byte; one in use stays.
+func TestConnections_OldestIdleIsClosed(t *testing.T) {
+	for _, parkAbove := range []int{0, 100} {
+		s := serve(t, newFake(), Options{Connections: connlimit.New(4)})
+		s.conns.mu.Lock()
+		s.conns.parkAbove = parkAbove
+		s.conns.mu.Unlock()
+		busy := s.dial(t)
+		busy.send("POST /predictions HTTP/1.1\r\n")
+		await.Eventually(t, "the first is in use", func() bool { return s.open() == 1 && len(s.idle()) == 0 })
+		silent := s.dial(t)
+		await.Eventually(t, "the second is idle", func() bool { return len(s.idle()) == 1 })
+		used := s.dial(t)
+		for i := range 3 {
+			used.post(`{}`)
+			used.want(200)
+			if i == 0 {
+				s.dial(t)
+				await.Eventually(t, "four are open", func() bool { return s.open() == 4 })
+			}
+		}
+		last := s.dial(t)
+		last.post(`{}`)
+		last.want(200)
+		silent.ended()
+		busy.send("Host: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+		busy.want(200)
+		if got := s.opt.Connections.Stats(); got.Evicted != 1 || got.Refused != 0 || got.Open != 4 {
+			t.Errorf("parking above %d: got %+v, want 1 evicted and 4 open", parkAbove, got)
+		}
+	}
 }
 
 // TestNoRequestIsAwaitedWhileClosing: a Shutdown that found the connection active has left it alone.

@@ -20,6 +20,8 @@
 //     it learns how many events it missed.
 //   - A stream's status is decided by its first event or first comment: an earlier refusal is an ordinary answer.
 //   - A large answer goes from the record to the socket without another copy.
+//   - Open connections are bounded, with those of other servers of the process. The oldest idle ones are closed for new ones.
+//   - A client that sends slowly is cut when others wait for the memory that its header or body holds.
 //   - Idle connections are parked when there are many. That loses no request, and all timeouts still apply.
 //
 // A valid request allocates its body and, if it names one, its id.

@@ -193,6 +193,12 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	ctx.Request.ReleaseBody(maxReused) // the part of a too large body that was read
 	var small *fasthttp.ErrSmallBuffer
 	switch {
+	case c != nil && c.slow.Load():
+		s.detail(ctx, fasthttp.StatusRequestTimeout, "The request came slowly while the server's memory budget was used up (--memory-budget)")
+	case c != nil && c.noRoom:
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+		ctx.Response.Header.Set(headerRetry, elsewhere)
+		s.detail(ctx, fasthttp.StatusServiceUnavailable, "The server's memory budget is used up (--memory-budget)")
 	case timeout:
 		s.detail(ctx, fasthttp.StatusRequestTimeout, "The request did not arrive in time")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

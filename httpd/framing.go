@@ -115,6 +115,11 @@ type framing struct {
 	err     framingError // "": none
 }
 
+// inHead reports whether a request's header has begun and not ended.
+func (f *framing) inHead() bool {
+	return f.stage == atHeader || f.stage == atStart && len(f.pending) > 0
+}
+
 // follow parses the next bytes, and returns how many may be passed on: all, unless err is set. Of a request with invalid
 // headers it passes one byte on: without any, fasthttp would close the connection without an answer.
 func (f *framing) follow(p []byte) int {

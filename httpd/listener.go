@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errTooMany: Options.Concurrency connections are open.
+// errTooMany: Options.Connections is reached, and no connection is idle.
 var errTooMany = errors.New("too many connections")
 
 // tooManyAnswer is the answer to a connection above the limit.
@@ -52,6 +52,9 @@ func (l *listener) Accept() (net.Conn, error) {
 		c, err := l.srv.adopt(nc)
 		switch err {
 		case nil:
+			if l.srv.parkFresh(c) {
+				continue
+			}
 			return c, nil
 		case errTooMany:
 			l.srv.reject(nc)

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/connlimit"
 	"pinion/runtime/memory"
 	"pinion/runtime/trace"
 )
@@ -31,8 +32,9 @@ type Options struct {
 	// within it (or half of it, at the least). Default: 60 s.
 	WriteTimeout time.Duration
 
-	// Concurrency is how many connections may be open at once; one more gets 503. Default: 16384.
-	Concurrency int
+	// Connections bounds the open connections, also those of other servers that share it. When it is reached the oldest idle
+	// ones are closed; if none is idle, a new one gets 503. Default: 16384 connections.
+	Connections *connlimit.Limit
 
 	// Logger receives panics and refused connections, and fasthttp's logs at debug level. Default: none.
 	Logger *slog.Logger
@@ -111,12 +113,15 @@ type Options struct {
 	Dashboard *Dashboard
 }
 
+// maxConnections is the default limit of open connections, and the largest that fasthttp is told of.
+const maxConnections = 16384
+
 func (o Options) withDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, 100<<20)
 	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 60*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 650*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 60*time.Second)
-	o.Concurrency = cmp.Or(o.Concurrency, 16384)
+	o.Connections = cmp.Or(o.Connections, connlimit.New(maxConnections))
 	o.StreamComment = cmp.Or(o.StreamComment, 15*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o

@@ -24,13 +24,13 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 	}
 	defer in.close()
 	if form == jsonBody {
-		body, err := k.readCharged(in)
+		body, err := k.readCharged(in, in.raw.conn)
 		if err == nil {
 			return body.request(len(ctx.Request.Header.ContentType()) > 0)
 		}
 		return req, cmp.Or(in.failed(), err) // the body's error before the format reader's
 	}
-	room := &lease{budget: k.opt.Memory}
+	room := &lease{budget: k.opt.Memory, from: in.raw.conn}
 	if k.keeps(*how) {
 		kept, raw, err := k.keep(in, room)
 		if err != nil {

@@ -19,7 +19,7 @@ const (
 )
 
 // parking holds idle connections. A connection that fasthttp serves keeps a goroutine, two buffers and a context, 22 KiB in
-// all, even between requests. A parked one is only a descriptor in an epoll set until bytes arrive; fasthttp considers it
+// all, even between requests and before the first one. A parked one is only a descriptor in an epoll set until bytes arrive; fasthttp considers it
 // closed.
 type parking struct {
 	serve func(net.Conn) // serves a connection again
@@ -38,6 +38,26 @@ func (k *parking) start() error {
 		return fmt.Errorf("make the epoll set of idle connections: %w", err)
 	}
 	return nil
+}
+
+// parkFresh parks a new connection if many are open; false: fasthttp is to serve it. Nothing has arrived from most new
+// connections of an attacker, and little later from every other one.
+func (s *Server) parkFresh(c *conn) bool {
+	s.conns.mu.Lock()
+	many := len(s.conns.open) > s.conns.parkAbove
+	s.conns.mu.Unlock()
+	if !many || c.fd < 0 {
+		return false
+	}
+	c.until.Store(int64(time.Since(s.began) + s.opt.HeaderTimeout))
+	if !c.move(connParked) {
+		return false // killed: fasthttp closes it
+	}
+	if s.parking.add(c) {
+		return true
+	}
+	c.move(connIdle)
+	return false
 }
 
 // close ends the goroutine. Parked connections are not served again.

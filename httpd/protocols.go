@@ -184,7 +184,8 @@ func DocumentRoutes(list []protocol.Protocol, model []byte) (routes []openapi.Ro
 
 // Charge implements protocol.Host.
 func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Error {
-	if err := p.awaitRoom(ctx, bytes); err != nil {
+	c, _ := ctx.Conn().(*conn)
+	if err := p.awaitRoom(c, bytes); err != nil {
 		return protocol.ErrorOf(err)
 	}
 	return nil
@@ -241,7 +242,7 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
 	defer in.close()
-	files, room, f := &attachments{svc: p.root.svc}, &lease{budget: p.opt.Memory}, form{plain: true}
+	files, room, f := &attachments{svc: p.root.svc}, &lease{budget: p.opt.Memory, from: in.raw.conn}, form{plain: true}
 	err = f.read(in, string(h.ContentType()), files, room)
 	if failed := in.failed(); err != nil && failed != nil {
 		err = failed // the body's error, not the form's
@@ -271,7 +272,7 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 		return received{}, err
 	}
 	defer in.close()
-	body, err := p.readCharged(in)
+	body, err := p.readCharged(in, in.raw.conn)
 	return body, cmp.Or(in.failed(), err) // the body's error before the format reader's
 }
 
@@ -286,6 +287,9 @@ func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Err
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		p.leave(ctx)
 		return p.tooLargeError()
+	case errors.Is(err, errSlow):
+		p.leave(ctx)
+		err = memory.ErrFull
 	case errors.As(err, &broken):
 		p.leave(ctx)
 		return protocol.Errorf(protocol.BadInput, "The body did not arrive completely")

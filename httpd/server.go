@@ -45,8 +45,9 @@ type Server struct {
 	stop    chan struct{} // closed when closing begins
 	drained chan struct{} // closed when, after that, no connection is open
 
-	conns   connTable
-	parking parking
+	conns     connTable
+	parking   parking
+	lingering atomic.Int32 // connections
 }
 
 // connTable has the server's connections. mu guards the other fields.
@@ -76,6 +77,7 @@ func New(svc Service, o Options) *Server {
 		conns:             connTable{open: make(map[*conn]struct{}), parkAbove: parkAbove},
 		parking:           parking{by: make(map[int32]*conn), epoll: epoll{fd: -1}},
 	}
+	o.Connections.Add(s.idle)
 	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) }
 	s.conns.sweeper = time.AfterFunc(time.Hour, s.sweep)
 	s.conns.sweeper.Stop()
@@ -94,7 +96,7 @@ func New(svc Service, o Options) *Server {
 		IdleTimeout:        o.IdleTimeout,
 		ReadBufferSize:     readBuffer,
 		// Our listener enforces the limit, so that a refused connection gets an answer in JSON.
-		Concurrency: 2 * o.Concurrency,
+		Concurrency: 2 * maxConnections,
 		// Bodies are streamed: files go straight to disk. finishBody discards the rest.
 		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
@@ -165,13 +167,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // adopt registers an accepted connection. The error is io.EOF while the server is closing, or errTooMany.
 func (s *Server) adopt(nc net.Conn) (*conn, error) {
 	c := newConn(s, nc)
+	if !s.opt.Connections.Enter(&c.place) { // without the lock, which closing idle ones takes
+		return nil, errTooMany
+	}
 	s.conns.mu.Lock()
 	defer s.conns.mu.Unlock()
 	if s.closing.Load() {
+		c.place.Leave()
 		return nil, io.EOF
-	}
-	if len(s.conns.open) >= s.opt.Concurrency {
-		return nil, errTooMany
 	}
 	s.conns.open[c] = struct{}{}
 	s.startSweeping()
@@ -186,6 +189,7 @@ func (s *Server) forget(c *conn) {
 		return
 	}
 	delete(s.conns.open, c)
+	c.place.Leave()
 	if s.closing.Load() && len(s.conns.open) == 0 {
 		close(s.drained)
 	}

@@ -3,6 +3,7 @@ package httpd
 import (
 	"context"
 
+	"pinion/runtime/connlimit"
 	"pinion/runtime/predict"
 )
 
@@ -54,6 +55,8 @@ type Health struct {
 	// Queue is nil if predictions never wait.
 	Queue  *Queue  `json:"queue,omitempty"`
 	Memory *Memory `json:"memory,omitempty"`
+	// Connections are those of all the server's ports.
+	Connections *Connections `json:"connections,omitempty"`
 	// Preload is nil if workers are not forked from a preload process.
 	Preload *Preload `json:"preload,omitempty"`
 	// Fleet is nil if there is no job queue.
@@ -87,6 +90,19 @@ type Memory struct {
 	UsedBytes  int64  `json:"used_bytes"`
 	LimitBytes int64  `json:"limit_bytes"`
 	Evictions  uint64 `json:"evictions"` // ended predictions that were removed to make room
+}
+
+// Connections is the state of the limit of open connections.
+type Connections struct {
+	Open    int    `json:"open"`
+	Limit   int    `json:"limit"`
+	Evicted uint64 `json:"evicted"` // idle ones that were closed to make room
+	Refused uint64 `json:"refused"` // new ones for which there was no room
+}
+
+// ConnectionsOf is the state of a limit in the words of the health document.
+func ConnectionsOf(s connlimit.Stats) *Connections {
+	return &Connections{Open: s.Open, Limit: s.Limit, Evicted: s.Evicted, Refused: s.Refused}
 }
 
 // Preload is the preload process from which workers are forked.

@@ -40,6 +40,12 @@ type Health struct {
 		LimitBytes int64 `json:"limit_bytes"`
 		Evictions  int64 `json:"evictions"`
 	} `json:"memory"`
+	Connections struct {
+		Open    int    `json:"open"`
+		Limit   int    `json:"limit"`
+		Evicted uint64 `json:"evicted"`
+		Refused uint64 `json:"refused"`
+	} `json:"connections"`
 	Preload *Preload `json:"preload"`
 }
 

@@ -15,6 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/httpd"
+	"pinion/runtime/connlimit"
 	"pinion/runtime/metrics"
 	"pinion/runtime/ventu"
 )
@@ -64,13 +65,17 @@ func Run(o Options) error {
 // wire makes the queue and the HTTP server.
 func (s *server) wire(sink *logsink.Sink) {
 	o := s.o
-	s.metrics = metrics.New(metrics.Options{Version: o.Version, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true})
+	connections := connlimit.New(limits.Connections())
+	s.metrics = metrics.New(metrics.Options{
+		Version: o.Version, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true, Connections: connections.Stats,
+	})
 	s.queue = ventu.New(ventu.Options{
 		MaxSize: o.Size, Gather: o.Gather, Capacity: o.Capacity, Timeout: o.Timeout,
 		MaxAnswer: o.MaxBody, LeaveSockets: o.LeaveSockets, Logger: s.log, Observer: observer{s.metrics},
+		Connections: connections.Part(limits.Connections() / 2), // clients keep the rest
 	})
 	s.http = httpd.NewJobs(jobs{s.queue}, httpd.Options{
-		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request, Memory: limits.NewBudget(0),
+		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request, Memory: limits.NewBudget(0), Connections: connections,
 	})
 }
 

@@ -103,6 +103,7 @@ func (b backend) Health(context.Context) httpd.Health {
 	out.Fleet = b.m.fleetHealth()
 	m := b.m.server.budget.Stats()
 	out.Memory = &httpd.Memory{UsedBytes: m.Used, LimitBytes: m.Limit, Evictions: m.Evictions}
+	out.Connections = httpd.ConnectionsOf(b.m.server.connections.Stats())
 	if h.QueueSize > 0 {
 		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
 	}

@@ -21,6 +21,7 @@ func (f *Server) makeMetrics() {
 		DroppedLogs:      f.sink.Dropped,
 		DroppedTelemetry: func() map[string]uint64 { return f.telemetry.Dropped() },
 		Memory:           f.budget.Stats,
+		Connections:      f.connections.Stats,
 		GPUs:             func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	}
 	if !f.several {

@@ -16,6 +16,7 @@ import (
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/pyembed/nvml"
+	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
@@ -43,12 +44,14 @@ type Server struct {
 	metrics   *metrics.Set    // of the server; with one model, the model's too
 	orphans   *supervise.Orphans
 	endpoints endpoints
-	stop      *stop
-	readyFile sync.Once // of Kubernetes, where there are several models
-	several   bool      // the models' names are in metrics and logs
-	models    models
-	room      room
-	reread    func() (*settings.Models, error) // reads the file of models again; nil: there is none
+	// connections bounds those of all endpoints together.
+	connections *connlimit.Limit
+	stop        *stop
+	readyFile   sync.Once // of Kubernetes, where there are several models
+	several     bool      // the models' names are in metrics and logs
+	models      models
+	room        room
+	reread      func() (*settings.Models, error) // reads the file of models again; nil: there is none
 }
 
 // New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there is none.
@@ -73,6 +76,7 @@ func New(s *settings.Server, models []settings.Named, reread func() (*settings.M
 	go f.dir.KeepFresh()
 	f.budget = limits.NewBudget(int64(s.MemoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
+	f.connections = connlimit.New(limits.Connections())
 	f.gpus = nvml.New(nvml.Options{})
 	if err := f.wire(models); err != nil {
 		f.discard()

@@ -20,6 +20,7 @@ import (
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
+	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
 	"pinion/runtime/jobs"
 	"pinion/runtime/metrics"
@@ -57,6 +58,8 @@ type Gateway struct {
 	http     *httpd.Server
 	ln       net.Listener
 	signals  <-chan os.Signal
+
+	connections *connlimit.Limit
 }
 
 // Run serves until a signal. The error has the command's exit code.
@@ -91,8 +94,10 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 	if g.files, err = files.New(files.Options{Root: g.dir.Files(), Remake: g.dir.RemakeFiles, UserAgent: "pinion/" + o.Version, Logger: g.log}); err != nil {
 		return err
 	}
+	g.connections = connlimit.New(limits.Connections())
 	set := metrics.New(metrics.Options{
-		Version: o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
+		Connections: g.connections.Stats,
+		Version:     o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
 		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
 	g.webhooks = webhook.New(webhook.Options{
@@ -108,7 +113,7 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 	check := newChecker(g.files, g.log)
 	g.http = httpd.New(service{check, g}, httpd.Options{
 		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
-		Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true, ReplayPuts: o.ReplayPuts,
+		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true, ReplayPuts: o.ReplayPuts,
 	})
 	g.member, err = queued.Join(queued.Options{
 		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget, Webhooks: g.webhooks, Logger: g.log,

@@ -47,7 +47,7 @@ func (s service) Health(context.Context) httpd.Health {
 	}
 	return httpd.Health{
 		Status: status, Version: map[string]string{"pinion": s.g.o.Version, "cog": s.g.o.CogVersion, "coglet": s.g.o.CogVersion},
-		Fleet: member.Fleet(h),
+		Fleet: member.Fleet(h), Connections: httpd.ConnectionsOf(s.g.connections.Stats()),
 	}
 }
 

@@ -77,6 +77,31 @@ func budgetSize(asked int64) int64 {
 	return min(limit/budgetShare, largestBudget)
 }
 
+const (
+	// mostConnections is the largest limit of open connections.
+	mostConnections = 16384
+	// fewestConnections is the smallest, unless the process may open fewer than twice as many descriptors.
+	fewestConnections = 64
+)
+
+// Connections is how many connections may be open at once: three quarters of the descriptors that the process may open, less 256.
+// The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to the hard one.
+func Connections() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return mostConnections
+	}
+	return connections(limit.Cur)
+}
+
+func connections(descriptors uint64) int {
+	if descriptors >= 2*mostConnections {
+		return mostConnections
+	}
+	n := int(descriptors)
+	return min(mostConnections, max(n-n/4-256, min(fewestConnections, n/2)))
+}
+
 // Cores is for how many CPUs there is time.
 func Cores() int {
 	n := runtime.GOMAXPROCS(0)

@@ -1,0 +1,93 @@
+package httpd
+
+import (
+	"errors"
+	"time"
+
+	"pinion/runtime/memory"
+)
+
+// headCost is what a header that does not come at once takes: fasthttp's buffer, goroutine and context, and the copy of its last
+// line in framing.
+const headCost = 3 * readBuffer
+
+var (
+	// errSlow: the client sent so slowly that its memory was given to others.
+	errSlow = errors.New("the request came too slowly while memory was short")
+	// errNoRoom: the memory budget has no room for a header.
+	errNoRoom = errors.New("no memory for the request's header")
+)
+
+// beginArrival lets the client be cut while it sends a header or a body and others wait for the memory that it holds.
+func (c *conn) beginArrival() {
+	if c == nil || c.srv.opt.Memory == nil {
+		return
+	}
+	c.wakeMu.Lock()
+	c.arriving = true
+	c.wakeMu.Unlock()
+	c.srv.opt.Memory.Begin(&c.arrival, c.cut)
+}
+
+// hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come, negative: unknown.
+func (c *conn) hold(n, rest int64) {
+	if c == nil || !c.arriving {
+		return
+	}
+	c.held += n
+	c.arrival.Hold(c.held, rest)
+}
+
+// pauseArrival says that the client is not to blame for what does not come, until the next hold.
+func (c *conn) pauseArrival() {
+	if c != nil && c.arriving {
+		c.arrival.Hold(0, 0)
+	}
+}
+
+// endArrival ends what beginArrival began, if anything.
+func (c *conn) endArrival() {
+	if c == nil || !c.arriving {
+		return
+	}
+	c.arrival.End()
+	c.held = 0
+	c.wakeMu.Lock()
+	c.arriving = false
+	c.wakeMu.Unlock()
+}
+
+// cut ends the connection's reads. Safe from any goroutine.
+func (c *conn) cut() {
+	c.wakeMu.Lock()
+	defer c.wakeMu.Unlock()
+	if c.arriving {
+		c.slow.Store(true)
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails once it is closed
+	}
+}
+
+// chargeHead charges a header of which more is to come, once.
+func (c *conn) chargeHead() error {
+	switch {
+	case c.headCharged || !c.framing.inHead():
+		return nil
+	case !c.srv.opt.Memory.Take(headCost, memory.Small):
+		c.noRoom = true
+		return errNoRoom
+	}
+	c.headCharged = true
+	c.beginArrival()
+	c.hold(headCost, readBuffer)
+	return nil
+}
+
+// freeHead ends the charge of a header that has come, or will not.
+func (c *conn) freeHead() {
+	if c.headCharged {
+		c.headCharged = false
+		c.framing.pending = nil
+		c.endArrival()
+		c.srv.opt.Memory.Free(headCost)
+	}
+}

@@ -1,0 +1,64 @@
+package httpd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/runtime/memory"
+	"pinion/tests/await"
+)
+
+// TestArrivals_SlowClientsGiveTheirMemoryBack: clients that announce a body and stop, in each form, or stop within a header, are cut
+// when others need the memory, and nothing stays charged.
+func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
+	const head = "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+	part := strings.Repeat(" ", 200<<10)
+	noise := make([]byte, 200<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	zipped := squeeze("zstd", string(noise))
+	for what, c := range map[string]struct {
+		sent string
+		many int
+	}{
+		"a body":          {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 4*mib, part), 2},
+		"a small body":    {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 60<<10, part[:20<<10]), 300},
+		"a chunked body":  {head + fmt.Sprintf("application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", 4*mib, part), 60},
+		"a zstd body":     {head + fmt.Sprintf("application/json\r\nContent-Encoding: zstd\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped[:20<<10]), 2},
+		"a form":          {head + fmt.Sprintf("multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"s\"\r\n\r\n%s", 4*mib, part), 60},
+		"a half header":   {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 30<<10), 400},
+		"a short header":  {"GET / HT", 400},
+		"a MessagePack":   {head + fmt.Sprintf("application/msgpack\r\nContent-Length: %d\r\n\r\n\x81\xa5input\x81\xa1s\xdb\x00\x30\x00\x00%s", 4*mib, part), 60},
+		"another request": {homeRequest + "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 30<<10), 400},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			b, f := memory.New(16*mib), newFake()
+			s := serve(t, f, Options{Memory: b})
+			var clients []*client
+			for range c.many {
+				one := s.dial(t)
+				one.send(c.sent)
+				clients = append(clients, one)
+			}
+			await.Eventually(t, "they hold the memory", func() bool { return b.Stats().Used > 7*mib })
+			size := 3 * mib
+			await.Eventually(t, "a body is served", func() bool {
+				one := s.dial(t)
+				one.send(head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s{}", size, strings.Repeat(" ", size-2)))
+				answer, err := http.ReadResponse(one.br, nil)
+				return err == nil && answer.StatusCode == http.StatusOK
+			})
+			b.Free(f.request().Charged) // the service's to do
+			if got := b.Stats().Cut; got == 0 {
+				t.Error("got none cut, want some")
+			}
+			for _, one := range clients {
+				one.Close()
+			}
+			await.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
+		})
+	}
+}
