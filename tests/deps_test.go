@@ -29,7 +29,7 @@ func mayUseC() []string {
 }
 
 // anyTestMayImport are what tests of any package use: the helpers, and the NATS server of which the command has only the client.
-func anyTestMayImport() []string { return []string{"tests/await", "runtime/natsserver"} }
+func anyTestMayImport() []string { return []string{"tests/await", "tests/rawgrpc", "runtime/natsserver"} }
 
 // An importTable is the table of packages in ARCHITECTURE.md: by the name of a row, the packages that it may import.
 //

@@ -2,6 +2,7 @@ package oipgrpc
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -51,9 +52,10 @@ func (h *health) List(context.Context, *grpc_health_v1.HealthListRequest) (*grpc
 
 // Watch sends the state, and then each change.
 func (h *health) Watch(req *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer) error {
+	callOf(stream.Context()).received()
 	last := grpc_health_v1.HealthCheckResponse_UNKNOWN
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
+	changed := h.states.watch(h.Server)
+	defer h.states.leave()
 	for {
 		now := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN}
 		if known(req.GetService()) {
@@ -66,11 +68,62 @@ func (h *health) Watch(req *grpc_health_v1.HealthCheckRequest, stream grpc_healt
 			}
 		}
 		select {
-		case <-ticker.C:
+		case <-changed:
+			changed = h.states.next()
 		case <-h.closing:
 			return status.Error(codes.Unavailable, "the server is shutting down")
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()
 		}
+	}
+}
+
+// states wakes all Watch calls when the models' state changes. One timer looks for all of them.
+type states struct {
+	mu      sync.Mutex
+	watched int // Watch calls
+	ready   bool
+	changed chan struct{} // closed at the next change
+	timer   *time.Timer
+}
+
+// watch returns what is closed at the next change. The caller leaves.
+func (st *states) watch(s *Server) <-chan struct{} {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.watched++; st.watched == 1 {
+		st.ready, st.changed = oip.Ready(s.opt.Models), make(chan struct{})
+		st.timer = time.AfterFunc(watchInterval, func() { st.look(s) })
+	}
+	return st.changed
+}
+
+// next returns what is closed at the next change.
+func (st *states) next() <-chan struct{} {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.changed
+}
+
+func (st *states) leave() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.watched--; st.watched == 0 {
+		st.timer.Stop()
+	}
+}
+
+// look wakes the Watch calls if the state has changed.
+func (st *states) look(s *Server) {
+	ready := oip.Ready(s.opt.Models)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if ready != st.ready {
+		st.ready = ready
+		close(st.changed)
+		st.changed = make(chan struct{})
+	}
+	if st.watched > 0 {
+		st.timer.Reset(watchInterval)
 	}
 }

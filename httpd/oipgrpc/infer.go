@@ -1,7 +1,6 @@
 package oipgrpc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
 
@@ -115,15 +115,15 @@ func (s *service) infer(stream grpc.ServerStream) error {
 	if refused != nil {
 		return failure(ctx, refused)
 	}
-	out, refused := in.wait(ctx)
+	out, refused := in.wait(ctx, func(out *pb.ModelInferResponse) proto.Message { return out })
 	if refused != nil {
 		return failure(ctx, refused)
 	}
 	return stream.SendMsg(out)
 }
 
-// wait carries the predictions out and releases them.
-func (in *inference) wait(ctx context.Context) (*pb.ModelInferResponse, *protocol.Error) {
+// wait carries the predictions out, encodes their answer in the message that wrap makes of it, and releases them.
+func (in *inference) wait(ctx context.Context, wrap func(*pb.ModelInferResponse) proto.Message) (*answer, *protocol.Error) {
 	defer in.run.Release()
 	stop := watch(ctx, in.run)
 	answers, err := in.run.Wait()
@@ -135,8 +135,9 @@ func (in *inference) wait(ctx context.Context) (*pb.ModelInferResponse, *protoco
 	if err != nil {
 		return nil, err
 	}
-	for i := range tensors { // gRPC encodes the response after the run's release
-		tensors[i].Raw = bytes.Clone(tensors[i].Raw)
+	out, err := response(in.model, in.id, in.Binary, tensors)
+	if err != nil {
+		return nil, err
 	}
-	return response(in.model, in.id, in.Binary, tensors)
+	return encode(ctx, wrap(out))
 }

@@ -42,6 +42,11 @@ func (s *Server) authorize(ctx context.Context, method string) error {
 }
 
 func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
+	call := callOf(ctx)
+	call.handle()
+	call.received()
+	call.work(1)
+	defer call.end()
 	defer s.report(info.FullMethod, time.Now(), &err)
 	if err := s.authorize(ctx, info.FullMethod); err != nil {
 		return nil, err
@@ -50,6 +55,9 @@ func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnarySe
 }
 
 func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	call := callOf(stream.Context())
+	call.handle()
+	defer call.end()
 	defer s.report(info.FullMethod, time.Now(), &err)
 	if err := s.authorize(stream.Context(), info.FullMethod); err != nil {
 		return err

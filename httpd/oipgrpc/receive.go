@@ -34,7 +34,10 @@ type transport interface {
 type receiver struct {
 	*Server
 	ctx  context.Context
+	call *call
 	from transport
+
+	arrival memory.Arrival // the message that is being read
 }
 
 func (s *Server) receiver(stream grpc.ServerStream) (*receiver, error) {
@@ -43,39 +46,38 @@ func (s *Server) receiver(stream grpc.ServerStream) (*receiver, error) {
 	if !ok {
 		return nil, status.Error(codes.Internal, "gRPC's transport does not let messages be read in parts")
 	}
-	return &receiver{Server: s, ctx: ctx, from: from}, nil
+	return &receiver{Server: s, ctx: ctx, call: callOf(ctx), from: from}, nil
 }
 
 const (
 	// memoryWait is how long a message may wait for room in the memory budget.
 	memoryWait = 10 * time.Second
-	// maxWaiting bounds the messages that wait for room. gRPC has read up to readWindow of each.
-	maxWaiting = 64
-	// partSize is how many bytes of a message are read at once.
-	partSize = 256 << 10
+	// callWindow is how many bytes of a message may arrive before it is charged. gRPC has no smaller window.
+	callWindow = 64 << 10
+	// partSize is how many bytes of a message are read at once, for which the client then has a window.
+	partSize = 1 << 20
 )
 
-// next reads a message. The body is its charge to the memory budget, which the caller releases. After a *protocol.Error the
-// message has been skipped and the call may go on; any other error ends it. io.EOF: the client sends no more.
+// next reads a message. The body is its charge to the memory budget, which the caller releases, and the call works until the caller
+// says call.work(-1). After a *protocol.Error the message has been skipped and the call may go on; any other error ends it. io.EOF: the
+// client sends no more.
 func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	var header [5]byte
 	if err := r.from.ReadMessageHeader(header[:]); err != nil {
 		return nil, protocol.Body{}, r.broken(err)
 	}
+	r.call.awaitClient()
+	r.call.work(1)
 	size := int64(binary.BigEndian.Uint32(header[1:]))
 	if size > r.opt.MaxMessage {
 		return nil, protocol.Body{}, status.Errorf(codes.ResourceExhausted, "the message has %d bytes; at most %d are taken (--max-body)", size, r.opt.MaxMessage)
 	}
-	body, refused := r.charge(size)
-	if refused != nil {
-		if err := r.read(size, io.Discard); err != nil {
-			return nil, protocol.Body{}, err
-		}
-		return nil, protocol.Body{}, refused
+	data, body, err := r.content(size)
+	r.call.received()
+	if err != nil {
+		return nil, protocol.Body{}, err
 	}
-	data := bytes.NewBuffer(make([]byte, 0, size))
-	err := r.read(size, data)
-	if err == nil && header[0] == 1 {
+	if header[0] == 1 {
 		data, err = r.inflate(data.Bytes(), &body)
 	}
 	msg := new(pb.ModelInferRequest)
@@ -89,18 +91,46 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	return msg, body, nil
 }
 
-// charge charges a message to the memory budget.
-func (s *Server) charge(size int64) (protocol.Body, *protocol.Error) {
-	budget := s.opt.Memory
-	if budget != nil {
-		if size > memory.Small && budget.Waiting() >= maxWaiting {
-			return protocol.Body{}, protocol.ErrorOf(memory.ErrFull)
-		}
-		if err := budget.Wait(size, memoryWait, s.closing); err != nil {
-			return protocol.Body{}, protocol.ErrorOf(err)
+// content reads the bytes of a message. It charges them when the first ones have come, so that a message that is only announced takes
+// no memory from others.
+func (r *receiver) content(size int64) (*bytes.Buffer, protocol.Body, error) {
+	data := bytes.NewBuffer(make([]byte, 0, min(size, callWindow)))
+	if size > callWindow {
+		if err := r.read(callWindow, data); err != nil {
+			return nil, protocol.Body{}, err
 		}
 	}
-	return protocol.NewBody(nil, size, nil, budget.Free), nil
+	first := data.Bytes()
+	r.call.received()
+	body, refused := r.charge(size)
+	r.call.awaitClient()
+	if refused != nil {
+		if err := r.read(size-int64(len(first)), io.Discard); err != nil {
+			return nil, protocol.Body{}, err
+		}
+		return nil, protocol.Body{}, refused
+	}
+	if r.call != nil {
+		r.opt.Memory.Begin(&r.arrival, r.call.cut)
+		defer r.arrival.End()
+		r.arrival.Hold(size, size-int64(len(first)))
+	}
+	if len(first) > 0 {
+		data = bytes.NewBuffer(append(make([]byte, 0, size), first...))
+	}
+	if err := r.read(size-int64(len(first)), data); err != nil {
+		body.Release()
+		return nil, protocol.Body{}, err
+	}
+	return data, body, nil
+}
+
+// charge charges a message to the memory budget.
+func (s *Server) charge(size int64) (protocol.Body, *protocol.Error) {
+	if err := s.opt.Memory.Wait(size, memoryWait, s.closing); err != nil {
+		return protocol.Body{}, protocol.ErrorOf(err)
+	}
+	return protocol.NewBody(nil, size, nil, s.opt.Memory.Free), nil
 }
 
 // charger returns a function that charges more to a body. It does not wait, since the body is charged already.
@@ -128,6 +158,8 @@ func (r *receiver) read(size int64, w io.Writer) error {
 			_, _ = w.Write(buffer.ReadOnlyData()) // neither a buffer nor io.Discard fails
 		}
 		size -= int64(part.Len())
+		r.call.came(part.Len())
+		r.arrival.Came(part.Len())
 		part.Free()
 	}
 	return nil
@@ -138,12 +170,15 @@ func (r *receiver) read(size int64, w io.Writer) error {
 func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffer, error) {
 	compressor := encoding.GetCompressor(r.from.RecvCompress())
 	if compressor == nil {
-		return nil, status.Errorf(codes.Unimplemented, "messages cannot be compressed by %q here: use gzip, or none", r.from.RecvCompress())
+		return nil, status.Errorf(codes.Unimplemented, "messages cannot be compressed by %q here: use gzip, deflate or none", r.from.RecvCompress())
 	}
 	inflate := func(w io.Writer) (int64, error) {
 		from, err := compressor.Decompress(bytes.NewReader(compressed))
 		if err != nil {
 			return 0, err
+		}
+		if closer, ok := from.(io.Closer); ok {
+			defer closer.Close()
 		}
 		return io.Copy(w, io.LimitReader(from, r.opt.MaxMessage+1))
 	}
@@ -193,6 +228,9 @@ func unmarshal(data []byte, msg *pb.ModelInferRequest, charge func(bytes int64) 
 
 // broken is the status of a call whose message ends early.
 func (r *receiver) broken(err error) error {
+	if failed := r.call.failed(); failed != nil {
+		return failed
+	}
 	switch {
 	case errors.Is(err, io.EOF): // not io.ErrUnexpectedEOF
 		return io.EOF

@@ -41,6 +41,7 @@ func descriptors() map[string][]byte {
 
 // ServerReflectionInfo answers questions until the client ends the stream.
 func (r *reflection) ServerReflectionInfo(stream grpc_reflection_v1.ServerReflection_ServerReflectionInfoServer) error {
+	callOf(stream.Context()).received()
 	for {
 		req, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
 
@@ -20,6 +21,7 @@ import (
 type inferStream struct {
 	*Server
 	stream pb.GRPCInferenceService_ModelStreamInferServer
+	call   *call
 	send   sync.Mutex
 	ended  chan struct{} // a token for each request that has ended
 	active int
@@ -30,7 +32,8 @@ const maxActive = 256
 
 // ModelStreamInfer answers each request with a response for each item of its model.
 func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
-	st := &inferStream{Server: s.Server, stream: stream, ended: make(chan struct{}, maxActive)}
+	st := &inferStream{Server: s.Server, stream: stream, call: callOf(stream.Context()), ended: make(chan struct{}, maxActive)}
+	st.call.received() // it may wait for its first request
 	from, err := s.receiver(stream)
 	if err != nil {
 		return err
@@ -98,7 +101,7 @@ func (st *inferStream) finish() {
 func (st *inferStream) start(got received) error {
 	ctx, msg := st.stream.Context(), got.msg
 	if got.refused != nil { // its id is not known
-		return st.fail(msg, got.refused)
+		return st.refuse(msg, got.refused)
 	}
 	size := got.body.Charged
 	for {
@@ -111,22 +114,31 @@ func (st *inferStream) start(got received) error {
 			<-st.ended
 			st.active--
 			if got.body, err = st.charge(size); err != nil { // the failed try has freed it
-				return st.fail(msg, err)
+				return st.refuse(msg, err)
 			}
 			continue
 		}
 		if err != nil {
-			return st.fail(msg, err)
+			return st.refuse(msg, err)
 		}
 		st.active++
 		go func() {
-			defer func() { st.ended <- struct{}{} }()
+			defer func() {
+				st.call.work(-1)
+				st.ended <- struct{}{}
+			}()
 			if err := st.run(ctx, in, msg); err != nil {
 				_ = st.fail(msg, err) // a broken stream ends by itself
 			}
 		}()
 		return nil
 	}
+}
+
+// refuse answers a request that does not run. The stream goes on.
+func (st *inferStream) refuse(msg *pb.ModelInferRequest, err *protocol.Error) error {
+	defer st.call.work(-1)
+	return st.fail(msg, err)
 }
 
 // fail sends an error. The stream goes on.
@@ -139,11 +151,20 @@ func (st *inferStream) fail(msg *pb.ModelInferRequest, err *protocol.Error) erro
 	})
 }
 
-// write sends a response. Calls of Send must not overlap.
+// write sends a response. The error is that of the stream, or a *protocol.Error if the memory budget has no room for it.
 func (st *inferStream) write(response *pb.ModelStreamInferResponse) error {
+	out, err := encode(st.stream.Context(), response)
+	if err != nil {
+		return err
+	}
+	return st.sendAnswer(out)
+}
+
+// sendAnswer sends an answer. Calls of SendMsg must not overlap.
+func (st *inferStream) sendAnswer(out *answer) error {
 	st.send.Lock()
 	defer st.send.Unlock()
-	return st.stream.Send(response)
+	return st.stream.SendMsg(out)
 }
 
 // Triton's parameters of streams.
@@ -165,13 +186,14 @@ func (st *inferStream) run(ctx context.Context, in *inference, msg *pb.ModelInfe
 		}
 	}()
 	if !in.signature.Iterator {
-		out, err := in.wait(ctx)
-		if err != nil {
-			return err
+		out, err := in.wait(ctx, func(out *pb.ModelInferResponse) proto.Message {
+			out.Parameters = finalResponse(true)
+			return &pb.ModelStreamInferResponse{InferResponse: out}
+		})
+		if err == nil {
+			_ = st.sendAnswer(out)
 		}
-		out.Parameters = finalResponse(true)
-		_ = st.write(&pb.ModelStreamInferResponse{InferResponse: out})
-		return nil
+		return err
 	}
 	if err := st.items(ctx, in); err != nil {
 		return err
@@ -227,7 +249,11 @@ func (st *inferStream) item(in *inference, item []byte) *protocol.Error {
 		return err
 	}
 	out.Parameters = finalResponse(false)
-	if st.write(&pb.ModelStreamInferResponse{InferResponse: out}) != nil {
+	var failed *protocol.Error
+	switch err := st.write(&pb.ModelStreamInferResponse{InferResponse: out}); {
+	case errors.As(err, &failed):
+		return failed
+	case err != nil:
 		return protocol.Errorf(protocol.Failed, "the client has left")
 	}
 	return nil

@@ -31,7 +31,7 @@ def scaler(client):
     assert [(m.name, m.state) for m in index.models] == [("scaler", "READY")]
     client.load_model("scaler")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    for coding in (None, "gzip"):
+    for coding in (None, "gzip", "deflate"):
         answer = client.infer("scaler", [tensor("x", x)], request_id="7", compression_algorithm=coding)
         assert np.array_equal(answer.as_numpy("output"), x * 2), answer.get_response()
         assert answer.get_response().id == "7"

@@ -30,7 +30,7 @@ func (f *Server) openGRPC() error {
 		return err
 	}
 	o := oipgrpc.Options{
-		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, OnCall: f.metrics.Call,
+		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, Connections: f.connections, OnCall: f.metrics.Call,
 		Tracer: f.telemetry.Tracer(),
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {
