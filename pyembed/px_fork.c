@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void set_default(int sig) {
@@ -13,11 +14,35 @@ static void set_default(int sig) {
   sigaction(sig, &act, NULL);
 }
 
+// What the process had before Go started: it takes every signal, and raises the limit of open files.
+static struct {
+  struct rlimit files;
+  sigset_t blocked, ignored;
+} inherited;
+
+__attribute__((constructor)) static void note_inherited(void) {
+  if (!getenv("PINION_WORKER")) return;
+  getrlimit(RLIMIT_NOFILE, &inherited.files);
+  sigprocmask(SIG_SETMASK, NULL, &inherited.blocked);
+  sigemptyset(&inherited.ignored);
+  for (int sig = 1; sig < NSIG; sig++) {
+    struct sigaction act;
+    if (sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN) sigaddset(&inherited.ignored, sig);
+  }
+}
+
+void px_inherited_restore(void) {
+  if (inherited.files.rlim_max > 0) setrlimit(RLIMIT_NOFILE, &inherited.files);
+  pthread_sigmask(SIG_SETMASK, &inherited.blocked, NULL);
+}
+
 void px_signals_default(void) {
-  for (int sig = 1; sig < 32; sig++) {
-    if (sig == SIGKILL || sig == SIGSTOP) continue;
-    if (sig == SIGURG || sig == SIGPIPE || sig == SIGPROF) continue;  // Go's preemption; Python ignores PIPE
-    set_default(sig);
+  for (int sig = 1; sig < NSIG; sig++) {
+    struct sigaction act;
+    if (sig == SIGKILL || sig == SIGSTOP || sigaction(sig, NULL, &act) < 0) continue;
+    if (act.sa_handler == SIG_IGN || act.sa_handler == SIG_DFL) continue;
+    if (sigismember(&inherited.ignored, sig)) signal(sig, SIG_IGN);
+    else set_default(sig);
   }
 }
 

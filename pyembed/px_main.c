@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -58,14 +59,14 @@ int px_main(const struct px_config *config) {
   } else if (px_connect(config->control_fd, config->page_fd) != 0) {
     return 1;
   }
+  px_inherited_restore();
   px_signals_default();
   if (px_fork_hook(preload) < 0) return failed("register the fork hook");
   if (!preload && px_start_threads() < 0) return failed("start threads");
   if (PyImport_AppendInittab("_px", px_module_init) < 0) return failed("register _px");
   char *argv[] = {(char *)config->python, "-c", (char *)config->bootstrap, NULL};
   int status = Py_BytesMain(3, argv);
-  px_flush_c();  // Go's exit does not
-  // A fork has none of the threads that Go counts on.
-  if (px_w.forked || atomic_load(&px_w.is_child)) _exit(status);
-  return status;
+  // As under python: what libraries registered by atexit, and their destructors, run. Go's exit runs none of it. A handler
+  // that does not return is ended by the front, with the process.
+  exit(status);
 }

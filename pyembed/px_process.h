@@ -40,9 +40,11 @@ _Noreturn void px_end_all(void);
 
 // ---- px_fork.c --------------------------------------------------------------
 
-// px_signals_default restores the default action of the signals that Go took, except those of Go's scheduler. Before our
-// threads run.
+// px_signals_default restores the action that the process inherited for the signals that Go took. Before our threads run.
 void px_signals_default(void);
+
+// px_inherited_restore gives this thread the inherited signal mask, and the process its limit of open files.
+void px_inherited_restore(void);
 
 // px_fork_hook registers what a forked child does first, and what the preload process does last before it forks. It is
 // called before Python starts: hooks run in the reverse order of their registration, so the model's run earlier. 0 or -1.

@@ -75,8 +75,8 @@ func TestCancel_OfAModelWithItsOwnHandler(t *testing.T) {
 			wantText(t, "the logs", s.Succeed(input{}).Logs, text)
 			worker := s.Worker()
 			same(t, by+", "+model, cancelBegun(t, s, by+model, input{"wait": true}).Status, "canceled")
-			s.Succeed(input{})
-			if s.Worker() == worker {
+			allReady(t, s, 1, 1)
+			if s.Succeed(input{}); s.Worker() == worker {
 				t.Errorf("%s, %s: the worker is the same, want another", by, model)
 			}
 		}

@@ -39,7 +39,8 @@ def main() -> None:
     """Run the worker. The bootstrap calls this on the interpreter's main thread."""
     config = _px.loads(_px.config)
     _prepare_process(config)
-    if config.get("preload"):
+    preloaded = config.get("preload")
+    if preloaded:
         from .serve.preloader import preload_model
 
         config = preload_model(
@@ -85,6 +86,10 @@ def main() -> None:
         abort(error)
     if tracing is not None:
         tracing.stop()
+    if preloaded:
+        import gc
+
+        gc.unfreeze()  # else what is left of the import is not destroyed
 
 
 def _prepare_process(config: dict[str, Any]) -> None:

@@ -1,0 +1,105 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const facts = `import gc, json, locale, os, resource, signal, sys, time
+
+
+def facts():
+    status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+    limits = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
+    handlers = {}
+    for number in range(1, signal.NSIG):
+        try:
+            handlers[str(number)] = str(signal.getsignal(number))
+        except ValueError:
+            pass
+    handlers.pop(str(int(signal.SIGINT)), None)  # Python's KeyboardInterrupt
+    handlers.pop(str(int(signal.SIGUSR1)), None)  # cancels
+    umask = os.umask(0)
+    os.umask(umask)
+    return {
+        "masks": {name: status[name].strip() for name in ("SigBlk", "SigPnd", "ShdPnd")},
+        "limits": limits, "handlers": handlers, "umask": umask, "locale": locale.setlocale(locale.LC_ALL),
+        "nice": os.getpriority(os.PRIO_PROCESS, 0), "policy": os.sched_getscheduler(0), "cpus": sorted(os.sched_getaffinity(0)),
+        "personality": open("/proc/self/personality").read(), "coredump_filter": open("/proc/self/coredump_filter").read(),
+        "privileges": [status[name].strip() for name in ("Uid", "Gid", "CapEff", "NoNewPrivs", "Seccomp") if name in status],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(facts()))
+`
+
+const factsModel = `from cog import BaseRunner
+from facts import facts
+
+
+class Sync(BaseRunner):
+    def run(self) -> dict:
+        return facts()
+
+
+class Async(BaseRunner):
+    async def run(self) -> dict:
+        return facts()
+`
+
+// TestWorker_IsAProcessAsPlainPythons: Go takes every signal and raises the limit of open files; the model sees what the server inherited.
+func TestWorker_IsAProcessAsPlainPythons(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "facts.py", facts, "run.py", factsModel)
+	shell := []string{"/bin/sh", "-c", `trap "" HUP; ulimit -S -n 1000; exec "$@"`, "sh"}
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		want := harness.RunPython(t, shell[0], dir, nil, append(shell[1:], python.Path, "facts.py")...)
+		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Sync", "--preload"}} {
+			s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:], Wrap: shell})
+			sameJSON(t, strings.Join(c, " "), s.Succeed(input{}).Output, string(want))
+		}
+	})
+}
+
+// TestWorker_EndsAsPlainPythons: what C code registered by atexit runs, and what is in cycles is destroyed.
+func TestWorker_EndsAsPlainPythons(t *testing.T) {
+	t.Parallel()
+	library := sharedLibrary(t, "ending.so", "models/ending.c")
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, args := range [][]string{nil, {"--preload"}} {
+			dir := folder(t, "run.py", `import ctypes, os, sys
+from cog import BaseRunner
+
+ctypes.CDLL(os.environ["ENDING"])
+
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+    def __del__(self, open=open):
+        open("destroyed", "w").close()
+
+
+sys.cycle = Cycle()
+
+
+class Runner(BaseRunner):
+    def run(self) -> str:
+        return "done"
+`)
+			s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "run.py:Runner", Args: args, Env: []string{"ENDING=" + library}})
+			s.Succeed(input{})
+			s.Stop()
+			for _, name := range []string{"atexit", "destructor", "destroyed"} {
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+					t.Errorf("%v: %v, want the file that the end of the worker makes", args, err)
+				}
+			}
+		}
+	})
+}
