@@ -33,7 +33,9 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 
 // startingObject is the prediction object of one that has not begun.
 func startingObject(id string) []byte {
-	return append(rawjson.AppendQuoted([]byte(`{"id":`), id), `,"status":"starting"}`...)
+	const begin, end = `{"id":`, `,"status":"starting"}`
+	object := append(make([]byte, 0, len(begin)+len(`""`)+len(id)+len(end)), begin...) // longer only for an id that is escaped
+	return append(rawjson.AppendQuoted(object, id), end...)
 }
 
 // streamNew subscribes to p and runs it.
