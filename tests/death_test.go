@@ -119,6 +119,18 @@ func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	s.Succeed(input{})
 }
 
+// TestDeath_AllPredictionsNameTheClosedChannel, also those beside the one whose code closed it.
+func TestDeath_AllPredictionsNameTheClosedChannel(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py:Async", Args: []string{"--concurrency", "2"}})
+		beside := s.Begin("beside", input{})
+		s.WaitLog("begun")
+		wantText(t, "the error of the one that closes", s.Fail(input{"close": true}).Error, "closed", "channel to the server")
+		wantText(t, "the error of the one beside", harness.Receive(t, beside).Error, "closed", "channel to the server")
+	})
+}
+
 // TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce: what lay in the dead worker's socket and what was queued.
 func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
 	t.Parallel()

@@ -92,3 +92,14 @@ class Runner(BaseRunner):
         print("child", child.pid)
         sys.stdout.flush()
         os.abort()
+
+
+class Async(BaseRunner):
+    async def run(self, close: bool = False) -> str:
+        import asyncio
+
+        print("begun")
+        if close:
+            os.closerange(3, 1024)
+        await asyncio.sleep(1000)
+        return "done"

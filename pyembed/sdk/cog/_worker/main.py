@@ -6,6 +6,7 @@ import faulthandler
 import os
 import sys
 import time
+from errno import EBADF
 
 import _px
 
@@ -279,6 +280,11 @@ def _setup_failed(config: dict[str, Any], error: BaseException, seconds: float) 
     )
 
 
+# How long the front has, in seconds, to end a worker whose descriptors the model has closed. It sees
+# that in its sockets, and names it as the cause.
+_CLOSED_WAIT = 10
+
+
 def abort(error: BaseException) -> None:
     """End a worker that cannot serve any more.
 
@@ -288,5 +294,7 @@ def abort(error: BaseException) -> None:
     try:
         sys.__excepthook__(type(error), error, error.__traceback__)
         _px.log_positions()  # flushes
+        if getattr(error, "errno", 0) == EBADF:
+            time.sleep(_CLOSED_WAIT)
     finally:
         os._exit(1)
