@@ -107,7 +107,8 @@ void px_cancel_forget(void) {
 // divert has the event loop or the greenlets that run on this thread end the prediction: they drop exceptions of others.
 // None: there are none; True: they will; else the type of exception to raise. NULL where that cannot be found out.
 static PyObject *divert(void) {
-  PyObject *modules = PyImport_GetModuleDict(), *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
+  PyObject *modules = PyImport_GetModuleDict();
+  PyObject *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
   bool any = greenlet && events && (PyDict_GetItemWithError(modules, greenlet) || PyDict_GetItemWithError(modules, events));
   Py_XDECREF(greenlet);
   Py_XDECREF(events);
@@ -142,7 +143,7 @@ static PyObject *interrupt(PX_SELF, PyObject *args) {
   if (px_w.raised) {
     PyErr_SetObject(type, px_w.raised);
     cancel.looks = PX_LOOKS;
-    raise(SIGUSR1);  // the handler runs again as soon as other Python code does, and sees whether the exception was dropped
+    raise(SIGUSR1);  // the handler runs again with the next Python code, and sees whether the exception was dropped
   }
   Py_XDECREF(diverted);
   return NULL;

@@ -16,7 +16,9 @@ static struct substitute {
 
 // A function in C does not know by which definition it was called, so each place has one.
 #define CALL(i) \
-  static PyObject *call_##i(PX_SELF, PyObject *args, PyObject *named) { return PyObject_Call(substitutes[i].function, args, named); }
+  static PyObject *call_##i(PX_SELF, PyObject *args, PyObject *named) {    \
+    return PyObject_Call(substitutes[i].function, args, named);            \
+  }
 CALL(0) CALL(1) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
 
 typedef PyObject *with_names(PyObject *, PyObject *, PyObject *);

@@ -6,7 +6,6 @@ import faulthandler
 import os
 import sys
 import time
-from errno import EBADF
 
 import _px
 
@@ -280,8 +279,8 @@ def _setup_failed(config: dict[str, Any], error: BaseException, seconds: float) 
     )
 
 
-# How long the front has, in seconds, to end a worker whose descriptors the model has closed. It sees
-# that in its sockets, and names it as the cause.
+# How long the front has, in seconds, to end a worker whose descriptors the model has closed. It
+# sees that in its sockets, and names it as the cause.
 _CLOSED_WAIT = 10
 
 
@@ -294,6 +293,8 @@ def abort(error: BaseException) -> None:
     try:
         sys.__excepthook__(type(error), error, error.__traceback__)
         _px.log_positions()  # flushes
+        from errno import EBADF
+
         if getattr(error, "errno", 0) == EBADF:
             time.sleep(_CLOSED_WAIT)
     finally:

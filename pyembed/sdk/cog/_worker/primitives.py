@@ -1,7 +1,7 @@
 """Threads and locks of Python's own, taken before the model is imported.
 
-gevent and eventlet replace them by greenlets, which share one thread. Ours wait in C, so each needs a
-thread.
+gevent and eventlet replace them by greenlets, which share one thread. Ours wait in C, so each
+needs a thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RLock", "allocate_lock", "are_replaced", "get_ident", "sleep", "start", "start_new_thread"]
+__all__ = [
+    "RLock",
+    "allocate_lock",
+    "are_replaced",
+    "get_ident",
+    "sleep",
+    "start",
+    "start_new_thread",
+]
 
 
 def are_replaced() -> bool:

@@ -149,7 +149,8 @@ class LeftoverOutput:
 
         def routing_writev(writev: Any) -> Any:
             def routed(fd: int, buffers: Any, /) -> int:
-                return self._take_raw(fd, buffers) or writev(fd, buffers)  # type: ignore[no-any-return]
+                taken = self._take_raw(fd, buffers)
+                return taken or writev(fd, buffers)  # type: ignore[no-any-return]
 
             return routed
 

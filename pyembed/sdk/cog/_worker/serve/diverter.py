@@ -79,8 +79,9 @@ class Diverter:
         if gevent is not None:
             gevent.get_hub().loop.run_callback(throw)
         elif hubs is not None:
-            hubs.get_hub().schedule_call_global(0, throw)
-            return _Woken if hubs.get_hub().greenlet is sys.modules["greenlet"].getcurrent() else True
+            hub = hubs.get_hub()
+            hub.schedule_call_global(0, throw)
+            return _Woken if hub.greenlet is sys.modules["greenlet"].getcurrent() else True
         else:
             return None
         return True
