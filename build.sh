@@ -135,10 +135,10 @@ cmd_release() {
   ls -l dist
 }
 
-## proto            httpd/oipgrpc/inferencepb: the Go code of inference.proto
+## proto            httpd/oip/grpc/inferencepb: the Go code of inference.proto
 cmd_proto() {
   need_go
-  local python tools=$cache/proto folder=httpd/oipgrpc/inferencepb
+  local python tools=$cache/proto folder=httpd/oip/grpc/inferencepb
   python=$(choose_python)
   make_venv "$python" "$tools" tests/requirements-proto.txt
   go build -o "$tools/bin/protoc-gen-go" google.golang.org/protobuf/cmd/protoc-gen-go

@@ -12,97 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 
 	"pinion/tests/harness"
 )
 
-const architecture = "ARCHITECTURE.md"
-
 // mayUseC are the packages whose Go files may say `import "C"`.
 func mayUseC() []string {
 	return []string{"cmd/pinion/timerslack", "pyembed", "pyembed/cuda", "pyembed/nvml", "third_party/cpy3"}
-}
-
-// anyTestMayImport are what tests of any package use: the helpers, and the NATS server of which the command has only the client.
-func anyTestMayImport() []string { return []string{"tests/await", "tests/rawgrpc", "runtime/natsserver"} }
-
-// An importTable is the table of packages in ARCHITECTURE.md: by the name of a row, the packages that it may import.
-//
-// A name is a folder of this checkout; "bench/..." stands for all packages in bench and below it that have no row. The
-// last cell of a row holds names in backticks, or one of the words below.
-type importTable map[string][]string
-
-const (
-	allPackages = "all"
-	noPackages  = "nothing of ours"
-)
-
-// readImportTable reads the first table whose last heading is "may import".
-func readImportTable(text string) (importTable, error) {
-	_, text, found := strings.Cut(text, "| may import |\n")
-	if !found {
-		return nil, errors.New(`read table of packages: no table has the heading "may import"`)
-	}
-	names := regexp.MustCompile("`([^`]+)`")
-	table := importTable{}
-	for line := range strings.Lines(text) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) < 3 {
-			break // the table's end
-		}
-		pkg, imports := strings.Trim(cells[0], " `"), strings.TrimSpace(cells[len(cells)-1])
-		if strings.Trim(pkg, "-") == "" {
-			continue // the line under the heading
-		}
-		if table[pkg] != nil {
-			return nil, fmt.Errorf("read table of packages: %s has two rows", pkg)
-		}
-		table[pkg] = []string{}
-		for _, m := range names.FindAllStringSubmatch(imports, -1) {
-			table[pkg] = append(table[pkg], m[1])
-		}
-		words := strings.Trim(names.ReplaceAllString(imports, ""), ", ")
-		switch {
-		case words == allPackages && len(table[pkg]) == 0:
-			table[pkg] = []string{allPackages}
-		case words == noPackages && len(table[pkg]) == 0:
-		case words == "" && len(table[pkg]) > 0:
-		default:
-			return nil, fmt.Errorf("read table of packages: the row of %s ends with %q; want names in backticks, %q or %q", pkg, imports, noPackages, allPackages)
-		}
-	}
-	return table, nil
-}
-
-// row returns the name of the row that stands for the package.
-func (table importTable) row(pkg string) (string, bool) {
-	if _, ok := table[pkg]; ok {
-		return pkg, true
-	}
-	top, _, _ := strings.Cut(pkg, "/")
-	_, ok := table[top+"/..."]
-	return top + "/...", ok
-}
-
-// below returns every row that can be reached from this one.
-func (table importTable) below(row string) map[string]bool {
-	reached := map[string]bool{}
-	var walk func(string)
-	walk = func(from string) {
-		for _, next := range table[from] {
-			if !reached[next] {
-				reached[next] = true
-				walk(next)
-			}
-		}
-	}
-	walk(row)
-	return reached
 }
 
 // A listed is a package as `go list -json` describes it.
@@ -116,168 +35,17 @@ type listed struct {
 	XTestImports []string
 }
 
-// violations returns a sentence for each difference between the table and the packages, sorted. Programs import what
-// their row names; tests also what those rows name in turn, and anyTestMayImport.
-func violations(table importTable, packages map[string]listed) []string {
-	var out []string
-	complain := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	folders := map[string]string{} // by import path
-	for folder, p := range packages {
-		folders[p.ImportPath] = folder
-	}
-	used := map[string][]string{} // by row, the rows that its packages import
-	for folder, p := range packages {
-		row, ok := table.row(folder)
-		if !ok {
-			complain("package %s has no row in the table of packages: add one to "+architecture, folder)
-			continue
-		}
-		if used[row] == nil {
-			used[row] = []string{}
-		}
-		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), folder) {
-			complain(`package %s says import "C" in %s: only %s may`, folder, strings.Join(p.CgoFiles, ", "), strings.Join(mayUseC(), ", "))
-		}
-		open := slices.Contains(table[row], allPackages)
-		for _, imported := range p.Imports {
-			to, ours := folders[imported]
-			if !ours {
-				continue
-			}
-			toRow, _ := table.row(to)
-			used[row] = append(used[row], toRow)
-			switch {
-			case toRow == row:
-			case strings.HasPrefix(to, "tests/"):
-				complain("package %s imports %s, which is for tests alone", folder, to)
-			case !open && !slices.Contains(table[row], toRow):
-				complain("package %s imports %s: remove the import, or add `%s` to the row of `%s` in "+architecture, folder, to, toRow, row)
-			}
-		}
-		below := table.below(row)
-		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
-			to, ours := folders[imported]
-			if toRow, _ := table.row(to); ours && toRow != row && !slices.Contains(anyTestMayImport(), to) && !open && !below[toRow] {
-				complain("a test of package %s imports %s, which the row of `%s` in "+architecture+" does not reach", folder, to, row)
-			}
-		}
-	}
-	for row, allowed := range table {
-		if used[row] == nil {
-			complain("the row of `%s` in "+architecture+" stands for no package: remove it", row)
-			continue
-		}
-		for _, name := range allowed {
-			if name != allPackages && !slices.Contains(used[row], name) {
-				complain("the row of `%s` in "+architecture+" names `%s`, which it does not import: remove the name", row, name)
-			}
-		}
-	}
-	sort.Strings(out)
-	return slices.Compact(out)
-}
-
-// TestImportsAreThoseOfTheTable compares the table in ARCHITECTURE.md with the code.
-func TestImportsAreThoseOfTheTable(t *testing.T) {
-	t.Parallel()
-	text := readFile(t, filepath.Join("..", architecture))
-	table, err := readImportTable(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := list(t, "")
-	for folder, tagged := range list(t, "pinion_test") {
-		plain := packages[folder]
-		tagged.Imports = slices.Concat(tagged.Imports, plain.Imports)
-		packages[folder] = tagged
-	}
-	for _, v := range violations(table, packages) {
-		t.Error(v)
-	}
-}
-
-const exampleTable = "| package | duty | may import |\n|---|---|---|\n" +
-	"| `cmd` | wires | all |\n" +
-	"| `httpd` | HTTP | `predict` |\n" +
-	"| `predict` | states | `json` |\n" +
-	"| `json` | reads | nothing of ours |\n" +
-	"| `tests/...` | tests | nothing of ours |\n" +
-	"\n| another | table |\n"
-
-func TestViolationsAreFound(t *testing.T) {
-	table, err := readImportTable(exampleTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	imports := func(to ...string) listed { return listed{Imports: to} }
-	cases := []struct {
-		name    string
-		changed map[string]listed
-		want    string // a part of the one complaint; empty for none
-	}{
-		{"as drawn", nil, ""},
-		{"a package of others", map[string]listed{"json": imports("fmt", "github.com/valyala/fasthttp")}, ""},
-		{"a test of what is further down", map[string]listed{"httpd": {Imports: []string{"m/predict"}, TestImports: []string{"m/json"}}}, ""},
-		{"its own package, from an external test", map[string]listed{"json": {XTestImports: []string{"m/json"}}}, ""},
-		{"the tests' own in a test", map[string]listed{"json": {TestImports: []string{"m/tests/await"}}}, ""},
-
-		{"not in the row", map[string]listed{"json": imports("m/predict")}, "add `predict` to the row of `json`"},
-		{"further down", map[string]listed{"httpd": imports("m/predict", "m/json")}, "add `json` to the row of `httpd`"},
-		{"in the row, not used", map[string]listed{"predict": imports()}, "names `json`, which it does not import"},
-		{"no row", map[string]listed{"util": imports()}, "package util has no row"},
-		{"the tests' own in a program", map[string]listed{"json": imports("m/tests/await")}, "which is for tests alone"},
-		{"the tests' own in one that may import all", map[string]listed{"cmd": imports("m/tests/await")}, "which is for tests alone"},
-		{"upwards in a test", map[string]listed{"json": {TestImports: []string{"m/httpd"}}}, "a test of package json imports httpd"},
-		{"upwards in an external test", map[string]listed{"json": {XTestImports: []string{"m/httpd"}}}, "a test of package json imports httpd"},
-		{"C elsewhere", map[string]listed{"json": {CgoFiles: []string{"fast.go"}}}, `import "C" in fast.go`},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			packages := map[string]listed{
-				"cmd": imports("m/httpd"), "httpd": imports("m/predict"), "predict": imports("m/json"), "json": imports(), "tests/await": imports(),
-			}
-			maps.Copy(packages, c.changed)
-			for folder, p := range packages {
-				p.ImportPath = "m/" + folder
-				packages[folder] = p
-			}
-			got := violations(table, packages)
-			if c.want == "" && len(got) > 0 {
-				t.Errorf("complains of a lawful package: %q", got)
-			}
-			if c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
-				t.Errorf("got %q, want one complaint with %q", got, c.want)
-			}
-		})
-	}
-	t.Run("a row without a package", func(t *testing.T) {
-		got := violations(importTable{"gone": {}}, nil)
-		if len(got) != 1 || !strings.Contains(got[0], "stands for no package") {
-			t.Errorf("got %q, want one complaint of the row", got)
-		}
-	})
-}
-
-func TestTableOfPackagesThatCannotBeRead(t *testing.T) {
-	for _, text := range []string{
-		"| package | duty |\n",
-		"| p | d | may import |\n| `a` | x | predict |\n",
-		"| p | d | may import |\n| `a` | x | `b` and others |\n",
-		"| p | d | may import |\n| `a` | x | |\n",
-		"| p | d | may import |\n| `a` | x | `b`, nothing of ours |\n",
-		"| p | d | may import |\n| `a` | x | `b` |\n| `a` | x | `c` |\n",
-	} {
-		if table, err := readImportTable(text); err == nil {
-			t.Errorf("%q gave %v, want an error", text, table)
-		}
-	}
-}
-
 // TestEverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them, which takes a
 // second compilation of most of the standard library.
 func TestEverythingElseBuildsWithoutC(t *testing.T) {
 	t.Parallel()
 	packages := list(t, "")
+	for folder, p := range packages {
+		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), folder) {
+			t.Errorf(`package %s says import "C" in %s: only %s may`, folder,
+				strings.Join(p.CgoFiles, ", "), strings.Join(mayUseC(), ", "))
+		}
+	}
 	pure := map[string]listed{} // by import path
 	for folder, p := range packages {
 		if !strings.HasPrefix(folder, "cmd/") && !slices.Contains(mayUseC(), folder) && len(p.GoFiles) > 0 {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	pb "pinion/httpd/oipgrpc/inferencepb"
+	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/tests/harness"
 	"pinion/tests/rawgrpc"
 )

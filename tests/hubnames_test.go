@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	pb "pinion/httpd/oipgrpc/inferencepb"
+	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/tests/harness"
 )
 

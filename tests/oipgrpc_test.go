@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	pb "pinion/httpd/oipgrpc/inferencepb"
+	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/tests/harness"
 )
 

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
-	pb "pinion/httpd/oipgrpc/inferencepb"
+	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/tests/harness"
 )
 

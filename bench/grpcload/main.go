@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	pb "pinion/httpd/oipgrpc/inferencepb"
+	pb "pinion/httpd/oip/grpc/inferencepb"
 )
 
 func main() {

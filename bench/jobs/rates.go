@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // system is what accepts and finishes predictions: our servers, or the bare client.
@@ -100,7 +100,7 @@ func (b *bench) bare(nc *nats.Conn) (front *process, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := jobs.Open(context.Background(), nc, jobs.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
+	if _, err := store.Open(context.Background(), nc, store.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
 		return nil, nil, err
 	}
 	var all []*process

@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/interrupts"
-	"pinion/cmd/pinion/internal/load"
+	"pinion/cmd/pinion/internal/loadgen"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/option"
-	"pinion/cmd/pinion/internal/ownserver"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
 // benching is 'pinion bench'.
 type benching struct {
-	load.Measurement
+	loadgen.Measurement
 	flags model.Flags
 }
 
@@ -88,7 +88,7 @@ func (b *benching) check(args, flags []string) error {
 
 // start measures what is at a URL, or its own server.
 func (b *benching) start(target string, flags []string) error {
-	signals := interrupts.Watch(false)
+	signals := process.WatchInterrupts(false)
 	stop := make(chan struct{})
 	go func() {
 		<-signals
@@ -100,7 +100,7 @@ func (b *benching) start(target string, flags []string) error {
 		return b.Run(clientOf(target), stop)
 	}
 	b.Screen.Show("setting the model up")
-	s, err := ownserver.Start(b.serveArguments(target, flags), stop)
+	s, err := oneshot.StartServer(b.serveArguments(target, flags), stop)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/builder"
-	"pinion/cmd/pinion/internal/dockerfile"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/ownbinary"
+	"pinion/cmd/pinion/internal/image"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usage"
 )
 
@@ -63,7 +62,7 @@ func (b *build) run(dir string) error {
 	if err := b.cog.check(dir); err != nil {
 		return exit.Misused(err)
 	}
-	program, err := builder.Find(b.builder)
+	program, err := image.FindBuilder(b.builder)
 	if err != nil {
 		return exit.Misused(err)
 	}
@@ -93,7 +92,7 @@ func (b *build) run(dir string) error {
 }
 
 // build makes the Dockerfile and what it needs in its own folder, and builds it.
-func (b *build) build(ctx context.Context, program *builder.Builder, plan *dockerfile.Plan, tags []string) error {
+func (b *build) build(ctx context.Context, program *image.Builder, plan *image.Plan, tags []string) error {
 	place, err := os.MkdirTemp("", "pinion-build-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the build: %w", err)
@@ -104,14 +103,14 @@ func (b *build) build(ctx context.Context, program *builder.Builder, plan *docke
 		return err
 	}
 	own := filepath.Join(place, "pinion")
-	if err := ownbinary.Copy(filepath.Join(own, "usr/local/bin")); err != nil {
+	if err := process.CopyBinary(filepath.Join(own, "usr/local/bin")); err != nil {
 		return err
 	}
 	contexts := [][2]string{{"pinion", own}}
 	if plan.LocalWeights() {
 		contexts = append(contexts, [2]string{"weights", plan.Root()})
 	}
-	return program.Build(ctx, builder.Build{
+	return program.Build(ctx, image.Build{
 		Dockerfile: file, Context: plan.Root(), Contexts: contexts, Tags: tags, Args: b.args, Secrets: b.secrets, NoCache: b.noCache,
 		More: append(b.cog.options(program), b.more...),
 	})

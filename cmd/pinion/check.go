@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/checker"
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 )
@@ -36,7 +36,7 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 				Flags: s, Reader: by, SetUp: setUp, Start: startForCheck,
 			})
 			switch {
-			case errors.Is(err, contain.ErrInterrupted):
+			case errors.Is(err, process.ErrInterrupted):
 				return exit.Failed(err)
 			case err != nil:
 				return exit.Misused(err)
@@ -58,6 +58,6 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 }
 
 // startForCheck starts a worker that runs the model's example after its setup, as a server's does.
-func startForCheck(m *model.Model, python *locate.Python, log *slog.Logger) (*localrunner.Runner, error) {
+func startForCheck(m *model.Model, python *locate.Python, log *slog.Logger) (*oneshot.Runner, error) {
 	return newLocalRunner(m, python, m.Mode("predict"), true, log)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/builder"
+	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/model"
 )
 
@@ -61,7 +61,7 @@ func (c *cogBuildFlags) check(dir string) error {
 }
 
 // options are those of the program that builds.
-func (c *cogBuildFlags) options(program *builder.Builder) []string {
+func (c *cogBuildFlags) options(program *image.Builder) []string {
 	var options []string
 	switch {
 	case program.Name == "docker" && c.progress != "":

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/dockerfile"
 	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usage"
 )
@@ -57,20 +57,20 @@ func (s *imageFlags) bindFlags(f *pflag.FlagSet) {
 }
 
 // plan is the image of the model in a folder.
-func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
+func (s *imageFlags) plan(dir string) (*image.Plan, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, exit.Failed(err)
 	}
-	o := dockerfile.Options{Base: s.base, Ref: s.Predictor, Version: version.Pinion, CogVersion: version.Cog}
+	o := image.Options{Base: s.base, Ref: s.Predictor, Version: version.Pinion, CogVersion: version.Cog}
 	if s.context != "" {
 		if o.Context, err = filepath.Abs(s.context); err != nil {
 			return nil, exit.Failed(err)
 		}
 	}
 	// First, for its messages have lines.
-	if _, problems := dockerfile.New(abs, o); len(problems) > 0 {
-		return nil, exit.Failed(dockerfile.ProblemsError(problems))
+	if _, problems := image.New(abs, o); len(problems) > 0 {
+		return nil, exit.Failed(image.ProblemsError(problems))
 	}
 	m, err := findModel(&s.Flags, abs)
 	if err != nil {
@@ -83,9 +83,9 @@ func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
 		}
 	}
 	o.FindGit(abs)
-	plan, problems := dockerfile.New(abs, o)
+	plan, problems := image.New(abs, o)
 	if plan == nil {
-		return nil, exit.Failed(dockerfile.ProblemsError(problems))
+		return nil, exit.Failed(image.ProblemsError(problems))
 	}
 	for _, note := range model.Shown(plan.Notes) {
 		fmt.Fprintln(os.Stderr, "note: "+note.String())

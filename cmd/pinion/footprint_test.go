@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/supervise"
 )
 
@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
 	}
-	if len(os.Args) > 2 && os.Args[1] == contain.Argument {
-		os.Exit(contain.Main(os.Args[2:]))
+	if len(os.Args) > 2 && os.Args[1] == process.ContainArgument {
+		os.Exit(process.ContainMain(os.Args[2:]))
 	}
 	runtime.UnlockOSThread()
 	os.Exit(m.Run())

@@ -6,8 +6,8 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
@@ -17,13 +17,13 @@ import (
 
 // newLocalRunner starts a worker for a model; mode is "predict" or "train"; warmUp has its example run after its setup. The
 // caller closes the runner.
-func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool, log *slog.Logger) (*localrunner.Runner, error) {
+func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool, log *slog.Logger) (*oneshot.Runner, error) {
 	s, err := settings.FromEnvironment(m.Getenv)
 	if err != nil {
 		return nil, exit.Misused(err)
 	}
 	stored := &model.Override{Dir: m.Dir, Log: log, Current: func() *model.Model { return m }}
-	return localrunner.New(localrunner.Options{
+	return oneshot.NewRunner(oneshot.RunnerOptions{
 		Worker: func(sdk string, loaded func(ipc.Loaded)) supervise.Options {
 			o := s.WorkerOptions(m, python, sdk, stored.Before(loaded))
 			o.Spec.Mode, o.Spec.NoWarmUp = mode, !warmUp

@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"strconv"
 
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
 	_ "pinion/cmd/pinion/timerslack" // its constructor runs before Go starts
 	"pinion/runtime/supervise"
 )
@@ -23,8 +23,8 @@ func main() {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
 	}
-	if len(os.Args) > 2 && os.Args[1] == contain.Argument {
-		os.Exit(contain.Main(os.Args[2:]))
+	if len(os.Args) > 2 && os.Args[1] == process.ContainArgument {
+		os.Exit(process.ContainMain(os.Args[2:]))
 	}
 	runtime.UnlockOSThread()
 	os.Exit(run(os.Args[1:]))
@@ -37,9 +37,9 @@ func run(args []string) int {
 	code, err := exit.Code(root.Execute())
 	if err != nil {
 		// As for the log: a stderr without a reader must not keep the process from its exit code.
-		stderr := logsink.Open(int(os.Stderr.Fd()), logsink.BufferSize)
+		stderr := logging.Open(int(os.Stderr.Fd()), logging.BufferSize)
 		fmt.Fprintln(stderr, "pinion: "+err.Error())
-		stderr.Flush(logsink.FlushTimeout)
+		stderr.Flush(logging.FlushTimeout)
 	}
 	return code
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/apiclient"
 	"pinion/cmd/pinion/internal/asker"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
@@ -96,7 +95,7 @@ func (a *asking) locally(dir string) error {
 	if a.Train {
 		mode = "train"
 	}
-	return exit.Failed(a.Locally(m, python, func() (*localrunner.Runner, error) {
+	return exit.Failed(a.Locally(m, python, func() (*oneshot.Runner, error) {
 		return newLocalRunner(m, python, mode, false, terminal.NewModelLog(a.Screen))
 	}))
 }
@@ -110,8 +109,8 @@ func (a *asking) remotely() error {
 }
 
 // clientOf is the client of a server, with the token that the environment has.
-func clientOf(url string) *apiclient.Client {
-	return &apiclient.Client{
+func clientOf(url string) *oneshot.Client {
+	return &oneshot.Client{
 		Base: strings.TrimRight(url, "/"), Token: os.Getenv("PINION_AUTH_TOKEN"), UserAgent: "pinion/" + version.Pinion,
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/httpd"
+	"pinion/httpd/instances"
 	"pinion/httpd/openai"
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
-	"pinion/httpd/vertex"
 )
 
 // TestProtocolsAreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json has no other.
@@ -28,7 +28,7 @@ func TestProtocolsAreDocumented(t *testing.T) {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	s := settings.Protocols{Names: protocol.Names(), Vertex: vertex.Paths{Health: "/h", Predict: "/p"}}
+	s := settings.Protocols{Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"}}
 	list := s.List(nil)
 	for _, e := range openai.Endpoints() {
 		document := fmt.Appendf(nil, `{"paths":{"/predictions":{"post":{"x-cog-openai":%q}}}}`, e)

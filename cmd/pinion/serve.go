@@ -8,7 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/front"
 	"pinion/cmd/pinion/internal/heap"
-	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/telemetry"
@@ -45,7 +45,7 @@ func newServe() *cobra.Command {
 
 func serve(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error)) error {
 	log, sink := s.Log.Open()
-	defer sink.Flush(logsink.FlushTimeout)
+	defer sink.Flush(logging.FlushTimeout)
 	f, err := front.New(s, models, reread, log, sink)
 	if err != nil {
 		return exit.Failed(err)

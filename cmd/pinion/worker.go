@@ -41,7 +41,7 @@ func workerMain(config string) int {
 }
 
 // nameProcess gives this thread, by which ps and top name the process, the name of the binary: the kernel has named it by the
-// path that it was executed by, which is ownbinary.Running.
+// path that it was executed by, which is process.RunningBinary.
 func nameProcess() {
 	name := []byte("pinion\x00")
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it only helps people

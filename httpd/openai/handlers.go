@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/modellist"
+	"pinion/httpd/instances"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 )
@@ -39,7 +39,7 @@ type known struct {
 // New returns the protocol for these models. strict: parameters that only self-hosted servers know are refused.
 func New(models protocol.Models, strict bool) protocol.Protocol {
 	h := &handlers{models: models, strict: strict, functions: map[*protocol.Model]known{}}
-	routes := modellist.Routes(models, func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
+	routes := instances.ModelListRoutes(models, func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },

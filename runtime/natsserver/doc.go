@@ -5,7 +5,7 @@
 //	main.go    the process: flags, the socket of its clients, its end
 //	log.go     what NATS logs
 //
-// runtime/jobs starts the process. The two speak by three pipes and a socket:
+// runtime/jobqueue/store starts the process. The two speak by three pipes and a socket:
 //
 //	stdin         a line asks whether the store works, and ends a server whose store does not; the end of file ends any server
 //	stdout        one line: "ready", or why it cannot start

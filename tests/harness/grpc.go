@@ -4,7 +4,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	pb "pinion/httpd/oipgrpc/inferencepb"
+	pb "pinion/httpd/oip/grpc/inferencepb"
 )
 
 // GRPCAddress is the address of --grpc-port.

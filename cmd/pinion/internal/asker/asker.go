@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"pinion/cmd/pinion/internal/apiclient"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
 )
@@ -51,7 +51,7 @@ func (a *Asker) isLive() bool {
 }
 
 // report prints what came of a prediction. live has what was printed before its end.
-func (a *Asker) report(got apiclient.Answer, live *terminal.Tokens) error {
+func (a *Asker) report(got oneshot.Answer, live *terminal.Tokens) error {
 	o := &modelio.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr}
 	if live.Printed {
 		fmt.Fprintln(os.Stdout)

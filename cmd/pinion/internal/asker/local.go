@@ -3,16 +3,15 @@ package asker
 import (
 	"os"
 
-	"pinion/cmd/pinion/internal/apiclient"
-	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/predict"
 )
 
 // Locally makes the prediction in a worker that start starts, for this command alone.
-func (a *Asker) Locally(m *model.Model, python *locate.Python, start func() (*localrunner.Runner, error)) error {
+func (a *Asker) Locally(m *model.Model, python *locate.Python, start func() (*oneshot.Runner, error)) error {
 	a.Screen.Show("reading the model")
 	document, err := model.ReadDocument(m, python)
 	if err != nil {
@@ -38,7 +37,7 @@ func (a *Asker) Locally(m *model.Model, python *locate.Python, start func() (*lo
 
 // readLoaded is the input, checked by what the worker says of the model once it is imported. If it is refused, the
 // runner is closed, and the model is not set up.
-func (a *Asker) readLoaded(r *localrunner.Runner) (input []byte, err error) {
+func (a *Asker) readLoaded(r *oneshot.Runner) (input []byte, err error) {
 	document, err := r.Document()
 	if err == nil {
 		input, err = a.read(document)
@@ -50,7 +49,7 @@ func (a *Asker) readLoaded(r *localrunner.Runner) (input []byte, err error) {
 }
 
 // with makes the prediction with a local runner, which it closes.
-func (a *Asker) with(r *localrunner.Runner, input []byte) error {
+func (a *Asker) with(r *oneshot.Runner, input []byte) error {
 	a.Screen.Show("setting the model up")
 	if err := r.Ready(); err != nil {
 		r.Close(true)
@@ -74,7 +73,7 @@ func (a *Asker) with(r *localrunner.Runner, input []byte) error {
 	}
 	rec := p.Record()
 	var encoder predict.Encoder
-	answer := apiclient.Answer{
+	answer := oneshot.Answer{
 		Object: encoder.Append(nil, &rec), Status: rec.Status.String(), Error: rec.Error, Output: rec.Output, Interrupted: interrupted,
 	}
 	if rec.Open {

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"pinion/cmd/pinion/internal/apiclient"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
 )
 
-func (a *Asker) Remotely(client *apiclient.Client) error {
+func (a *Asker) Remotely(client *oneshot.Client) error {
 	document, err := client.Document()
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func (a *Asker) Remotely(client *apiclient.Client) error {
 	}
 	live := terminal.NewTokens(a.Screen, os.Stdout)
 	a.Screen.Show(a.verb())
-	got, err := client.Predict(apiclient.Prediction{
+	got, err := client.Predict(oneshot.Prediction{
 		Path: plural + predict.NewID(time.Now()), Input: input,
 		Stream: a.isLive() && bytes.Contains(document, []byte(`"x-cog-streaming"`)), Item: live.Add,
 	})

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
-	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/metrics"
@@ -31,7 +31,7 @@ type Options struct {
 	MaxBody           int64
 	Grace             time.Duration
 	LeaveSockets      bool
-	Log               logsink.Settings
+	Log               logging.Settings
 	Version           string
 }
 
@@ -49,12 +49,12 @@ type server struct {
 func Run(o Options) error {
 	s := &server{o: o, served: make(chan error, 2)}
 	log, sink := o.Log.Open()
-	defer sink.Flush(logsink.FlushTimeout)
+	defer sink.Flush(logging.FlushTimeout)
 	s.log = log
 	if limit := limits.ApplyMemory(0); limit > 0 {
 		s.log.Debug("memory has a soft limit", "bytes", limit)
 	}
-	signals := interrupts.Watch(false)
+	signals := process.WatchInterrupts(false)
 	s.wire(sink)
 	if err := s.listen(); err != nil {
 		return exit.Failed(err)
@@ -63,7 +63,7 @@ func Run(o Options) error {
 }
 
 // wire makes the queue and the HTTP server.
-func (s *server) wire(sink *logsink.Sink) {
+func (s *server) wire(sink *logging.Sink) {
 	o := s.o
 	connections := connlimit.New(limits.Connections())
 	s.metrics = metrics.New(metrics.Options{

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"pinion/cmd/pinion/internal/contain"
-	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/schemadiff"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
@@ -31,7 +31,7 @@ type Options struct {
 	Reader model.Reader
 	SetUp  bool // the model is set up too
 	// Start starts a worker for the model. The caller closes the runner.
-	Start func(*model.Model, *locate.Python, *slog.Logger) (*localrunner.Runner, error)
+	Start func(*model.Model, *locate.Python, *slog.Logger) (*oneshot.Runner, error)
 }
 
 // Run looks for mistakes in the model of a folder. The error says that a user interrupted it, or which of the options or
@@ -85,7 +85,7 @@ func (c *Report) run(dir string) error {
 	}
 	python := c.interpreter()
 	if err := c.file.CheckMachine(python); err != nil {
-		if errors.Is(err, contain.ErrInterrupted) {
+		if errors.Is(err, process.ErrInterrupted) {
 			return err
 		}
 		c.add(model.Problem{What: err.Error()})
@@ -135,7 +135,7 @@ func (c *Report) interpreter() *locate.Python {
 // for a user who interrupted it.
 func (c *Report) source(m *model.Model, python *locate.Python) (good bool, err error) {
 	r, err := model.ReadSource(m, python, c.by.Reader)
-	if errors.Is(err, contain.ErrInterrupted) {
+	if errors.Is(err, process.ErrInterrupted) {
 		return false, err
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"pinion/cmd/pinion/internal/dockerfile"
+	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/pyembed/locate"
 )
@@ -23,7 +23,7 @@ type Report struct {
 func Examine(dir string, python *locate.Python) (*Report, error) {
 	r := &Report{Problems: []model.Problem{}, Differences: []model.Problem{}}
 	build, file := model.ReadBuild(dir)
-	plan, problems := dockerfile.New(dir, dockerfile.Options{})
+	plan, problems := image.New(dir, image.Options{})
 	r.Problems = append(r.Problems, problems...)
 	if plan != nil {
 		r.Differences = append(r.Differences, plan.Notes...)
@@ -31,7 +31,7 @@ func Examine(dir string, python *locate.Python) (*Report, error) {
 	r.settings(build, file)
 	packageName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 	var packages []string
-	for _, requirement := range dockerfile.Requirements(dir, build) {
+	for _, requirement := range image.Requirements(dir, build) {
 		name := packageName.FindString(requirement.Value)
 		packages = append(packages, name)
 		if n := strings.ToLower(name); n == "cog" || n == "coglet" {

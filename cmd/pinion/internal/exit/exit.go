@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/process"
 )
 
 // The exit codes.
@@ -39,7 +39,7 @@ func Failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, contain.ErrInterrupted) {
+	if errors.Is(err, process.ErrInterrupted) {
 		return With(Interrupted)
 	}
 	if _, is := err.(*exitError); is {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"pinion/httpd/protocol"
-	"pinion/runtime/calls"
+	"pinion/runtime/modelcall"
 	"pinion/runtime/predict"
 )
 
@@ -14,7 +14,7 @@ func (m *servedModel) onCalls() func(of []*predict.Prediction, fd int) {
 	if !f.several {
 		return nil
 	}
-	o := &calls.Options{
+	o := &modelcall.Options{
 		Find: f.callee, Explain: func(err error) string { return protocol.ErrorOf(err).Error() },
 		Tracer: f.telemetry.Tracer(), Memory: f.budget,
 	}
@@ -24,7 +24,7 @@ func (m *servedModel) onCalls() func(of []*predict.Prediction, fd int) {
 // callee is a model as other models call it.
 type callee struct{ *protocol.Model }
 
-func (f *Server) callee(name string) (calls.Model, error) {
+func (f *Server) callee(name string) (modelcall.Model, error) {
 	m, err := f.endpoints.models.Find(name, "")
 	if err != nil {
 		return nil, err
@@ -32,15 +32,15 @@ func (f *Server) callee(name string) (calls.Model, error) {
 	return callee{m}, nil
 }
 
-func (c callee) Shape() (calls.Shape, error) {
+func (c callee) Shape() (modelcall.Shape, error) {
 	s, err := c.Signature()
 	switch {
 	case err != nil && err.Kind == protocol.NotReady: // Create says more
-		return calls.Shape{Files: true, Tensors: true}, nil
+		return modelcall.Shape{Files: true, Tensors: true}, nil
 	case err != nil:
-		return calls.Shape{}, err
+		return modelcall.Shape{}, err
 	}
-	return calls.Shape{Iterator: s.Iterator, Files: mayHold(&s.Output, protocol.File), Tensors: mayHold(&s.Output, protocol.Number, protocol.Array)}, nil
+	return modelcall.Shape{Iterator: s.Iterator, Files: mayHold(&s.Output, protocol.File), Tensors: mayHold(&s.Output, protocol.Number, protocol.Array)}, nil
 }
 
 // mayHold reports whether a value may be, or have in it, one of these kinds.

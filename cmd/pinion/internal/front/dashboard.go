@@ -8,7 +8,7 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/httpd"
-	"pinion/httpd/dashboard"
+	"pinion/httpd/web/dashboard"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/supervise"

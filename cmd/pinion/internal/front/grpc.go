@@ -7,12 +7,12 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/listener"
-	"pinion/httpd/oipgrpc"
+	"pinion/httpd/oip/grpc"
 )
 
 // grpcServer is the port of --grpc-port; nil: there is none.
 type grpcServer struct {
-	*oipgrpc.Server
+	*grpc.Server
 	ln net.Listener
 }
 
@@ -29,14 +29,14 @@ func (f *Server) openGRPC() error {
 	if err != nil {
 		return err
 	}
-	o := oipgrpc.Options{
+	o := grpc.Options{
 		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, Connections: f.connections, OnCall: f.metrics.Call,
 		Tracer: f.telemetry.Tracer(),
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
 	}
-	f.endpoints.grpc = &grpcServer{oipgrpc.New(o), ln}
+	f.endpoints.grpc = &grpcServer{grpc.New(o), ln}
 	f.log.Info("serving gRPC", "grpc_address", strings.TrimPrefix(address, "http://"))
 	return nil
 }

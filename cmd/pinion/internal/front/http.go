@@ -12,9 +12,9 @@ import (
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
-	"pinion/httpd/page"
 	"pinion/httpd/protocol"
-	"pinion/httpd/webpage"
+	"pinion/httpd/web"
+	"pinion/httpd/web/page"
 	"pinion/runtime/loading"
 )
 
@@ -104,7 +104,7 @@ func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
 }
 
 // links lead from a page of the model to that of each model; nil: there is one model.
-func (m *servedModel) links(atRoot bool, to string) (links []webpage.Link) {
+func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 	if !m.server.several {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (m *servedModel) links(atRoot bool, to string) (links []webpage.Link) {
 		above = "models/"
 	}
 	for _, other := range m.server.all() {
-		links = append(links, webpage.Link{Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to, Current: other == m})
+		links = append(links, web.Link{Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to, Current: other == m})
 	}
 	return links
 }

@@ -10,8 +10,8 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/member"
 	"pinion/httpd"
-	"pinion/runtime/jobs"
-	"pinion/runtime/queued"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 )
 
 // joinQueue joins the job queue of the model, if there is to be one. It needs the HTTP server, whose reader of bodies reads jobs too.
@@ -33,14 +33,14 @@ func (m *servedModel) joinQueue() error {
 	}
 	o := s.Options(name, m.s.ResultTTL)
 	o.OnWait = m.metrics.JobWait
-	joined, err := queued.Join(queued.Options{
+	joined, err := jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
 		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget, Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
 		Schema: m.schema, Version: version.Pinion, Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.NATS.Close()
-		var other *jobs.MismatchError
+		var other *store.MismatchError
 		if errors.As(err, &other) {
 			return exit.Misused(err)
 		}
@@ -52,9 +52,9 @@ func (m *servedModel) joinQueue() error {
 }
 
 // schema is what gateways may know of the model; false: it is not known yet.
-func (m *servedModel) schema() (jobs.Schema, bool) {
+func (m *servedModel) schema() (store.Schema, bool) {
 	l, ok := m.svc.Reported()
-	return jobs.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
+	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
 // leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other servers, or

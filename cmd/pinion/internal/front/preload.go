@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"pinion/cmd/pinion/internal/ownbinary"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
 	"pinion/ipc"
 	"pinion/runtime/supervise"
@@ -16,7 +16,7 @@ func (m *servedModel) newPreloader(spec ipc.WorkerConfig, env []string) *supervi
 		return nil
 	}
 	return supervise.NewPreloader(supervise.PreloaderOptions{
-		Exe: ownbinary.Running, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.server.orphans, Logger: m.log,
+		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.server.orphans, Logger: m.log,
 		Prepare: m.server.sdk.keep, OnChange: m.svc.Changed,
 	})
 }

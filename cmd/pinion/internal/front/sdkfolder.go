@@ -3,13 +3,13 @@ package front
 import (
 	"sync"
 
-	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/ipc"
 )
 
 // sdkFolder is where the cog package lies.
 type sdkFolder struct {
-	run *rundir.Dir
+	run *process.RunDir
 
 	mu    sync.Mutex
 	found string // by find; "" after the first start
@@ -17,7 +17,7 @@ type sdkFolder struct {
 
 // find finds the folder, or makes it.
 func (d *sdkFolder) find() (string, error) {
-	dir, err := rundir.SDK(d.run)
+	dir, err := process.SDKFolder(d.run)
 	if err != nil {
 		return "", err
 	}
@@ -34,7 +34,7 @@ func (d *sdkFolder) keep(spec *ipc.WorkerConfig) error {
 	defer d.mu.Unlock()
 	dir, err := d.found, error(nil)
 	if d.found = ""; dir == "" {
-		dir, err = rundir.SDK(d.run)
+		dir, err = process.SDKFolder(d.run)
 	}
 	if err == nil {
 		spec.SDK = dir

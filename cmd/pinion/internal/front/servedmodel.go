@@ -11,12 +11,12 @@ import (
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/settings"
-	"pinion/httpd/dashboard"
 	"pinion/httpd/protocol"
+	"pinion/httpd/web/dashboard"
 	"pinion/pyembed/locate"
+	"pinion/runtime/jobqueue"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
-	"pinion/runtime/queued"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/watch"
@@ -32,8 +32,8 @@ type servedModel struct {
 	workers workers
 	pool    *slot.Pool
 	svc     *service.Service
-	queue   *queued.Member // nil: accepted predictions live in this process
-	leaving sync.Once      // of the queue
+	queue   *jobqueue.Member // nil: accepted predictions live in this process
+	leaving sync.Once        // of the queue
 	metrics *metrics.Set
 	view    *dashboard.View // nil: it is off
 	life    *life

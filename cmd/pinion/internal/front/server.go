@@ -9,9 +9,8 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/limits"
-	"pinion/cmd/pinion/internal/logsink"
-	"pinion/cmd/pinion/internal/ownbinary"
-	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
@@ -29,12 +28,12 @@ import (
 type Server struct {
 	s         *settings.Server
 	log       *slog.Logger
-	sink      *logsink.Sink        // where log goes
+	sink      *logging.Sink        // where log goes
 	telemetry *telemetry.Telemetry // nil: it is off
 	sentry    *sentry.Reporter     // nil: it is off
-	dir       *rundir.Dir
+	dir       *process.RunDir
 	sdk       sdkFolder
-	image     ownbinary.Image
+	image     process.Binary
 	budget    *memory.Budget
 	files     *files.Store
 	webhooks  *webhook.Sender
@@ -55,7 +54,7 @@ type Server struct {
 }
 
 // New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there is none.
-func New(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error), log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
+func New(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error), log *slog.Logger, sink *logging.Sink) (_ *Server, err error) {
 	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
 	f.room.turn = make(chan struct{}, 1)
 	f.room.bound.Store(int64(s.ModelsMemory))
@@ -69,7 +68,7 @@ func New(s *settings.Server, models []settings.Named, reread func() (*settings.M
 	for _, w := range s.Warnings {
 		f.log.Warn(w)
 	}
-	if f.dir, err = rundir.Make(); err != nil {
+	if f.dir, err = process.MakeRunDir(); err != nil {
 		return nil, err
 	}
 	f.sdk.run = f.dir
@@ -101,7 +100,7 @@ func (f *Server) wire(models []settings.Named) error {
 		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens, f.eachModel((*servedModel).makeView), f.makeHTTP,
 		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
 		f.listen, f.openMonitor, f.openGRPC,
-		func() (err error) { f.image, err = ownbinary.Find(); return err },
+		func() (err error) { f.image, err = process.FindBinary(); return err },
 		func() error { _, err := f.sdk.find(); return err }, // without which no worker starts
 		f.sendMetrics,
 	} {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/predict"
 )
@@ -37,7 +37,7 @@ const (
 )
 
 func newStop(onlySIGINT bool) *stop {
-	return &stop{signals: interrupts.Watch(onlySIGINT), asked: make(chan struct{}, 1), broken: make(chan *servedModel, 1)}
+	return &stop{signals: process.WatchInterrupts(onlySIGINT), asked: make(chan struct{}, 1), broken: make(chan *servedModel, 1)}
 }
 
 // ask ends the server as a client wants it. It does not block.

@@ -5,12 +5,12 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/files"
-	"pinion/runtime/jobs"
-	"pinion/runtime/queued"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 	modelservice "pinion/runtime/service"
 )
 
-var _ queued.Checker = checker{}
+var _ jobqueue.Checker = checker{}
 
 // checker checks requests by what the last server wrote of its model. It is a service that has no workers.
 type checker struct{ *modelservice.Service }
@@ -19,6 +19,6 @@ func newChecker(f *files.Store, log *slog.Logger) checker {
 	return checker{modelservice.New(modelservice.Options{Files: f, Logger: log})}
 }
 
-func (c checker) Learn(s jobs.Schema) {
+func (c checker) Learn(s store.Schema) {
 	c.Loaded(ipc.Loaded{Schema: s.OpenAPI, Streaming: s.Streaming, Train: s.Train, Predict: s.Predict})
 }

@@ -10,21 +10,19 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
-	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/member"
-	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/metrics"
-	"pinion/runtime/queued"
 	"pinion/runtime/webhook"
 )
 
@@ -33,7 +31,7 @@ type Options struct {
 	Host                string // to listen on, or unix:/path
 	Port                int
 	TokenFile           string // "": no token is needed
-	Queue               jobs.Options
+	Queue               store.Options
 	Connect             func(changed func(error)) (*nats.Conn, error) // to NATS
 	Attempts            int
 	TenantHeader        string
@@ -42,7 +40,7 @@ type Options struct {
 	MaxBody             int64
 	DenyPrivateWebhooks bool
 	WebhookToken        string
-	Log                 logsink.Settings
+	Log                 logging.Settings
 	Warnings            []string // for the log
 	Version, CogVersion string
 }
@@ -51,10 +49,10 @@ type Options struct {
 type Gateway struct {
 	o        Options
 	log      *slog.Logger
-	dir      *rundir.Dir
+	dir      *process.RunDir
 	files    *files.Store
 	webhooks *webhook.Sender
-	member   *queued.Member
+	member   *jobqueue.Member
 	http     *httpd.Server
 	ln       net.Listener
 	signals  <-chan os.Signal
@@ -65,18 +63,18 @@ type Gateway struct {
 // Run serves until a signal. The error has the command's exit code.
 func Run(o Options) error {
 	log, sink := o.Log.Open()
-	defer sink.Flush(logsink.FlushTimeout)
+	defer sink.Flush(logging.FlushTimeout)
 	limits.ApplyMemory(0)
 	for _, w := range o.Warnings {
 		log.Warn(w)
 	}
-	g := &Gateway{o: o, log: log, signals: interrupts.Watch(false)}
+	g := &Gateway{o: o, log: log, signals: process.WatchInterrupts(false)}
 	defer g.clean()
 	err := g.open(sink)
 	if err == nil {
 		err = g.run()
 	}
-	var other *jobs.MismatchError
+	var other *store.MismatchError
 	if errors.As(err, &other) {
 		return exit.Misused(err)
 	}
@@ -84,9 +82,9 @@ func Run(o Options) error {
 }
 
 // open wires the gateway and joins the queue.
-func (g *Gateway) open(sink *logsink.Sink) (err error) {
+func (g *Gateway) open(sink *logging.Sink) (err error) {
 	o := g.o
-	if g.dir, err = rundir.Make(); err != nil {
+	if g.dir, err = process.MakeRunDir(); err != nil {
 		return err
 	}
 	go g.dir.KeepFresh()
@@ -115,7 +113,7 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
 		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true, ReplayPuts: o.ReplayPuts,
 	})
-	g.member, err = queued.Join(queued.Options{
+	g.member, err = jobqueue.Join(jobqueue.Options{
 		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget, Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
@@ -130,7 +128,7 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 	return nil
 }
 
-// run answers until a signal. The error is contain.ErrInterrupted if requests were cut off.
+// run answers until a signal. The error is process.ErrInterrupted if requests were cut off.
 func (g *Gateway) run() error {
 	served := make(chan error, 1)
 	go func() { served <- g.http.Serve(g.ln) }()
@@ -148,7 +146,7 @@ func (g *Gateway) run() error {
 		}()
 		if err := g.http.Shutdown(ctx); err != nil {
 			g.log.Warn("connections were closed with requests in flight", "error", err)
-			return contain.ErrInterrupted
+			return process.ErrInterrupted
 		}
 		return nil
 	case err := <-served:

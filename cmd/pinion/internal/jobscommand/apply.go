@@ -12,7 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // limitFlags are the limits of 'pinion jobs apply'.
@@ -37,13 +37,13 @@ when they start: give them the same flags from then on.
 		if err != nil {
 			return exit.Misused(err)
 		}
-		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) error {
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
 			changes, err := a.Apply(ctx, limits)
 			if err != nil && len(changes) == 0 {
 				return err
 			}
 			if changes == nil {
-				changes = []jobs.Change{}
+				changes = []store.Change{}
 			}
 			return errors.Join(err, c.print(cmd, changes, func() error { return printChanges(cmd.OutOrStdout(), changes) }))
 		})(cmd, args)
@@ -59,7 +59,7 @@ when they start: give them the same flags from then on.
 }
 
 // limits are those whose flags were given.
-func (s *limitFlags) limits(given func(string) bool) (l jobs.Limits, err error) {
+func (s *limitFlags) limits(given func(string) bool) (l store.Limits, err error) {
 	bytes := int64(s.bytes)
 	for _, flag := range []struct {
 		name string
@@ -82,7 +82,7 @@ func (s *limitFlags) limits(given func(string) bool) (l jobs.Limits, err error) 
 			flag.set()
 		}
 	}
-	if l == (jobs.Limits{}) {
+	if l == (store.Limits{}) {
 		return l, errors.New("nothing to apply: give a limit, as --jobs-capacity 200000")
 	}
 	return l, nil

@@ -17,9 +17,9 @@ import (
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
-	"pinion/runtime/queued"
 )
 
 const help = `Look at the job queue of a model, which pinion serve --nats keeps, and mend it. No request body is shown, nor what a server
@@ -70,7 +70,7 @@ func (c *command) fromEnvironment(f *pflag.FlagSet) error {
 	case c.model == "":
 		return errors.New("--model is missing: give the model's name in the queue")
 	}
-	if err := jobs.CheckModel(c.model); err != nil {
+	if err := store.CheckModel(c.model); err != nil {
 		return fmt.Errorf("--model: %w", err)
 	}
 	return c.nats.Check()
@@ -80,7 +80,7 @@ func (c *command) fromEnvironment(f *pflag.FlagSet) error {
 const longest = time.Minute
 
 // run opens the queue for f.
-func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error) func(*cobra.Command, []string) error {
+func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd.Flags()); err != nil {
 			return exit.Misused(err)
@@ -92,7 +92,7 @@ func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []str
 			return exit.Failed(err)
 		}
 		defer nc.Close()
-		a, err := jobs.Attend(ctx, nc, c.model, 0, c.nats.Keys)
+		a, err := store.Attend(ctx, nc, c.model, 0, c.nats.Keys)
 		if err != nil {
 			return exit.Failed(err)
 		}
@@ -107,7 +107,7 @@ func (c *command) connect() (*nats.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return jobs.ConnectSocket(dir, nats.Name("pinion jobs"))
+		return store.ConnectSocket(dir, nats.Name("pinion jobs"))
 	}
 	var lost error
 	nc, err := c.nats.Connect(c.model, "pinion jobs", func(err error) { lost = err })
@@ -152,8 +152,8 @@ func (c *command) list() *cobra.Command {
 		if limit < 0 {
 			return exit.Misused(fmt.Errorf("--limit %d: it is at least 0", limit))
 		}
-		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) error {
-			list, err := readList(ctx, a, jobs.Class(class), status, limit)
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
+			list, err := readList(ctx, a, store.Class(class), status, limit)
 			if err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (c *command) list() *cobra.Command {
 func (c *command) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,
-		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			s, e, l, err := a.Job(ctx, args[0])
 			if err != nil {
 				return about(args[0], err)
@@ -183,8 +183,8 @@ func (c *command) show() *cobra.Command {
 func (c *command) cancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
-		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
-			canceled, err := a.Cancel(ctx, args[0], &queued.Objects{})
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Objects{})
 			if err == nil && !canceled {
 				err = errors.New("it has ended already")
 			}
@@ -199,10 +199,10 @@ func (c *command) cancel() *cobra.Command {
 func (c *command) retry() *cobra.Command {
 	return &cobra.Command{
 		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
-		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			id := predict.NewID(time.Now())
-			err := a.Retry(ctx, args[0], id, func(old *jobs.State) json.RawMessage { return (&queued.Objects{}).Again(id, old) })
-			if errors.Is(err, jobs.ErrUnknown) {
+			err := a.Retry(ctx, args[0], id, func(old *store.State) json.RawMessage { return (&jobqueue.Objects{}).Again(id, old) })
+			if errors.Is(err, store.ErrUnknown) {
 				err = errors.New("there is no dead letter of it")
 			}
 			if err != nil {
@@ -222,7 +222,7 @@ func (c *command) purge() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.RunE = c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+	cmd.RunE = c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 		id := ""
 		if len(args) > 0 {
 			id = args[0]
@@ -249,7 +249,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 
 // about names the job that an error is about.
 func about(id string, err error) error {
-	if errors.Is(err, jobs.ErrUnknown) {
+	if errors.Is(err, store.ErrUnknown) {
 		return fmt.Errorf("%s: no job of that id is known: it was never accepted, or has ended more than --result-ttl ago", predict.Clip(id))
 	}
 	return fmt.Errorf("%s: %w", predict.Clip(id), err)

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"pinion/runtime/jobs"
-	"pinion/runtime/queued"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 )
 
 // jobsRig is a NATS server with the queue of the model "m".
@@ -20,7 +20,7 @@ type jobsRig struct {
 	t   *testing.T
 	url string
 	nc  *nats.Conn
-	q   *jobs.Queue
+	q   *store.Queue
 }
 
 // natsPassword is the password of the rig's user.
@@ -45,7 +45,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.nc.Close)
-	if r.q, err = jobs.Open(t.Context(), r.nc, jobs.Options{Model: "m", Server: "a", Bytes: 64 << 20}); err != nil {
+	if r.q, err = store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "a", Bytes: 64 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -57,9 +57,9 @@ var secrets = []string{"secret-of-the-body", "secret-of-the-hook", natsPassword}
 // accept stores a job whose input has a secret, which its object has not.
 func (r *jobsRig) accept(id string) {
 	r.t.Helper()
-	j := jobs.Job{
-		ID: id, Kind: jobs.Prediction, Class: jobs.Normal, Attempts: 3, ContentType: "application/json", Tenant: "t1",
-		Body: []byte(`{"input":{"key":"secret-of-the-body"}}`), Hook: &jobs.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
+	j := store.Job{
+		ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, ContentType: "application/json", Tenant: "t1",
+		Body: []byte(`{"input":{"key":"secret-of-the-body"}}`), Hook: &store.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
 	}
 	object, err := json.Marshal(map[string]any{"id": id, "input": map[string]string{"key": "**********"}, "status": "starting"})
 	if err == nil {
@@ -163,15 +163,15 @@ func TestJobsCancelRetryPurge(t *testing.T) {
 	if out := r.good("cancel", "p1"); out != "canceled p1\n" {
 		t.Errorf("cancel: %q", out)
 	}
-	s, err := r.q.Find(t.Context(), "p1", &queued.Objects{})
-	if err != nil || s.Status != jobs.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) || !strings.Contains(string(s.Prediction), `"key":"**********"`) {
+	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Objects{})
+	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) || !strings.Contains(string(s.Prediction), `"key":"**********"`) {
 		t.Errorf("the canceled job is %+v, %v", s, err)
 	}
 	r.letter("d1", "gave up")
 	r.letter("d2", "gave up")
 	r.letter("d3", "gave up")
 	id := strings.TrimSpace(r.good("retry", "d1"))
-	if s, err = r.q.Find(t.Context(), id, &queued.Objects{}); err != nil || s.Status != jobs.Starting || s.Hook == nil {
+	if s, err = r.q.Find(t.Context(), id, &jobqueue.Objects{}); err != nil || s.Status != store.Starting || s.Hook == nil {
 		t.Errorf("the retry %q is %+v, %v", id, s, err)
 	}
 	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {
@@ -196,7 +196,7 @@ func TestJobsApply(t *testing.T) {
 	if out := r.good("apply", "--jobs-capacity", "5"); out != "nothing to change\n" {
 		t.Errorf("the same again: %q", out)
 	}
-	if _, err := jobs.Open(t.Context(), r.nc, jobs.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
+	if _, err := store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // table prints the list: its counts, the jobs, the dead letters.
@@ -60,7 +60,7 @@ func (s *showView) table(w io.Writer) error {
 }
 
 // printChanges prints what 'pinion jobs apply' has changed.
-func printChanges(w io.Writer, all []jobs.Change) error {
+func printChanges(w io.Writer, all []store.Change) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to change")
 		return err
@@ -75,7 +75,7 @@ func printChanges(w io.Writer, all []jobs.Change) error {
 
 // status is a job's state, and whether its cancel was asked for.
 func (j *jobView) status() string {
-	if j.Cancel && j.Status == words[jobs.Processing] {
+	if j.Cancel && j.Status == words[store.Processing] {
 		return j.Status + ", to be canceled"
 	}
 	return j.Status

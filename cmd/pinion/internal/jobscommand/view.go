@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // listView is what 'pinion jobs list' prints.
@@ -69,7 +69,7 @@ type showView struct {
 
 // readList asks the queue for the jobs of a class ("": every one) that are waiting, running or dead ("": all of these), at most
 // limit of jobs and of dead letters; 0: all.
-func readList(ctx context.Context, a *jobs.Admin, class jobs.Class, status string, limit int) (*listView, error) {
+func readList(ctx context.Context, a *store.Admin, class store.Class, status string, limit int) (*listView, error) {
 	c, err := a.Count(ctx)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func readList(ctx context.Context, a *jobs.Admin, class jobs.Class, status strin
 		l.Lanes = append(l.Lanes, laneView(lane))
 	}
 	if status != "dead" {
-		of := map[string]jobs.Status{"waiting": jobs.Starting, "running": jobs.Processing}[status]
+		of := map[string]store.Status{"waiting": store.Starting, "running": store.Processing}[status]
 		entries, err := a.Jobs(ctx, class, of, limit)
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func readList(ctx context.Context, a *jobs.Admin, class jobs.Class, status strin
 }
 
 // newShowView makes what is told of one job. Each of the three may be nil.
-func newShowView(id string, s *jobs.State, e *jobs.Entry, l *jobs.Letter) *showView {
+func newShowView(id string, s *store.State, e *store.Entry, l *store.Letter) *showView {
 	show := &showView{}
 	if s != nil {
 		show.Job, show.Prediction = newJobView(id, s, e), s.Prediction
@@ -116,11 +116,11 @@ func newShowView(id string, s *jobs.State, e *jobs.Entry, l *jobs.Letter) *showV
 }
 
 // words are those of an operator for the states of jobs.
-var words = map[jobs.Status]string{jobs.Starting: "waiting", jobs.Processing: "running"}
+var words = map[store.Status]string{store.Starting: "waiting", store.Processing: "running"}
 
-func newJobView(id string, s *jobs.State, e *jobs.Entry) *jobView {
+func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 	j := &jobView{
-		ID: id, Kind: string(cmp.Or(s.Kind, jobs.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server, Cancel: s.Cancel,
+		ID: id, Kind: string(cmp.Or(s.Kind, store.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server, Cancel: s.Cancel,
 		Status: cmp.Or(words[s.Status], string(s.Status), "unknown"), // a message whose state is not known any more
 	}
 	if s.Hook != nil {
@@ -135,7 +135,7 @@ func newJobView(id string, s *jobs.State, e *jobs.Entry) *jobView {
 	return j
 }
 
-func newLetterView(l *jobs.Letter) *letterView {
+func newLetterView(l *store.Letter) *letterView {
 	return &letterView{ID: l.ID, Reason: l.Reason, DiedAt: instant(l.Died), Attempts: l.Attempts, Bytes: l.Bytes, died: l.Died}
 }
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/gpus"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/yamltree"
 	"pinion/pyembed/locate"
 )
@@ -65,8 +65,8 @@ func (c *CogYAMLReport) pythonVersion(n *yamltree.Node, python *locate.Python) {
 func installedDebs() (map[string]bool, error) {
 	cmd := exec.Command("dpkg-query", "--show", "--showformat", "${Package}\t${db:Status-Status}\t${Provides}\n")
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := contain.Output(cmd, machineLimit)
-	if errors.Is(err, contain.ErrInterrupted) {
+	out, err := process.Output(cmd, machineLimit)
+	if errors.Is(err, process.ErrInterrupted) {
 		return nil, err
 	}
 	if err != nil {

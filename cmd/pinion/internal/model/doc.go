@@ -7,5 +7,5 @@
 //	Override         a callback that replaces the documents of workers by it
 //	ReadSource       the document from the source; Python runs in its own process, see package contain
 //
-// Errors that end with contain.ErrInterrupted mean that the user stopped the command.
+// Errors that end with process.ErrInterrupted mean that the user stopped the command.
 package model

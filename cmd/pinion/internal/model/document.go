@@ -13,8 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/contain"
-	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/pyembed/locate"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/supervise"
@@ -195,9 +194,9 @@ func runSDK(python *locate.Python, module, dir string, env []string, request map
 	cmd := exec.Command(python.Executable, "-c", code, string(arg))
 	cmd.Dir, cmd.Env = dir, env
 	cmd.Stderr = os.Stderr // what the model prints when it is imported
-	out, err := contain.Output(cmd, limit)
+	out, err := process.Output(cmd, limit)
 	switch {
-	case errors.Is(err, contain.ErrInterrupted):
+	case errors.Is(err, process.ErrInterrupted):
 		return err
 	case err != nil:
 		return fmt.Errorf("read the model with %s: %w", python.Executable, err)
@@ -227,14 +226,14 @@ func pythonString(s string) string { return string(rawjson.AppendQuoted(nil, s))
 
 // borrowSDK is a folder that holds the cog package until done is called.
 func borrowSDK() (dir string, done func(), err error) {
-	if dir, err := rundir.CachedSDK(); err == nil {
+	if dir, err := process.CachedSDKFolder(); err == nil {
 		return dir, func() {}, nil
 	}
-	run, err := rundir.Make()
+	run, err := process.MakeRunDir()
 	if err != nil {
 		return "", nil, err
 	}
-	if dir, err = rundir.SDK(run); err != nil {
+	if dir, err = process.SDKFolder(run); err != nil {
 		run.Remove()
 		return "", nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/schemadiff"
 	"pinion/pyembed/locate"
 )
@@ -24,7 +24,7 @@ func ServedDocument(m *Model, python *locate.Python, by Reader, warn io.Writer) 
 		if python != nil {
 			err = compareStored(m, python, stored, by, warn)
 		}
-		if !errors.Is(err, contain.ErrInterrupted) {
+		if !errors.Is(err, process.ErrInterrupted) {
 			err = nil // the document is used in any case
 		}
 		return stored, err

@@ -11,9 +11,9 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/gateway"
-	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/option"
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // Gateway are the flags and variables of 'pinion gateway'.
@@ -26,7 +26,7 @@ type Gateway struct {
 	maxBody                        int64
 	denyPrivateWebhooks            bool
 	webhookToken                   string
-	log                            logsink.Settings
+	log                            logging.Settings
 	warnings                       []string // of Cog's variables with invalid values
 }
 
@@ -79,7 +79,7 @@ func (s *Gateway) check() error {
 	if s.model == "" {
 		return errors.New("--model is missing: give the model's name in the queue")
 	}
-	if err := jobs.CheckModel(s.model); err != nil {
+	if err := store.CheckModel(s.model); err != nil {
 		return fmt.Errorf("--model: %w", err)
 	}
 	if err := s.jobs.check(s.resultTTL); err != nil {

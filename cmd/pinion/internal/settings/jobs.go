@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/option"
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // Jobs say what the job queue of a model is like. All its members must have the same.
@@ -112,8 +112,8 @@ func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 }
 
 // Options are those of the queue.
-func (s *Jobs) Options(modelName string, resultTTL time.Duration) jobs.Options {
-	return jobs.Options{
+func (s *Jobs) Options(modelName string, resultTTL time.Duration) store.Options {
+	return store.Options{
 		Embedded: s.NATS.embedded, Keys: s.NATS.Keys, Model: modelName, Server: memberName(), Replicas: s.replicas, Capacity: s.capacity, Bytes: int64(s.bytes),
 		TenantCapacity: s.tenantCapacity, Lanes: s.lanes, AckWait: s.ackWait, ResultTTL: resultTTL,
 	}

@@ -15,8 +15,8 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/ownbinary"
-	"pinion/runtime/jobs"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/runtime/jobqueue/store"
 )
 
 // NATS say how a command reaches the job queue of a model.
@@ -27,8 +27,8 @@ type NATS struct {
 	cert     string
 	key      string
 	keyFile  string
-	Keys     *jobs.Keys     // of keyFile, once check has read it
-	embedded *jobs.Embedded // once embed has started it
+	Keys     *store.Keys     // of keyFile, once check has read it
+	embedded *store.Embedded // once embed has started it
 }
 
 func (s *NATS) BindFlags(f *pflag.FlagSet) {
@@ -67,7 +67,7 @@ func (s *NATS) Check() error {
 		return nil
 	}
 	if s.keyFile != "" {
-		keys, err := jobs.ReadKeys(s.keyFile)
+		keys, err := store.ReadKeys(s.keyFile)
 		if err != nil {
 			return fmt.Errorf("--jobs-key: %w", err)
 		}
@@ -84,7 +84,7 @@ func (s *NATS) Check() error {
 			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", one)
 		}
 	}
-	if err := (&jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key}).Check(); err != nil {
+	if err := (&store.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key}).Check(); err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (s *NATS) Check() error {
 
 // Embed starts NATS on this host, if it is to run here. Its process is registered with children. sync is how often it writes
 // through to the disk.
-func (s *NATS) Embed(modelName string, sync time.Duration, children jobs.Children, log *slog.Logger) error {
+func (s *NATS) Embed(modelName string, sync time.Duration, children store.Children, log *slog.Logger) error {
 	dir, ok := s.Embeds()
 	if !ok {
 		return nil
@@ -101,11 +101,11 @@ func (s *NATS) Embed(modelName string, sync time.Duration, children jobs.Childre
 	if err != nil {
 		return err
 	}
-	program, err := ownbinary.Companion(ownbinary.NATS)
+	program, err := process.Companion(process.NATS)
 	if err != nil {
 		return exit.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
 	}
-	s.embedded, err = jobs.Embed(jobs.EmbedOptions{
+	s.embedded, err = store.Embed(store.EmbedOptions{
 		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: limits.NATSMemory(), Children: children, Logger: log,
 	})
 	return err
@@ -113,9 +113,9 @@ func (s *NATS) Embed(modelName string, sync time.Duration, children jobs.Childre
 
 func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {
 	if s.embedded != nil {
-		return s.embedded.Connect(jobs.Always(member, changed)...)
+		return s.embedded.Connect(store.Always(member, changed)...)
 	}
-	c := jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model, Name: member, OnChange: changed}
+	c := store.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model, Name: member, OnChange: changed}
 	return c.Connect()
 }
 
@@ -164,7 +164,7 @@ func (s *Protocols) QueueName(m *model.Model) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("--nats: the model has no name in the job queue: give --model NAME")
 	}
-	if err := jobs.CheckModel(name); err != nil {
+	if err := store.CheckModel(name); err != nil {
 		return "", fmt.Errorf("%s: %w: give --model NAME", from, err)
 	}
 	return name, nil

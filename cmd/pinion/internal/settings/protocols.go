@@ -12,13 +12,11 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelsfile"
 	"pinion/cmd/pinion/internal/nearest"
-	"pinion/httpd/kserve"
+	"pinion/httpd/instances"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
 	"pinion/httpd/protocol"
-	"pinion/httpd/sagemaker"
-	"pinion/httpd/vertex"
-	"pinion/runtime/jobs"
+	"pinion/runtime/jobqueue/store"
 )
 
 // newProtocol makes the protocols of --protocols by name.
@@ -29,11 +27,11 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	protocol.OpenAI: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return openai.New(models, s.openAIStrict)
 	},
-	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return kserve.New(models) },
+	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return instances.KServe(models) },
 	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
-		return vertex.New(models, s.Vertex)
+		return instances.Vertex(models, s.Vertex)
 	},
-	protocol.SageMaker: func(_ *Protocols, models protocol.Models) protocol.Protocol { return sagemaker.New(models) },
+	protocol.SageMaker: func(_ *Protocols, models protocol.Models) protocol.Protocol { return instances.SageMaker(models) },
 }
 
 // Protocols say which other protocols the server speaks, and the name by which they know the model.
@@ -41,7 +39,7 @@ type Protocols struct {
 	Names  []string
 	model  string // --model
 	given  string // NAME of "pinion serve NAME=DIR"
-	Vertex vertex.Paths
+	Vertex instances.VertexPaths
 
 	GRPCPort int // -1: off
 
@@ -60,8 +58,8 @@ func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 
 func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
 	return slices.Concat(variablesOf(f, "protocols", "model", "openai-strict"), numbers(f, 0, "grpc-port"), []Variable{
-		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return vertex.CheckPath(v) }},
-		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return vertex.CheckPath(v) }},
+		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return instances.CheckVertexPath(v) }},
+		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return instances.CheckVertexPath(v) }},
 	})
 }
 
@@ -88,7 +86,7 @@ func (s *Protocols) check() error {
 		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
 	case s.model != "" && !modelsfile.IsName(s.model):
 		return fmt.Errorf("--model %q: %s", s.model, modelsfile.NameForm)
-	case s.model != "" && s.given != "" && s.model != s.given && jobs.CheckModel(s.given) == nil: // else one is for the queue
+	case s.model != "" && s.given != "" && s.model != s.given && store.CheckModel(s.given) == nil: // else one is for the queue
 		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/limits"
-	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/terminal"
@@ -29,7 +29,7 @@ type Server struct {
 	Exposure              Exposure
 	failFast              option.OptionalBool
 	Grace                 time.Duration
-	Log                   logsink.Settings
+	Log                   logging.Settings
 	BusyPoll              string // auto or off
 	MaxBody               int64
 	MemoryBudget          option.Bytes // 0: by the container's limit

@@ -2,7 +2,7 @@ package settings
 
 import (
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/ownbinary"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
 	"pinion/runtime/supervise"
@@ -11,7 +11,7 @@ import (
 // WorkerOptions are the options that the workers of the server and of the local runner share.
 func (s *Model) WorkerOptions(m *model.Model, python *locate.Python, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	return supervise.Options{
-		Exe: ownbinary.Running,
+		Exe: process.RunningBinary,
 		Spec: ipc.WorkerConfig{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
 			Root: m.Dir, Ref: m.Ref, Train: m.Train, Concurrency: m.Concurrency,

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/builder"
+	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/nearest"
 )
 
@@ -67,7 +67,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	best := nearest.Within(len(name)/2, name, names)
-	if cmd.Name() == "build" && slices.Contains(builder.Options(), name) {
+	if cmd.Name() == "build" && slices.Contains(image.BuilderOptions(), name) {
 		return fmt.Errorf("%w; options of the builder stand after --, as in: pinion build -t NAME -- --%s", err, name)
 	}
 	if best == "" {

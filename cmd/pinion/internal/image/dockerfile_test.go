@@ -1,0 +1,139 @@
+package image
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"pinion/cmd/pinion/internal/model"
+)
+
+var update = flag.Bool("update", false, "write the Dockerfiles in testdata anew")
+
+// The files that a case expects; the others are its folder.
+const (
+	wantedDockerfile = "Dockerfile"
+	wantedIgnore     = "Dockerfile.dockerignore"
+	wantedProblems   = "problems"
+	wantedNotes      = "notes"
+)
+
+// TestDockerfiles makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it is about,
+// options as "name: value", the files of the folder, and what is to come of them.
+func TestDockerfiles(t *testing.T) {
+	cases, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(cases) < 30 {
+		t.Fatalf("there are %d cases, want 30: %v", len(cases), err)
+	}
+	for _, file := range cases {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			wanted := map[string]string{}
+			kept := archive.Files[:0:0]
+			for _, f := range archive.Files {
+				switch f.Name {
+				case wantedDockerfile, wantedIgnore, wantedProblems, wantedNotes:
+					wanted[f.Name] = string(f.Data)
+				default:
+					kept = append(kept, f)
+				}
+			}
+			if err := txtar.Write(&txtar.Archive{Files: kept}, root); err != nil {
+				t.Fatal(err)
+			}
+			got := made(t, root, string(archive.Comment))
+			if *update {
+				archive.Files = kept
+				for _, name := range []string{wantedDockerfile, wantedIgnore, wantedProblems, wantedNotes} {
+					if got[name] != "" {
+						archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(got[name])})
+					}
+				}
+				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			for _, name := range []string{wantedDockerfile, wantedIgnore, wantedProblems, wantedNotes} {
+				if got[name] != wanted[name] {
+					t.Errorf("%s is\n%s\nwant\n%s\n(go test ./cmd/pinion/internal/image -update writes it anew)", name, got[name], wanted[name])
+				}
+			}
+		})
+	}
+}
+
+// made is what comes of a folder, by the names of the files of a case.
+func made(t *testing.T, root, comment string) map[string]string {
+	t.Helper()
+	dir := root
+	o := Options{Title: "model", Version: "1.2.3", CogVersion: "0.23.1", MakeSchema: true}
+	for line := range strings.Lines(comment) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch name {
+		case "dir":
+			dir = filepath.Join(root, value)
+		case "context":
+			o.Context = filepath.Join(root, value)
+		case "base":
+			o.Base = value
+		case "schema":
+			o.Schema, o.MakeSchema = json.RawMessage(value), false
+		case "predictor":
+			o.Ref = value
+		case "revision":
+			o.Revision, o.Repository = value, "https://example.com/model.git"
+		}
+	}
+	plan, problems := New(dir, o)
+	if plan == nil {
+		return map[string]string{wantedProblems: said(problems)}
+	}
+	return map[string]string{wantedDockerfile: plan.Text(), wantedIgnore: plan.Ignore(), wantedNotes: said(plan.Notes)}
+}
+
+func said(problems []model.Problem) (text string) {
+	for _, p := range problems {
+		text += p.String() + "\n"
+	}
+	return text
+}
+
+// TestLongLabels: no line of a Dockerfile is longer than docker takes, and the builder's joining of the lines gives the text.
+func TestLongLabels(t *testing.T) {
+	values := make([]string, 20_000)
+	for i := range values {
+		values[i] = []string{"it's", "$HOME", "#", `a\b "c"`, "  "}[i%5]
+	}
+	for _, value := range []any{values, strings.Repeat("# \\ x", 10_000)} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		quoted := quoteJSON(text)
+		for line := range strings.Lines(quoted) {
+			if len(line) > 2*longestLine || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
+				t.Fatalf("a line of %d bytes: %.20q", len(line), line)
+			}
+		}
+		joined := strings.Trim(strings.ReplaceAll(quoted, "\\\n", ""), "'")
+		var one, other any
+		if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal([]byte(joined), &other)); err != nil || !reflect.DeepEqual(one, other) {
+			t.Errorf("the label has another text: %v", err)
+		}
+		if strings.Contains(joined, "'") {
+			t.Error("a quote ends the word")
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package image
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// ignored are rules of the linter for other cases: versions of Debian packages (DL3008, a base has one of each), a folder
+// for one command (DL3003), a stage that is a context (DL3022), and users' own commands.
+var ignored = []string{
+	"--ignore", "DL3008", "--ignore", "DL3003", "--ignore", "DL3022", "--ignore", "DL4006", "--ignore", "DL3042", "--ignore", "DL3013",
+}
+
+// TestTheDockerfilesAreLinted by hadolint, which ./build.sh test installs.
+func TestTheDockerfilesAreLinted(t *testing.T) {
+	linter, err := filepath.Abs("../../../../.cache/images/bin/hadolint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(linter); err != nil {
+		t.Skip("./build.sh test makes the linter where it can")
+	}
+	cases, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	dir := t.TempDir()
+	files := []string{"../../../../Dockerfile.cuda"}
+	for _, file := range cases {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			if f.Name == wantedDockerfile {
+				place := filepath.Join(dir, filepath.Base(file)+".Dockerfile")
+				if err := os.WriteFile(place, f.Data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, place)
+			}
+		}
+	}
+	if len(files) < 25 {
+		t.Fatalf("only %d Dockerfiles", len(files))
+	}
+	if out, err := exec.Command(linter, append(append(ignored, "--no-color"), files...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

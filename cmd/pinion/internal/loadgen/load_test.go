@@ -1,0 +1,149 @@
+package loadgen
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestBucketsHoldWhatTheySay: each time is at most the top of its bucket, and above that of the one before.
+func TestBucketsHoldWhatTheySay(t *testing.T) {
+	for d := time.Duration(1); d > 0 && d < 1<<62; d += d/37 + 1 {
+		i := bucket(d)
+		if top(i) < d || i > 0 && top(i-1) >= d {
+			t.Fatalf("%d is in bucket %d, which is from %d to %d", d, i, top(i-1)+1, top(i))
+		}
+		if float64(top(i)) > 1.016*float64(d) {
+			t.Fatalf("%d counts as %d", d, top(i))
+		}
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	var h, other Histogram
+	if h.Quantile(0.5) != 0 || h.Bars(5) != nil {
+		t.Error("an empty histogram has times")
+	}
+	for i := 1; i <= 1000; i++ {
+		to := &h
+		if i%2 == 0 {
+			to = &other
+		}
+		to.Add(time.Duration(i) * time.Millisecond)
+	}
+	h.Merge(&other)
+	for q, want := range map[float64]time.Duration{0.001: time.Millisecond, 0.5: 500 * time.Millisecond, 0.99: 990 * time.Millisecond, 1: time.Second} {
+		if got := h.Quantile(q); got < want || float64(got) > 1.016*float64(want) {
+			t.Errorf("the quantile %g is %s, not %s", q, got, want)
+		}
+	}
+	var n uint64
+	for _, bar := range h.Bars(8) {
+		n += bar.Count
+	}
+	if n != 1000 || h.Max() != time.Second || h.Sum() != 500500*time.Millisecond {
+		t.Errorf("%d in the bars, at most %s, %s in all", n, h.Max(), h.Sum())
+	}
+}
+
+func TestAnswersAreRead(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"output":1,"metrics":{"predict_time":0.25},"status":"succeeded"}`: "250ms",
+		`{"status":"failed","error":"no"}`:                                  "0s the prediction failed",
+		`{"output":"\"status\":\"failed\"","status":"succeeded"}`:           "0s",
+		`[1]`: "0s",
+	} {
+		predicted, failure := Read([]byte(body))
+		got := predicted.String()
+		if failure != "" {
+			got += " " + failure
+		}
+		if got != want {
+			t.Errorf("%s is %q, not %q", body, got, want)
+		}
+	}
+}
+
+// TestClosedLoop: at most so many are asked at once, and failures are counted by kind.
+func TestClosedLoop(t *testing.T) {
+	var asked, now, most atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if asked.Add(1)%4 == 0 {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		fmt.Fprint(w, `{"status":"succeeded","metrics":{"predict_time":0.001}}`)
+	}))
+	defer server.Close()
+	r := Run(Options{URL: server.URL, Connections: 3, Warmup: 20 * time.Millisecond, Length: 200 * time.Millisecond})
+	if most.Load() > 3 {
+		t.Errorf("%d were asked at once", most.Load())
+	}
+	good, failed := r.Times.Count(), r.Failures["HTTP status 409"]
+	if good == 0 || failed == 0 || failed != r.Failed() || good+failed > uint64(asked.Load()) {
+		t.Errorf("%d good, failures %v of %d", good, r.Failures, asked.Load())
+	}
+	if r.Predicted != time.Duration(good)*time.Millisecond || r.InTime > good || r.Rate() <= 0 {
+		t.Errorf("%s in the model for %d, %d in time", r.Predicted, good, r.InTime)
+	}
+}
+
+// TestStopEnds a run long before its length; TestNoServerThere tells of it.
+func TestStopEnds(t *testing.T) {
+	stop := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-stop:
+		default:
+			close(stop)
+		}
+		fmt.Fprint(w, "{}")
+	}))
+	defer server.Close()
+	if r := Run(Options{URL: server.URL, Length: time.Hour, Stop: stop}); r.Times.Count() != 1 {
+		t.Errorf("%d were asked", r.Times.Count())
+	}
+}
+
+func TestNoServerThere(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	r := Run(Options{URL: "http://" + ln.Addr().String(), Length: 50 * time.Millisecond})
+	if r.Times.Count() != 0 || r.Failed() == 0 {
+		t.Errorf("%d answers and the failures %v", r.Times.Count(), r.Failures)
+	}
+}
+
+// TestOpenLoopPaysForAStop: a server that answers nothing for a second adds that second to the requests that were due meanwhile.
+func TestOpenLoopPaysForAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &part{generator: &generator{Options: Options{Rate: 10}}, begin: time.Now(), end: time.Now().Add(2 * time.Second)}
+		var own Result
+		var got []time.Duration
+		for {
+			from, ok := p.turn(&own)
+			if !ok {
+				break
+			}
+			if len(got) == 4 {
+				time.Sleep(time.Second) // the answer that takes so long
+			}
+			got = append(got, time.Since(from))
+		}
+		if len(got) != 20 || got[3] != 0 || got[4] != time.Second || got[5] != 900*time.Millisecond || got[13] != 100*time.Millisecond || got[19] != 0 || own.Late != 9 {
+			t.Errorf("%d late; %v", own.Late, got)
+		}
+	})
+}

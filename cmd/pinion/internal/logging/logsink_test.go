@@ -1,0 +1,130 @@
+package logging
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sinkOnPipe is a sink that buffers limit bytes, and the end that reads it. The pipe holds one page.
+func sinkOnPipe(t *testing.T, limit int) (*Sink, *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close(); write.Close() })
+	if _, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
+		t.Fatal(err)
+	}
+	s := Open(int(write.Fd()), limit)
+	s.notice = func(records, size uint64) []byte { return fmt.Appendf(nil, "dropped %d of %d\n", records, size) }
+	return s, read
+}
+
+// TestSinkReportsWhatItDropped: every record is read, or is among those that a notice in its place counts.
+func TestSinkReportsWhatItDropped(t *testing.T) {
+	s, read := sinkOnPipe(t, 64<<10)
+	const all = 4000
+	record := func(i int) []byte { return fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)) }
+	for i := range all {
+		if n, err := s.Write(record(i)); n != len(record(i)) || err != nil {
+			t.Fatalf("Write: %d, %v", n, err)
+		}
+	}
+	records, size := s.Dropped()
+	if records == 0 || size != records*uint64(len(record(0))) {
+		t.Fatalf("dropped %d records of %d bytes", records, size)
+	}
+	lines := bufio.NewScanner(read)
+	next := 0
+	for next < all {
+		if !lines.Scan() {
+			t.Fatalf("the log ends at %d: %v", next, lines.Err())
+		}
+		var i, n, of int
+		if _, err := fmt.Sscanf(lines.Text(), "dropped %d of %d", &n, &of); err == nil {
+			next += n
+			continue
+		}
+		if _, err := fmt.Sscanf(lines.Text(), "record %d", &i); err != nil || i != next {
+			t.Fatalf("got %.40q, want record %d", lines.Text(), next)
+		}
+		next++
+	}
+	s.Flush(time.Minute)
+}
+
+// TestSinkTakesALargeRecord: an empty buffer takes what is larger than its limit.
+func TestSinkTakesALargeRecord(t *testing.T) {
+	s, read := sinkOnPipe(t, 10)
+	large := append(bytes.Repeat([]byte("x"), 1000), '\n')
+	_, _ = s.Write(large)
+	got, err := bufio.NewReader(read).ReadBytes('\n')
+	if err != nil || !bytes.Equal(got, large) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+}
+
+// TestSinkSurvivesABrokenPipe: neither Write nor Flush waits for a reader that has left.
+func TestSinkSurvivesABrokenPipe(t *testing.T) {
+	s, read := sinkOnPipe(t, 100)
+	read.Close()
+	for range 100 {
+		_, _ = s.Write([]byte("a record without a reader\n"))
+	}
+	if records, _ := s.Dropped(); records == 0 {
+		t.Error("nothing was dropped")
+	}
+	s.Flush(time.Minute)
+}
+
+// TestFlushWaitsForAReaderThatGoesOn: what was accepted is read to its end, however slowly, and nothing is written twice.
+func TestFlushWaitsForAReaderThatGoesOn(t *testing.T) {
+	s, read := sinkOnPipe(t, 1<<20)
+	const all = 5000
+	for i := range all {
+		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))
+	}
+	counted := make(chan int)
+	go func() {
+		n := 0
+		for lines := bufio.NewScanner(read); n < all && lines.Scan(); n++ {
+		}
+		counted <- n
+	}()
+	s.Flush(time.Minute)
+	if n := <-counted; n != all {
+		t.Errorf("%d records were read, want %d", n, all)
+	}
+}
+
+// TestSinkOnANonBlockingDescriptor: somebody who shares the descriptor may have made it so.
+func TestSinkOnANonBlockingDescriptor(t *testing.T) {
+	s, read := sinkOnPipe(t, 1<<20)
+	if err := unix.SetNonblock(s.fd, true); err != nil {
+		t.Fatal(err)
+	}
+	const all = 500
+	for i := range all {
+		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))
+	}
+	lines := bufio.NewScanner(read)
+	for i := range all {
+		var got int
+		if !lines.Scan() {
+			t.Fatalf("the log ends at %d: %v", i, lines.Err())
+		}
+		if _, err := fmt.Sscanf(lines.Text(), "record %d", &got); err != nil || got != i {
+			t.Fatalf("got %.40q, want record %d", lines.Text(), i)
+		}
+	}
+	if records, _ := s.Dropped(); records > 0 {
+		t.Errorf("%d were dropped", records)
+	}
+}

@@ -1,0 +1,201 @@
+package oneshot
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"pinion/cmd/pinion/internal/process"
+)
+
+// Client is a server to ask.
+type Client struct {
+	Base      string // the server's URL, without a slash at its end
+	Token     string // the bearer token that the server wants; "": none
+	UserAgent string
+}
+
+func (c *Client) authorize(request *http.Request) {
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+}
+
+// ask sends a request without a body.
+func (c *Client) ask(method, address string) (*http.Response, error) {
+	request, err := http.NewRequest(method, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	c.authorize(request)
+	return http.DefaultClient.Do(request)
+}
+
+func (c *Client) Document() ([]byte, error) {
+	response, err := c.ask(http.MethodGet, c.Base+"/openapi.json")
+	if err != nil {
+		return nil, fmt.Errorf("ask the server for its schema: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(complaint(response, body))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the server for its schema: %w", err)
+	}
+	return body, nil
+}
+
+// complaint is why a server refused, in its own words where it has some.
+func complaint(response *http.Response, body []byte) string {
+	var said struct {
+		Error  string          `json:"error"`
+		Detail json.RawMessage `json:"detail"`
+	}
+	_ = json.Unmarshal(body, &said) // a proxy's page says nothing that can be read
+	var detail string
+	if json.Unmarshal(said.Detail, &detail) != nil {
+		detail = string(said.Detail)
+	}
+	return response.Status + ": " + cmp.Or(said.Error, detail, "it says no more")
+}
+
+// Prediction is a prediction to make.
+type Prediction struct {
+	Path   string // below the server's URL; it ends with the id
+	Input  []byte // a JSON object
+	Stream bool   // ask for events
+	// Item receives each output of a stream as it comes.
+	Item func(output []byte)
+}
+
+// Answer is how a prediction ended.
+type Answer struct {
+	Object []byte // the prediction object
+	Status string
+	Error  string
+	Output []byte // nil: none
+	Logs   string
+	// Interrupted: the user asked for the end.
+	Interrupted bool
+}
+
+// Predict makes a prediction. An interrupt cancels it. After a second one Predict returns process.ErrInterrupted at once.
+func (c *Client) Predict(p Prediction) (Answer, error) {
+	address := c.Base + p.Path
+	body := append(append([]byte(`{"input":`), p.Input...), '}')
+	request, err := http.NewRequest(http.MethodPut, address, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask the server: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	c.authorize(request)
+	request.Header.Set("User-Agent", c.UserAgent)
+	if p.Stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	var got Answer
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		got, err = send(request, p.Item)
+		done <- err
+	}()
+	signals := process.WatchInterrupts(false)
+	var asked process.InterruptRequests
+	for first := true; ; {
+		select {
+		case err := <-done:
+			got.Interrupted = asked.Any()
+			return got, err
+		case sig := <-signals:
+			if asked.Again(sig) {
+				return Answer{}, process.ErrInterrupted
+			}
+			if first {
+				first = false
+				go c.cancel(address)
+			}
+		}
+	}
+}
+
+func (c *Client) cancel(address string) {
+	response, err := c.ask(http.MethodPost, address+"/cancel")
+	if err == nil { // else the prediction's answer tells, or a second interrupt ends the waiting
+		response.Body.Close()
+	}
+}
+
+func send(request *http.Request, item func([]byte)) (Answer, error) {
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask the server: %w", err)
+	}
+	defer response.Body.Close()
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return follow(response.Body, item)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return Answer{}, fmt.Errorf("the server refused: %s", complaint(response, body))
+	}
+	return readPrediction(body)
+}
+
+func readPrediction(body []byte) (Answer, error) {
+	var p struct {
+		Status string          `json:"status"`
+		Output json.RawMessage `json:"output"`
+		Error  string          `json:"error"`
+		Logs   string          `json:"logs"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
+	}
+	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, Logs: p.Logs}, nil
+}
+
+// follow reads a stream of events until the prediction has ended.
+func follow(body io.Reader, item func([]byte)) (Answer, error) {
+	reader := bufio.NewReader(body)
+	var event string
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			return Answer{}, fmt.Errorf("read the server's stream: %w", err)
+		}
+		if name, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+			event = string(bytes.TrimSpace(name))
+		}
+		data, ok := bytes.CutPrefix(line, []byte("data:"))
+		if !ok {
+			continue
+		}
+		data = bytes.TrimSpace(data)
+		switch event {
+		case "output":
+			var o struct {
+				Chunk json.RawMessage `json:"chunk"`
+			}
+			if err := json.Unmarshal(data, &o); err != nil {
+				return Answer{}, fmt.Errorf("read the server's stream: %w", err)
+			}
+			item(o.Chunk)
+		case "completed":
+			return readPrediction(data)
+		case "error":
+			return Answer{}, fmt.Errorf("the server's stream broke off: %s", data)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package oneshot
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/process"
+)
+
+// Server is a server that this command started.
+type Server struct {
+	Address string
+	process *os.Process
+	ended   chan struct{} // closed: it has
+	misused bool          // it ended by exit.Usage; read it when it has ended
+
+	mu   sync.Mutex
+	said strings.Builder // in its log, since the start
+}
+
+// saidMost bounds what is kept of the log.
+const saidMost = 64 << 10
+
+// StartServer starts a server and waits until it is ready. When stop is closed before, it returns process.ErrInterrupted. The error of a
+// server whose arguments are wrong has the exit code exit.Usage.
+func StartServer(args []string, stop <-chan struct{}) (*Server, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own binary: %w", err)
+	}
+	cmd := exec.Command(exe, args...)
+	// Ctrl-C goes to this command alone. If this command is killed, the server gets SIGTERM.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	s := &Server{ended: make(chan struct{})}
+	started, listening := make(chan error), make(chan string, 1)
+	go func() {
+		defer close(s.ended)
+		// Pdeathsig is sent when the thread that started the child ends, so this one stays until the child has.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		s.read(log, listening)
+		_ = cmd.Wait() // what it said tells more
+		s.misused = cmd.ProcessState.ExitCode() == exit.Usage
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	s.process = cmd.Process
+	if err := s.ready(listening, stop); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// read takes the log in until its end.
+func (s *Server) read(log io.Reader, listening chan<- string) {
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadString('\n')
+		var entry struct{ Level, Msg, Address, Error string }
+		switch {
+		case json.Unmarshal([]byte(line), &entry) != nil:
+			s.keep(line)
+		case entry.Msg == "listening":
+			listening <- entry.Address
+		case entry.Error != "":
+			s.keep(entry.Msg + ": " + entry.Error + "\n")
+		case entry.Level != "INFO" || !strings.HasPrefix(entry.Msg, "shutting"):
+			s.keep(entry.Msg + "\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *Server) keep(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.said.Len() < saidMost {
+		s.said.WriteString(line)
+	}
+}
+
+// broken is a server that cannot be measured, with what it said.
+func (s *Server) broken(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Errorf("%s:\n%s", what, strings.TrimSpace(s.said.String()))
+}
+
+// ready waits until the server serves.
+func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case s.Address = <-listening:
+		case <-s.ended:
+			if s.misused {
+				return exit.Misused(s.broken("the server ended"))
+			}
+			return s.broken("the server ended")
+		case <-stop:
+			return process.ErrInterrupted
+		case <-tick.C:
+		}
+		if s.Address == "" {
+			continue
+		}
+		switch s.health() {
+		case "READY", "BUSY":
+			return nil
+		case "SETUP_FAILED", "DEFUNCT":
+			return s.broken("the model cannot be set up")
+		}
+	}
+}
+
+func (s *Server) health() string {
+	var health struct{ Status string }
+	response, err := http.Get(s.Address + "/health-check")
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&health); err != nil {
+		return ""
+	}
+	return health.Status
+}
+
+// Stop ends the server, and waits until it is gone.
+func (s *Server) Stop() {
+	if err := s.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		_ = s.process.Kill()
+	}
+	<-s.ended
+}

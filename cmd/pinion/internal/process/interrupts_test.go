@@ -1,0 +1,30 @@
+package process
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestWhatIsASecondInterrupt: an echo of the first does not count, a SIGINT after a SIGTERM does.
+func TestWhatIsASecondInterrupt(t *testing.T) {
+	const stop, key = syscall.SIGTERM, syscall.SIGINT
+	for _, c := range []struct {
+		first, second os.Signal
+		later         time.Duration
+		again         bool
+	}{
+		{key, key, 0, false}, {key, stop, 0, false}, {stop, stop, 0, false}, {stop, key, 0, true},
+		{key, key, 2 * echo, true}, {stop, stop, 2 * echo, true}, {key, stop, 2 * echo, true},
+	} {
+		var asked InterruptRequests
+		if asked.Again(c.first) {
+			t.Errorf("%v is a second one", c.first)
+		}
+		asked.first = asked.first.Add(-c.later)
+		if got := asked.Again(c.second); got != c.again {
+			t.Errorf("%v, then after %s %v: %t", c.first, c.later, c.second, got)
+		}
+	}
+}

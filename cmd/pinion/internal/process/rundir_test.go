@@ -1,0 +1,107 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func newRunDir(t *testing.T) *RunDir {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := MakeRunDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// TestKeepMakesTheRunFolderAgain in every state in which a cleaner may have left it.
+func TestKeepMakesTheRunFolderAgain(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"nothing":      func(string) error { return nil },
+		"the folder":   os.RemoveAll,
+		"the lock":     func(path string) error { return os.Remove(filepath.Join(path, lockName)) },
+		"its contents": func(path string) error { return os.RemoveAll(filepath.Join(path, "files")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newRunDir(t)
+			path := d.Path()
+			if err := damage(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Keep(); err != nil {
+				t.Fatal(err)
+			}
+			if d.Path() != path {
+				t.Errorf("it is %s now, and was %s", d.Path(), path)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%v, %v", info, err)
+			}
+			if free, err := takeLock(filepath.Join(path, lockName), 0); err == nil {
+				free.Close()
+				t.Error("its lock is free")
+			}
+			sweep(os.TempDir()) // of another server's start
+			if _, err := os.Stat(path); err != nil {
+				t.Error("another server takes it for a leftover")
+			}
+		})
+	}
+}
+
+// TestKeepTrustsNoFolderOfItsName: somebody else may have made it.
+func TestKeepTrustsNoFolderOfItsName(t *testing.T) {
+	d := newRunDir(t)
+	path := d.Path()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	if err := os.Symlink(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	if d.Path() == path {
+		t.Error("it uses a link that somebody has put there")
+	}
+	if entries, err := os.ReadDir(other); err != nil || len(entries) > 0 {
+		t.Errorf("it has written there: %v, %v", entries, err)
+	}
+}
+
+// TestRefresh: what the server uses looks used.
+func TestRefresh(t *testing.T) {
+	d := newRunDir(t)
+	store := filepath.Join(d.Files(), "pinion-files-1")
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kept := []string{d.Path(), filepath.Join(d.Path(), lockName), d.Files(), store, filepath.Join(store, ".lock")}
+	if err := os.WriteFile(kept[4], nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-30 * 24 * time.Hour)
+	for _, path := range kept {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().Truncate(time.Second)
+	d.Refresh(now)
+	for _, path := range kept {
+		if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(now) {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+}

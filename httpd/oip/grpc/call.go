@@ -1,0 +1,194 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+
+	"pinion/runtime/memory"
+)
+
+const (
+	// callCost is about what a call takes in memory: a goroutine, gRPC's state, and bytes that the client may send unasked.
+	callCost = 32 << 10
+	// entryCost is what an entry of the metadata takes beside its text.
+	entryCost = 128
+	// maxHeaders bounds the metadata of a call in bytes, as HTTP's headers.
+	maxHeaders = 32 << 10
+	// maxWatches bounds the Watch calls of the health service, and watchesEach those of one connection.
+	maxWatches, watchesEach = 1024, 16
+	// freeProbes is how many connections, and how many calls of probes, may be open when the memory budget has no room.
+	freeProbes = 64
+	// bodyRate is how many bytes of a message add a second to the time that its client has, as HTTP's.
+	bodyRate = 4 << 10
+)
+
+// errSilent is why a call was canceled whose client sent nothing, or too little.
+var errSilent = errors.New("the client sent nothing of its message, or too slowly")
+
+// call is one call, from its metadata on. conn.mu guards the fields below it.
+type call struct {
+	conn   *conn
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	due    atomic.Int64 // until when the client is to send, in Unix nanoseconds; 0: it need not
+
+	ended   bool
+	handled bool // an interceptor ends it
+	watch   bool
+	probe   bool  // counted in Server.probes
+	busy    int   // its part of conn.busy
+	cost    int64 // charged
+}
+
+type callKey struct{}
+
+// callOf returns the call of a context; nil: it is not from one of our listeners.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// enter admits a call before gRPC makes a stream of it. gRPC calls it from the goroutine that reads the connection.
+func (s *Server) enter(ctx context.Context, info *tap.Info) (context.Context, error) {
+	conn := connOf(ctx)
+	if conn == nil {
+		return ctx, nil
+	}
+	c := &call{conn: conn, watch: info.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName}
+	if cost := callCost + metadataCost(info.Header); conn.take(cost) {
+		c.cost = cost
+	} else if c.probe = public(info.FullMethodName) && !c.watch; !c.probe || s.probes.Load() >= freeProbes {
+		return nil, status.Errorf(codes.Unavailable, "%v (--memory-budget)", memory.ErrFull)
+	} else {
+		s.probes.Add(1)
+	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.due.Store(time.Now().Add(s.opt.Silence).UnixNano())
+	if err := conn.begin(c); err != nil {
+		return nil, err
+	}
+	return context.WithValue(c.ctx, callKey{}, c), nil
+}
+
+// metadataCost is about what metadata takes in memory.
+func metadataCost(md metadata.MD) (n int64) {
+	for name, values := range md {
+		n += int64(len(name)) + entryCost
+		for _, value := range values {
+			n += int64(len(value)) + 16
+		}
+	}
+	return n
+}
+
+// begin registers a call.
+func (c *conn) begin(one *call) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[one] = struct{}{}
+	if one.watch {
+		c.watches++
+		if all := c.srv.watches.Add(1); c.watches > watchesEach || all > maxWatches {
+			c.drop(one)
+			return status.Errorf(codes.ResourceExhausted, "too many Watch calls: at most %d of a connection, and %d in all", watchesEach, maxWatches)
+		}
+	}
+	return nil
+}
+
+// drop removes a call. Called with the lock held.
+func (c *conn) drop(one *call) {
+	if one.ended {
+		return
+	}
+	one.ended = true
+	delete(c.calls, one)
+	if one.watch {
+		c.watches--
+		c.srv.watches.Add(-1)
+	}
+	if one.probe {
+		c.srv.probes.Add(-1)
+	}
+	c.free(one.cost)
+}
+
+// handle says that an interceptor ends the call.
+func (one *call) handle() {
+	if one != nil {
+		one.conn.mu.Lock()
+		one.handled = true
+		one.conn.mu.Unlock()
+	}
+}
+
+// end ends the call.
+func (one *call) end() {
+	if one == nil {
+		return
+	}
+	one.conn.mu.Lock()
+	one.conn.work(-one.busy)
+	one.busy = 0
+	one.conn.drop(one)
+	one.conn.mu.Unlock()
+	one.cancel(nil)
+}
+
+// work changes how many requests of the call are being read or run.
+func (one *call) work(n int) {
+	if one != nil {
+		one.conn.mu.Lock()
+		one.busy += n
+		one.conn.work(n)
+		one.conn.mu.Unlock()
+	}
+}
+
+// awaitClient gives the client time to send.
+func (one *call) awaitClient() {
+	if one != nil {
+		one.due.Store(time.Now().Add(one.conn.srv.opt.Silence).UnixNano())
+	}
+}
+
+// received says that the client need not send now.
+func (one *call) received() {
+	if one != nil {
+		one.due.Store(0)
+	}
+}
+
+// came gives the client more time, as n bytes of its message have come.
+func (one *call) came(n int) {
+	if one != nil {
+		one.due.Add(int64(n) * int64(time.Second) / bodyRate)
+	}
+}
+
+// cut ends a call whose message comes slowly while others wait for its memory.
+func (one *call) cut() {
+	one.cancel(memory.ErrFull)
+}
+
+// failed is the status of a call that was canceled by the server; nil: it was not.
+func (one *call) failed() error {
+	if one == nil {
+		return nil
+	}
+	switch cause := context.Cause(one.ctx); {
+	case errors.Is(cause, errSilent):
+		return status.Error(codes.DeadlineExceeded, "the message did not arrive in time")
+	case errors.Is(cause, memory.ErrFull):
+		return status.Error(codes.Unavailable, "the message came slowly while the server's memory budget was used up (--memory-budget)")
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package grpc
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/peer"
+
+	"pinion/runtime/connlimit"
+	"pinion/runtime/memory"
+)
+
+// connCost is what a connection takes in memory while it has no calls: gRPC's buffers and goroutines.
+const connCost = 64 << 10
+
+// conn is a connection as gRPC sees it: it knows its calls, and is within the server's limits.
+type conn struct {
+	net.Conn
+	srv      *Server
+	place    connlimit.Place
+	arrival  memory.Arrival // the connection while it is idle: it is closed when others need its memory
+	writeSet time.Time      // only one goroutine writes
+
+	uncharged bool // counted in Server.uncharged
+
+	mu      sync.Mutex
+	closed  bool
+	calls   map[*call]struct{}
+	watches int
+	busy    int       // requests that are being read or run; none: the connection is idle
+	since   time.Time // when it became idle
+	charged int64     // for the connection, its calls and answers
+	unsent  int64     // bytes of answers that gRPC has not written
+	written time.Time // when unsent became smaller, or began
+}
+
+// listener gives gRPC the connections that the limit has room for.
+type listener struct {
+	net.Listener
+	srv *Server
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		nc, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err // gRPC tries again after a temporary one
+		}
+		c := &conn{Conn: nc, srv: l.srv, calls: map[*call]struct{}{}, since: time.Now()}
+		if l.srv.adopt(c) {
+			return c, nil
+		}
+		nc.Close()
+	}
+}
+
+// adopt registers a connection; false: there is no room for it.
+func (s *Server) adopt(c *conn) bool {
+	if s.opt.Connections != nil && !s.opt.Connections.Enter(&c.place) {
+		return false
+	}
+	switch {
+	case s.opt.Memory.Take(connCost, connCost):
+		c.charged = connCost
+	case s.uncharged.Load() < freeProbes: // it may be a probe's
+		s.uncharged.Add(1)
+		c.uncharged = true
+	default:
+		c.place.Leave()
+		return false
+	}
+	s.opt.Memory.Begin(&c.arrival, c.CloseIdle)
+	c.arrival.Hold(connCost, memory.Large)
+	s.conns.add(c)
+	return true
+}
+
+// RemoteAddr returns an address by which connOf finds the connection.
+func (c *conn) RemoteAddr() net.Addr { return remoteAddr{c.Conn.RemoteAddr(), c} }
+
+type remoteAddr struct {
+	net.Addr
+	conn *conn
+}
+
+// connOf returns the connection of a call; nil: it is not from one of our listeners.
+func connOf(ctx context.Context) *conn {
+	if p, ok := peer.FromContext(ctx); ok {
+		if a, ok := p.Addr.(remoteAddr); ok {
+			return a.conn
+		}
+	}
+	return nil
+}
+
+// Write writes under a deadline, so that a client that takes no bytes does not hold its answers for ever.
+func (c *conn) Write(p []byte) (int, error) {
+	timeout := c.srv.opt.WriteTimeout
+	if now := time.Now(); c.writeSet.Sub(now) < timeout/2 {
+		c.writeSet = now.Add(timeout)
+		if err := c.Conn.SetWriteDeadline(c.writeSet); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+// Close closes the connection and gives back all that it holds.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	first, charged := !c.closed, c.charged
+	c.closed = true
+	for one := range c.calls {
+		c.drop(one)
+	}
+	c.mu.Unlock()
+	if first {
+		c.arrival.End()
+		c.srv.opt.Memory.Free(charged)
+		c.srv.conns.remove(c)
+		if c.uncharged {
+			c.srv.uncharged.Add(-1)
+		}
+		defer c.place.Leave()
+	}
+	return c.Conn.Close()
+}
+
+// CloseIdle closes the connection unless a request is being read or run. Streams without one do not count.
+func (c *conn) CloseIdle() {
+	c.mu.Lock()
+	idle := c.busy == 0
+	c.mu.Unlock()
+	if idle {
+		c.Close()
+	}
+}
+
+// work changes how many requests are being read or run. Called with the lock held.
+func (c *conn) work(n int) {
+	before := c.busy
+	c.busy += n
+	switch {
+	case c.closed:
+	case before == 0 && n > 0:
+		c.arrival.Hold(0, 0)
+	case c.busy == 0:
+		c.since = time.Now()
+		c.arrival.Hold(c.charged, memory.Large)
+	}
+}
+
+// take charges n bytes to the memory budget until free or Close.
+func (c *conn) take(n int64) bool {
+	if !c.srv.opt.Memory.Take(n, n) {
+		return false
+	}
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.charged += n
+	}
+	c.mu.Unlock()
+	if closed {
+		c.srv.opt.Memory.Free(n)
+	}
+	return true
+}
+
+// free gives n bytes back. Called with the lock held.
+func (c *conn) free(n int64) {
+	if !c.closed {
+		c.charged -= n
+		c.srv.opt.Memory.Free(n)
+	}
+}
+
+// conns are the open connections of a server.
+type conns struct {
+	mu    sync.Mutex
+	all   map[*conn]struct{}
+	sweep *time.Timer // runs while there are connections
+	every time.Duration
+}
+
+func (all *conns) add(c *conn) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.all[c] = struct{}{}; len(all.all) == 1 {
+		all.sweep.Reset(all.every)
+	}
+}
+
+func (all *conns) remove(c *conn) {
+	all.mu.Lock()
+	delete(all.all, c)
+	all.mu.Unlock()
+}
+
+func (all *conns) list() []*conn {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	list := make([]*conn, 0, len(all.all))
+	for c := range all.all {
+		list = append(list, c)
+	}
+	return list
+}
+
+// idle returns the connections without a request, for Options.Connections.
+func (s *Server) idle() (found []connlimit.Idle) {
+	for _, c := range s.conns.list() {
+		c.mu.Lock()
+		if c.busy == 0 && !c.closed {
+			found = append(found, connlimit.Idle{Since: c.since, Conn: c})
+		}
+		c.mu.Unlock()
+	}
+	return found
+}
+
+// sweep ends calls whose clients are silent, and connections whose clients take nothing of an answer.
+func (s *Server) sweep() {
+	now := time.Now()
+	list := s.conns.list()
+	for _, c := range list {
+		if c.overdue(now) {
+			c.Close()
+		}
+	}
+	if len(list) > 0 {
+		s.conns.sweep.Reset(s.conns.every)
+	}
+}
+
+// overdue ends the calls that are overdue, forgets those that have ended without a handler, and reports whether the client takes
+// nothing of an answer.
+func (c *conn) overdue(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for one := range c.calls {
+		switch due := one.due.Load(); {
+		case one.ctx.Err() != nil && !one.handled:
+			c.drop(one)
+		case due != 0 && now.UnixNano() > due:
+			one.cancel(errSilent)
+		}
+	}
+	return c.unsent > 0 && now.Sub(c.written) > c.srv.opt.WriteTimeout
+}

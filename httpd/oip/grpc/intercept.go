@@ -1,0 +1,81 @@
+package grpc
+
+import (
+	"context"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+)
+
+// public reports whether a method needs no token: probes have none.
+func public(method string) bool {
+	switch method {
+	case grpc_health_v1.Health_Check_FullMethodName, grpc_health_v1.Health_Watch_FullMethodName, grpc_health_v1.Health_List_FullMethodName,
+		pb.GRPCInferenceService_ServerLive_FullMethodName, pb.GRPCInferenceService_ServerReady_FullMethodName:
+		return true
+	}
+	return false
+}
+
+// authorize requires a valid token.
+func (s *Server) authorize(ctx context.Context, method string) error {
+	if s.opt.Authorized == nil || public(method) {
+		return nil
+	}
+	headers := metadata.ValueFromIncomingContext(ctx, "authorization")
+	if len(headers) == 0 {
+		return status.Error(codes.Unauthenticated, "This server wants a token: send the metadata authorization: Bearer TOKEN")
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || !s.opt.Authorized(strings.TrimSpace(token)) {
+		return status.Error(codes.Unauthenticated, "The token in the metadata authorization is not one of this server's")
+	}
+	return nil
+}
+
+func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
+	call := callOf(ctx)
+	call.handle()
+	call.received()
+	call.work(1)
+	defer call.end()
+	defer s.report(info.FullMethod, time.Now(), &err)
+	if err := s.authorize(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	return handle(ctx, req)
+}
+
+func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	call := callOf(stream.Context())
+	call.handle()
+	defer call.end()
+	defer s.report(info.FullMethod, time.Now(), &err)
+	if err := s.authorize(stream.Context(), info.FullMethod); err != nil {
+		return err
+	}
+	stream, end := s.traced(stream, info.FullMethod)
+	err = status.Error(codes.Internal, "the handler panicked") // unless it returns
+	defer func() { end(err) }()
+	err = handle(srv, stream)
+	return err
+}
+
+// report recovers a panic of a handler and counts the call.
+func (s *Server) report(method string, begun time.Time, err *error) {
+	if v := recover(); v != nil {
+		*err = status.Error(codes.Internal, "Internal Server Error")
+		s.opt.Logger.Error("a gRPC handler panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
+	}
+	if s.opt.OnCall != nil {
+		s.opt.OnCall(method[strings.LastIndexByte(method, '/')+1:], status.Code(*err).String(), time.Since(begun))
+	}
+}

@@ -1,0 +1,257 @@
+package grpc
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/connlimit"
+	"pinion/runtime/memory"
+	"pinion/tests/await"
+	"pinion/tests/rawgrpc"
+)
+
+const (
+	mib         = 1 << 20
+	watchMethod = grpc_health_v1.Health_Watch_FullMethodName
+	checkMethod = grpc_health_v1.Health_Check_FullMethodName
+	inferMethod = pb.GRPCInferenceService_ModelInfer_FullMethodName
+	streaming   = pb.GRPCInferenceService_ModelStreamInfer_FullMethodName
+)
+
+// site is a server without models.
+type site struct {
+	*Server
+	address string
+}
+
+func serve(t *testing.T, o Options) *site {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Models, o.Logger, o.MaxMessage = protocol.Several(func() []*protocol.Model { return nil }), slog.New(slog.DiscardHandler), 100*mib
+	s := &site{New(o), ln.Addr().String()}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Shutdown(ctx) // at once
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if o.Memory.Stats().Used != 0 {
+			t.Errorf("got %d bytes charged at the end, want none", o.Memory.Stats().Used)
+		}
+	})
+	return s
+}
+
+func (s *site) client(t *testing.T) *grpc.ClientConn {
+	t.Helper()
+	c, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// healthy asks for the health, which is to be answered.
+func (s *site) healthy(t *testing.T) {
+	t.Helper()
+	if _, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+		t.Errorf("Check: %v", err)
+	}
+}
+
+// TestCalls_MetadataIsBounded: an indexed header is one byte on the wire, and more in memory each time.
+func TestCalls_MetadataIsBounded(t *testing.T) {
+	s := serve(t, Options{Memory: memory.New(16 * mib)})
+	c := rawgrpc.Dial(t, s.address)
+	for _, method := range []string{watchMethod, inferMethod, "/unknown/Method"} {
+		stream := c.Open(method, 480_000, hpack.HeaderField{Name: "x-long-name", Value: strings.Repeat("v", 100)})
+		if got := c.Ended(stream); got != "reset" && got != "closed" {
+			t.Errorf("%s: got %q, want it refused", method, got)
+		}
+		if got := s.opt.Memory.Stats().Used; got > 2*connCost {
+			t.Errorf("%s: got %d bytes charged", method, got)
+		}
+	}
+	s.healthy(t)
+}
+
+// TestCalls_MetadataIsCharged: what many calls with allowed metadata hold is within the budget.
+func TestCalls_MetadataIsCharged(t *testing.T) {
+	s := serve(t, Options{Memory: memory.New(16 * mib)})
+	c := rawgrpc.Dial(t, s.address)
+	const cost = callCost + 24<<10
+	var last uint32
+	for range 16*mib/cost + 10 {
+		last = c.Open(streaming, 1, hpack.HeaderField{Name: "x", Value: strings.Repeat("v", 24<<10)})
+	}
+	if got := c.Ended(last); !strings.HasPrefix(got, "14 ") || !strings.Contains(got, "--memory-budget") {
+		t.Errorf("got %q, want UNAVAILABLE with the flag", got)
+	}
+	s.healthy(t) // a probe is answered all the same
+	c.Close()
+	await.Eventually(t, "all is free again", func() bool { return s.opt.Memory.Stats().Used <= 2*connCost })
+}
+
+// TestCalls_SilentOnesEnd: before the first message, within one, and when too little of it comes.
+func TestCalls_SilentOnesEnd(t *testing.T) {
+	s := serve(t, Options{Memory: memory.New(16 * mib), Silence: 200 * time.Millisecond})
+	open := rawgrpc.Dial(t, s.address)
+	idle := open.Call(streaming) // it has sent no request, and may take its time
+	for what, c := range map[string]struct {
+		method string
+		size   int
+		begin  int
+	}{
+		"no message":       {inferMethod, 0, 0},
+		"no Check":         {checkMethod, 0, 0},
+		"half a head":      {inferMethod, 0, -1},
+		"half a Check":     {checkMethod, 100, 10},
+		"a small message":  {inferMethod, 1000, 10},
+		"a large message":  {inferMethod, 8 * mib, 200},
+		"in a stream":      {streaming, 8 * mib, 200},
+		"a Watch":          {watchMethod, 0, 0},
+		"a half Watch":     {watchMethod, 100, 3},
+		"for no reason":    {pb.GRPCInferenceService_ModelReady_FullMethodName, 1000, 1},
+		"within a message": {streaming, 100, 50},
+	} {
+		t.Run(what, func(t *testing.T) {
+			client := rawgrpc.Dial(t, s.address)
+			call := client.Call(c.method)
+			switch {
+			case c.begin < 0:
+				client.Data(call, []byte{0, 0}, false)
+			case c.size > 0:
+				client.Announce(call, c.size, make([]byte, c.begin))
+			}
+			if got := client.Ended(call); got == "closed" || strings.HasPrefix(got, "0 ") {
+				t.Errorf("got %q, want it ended", got)
+			}
+		})
+	}
+	open.Message(idle, nil)
+	if got := open.Ended(idle); !strings.HasPrefix(got, "0 ") {
+		t.Errorf("got %q of a stream that waited for its first request, want OK", got)
+	}
+}
+
+// TestCalls_SlowOnesGiveTheirMemoryBack: calls that announce much, or hold much, and stop are ended for those that need the memory.
+func TestCalls_SlowOnesGiveTheirMemoryBack(t *testing.T) {
+	const most = 60_000 // within the first window
+	for what, begin := range map[string]int{"announced": 200, "held": most} {
+		t.Run(what, func(t *testing.T) {
+			b := memory.New(16 * mib)
+			s := serve(t, Options{Memory: b})
+			for range 4 {
+				client := rawgrpc.Dial(t, s.address)
+				call := client.Call(inferMethod)
+				client.Announce(call, 3*mib, make([]byte, begin))
+				if begin == most {
+					client.AwaitWindow(call)
+					client.Data(call, make([]byte, callWindow-most), false)
+				}
+			}
+			if begin == most {
+				await.Eventually(t, "they hold memory", func() bool { return b.Stats().Used > 5*mib })
+			}
+			if err := b.Wait(4*mib, 10*time.Second, nil); err != nil {
+				t.Errorf("got %v, want room", err)
+			}
+			b.Free(4 * mib)
+		})
+	}
+}
+
+// TestConnections_IdleOnesMakeRoom: also those with a Watch, or that never spoke; one with a request stays.
+func TestConnections_IdleOnesMakeRoom(t *testing.T) {
+	limit := connlimit.New(4)
+	s := serve(t, Options{Memory: memory.New(16 * mib), Connections: limit})
+	busy := rawgrpc.Dial(t, s.address)
+	call := busy.Call(inferMethod)
+	busy.Announce(call, 1000, nil)
+	await.Eventually(t, "a request is being read", func() bool { return limit.Stats().Open == 1 && len(s.idle()) == 0 })
+	watching := rawgrpc.Dial(t, s.address)
+	watching.Message(watching.Call(watchMethod), nil)
+	silent, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	await.Eventually(t, "three are open", func() bool { return limit.Stats().Open == 3 })
+	for range 6 {
+		s.healthy(t)
+	}
+	if n, err := silent.Read(make([]byte, 100)); err == nil {
+		n, err = io.ReadFull(silent, make([]byte, 1<<20))
+		if err == nil {
+			t.Errorf("read %d bytes from the silent one, want it closed", n)
+		}
+	}
+	busy.Data(call, make([]byte, 1000), true)
+	if got := busy.Ended(call); got == "closed" {
+		t.Error("the connection with a request was closed")
+	}
+	if got := limit.Stats(); got.Open > 4 || got.Evicted == 0 {
+		t.Errorf("got %+v, want at most 4 open, and some evicted", got)
+	}
+}
+
+// TestConnections_IdleOnesGiveTheirMemoryBack: thousands of idle connections take no memory from requests.
+func TestConnections_IdleOnesGiveTheirMemoryBack(t *testing.T) {
+	b := memory.New(16 * mib)
+	s := serve(t, Options{Memory: b})
+	for range 16*mib/connCost + 20 {
+		rawgrpc.Dial(t, s.address)
+	}
+	await.Eventually(t, "their memory is charged", func() bool { return b.Stats().Used > 14*mib })
+	if err := b.Wait(4*mib, 10*time.Second, nil); err != nil {
+		t.Errorf("got %v, want room", err)
+	}
+	s.healthy(t)
+	b.Free(4 * mib)
+}
+
+// TestWatch_IsBounded: so many of a connection, and others are not kept out.
+func TestWatch_IsBounded(t *testing.T) {
+	s := serve(t, Options{Memory: memory.New(64 * mib)})
+	c := rawgrpc.Dial(t, s.address)
+	var last uint32
+	for range 100 {
+		last = c.Call(watchMethod)
+		c.Message(last, nil)
+	}
+	if got := c.Ended(last); !strings.HasPrefix(got, "8 ") {
+		t.Errorf("got %q, want RESOURCE_EXHAUSTED", got)
+	}
+	if got := s.watches.Load(); got != watchesEach {
+		t.Errorf("got %d Watch calls, want %d", got, watchesEach)
+	}
+	stream, err := grpc_health_v1.NewHealthClient(s.client(t)).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Errorf("a Watch of another connection: %v", err)
+	}
+	c.Close()
+	await.Eventually(t, "one is left", func() bool { return s.watches.Load() == 1 })
+}

@@ -1,0 +1,54 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/web"
+)
+
+//go:embed page.html
+var frame []byte
+
+//go:embed style.css
+var style []byte
+
+//go:embed scripts/*.js
+var scripts embed.FS
+
+// scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
+func scriptNames() []string {
+	return []string{"model", "controls", "files", "form", "memory", "media", "views", "result", "code", "openai", "colors", "run", "health", "start"}
+}
+
+// link is the part of the page that leads to the live view.
+const link = `    <a class="pill" id="live" href="/*dashboard*/">Live view</a>
+`
+
+// Options of the page.
+type Options struct {
+	// Model is the model's name.
+	Model string
+	// Dashboard is the address of the live view, relative to the page's; "": the page has no link to it.
+	Dashboard string
+	// Root is the way from the page's folder to the server's root, as "/../.."; "": it is the root.
+	Root string
+	// Models are links to the pages of all models; nil: there is one.
+	Models []web.Link
+	// OpenAI is the model's name at OpenAI's API; "": the server does not serve it.
+	OpenAI string
+}
+
+// Handler answers with the page of a model.
+func Handler(o Options) fasthttp.RequestHandler {
+	html := frame
+	if o.Dashboard == "" {
+		html = bytes.Replace(frame, []byte(link), nil, 1)
+	}
+	return web.Handler(web.Source{
+		HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
+		Texts: map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root}, Models: o.Models,
+	})
+}

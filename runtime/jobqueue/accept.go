@@ -1,0 +1,147 @@
+package jobqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+)
+
+// Submission is a request to be accepted into the queue.
+type Submission struct {
+	Request predict.Request
+	// Body is the request's body as it came, inflated, of that type.
+	Body        []byte
+	ContentType string
+	Class       string // of Pinion-Priority; "": the middle one
+	Tenant      string
+}
+
+// waiting says where the signs of a job go whose client waits for it; see store.Job. The zero value: no client waits.
+type waiting struct{ reply, waiter string }
+
+// Accepted is what became of a submission.
+type Accepted struct {
+	ID       string
+	Warnings []string // about its input
+	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
+	Object []byte
+	// Release frees the object's memory; nil: there is nothing to free.
+	Release func()
+}
+
+// mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state writes it anew.
+const mostInput = 64 << 10
+
+// answerWait is how long a request waits for NATS.
+const answerWait = 4 * time.Second
+
+// retryFull is when a client whose job finds the queue full may try again.
+const retryFull = 5 * time.Second
+
+// Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of Local.Check's,
+// or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError (nothing is stored) or *predict.InDoubtError.
+func (m *Member) Accept(s Submission) (Accepted, error) { return m.accept(s, waiting{}) }
+
+func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
+	req := &s.Request
+	now := time.Now()
+	if req.ID == "" {
+		req.ID = predict.NewID(now)
+	}
+	a := Accepted{ID: req.ID}
+	class, err := store.ParseClass(s.Class)
+	if err != nil {
+		return a, err
+	}
+	rec := predict.Record{ID: req.ID, Created: now, CreatedText: req.CreatedText}
+	if !req.Created.IsZero() {
+		rec.Created = req.Created
+	}
+	if rec.Input, a.Warnings, err = m.check(req); err != nil {
+		return a, err
+	}
+	if m.o.Local != nil {
+		if p := m.o.Local.Find(req.Kind, req.ID); p != nil && p.Request.Attempt == 0 {
+			return a, predict.ErrInFlight
+		}
+	}
+	q, err := m.open()
+	if err != nil {
+		return a, err
+	}
+	if len(s.Body) > store.MostObject {
+		return a, &predict.FileLimitError{Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MostObject)}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait+store.TransferTime(len(s.Body)))
+	defer cancel()
+	_, err = q.Accept(ctx, m.job(&s, class, w), m.encode(&rec), req.Idempotent)
+	var used *store.InUseError
+	if errors.As(err, &used) && req.Idempotent {
+		switch {
+		case kindOf(used.State.Kind) != req.Kind:
+			used.State.Release()
+			return a, m.refusal(req.ID, err)
+		case predict.OtherInput(req.Digest, string(used.State.Digest)):
+			used.State.Release()
+			return a, predict.ErrOtherInput
+		}
+		a.Object, a.Release = used.State.Prediction, used.State.Release
+		return a, nil
+	}
+	return a, m.refusal(req.ID, err)
+}
+
+// job is the job of a submission.
+func (m *Member) job(s *Submission, class store.Class, w waiting) store.Job {
+	req := &s.Request
+	j := store.Job{
+		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
+		Deadline: req.Deadline, Attempts: m.o.Attempts, TraceParent: req.TraceParent, TraceState: req.TraceState,
+		Reply: w.reply, Waiter: w.waiter, Digest: req.Digest, Schema: m.schema.revision(),
+	}
+	if req.Kind == predict.KindTraining {
+		j.Attempts = 1
+	}
+	if req.Webhook != "" && req.WebhookEvents&predict.OnCompleted != 0 {
+		j.Hook = &store.Hook{URL: req.Webhook, RequestID: req.RequestID, TraceParent: req.TraceParent, TraceState: req.TraceState}
+	}
+	return j
+}
+
+// refusal is an error of the queue as a client gets it.
+func (m *Member) refusal(id string, err error) error {
+	var used *store.InUseError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &used) && used.State.Status.Ended():
+		return predict.ErrEnded
+	case errors.As(err, &used):
+		return predict.ErrInFlight
+	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
+		return err
+	case errors.Is(err, store.ErrFull):
+		return &predict.QueueFullError{RetryAfter: retryFull}
+	case errors.Is(err, store.ErrInDoubt):
+		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id", predict.Clip(id))
+		return &predict.InDoubtError{ID: id}
+	}
+	m.o.Logger.Warn("the job queue refused a request", "prediction_id", predict.Clip(id), "error", err)
+	return &predict.UnavailableError{Reason: sentence(err.Error())}
+}
+
+// sentence is a text with a capital at its beginning.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 || first == utf8.RuneError {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}

@@ -1,0 +1,77 @@
+package jobqueue
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// eventsAtOnce is how many events are taken at once.
+const eventsAtOnce = 64
+
+// Follow implements store.Runner: it passes on the events of a job that runs here.
+func (m *Member) Follow(id string, send func(store.Event) bool) {
+	p := m.o.Local.Find(predict.KindPrediction, id)
+	if p == nil {
+		p = m.o.Local.Find(predict.KindTraining, id)
+	}
+	if p != nil {
+		pass(p, send)
+	}
+}
+
+// pass passes on the events of a prediction.
+func pass(p *predict.Prediction, send func(store.Event) bool) {
+	if !p.TryHold() {
+		return
+	}
+	defer p.Release()
+	sub, err := p.Subscribe()
+	if err != nil {
+		return // too many follow it: the state tells its end
+	}
+	defer sub.Close()
+	events := make([]predict.Event, 0, eventsAtOnce)
+	for {
+		events, err = sub.Next(events[:0], nil)
+		for i := range events {
+			if e, ok := sent(&events[i]); ok && !send(e) {
+				return
+			}
+		}
+		if err != nil { // it has ended, or this follower was too slow: it asks again
+			return
+		}
+	}
+}
+
+// sent is an event as members send it.
+func sent(e *predict.Event) (store.Event, bool) {
+	switch e.Kind {
+	case predict.EventStart:
+		return store.Event{Event: store.EventStart}, true
+	case predict.EventOutput:
+		return store.Event{Event: store.EventOutput, Index: e.Index, Data: e.Data}, true
+	case predict.EventLog:
+		text := append([]byte(`{"source":`), rawjson.AppendQuoted(nil, e.Source)...)
+		text = append(rawjson.AppendQuotedBytes(append(text, `,"data":`...), e.Data), '}')
+		return store.Event{Event: store.EventLog, Data: text}, true
+	case predict.EventMetric:
+		return store.Event{Event: store.EventMetric, Data: e.Data}, true
+	case predict.EventEnd:
+		return store.Event{Event: store.EventEnd}, true
+	}
+	return store.Event{}, false
+}
+
+// logged reads the data of a log event.
+func logged(data json.RawMessage) (source string, text []byte) {
+	var l struct{ Source, Data string }
+	if json.Unmarshal(data, &l) != nil || !utf8.ValidString(l.Data) {
+		return "", nil
+	}
+	return l.Source, []byte(l.Data)
+}

@@ -1,0 +1,367 @@
+package jobqueue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Submit accepts a submission whose client waits for its end here: the prediction that it returns stands for the job, wherever it
+// runs. Its Wait returns when the job has ended; its events are those of the job; Cancel cancels the job. The errors are those of
+// Accept. If lives, the job goes on when this member is gone.
+func (m *Member) Submit(s Submission, lives bool) (*predict.Prediction, error) {
+	if s.Request.ID == "" {
+		s.Request.ID = predict.NewID(time.Now())
+	}
+	q, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	f := &follower{m: m, q: q, id: s.Request.ID, woken: make(chan struct{}, 1)}
+	f.reply = q.ReplySubject(f.id)
+	m.waiters.add(f) // before it is accepted, or its first sign is missed
+	w := waiting{reply: f.reply}
+	if !lives {
+		w.waiter = q.Waiter()
+	}
+	a, err := m.accept(s, w)
+	if err == nil && a.Object != nil {
+		err = predict.ErrInFlight // the caller looked for it before, and asks again
+	}
+	if err != nil {
+		m.waiters.remove(f)
+		return nil, err
+	}
+	p := f.prediction(predict.Request{
+		ID: f.id, Kind: s.Request.Kind, Mode: s.Request.Mode, Idempotent: s.Request.Idempotent,
+		Created: s.Request.Created, CreatedText: s.Request.CreatedText,
+	})
+	p.Warnings = a.Warnings
+	return p, nil
+}
+
+// Attach returns a prediction that stands for a job that is known, for a client that only looks on; nil: none is known.
+func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
+	q, err := m.open()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	defer cancel()
+	s, err := q.Find(ctx, id, m)
+	defer s.Release()
+	if err != nil || kindOf(s.Kind) != kind {
+		return nil
+	}
+	f := &follower{m: m, q: q, id: id, woken: make(chan struct{}, 1), only: true}
+	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created, Digest: string(s.Digest)})
+}
+
+// waiters are the followers that wait for a sign, by subject.
+type waiters struct {
+	mu sync.Mutex
+	by map[string][]*follower
+}
+
+func (w *waiters) add(f *follower) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.by == nil {
+		w.by = map[string][]*follower{}
+	}
+	w.by[f.reply] = append(w.by[f.reply], f)
+}
+
+func (w *waiters) remove(f *follower) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := slices.DeleteFunc(w.by[f.reply], func(other *follower) bool { return other == f })
+	if len(rest) == 0 {
+		delete(w.by, f.reply) // also where none was ever added, and there is no map
+		return
+	}
+	w.by[f.reply] = rest
+}
+
+// wake wakes the followers of a subject.
+func (w *waiters) wake(subject string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.by[subject] {
+		f.wake()
+	}
+}
+
+// follower carries a prediction that stands for a job. It implements predict.Runner.
+type follower struct {
+	m     *Member
+	q     *store.Queue
+	id    string
+	reply string        // "": it gets no signs
+	woken chan struct{} // one token: the job has begun or ended
+	only  bool          // it only looks on: Cancel does nothing
+	// direct is what it asks for if the prediction is no job.
+	direct *store.Question
+
+	// Used by Run alone.
+	p        *predict.Prediction
+	attempt  int
+	next     uint64 // index of the next output of that attempt
+	heard    time.Time
+	over     time.Time       // when the run was seen to end; zero: not yet
+	measured bool            // a metric came
+	full     bool            // its outputs do not fit into the memory budget
+	last     json.RawMessage // of the end of a direct prediction: its object
+}
+
+func (f *follower) prediction(req predict.Request) *predict.Prediction {
+	f.p = predict.New(f.id, req, time.Now(), f, predict.Options{Memory: f.m.o.Memory})
+	return f.p
+}
+
+func (f *follower) wake() {
+	select {
+	case f.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Submit implements predict.Runner: the job is in the queue.
+func (f *follower) Submit(*predict.Prediction) {}
+
+// Cancel cancels the job.
+func (f *follower) Cancel(*predict.Prediction) {
+	if f.only {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+		defer cancel()
+		_, _ = f.q.Cancel(ctx, f.id, "", f.m) // the state says what came of it
+		f.wake()
+	}()
+}
+
+const (
+	// lookEvery is how often a follower looks at the state, which counts: signs and events may be lost.
+	lookEvery = 5 * time.Second
+	// askEvery is after how much silence it asks for the events anew.
+	askEvery = 15 * time.Second
+	// endSoon is how often it looks once the run has ended, for the state follows at once; beginSoon, how often while it waits for
+	// a job of which it gets no sign. The first lasts for soonFor.
+	endSoon   = 20 * time.Millisecond
+	soonFor   = 2 * time.Second
+	beginSoon = 200 * time.Millisecond
+)
+
+// pause is how long it waits before it looks at the state again.
+func (f *follower) pause(begun bool) time.Duration {
+	switch {
+	case !f.over.IsZero() && time.Since(f.over) < soonFor:
+		return endSoon
+	case !begun && f.reply == "":
+		return beginSoon
+	}
+	return lookEvery
+}
+
+// Run follows the job until it has ended.
+func (f *follower) Run(p *predict.Prediction) error {
+	if f.direct != nil {
+		return f.runDirect()
+	}
+	defer f.m.waiters.remove(f)
+	stream, err := f.q.Follow(f.id)
+	if err != nil {
+		return f.m.refusal(f.id, err)
+	}
+	defer stream.Close()
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	if f.reply == "" {
+		f.wake()
+	}
+	for {
+		select {
+		case msg := <-stream.C:
+			if f.take(stream, msg) {
+				if f.full {
+					return f.endFull()
+				}
+				f.over = time.Now()
+				timer.Reset(endSoon)
+			}
+			continue
+		case <-f.woken:
+		case <-timer.C:
+		}
+		ended, begun, err := f.look()
+		if ended {
+			return err
+		}
+		if begun && time.Since(f.heard) > askEvery {
+			f.heard = time.Now()
+			stream.Ask()
+		}
+		timer.Reset(f.pause(begun))
+	}
+}
+
+// take passes an event on; true: it was the last.
+func (f *follower) take(stream *store.Stream, msg *nats.Msg) (last bool) {
+	f.heard = time.Now()
+	e, ok := stream.Read(msg)
+	switch {
+	case !ok || e.Attempt < f.attempt:
+		return false
+	case e.Attempt > f.attempt:
+		f.attempt, f.next = e.Attempt, 0
+	}
+	p := f.p
+	switch e.Event {
+	case store.EventStart:
+		p.Begin(time.Now())
+	case store.EventOutput:
+		switch {
+		case e.Index > f.next: // some were lost on the way: all come again
+			stream.Ask()
+		case e.Index == f.next:
+			f.next++
+			if f.full = !p.Output(e.Data); f.full {
+				return true
+			}
+		}
+	case store.EventLog:
+		if source, text := logged(e.Data); text != nil {
+			p.Log(source, text)
+		}
+	case store.EventMetric:
+		f.measured = true
+		p.Metric(e.Data)
+	case store.EventEnd:
+		f.last = e.Data
+		p.OnRelease(e.Result.Release)
+		return true
+	}
+	return false
+}
+
+// endFull ends a prediction whose outputs do not fit. The job is canceled, unless others follow it too.
+func (f *follower) endFull() error {
+	f.Cancel(f.p)
+	f.p.End(predict.Result{Status: predict.Failed, Error: fmt.Sprintf(
+		"The prediction's output does not fit into this server's memory budget of %d MiB", f.m.o.Memory.Stats().Limit>>20)}, time.Now())
+	return nil
+}
+
+// look reads the state, and ends the prediction if the job has ended.
+func (f *follower) look() (ended, begun bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	defer cancel()
+	s, err := f.q.Find(ctx, f.id, f.m)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		f.p.End(predict.Result{Status: predict.Failed, Error: "the prediction is not known any more"}, time.Now())
+		return true, true, nil
+	case err != nil: // NATS is away: the job goes on
+		return false, false, nil
+	case !s.Status.Ended():
+		return false, s.Status == store.Processing, nil
+	}
+	f.p.OnRelease(s.Release) // the prediction's record refers to its bytes
+	return true, true, f.end(&s)
+}
+
+func (f *follower) end(s *store.State) error {
+	o := readEnd(s.Prediction)
+	p := f.p
+	if s.Status == store.Failed && o.Started.IsZero() && strings.Contains(o.Error, store.PastDeadline) {
+		p.End(predict.Result{Status: predict.Failed, Error: predict.ErrQueueTimeout.Error()}, o.Completed)
+		return predict.ErrQueueTimeout
+	}
+	if !o.Started.IsZero() {
+		p.Begin(o.Started)
+	}
+	if logs := []byte(o.Logs); bytes.HasPrefix(logs, p.Record().Logs) {
+		p.Log(stdout, logs[len(p.Record().Logs):])
+	}
+	f.replayMetrics(o.Metrics)
+	r := predict.Result{Status: statuses[s.Status], Error: o.Error, Metrics: o.Metrics}
+	if !f.finishOutput(&r, o.Output, s.Yielded && f.streams()) {
+		return f.endFull()
+	}
+	p.End(r, o.Completed)
+	return nil
+}
+
+// replayMetrics emits the model's metrics of a run of which none came.
+func (f *follower) replayMetrics(metrics json.RawMessage) {
+	if f.measured || !f.streams() {
+		return
+	}
+	for name, value := range rawjson.Members(metrics) {
+		if !rawjson.KeyIs(name, "predict_time") { // it is the server's
+			f.p.Metric(slices.Concat([]byte(`{"name":"`), name, []byte(`","value":`), value, []byte(`,"mode":"replace"}`)))
+		}
+	}
+}
+
+// streams reports whether a client follows the events.
+func (f *follower) streams() bool { return f.only || f.p.Request.Mode == predict.Stream }
+
+// stdout is the source of logs that come with the end: the state does not tell them apart.
+const stdout = "stdout"
+
+// ended is a prediction object of one that has ended.
+type ended struct {
+	Output    json.RawMessage `json:"-"`
+	Error     string          `json:"error"`
+	Logs      string          `json:"logs"`
+	Metrics   json.RawMessage `json:"metrics"`
+	Started   time.Time       `json:"started_at"`
+	Completed time.Time       `json:"completed_at"`
+}
+
+// readEnd reads a prediction object. Its output is not copied.
+func readEnd(prediction []byte) (o ended) {
+	if err := json.Unmarshal(prediction, &o); err != nil {
+		return ended{Error: "the prediction's result cannot be read"}
+	}
+	for key, value := range rawjson.Members(prediction) {
+		if rawjson.KeyIs(key, "output") {
+			o.Output = value
+		}
+	}
+	return o
+}
+
+// finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory budget has room for
+// another copy of all. false: the others do not fit.
+func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, replay bool) bool {
+	if f.next == 0 {
+		if !replay || !f.p.Charge(2*len(output)) {
+			r.Output = output
+			return true
+		}
+		f.p.Refund(2 * len(output))
+	}
+	r.Yielded = true
+	for i, item := range rawjson.Items(output) {
+		if uint64(i) >= f.next && !f.p.Output(item) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,315 @@
+package jobqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+	"pinion/runtime/webhook"
+)
+
+// Member is a part of a model's job queue. Safe for concurrent use.
+type Member struct {
+	o       Options
+	encoder predict.Encoder
+	nc      *nats.Conn
+	queue   atomic.Pointer[store.Queue] // nil: not joined yet
+	problem atomic.Pointer[string]      // why nothing is accepted; nil: something is
+
+	waiters    waiters
+	schema     written
+	taking     context.Context // ends with Drain
+	drain      context.CancelFunc
+	sending    context.Context // ends with Close
+	stop       context.CancelFunc
+	background sync.WaitGroup // joins, takes jobs, sends webhooks
+
+	mu     sync.Mutex
+	server *store.Server // nil: no job was taken yet
+}
+
+// Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS that
+// cannot be reached is not.
+func Join(o Options) (*Member, error) {
+	if o.Memory != nil {
+		o.Queue.Memory = o.Memory
+	}
+	m := &Member{o: o}
+	m.taking, m.drain = context.WithCancel(context.Background())
+	m.sending, m.stop = context.WithCancel(context.Background())
+	m.fail("it is not connected yet")
+	connected := make(chan struct{}, 1)
+	nc, err := o.Connect(func(lost error) { m.changed(lost, connected) })
+	if err != nil {
+		return nil, err
+	}
+	m.nc = nc
+	var refused atomic.Pointer[error]
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			refused.Store(&err)
+		}
+		o.Logger.Warn("NATS reports an error", "error", err)
+	})
+	if nc.IsConnected() {
+		err := m.join()
+		if denied := refused.Load(); err != nil && denied != nil {
+			hangUp(nc)
+			return nil, fmt.Errorf("NATS does not let this user have the job queue of the model %s: %w", o.Queue.Model, *denied)
+		}
+		switch {
+		case store.Temporary(err):
+			m.joinFailed(err)
+		case err != nil:
+			hangUp(nc)
+			return nil, err
+		}
+	}
+	m.background.Go(func() {
+		if m.queue.Load() != nil || m.joinLater(connected) {
+			m.serve()
+		}
+	})
+	return m, nil
+}
+
+// changed notes that the connection was made or lost.
+func (m *Member) changed(lost error, connected chan<- struct{}) {
+	if lost != nil {
+		m.o.Logger.Warn("the job queue cannot be reached: asynchronous predictions are refused meanwhile", "error", lost)
+		m.fail("NATS cannot be reached; the server's log says why") // the address of NATS is nothing for clients
+		return
+	}
+	if m.queue.Load() != nil {
+		m.problem.Store(nil)
+		m.say()
+	}
+	select {
+	case connected <- struct{}{}:
+	default:
+	}
+}
+
+func (m *Member) fail(why string) { m.problem.Store(&why) }
+
+// joinWait bounds one attempt to join. A store that is being opened may take longer: then another one follows.
+const joinWait = 10 * time.Second
+
+func (m *Member) join() error {
+	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
+	defer cancel()
+	q, err := store.Open(ctx, m.nc, m.o.Queue)
+	if err != nil {
+		return err
+	}
+	if _, err := q.Answer(m.waiters.wake); err != nil {
+		return fmt.Errorf("join the job queue: %w", err)
+	}
+	m.queue.Store(q)
+	m.problem.Store(nil)
+	return nil
+}
+
+// joinLater joins when NATS can be reached; false: the member leaves before.
+func (m *Member) joinLater(connected <-chan struct{}) bool {
+	for {
+		select {
+		case <-connected:
+		case <-time.After(5 * time.Second):
+		case <-m.sending.Done():
+			return false
+		}
+		if !m.nc.IsConnected() {
+			continue
+		}
+		err := m.join()
+		if err == nil {
+			m.o.Logger.Info("joined the job queue", "model", m.o.Queue.Model)
+			return true
+		}
+		m.joinFailed(err)
+	}
+}
+
+func (m *Member) joinFailed(err error) {
+	m.fail(err.Error())
+	m.o.Logger.Warn("cannot join the job queue; will try again", "error", err)
+}
+
+// serve takes jobs and sends webhooks until the member leaves.
+func (m *Member) serve() {
+	q := m.queue.Load()
+	var both sync.WaitGroup
+	defer both.Wait()
+	both.Go(func() { m.repeat(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
+	both.Go(func() { m.repeat(m.sending, func() error { return q.EndLost(m.sending, m) }) })
+	if m.o.Checker != nil {
+		both.Go(func() { m.repeat(m.sending, func() error { return m.keepLearning(m.sending) }) })
+	}
+	if m.o.Local == nil {
+		return
+	}
+	if m.o.Schema != nil {
+		both.Go(func() { m.repeat(m.taking, func() error { return m.keepTelling(m.taking) }) })
+	}
+	s := q.Serve(m, m.o.Logger)
+	m.mu.Lock()
+	m.server = s
+	m.mu.Unlock()
+	m.say() // before it can be asked: see jobs.Queue.Ask
+	both.Go(func() { q.SayLoad(m.sending, func() store.Load { return m.load(s) }) })
+	m.repeat(m.taking, func() error { return s.Run(m.taking) })
+	m.stop() // after the ends of its jobs: a webhook that came while the member stops pulling would rest for the queue's AckWait
+}
+
+// say tells the others of this server, if it takes jobs.
+func (m *Member) say() {
+	m.mu.Lock()
+	s := m.server
+	m.mu.Unlock()
+	if s != nil {
+		m.queue.Load().Say(m.load(s))
+	}
+}
+
+// load is what this server says of itself.
+func (m *Member) load(s *store.Server) store.Load {
+	l := store.Load{Running: s.Running(), Draining: m.taking.Err() != nil, Version: m.o.Version}
+	if m.o.Slots != nil {
+		l.Slots, l.Free = m.o.Slots()
+	}
+	return l
+}
+
+// repeat calls f until ctx ends.
+func (m *Member) repeat(ctx context.Context, f func() error) {
+	for ctx.Err() == nil {
+		if err := f(); err != nil && ctx.Err() == nil {
+			m.o.Logger.Warn("the job queue does not answer; will try again", "error", err)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// post posts the webhook of a job that has ended.
+func (m *Member) post(ctx context.Context, p store.Posting) time.Duration {
+	return m.o.Webhooks.Post(ctx, webhook.Stored{
+		Prediction: p.ID, URL: p.Hook.URL, Body: withoutInput(p.Body), RequestID: p.Hook.RequestID,
+		TraceParent: p.Hook.TraceParent, TraceState: p.Hook.TraceState,
+	}, p.Tries)
+}
+
+// open returns the queue, or why it cannot be asked.
+func (m *Member) open() (*store.Queue, error) {
+	if why := m.problem.Load(); why != nil {
+		return nil, &predict.UnavailableError{Reason: "The job queue takes no requests now: " + *why}
+	}
+	return m.queue.Load(), nil
+}
+
+// Drain stops taking jobs. What runs goes on.
+func (m *Member) Drain() {
+	m.drain()
+	m.say()
+}
+
+// Release gives the jobs that run here back to the queue, for other servers. Their predictions are canceled.
+func (m *Member) Release() {
+	m.mu.Lock()
+	s := m.server
+	m.mu.Unlock()
+	if s != nil {
+		s.Release()
+	}
+}
+
+// errLeft: Close did not wait any longer.
+var errLeft = errors.New("the ends of jobs could not be stored; other servers will run them again")
+
+// flush waits until NATS has what this member said, for a second at most.
+func (m *Member) flush() {
+	if m.nc.IsConnected() {
+		_ = m.nc.FlushTimeout(time.Second)
+	}
+}
+
+// Close leaves the queue once the ends of all jobs are stored, or when ctx ends.
+func (m *Member) Close(ctx context.Context) error {
+	m.drain()
+	m.mu.Lock()
+	runsJobs := m.server != nil
+	m.mu.Unlock()
+	if !runsJobs {
+		m.stop()
+	}
+	left := make(chan struct{})
+	go func() {
+		m.background.Wait()
+		close(left)
+	}()
+	var err error
+	select {
+	case <-left:
+		m.flush() // webhooks that were given back, which would rest for AckWait
+	case <-ctx.Done():
+		err = errLeft
+	}
+	m.stop()
+	hangUp(m.nc)
+	return err
+}
+
+// hangUp closes a connection, which is then not reported as lost.
+func hangUp(nc *nats.Conn) {
+	nc.SetDisconnectErrHandler(nil)
+	nc.Close()
+}
+
+// Health is how a member stands.
+type Health struct {
+	Connected bool
+	Servers   int    // that take jobs, as heard in the last 15 s
+	Stored    uint64 // jobs that wait or run, on all servers; 0 where NATS does not say
+	Waiting   uint64 // of them, those that wait
+	Running   int    // of them, those that run, as the servers said in the last 15 s
+	Here      int    // of them, those that run here
+	Error     string // why the queue cannot be used
+	Tally     store.Tally
+}
+
+// healthWait bounds how long NATS is asked for the health.
+const healthWait = time.Second
+
+// Health tells how this member stands.
+func (m *Member) Health() Health {
+	h := Health{Connected: m.nc.IsConnected()}
+	m.mu.Lock()
+	if m.server != nil {
+		h.Here = m.server.Running()
+	}
+	m.mu.Unlock()
+	q, err := m.open()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), healthWait)
+		defer cancel()
+		h.Stored, err = q.Waiting(ctx)
+		h.Servers, h.Running = q.Fleet()
+		h.Running = max(h.Running, h.Here)
+		h.Waiting = h.Stored - min(h.Stored, uint64(h.Running))
+		h.Tally = q.Tally()
+	}
+	if err != nil {
+		h.Error = err.Error()
+	}
+	return h
+}

@@ -1,0 +1,75 @@
+package jobqueue
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/trace"
+	"pinion/runtime/webhook"
+)
+
+// Options of a member.
+type Options struct {
+	// Connect connects to NATS. changed is called with nil when the connection is made, else with why it was lost.
+	Connect func(changed func(lost error)) (*nats.Conn, error)
+	Queue   store.Options
+	// Attempts is how many runs of a prediction may lose their server.
+	Attempts int
+	// Read reads the body of a create request, for which charged bytes of the memory budget are charged: what stays of them is
+	// the request's Charged, also where it fails.
+	Read func(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error)
+	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
+	Slots func() (slots, free int)
+	// Tracer traces the jobs that run here; nil: they are not traced.
+	Tracer *trace.Tracer
+	// Version of this server, for those who look on.
+	Version string
+	// Local runs jobs; nil: this member runs none.
+	Local Local
+	// Schema is what other members may know of the model of Local; false: it is not known yet.
+	Schema func() (store.Schema, bool)
+	// Checker checks requests where there is no Local; nil: they are not checked.
+	Checker Checker
+	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no bound.
+	Memory *memory.Budget
+	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
+	Webhooks *webhook.Sender
+	Logger   *slog.Logger
+}
+
+// Checker checks requests by what a server wrote of its model.
+type Checker interface {
+	// Learn takes what the last server wrote. It is called before Check, and again where that has changed.
+	Learn(s store.Schema)
+	// Check is Local's.
+	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
+}
+
+// Local is the model of this server; *service.Service implements it.
+type Local interface {
+	// Check validates a request, and returns its input as clients see it.
+	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
+	// Shown is an input as clients see it.
+	Shown(kind predict.Kind, input []byte) []byte
+	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the place of
+	// one, and ReturnPlace gives it back.
+	AwaitPlaces(ctx context.Context) int
+	TakePlace() bool
+	ReturnPlace()
+	// PredictTime is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+	PredictTime() time.Duration
+	// Create makes a prediction for a request with an Attempt; its place is then the prediction's.
+	Create(req predict.Request) (*predict.Prediction, error)
+	// Find returns the prediction in flight with that id, or nil.
+	Find(kind predict.Kind, id string) *predict.Prediction
+	// Result returns the prediction with that id, in flight or retained, as clients see it. The caller releases it.
+	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
+	// Cancel cancels the prediction with that id; false: it is not in flight, and did not end so.
+	Cancel(kind predict.Kind, id string) bool
+}

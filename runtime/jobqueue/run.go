@@ -1,0 +1,122 @@
+package jobqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+	"pinion/runtime/trace"
+)
+
+// Free implements store.Runner, as do the next four methods.
+func (m *Member) Free(ctx context.Context) int { return m.o.Local.AwaitPlaces(ctx) }
+
+// Time is how long the model has had a prediction lately.
+func (m *Member) Time() time.Duration { return m.o.Local.PredictTime() }
+
+// Take takes a free place.
+func (m *Member) Take() bool { return m.o.Local.TakePlace() }
+
+// Return gives a place back.
+func (m *Member) Return() { m.o.Local.ReturnPlace() }
+
+// restBusy is how long a job rests that this server cannot run now.
+const restBusy = time.Second
+
+// Run runs a job as a prediction of this server.
+func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte) {
+	p, err := m.create(c)
+	if err != nil {
+		m.o.Local.ReturnPlace()
+		return m.refused(c, err)
+	}
+	m.orderWebhooks(p, c)
+	c.Announce()
+	defer p.Release()
+	stop := context.AfterFunc(ctx, p.Cancel)
+	err = p.Wait()
+	stop()
+	rec := p.Record()
+	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) { // the model never had it
+		c.Later = restBusy
+		return store.Starting, m.released(c)
+	}
+	if rec.Status == predict.Canceled && errors.Is(context.Cause(ctx), store.ErrDraining) {
+		return store.Starting, m.released(c)
+	}
+	c.Yielded = p.Yielded()
+	rec.Input = m.o.Local.Shown(rec.Kind, p.Input())
+	rec.CreatedText = object(rec.ID, c.State.Prediction).CreatedText
+	end := m.encode(&rec)
+	if len(end) > store.MostObject {
+		return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, fmt.Sprintf(
+			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end), store.MostObject))
+	}
+	return ends[rec.Status], end
+}
+
+// create makes the prediction of a job.
+func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
+	kind := kindOf(c.Job.Kind)
+	req, err := m.o.Read(kind, c.Job.ContentType, c.Job.Body, c.Charged)
+	c.Job.Body = nil // what the request needs of it, it has
+	if err == nil {
+		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
+		req.Deadline, req.TraceParent, req.TraceState = c.Job.Deadline, c.Job.TraceParent, c.Job.TraceState
+		if m.o.Tracer != nil { // the trace of who accepted it
+			parent, _ := trace.Parse(req.TraceParent, req.TraceState)
+			req.Trace, req.TraceParent, req.TraceState = m.o.Tracer.Continue(parent), "", ""
+		}
+		req.Created = object(c.Job.ID, c.State.Prediction).Created
+		if c.Job.Hook = c.State.Hook; c.Job.Hook != nil {
+			req.RequestID = c.Job.Hook.RequestID
+		}
+		req.WebhookEvents &^= predict.OnCompleted // the queue keeps that one
+		var p *predict.Prediction
+		if p, err = m.o.Local.Create(req); err == nil {
+			return p, nil
+		}
+	}
+	if req.Attachments != nil {
+		req.Attachments.Close()
+	}
+	m.o.Memory.Free(req.Charged)
+	return nil, err
+}
+
+// refused is what becomes of a job that this server did not begin.
+func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
+	var invalid *predict.ValidationError
+	if errors.As(err, &invalid) {
+		return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, err.Error())
+	}
+	var notReady *predict.NotReadyError
+	if errors.Is(err, predict.ErrInFlight) || errors.As(err, &notReady) {
+		c.Later = restBusy // another server, or this one when it has ended what has the id
+		return store.Starting, m.released(c)
+	}
+	return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, fmt.Sprintf("the server could not begin the prediction: %v", err))
+}
+
+// hookWait is how long the webhook of a job's end waits for those before it.
+const hookWait = 30 * time.Second
+
+// orderWebhooks lets the webhook of the job's end wait until this server has posted the others.
+func (m *Member) orderWebhooks(p *predict.Prediction, c *store.Claim) {
+	if p.Request.Webhook == "" || p.Request.WebhookEvents == 0 {
+		return
+	}
+	posted := make(chan struct{})
+	p.OnRelease(func() { close(posted) })
+	c.Before = func() {
+		timer := time.NewTimer(hookWait)
+		defer timer.Stop()
+		select {
+		case <-posted:
+		case <-timer.C:
+		}
+	}
+}

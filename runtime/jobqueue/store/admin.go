@@ -1,0 +1,285 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Admin looks at the queue of a model and mends it, for an operator. It is no member: it makes no stream, runs no job, and takes the
+// settings as they are.
+type Admin struct {
+	q    *Queue
+	dead jetstream.Stream
+}
+
+// NoQueueError: the model has no queue at this NATS.
+type NoQueueError struct {
+	Model string
+	Known []string // the models that have one
+}
+
+func (e *NoQueueError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no job queue of the model %s, nor of another one: is this the right NATS?", e.Model)
+	}
+	return fmt.Sprintf("there is no job queue of the model %s; there are queues of %s", e.Model, strings.Join(e.Known, ", "))
+}
+
+// Attend opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator cancels; 0: the
+// default. keys are those of the queue's members.
+func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
+	if err := CheckModel(model); err != nil {
+		return nil, err
+	}
+	if err := checkServer(nc.ConnectedServerVersion()); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	a := &Admin{q: &Queue{o: Options{Model: model, ResultTTL: ttl, Keys: keys}.withDefaults(), names: names{model}, nc: nc, js: js}}
+	for _, part := range []struct {
+		name string
+		to   *jetstream.Stream
+	}{{a.q.names.jobs(), &a.q.jobs}, {a.q.names.states(), &a.q.states}, {a.q.names.dead(), &a.dead}} {
+		stream, err := js.Stream(ctx, part.name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound) && part.to == &a.q.jobs:
+			return nil, &NoQueueError{model, models(ctx, js)}
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			return nil, &MismatchError{Stream: "the stream " + part.name}
+		case err != nil:
+			return nil, fmt.Errorf("open the job queue: %w", err)
+		}
+		*part.to = stream
+	}
+	return a, nil
+}
+
+// models are the models that have a queue.
+func models(ctx context.Context, js jetstream.JetStream) (all []string) {
+	names := js.StreamNames(ctx)
+	for name := range names.Name() {
+		if model, ok := strings.CutPrefix(name, "PINION_JOBS_"); ok {
+			all = append(all, model)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Entry is a job that was accepted and has not ended.
+type Entry struct {
+	ID          string
+	Class       Class
+	Lane        int
+	Tenant      string // or the hash of it that stands in subjects
+	Accepted    time.Time
+	Bytes       int // of its body
+	ContentType string
+	Deadline    time.Time // zero: none
+	State       State
+}
+
+// Letter is a dead letter: a job that failed for good though no server ended it.
+type Letter struct {
+	ID       string
+	Reason   string
+	Died     time.Time
+	Bytes    int
+	Attempts int
+}
+
+// Jobs returns the oldest jobs that are stored, of one class or ("") of all, and of one status or ("") of both: Starting is one that
+// waits. limit is how many, 0: all.
+func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int) ([]Entry, error) {
+	subject := "pinion.job." + a.q.o.Model + ".>"
+	if class != "" {
+		subject = "pinion.job." + a.q.o.Model + "." + string(class) + ".>"
+	}
+	var all []Entry
+	err := walk(ctx, a.q.jobs, subject, func(m *jetstream.RawStreamMsg) (bool, error) {
+		e, err := a.entry(ctx, m)
+		if err == nil && !e.State.Status.Ended() && (status == "" || e.State.Status == status) {
+			all = append(all, e)
+		}
+		return limit == 0 || len(all) < limit, err
+	})
+	return all, err
+}
+
+// entry reads a job's message, and its state.
+func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, error) {
+	e := Entry{ID: get(m.Header, headerID), Accepted: m.Time, Bytes: len(m.Data), ContentType: get(m.Header, headerContentType)}
+	if parts := strings.Split(m.Subject, "."); len(parts) == 6 {
+		e.Class, e.Tenant = Class(parts[3]), parts[5]
+		e.Lane, _ = strconv.Atoi(parts[4])
+		if e.Tenant == token("") {
+			e.Tenant = ""
+		}
+	}
+	if ms, err := strconv.ParseInt(m.Header.Get(headerDeadline), 10, 64); err == nil {
+		e.Deadline = time.UnixMilli(ms)
+	}
+	now, err := a.q.read(ctx, e.ID)
+	if err != nil && !errors.Is(err, errNewer) {
+		return e, err
+	}
+	e.State = now.State
+	return e, nil
+}
+
+// Letters returns the oldest dead letters; limit 0: all.
+func (a *Admin) Letters(ctx context.Context, limit int) ([]Letter, error) {
+	var all []Letter
+	err := walk(ctx, a.dead, a.letterSubject("*"), func(m *jetstream.RawStreamMsg) (bool, error) {
+		all = append(all, readLetter(m))
+		return limit == 0 || len(all) < limit, nil
+	})
+	return all, err
+}
+
+func (a *Admin) letterSubject(token string) string { return "pinion.dead." + a.q.o.Model + "." + token }
+
+func readLetter(m *jetstream.RawStreamMsg) Letter {
+	attempts, _ := strconv.Atoi(m.Header.Get(headerAttempts)) // 0 is for a message that no member wrote
+	return Letter{ID: get(m.Header, headerID), Reason: get(m.Header, headerReason), Died: m.Time, Bytes: len(m.Data), Attempts: attempts}
+}
+
+// walk calls f with the messages of a subject, the oldest first, until it returns false. A work queue has no consumer for onlookers, so
+// each is a request.
+func walk(ctx context.Context, s jetstream.Stream, subject string, f func(*jetstream.RawStreamMsg) (bool, error)) error {
+	for seq := uint64(1); ; {
+		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the job queue: %w", err)
+		}
+		seq = m.Sequence + 1
+		if more, err := f(m); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// Job returns the state of a job that is known, its message while it is stored, and its dead letter: what there is of them, else
+// ErrUnknown.
+func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, error) {
+	now, err := a.q.read(ctx, id)
+	if err != nil && !errors.Is(err, errNewer) {
+		return nil, nil, nil, err
+	}
+	result, err := a.q.loadResult(ctx, now.Prediction)
+	switch {
+	case err == nil:
+		now.Prediction, now.result = result.Object, result
+	case !errors.Is(err, jetstream.ErrObjectNotFound): // else it has expired, and the state will
+		return nil, nil, nil, err
+	}
+	letter, err := a.letter(ctx, id)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	switch {
+	case now.Status == "" && letter == nil:
+		return nil, nil, nil, ErrUnknown
+	case now.Status == "":
+		return nil, nil, letter, nil
+	case now.Seq == 0 || now.Status.Ended():
+		return &now.State, nil, letter, nil
+	}
+	m, err := a.q.jobs.GetMsg(ctx, now.Seq)
+	if err != nil { // it has ended meanwhile
+		return &now.State, nil, letter, nil
+	}
+	e, err := a.entry(ctx, m)
+	return &now.State, &e, letter, err
+}
+
+// letter is the last dead letter of an id; nil: there is none.
+func (a *Admin) letter(ctx context.Context, id string) (*Letter, error) {
+	m, err := a.dead.GetLastMsgForSubject(ctx, a.letterSubject(token(id)))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the dead letters: %w", err)
+	}
+	l := readLetter(m)
+	return &l, nil
+}
+
+// Cancel is Queue.Cancel.
+func (a *Admin) Cancel(ctx context.Context, id string, show Shower) (bool, error) {
+	return a.q.Cancel(ctx, id, "", show)
+}
+
+// Purge removes the dead letters of an id, or ("") all, and returns how many there were.
+func (a *Admin) Purge(ctx context.Context, id string) (int, error) {
+	subject := a.letterSubject("*")
+	if id != "" {
+		subject = a.letterSubject(token(id))
+	}
+	before, err := a.dead.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return 0, fmt.Errorf("count the dead letters: %w", err)
+	}
+	count := 0
+	for _, n := range before.State.Subjects {
+		count += int(n)
+	}
+	if count == 0 {
+		return 0, nil
+	}
+	if err := a.dead.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		return 0, fmt.Errorf("remove dead letters: %w", err)
+	}
+	return count, nil
+}
+
+// Counts say how a queue stands.
+type Counts struct {
+	Stored, Dead    int   // jobs that wait or run, and dead letters
+	Capacity, Bytes int64 // bounds
+	StoredBytes     uint64
+	Lanes           []LaneCount
+}
+
+// LaneCount says how a class of a lane stands. A job that a server gave back counts as delivered until the next one has it.
+type LaneCount struct {
+	Name               string
+	Pending, Delivered int
+}
+
+// Count counts.
+func (a *Admin) Count(ctx context.Context) (Counts, error) {
+	info, err := a.q.jobs.Info(ctx)
+	if err != nil {
+		return Counts{}, fmt.Errorf("count jobs: %w", err)
+	}
+	dead, err := a.dead.Info(ctx)
+	if err != nil {
+		return Counts{}, fmt.Errorf("count dead letters: %w", err)
+	}
+	c := Counts{Stored: int(info.State.Msgs), Dead: int(dead.State.Msgs), Capacity: info.Config.MaxMsgs, Bytes: info.Config.MaxBytes, StoredBytes: info.State.Bytes}
+	consumers := a.q.jobs.ListConsumers(ctx)
+	for lane := range consumers.Info() {
+		c.Lanes = append(c.Lanes, LaneCount{lane.Name, int(lane.NumPending), lane.NumAckPending})
+	}
+	slices.SortFunc(c.Lanes, func(x, y LaneCount) int { return strings.Compare(x.Name, y.Name) })
+	if err := consumers.Err(); err != nil {
+		return c, fmt.Errorf("count jobs: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,211 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// admin opens the rig's queue for an operator.
+func (r *rig) admin() *Admin {
+	r.t.Helper()
+	a, err := Attend(r.t.Context(), r.nc, r.o.Model, 0, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// dies lets a job lose its only attempt.
+func (r *rig) dies(id string, change ...func(*Job)) {
+	r.t.Helper()
+	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
+	r.claims(r.Queue)
+	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+		r.t.Fatalf("the job is %s", what)
+	}
+}
+
+func TestAnAdminSeesWaitingAndRunningJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.AckWait = time.Minute })
+	r.accept("runs", func(j *Job) { j.Tenant = "t1" })
+	r.claims(r.Queue)
+	r.accept("waits")
+	r.accept("urgent", func(j *Job) { j.Class = High })
+	a := r.admin()
+	all, err := a.Jobs(t.Context(), "", "", 0)
+	if err != nil || len(all) != 3 || all[0].ID != "runs" || all[0].State.Status != Processing || all[0].Tenant != "t1" || all[2].Class != High || all[1].Tenant != "" {
+		t.Fatalf("all jobs are %+v, %v", all, err)
+	}
+	for _, c := range []struct {
+		class  Class
+		status Status
+		limit  int
+		want   string
+	}{{"", "", 2, "runs waits"}, {High, "", 0, "urgent"}, {"", Starting, 0, "waits urgent"}, {"", Processing, 0, "runs"}, {Low, "", 0, ""}} {
+		some, err := a.Jobs(t.Context(), c.class, c.status, c.limit)
+		var ids []string
+		for _, e := range some {
+			ids = append(ids, e.ID)
+		}
+		if got := strings.Join(ids, " "); err != nil || got != c.want {
+			t.Errorf("%q %q %d: %q, %v; want %q", c.class, c.status, c.limit, got, err, c.want)
+		}
+	}
+	if n, err := a.Count(t.Context()); err != nil || n.Stored != 3 || n.Lanes[2].Name != "std-0" || n.Lanes[2].Pending != 1 || n.Lanes[2].Delivered != 1 || n.Dead != 0 || len(n.Lanes) != 3 || n.Capacity != 100_000 {
+		t.Errorf("counts are %+v, %v", n, err)
+	}
+	s, e, l, err := a.Job(t.Context(), "runs")
+	if err != nil || s.Attempt != 1 || e == nil || e.Tenant != "t1" || l != nil {
+		t.Errorf("one job is %+v %+v %+v, %v", s, e, l, err)
+	}
+	if _, _, _, err := a.Job(t.Context(), "unknown"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("an unknown job: %v", err)
+	}
+}
+
+func TestARetryIsANewJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.dies("p1", func(j *Job) { j.Class, j.Tenant, j.Deadline = Normal, "t1", time.Now().Add(time.Hour) })
+	a := r.admin()
+	letters, err := a.Letters(t.Context(), 0)
+	if err != nil || len(letters) != 1 || letters[0].ID != "p1" || !strings.Contains(letters[0].Reason, "gave up after 1 attempt: the server that ran it was lost") {
+		t.Fatalf("dead letters are %+v, %v", letters, err)
+	}
+	object := func(old *State) json.RawMessage {
+		if old == nil || old.Status != Failed {
+			t.Errorf("the old state is %+v", old)
+		}
+		return starting("p2")
+	}
+	if err := a.Retry(t.Context(), "p1", "p2", object); err != nil {
+		t.Fatal(err)
+	}
+	c := r.claims(r.Queue)
+	if c.Job.ID != "p2" || string(c.Job.Body) != `{"input":{}}` || !c.Job.Deadline.IsZero() || c.Job.Attempts != 1 || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" {
+		t.Errorf("the new job is %+v with %+v", c.Job, c.State)
+	}
+	if err := c.End(t.Context(), Succeeded, starting("p2")); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
+	if r.state("p2").Status != Succeeded || r.state("p1").Status != Failed || r.messages(r.names.dead()) != 0 {
+		t.Errorf("states are %s, %s; %d dead letters", r.state("p2").Status, r.state("p1").Status, r.messages(r.names.dead()))
+	}
+	if err := a.Retry(t.Context(), "p1", "p3", object); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a second retry: %v", err)
+	}
+}
+
+func TestARetryThatTheFullQueueRefusesKeepsItsLetter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Capacity = 1 })
+	r.dies("p1")
+	r.accept("fills")
+	if err := r.admin().Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }); !errors.Is(err, ErrFull) {
+		t.Errorf("got %v, want ErrFull", err)
+	}
+	if _, err := r.Find(t.Context(), "p2", shower{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
+		t.Errorf("the refused job: %v; %d dead letters", err, r.messages(r.names.dead()))
+	}
+}
+
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	for _, id := range []string{"p1", "p2", "p3"} {
+		r.dies(id)
+	}
+	a := r.admin()
+	for _, c := range []struct {
+		id   string
+		want int
+	}{{"p2", 1}, {"p2", 0}, {"", 2}, {"", 0}} {
+		if n, err := a.Purge(t.Context(), c.id); n != c.want || err != nil {
+			t.Errorf("purge %q: %d, %v; want %d", c.id, n, err, c.want)
+		}
+	}
+}
+
+// TestAppliedLimitsAreThoseOfTheNextMember: it joins with the new settings, and one with the old ones is refused.
+func TestAppliedLimitsAreThoseOfTheNextMember(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	a := r.admin()
+	capacity, bytes, tenant, lanes, wait := int64(50), int64(32<<20), int64(7), 2, 2*time.Second
+	changes, err := a.Apply(t.Context(), Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
+	if err != nil || len(changes) != 3+6 {
+		t.Fatalf("changes are %+v, %v", changes, err)
+	}
+	next := r.o
+	next.Capacity, next.Bytes, next.TenantCapacity, next.Lanes, next.AckWait = capacity, bytes, tenant, lanes, wait
+	r.member(next)
+	var other *MismatchError
+	if _, err := Open(t.Context(), r.nc, r.o); !errors.As(err, &other) || other.Field != "discard_new_per_subject" {
+		t.Errorf("a member with the old settings: %v", err)
+	}
+	if changes, err := a.Apply(t.Context(), Limits{Capacity: &capacity}); err != nil || len(changes) != 0 {
+		t.Errorf("the same again: %+v, %v", changes, err)
+	}
+	r.accept("p2")
+	one := 1
+	small := int64(1)
+	for field, l := range map[string]Limits{"max_msgs": {Capacity: &small}, "max_bytes": {Bytes: &small}, "lanes": {Lanes: &one}} {
+		var refused *LimitError
+		if changes, err := a.Apply(t.Context(), l); !errors.As(err, &refused) || refused.Field != field || len(changes) != 0 {
+			t.Errorf("a %s that is too small: %+v, %v", field, changes, err)
+		}
+	}
+}
+
+func TestAttendWantsAQueue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	_, err := Attend(t.Context(), r.nc, "other", 0, nil)
+	var none *NoQueueError
+	if !errors.As(err, &none) || len(none.Known) != 1 || none.Known[0] != "m" {
+		t.Errorf("got %v", err)
+	}
+	if err := r.js.DeleteStream(t.Context(), r.names.dead()); err != nil {
+		t.Fatal(err)
+	}
+	var missing *MismatchError
+	if _, err := Attend(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) || missing.Stream != "the stream PINION_DEAD_m" {
+		t.Errorf("without its dead letters: %v", err)
+	}
+}
+
+// TestTheSocketOfAnEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a process that was killed.
+func TestTheSocketOfAnEmbeddedServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	if _, err := ConnectSocket(dir); err == nil || !strings.Contains(err.Error(), "no server runs with the job queue's folder "+dir) {
+		t.Errorf("without a server: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, socketName), nil, 0o600); err != nil { // what a killed process left
+		t.Fatal(err)
+	}
+	embedded(t, EmbedOptions{Dir: dir})
+	nc, err := ConnectSocket(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	a, err := Attend(t.Context(), nc, "m", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := a.Count(t.Context()); err != nil || n.Capacity != 100_000 {
+		t.Errorf("counts are %+v, %v", n, err)
+	}
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Limits are new settings of a queue; nil: as it is.
+type Limits struct {
+	Capacity, Bytes, TenantCapacity *int64
+	Replicas, Lanes                 *int
+	AckWait                         *time.Duration
+}
+
+// Change is a setting that Apply has changed.
+type Change struct {
+	What   string `json:"what"`
+	Field  string `json:"field"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// LimitError is a limit that a queue cannot have now.
+type LimitError struct {
+	Field string // as of the stream, or lanes
+	Want  string
+	Why   string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s cannot be %s: %s", e.Field, e.Want, e.Why)
+}
+
+// Apply changes the settings of a queue in place, and returns what has changed.
+func (a *Admin) Apply(ctx context.Context, l Limits) ([]Change, error) {
+	lanes, err := a.checkLimits(ctx, &l)
+	if err != nil {
+		return nil, err
+	}
+	n := a.q.names
+	var all []Change
+	for _, name := range []string{n.jobs(), n.hooks(), n.dead(), n.states()} {
+		if err := a.applyStream(ctx, name, &l, &all); err != nil {
+			return all, err
+		}
+	}
+	o := a.q.o
+	if o.Lanes = lanes; l.Lanes != nil {
+		o.Lanes = *l.Lanes
+	}
+	for _, want := range o.consumers() {
+		if err := a.applyConsumer(ctx, want, &l, &all); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// checkLimits refuses what would strand jobs, and returns how many lanes there are.
+func (a *Admin) checkLimits(ctx context.Context, l *Limits) (lanes int, err error) {
+	info, err := a.q.jobs.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("look at the stream %s: %w", a.q.names.jobs(), err)
+	}
+	lanes = max(1, info.State.Consumers/len(Classes))
+	switch {
+	case l.Capacity != nil && uint64(*l.Capacity) < info.State.Msgs:
+		return 0, &LimitError{"max_msgs", strconv.FormatInt(*l.Capacity, 10), fmt.Sprintf("%d jobs are stored", info.State.Msgs)}
+	case l.Bytes != nil && uint64(*l.Bytes) < info.State.Bytes:
+		return 0, &LimitError{"max_bytes", strconv.FormatInt(*l.Bytes, 10), fmt.Sprintf("the jobs have %d bytes", info.State.Bytes)}
+	case l.Lanes != nil && *l.Lanes < lanes:
+		return 0, &LimitError{"lanes", strconv.Itoa(*l.Lanes), fmt.Sprintf("there are %d, and the jobs of one that is taken away would wait for ever", lanes)}
+	}
+	return lanes, nil
+}
+
+// applyStream changes a stream. Bounds are those of the jobs' stream alone.
+func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, all *[]Change) error {
+	stream, err := a.q.js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("look at the stream %s: %w", name, err)
+	}
+	next, before := stream.CachedInfo().Config, len(*all)
+	note := func(field string, have, want any) {
+		if have != want {
+			*all = append(*all, Change{"the stream " + name, field, fmt.Sprint(have), fmt.Sprint(want)})
+		}
+	}
+	if l.Replicas != nil {
+		note("num_replicas", next.Replicas, *l.Replicas)
+		next.Replicas = *l.Replicas
+	}
+	if name == a.q.names.jobs() {
+		if l.Capacity != nil {
+			note("max_msgs", next.MaxMsgs, *l.Capacity)
+			next.MaxMsgs = *l.Capacity
+		}
+		if l.Bytes != nil {
+			note("max_bytes", next.MaxBytes, *l.Bytes)
+			next.MaxBytes = *l.Bytes
+		}
+		if l.TenantCapacity != nil {
+			each := *l.TenantCapacity
+			if each == 0 {
+				each = -1
+			}
+			note("max_msgs_per_subject", next.MaxMsgsPerSubject, each)
+			next.MaxMsgsPerSubject, next.DiscardNewPerSubject = each, each > 0
+		}
+	}
+	if len(*all) == before {
+		return nil
+	}
+	if _, err := a.q.js.UpdateStream(ctx, next); err != nil {
+		*all = (*all)[:before]
+		return fmt.Errorf("change the stream %s: %w", name, err)
+	}
+	return nil
+}
+
+// applyConsumer changes a lane's consumer, or makes it.
+func (a *Admin) applyConsumer(ctx context.Context, want jetstream.ConsumerConfig, l *Limits, all *[]Change) error {
+	what := "the consumer " + want.Durable
+	if have, err := a.q.jobs.Consumer(ctx, want.Durable); err == nil {
+		next := have.CachedInfo().Config
+		if l.AckWait == nil || next.AckWait == *l.AckWait {
+			return nil
+		}
+		*all = append(*all, Change{what, "ack_wait", next.AckWait.String(), l.AckWait.String()})
+		next.AckWait = *l.AckWait
+		want = next
+	} else {
+		first, err := a.q.jobs.Consumer(ctx, consumer(High, 0))
+		if err != nil {
+			return fmt.Errorf("look at the consumer %s: %w", consumer(High, 0), err)
+		}
+		want.AckWait = first.CachedInfo().Config.AckWait
+		if l.AckWait != nil {
+			want.AckWait = *l.AckWait
+		}
+		*all = append(*all, Change{what, "lane", "", "made"})
+	}
+	if _, err := a.q.jobs.CreateOrUpdateConsumer(ctx, want); err != nil {
+		*all = (*all)[:len(*all)-1]
+		return fmt.Errorf("change %s: %w", what, err)
+	}
+	return nil
+}

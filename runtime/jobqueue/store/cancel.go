@@ -1,0 +1,74 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Cancel cancels a job that waits, or asks the server that runs it to. kind "" is any kind. It returns false where the job has ended
+// otherwise, and ErrUnknown where none is known.
+func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, show Shower) (bool, error) {
+	for {
+		now, err := q.lookup(ctx, id, show)
+		switch {
+		case err != nil && !errors.Is(err, errNewer) && !errors.Is(err, ErrUnknown):
+			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		case now.Status == "", kind != "" && cmp.Or(now.Kind, Prediction) != kind:
+			return false, ErrUnknown
+		case now.Status.Ended():
+			return now.Status == Canceled, nil
+		case err != nil:
+			return false, fmt.Errorf("%w: ask a newer server: %w", ErrUnavailable, err)
+		case now.Cancel:
+			return true, nil
+		}
+		if now.Status == Processing {
+			err = q.cancelRun(ctx, id, now)
+		} else {
+			err = q.cancelWaiting(ctx, id, now, show)
+		}
+		if !errors.Is(err, errConflict) {
+			return err == nil, err
+		}
+	}
+}
+
+// cancelWaiting ends a job that waits.
+func (q *Queue) cancelWaiting(ctx context.Context, id string, now stored, show Shower) error {
+	next := now.State
+	next.Cancel, next.Status, next.Claim = true, Canceled, rand.Text()
+	next.Prediction = show.Ended(&Job{ID: id}, &next, Canceled, "")
+	if _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim }); err != nil {
+		return err
+	}
+	// Its message is dropped when it is delivered, with its webhook; this is for a queue that no server serves.
+	if err := q.hook(ctx, id, &next); err == nil {
+		q.deleteMessage(ctx, next.Seq)
+	}
+	return nil
+}
+
+// cancelRun flags the state of a job that runs, which decides, and tells the server that runs it. What that is told has the flagged
+// state, so that it need not read it to end the job. Its heartbeat would see the flag too, later.
+func (q *Queue) cancelRun(ctx context.Context, id string, now stored) error {
+	next := now.State
+	next.Cancel = true
+	text, err := q.encode(&next)
+	if err != nil {
+		return err
+	}
+	revision, err := q.write(ctx, id, now.revision, text, false, func(s *State) bool { return s.Cancel && s.Job == now.Job })
+	if err != nil {
+		return err
+	}
+	m := nats.NewMsg(q.names.about("cancel", id))
+	set(m.Header, headerToken, next.Job)
+	carry(m.Header, revision, text)
+	_ = q.nc.PublishMsg(m)
+	return nil
+}

@@ -1,0 +1,270 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Claim is a job that this server holds. Its methods are called by one goroutine at a time, except Beat.
+type Claim struct {
+	Job   Job
+	State State // as it was when it was claimed
+	// Charged is how many bytes of the memory budget are charged for Job.Body. Runner.Run frees them.
+	Charged int64
+	// Before, if set, is called between the end of the job and its webhook: what comes before that is delivered first.
+	Before func()
+	// Yielded: the model yielded the items of the output.
+	Yielded bool
+	// Later is for how long a job that is given back rests; 0: it is delivered at once.
+	Later time.Duration
+
+	q        *Queue
+	m        jetstream.Msg
+	show     Shower
+	revision uint64                 // of State
+	flagged  atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil: it was not
+}
+
+// outcome is what became of a delivery that was not claimed.
+type outcome string
+
+const (
+	claimed   outcome = "claimed"
+	settled   outcome = "settled"   // it has ended; its message is gone
+	elsewhere outcome = "elsewhere" // another server has it, whose heartbeat keeps its message
+	orphaned  outcome = "orphaned"  // no state is known for it; it is a dead letter
+	deferred  outcome = "deferred"  // NATS did not answer; it is delivered again
+	changed   outcome = "changed"   // its state has changed meanwhile; the next look decides
+	early     outcome = "early"     // its holder may be about to connect again, as this server just did; see rest
+)
+
+// restFull is how long a job rests for whose body this server has no memory; another server may take it then.
+const restFull = time.Second
+
+// lately is how old a job may be whose client is not asked for before it runs: the heartbeats ask.
+const lately = time.Second
+
+// heldWait is how long the holder of a job may take to say that it has it.
+const heldWait = 2 * time.Second
+
+// delivered is a job that was delivered and is to be claimed.
+type delivered struct {
+	q         *Queue
+	m         jetstream.Msg
+	show      Shower
+	job       Job
+	seq       uint64 // of its message
+	published time.Time
+	charged   int64 // bytes of the memory budget for its body
+	loaded    bool  // it has its body
+}
+
+// claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a state that
+// is given up or begins.
+func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Claim, what outcome) {
+	job, err := readJob(m.Headers(), m.Data())
+	meta, metaErr := m.Metadata()
+	if err != nil || metaErr != nil {
+		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
+	}
+	d := &delivered{q: q, m: m, show: show, job: job, seq: meta.Sequence.Stream, published: meta.Timestamp}
+	defer func() {
+		if c == nil {
+			q.free(d.charged)
+		}
+	}()
+	now, carried := q.carried(m.Headers())
+	carried = carried && meta.NumDelivered == 1
+	for ; ; carried = false {
+		if !carried {
+			if now, err = q.read(ctx, d.job.ID); err != nil {
+				return nil, deferred
+			}
+		}
+		if c, what = d.claim(ctx, now); what != changed {
+			return c, what
+		}
+	}
+}
+
+// claim claims the job if its state is now.
+func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
+	q := d.q
+	switch {
+	case now.Status == "", now.Job != d.job.token:
+		if id := d.wholeID(); id != d.job.ID {
+			d.job.ID = id
+			return nil, changed
+		}
+		return nil, q.orphan(ctx, d.m, d.job.ID, "no state is known for it")
+	case now.Status.Ended():
+		return nil, q.settle(ctx, d.m, d.job.ID, &now.State)
+	case now.Seq != 0 && now.Seq != d.seq:
+		_ = d.m.Ack() // a copy: the id was published again
+		return nil, settled
+	}
+	next := now.State
+	if now.Status == Processing {
+		if q.rest() > 0 {
+			return nil, early
+		}
+		if q.isHeld(ctx, d.job.ID) {
+			return nil, elsewhere
+		}
+		next.Lost++
+	}
+	if now.Status == Starting && !now.Cancel && time.Since(d.published) > lately && q.abandoned(ctx, &d.job) {
+		next.Cancel = true
+	}
+	if reason, status := overdue(&d.job, &next); status != "" {
+		return nil, d.giveUp(ctx, now, next, status, reason)
+	}
+	switch err := d.load(ctx); {
+	case errors.Is(err, jetstream.ErrObjectNotFound):
+		return nil, d.giveUp(ctx, now, next, Failed, "the prediction's body is not stored any more")
+	case errors.Is(err, errNoRoom):
+		_ = d.m.NakWithDelay(restFull)
+		return nil, deferred
+	case err != nil:
+		return nil, deferred // NATS did not answer, or another server has the key
+	}
+	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), d.seq
+	next.Prediction = d.show.Begun(&d.job, &next)
+	revision, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	switch {
+	case err == nil:
+		q.observe(&next, d.published, now.Status)
+		return &Claim{Job: d.job, State: next, Charged: d.charged, q: q, m: d.m, show: d.show, revision: revision}, claimed
+	case errors.Is(err, errConflict):
+		return nil, changed
+	}
+	return nil, deferred
+}
+
+// wholeID is the job's id as its state has it. A server that does not escape headers wrote it without the spaces at its ends.
+func (d *delivered) wholeID() string {
+	s, ok := d.q.carried(d.m.Headers())
+	var object struct{ ID string }
+	if !ok || json.Unmarshal(s.Prediction, &object) != nil || strings.TrimSpace(object.ID) != d.job.ID {
+		return d.job.ID
+	}
+	return object.ID
+}
+
+// load loads the job's body, once.
+func (d *delivered) load(ctx context.Context) (err error) {
+	if !d.loaded {
+		d.charged, err = d.q.loadBody(ctx, d.m, &d.job)
+		d.loaded = err == nil
+	}
+	return err
+}
+
+// observe counts a claim.
+func (q *Queue) observe(s *State, accepted time.Time, before Status) {
+	if before == Processing {
+		q.tally.redelivered.Add(1)
+	}
+	if s.Attempt == 1 && q.o.OnWait != nil {
+		q.o.OnWait(max(0, time.Since(accepted)))
+	}
+}
+
+// Shower makes the object that clients see.
+type Shower interface {
+	// Begun is the object of a job that begins to run.
+	Begun(*Job, *State) json.RawMessage
+	// Ended is the object of a job that ended without a run, with that status and error.
+	Ended(*Job, *State, Status, string) json.RawMessage
+}
+
+// PastDeadline is the error of a job whose deadline passed before it ran.
+const PastDeadline = "the deadline passed while the prediction waited"
+
+// overdue says why a job ends without another run, and how; "": it may run.
+func overdue(j *Job, s *State) (reason string, end Status) {
+	switch {
+	case s.Cancel:
+		return "", Canceled
+	case !j.Deadline.IsZero() && time.Now().After(j.Deadline):
+		return PastDeadline, Failed
+	case s.Lost >= j.Attempts:
+		if s.Lost == 1 {
+			return "gave up after 1 attempt: the server that ran it was lost", Failed
+		}
+		return fmt.Sprintf("gave up after %d attempts: each time the server that ran it was lost", s.Lost), Failed
+	}
+	return "", ""
+}
+
+// giveUp ends a job that no server runs any more. A job that was lost too often is a dead letter first: else it would be gone if
+// this server were lost in between.
+func (d *delivered) giveUp(ctx context.Context, now stored, next State, status Status, reason string) outcome {
+	q, id := d.q, d.job.ID
+	if next.Lost >= d.job.Attempts && status == Failed {
+		if q.deadLetter(ctx, d.m, id, next.Hook, reason) != nil {
+			return settled // it is delivered again
+		}
+	}
+	next.Status, next.Claim = status, rand.Text()
+	next.Prediction = d.show.Ended(&d.job, &next, status, reason)
+	_, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	switch {
+	case err == nil:
+		(&Claim{Job: d.job, q: q}).Announce()
+		q.settle(ctx, d.m, id, &next)
+	case errors.Is(err, errConflict):
+		return changed
+	}
+	return settled
+}
+
+// settle publishes the end of a job, and then answers for its message: in this order, so that a server that is lost in between
+// leaves a message that is delivered again.
+func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State) outcome {
+	if q.hook(ctx, id, s) != nil {
+		return deferred
+	}
+	if m.Ack() != nil { // if it does not arrive, the message is delivered again, and answered for again
+		return deferred
+	}
+	if attempts, _ := strconv.Atoi(m.Headers().Get(headerAttempts)); s.Status != Failed || s.Lost < attempts { // else its dead letter has it
+		q.dropBody(m.Headers())
+	}
+	return settled
+}
+
+// hook stores the webhook of a job's end. The job's token is the message's id: however often it is stored, it is sent once in
+// two minutes.
+func (q *Queue) hook(ctx context.Context, id string, s *State) error {
+	if s.Hook == nil {
+		return nil
+	}
+	m := nats.NewMsg("pinion.hook." + q.o.Model + "." + token(id))
+	set(m.Header, headerToken, s.Job)
+	set(m.Header, headerID, id)
+	q.setHook(m.Header, s.Hook)
+	m.Data = q.o.Keys.seal(sealHook, s.Prediction) // an object is read when it is posted
+	if _, err := q.js.PublishMsg(ctx, m); err != nil {
+		return fmt.Errorf("store a webhook: %w", err)
+	}
+	return nil
+}
+
+// orphan makes a dead letter of a message without a state.
+func (q *Queue) orphan(ctx context.Context, m jetstream.Msg, id, reason string) outcome {
+	if q.deadLetter(ctx, m, id, nil, "orphan: "+reason) != nil || m.DoubleAck(ctx) != nil {
+		return deferred
+	}
+	return orphaned
+}

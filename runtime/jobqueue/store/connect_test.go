@@ -1,0 +1,60 @@
+package store
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// TestCertificates: a NATS whose certificate is trusted is connected to; another one is refused at once, with a reason.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	own := httptest.NewTLSServer(nil) // for its certificate, of 127.0.0.1
+	own.Close()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLSTimeout: 10, TLS: true,
+		TLSConfig: &tls.Config{Certificates: own.TLS.Certificates},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("NATS does not listen")
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Connection{URLs: []string{"tls://127.0.0.1:" + port}, CA: ca, OnChange: func(error) {}}
+	nc, err := c.Connect()
+	if err != nil {
+		t.Fatalf("with its certificate: %v", err)
+	}
+	nc.Close()
+	c.CA = ""
+	if nc, err := c.Connect(); err == nil {
+		nc.Close()
+		t.Error("an untrusted certificate is taken")
+	} else if !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), port) {
+		t.Errorf("got %v", err)
+	}
+	c.CA, c.URLs = ca, []string{"tls://localhost:" + port}
+	if nc, err := c.Connect(); err == nil {
+		nc.Close()
+		t.Error("a certificate of another host is taken")
+	}
+}

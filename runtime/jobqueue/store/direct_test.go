@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// direct is a runner whose server has one direct prediction.
+type direct struct {
+	*runner
+
+	id   string
+	gate chan struct{} // it answers when that is closed; nil: at once
+}
+
+func (d *direct) ShowDirect(q Question) json.RawMessage {
+	if d.gate != nil {
+		<-d.gate
+	}
+	if q.ID != d.id {
+		return nil
+	}
+	return starting(q.ID)
+}
+
+// TestAllServersSayThatTheyDoNotHaveIt: then no client waits for their silence. A server that is known and does not answer may have it.
+func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	member := func(name string) *Queue {
+		o := r.o
+		o.Server, o.Embedded = name, nil // as a member elsewhere: an embedded one has no others
+		q := r.member(o)
+		q.connected = time.Now().Add(-reconnectWait)
+		return q
+	}
+	asker := member("asker")
+	stop, err := asker.Answer(func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	known := func(n int) func() bool {
+		return func() bool { return len(asker.loads.names(time.Now())) == n }
+	}
+	ask := func(id string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		got, err := asker.Ask(ctx, Question{Kind: Prediction, ID: id}, time.Hour)
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("ask for %s: %v, %v", id, err, ctx.Err())
+		}
+		return string(got.Object)
+	}
+	b, c := member("b"), member("c")
+	slow := &direct{newRunner(1, succeed), "p1", make(chan struct{})}
+	for q, run := range map[*Queue]*direct{b: {newRunner(1, succeed), "", nil}, c: slow} {
+		before := q.nc.NumSubscriptions()
+		r.serve(q, run)
+		q.Say(Load{})
+		r.eventually("it listens", func() bool { return q.nc.NumSubscriptions() >= before+3 && q.nc.Flush() == nil })
+	}
+	r.eventually("both are known", known(2))
+	firstAbsent := sync.OnceFunc(func() { close(slow.gate) })
+	inboxes, err := r.nc.Subscribe(nats.InboxPrefix+">", func(m *nats.Msg) {
+		if m.Header.Get(headerAbsent) == token("b") {
+			firstAbsent()
+		}
+	})
+	if err != nil || r.nc.Flush() != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inboxes.Unsubscribe() })
+	if got := ask("p1"); got != string(starting("p1")) {
+		t.Errorf("the answer is %s", got)
+	}
+	if got := ask("unknown"); got != "" {
+		t.Errorf("of an unknown one: %s", got)
+	}
+	if asker.CancelDirect(t.Context(), Question{Kind: Prediction, ID: "unknown"}, time.Hour) {
+		t.Error("an unknown one was canceled")
+	}
+	gone := member("gone")
+	gone.Say(Load{})
+	r.eventually("a server is known that does not answer", known(3))
+	over, cancel := context.WithTimeout(t.Context(), time.Hour)
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		_, _ = asker.Ask(over, Question{Kind: Prediction, ID: "unknown"}, time.Hour)
+	}()
+	select {
+	case <-waits:
+		t.Error("a server that is known was not waited for")
+	case <-time.After(100 * time.Millisecond): // the others have answered within that, as a rule
+	}
+	cancel()
+	<-waits
+	gone.Say(Load{Gone: true})
+	r.eventually("it is known to be gone", known(2))
+	ask("unknown")
+}

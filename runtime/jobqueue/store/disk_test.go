@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestAFullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand: not even where
+// other programs have taken the last byte.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skip("needs to be root, to mount a small disk:", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	e, q := embedded(t, EmbedOptions{Dir: filepath.Join(dir, "queue"), Sync: time.Minute})
+	q.o.Embedded = e
+	accept := func(id string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		body := json.RawMessage(`{"input":"` + strings.Repeat("x", 100<<10) + `"}`)
+		_, err := q.Accept(ctx, Job{ID: id, Kind: Prediction, Class: Normal, Attempts: 3, Body: body}, starting(id), false)
+		return err
+	}
+	for i := range 5 {
+		if err := accept(fmt.Sprint("p", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free := fill(t, dir, 4<<20)
+	if err := accept("refused"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "the disk of its folder is full") {
+		t.Errorf("a disk with little room: %v", err)
+	}
+	r := &rig{t: t, Queue: q}
+	if err := r.claims(q).End(t.Context(), Succeeded, starting("p0")); err != nil {
+		t.Errorf("an accepted job cannot end: %v", err)
+	}
+	free()
+
+	free = fill(t, dir, 0)
+	c := r.claimsAnyhow(q)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if c != nil {
+		_ = c.End(ctx, Succeeded, starting("p1")) // whether the last page has room for it or not
+	}
+	free()
+	r.eventually("jobs are accepted again", func() bool { return accept("later") == nil || r.known("later") })
+	r.eventually("all end", func() bool {
+		q.mu.Lock()
+		q.connected = time.Time{}
+		q.mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		consumer, err := q.js.Consumer(ctx, q.names.jobs(), consumer(Normal, 0))
+		if err != nil {
+			return false
+		}
+		batch, err := consumer.FetchNoWait(1)
+		if err != nil {
+			return false
+		}
+		for m := range batch.Messages() {
+			if c, what := q.claim(t.Context(), m, shower{}); what == claimed {
+				_ = c.End(t.Context(), Succeeded, starting(c.Job.ID))
+			}
+		}
+		n, err := q.Waiting(ctx)
+		return err == nil && n == 0
+	})
+	for _, id := range []string{"p0", "p1", "p2", "p3", "p4", "later"} {
+		if s := r.state(id); s.Status != Succeeded {
+			t.Errorf("%s is %+v", id, s)
+		}
+	}
+}
+
+// fill takes all but some bytes of a disk until free is called.
+func fill(t *testing.T, dir string, left int64) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "fill")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 1 << 20; size >= 1<<10; size /= 2 {
+		for {
+			if d, err := diskOf(dir); err != nil || d.free-int64(size) < left {
+				break
+			}
+			if _, err := f.Write(make([]byte, size)); err != nil {
+				break
+			}
+		}
+	}
+	f.Close()
+	return func() { _ = os.Remove(path) }
+}
+
+// claimsAnyhow takes the next job, if that is possible.
+func (r *rig) claimsAnyhow(q *Queue) *Claim {
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
+	defer cancel()
+	c, _ := q.claim(ctx, r.delivery(q), shower{})
+	return c
+}
+
+// known reports whether an id has a state.
+func (r *rig) known(id string) bool {
+	_, err := r.Find(r.t.Context(), id, shower{})
+	return err == nil
+}

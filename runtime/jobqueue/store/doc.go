@@ -1,0 +1,36 @@
+// Package jobs keeps accepted predictions in NATS JetStream until they have ended, so that a job survives its server, and any
+// server of the model can run it.
+//
+// A job is two records. Its message waits in a work-queue stream; its state is a key of a bucket, and every move of a job is a
+// compare-and-swap of that key. JetStream delivers at least once. The state makes the result visible once: a server that takes
+// a job writes a random claim token into the state, and only who finds its own token there may end the job, or answer for its
+// message. Who finds another token has lost the job and stays silent.
+//
+//	name.go      streams, buckets and subjects of a model
+//	layout.go    makes them, or compares them with what is there
+//	message.go   what is stored: a job's headers, its state
+//	header.go    free text in headers
+//	store.go     reads and swaps states
+//	accept.go    a new job: first its state, then its message
+//	claim.go     a delivered job: claim, heartbeat, end, release
+//	cancel.go    a job that waits or runs is canceled
+//	live.go      the events of a job that runs, for members that follow it
+//	direct.go    predictions that are no jobs, for members that ask for them
+//	object.go    bodies and results that are too large for a message
+//	lost.go      ends jobs whose message is gone
+//	schema.go    what servers write of their model
+//	seal.go      hides what clients sent and get from NATS
+//	load.go      what servers say of themselves
+//	hooks.go     has the webhooks of ended jobs posted
+//	connect.go   the connection to NATS
+//	pull.go      gets jobs from the consumers of all classes and lanes
+//	embedded.go  a NATS server of this process: its folder, its restarts
+//	natsprocess.go  the process of that server
+//	socket.go    its socket, for this process and for commands of the same host
+//	admin.go     what an operator sees, cancels and removes
+//	retry.go     a dead letter becomes a new job
+//	apply.go     new limits, in place
+//	server.go    runs as many jobs as there are free places
+//
+// Of this module it imports logtext and rawjson alone: the caller runs the predictions and writes their JSON.
+package store

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
+)
+
+// EmbedOptions are those of a NATS server that this process starts.
+type EmbedOptions struct {
+	Dir string // made with mode 0700 if it is missing
+	// Sync is how often the files are written through to the disk; 0: with each message.
+	Sync time.Duration
+	// Program is the file of pinion-nats, and Version the version that it must have.
+	Program, Version string
+	// Env are variables of its environment besides those of this process.
+	Env []string
+	// Children, if set, is told of the process.
+	Children Children
+	Logger   *slog.Logger
+}
+
+// Embedded is a NATS server with JetStream on a folder, without a port, which this process starts, watches and ends. It is the queue
+// of one host: an accepted job survives the end of both processes.
+type Embedded struct {
+	o       EmbedOptions
+	program *os.File // an upgrade may replace the file meanwhile
+	lock    *os.File
+	socket  *os.File // listens; it outlives the server, so clients wait while that is started again
+
+	close   sync.Once
+	closing chan struct{}
+	watched chan struct{} // closed when the server has ended for good
+
+	mu      sync.Mutex
+	server  *natsProcess // the last that was started
+	checked time.Time
+}
+
+// FolderInUseError: another process has the folder.
+type FolderInUseError struct{ Dir string }
+
+func (e *FolderInUseError) Error() string {
+	return fmt.Sprintf("the job queue's folder %s is in use by another server: stop it, or name another folder", e.Dir)
+}
+
+// Embed starts a NATS server, and starts it again if it ends before Close.
+func Embed(o EmbedOptions) (_ *Embedded, err error) {
+	e := &Embedded{o: o, closing: make(chan struct{}), watched: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			e.closeFiles()
+		}
+	}()
+	if e.program, err = openProgram(o.Program); err != nil {
+		return nil, fmt.Errorf("start the job queue: %w", err)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the job queue's folder: %w", err)
+	}
+	if e.lock, err = lockFolder(o.Dir); err != nil {
+		return nil, err
+	}
+	if e.socket, err = listen(o.Dir); err != nil {
+		return nil, err
+	}
+	if e.server, err = e.start(); err != nil {
+		return nil, err
+	}
+	go e.watch(e.server, time.Now())
+	return e, nil
+}
+
+// restartEvery is how long a NATS server that was started again is given.
+const restartEvery = 10 * time.Second
+
+// watch starts the server again when it has ended: at once, or later if it was started a moment ago.
+func (e *Embedded) watch(p *natsProcess, started time.Time) {
+	defer close(e.watched)
+	for {
+		select {
+		case <-e.closing:
+			p.close()
+			return
+		case <-p.ended:
+		}
+		e.o.Logger.Error("the job queue's NATS server has ended and is started again", "cause", p.cause)
+		for p = nil; p == nil; {
+			select {
+			case <-e.closing:
+				return
+			case <-time.After(time.Until(started.Add(restartEvery))):
+			}
+			started = time.Now()
+			var err error
+			if p, err = e.start(); err != nil {
+				e.o.Logger.Error("the job queue's NATS server does not start and is tried again", "error", err)
+			}
+		}
+		e.mu.Lock()
+		e.server = p
+		e.mu.Unlock()
+	}
+}
+
+// lockFolder keeps other servers out of the folder until this process ends.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the job queue's folder: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, &FolderInUseError{dir}
+		}
+		return nil, fmt.Errorf("lock the job queue's folder %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+// disk is the size of a disk, and what is free of it, in bytes.
+type disk struct{ total, free int64 }
+
+func diskOf(dir string) (disk, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return disk{}, fmt.Errorf("look at the disk of the job queue's folder: %w", err)
+	}
+	return disk{int64(stat.Blocks) * stat.Bsize, int64(stat.Bavail) * stat.Bsize}, nil
+}
+
+// reserve is what new jobs leave free, for the states of those that were accepted.
+func (d disk) reserve() int64 { return min(256<<20, d.total/8) }
+
+// Bytes is how much the bodies of jobs may take: a third of the free disk at most.
+func (e *Embedded) Bytes(most int64) int64 {
+	d, err := diskOf(e.o.Dir)
+	if err != nil {
+		return most
+	}
+	return max(1<<20, min(most, d.free/3))
+}
+
+// Room says why no more jobs are accepted; nil: there is room on the disk.
+func (e *Embedded) Room() error {
+	d, err := diskOf(e.o.Dir)
+	if err == nil && d.free < d.reserve() {
+		err = fmt.Errorf("the disk of its folder is full: %d MiB are free, and %d are kept for jobs that were accepted", d.free>>20, d.reserve()>>20)
+	}
+	return err
+}
+
+// Revive has NATS look at its store: one that met a full disk answers no more, even when there is room again, and is started again.
+// It is called when NATS did not answer, which alone is no reason: it may be slow.
+func (e *Embedded) Revive() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.server == nil || time.Since(e.checked) < restartEvery || e.Room() != nil {
+		return
+	}
+	e.checked = time.Now()
+	e.server.check()
+}
+
+// Connect returns a connection to the server, which is made again when the server was started again.
+func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
+	nc, err := ConnectSocket(e.o.Dir, append(o, nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0))...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the job queue: %w", err)
+	}
+	return nc, nil
+}
+
+// Close ends the server. Its files stay.
+func (e *Embedded) Close() {
+	e.close.Do(func() { close(e.closing) })
+	<-e.watched
+	_ = os.Remove(filepath.Join(e.o.Dir, socketName)) // else the next server removes it
+	e.closeFiles()
+}
+
+func (e *Embedded) closeFiles() {
+	for _, f := range []*os.File{e.program, e.socket, e.lock} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}

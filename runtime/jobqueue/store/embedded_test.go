@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/natsserver"
+)
+
+// envNATS makes the test's program the process of a NATS server.
+const envNATS = "PINION_TEST_NATS"
+
+const testVersion = "1.2.3"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envNATS) != "" {
+		os.Exit(natsserver.Main(os.Args[1:], testVersion))
+	}
+	os.Exit(m.Run())
+}
+
+// embedOptions adds to o what a test's server has.
+func embedOptions(t *testing.T, o EmbedOptions) EmbedOptions {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Program, o.Version, o.Env = program, testVersion, append(o.Env, envNATS+"=1")
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	return o
+}
+
+// embedded starts a server and joins its queue.
+func embedded(t *testing.T, o EmbedOptions) (*Embedded, *Queue) {
+	t.Helper()
+	s, err := Embed(embedOptions(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	nc, err := s.Connect(nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, q
+}
+
+func (e *Embedded) pid() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.server.cmd.Process.Pid
+}
+
+func TestEmbedded_AcceptedJobsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	o := EmbedOptions{Dir: filepath.Join(t.TempDir(), "queue")}
+	first, q := embedded(t, o)
+	job := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
+	if _, err := q.Accept(t.Context(), job, json.RawMessage(`{"id":"p1"}`), false); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Embed(embedOptions(t, o))
+	var used *FolderInUseError
+	if !errors.As(err, &used) {
+		t.Errorf("a second server on the folder: got %v, want a FolderInUseError", err)
+	}
+	first.Close()
+	if info, err := os.Stat(o.Dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("got the folder's mode %v, %v; want 0700", info.Mode(), err)
+	}
+	_, q = embedded(t, o)
+	waits(t, q, "p1")
+}
+
+// waits fails unless a job is the only one, and waits.
+func waits(t *testing.T, q *Queue, id string) {
+	t.Helper()
+	s, err := q.Find(context.Background(), id, shower{})
+	if err != nil || s.Status != Starting {
+		t.Errorf("after a restart: got %+v, %v; want a job that waits", s, err)
+	}
+	if n, err := q.Waiting(t.Context()); n != 1 || err != nil {
+		t.Errorf("got %d waiting jobs, %v; want 1", n, err)
+	}
+}
+
+// TestEmbedded_ServerIsStartedAgain: a NATS server that is killed is started again, on the same jobs, for the same connection.
+func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
+	r := &rig{t: t, Queue: q}
+	r.accept("p1")
+	before := s.pid()
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("another process serves", func() bool { return s.pid() != before && q.nc.IsConnected() })
+	r.eventually("the job is known", func() bool { return r.known("p1") })
+	waits(t, q, "p1")
+}
+
+// TestEmbedded_SlowServerIsNotStartedAgain: that it did not answer in time says nothing of its store, and to start it again would
+// lose what is on its way.
+func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
+	q.o.Embedded = s
+	before := s.pid()
+	q.doubt()
+	(&rig{t: t, Queue: q}).accept("p1") // its line was read by now, or it is not slow
+	if after := s.pid(); after != before {
+		t.Errorf("got process %d, want %d: it was started again, though nothing is wrong with its store", after, before)
+	}
+}
+
+// TestEmbedded_SignalsOfATerminalReachNoServer: it serves until its parent has drained.
+func TestEmbedded_SignalsOfATerminalReachNoServer(t *testing.T) {
+	t.Parallel()
+	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
+	before := s.pid()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if err := syscall.Kill(before, sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	(&rig{t: t, Queue: q}).accept("p1")
+	if after := s.pid(); after != before {
+		t.Errorf("got process %d, want %d", after, before)
+	}
+	s.Close()
+	if err := syscall.Kill(before, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("after Close: got %v for the server's process, want that there is none", err)
+	}
+}
+
+func TestEmbedded_StartIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken")
+	if err := os.WriteFile(broken, []byte("no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*EmbedOptions)
+		want   string
+	}{
+		"another version": {func(o *EmbedOptions) { o.Version = "1.2.4" }, "pinion-nats is version 1.2.3 and pinion is version 1.2.4: install both from one release"},
+		"no program":      {func(o *EmbedOptions) { o.Program = filepath.Join(dir, "none") }, "start the job queue: open " + filepath.Join(dir, "none")},
+		"a broken one":    {func(o *EmbedOptions) { o.Program = broken }, "start the job queue with " + broken + ": "},
+		"one that ends":   {func(o *EmbedOptions) { o.Program = "/bin/true" }, "pinion-nats has ended"},
+		"no folder":       {func(o *EmbedOptions) { o.Dir = filepath.Join(broken, "queue") }, "make the job queue's folder: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := embedOptions(t, EmbedOptions{Dir: t.TempDir()})
+			c.change(&o)
+			s, err := Embed(o)
+			if err == nil {
+				s.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	// ErrUnknown: no job of that id is known.
+	ErrUnknown = errors.New("no job of that id is known")
+	// ErrFull: as many jobs wait and run as may.
+	ErrFull = errors.New("the job queue is full")
+	// ErrInDoubt: NATS did not answer. The job may be stored: repeat the request with its id.
+	ErrInDoubt = errors.New("the job queue did not answer; the prediction may have been accepted: repeat it with its id")
+	// ErrUnavailable: NATS refused, and nothing is stored.
+	ErrUnavailable = errors.New("the job queue takes no jobs now")
+	// ErrLost: another server has the job. The caller must neither end the job nor acknowledge its message.
+	ErrLost = errors.New("another server has the job")
+
+	// errConflict: the state is not what it was.
+	errConflict = errors.New("the state has changed")
+	// errNewer: a newer server wrote the state.
+	errNewer = errors.New("the state is of a newer version")
+)
+
+// MismatchError is a stream that is not as this server would make it.
+type MismatchError struct {
+	Stream string
+	Field  string
+	Have   string // "": the stream is missing, though others of the model are there
+	Want   string
+}
+
+func (e *MismatchError) Error() string {
+	if e.Have == "" {
+		return fmt.Sprintf("%s of the job queue is missing, though other parts are there: restore it, or remove the rest", e.Stream)
+	}
+	return fmt.Sprintf("%s has %s %s, but this server is to have %s: give all servers the same, or run pinion jobs apply", e.Stream, e.Field, e.Have, e.Want)
+}
+
+// codeFull is JetStream's code for a stream that refuses a message because it, or the part of the tenant, is full.
+const codeFull jetstream.ErrorCode = 10077
+
+// Temporary reports whether what failed may succeed later: NATS did not answer, or its servers have not found each other yet.
+func Temporary(err error) bool {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		const noPeers = 10005
+		return api.Code == 503 || api.ErrorCode == noPeers
+	}
+	return slices.ContainsFunc([]error{
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
+		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
+	}, func(one error) bool { return errors.Is(err, one) })
+}
+
+// code returns JetStream's error code; 0: the error is not from JetStream, so the outcome is not known.
+func code(err error) jetstream.ErrorCode {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// noStream reports whether no stream got a message: it is missing, or has no leader now. Nothing is stored then.
+func noStream(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders)
+}
+
+// conflict reports whether a compare-and-swap was refused.
+func conflict(err error) bool {
+	c := code(err)
+	return c == jetstream.JSErrCodeStreamWrongLastSequence || c == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}

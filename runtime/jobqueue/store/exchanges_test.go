@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a job costs is its exchanges with NATS.
+
+// seen counts the messages of a subject. Its result is what has been sent by now.
+func (r *rig) seen(subject string) func() int {
+	r.t.Helper()
+	sub, err := r.nc.SubscribeSync(subject)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = sub.Unsubscribe() })
+	return func() int {
+		if err := r.nc.Flush(); err != nil {
+			r.t.Fatal(err)
+		}
+		n, _, err := sub.Pending()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return n
+	}
+}
+
+// TestAFirstClaimReadsNoState: the message carries it. Where it has moved since, the swap of the claim finds that out.
+func TestAFirstClaimReadsNoState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.names.states())
+	r.accept("p1")
+	c := r.claims(r.Queue)
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	if n := reads(); n != 0 {
+		t.Errorf("the state was read %d times", n)
+	}
+
+	j := Job{ID: "again", Kind: Prediction, Class: Normal, Attempts: 3}
+	r.accept("again")
+	if _, err := r.Accept(t.Context(), j, starting("again"), true); err != nil { // swaps the state
+		t.Fatal(err)
+	}
+	before := reads()
+	if c := r.claims(r.Queue); c.State.Attempt != 1 || c.State.Hook == nil || reads() == before {
+		t.Errorf("a state that has moved: %+v", c.State)
+	}
+
+	r.accept("large", func(j *Job) { j.Hook = &Hook{URL: "http://hook.test/" + strings.Repeat("x", mostCarried)} })
+	if c := r.claims(r.Queue); len(c.State.Hook.URL) < mostCarried {
+		t.Errorf("a state that is not carried: %+v", c.State)
+	}
+}
+
+// TestACanceledJobIsNotRunByWhatItCarries.
+func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	m := r.delivery(r.Queue)
+	if ok, err := r.Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, what := r.claim(t.Context(), m, shower{}); what != settled {
+		t.Errorf("it was %s", what)
+	}
+	if s := r.state("p1"); s.Status != Canceled {
+		t.Errorf("it is %s", s.Status)
+	}
+}
+
+// TestACancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote, so it writes the end without
+// a look at it.
+func TestACancelTakesOneReadAndTwoWrites(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	runs := make(chan struct{})
+	r.serve(r.other("b"), newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		close(runs)
+		<-ctx.Done()
+		return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+	}))
+	r.accept("p1")
+	<-runs
+	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
+	if ok, err := r.Cancel(t.Context(), "p1", Prediction, shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
+	if n, m := reads(), writes(); n != 1 || m != 2 {
+		t.Errorf("%d reads and %d writes", n, m)
+	}
+	if s := r.state("p1"); s.Status != Canceled || !s.Cancel {
+		t.Errorf("it is %+v", s)
+	}
+	if _, err := r.Cancel(t.Context(), "p1", Training, shower{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("as a training: %v", err)
+	}
+}
+
+// TestAnUrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
+func TestAnUrgentJobThatWasGivenBackComesFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
+	p, err := newPuller(t.Context(), r.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	next := func() string {
+		for {
+			list := p.next(t.Context(), 1)
+			if len(list) == 0 {
+				continue
+			}
+			if err := list[0].DoubleAck(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return list[0].Headers().Get(headerID)
+		}
+	}
+	waits := func(class Class) int { return r.consumerInfo(consumer(class, 0)).NumWaiting }
+	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		first := make(chan string)
+		go func() { first <- next() }()
+		r.eventually("it waits at each class", func() bool { return waits(High)+waits(Normal)+waits(Low) == len(Classes) })
+		r.accept(fmt.Sprint("std", i))
+		<-first
+		r.accept(fmt.Sprint("hi", i), func(j *Job) { j.Class = High })
+		r.eventually("a pull got it and gave it back, or none was open any more", func() bool {
+			_, err := naks.NextMsg(time.Millisecond)
+			return err == nil || r.consumerInfo(consumer(High, 0)).NumPending == 1
+		})
+		r.accept(fmt.Sprint("behind", i))
+		p.turn = 0 // some turns begin with another class
+		if got := next(); got != fmt.Sprint("hi", i) {
+			t.Fatalf("%s came first", got)
+		}
+		next()
+	}
+}
+
+// TestAnIdleServerPullsOnceForAJob: where a pull waits for a class no job does, so it need not be asked for that class again.
+func TestAnIdleServerPullsOnceForAJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	run := newRunner(1, succeed)
+	r.serve(r.other("b"), run)
+	pulls := r.seen("$JS.API.CONSUMER.MSG.NEXT." + r.names.jobs() + ".>")
+	waits := func() bool {
+		n := 0
+		for _, class := range Classes {
+			n += r.consumerInfo(consumer(class, 0)).NumWaiting
+		}
+		return n == len(Classes)
+	}
+	r.eventually("it waits at each class", waits)
+	const jobs = 20
+	before := pulls()
+	for i := range jobs {
+		id := fmt.Sprint("p", i)
+		r.accept(id)
+		r.eventually("it ran", func() bool { return run.count(id) == 1 })
+		r.eventually("it waits at each class again", waits)
+	}
+	// Each pull that waits is renewed now and then.
+	if n := pulls() - before; n > 2*jobs {
+		t.Errorf("%d pulls for %d jobs", n, jobs)
+	}
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// oddTexts are values that a header of NATS would change, and their neighbours.
+var oddTexts = []string{
+	" p1", "p1 ", " p1 ", "\tp1", "p1\t", "p 1", " ", "\u00a0p1", "p1\u2003", "p\u2028", "é", "p1%20", "%", "UTF-8''p1", "UTF-8''%zz", " %20 ", "a\r\nb",
+	"unknown", ".", "*", ">", "$", "a.b", "=p1", strings.Repeat("€", 256), " " + strings.Repeat("€", 255),
+}
+
+// overWire is what a member reads of a header that another one wrote.
+func overWire(t *testing.T, h nats.Header) nats.Header {
+	t.Helper()
+	nc := startServer(t).connect(t)
+	sub, err := nc.SubscribeSync("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishMsg(&nats.Msg{Subject: "test", Header: h}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := sub.NextMsg(20 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Header
+}
+
+func TestHeader_KeepsAnyText(t *testing.T) {
+	t.Parallel()
+	h := nats.Header{}
+	name := func(i int) string { return "H" + strings.Repeat("x", i) }
+	odd := append([]string{"a\x00b", "a\x7f", "\xff"}, oddTexts...)
+	for i, text := range odd {
+		set(h, name(i), text)
+	}
+	read := overWire(t, h)
+	for i, text := range odd {
+		if got := get(read, name(i)); got != text {
+			t.Errorf("got %q, want %q", got, text)
+		}
+	}
+}
+
+// TestHeader_OfOlderMembers: plain text is stored as they write it, and what they wrote is read as they read it.
+func TestHeader_OfOlderMembers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"p1", "p 1", "é", "p1%20", "application/json; charset=utf-8", "https://a.test/?q=%20x", "UTF-8''%zz"} {
+		h := nats.Header{}
+		set(h, "H", text)
+		if got := h.Get("H"); got != text && text != "UTF-8''%zz" {
+			t.Errorf("stored %q, want %q", got, text)
+		}
+		if got := get(nats.Header{"H": {text}}, "H"); got != text {
+			t.Errorf("read %q, want %q", got, text)
+		}
+	}
+}
+
+// TestJob_WithAnyText goes with all its free text from its client to its end, its webhook, its dead letter and a retry of that.
+func TestJob_WithAnyText(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	a, err := Attend(t.Context(), r.nc, "m", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, odd := range oddTexts {
+		job := func(j *Job) {
+			j.ContentType, j.TraceState, j.Attempts, j.Tenant = odd, odd, 1, odd
+			j.Hook = &Hook{URL: "http://hook.test/" + odd, RequestID: odd, TraceParent: odd, TraceState: odd}
+		}
+		s := r.accept(odd, job)
+		list, err := a.Jobs(t.Context(), "", "", 0)
+		if err != nil || len(list) != 1 || list[0].ID != odd || list[0].ContentType != odd || list[0].State.Status != Starting {
+			t.Errorf("%q is listed as %+v, %v", odd, list, err)
+		}
+		c := r.claims(r.Queue)
+		if c.Job.ID != odd || c.Job.ContentType != odd || c.Job.TraceState != odd {
+			t.Errorf("got %+v, want %q", c.Job, odd)
+		}
+		if err := c.End(t.Context(), Succeeded, starting(odd)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.state(odd); got.Status != Succeeded || got.Job != s.Job {
+			t.Errorf("%q is %s", odd, got.Status)
+		}
+		if got := r.posting(); got.ID != odd || got.Hook != *c.State.Hook {
+			t.Errorf("the webhook of %q is %+v", odd, got)
+		}
+
+		lost := "lost" + odd + "lost" + odd // inside, and at the end
+		r.accept(lost, job)
+		first := r.delivery(r.Queue)
+		if _, what := r.claim(t.Context(), first, shower{}); what != claimed {
+			t.Fatalf("%q: %s", lost, what)
+		}
+		_ = first.Nak() // its server is lost
+		if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+			t.Errorf("%q: %s", lost, what)
+		}
+		if got := r.posting(); got.ID != lost {
+			t.Errorf("the webhook of %q is of %q", lost, got.ID)
+		}
+		letters, err := a.Letters(t.Context(), 0)
+		if err != nil || len(letters) != 1 || letters[0].ID != lost {
+			t.Errorf("the dead letter of %q is %+v, %v", lost, letters, err)
+		}
+		if _, _, l, err := a.Job(t.Context(), lost); err != nil || l == nil || l.ID != lost {
+			t.Errorf("%q has the letter %+v, %v", lost, l, err)
+		}
+		if err := a.Retry(t.Context(), lost, odd+"again", func(*State) json.RawMessage { return starting(odd + "again") }); err != nil {
+			t.Fatalf("retry %q: %v", lost, err)
+		}
+		c = r.claims(r.Queue)
+		if c.Job.ID != odd+"again" || c.Job.ContentType != odd || c.State.Hook == nil || c.State.Hook.RequestID != odd {
+			t.Errorf("the retry of %q is %+v", lost, c.Job)
+		}
+		if err := c.End(t.Context(), Succeeded, starting(c.Job.ID)); err != nil {
+			t.Fatal(err)
+		}
+		r.posting()
+	}
+}
+
+// TestJob_WithTrimmedID: a member that does not escape headers accepted it.
+func TestJob_WithTrimmedID(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	const id = " p1 "
+	s := State{Job: "T", Status: Starting, Prediction: starting(id)}
+	revision, text, err := r.create(t.Context(), id, &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := (&Job{ID: "p1", Kind: Prediction, Attempts: 1, token: "T"}).message(r.names.job(Normal, 1, ""))
+	carry(m.Header, revision, text)
+	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if c := r.claims(r.Queue); c.Job.ID != id || c.End(t.Context(), Succeeded, starting(id)) != nil || r.state(id).Status != Succeeded {
+		t.Errorf("got the job %+v, want %q", c.Job, id)
+	}
+}
+
+// posting is the next webhook.
+func (r *rig) posting() (p Posting) {
+	r.t.Helper()
+	c, err := r.js.Consumer(r.t.Context(), r.names.hooks(), sender)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	m := pullOne(r.t.Context(), c)
+	if m == nil {
+		r.t.Fatal("no webhook came")
+	}
+	r.try(r.t.Context(), m, func(_ context.Context, got Posting) time.Duration {
+		p = got
+		return 0
+	})
+	_ = m.Ack()
+	return p
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// hookWait is the AckWait of the webhooks' consumer. All members want the same, also older ones, which post a webhook for that long; see keep.
+const hookWait = 2 * time.Minute
+
+// mostHooks is how many webhooks a member posts at once.
+const mostHooks = 64
+
+// Posting is the webhook of a job that has ended.
+type Posting struct {
+	ID    string
+	Hook  Hook
+	Body  []byte // the prediction object
+	Tries int    // this one included
+}
+
+// SendHooks has the webhooks of ended jobs posted, those of other servers' jobs too, until ctx ends. send posts one, and returns
+// after how long it is to be tried again; 0: never.
+func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Posting) time.Duration) error {
+	c, err := q.js.Consumer(ctx, q.names.hooks(), sender)
+	if err != nil {
+		return fmt.Errorf("find the consumer %s: %w", sender, err)
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	places := make(chan struct{}, mostHooks)
+	for ctx.Err() == nil {
+		places <- struct{}{}
+		m := pullOne(ctx, c)
+		if m == nil {
+			<-places
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			q.post(ctx, m, send)
+		})
+	}
+	return nil
+}
+
+// pullOne waits for a message for a while; nil: none came.
+func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
+	limited, cancel := context.WithTimeout(ctx, pullWait)
+	defer cancel()
+	batch, err := c.Fetch(1, jetstream.FetchContext(limited))
+	if err != nil {
+		_ = pause(ctx, time.Second)
+		return nil
+	}
+	for m := range batch.Messages() {
+		return m
+	}
+	if batch.Error() != nil { // NATS is away: do not ask all the time
+		_ = pause(ctx, time.Second)
+	}
+	return nil
+}
+
+// post tries one webhook, and says what is to become of its message.
+func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
+	stop := q.keep(m)
+	again := q.try(ctx, m, send)
+	stop() // a late sign would change when the message comes again
+	switch {
+	case ctx.Err() != nil: // this member leaves: another one tries
+		_ = m.NakWithDelay(time.Millisecond) // stored, unlike one without a delay: NATS may end too
+	case again > 0:
+		_ = m.NakWithDelay(again)
+	default:
+		_ = m.Ack()
+	}
+}
+
+// keep keeps the message of a webhook that is being posted until stop is called: if this member is lost, another one gets the message
+// after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay says how long.
+func (q *Queue) keep(m jetstream.Msg) (stop func()) {
+	wait := min(q.o.AckWait, hookWait)
+	sign := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())
+	_ = q.nc.Publish(m.Reply(), sign) // else the message is kept for hookWait
+	ctx, cancel := context.WithCancel(context.Background())
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for pause(ctx, wait/3) == nil {
+			_ = q.nc.Publish(m.Reply(), sign)
+		}
+	})
+	return func() {
+		cancel()
+		beats.Wait()
+	}
+}
+
+// try tries one webhook, and returns after how long it is to be tried again; 0: never.
+func (q *Queue) try(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) (again time.Duration) {
+	h := m.Headers()
+	p := Posting{ID: get(h, headerID), Body: m.Data(), Tries: 1}
+	hook, err := q.readHook(h)
+	if err == nil {
+		p.Body, err = q.o.Keys.open(sealHook, p.Body)
+	}
+	if err != nil { // another member may have the key
+		return pullWait
+	}
+	if hook != nil {
+		p.Hook = *hook
+	}
+	if meta, err := m.Metadata(); err == nil {
+		p.Tries = int(meta.NumDelivered)
+	}
+	limited, cancel := context.WithTimeout(ctx, hookWait)
+	defer cancel()
+	result, err := q.loadResult(limited, p.Body)
+	defer result.Release()
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return pullWait
+	}
+	if err == nil { // else the result has expired while its receiver was away: it gets what is left
+		p.Body = result.Object
+	}
+	return send(ctx, p)
+}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestAWebhookStaysWithTheMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was lost: not after the
+// two minutes of the consumer.
+func TestAWebhookStaysWithTheMemberThatPostsIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	posted := func(q *Queue) (all chan Posting, stop func()) {
+		t.Helper()
+		all = make(chan Posting, 8)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := q.SendHooks(ctx, func(ctx context.Context, p Posting) time.Duration {
+				all <- p
+				<-ctx.Done() // its receiver does not answer
+				return 0
+			}); err != nil {
+				t.Error(err)
+			}
+		}()
+		stop = func() {
+			cancel()
+			<-ended
+		}
+		t.Cleanup(stop)
+		return all, stop
+	}
+	r.accept("p1")
+	if err := r.claims(r.Queue).End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	a := r.other("b")
+	first, _ := posted(a)
+	<-first
+	second, stop := posted(r.other("c"))
+	signs := r.seen("$JS.ACK." + r.names.hooks() + ".>")
+	r.eventually("it is posted for longer than AckWait", func() bool { return signs() > 6 }) // three in each
+	select {
+	case p := <-second:
+		t.Fatalf("%s was posted by another member, too", p.ID)
+	default:
+	}
+	a.nc.Close() // as kill -9 does
+	r.eventually("another member posts it", func() bool { return len(second) == 1 })
+	if p := <-second; p.ID != "p1" || p.Tries != 2 || p.Hook.URL != "http://hook.test/p1" {
+		t.Errorf("it got %+v", p)
+	}
+	stop()
+	third, _ := posted(r.other("d"))
+	r.eventually("it left, and a third posts it at once", func() bool { return len(third) == 1 })
+	if got := (<-third).Tries; got != 3 {
+		t.Errorf("it is try %d", got)
+	}
+}

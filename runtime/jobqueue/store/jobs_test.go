@@ -1,0 +1,405 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAJobRunsOnceAndItsResultIsKnown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	run := newRunner(2, succeed)
+	r.serve(r.Queue, run)
+	if s := r.accept("p1"); s.Status != Starting {
+		t.Errorf("accepted as %+v", s)
+	}
+	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
+	if s := r.state("p1"); s.Attempt != 1 || s.Lost != 0 || string(s.Prediction) != `{"id":"p1","status":"succeeded","error":""}` {
+		t.Errorf("the state is %+v", s)
+	}
+	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
+	if n := r.messages(r.names.hooks()); n != 1 {
+		t.Errorf("%d webhooks are stored, want 1", n)
+	}
+	if run.count("p1") != 1 {
+		t.Errorf("it ran %d times", run.count("p1"))
+	}
+}
+
+func TestAnIDIsAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	first := r.accept("p1")
+	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), false)
+	var used *InUseError
+	if !errors.As(err, &used) || used.State.Status != Starting {
+		t.Errorf("got %v", err)
+	}
+	again, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
+	if err != nil || again.Job != first.Job {
+		t.Errorf("repeated: %+v, %v, want the token %s", again, err, first.Job)
+	}
+	if n := r.messages(r.names.jobs()); n != 1 {
+		t.Errorf("%d messages wait, want 1: the message's id is the token", n)
+	}
+}
+
+// TestAnAdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job leaves it for ever.
+func TestAnAdmissionCutShortIsRepeated(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	if _, _, err := r.create(t.Context(), "p1", &State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.messages(r.names.jobs()); n != 0 {
+		t.Fatalf("%d messages", n)
+	}
+	s, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
+	if err != nil || s.Job != "token" || r.messages(r.names.jobs()) != 1 {
+		t.Errorf("repeated: %+v, %v, %d messages", s, err, r.messages(r.names.jobs()))
+	}
+	r.claims(r.Queue)
+}
+
+func TestAFullQueueRefusesAndForgets(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Capacity = 2 })
+	r.accept("p1")
+	r.accept("p2")
+	full := Job{ID: "p3", Kind: Prediction, Class: Normal, Attempts: 3}
+	if _, err := r.Accept(t.Context(), full, starting("p3"), false); !errors.Is(err, ErrFull) {
+		t.Fatalf("got %v, want ErrFull", err)
+	}
+	if _, err := r.Find(t.Context(), "p3", shower{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the refused id is known: %v", err)
+	}
+	c := r.claims(r.Queue)
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("there is room, and the id is accepted", func() bool {
+		_, err := r.Accept(t.Context(), full, starting("p3"), false)
+		return err == nil
+	})
+}
+
+// TestAPurgeSparesANewerState: what takes an admission back does not hit a state that was written since (trap 9).
+func TestAPurgeSparesANewerState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	first, err := r.read(t.Context(), "p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.touch(t.Context(), "p1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.purge(t.Context(), "p1", first.revision); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := r.Find(t.Context(), "p1", shower{}); err != nil || s.Status != Starting {
+		t.Errorf("it is %s, %v", s.Status, err)
+	}
+}
+
+func TestATenantHasItsOwnBound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.TenantCapacity = 1 })
+	tenant := func(name string) func(*Job) { return func(j *Job) { j.Tenant = name } }
+	r.accept("p1", tenant("greedy"))
+	_, err := r.Accept(t.Context(), Job{ID: "p2", Tenant: "greedy", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p2"), false)
+	if !errors.Is(err, ErrFull) {
+		t.Errorf("got %v, want ErrFull", err)
+	}
+	r.accept("p3", tenant("small"))
+}
+
+func TestTheStateOfAnEndedJobExpires(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.ResultTTL = time.Second })
+	first := r.accept("p1")
+	r.accept("p2") // waits longer than the results are known
+	c := r.claims(r.Queue)
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("p1 is forgotten", func() bool { _, err := r.Find(t.Context(), "p1", shower{}); return errors.Is(err, ErrUnknown) })
+	if s := r.state("p2"); s.Status != Starting {
+		t.Errorf("p2 is %+v", s)
+	}
+	if again := r.accept("p1"); again.Job == first.Job {
+		t.Error("the id's next life has the token of the last")
+	}
+	if n := r.messages(r.names.jobs()); n != 2 {
+		t.Errorf("%d messages, want 2: the new job must not count as a copy of the old", n)
+	}
+}
+
+func TestAServerThatIsLostLosesItsJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	first := r.claims(r.Queue) // and never beats
+	b := r.other("b")
+	second := r.claims(b)
+	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 1 || s.Server != "b" {
+		t.Errorf("the state is %+v", s)
+	}
+	if sign := first.Beat(t.Context()); sign != Lost {
+		t.Errorf("the first server's heartbeat says %d, want Lost", sign)
+	}
+	if err := first.End(t.Context(), Succeeded, json.RawMessage(`"late"`)); !errors.Is(err, ErrLost) {
+		t.Errorf("its end: %v, want ErrLost", err)
+	}
+	if err := second.End(t.Context(), Succeeded, json.RawMessage(`"second"`)); err != nil {
+		t.Error(err)
+	}
+	if s := r.state("p1"); string(s.Prediction) != `"second"` {
+		t.Errorf("the result is %s", s.Prediction)
+	}
+}
+
+// TestAStaleAckLosesAJob is trap 1: a server that acknowledges without asking whether the job is still its own removes it. The
+// message is then gone though its job runs elsewhere: if that server is lost too the job never ends. Claim.End does not.
+func TestAStaleAckLosesAJob(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fenced %t", fenced), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			r.accept("p1")
+			first := r.claims(r.Queue)
+			r.claims(r.other("b"))
+			if fenced {
+				if err := first.End(t.Context(), Succeeded, starting("p1")); !errors.Is(err, ErrLost) {
+					t.Fatalf("got %v", err)
+				}
+			} else {
+				naive(t, first.m)
+			}
+			want := uint64(0) // lost
+			if fenced {
+				want = 1
+			}
+			r.eventually("the message is or is not there", func() bool { return r.messages(r.names.jobs()) == want })
+			if fenced { // b is lost too, and c ends it
+				if err := r.claims(r.other("c")).End(t.Context(), Succeeded, starting("p1")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestAHolderThatAnswersKeepsItsJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	release := make(chan struct{})
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-release
+		return succeed(ctx, c)
+	})
+	r.serve(r.Queue, run)
+	r.accept("p1")
+	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
+	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
+	if _, what := r.other("b").claim(t.Context(), m, shower{}); what != elsewhere {
+		t.Errorf("the other server's claim is %s, want elsewhere", what)
+	}
+	close(release)
+	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
+	if run.count("p1") != 1 {
+		t.Errorf("it ran %d times", run.count("p1"))
+	}
+}
+
+func TestAJobThatKillsServersIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1", func(j *Job) { j.Attempts = 2 })
+	r.claims(r.Queue)
+	r.claims(r.other("b"))
+	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), shower{})
+	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 || !strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
+		t.Errorf("%s: %+v", what, s)
+	}
+	r.eventually("its dead letter is left", func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
+}
+
+func TestADeadlineThatPassedInTheQueue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
+	_, what := r.claim(t.Context(), r.delivery(r.Queue), shower{})
+	if s := r.state("p1"); what != settled || s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
+		t.Errorf("%s: %+v", what, s)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	cancel := func(id string) bool {
+		t.Helper()
+		ok, err := r.Cancel(t.Context(), id, "", shower{})
+		if err != nil {
+			t.Fatalf("cancel %s: %v", id, err)
+		}
+		return ok
+	}
+	if _, err := r.Cancel(t.Context(), "unknown", "", shower{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("got %v", err)
+	}
+	r.accept("waits")
+	if !cancel("waits") || r.state("waits").Status != Canceled || !cancel("waits") {
+		t.Errorf("a job that waits is %+v", r.state("waits"))
+	}
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+		t.Errorf("its message is %s, want settled: it must never run", what)
+	}
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), context.Canceled) {
+			t.Errorf("the cause is %v", context.Cause(ctx))
+		}
+		return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+	})
+	r.serve(r.other("b"), run)
+	r.accept("runs")
+	r.eventually("it runs", func() bool { return run.count("runs") == 1 })
+	if !cancel("runs") {
+		t.Error("a job that runs is not canceled")
+	}
+	r.eventually("it is canceled", func() bool { return r.state("runs").Status == Canceled })
+}
+
+// TestACancelThatNoServerHeard: the message on the core subject is lost with the connection; the heartbeat reads the flag.
+func TestACancelThatNoServerHeard(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	c := r.claims(r.Queue) // not by a Server: nothing listens
+	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if sign := c.Beat(t.Context()); sign != CancelAsked {
+		t.Errorf("the heartbeat says %d, want CancelAsked", sign)
+	}
+}
+
+func TestADrainGivesJobsBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	first := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-ctx.Done()
+		return Starting, starting(c.Job.ID)
+	})
+	s, drain, stop := r.serve(r.Queue, first)
+	r.accept("p1")
+	r.eventually("p1 runs", func() bool { return first.count("p1") == 1 })
+	drain()
+	s.Release()
+	r.eventually("p1 waits again", func() bool { return r.state("p1").Status == Starting })
+	stop()
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.eventually("p1 succeeds elsewhere", func() bool { return r.state("p1").Status == Succeeded })
+	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 0 || s.Server != "b" {
+		t.Errorf("the state is %+v", s)
+	}
+}
+
+func TestAMessageWithoutAStateIsNeverRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3, token: "of a former life"}
+	if _, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, ""))); err != nil {
+		t.Fatal(err)
+	}
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != orphaned || r.messages(r.names.dead()) != 1 {
+		t.Errorf("got %s, %d dead letters", what, r.messages(r.names.dead()))
+	}
+}
+
+// TestAClaimWhoseAnswerWasLost is trap 2: the swap was done, and its answer never came. The second try finds its own token.
+func TestAClaimWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	now, err := r.read(t.Context(), "p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := now.State
+	next.Status, next.Claim = Processing, "mine"
+	mine := func(s *State) bool { return s.Claim == "mine" }
+	first, err := r.swap(t.Context(), "p1", now, &next, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.swap(t.Context(), "p1", now, &next, mine)
+	if err != nil || again != first {
+		t.Errorf("the repeated swap: %d, %v, want %d", again, err, first)
+	}
+	if _, err := r.swap(t.Context(), "p1", now, &next, func(s *State) bool { return s.Claim == "another" }); !errors.Is(err, errConflict) {
+		t.Errorf("another's swap: %v, want errConflict", err)
+	}
+}
+
+func TestUrgentJobsComeFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	for i := range 4 {
+		r.accept(fmt.Sprintf("lo%d", i), func(j *Job) { j.Class = Low })
+		r.accept(fmt.Sprintf("hi%d", i), func(j *Job) { j.Class = High })
+	}
+	for _, class := range []Class{High, Low} { // JetStream tells its consumers of a message after it has stored it
+		c, err := r.js.Consumer(t.Context(), r.names.jobs(), consumer(class, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.eventually("the consumer knows of all", func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 4 })
+	}
+	var order []string
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		order = append(order, c.Job.ID[:2]) // one place: one at a time
+		return succeed(ctx, c)
+	})
+	_, _, stop := r.serve(r.Queue, run)
+	r.eventually("all ran", func() bool { return r.messages(r.names.jobs()) == 0 })
+	stop()
+	// The third turn of eight begins with the lowest class.
+	if got := strings.Join(order, " "); got != "hi hi lo hi hi lo lo lo" {
+		t.Errorf("they ran in the order %s", got)
+	}
+}
+
+func TestManyJobsOverManyServersEachEndOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Lanes = 3 })
+	const jobs, servers = 300, 3
+	var runs []*runner
+	for i := range servers {
+		run := newRunner(4, succeed)
+		runs = append(runs, run)
+		r.serve(r.other(fmt.Sprint("server", i)), run)
+	}
+	for i := range jobs {
+		r.accept(fmt.Sprint("p", i), func(j *Job) { j.Tenant, j.Class = fmt.Sprint("tenant", i%7), Classes[i%3] })
+	}
+	r.eventually("all ended", func() bool { return r.messages(r.names.jobs()) == 0 })
+	for i := range jobs {
+		id, n := fmt.Sprint("p", i), 0
+		for _, run := range runs {
+			n += run.count(id)
+		}
+		if s := r.state(id); s.Status != Succeeded || n != 1 {
+			t.Errorf("%s is %s after %d runs", id, s.Status, n)
+		}
+	}
+}

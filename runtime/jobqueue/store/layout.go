@@ -1,0 +1,324 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options of a model's queue. All its servers have the same.
+type Options struct {
+	Model string
+	// Server is the name of this member; no other has it.
+	Server string
+	// Replicas is on how many NATS servers everything is stored. Default: 1.
+	Replicas int
+	// Capacity and Bytes bound the jobs that were accepted and have not ended, and their messages. Defaults: 100 000, 1 GiB.
+	Capacity, Bytes int64
+	// TenantCapacity bounds the jobs of one tenant in each class; 0: no bound.
+	TenantCapacity int64
+	// Lanes is over how many lanes the tenants are spread. Default: 1.
+	Lanes int
+	// AckWait is how long a server that is silent keeps a job. Default: 30 s.
+	AckWait time.Duration
+	// Embedded is a NATS of this process, so that no other has jobs; nil: it is elsewhere.
+	Embedded *Embedded
+	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
+	ResultTTL time.Duration
+
+	// Keys seal what is stored; nil: it is stored as it is.
+	Keys *Keys
+	// Memory bounds the large bodies and results that are read at once; nil: no bound.
+	Memory Memory
+	// OnWait, if set, is told how long a job waited that begins its first run.
+	OnWait func(time.Duration)
+
+	// lostAfter is how much older than the oldest message a state must be to be lost. Clocks may differ, and an admission takes a
+	// while. Tests set it.
+	lostAfter time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Replicas = cmp.Or(o.Replicas, 1)
+	o.Capacity = cmp.Or(o.Capacity, 100_000)
+	o.Bytes = cmp.Or(o.Bytes, 1<<30)
+	if o.Embedded != nil {
+		o.Bytes = o.Embedded.Bytes(o.Bytes)
+	}
+	o.Lanes = cmp.Or(o.Lanes, 1)
+	o.AckWait = cmp.Or(o.AckWait, 30*time.Second)
+	o.ResultTTL = cmp.Or(o.ResultTTL, 10*time.Minute)
+	o.lostAfter = cmp.Or(o.lostAfter, time.Minute)
+	return o
+}
+
+// duplicates is how long JetStream recognises a message that is published twice.
+const duplicates = 2 * time.Minute
+
+// streams are the streams of a model, in the order in which they are made.
+func (o Options) streams() []jetstream.StreamConfig {
+	n := names{o.Model}
+	perTenant, tenants := int64(-1), false
+	if o.TenantCapacity > 0 {
+		perTenant, tenants = o.TenantCapacity, true
+	}
+	return []jetstream.StreamConfig{{
+		Name: n.jobs(), Subjects: []string{"pinion.job." + o.Model + ".>"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: tenants, MaxMsgsPerSubject: perTenant,
+		MaxMsgs: o.Capacity, MaxBytes: o.Bytes, Duplicates: duplicates,
+	}, {
+		Name: n.hooks(), Subjects: []string{"pinion.hook." + o.Model + ".*"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
+	}, {
+		Name: n.dead(), Subjects: []string{"pinion.dead." + o.Model + ".*"},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxAge: 7 * 24 * time.Hour, Duplicates: duplicates,
+	}, {
+		// A bucket of package jetstream's would answer reads from followers, which may be old.
+		Name: n.states(), Subjects: []string{"$KV.pinion_state_" + o.Model + ".>"},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
+		AllowMsgTTL: true, AllowRollup: true, DenyDelete: true,
+	},
+		o.objects(n.bodies(), 8*24*time.Hour), // a day longer than dead letters
+		o.objects(n.results(), 25*time.Hour),  // an hour longer than any state
+	}
+}
+
+// consumers are the consumers of the jobs' stream.
+func (o Options) consumers() []jetstream.ConsumerConfig {
+	n := names{o.Model}
+	var all []jetstream.ConsumerConfig
+	for _, class := range Classes {
+		for lane := range o.Lanes {
+			all = append(all, jetstream.ConsumerConfig{
+				Durable: consumer(class, lane), FilterSubject: n.lane(class, lane),
+				AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait,
+				MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
+			})
+		}
+	}
+	return all
+}
+
+// sender is the consumer of the webhooks' stream.
+const sender = "send"
+
+// ownConsumer is a consumer and its stream.
+type ownConsumer struct {
+	stream string
+	config jetstream.ConsumerConfig
+}
+
+func (o Options) allConsumers() []ownConsumer {
+	n := names{o.Model}
+	all := []ownConsumer{{n.hooks(), jetstream.ConsumerConfig{
+		Durable: sender, AckPolicy: jetstream.AckExplicitPolicy, AckWait: hookWait,
+		MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
+	}}}
+	for _, c := range o.consumers() {
+		all = append(all, ownConsumer{n.jobs(), c})
+	}
+	return all
+}
+
+// layoutWait is how long a server waits for parts that another one is making.
+const layoutWait = 5 * time.Second
+
+// prepare makes what is missing if the queue was never complete, and compares the rest with what this server would make.
+func prepare(ctx context.Context, js jetstream.JetStream, o Options) error {
+	end := time.Now().Add(layoutWait)
+	for {
+		have, err := compare(ctx, js, o)
+		switch {
+		case err != nil:
+			return err
+		case len(have.missing) == 0:
+			return nil
+		case have.unfinished():
+			if err := build(ctx, js, o); err != nil {
+				return err
+			}
+		case time.Now().After(end):
+			return &MismatchError{Stream: have.missing[0]}
+		default: // another server may be making them
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// found is what compare found of a queue.
+type found struct {
+	missing   []string
+	streams   int  // how many there are
+	hole      bool // a stream is missing before one that is there
+	consumers bool // there are some
+	used      bool // a stream has had a message
+}
+
+// unfinished reports whether nothing was ever stored in the queue, and its parts can be what a server made that was killed on the way:
+// it makes streams in their order, then consumers, then the mark. Else a part was lost, with what was in it.
+func (f *found) unfinished() bool {
+	return !f.used && !f.hole && (!f.consumers || f.streams == streamsOfAQueue)
+}
+
+// streamsOfAQueue is the length of Options.streams.
+const streamsOfAQueue = 6
+
+// build makes all parts. Two servers may do it at once: what is the same is there already.
+func build(ctx context.Context, js jetstream.JetStream, o Options) error {
+	for _, c := range o.streams() {
+		if _, err := js.CreateStream(ctx, c); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fmt.Errorf("make the stream %s: %w", c.Name, err)
+		}
+	}
+	for _, c := range o.allConsumers() {
+		if _, err := js.CreateConsumer(ctx, c.stream, c.config); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+			return fmt.Errorf("make the consumer %s: %w", c.config.Durable, err)
+		}
+	}
+	return mark(ctx, js, o.Model)
+}
+
+// mark stores that all parts have been made, as a key of the bucket that never expires.
+func mark(ctx context.Context, js jetstream.JetStream, model string) error {
+	m := nats.NewMsg("$KV.pinion_state_" + model + ".made")
+	_, err := js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
+	if err != nil && !conflict(err) {
+		return fmt.Errorf("mark the job queue as made: %w", err)
+	}
+	return nil
+}
+
+// compare returns which parts are missing, or how one differs.
+func compare(ctx context.Context, js jetstream.JetStream, o Options) (have found, err error) {
+	for _, want := range o.streams() {
+		stream, err := js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			have.missing = append(have.missing, "the stream "+want.Name)
+			continue
+		}
+		if err != nil {
+			return have, fmt.Errorf("look at the stream %s: %w", want.Name, err)
+		}
+		info := stream.CachedInfo()
+		have.streams++
+		have.hole = have.hole || len(have.missing) > 0
+		have.used = have.used || info.State.LastSeq > 0
+		have.consumers = have.consumers || info.State.Consumers > 0
+		if o.Embedded != nil && want.MaxBytes > 0 { // by what was free when it was made
+			want.MaxBytes = info.Config.MaxBytes
+		}
+		if err := sameStream(info.Config, want); err != nil {
+			return have, err
+		}
+	}
+	if len(have.missing) > 0 {
+		return have, nil
+	}
+	if err := enoughLanes(ctx, js, o); err != nil {
+		return have, err
+	}
+	for _, c := range o.allConsumers() {
+		want := c.config
+		consumer, err := js.Consumer(ctx, c.stream, want.Durable)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			have.missing = append(have.missing, "the consumer "+want.Durable)
+			continue
+		}
+		if err != nil {
+			return have, fmt.Errorf("look at the consumer %s: %w", want.Durable, err)
+		}
+		if err := sameConsumer(consumer.CachedInfo().Config, want); err != nil {
+			return have, err
+		}
+	}
+	return have, nil
+}
+
+// lanesOf counts the lanes that a queue has: all its classes have as many.
+func lanesOf(ctx context.Context, js jetstream.JetStream, model string) (int, error) {
+	stream, err := js.Stream(ctx, names{model}.jobs())
+	if err != nil {
+		return 0, fmt.Errorf("look at the stream %s: %w", names{model}.jobs(), err)
+	}
+	return stream.CachedInfo().State.Consumers / len(Classes), nil
+}
+
+// enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last: where it has a
+// lane, no other server is making them now.
+func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
+	if o.Lanes == 1 {
+		return nil
+	}
+	stream := names{o.Model}.jobs()
+	if _, err := js.Consumer(ctx, stream, consumer(Low, 0)); err != nil {
+		return nil //nolint:nilerr // it is missing, or cannot be seen: the caller finds out
+	}
+	if _, err := js.Consumer(ctx, stream, consumer(High, o.Lanes-1)); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil
+	}
+	lanes, err := lanesOf(ctx, js, o.Model)
+	if err != nil {
+		return err
+	}
+	return &MismatchError{"the stream " + stream, "lanes", strconv.Itoa(lanes), strconv.Itoa(o.Lanes)}
+}
+
+// sameConsumer returns how a consumer differs from what it should be; nil: it does not.
+func sameConsumer(have, want jetstream.ConsumerConfig) error {
+	return firstDifference("the consumer "+want.Durable, []setting{
+		{"ack_wait", have.AckWait, want.AckWait},
+		{"ack_policy", have.AckPolicy, want.AckPolicy},
+		{"filter_subject", have.FilterSubject, want.FilterSubject},
+		{"max_deliver", have.MaxDeliver, want.MaxDeliver},
+		{"max_ack_pending", have.MaxAckPending, want.MaxAckPending},
+		{"max_waiting", have.MaxWaiting, want.MaxWaiting},
+	})
+}
+
+// setting is a field of a stream or a consumer, as it is and as it should be.
+type setting struct {
+	name       string
+	have, want any
+}
+
+func firstDifference(what string, all []setting) error {
+	for _, f := range all {
+		if f.have != f.want {
+			return &MismatchError{what, f.name, fmt.Sprint(f.have), fmt.Sprint(f.want)}
+		}
+	}
+	return nil
+}
+
+// sameStream returns how a stream differs from what it should be; nil: it does not.
+func sameStream(have, want jetstream.StreamConfig) error {
+	return firstDifference("the stream "+want.Name, []setting{
+		{"retention", have.Retention, want.Retention},
+		{"storage", have.Storage, want.Storage},
+		{"num_replicas", have.Replicas, want.Replicas},
+		{"discard", have.Discard, want.Discard},
+		{"discard_new_per_subject", have.DiscardNewPerSubject, want.DiscardNewPerSubject},
+		{"max_msgs", have.MaxMsgs, want.MaxMsgs},
+		{"max_msgs_per_subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject},
+		{"max_bytes", have.MaxBytes, want.MaxBytes},
+		{"max_age", have.MaxAge, want.MaxAge},
+		{"allow_msg_ttl", have.AllowMsgTTL, want.AllowMsgTTL},
+		{"allow_direct", have.AllowDirect, want.AllowDirect},
+		{"duplicate_window", have.Duplicates, want.Duplicates},
+		{"subjects", fmt.Sprint(have.Subjects), fmt.Sprint(want.Subjects)},
+	})
+}

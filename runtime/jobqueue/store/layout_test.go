@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Embedded = nil }) // whose bytes depend on its disk
+	for field, change := range map[string]func(*Options){
+		"max_msgs":                func(o *Options) { o.Capacity = 7 },
+		"max_bytes":               func(o *Options) { o.Bytes = 1 << 20 },
+		"ack_wait":                func(o *Options) { o.AckWait = time.Minute },
+		"discard_new_per_subject": func(o *Options) { o.TenantCapacity = 3 },
+	} {
+		o := r.o
+		change(&o)
+		_, err := Open(t.Context(), r.nc, o)
+		var mismatch *MismatchError
+		if !errors.As(err, &mismatch) || mismatch.Field != field || mismatch.Have == mismatch.Want || !strings.Contains(err.Error(), mismatch.Want) {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}
+
+// TestAMissingPartIsNotMadeAnew: not even where nothing was ever accepted.
+func TestAMissingPartIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
+	n := names{"m"}
+	for _, part := range []string{n.jobs(), n.hooks(), n.dead(), n.states(), "OBJ_" + n.bodies(), "OBJ_" + n.results(), consumer(High, 0), consumer(Low, 0)} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			remove := r.js.DeleteStream
+			if strings.HasSuffix(part, "-0") {
+				remove = func(ctx context.Context, name string) error { return r.js.DeleteConsumer(ctx, n.jobs(), name) }
+			}
+			if err := remove(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(t.Context(), r.nc, r.o); err == nil || !strings.Contains(err.Error(), part+" of the job queue is missing") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestAHalfMadeQueueIsFinished: the server that made it was killed on the way.
+func TestAHalfMadeQueueIsFinished(t *testing.T) {
+	t.Parallel()
+	nc := startServer(t).connect(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := Options{}.withDefaults().streams()
+	if len(streams) != streamsOfAQueue {
+		t.Errorf("there are %d streams", len(streams))
+	}
+	for parts := 1; parts <= len(streams)+2; parts++ {
+		o := Options{Model: fmt.Sprint("m", parts), Server: "a", Bytes: 1 << 20}.withDefaults()
+		for _, c := range o.streams()[:min(parts, len(streams))] {
+			if _, err := js.CreateStream(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range o.allConsumers()[:max(0, parts-len(streams))] {
+			if _, err := js.CreateConsumer(t.Context(), c.stream, c.config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(t.Context(), nc, o); err != nil {
+			t.Errorf("after %d parts: %v", parts, err)
+		}
+	}
+}
+
+func TestMembersMayComeAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	o := r.o
+	o.Model = "other"
+	var all sync.WaitGroup
+	for range 8 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if _, err := Open(t.Context(), r.nc, o); err != nil {
+				t.Errorf("got %v", err)
+			}
+		}()
+	}
+	all.Wait()
+}
+
+func TestOldServersAreRefused(t *testing.T) {
+	t.Parallel()
+	for version, ok := range map[string]bool{"2.13.9": false, "1.4.0": false, "": false, "2.14.0": true, "2.15.2": true, "3.0.0": true} {
+		if err := checkServer(version); (err == nil) != ok {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Event is a step of a job that runs, as members that follow it get it. Events are not stored: what one missed is in the state at
+// the end.
+type Event struct {
+	Attempt int             `json:"attempt"` // which run: those of an earlier one are out of date
+	Index   uint64          `json:"index"`   // of outputs, counted from 0
+	Event   string          `json:"event"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	// Result is the object of an end, if it was stored apart. The reader of the event releases it.
+	Result Result `json:"-"`
+}
+
+// The kinds of an Event.
+const (
+	EventStart  = "start"
+	EventOutput = "output"
+	EventLog    = "log"
+	EventMetric = "metric"
+	EventEnd    = "end"
+)
+
+const (
+	// signEvery is how often a holder asks a follower whether it is still there.
+	signEvery = 5 * time.Second
+	// signWait is how long the answer may take; only silence by name counts, so this is no limit for slow ones.
+	signWait = 2 * time.Second
+)
+
+// follow sends the events of a job that runs here to a member's inbox.
+func (s *Server) follow(id string, attempt int, inbox string) {
+	s.send(inbox, func(send func(Event) bool) {
+		s.runner.Follow(id, func(e Event) bool {
+			e.Attempt = attempt
+			return send(e)
+		})
+	})
+}
+
+// send sends the events that follow passes on to a member's inbox, for as long as the member is there.
+func (s *Server) send(inbox string, follow func(send func(Event) bool)) {
+	var gone atomic.Bool
+	done := make(chan struct{})
+	defer close(done)
+	go s.watch(inbox, done, &gone)
+	follow(func(e Event) bool {
+		text, err := json.Marshal(e)
+		return err == nil && !gone.Load() && s.q.nc.Publish(inbox, text) == nil
+	})
+}
+
+// watch finds out that the follower is gone.
+func (s *Server) watch(inbox string, done <-chan struct{}, gone *atomic.Bool) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(signEvery):
+		}
+		if _, err := s.q.nc.Request(inbox, nil, signWait); errors.Is(err, nats.ErrNoResponders) {
+			gone.Store(true)
+			return
+		}
+	}
+}
+
+// ReplySubject is where a member is to be told about a job that it waits for.
+func (q *Queue) ReplySubject(id string) string {
+	return "pinion.reply." + q.o.Model + "." + token(q.o.Server) + "." + token(id)
+}
+
+// Waiter is the subject on which a member answers for as long as it is there, and by which a job's client is known to be there.
+func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
+
+// Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called with the
+// subject of each, when it begins and when it has ended. It must not block. stop ends that.
+func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
+	alive, err := q.nc.Subscribe(q.Waiter(), func(m *nats.Msg) { _ = m.Respond(nil) })
+	if err != nil {
+		return nil, err
+	}
+	replies, err := q.nc.Subscribe("pinion.reply."+q.o.Model+"."+token(q.o.Server)+".*", func(m *nats.Msg) { told(m.Subject) })
+	loads, errLoads := q.hearLoads()
+	return func() {
+		_ = alive.Unsubscribe()
+		if loads != nil {
+			_ = loads.Unsubscribe()
+		}
+		if replies != nil {
+			_ = replies.Unsubscribe()
+		}
+	}, errors.Join(err, errLoads)
+}
+
+// Announce wakes the member that waits for the job: it has begun, so that it can be followed, or it has ended.
+func (c *Claim) Announce() {
+	if c.Job.Reply != "" {
+		_ = c.q.nc.Publish(c.Job.Reply, nil) // it looks by itself too, later
+	}
+}
+
+// abandoned reports whether a client waits for a job and its member is gone.
+func (q *Queue) abandoned(ctx context.Context, j *Job) bool {
+	if j.Waiter == "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, heldWait)
+	defer cancel()
+	_, err := q.nc.RequestWithContext(ctx, j.Waiter, nil)
+	return errors.Is(err, nats.ErrNoResponders) // silence alone says nothing
+}
+
+// Stream is the events of a job, or of a direct prediction, that runs on some server.
+type Stream struct {
+	C <-chan *nats.Msg
+
+	q        *Queue
+	id       string
+	question []byte // nil: it is a job
+	sub      *nats.Subscription
+}
+
+// followed is how many events of a job may wait in a member.
+const followed = 4096
+
+// Follow opens the events of a job. None come before Ask.
+func (q *Queue) Follow(id string) (*Stream, error) {
+	c := make(chan *nats.Msg, followed)
+	sub, err := q.nc.ChanSubscribe(q.nc.NewRespInbox(), c)
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{C: c, q: q, id: id, sub: sub}, nil
+}
+
+// FollowDirect opens the events of a direct prediction.
+func (q *Queue) FollowDirect(question Question) (*Stream, error) {
+	text, err := json.Marshal(question)
+	if err != nil {
+		return nil, err
+	}
+	s, err := q.Follow(question.ID)
+	if err == nil {
+		s.question = text
+	}
+	return s, err
+}
+
+// Ask asks the holder of the job for all events, from its first on. Where no server holds it, nothing comes.
+func (s *Stream) Ask() {
+	_ = s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.question)
+}
+
+// Read reads an event; false: the holder only asked whether this member is there, and was answered.
+func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
+	if len(m.Data) == 0 {
+		_ = m.Respond(nil)
+		return e, false
+	}
+	if json.Unmarshal(m.Data, &e) != nil {
+		return e, false
+	}
+	if e.Event == EventEnd && e.Data != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), resultWait)
+		defer cancel()
+		e.Result, _ = s.q.loadResult(ctx, e.Data) // without an object: it cannot be read
+		e.Data = e.Result.Object
+	}
+	return e, true
+}
+
+// resultWait bounds how long the result of a direct prediction is read.
+const resultWait = 30 * time.Second
+
+// Close ends the events.
+func (s *Stream) Close() { _ = s.sub.Unsubscribe() }

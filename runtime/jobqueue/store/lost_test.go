@@ -1,0 +1,116 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// TestAStateWithoutAJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting" for ever.
+func TestAStateWithoutAJobEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.lostAfter = 2 * time.Second })
+	if _, _, err := r.create(t.Context(), "lost", &State{Job: "token", Status: Starting, Prediction: starting("lost"), Hook: &Hook{URL: "u"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.accept("waits")
+	if s := r.state("lost"); s.Status != Starting {
+		t.Fatalf("a state that is new is %+v", s)
+	}
+	r.eventually("the state ends", func() bool {
+		// The oldest job is not younger than the state by as much as it must be: take it away.
+		if c := r.state("waits"); c.Status == Starting {
+			if err := r.claims(r.Queue).End(t.Context(), Succeeded, starting("waits")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r.state("lost").Status == Failed
+	})
+	if s := r.state("lost"); !strings.Contains(string(s.Prediction), "lost by the queue") {
+		t.Errorf("it is %s", s.Prediction)
+	}
+	if n := r.messages(r.names.hooks()); n != 2 {
+		t.Errorf("%d webhooks are stored, want 2", n)
+	}
+}
+
+// TestAJobThatWaitsIsNotLost: a queue that waits for long is no loss.
+func TestAJobThatWaitsIsNotLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.lostAfter = time.Nanosecond })
+	r.accept("waits")
+	c := r.claims(r.Queue)
+	if s := r.state("waits"); s.Status != Processing {
+		t.Errorf("a job that runs is %+v", s)
+	}
+	if err := c.Release(t.Context(), starting("waits")); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.state("waits"); s.Status != Starting {
+		t.Errorf("a job that waits again is %+v", s)
+	}
+}
+
+// TestOneMemberLooksForLostJobs, and finds those for which no client asks.
+func TestOneMemberLooksForLostJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.lostAfter = time.Nanosecond })
+	for _, id := range []string{"a", "odd id"} {
+		if _, _, err := r.create(t.Context(), id, &State{Job: "token", Status: Starting, Prediction: starting(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.lookOnce(t.Context(), shower{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "odd id"} {
+		if s, err := r.read(t.Context(), id); err != nil || s.Status != Failed {
+			t.Errorf("%s is %+v, %v", id, s, err)
+		}
+	}
+	if _, _, err := r.create(t.Context(), "b", &State{Job: "token", Status: Starting, Prediction: starting("b")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.other("b").lookOnce(t.Context(), shower{}); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := r.read(t.Context(), "b"); s.Status != Starting {
+		t.Errorf("another member looked again at once: %+v", s)
+	}
+}
+
+func TestADeadlineThatPassedEndsAtGET(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
+	if s := r.state("p1"); s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
+		t.Errorf("it is %+v", s)
+	}
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+		t.Errorf("its message is %s, want settled: it must never run", what)
+	}
+}
+
+// TestAServerThatHasJustConnectedTakesNoJobFromItsHolder: both may have been cut off together.
+func TestAServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Embedded = nil })
+	r.accept("p1")
+	r.claims(r.Queue)
+	b := r.other("b")
+	if _, what := b.claim(t.Context(), r.delivery(b), shower{}); what != early {
+		t.Errorf("a server that has just connected: %s, want early", what)
+	}
+	b.connected = time.Now().Add(-reconnectWait)
+	c := r.claims(b)
+	if c.State.Attempt != 2 {
+		t.Errorf("the state is %+v", c.State)
+	}
+	if _, err := b.nc.Request("pinion.held.m.p1", nil, time.Second); err == nil {
+		t.Error("a job that no Server runs is held")
+	} else if err != nats.ErrTimeout && err != nats.ErrNoResponders {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/rawjson"
+)
+
+// Kind is what a job runs.
+type Kind string
+
+// The kinds.
+const (
+	Prediction Kind = "prediction"
+	Training   Kind = "training"
+)
+
+// Job is a request that was accepted, as its message carries it.
+type Job struct {
+	ID          string
+	Kind        Kind
+	Class       Class
+	Tenant      string
+	Body        []byte // of the create request, as it came
+	ContentType string
+	Schema      string    // the revision of the schema that it was checked against; "": not checked
+	Deadline    time.Time // zero: none
+	Attempts    int       // runs that may lose their server
+	TraceParent string
+	TraceState  string
+	Hook        *Hook  // nil: no webhook is sent at its end
+	Reply       string // the subject of a member that waits for it; see Queue.ReplySubject
+	Waiter      string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
+
+	Digest string // identifies its input; "": it is not known
+
+	token string // a random token of this life of the id
+}
+
+// The headers of a job's message. Its token is the message's id: an id that is used again must not meet the duplicates of its
+// former life.
+const (
+	headerToken       = nats.MsgIdHdr
+	headerID          = "Pinion-Id"
+	headerKind        = "Pinion-Kind"
+	headerSchema      = "Pinion-Rev"
+	headerDeadline    = "Pinion-Deadline" // milliseconds since 1970
+	headerAttempts    = "Pinion-Attempts"
+	headerBody        = "Pinion-Body"    // obj/KEY: the body is an object
+	headerState       = "Pinion-State"   // the job's first state: its revision, a space, the state as it is stored
+	headerReason      = "Pinion-Reason"  // of a dead letter
+	headerSubject     = "Pinion-Subject" // of a dead letter: its job's
+	headerContentType = "Content-Type"
+	headerReply       = "Pinion-Reply"
+	headerWaiter      = "Pinion-Waiter"
+	headerTraceParent = "traceparent"
+	headerTraceState  = "tracestate"
+	headerURL         = "Pinion-Webhook"
+	headerRequestID   = "X-Request-Id"
+)
+
+// message is a job's message.
+func (j *Job) message(subject string) *nats.Msg {
+	m := nats.NewMsg(subject)
+	m.Data = j.Body
+	set := func(name, value string) { set(m.Header, name, value) }
+	set(headerToken, j.token)
+	set(headerID, j.ID)
+	set(headerKind, string(j.Kind))
+	set(headerSchema, j.Schema)
+	set(headerContentType, j.ContentType)
+	set(headerReply, j.Reply)
+	set(headerWaiter, j.Waiter)
+	set(headerTraceParent, j.TraceParent)
+	set(headerTraceState, j.TraceState)
+	set(headerAttempts, strconv.Itoa(j.Attempts))
+	if !j.Deadline.IsZero() {
+		set(headerDeadline, strconv.FormatInt(j.Deadline.UnixMilli(), 10))
+	}
+	return m
+}
+
+// mostCarried is the largest state in bytes that a message carries.
+const mostCarried = 4 << 10
+
+// carry lets a message carry the first state of its job, so that who claims it first need not read the state: the swap of the claim
+// finds out whether it has moved. revision 0: it is not known.
+func carry(h nats.Header, revision uint64, text []byte) {
+	if revision != 0 && len(text) <= mostCarried {
+		h.Set(headerState, strconv.FormatUint(revision, 10)+" "+string(text))
+	}
+}
+
+// carried is the opposite; false: the message carries none of its job that this member can read.
+func (q *Queue) carried(h nats.Header) (s stored, ok bool) {
+	revision, text, _ := strings.Cut(h.Get(headerState), " ")
+	var err error
+	if s.revision, err = strconv.ParseUint(revision, 10, 64); err != nil {
+		return s, false
+	}
+	err = q.decode([]byte(text), &s.State)
+	return s, err == nil && s.Job == h.Get(headerToken)
+}
+
+// readJob reads a message. Its class and tenant are in the subject, and nothing asks for them afterwards.
+func readJob(h nats.Header, body []byte) (Job, error) {
+	j := Job{
+		ID: get(h, headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body, ContentType: get(h, headerContentType),
+		TraceParent: get(h, headerTraceParent), TraceState: get(h, headerTraceState), token: h.Get(headerToken),
+		Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
+	}
+	var err error
+	if j.Attempts, err = strconv.Atoi(h.Get(headerAttempts)); err != nil {
+		return j, fmt.Errorf("read a job: %s is %.64q", headerAttempts, h.Get(headerAttempts))
+	}
+	if text := h.Get(headerDeadline); text != "" {
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return j, fmt.Errorf("read a job: %s is %.64q", headerDeadline, text)
+		}
+		j.Deadline = time.UnixMilli(ms)
+	}
+	switch {
+	case j.ID == "" || j.token == "":
+		return j, fmt.Errorf("read a job: %s or %s is missing", headerID, headerToken)
+	case j.Kind != Prediction && j.Kind != Training:
+		return j, fmt.Errorf("read a job: %s is %.64q", headerKind, j.Kind)
+	}
+	return j, nil
+}
+
+// Status is where a job is.
+type Status string
+
+// The states; the last three are ends.
+const (
+	Starting   Status = "starting"
+	Processing Status = "processing"
+	Succeeded  Status = "succeeded"
+	Failed     Status = "failed"
+	Canceled   Status = "canceled"
+)
+
+// Ended reports whether s is an end.
+func (s Status) Ended() bool { return s == Succeeded || s == Failed || s == Canceled }
+
+// moves are the only moves of a state.
+var moves = map[Status][]Status{
+	Starting:   {Starting, Processing, Canceled, Failed},
+	Processing: {Processing, Starting, Succeeded, Failed, Canceled},
+}
+
+// canMove reports whether a state may follow another.
+func canMove(from, to Status) bool { return slices.Contains(moves[from], to) }
+
+// stateVersion is the version of State. A state of a higher one is left to newer servers.
+const stateVersion = 1
+
+// State is what is known of a job. It outlives the job's message.
+type State struct {
+	Version int    `json:"v"`
+	Job     string `json:"job"` // the token of the job's message
+	Status  Status `json:"status"`
+	Attempt int    `json:"attempt"`          // runs that have begun
+	Lost    int    `json:"lost"`             // of these, runs whose server was lost
+	Server  string `json:"server,omitempty"` // who holds it
+	Claim   string `json:"claim,omitempty"`  // the random token of the holder's claim
+	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
+	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
+	Kind    Kind   `json:"kind,omitempty"`   // "": Prediction
+	// Deadline is the job's, in milliseconds since 1970; 0: none.
+	Deadline int64 `json:"deadline,omitempty"`
+	Hook     *Hook `json:"hook,omitempty"`    // the webhook of its end
+	Yielded  bool  `json:"yielded,omitempty"` // the model yielded the items of its output
+	// Digest identifies the input, for a request that is repeated after the end; nil: it is not known.
+	Digest []byte `json:"digest,omitempty"`
+	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.
+	Prediction json.RawMessage `json:"prediction"`
+
+	unknown map[string]json.RawMessage // members that a newer server wrote; they are kept
+	result  Result                     // whose object Prediction is, if it was an object
+}
+
+// Release frees the memory of Prediction, which is not used afterwards.
+func (s *State) Release() { s.result.Release() }
+
+// Hook is where the end of a job is posted to. It stands in the state too, because a member that cancels a job does not have its message.
+type Hook struct {
+	URL         string `json:"url"`
+	RequestID   string `json:"request_id,omitempty"`
+	TraceParent string `json:"traceparent,omitempty"`
+	TraceState  string `json:"tracestate,omitempty"`
+}
+
+// known are the names of State's members.
+var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "yielded", "digest", "prediction"}
+
+// plainState has State's members without its methods.
+type plainState State
+
+// MarshalJSON writes unknown members behind the known ones, in order of their names.
+func (s *State) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal((*plainState)(s))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.unknown)) {
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text[:len(text)-1], ',')
+		text = append(append(append(text, quoted...), ':'), s.unknown[name]...)
+		text = append(text, '}')
+	}
+	return text, nil
+}
+
+// UnmarshalJSON keeps unknown members.
+func (s *State) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, (*plainState)(s)); err != nil {
+		return err
+	}
+	s.unknown = nil
+	for key, value := range rawjson.Members(text) {
+		if name := rawjson.KeyText(key); !slices.Contains(known, name) {
+			if s.unknown == nil {
+				s.unknown = map[string]json.RawMessage{}
+			}
+			s.unknown[name] = slices.Clone(value)
+		}
+	}
+	return nil
+}

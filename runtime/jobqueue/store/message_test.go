@@ -1,0 +1,148 @@
+package store
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// TestStoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
+func TestStoredBytes(t *testing.T) {
+	t.Parallel()
+	j := Job{
+		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json", Schema: "r1",
+		Deadline: time.UnixMilli(1700000000123), Attempts: 3, TraceParent: "00-11-22-01", TraceState: "k=v", token: "T",
+		Reply: "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a",
+	}
+	m := j.message(names{"m"}.job(j.Class, 4, j.Tenant))
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
+		lines = append(lines, name+": "+m.Header.Get(name))
+	}
+	const want = `pinion.job.m.hi.2.=yGh6CKpdbtIEQyj6aml6uOltw0KR6MIDSujDjm_MbWU
+Content-Type: application/json
+Nats-Msg-Id: T
+Pinion-Attempts: 3
+Pinion-Deadline: 1700000000123
+Pinion-Id: p1
+Pinion-Kind: prediction
+Pinion-Reply: pinion.reply.m.a.p1
+Pinion-Rev: r1
+Pinion-Waiter: pinion.alive.m.a
+traceparent: 00-11-22-01
+tracestate: k=v`
+	if got := m.Subject + "\n" + strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	read, err := readJob(m.Header, m.Data)
+	j.Class, j.Tenant = "", ""
+	if err != nil || !reflect.DeepEqual(read, j) {
+		t.Errorf("read %+v, %v, want %+v", read, err, j)
+	}
+
+	s := State{Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7, Cancel: true,
+		Kind: Training, Deadline: 9, Hook: &Hook{URL: "u", RequestID: "q", TraceParent: "p", TraceState: "s"}, Prediction: json.RawMessage(`{"id":"p1"}`)}
+	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
+	if got, err := json.Marshal(&s); err != nil || string(got) != state {
+		t.Errorf("got %s, %v, want %s", got, err, state)
+	}
+	const schema = `{"v":1,"rev":"-09kjZ4lbG_8G68U","streaming":true,"train":false,"predict":true,"openapi":{"a":1}}`
+	if got, err := json.Marshal(Schema{Streaming: true, Predict: true, OpenAPI: json.RawMessage(`{"a":1}`)}.Revised()); err != nil || string(got) != schema {
+		t.Errorf("got %s, %v, want %s", got, err, schema)
+	}
+	h := nats.Header{headerToken: {"T"}}
+	carry(h, 7, []byte(state))
+	if got := h.Get(headerState); got != "7 "+state {
+		t.Errorf("a message carries %s", got)
+	}
+	got, ok := (&Queue{}).carried(h)
+	if text, err := json.Marshal(&got.State); !ok || got.revision != 7 || string(text) != state {
+		t.Errorf("of a message was read %s, %v, revision %d, %v", text, err, got.revision, ok)
+	}
+	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
+	var back State
+	if err := json.Unmarshal([]byte(newer), &back); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(&back); err != nil || string(got) != strings.Replace(newer, "[1, 2]", "[1,2]", 1) {
+		t.Errorf("unknown members: got %s, %v, want %s", got, err, newer)
+	}
+}
+
+func TestBytesBetweenMembers(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]Event{
+		`{"attempt":1,"index":0,"event":"start"}`:                   {Attempt: 1, Event: EventStart},
+		`{"attempt":2,"index":7,"event":"output","data":{"a":"é"}}`: {Attempt: 2, Index: 7, Event: EventOutput, Data: json.RawMessage(`{"a":"é"}`)},
+	} {
+		if got, err := json.Marshal(e); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	for want, q := range map[string]Question{
+		`{"kind":"prediction","id":"p1"}`:             {Kind: Prediction, ID: "p1"},
+		`{"kind":"training","id":"a b","brief":true}`: {Kind: Training, ID: "a b", Brief: true},
+	} {
+		if got, err := json.Marshal(q); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	if got, err := json.Marshal(reference{"K"}); err != nil || string(got) != `{"obj":"K"}` {
+		t.Errorf("a result that is an object: %s, %v", got, err)
+	}
+}
+
+func TestMessagesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	good := func() Job { return Job{ID: "p1", Kind: Training, Attempts: 1, token: "T"} }
+	for want, change := range map[string]func(h map[string][]string){
+		"Pinion-Attempts is \"many\"": func(h map[string][]string) { h[headerAttempts] = []string{"many"} },
+		"Pinion-Deadline is \"soon\"": func(h map[string][]string) { h[headerDeadline] = []string{"soon"} },
+		"Pinion-Kind is \"dance\"":    func(h map[string][]string) { h[headerKind] = []string{"dance"} },
+		"is missing":                  func(h map[string][]string) { delete(h, headerID) },
+	} {
+		j := good()
+		m := j.message("s")
+		change(m.Header)
+		if _, err := readJob(m.Header, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"abc-DEF_09": "abc-DEF_09", "": "=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"} {
+		if got := token(in); got != want {
+			t.Errorf("token(%q) = %s, want %s", in, got, want)
+		}
+	}
+	for _, odd := range []string{"a.b", "a*", ">", "é", strings.Repeat("a", 65), "a b", "=x"} {
+		if got := token(odd); !strings.HasPrefix(got, "=") || len(got) != 44 || strings.ContainsAny(got, ".*> ") {
+			t.Errorf("token(%q) = %s", odd, got)
+		}
+	}
+	if _, err := ParseClass("urgent"); err == nil || CheckModel("a.b") == nil || CheckModel("ocr_2") != nil {
+		t.Errorf("ParseClass: %v", err)
+	}
+}
+
+func TestMovesOfAState(t *testing.T) {
+	t.Parallel()
+	for _, end := range []Status{Succeeded, Failed, Canceled} {
+		for _, to := range []Status{Starting, Processing, Succeeded, Failed, Canceled} {
+			if canMove(end, to) {
+				t.Errorf("%s moves to %s", end, to)
+			}
+		}
+	}
+	if canMove(Starting, Succeeded) || !canMove(Processing, Starting) {
+		t.Error("the table is wrong")
+	}
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+)
+
+// isPlain reports whether s is 1 to most letters, digits, _ or -. It is no regular expression: that would be compiled at each
+// start of a process that has no queue.
+func isPlain(s string, most int) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '_', b == '-':
+		default:
+			return false
+		}
+	}
+	return 1 <= len(s) && len(s) <= most
+}
+
+// CheckModel returns an error unless a model's name can be part of a stream's.
+func CheckModel(model string) error {
+	if !isPlain(model, 63) {
+		return fmt.Errorf("the model's name is %q; it must be 1 to 63 letters, digits, _ or -", model)
+	}
+	return nil
+}
+
+// token is an id or a tenant as a part of a subject or key. Two of them never have the same token.
+func token(s string) string {
+	if isPlain(s, 64) {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "=" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Class is how urgent a job is.
+type Class string
+
+// The classes, the most urgent first.
+const (
+	High   Class = "hi"
+	Normal Class = "std"
+	Low    Class = "lo"
+)
+
+// Classes are all of them, the most urgent first.
+var Classes = [...]Class{High, Normal, Low}
+
+// ParseClass reads the header Pinion-Priority; "" is Normal.
+func ParseClass(s string) (Class, error) {
+	if s == "" {
+		return Normal, nil
+	}
+	for _, c := range Classes {
+		if s == string(c) {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("Pinion-Priority is %.64q; it must be hi, std or lo", s)
+}
+
+// names are what belongs to one model.
+type names struct{ model string }
+
+func (n names) jobs() string  { return "PINION_JOBS_" + n.model }
+func (n names) hooks() string { return "PINION_HOOKS_" + n.model }
+func (n names) dead() string  { return "PINION_DEAD_" + n.model }
+
+// states is the bucket's stream. Its keys are subjects.
+func (n names) states() string            { return "KV_pinion_state_" + n.model }
+func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model + ".id." + token(id) }
+
+// schemaKey is the key of the model's schema.
+func (n names) schemaKey() string { return "$KV.pinion_state_" + n.model + ".schema" }
+
+// job is the subject of a job's message.
+func (n names) job(c Class, lanes int, tenant string) string {
+	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(laneOf(tenant, lanes)) + "." + token(tenant)
+}
+
+// lane is the subject of all jobs of a class in a lane.
+func (n names) lane(c Class, lane int) string {
+	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(lane) + ".>"
+}
+
+// consumer is the name of the lane's consumer.
+func consumer(c Class, lane int) string { return string(c) + "-" + strconv.Itoa(lane) }
+
+// about is a core subject about one job: cancel, held, attach.
+func (n names) about(verb, id string) string {
+	return "pinion." + verb + "." + n.model + "." + token(id)
+}
+
+// laneOf spreads tenants over the lanes.
+func laneOf(tenant string, lanes int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(tenant))
+	return int(h.Sum32() % uint32(max(1, lanes)))
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// objectFrom is the size in bytes from which a body or a result is an object: the servers of NATS hold messages in memory.
+	objectFrom = 512 << 10
+	// objectPrefix begins the value of headerBody.
+	objectPrefix = "obj/"
+
+	// MostObject is the largest body or result in bytes. Larger ones are URLs.
+	MostObject = 100 << 20
+)
+
+func (n names) bodies() string  { return "pinion_body_" + n.model }
+func (n names) results() string { return "pinion_result_" + n.model }
+
+// objects is the stream of a bucket of objects, which live for that long.
+func (o Options) objects(bucket string, life time.Duration) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: "OBJ_" + bucket, Subjects: []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxAge: life, Duplicates: duplicates,
+		AllowRollup: true,
+	}
+}
+
+// isLarge reports whether data must be an object.
+func (q *Queue) isLarge(data []byte) bool {
+	return len(data) > min(objectFrom, int(q.nc.MaxPayload()/2))
+}
+
+// TransferTime is how much longer than usual NATS may take for that many bytes.
+func TransferTime(size int) time.Duration { return time.Duration(size) * time.Second / (4 << 20) }
+
+// put stores an object.
+func (q *Queue) put(ctx context.Context, bucket, key string, data []byte) error {
+	store, err := q.js.ObjectStore(ctx, bucket)
+	if err == nil {
+		_, err = store.PutBytes(ctx, key, data)
+	}
+	if err != nil {
+		return fmt.Errorf("store an object: %w", err)
+	}
+	return nil
+}
+
+// get reads an object. The error is jetstream.ErrObjectNotFound where it is gone. charge, if set, is called with its size before
+// it takes memory.
+func (q *Queue) get(ctx context.Context, bucket, key string, charge func(size int64) error) ([]byte, error) {
+	store, err := q.js.ObjectStore(ctx, bucket)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	info, err := store.GetInfo(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	if charge != nil {
+		if err := charge(int64(info.Size)); err != nil {
+			return nil, fmt.Errorf("read an object of %d bytes: %w", info.Size, err)
+		}
+	}
+	data, err := readObject(ctx, store, key, info.Size)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	return data, nil
+}
+
+func readObject(ctx context.Context, store jetstream.ObjectStore, key string, size uint64) ([]byte, error) {
+	from, err := store.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(from, data); err != nil {
+		return nil, err
+	}
+	if n, err := from.Read(make([]byte, 1)); n > 0 || err != io.EOF { // its end checks the digest
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	return data, nil
+}
+
+// dropBody removes the body of a job that has ended. Where that fails, it expires.
+func (q *Queue) dropBody(h nats.Header) {
+	key, ok := strings.CutPrefix(h.Get(headerBody), objectPrefix)
+	if !ok {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if store, err := q.js.ObjectStore(ctx, q.names.bodies()); err == nil {
+			_ = store.Delete(ctx, key)
+		}
+	}()
+}
+
+// storeBody moves a large body out of a job's message.
+func (q *Queue) storeBody(ctx context.Context, m *nats.Msg, key string) error {
+	if !q.isLarge(m.Data) {
+		return nil
+	}
+	if err := q.put(ctx, q.names.bodies(), key, m.Data); err != nil {
+		return err
+	}
+	m.Data = nil
+	m.Header.Set(headerBody, objectPrefix+key)
+	return nil
+}
+
+// loadBody reads the body of a job. The error is jetstream.ErrObjectNotFound where it is gone, and errNoRoom where it does not fit
+// into the memory budget now. charged bytes are the caller's to free.
+func (q *Queue) loadBody(ctx context.Context, m jetstream.Msg, j *Job) (charged int64, err error) {
+	data := j.Body
+	if key, ok := strings.CutPrefix(m.Headers().Get(headerBody), objectPrefix); ok {
+		if data, charged, err = q.getCharged(ctx, q.names.bodies(), key); err != nil {
+			return 0, err
+		}
+	}
+	if j.Body, err = q.o.Keys.open(sealBody, data); err != nil {
+		q.free(charged)
+		return 0, err
+	}
+	return charged, nil
+}
+
+// reference is the prediction object of a state that is an object.
+type reference struct {
+	Key string `json:"obj"`
+}
+
+// storeResult returns what a state has for a prediction object: itself, or where it is stored.
+func (q *Queue) storeResult(ctx context.Context, key string, prediction json.RawMessage) (json.RawMessage, error) {
+	if !q.isLarge(prediction) {
+		return prediction, nil
+	}
+	if err := q.put(ctx, q.names.results(), key, q.o.Keys.seal(sealResult, prediction)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInDoubt, err)
+	}
+	return json.Marshal(reference{key})
+}
+
+// Memory is where large bodies and results are charged while a member has them; *memory.Budget is one.
+type Memory interface {
+	// Wait charges n bytes, and waits for them at most that long or until stop is closed.
+	Wait(n int64, most time.Duration, stop <-chan struct{}) error
+	Free(n int64)
+	// Most is the largest charge.
+	Most() int64
+}
+
+// memoryWait is how long an object waits for memory.
+const memoryWait = 10 * time.Second
+
+// Result is a prediction object. Release it after its last use.
+type Result struct {
+	Object json.RawMessage
+	free   func()
+}
+
+// Release frees the memory of the object.
+func (r *Result) Release() {
+	if r.free != nil {
+		r.free()
+		r.free = nil
+	}
+}
+
+// errNoRoom: an object does not fit into the memory budget now.
+var errNoRoom = errors.New("there is no memory for it now")
+
+// getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object wait in the
+// client of NATS while it is read, and then it is opened or parsed. One that is larger than half of the budget takes all of it.
+func (q *Queue) getCharged(ctx context.Context, bucket, key string) (data []byte, charged int64, err error) {
+	data, err = q.get(ctx, bucket, key, func(size int64) error {
+		if q.o.Memory == nil {
+			return nil
+		}
+		n := min(2*size, q.o.Memory.Most())
+		if err := q.o.Memory.Wait(n, memoryWait, ctx.Done()); err != nil {
+			return fmt.Errorf("%w: %w", errNoRoom, err)
+		}
+		charged = n
+		return nil
+	})
+	if err != nil {
+		q.free(charged)
+		return nil, 0, err
+	}
+	return data, charged, nil
+}
+
+// free frees memory that getCharged charged.
+func (q *Queue) free(charged int64) {
+	if charged > 0 {
+		q.o.Memory.Free(charged)
+	}
+}
+
+// loadResult is the opposite of storeResult. The result's memory is charged until it is released.
+func (q *Queue) loadResult(ctx context.Context, prediction json.RawMessage) (r Result, err error) {
+	var at reference
+	if len(prediction) > 128 || json.Unmarshal(prediction, &at) != nil || at.Key == "" {
+		return Result{Object: prediction}, nil
+	}
+	data, charged, err := q.getCharged(ctx, q.names.results(), at.Key)
+	if err != nil {
+		return Result{}, err
+	}
+	if r.Object, err = q.o.Keys.open(sealResult, data); err != nil {
+		q.free(charged)
+		return Result{}, err
+	}
+	kept := min(int64(len(data)), charged)
+	q.free(charged - kept)
+	r.free = func() { q.free(kept) }
+	return r, nil
+}

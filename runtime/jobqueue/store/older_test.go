@@ -1,0 +1,208 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// What a server of commit 425b18b stored and sent, byte by byte. Its messages did not carry the state.
+const (
+	olderHeader = "NATS/1.0\r\nContent-Type: application/json\r\nNats-Msg-Id: TZQWXNJQ4RZPVZP2MO2T2VRQ6B\r\nPinion-Attempts: 3\r\nPinion-Id: p1\r\n" +
+		"Pinion-Kind: prediction\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n"
+	olderBody  = `{"id":"p1","input":{"token":"p1"},"webhook":"http://hook.test/p1","webhook_events_filter":["completed"]}`
+	olderState = `{"v":1,"job":"TZQWXNJQ4RZPVZP2MO2T2VRQ6B","status":"starting","attempt":0,"lost":0,"hook":{"url":"http://hook.test/p1","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},` +
+		`"prediction":{"id":"p1","input":{"token":"p1"},"status":"starting","created_at":"2026-11-24T14:22:47.123456789Z"}}`
+	olderClaimed = `{"v":1,"job":"TZQWXNJQ4RZPVZP2MO2T2VRQ6B","status":"processing","attempt":1,"lost":0,"server":"host-1-a","claim":"6UPM2TXXAVU2YOQ2EK6PKQGTUK","seq":1,"hook":{"url":"http://hook.test/p1"},` +
+		`"prediction":{"id":"p1","input":{"token":"p1"},"status":"processing","created_at":"2026-11-24T14:22:47.123456789Z","started_at":"2026-11-24T14:22:47.2Z"}}`
+	olderEvent = `{"attempt":1,"index":4,"event":"output","data":"token 4"}`
+	olderLoad  = `{"slots":1,"free":0,"running":1,"draining":false,"version":"0.1.0-dev"}`
+	olderHook  = "NATS/1.0\r\nNats-Msg-Id: TZQWXNJQ4RZPVZP2MO2T2VRQ6B\r\nPinion-Id: p1\r\nPinion-Webhook: http://hook.test/p1\r\nX-Request-Id: q1\r\n\r\n"
+)
+
+// older puts a job into the queue as an older member does.
+func (r *rig) older(state string) {
+	r.t.Helper()
+	if _, err := r.js.PublishMsg(r.t.Context(), &nats.Msg{Subject: r.names.stateKey("p1"), Data: []byte(state)}, jetstream.WithExpectLastSequencePerSubject(0)); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := r.js.PublishMsg(r.t.Context(), r.olderMessage()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) olderMessage() *nats.Msg {
+	r.t.Helper()
+	h, err := nats.DecodeHeadersMsg([]byte(olderHeader))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return &nats.Msg{Subject: r.names.job(Normal, 1, ""), Header: h, Data: []byte(olderBody)}
+}
+
+// text is a state as it is stored.
+func (r *rig) text(id string) string {
+	r.t.Helper()
+	m, err := r.states.GetLastMsgForSubject(r.t.Context(), r.names.stateKey(id))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(m.Data)
+}
+
+// TestAJobOfAnOlderMember runs, and its webhook is stored.
+func TestAJobOfAnOlderMember(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.older(olderState)
+	c := r.claims(r.Queue)
+	if string(c.Job.Body) != olderBody || c.Job.ID != "p1" || c.Job.Kind != Prediction || c.Job.Attempts != 3 || c.Job.TraceParent == "" || c.State.Attempt != 1 {
+		t.Errorf("the job is %+v, its state %+v", c.Job, c.State)
+	}
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
+	if s := r.state("p1"); s.Status != Succeeded || r.messages(r.names.hooks()) != 1 || r.messages(r.names.dead()) != 0 {
+		t.Errorf("it is %s, with %d webhooks and %d dead letters", s.Status, r.messages(r.names.hooks()), r.messages(r.names.dead()))
+	}
+}
+
+// TestAJobThatAnOlderServerRuns is found and canceled, and run again when that server is lost.
+func TestAJobThatAnOlderServerRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.older(olderClaimed)
+	if s := r.state("p1"); s.Status != Processing || s.Server != "host-1-a" || s.Seq != 1 {
+		t.Errorf("it is %+v", s)
+	}
+	first := r.delivery(r.Queue) // nothing answers for the older server
+	c, what := r.claim(t.Context(), first, shower{})
+	if what != claimed || c.State.Attempt != 2 || c.State.Lost != 1 {
+		t.Fatalf("its job was %s: %+v", what, c)
+	}
+	if ok, err := r.Cancel(t.Context(), "p1", Prediction, shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil || r.state("p1").Status != Canceled {
+		t.Errorf("it is %s, %v", r.state("p1").Status, err)
+	}
+}
+
+// TestWhatANewerMemberAdds is kept in each move of a state, and does not disturb the reader of a message or an event.
+func TestWhatANewerMemberAdds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	const added = `,"zeta":{"b":[1, 2]},"alpha":"é"`
+	r.older(strings.TrimSuffix(olderState, "}") + added + "}")
+	kept := func(status Status) {
+		t.Helper()
+		var s struct {
+			Status Status
+			Alpha  string
+			Zeta   struct{ B []int }
+		}
+		if text := r.text("p1"); json.Unmarshal([]byte(text), &s) != nil || s.Status != status || s.Alpha != "é" || len(s.Zeta.B) != 2 {
+			t.Errorf("want it %s, with all members; the state is %s", status, text)
+		}
+	}
+	c := r.claims(r.Queue)
+	kept(Processing)
+	if err := c.Release(t.Context(), starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	kept(Starting)
+	c = r.claims(r.Queue)
+	if ok, err := r.Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	kept(Processing)
+	if err := c.End(t.Context(), Canceled, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	kept(Canceled)
+
+	m := r.olderMessage()
+	m.Header.Set("Pinion-Zeta", "1")
+	if j, err := readJob(m.Header, m.Data); err != nil || j.ID != "p1" {
+		t.Errorf("of a message was read %+v, %v", j, err)
+	}
+	for _, added := range []string{"", `,"zeta":1`} {
+		var e Event
+		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderEvent, "}")+added+"}"), &e); err != nil || e.Attempt != 1 || e.Index != 4 || e.Event != EventOutput || string(e.Data) != `"token 4"` {
+			t.Errorf("an event is %+v, %v", e, err)
+		}
+		var l Load
+		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l); err != nil || l.Slots != 1 || l.Running != 1 || l.Gone || l.Version == "" {
+			t.Errorf("a load is %+v, %v", l, err)
+		}
+	}
+	h, err := nats.DecodeHeadersMsg([]byte(olderHook))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hook, err := r.readHook(h); err != nil || hook.URL != "http://hook.test/p1" || hook.RequestID != "q1" {
+		t.Errorf("a webhook is %+v, %v", hook, err)
+	}
+}
+
+// TestAStateOfAHigherVersion is left to newer members.
+func TestAStateOfAHigherVersion(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{olderState, olderClaimed} {
+		r := newRig(t, nil)
+		newer := strings.Replace(state, `"v":1`, `"v":2,"zeta":1`, 1)
+		r.older(newer)
+		m := r.delivery(r.Queue)
+		if c, what := r.claim(t.Context(), m, shower{}); c != nil || what != deferred {
+			t.Errorf("it was %s", what)
+		}
+		if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ask a newer server") {
+			t.Errorf("a cancel: %v", err)
+		}
+		j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
+		var used *InUseError
+		if _, err := r.Accept(t.Context(), j, starting("p1"), false); !errors.As(err, &used) {
+			t.Errorf("its id is free: %v", err)
+		}
+		if got := r.text("p1"); got != newer || r.messages(r.names.jobs()) != 1 || r.messages(r.names.dead()) != 0 {
+			t.Errorf("it is %s, with %d jobs and %d dead letters", got, r.messages(r.names.jobs()), r.messages(r.names.dead()))
+		}
+	}
+}
+
+// TestADeadLetterOfAnOlderMember, which copied what a newer message carries, becomes a new job that is claimed by its own state.
+func TestADeadLetterOfAnOlderMember(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	dead := r.olderMessage()
+	dead.Subject = "pinion.dead.m.p1"
+	dead.Header.Set(headerState, "1 "+olderState)
+	dead.Header.Set(headerReason, "gave up after 3 attempts")
+	dead.Header.Set(headerSubject, r.names.job(Normal, 1, ""))
+	if _, err := r.js.PublishMsg(t.Context(), dead); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Attend(t.Context(), r.nc, "m", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }); err != nil {
+		t.Fatal(err)
+	}
+	c := r.claims(r.Queue)
+	if c.Job.ID != "p2" || c.State.Job == "TZQWXNJQ4RZPVZP2MO2T2VRQ6B" || string(c.Job.Body) != olderBody {
+		t.Errorf("the new job is %+v, %+v", c.Job, c.State)
+	}
+	// An older `pinion jobs retry` leaves the header in the new job's message.
+	again := r.olderMessage()
+	again.Header.Set(headerState, "1 "+olderState)
+	again.Header.Set(headerToken, "another")
+	if s, ok := r.carried(again.Header); ok {
+		t.Errorf("a job is claimed by the state of its former life: %+v", s.State)
+	}
+}

@@ -1,0 +1,215 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestACancelThatWasAnsweredIsKept: the run did not hear of it and succeeded, for the message to it was lost.
+func TestACancelThatWasAnsweredIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	c := r.claims(r.Queue) // not by a Server: nothing listens
+	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.state("p1"); s.Status != Canceled || !strings.Contains(string(s.Prediction), "canceled") {
+		t.Errorf("the state is %s, %s", s.Status, s.Prediction)
+	}
+}
+
+// TestAServerKeepsTheMessageUntilItsWebhookIsStored: what comes before the webhook of the end may take longer than AckWait. No
+// other server may store that webhook meanwhile.
+func TestAServerKeepsTheMessageUntilItsWebhookIsStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	before := make(chan struct{})
+	r.serve(r.Queue, newRunner(1, func(_ context.Context, c *Claim) (Status, []byte) {
+		c.Before = func() { <-before }
+		return Succeeded, starting(c.Job.ID)
+	}))
+	r.accept("p1")
+	r.eventually("it has ended", func() bool { return r.state("p1").Status == Succeeded })
+	b := r.other("b")
+	consumer, err := b.js.Consumer(t.Context(), b.names.jobs(), consumer(Normal, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := consumer.Next(jetstream.FetchMaxWait(3 * r.o.AckWait)); err == nil {
+		t.Errorf("it was delivered to another server: %v", m.Headers())
+	}
+	if n := r.messages(r.names.hooks()); n != 0 {
+		t.Errorf("%d webhooks are stored", n)
+	}
+	close(before)
+	r.eventually("its webhook is stored and its message gone", func() bool {
+		return r.messages(r.names.hooks()) == 1 && r.messages(r.names.jobs()) == 0
+	})
+}
+
+// TestLanesOfOthersAreServed: a server with fewer lanes than there are takes the jobs of all.
+func TestLanesOfOthersAreServed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Lanes = 3 })
+	for i := range 20 {
+		r.accept(fmt.Sprint("p", i), func(j *Job) { j.Tenant = fmt.Sprint("tenant", i) })
+	}
+	o := r.o
+	o.Lanes, o.Server = 1, "b"
+	r.serve(r.member(o), newRunner(1, succeed))
+	r.eventually("all ended", func() bool { return r.messages(r.names.jobs()) == 0 })
+
+	o.Lanes = 5
+	var mismatch *MismatchError
+	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &mismatch) || mismatch.Field != "lanes" || mismatch.Have != "3" || mismatch.Want != "5" {
+		t.Errorf("a member with more lanes: %v", err)
+	}
+}
+
+// TestOneOfEightTurnsIsForEachLowerClass is the order in which one place takes jobs while all classes have enough.
+func TestOneOfEightTurnsIsForEachLowerClass(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	for i := range 8 {
+		for _, class := range Classes {
+			r.accept(fmt.Sprint(class, i), func(j *Job) { j.Class = class })
+		}
+	}
+	for _, class := range Classes {
+		c, err := r.js.Consumer(t.Context(), r.names.jobs(), consumer(class, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.eventually("the consumer knows of all", func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 8 })
+	}
+	p, err := newPuller(t.Context(), r.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	counts := map[string]int{}
+	for range 8 {
+		for _, m := range p.next(t.Context(), 1) {
+			counts[strings.Split(m.Subject(), ".")[3]]++
+		}
+	}
+	if counts["hi"] != 6 || counts["std"] != 1 || counts["lo"] != 1 {
+		t.Errorf("eight turns took %v", counts)
+	}
+}
+
+// TestConsumersWithOtherSettingsAreRefused: with the defaults of NATS they would stop a fleet (trap 5), or park jobs (trap 4).
+func TestConsumersWithOtherSettingsAreRefused(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*jetstream.ConsumerConfig){
+		"max_deliver":     func(c *jetstream.ConsumerConfig) { c.MaxDeliver = 5 },
+		"max_ack_pending": func(c *jetstream.ConsumerConfig) { c.MaxAckPending = 1000 },
+		"max_waiting":     func(c *jetstream.ConsumerConfig) { c.MaxWaiting = 512 },
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			want := r.o.consumers()[0]
+			change(&want)
+			if err := r.jobs.DeleteConsumer(t.Context(), want.Durable); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.jobs.CreateConsumer(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			var mismatch *MismatchError
+			if _, err := Open(t.Context(), r.nc, r.o); !errors.As(err, &mismatch) || mismatch.Field != field {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestABodyGoesWithItsJob: also where the job ends without a run.
+func TestABodyGoesWithItsJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	large := func(j *Job) { j.Body = []byte(strings.Repeat("x", 1<<20)) }
+	bodies := func() int {
+		store, err := r.js.ObjectStore(t.Context(), r.names.bodies())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := store.List(t.Context())
+		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	r.accept("late", large, func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
+	r.accept("canceled", large)
+	if bodies() != 2 {
+		t.Fatalf("%d bodies", bodies())
+	}
+	if _, err := r.Cancel(t.Context(), "canceled", "", shower{}); err != nil {
+		t.Fatal(err)
+	}
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.eventually("their bodies are gone", func() bool { return bodies() == 0 })
+}
+
+// TestANewerStateIsLeftAlone: this member does not know what its members mean.
+func TestANewerStateIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	text := `{"v":2,"job":"T","status":"processing","attempt":1,"lost":0,"prediction":{"id":"p1","status":"processing"}}`
+	if _, err := r.js.Publish(t.Context(), r.names.stateKey("p1"), []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a cancel: %v", err)
+	}
+	m, err := r.states.GetLastMsgForSubject(t.Context(), r.names.stateKey("p1"))
+	if err != nil || string(m.Data) != text {
+		t.Errorf("the state is %s, %v", m.Data, err)
+	}
+}
+
+// TestARepeatedIDTellsItsResult: also one that is kept as an object.
+func TestARepeatedIDTellsItsResult(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	large := []byte(`{"id":"p1","output":"` + strings.Repeat("x", 1<<20) + `"}`)
+	if err := r.claims(r.Queue).End(t.Context(), Succeeded, large); err != nil {
+		t.Fatal(err)
+	}
+	var used *InUseError
+	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
+	if !errors.As(err, &used) || len(used.State.Prediction) != len(large) {
+		t.Errorf("got %.200v, %.100s", err, used.State.Prediction)
+	}
+}
+
+// TestALaneThatIsAddedIsServed by servers that run already.
+func TestALaneThatIsAddedIsServed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.accept("p1")
+	r.eventually("it takes jobs", func() bool { return r.state("p1").Status == Succeeded })
+	lanes := 3
+	if _, err := r.admin().Apply(t.Context(), Limits{Lanes: &lanes}); err != nil {
+		t.Fatal(err)
+	}
+	r.o.Lanes = lanes
+	for i := range 20 {
+		r.accept(fmt.Sprint("new", i), func(j *Job) { j.Tenant = fmt.Sprint("tenant", i) })
+	}
+	r.eventually("the jobs of the new lanes ended", func() bool { return r.messages(r.names.jobs()) == 0 })
+}

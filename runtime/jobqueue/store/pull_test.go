@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// deliveries is how often a claimed job was delivered.
+func deliveries(t *testing.T, c *Claim) uint64 {
+	meta, err := c.m.Metadata()
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	return meta.NumDelivered
+}
+
+// TestNothingIsPulledForABusyPlace: a pull that is open though no place is free would take a job from another server, and give it back.
+func TestNothingIsPulledForABusyPlace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	end := make(chan struct{})
+	r.serve(r.Queue, newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		if n := deliveries(t, c); n != 1 {
+			t.Errorf("%s was delivered %d times", c.Job.ID, n)
+		}
+		<-end
+		return succeed(ctx, c)
+	}))
+	for i := range 20 { // none waits when the first of two comes
+		first, second := fmt.Sprintf("p%d", 2*i), fmt.Sprintf("p%d", 2*i+1)
+		r.accept(first)
+		r.eventually(first+" runs", func() bool { return r.state(first).Status == Processing })
+		r.accept(second)
+		end <- struct{}{}
+		end <- struct{}{}
+		r.eventually(second+" succeeds", func() bool { return r.state(second).Status == Succeeded })
+	}
+}
+
+// TestAJobThatWaitsIsPulledAhead of a place, once, and is the next one.
+func TestAJobThatWaitsIsPulledAhead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	p, err := newPuller(t.Context(), r.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	for i := range 3 {
+		r.accept(fmt.Sprint("p", i))
+	}
+	for i := range 3 {
+		found := p.next(t.Context(), 1)
+		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
+			t.Fatalf("job %d is %v", i, found)
+		}
+		p.lookAhead()
+		p.lookAhead()
+		if n, want := r.consumerInfo(consumer(Normal, 0)).NumAckPending, min(3, i+2); n != want {
+			t.Errorf("%d were delivered, want %d", n, want)
+		}
+	}
+}
+
+// TestAJobPulledAheadGoesElsewhere: where no place becomes free it is given back, unclaimed.
+func TestAJobPulledAheadGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
+	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := make(chan struct{})
+	busy := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-end
+		return succeed(ctx, c)
+	})
+	busy.time = time.Millisecond // so it was until now
+	r.accept("runs")
+	r.accept("waits")
+	r.serve(r.Queue, busy)
+	if _, err := naks.NextMsg(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.state("waits"); s.Status != Starting || s.Attempt != 0 {
+		t.Errorf("it was claimed: %+v", s)
+	}
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.eventually("another server has run it", func() bool { return r.state("waits").Status == Succeeded })
+	if s := r.state("runs"); s.Status != Processing || busy.count("waits") != 0 {
+		t.Errorf("the first is %s, and the other one ran %d times here", s.Status, busy.count("waits"))
+	}
+	close(end)
+}

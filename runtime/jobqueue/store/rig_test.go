@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/runtime/natsserver"
+)
+
+// rig is a NATS server in this process, with one member of a model's queue.
+type rig struct {
+	*Queue
+
+	t      *testing.T
+	server *reopened
+}
+
+// newRig starts one. AckWait is short, because most tests lose a server.
+func newRig(t *testing.T, change func(*Options)) *rig {
+	t.Helper()
+	server := startServer(t)
+	// Of a process that this one has not started, for it is this one.
+	o := Options{Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20, Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}}}
+	if change != nil {
+		change(&o)
+	}
+	r := &rig{t: t, server: server}
+	r.Queue = r.member(o)
+	return r
+}
+
+// reopened is a NATS server in this process that a test may start again.
+type reopened struct {
+	dir string
+
+	mu sync.Mutex
+	s  *natsserver.Server
+}
+
+func startServer(t *testing.T) *reopened {
+	t.Helper()
+	r := &reopened{dir: t.TempDir()}
+	r.start(t)
+	t.Cleanup(func() { r.s.Close() })
+	return r
+}
+
+func (r *reopened) start(t *testing.T) {
+	t.Helper()
+	var err error
+	if r.s, err = natsserver.Start(natsserver.Options{Dir: r.dir, Sync: 2 * time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (r *reopened) InProcessConn() (net.Conn, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.s.InProcessConn()
+}
+
+func (r *reopened) connect(t *testing.T) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect("", nats.InProcessServer(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// member is another member of the queue.
+func (r *rig) member(o Options) *Queue {
+	r.t.Helper()
+	q, err := Open(r.t.Context(), r.server.connect(r.t), o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return q
+}
+
+// other is another member with another name.
+func (r *rig) other(name string) *Queue {
+	o := r.o
+	o.Server = name
+	return r.member(o)
+}
+
+// accept stores a job.
+func (r *rig) accept(id string, change ...func(*Job)) State {
+	r.t.Helper()
+	j := Job{ID: id, Kind: Prediction, Class: Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json", Attempts: 3, Hook: &Hook{URL: "http://hook.test/" + id}}
+	for _, f := range change {
+		f(&j)
+	}
+	s, err := r.Accept(r.t.Context(), j, starting(id), false)
+	if err != nil {
+		r.t.Fatalf("accept %s: %v", id, err)
+	}
+	return s
+}
+
+// delivery is the next message of the class std, for a server that has nothing else.
+func (r *rig) delivery(q *Queue) jetstream.Msg {
+	r.t.Helper()
+	c, err := q.js.Consumer(r.t.Context(), q.names.jobs(), consumer(Normal, 0))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
+	if err != nil {
+		r.t.Fatalf("no job came: %v", err)
+	}
+	return m
+}
+
+// claims takes the next job for a member.
+func (r *rig) claims(q *Queue) *Claim {
+	r.t.Helper()
+	c, what := q.claim(r.t.Context(), r.delivery(q), shower{})
+	if what != claimed {
+		r.t.Fatalf("the job was not claimed: %s", what)
+	}
+	return c
+}
+
+// state is the state of a job.
+func (r *rig) state(id string) State {
+	r.t.Helper()
+	s, err := r.Find(r.t.Context(), id, shower{})
+	if err != nil {
+		r.t.Fatalf("find %s: %v", id, err)
+	}
+	return s
+}
+
+// messages is how many messages a stream has.
+func (r *rig) messages(stream string) uint64 {
+	r.t.Helper()
+	s, err := r.js.Stream(r.t.Context(), stream)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	info, err := s.Info(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return info.State.Msgs
+}
+
+// eventually waits for a state of affairs.
+func (r *rig) eventually(what string, reached func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !reached(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// starting is what a client sees of a job that waits.
+func starting(id string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"starting"}`, id))
+}
+
+// shower writes objects with an id, a status and an error.
+type shower struct{}
+
+func (shower) Begun(j *Job, _ *State) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"processing"}`, j.ID))
+}
+
+func (shower) Ended(j *Job, _ *State, s Status, reason string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":%q,"error":%q}`, j.ID, s, reason))
+}
+
+// runner runs jobs by a function, a given number at a time.
+type runner struct {
+	shower
+
+	places chan struct{}
+	time   time.Duration // of a run
+	run    func(ctx context.Context, c *Claim) (Status, []byte)
+	follow func(id string, send func(Event) bool) // nil: there are no events
+
+	mu   sync.Mutex
+	runs map[string]int // by id
+}
+
+func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []byte)) *runner {
+	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
+}
+
+func (r *runner) Free(ctx context.Context) int {
+	select {
+	case r.places <- struct{}{}:
+		<-r.places // only one goroutine takes places
+		return cap(r.places) - len(r.places)
+	case <-ctx.Done():
+		return 0
+	}
+}
+
+func (r *runner) Take() bool {
+	select {
+	case r.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *runner) Time() time.Duration { return r.time }
+
+func (r *runner) Return() { <-r.places }
+
+func (r *runner) ShowDirect(Question) json.RawMessage     { return nil }
+func (r *runner) CancelDirect(Question) bool              { return false }
+func (r *runner) FollowDirect(Question, func(Event) bool) {}
+
+func (r *runner) Follow(id string, send func(Event) bool) {
+	if r.follow != nil {
+		r.follow(id, send)
+	}
+}
+
+func (r *runner) Run(ctx context.Context, c *Claim) (Status, []byte) {
+	defer r.Return()
+	r.mu.Lock()
+	r.runs[c.Job.ID]++
+	r.mu.Unlock()
+	return r.run(ctx, c)
+}
+
+func (r *runner) count(id string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.runs[id]
+}
+
+// succeed is a run that succeeds at once.
+func succeed(_ context.Context, c *Claim) (Status, []byte) {
+	return Succeeded, shower{}.Ended(&c.Job, nil, Succeeded, "")
+}
+
+// serve runs a server of a member until the test's end, or until drain and stop are called: drain ends the pulls, stop waits.
+func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
+	r.t.Helper()
+	s = q.Serve(run, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Errorf("the server ended with %v", err)
+		}
+	})
+	r.t.Cleanup(stop)
+	return s, cancel, stop
+}
+
+// naive acknowledges a message as code without a fence would.
+func naive(t *testing.T, m jetstream.Msg) {
+	t.Helper()
+	if err := m.Ack(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// redelivery is a job's message, delivered to another server though its holder works on it.
+func (r *rig) redelivery(q *Queue) jetstream.Msg {
+	r.t.Helper()
+	c, err := q.js.CreateOrUpdateConsumer(r.t.Context(), q.names.dead(), jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	raw, err := q.jobs.GetLastMsgForSubject(r.t.Context(), "pinion.job.m.>")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	copied := nats.NewMsg("pinion.dead.m.test")
+	copied.Header, copied.Data = raw.Header, raw.Data
+	if _, err := q.js.PublishMsg(r.t.Context(), copied); err != nil {
+		r.t.Fatal(err)
+	}
+	m, err := c.Next()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Schema is what a server writes of its model, for members that have no model: they check requests by it. The last server that wrote
+// it counts.
+type Schema struct {
+	Version   int    `json:"v"`
+	Revision  string `json:"rev"` // of the rest
+	Streaming bool   `json:"streaming"`
+	Train     bool   `json:"train"`   // there is a train function
+	Predict   bool   `json:"predict"` // there is a predict function beside it
+	// OpenAPI is the model's document; nil: it is too large for a message, and requests are not checked by it.
+	OpenAPI json.RawMessage `json:"openapi,omitempty"`
+}
+
+// schemaVersion is the version of Schema. One of a higher version is not read.
+const schemaVersion = 1
+
+// Revised returns s with its version and revision.
+func (s Schema) Revised() Schema {
+	s.Version, s.Revision = schemaVersion, ""
+	text, _ := json.Marshal(&s) // a document that is no JSON has no revision of its own, and is not written
+	sum := sha256.Sum256(text)
+	s.Revision = base64.RawURLEncoding.EncodeToString(sum[:12])
+	return s
+}
+
+// WriteSchema writes what this server has, unless it is what stands there.
+func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
+	now, err := q.ReadSchema(ctx)
+	if err != nil || now.Revision == s.Revision {
+		return err
+	}
+	m := nats.NewMsg(q.names.schemaKey())
+	if m.Data, err = json.Marshal(&s); err != nil {
+		return fmt.Errorf("write the model's schema: %w", err)
+	}
+	if q.isLarge(m.Data) {
+		s.OpenAPI = nil
+		m.Data, _ = json.Marshal(&s) // of plain values
+	}
+	if _, err := q.js.PublishMsg(ctx, m); err != nil {
+		return fmt.Errorf("write the model's schema: %w", err)
+	}
+	return nil
+}
+
+// ReadSchema returns what the last server wrote. Without a Revision: none has, or a newer one that this member cannot read.
+func (q *Queue) ReadSchema(ctx context.Context) (Schema, error) {
+	var s Schema
+	m, err := q.states.GetLastMsgForSubject(ctx, q.names.schemaKey())
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return s, nil
+	case err != nil:
+		return s, fmt.Errorf("read the model's schema: %w", err)
+	}
+	if json.Unmarshal(m.Data, &s) != nil || s.Version > schemaVersion {
+		return Schema{}, nil
+	}
+	return s, nil
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// TestTheSchemaOfTheLastServer: it is written once for each revision, and members that cannot read it have none.
+func TestTheSchemaOfTheLastServer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	other := r.other("b")
+	written := func() uint64 {
+		t.Helper()
+		info, err := r.states.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.State.LastSeq
+	}
+	read := func() Schema {
+		t.Helper()
+		s, err := other.ReadSchema(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if s := read(); s.Revision != "" {
+		t.Errorf("before the first server there is %+v", s)
+	}
+	write := func(s Schema) Schema {
+		t.Helper()
+		s = s.Revised()
+		if err := r.WriteSchema(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"1"}`)})
+	before := written()
+	if s := read(); s.Revision != first.Revision || string(s.OpenAPI) != `{"openapi":"1"}` {
+		t.Errorf("read %+v", s)
+	}
+	if write(first); written() != before {
+		t.Error("the same schema was written again")
+	}
+	second := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"2"}`)})
+	if s := read(); s.Revision != second.Revision || first.Revision == second.Revision {
+		t.Errorf("read %+v after %q", s, first.Revision)
+	}
+	large := write(Schema{OpenAPI: json.RawMessage(`"` + strings.Repeat("x", objectFrom) + `"`)})
+	if s := read(); s.Revision != large.Revision || s.OpenAPI != nil {
+		t.Errorf("of one that is too large was read %.100v", s)
+	}
+	m := nats.NewMsg(r.names.schemaKey())
+	m.Data = []byte(`{"v":2,"rev":"new","openapi":{}}`)
+	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if s := read(); s.Revision != "" {
+		t.Errorf("of a newer member was read %+v", s)
+	}
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keysOf are keys of 32 equal letters each.
+func keysOf(t *testing.T, letters string) *Keys {
+	t.Helper()
+	var text strings.Builder
+	for _, l := range letters {
+		text.WriteString(base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(l), 32))) + "\n")
+	}
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := ReadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// storedHas reports whether some file of the store has a text.
+func (r *rig) storedHas(text string) (found bool) {
+	r.t.Helper()
+	err := filepath.WalkDir(r.server.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // NATS removes some meanwhile
+		}
+		data, err := os.ReadFile(path)
+		found = found || err == nil && bytes.Contains(data, []byte(text))
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return found
+}
+
+// TestSealedJobs: with keys, nothing that a client sent or gets is in the store, small or large, in jobs, results, webhooks and dead
+// letters; without them it is.
+func TestSealedJobs(t *testing.T) {
+	t.Parallel()
+	for _, sealed := range []bool{false, true} {
+		r := newRig(t, func(o *Options) {
+			if sealed {
+				o.Keys = keysOf(t, "a")
+			}
+		})
+		const word = "rumpelstilzchen"
+		large := strings.Repeat(word, 50_000)
+		r.accept("small", func(j *Job) { j.Body = []byte(word); j.Hook = &Hook{URL: "http://hook.test/" + word} })
+		r.accept("large", func(j *Job) { j.Body = []byte(large) })
+		bodies := make(chan string, 2)
+		r.serve(r.other("b"), newRunner(1, func(_ context.Context, c *Claim) (Status, []byte) {
+			bodies <- string(c.Job.Body)
+			return Succeeded, []byte(`{"id":"` + c.Job.ID + `","output":"` + string(c.Job.Body) + `"}`)
+		}))
+		r.eventually("both have run", func() bool { return r.messages(r.names.jobs()) == 0 })
+		if a, b := <-bodies, <-bodies; len(a)+len(b) != len(word)+len(large) {
+			t.Errorf("sealed %t: the bodies have %d and %d bytes", sealed, len(a), len(b))
+		}
+		for id, size := range map[string]int{"small": len(word), "large": len(large)} {
+			if s := r.state(id); s.Status != Succeeded || strings.Count(string(s.Prediction), word) != size/len(word) || s.Hook == nil {
+				t.Errorf("sealed %t: %s is %.100s", sealed, id, s.Prediction)
+			}
+		}
+		var posted []Posting
+		ctx, stop := context.WithCancel(t.Context())
+		err := r.SendHooks(ctx, func(_ context.Context, p Posting) time.Duration {
+			if posted = append(posted, p); len(posted) == 2 {
+				stop()
+			}
+			return 0
+		})
+		if err != nil || len(posted) != 2 {
+			t.Fatalf("%d webhooks, %v", len(posted), err)
+		}
+		for _, p := range posted {
+			if !strings.Contains(string(p.Body), word) || !strings.HasPrefix(p.Hook.URL, "http://hook.test/") {
+				t.Errorf("sealed %t: the webhook is %.100s to %s", sealed, p.Body, p.Hook.URL)
+			}
+		}
+		if found := r.storedHas(word); found == sealed {
+			t.Errorf("sealed %t: the store has the word: %t", sealed, found)
+		}
+	}
+}
+
+// TestASealedDeadLetter is sealed too, and its retry has the body and the webhook.
+func TestASealedDeadLetter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
+	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
+	r.claims(r.Queue)
+	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+		t.Fatalf("got %s", what)
+	}
+	a, err := Attend(t.Context(), r.nc, "m", 0, r.o.Keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }); err != nil {
+		t.Fatal(err)
+	}
+	c := r.claims(r.Queue)
+	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" || r.storedHas("rumpelstilzchen") {
+		t.Errorf("the retry is %+v with %+v", c.Job, c.State.Hook)
+	}
+}
+
+// TestKeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server that has it.
+func TestKeysAreReplaced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
+	r.accept("p1")
+	o := r.o
+	o.Keys, o.Server = keysOf(t, "b"), "b"
+	without := r.member(o)
+	if _, what := without.claim(t.Context(), r.delivery(without), shower{}); what != deferred {
+		t.Errorf("a server without the key: %s", what)
+	}
+	if _, err := without.Find(t.Context(), "p1", shower{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
+		t.Errorf("a look without the key: %v", err)
+	}
+	o.Keys = keysOf(t, "ba")
+	if c := r.claims(r.member(o)); string(c.Job.Body) != `{"input":{}}` {
+		t.Errorf("the body is %q", c.Job.Body)
+	}
+}
+
+func TestKeysThatAreNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "has no key", "c2hvcnQ=\n": "line 1 of", "\nnot base64": "line 2 of"} {
+		path := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c2hv") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Queue is the job queue of one model. Safe for concurrent use.
+type Queue struct {
+	o      Options
+	names  names
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	states jetstream.Stream
+	jobs   jetstream.Stream
+
+	loads loads
+	tally tally
+
+	mu         sync.Mutex
+	connected  time.Time // when this member was seen to have connected
+	reconnects uint64    // by then
+}
+
+// oldestServer is the oldest NATS that has all that is used here.
+const oldestServer = "2.14"
+
+// Open joins the queue of a model, and makes its streams if none are there.
+func Open(ctx context.Context, nc *nats.Conn, o Options) (*Queue, error) {
+	o = o.withDefaults()
+	if err := CheckModel(o.Model); err != nil {
+		return nil, err
+	}
+	if err := checkServer(nc.ConnectedServerVersion()); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	if err := prepare(ctx, js, o); err != nil {
+		return nil, err
+	}
+	q := &Queue{o: o, names: names{o.Model}, nc: nc, js: js, connected: time.Now(), reconnects: nc.Stats().Reconnects}
+	if q.states, err = js.Stream(ctx, q.names.states()); err == nil {
+		q.jobs, err = js.Stream(ctx, q.names.jobs())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	return q, nil
+}
+
+// checkServer refuses a NATS that is too old.
+func checkServer(version string) error {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("the NATS server's version is %q", version)
+	}
+	if major < 2 || major == 2 && minor < 14 {
+		return fmt.Errorf("the NATS server has version %s; the job queue needs %s or newer", version, oldestServer)
+	}
+	return nil
+}
+
+// stored is a state with the revision that a swap must name. Revision 0: there is none.
+type stored struct {
+	State
+
+	revision uint64
+	written  time.Time
+}
+
+// The headers of a bucket's entries.
+const (
+	headerOperation = "KV-Operation"
+	operationPurge  = "PURGE"
+)
+
+// read returns the state of a job, or a revision alone where the id is free.
+func (q *Queue) read(ctx context.Context, id string) (stored, error) {
+	m, err := q.states.GetLastMsgForSubject(ctx, q.names.stateKey(id))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return stored{}, nil
+	case err != nil:
+		return stored{}, fmt.Errorf("read a job's state: %w", err)
+	case m.Header.Get(headerOperation) != "" || m.Header.Get("Nats-Marker-Reason") != "":
+		return stored{revision: m.Sequence}, nil
+	}
+	s := stored{revision: m.Sequence, written: m.Time}
+	err = q.decode(m.Data, &s.State)
+	return s, err
+}
+
+// decode reads a state as it is stored.
+func (q *Queue) decode(text []byte, s *State) error {
+	if err := json.Unmarshal(text, s); err != nil {
+		*s = State{}
+		return fmt.Errorf("read a job's state: %w", err)
+	}
+	if s.Version > stateVersion {
+		return errNewer
+	}
+	if err := q.o.Keys.openState(s); err != nil {
+		*s = State{}
+		return fmt.Errorf("read a job's state: %w", err)
+	}
+	return nil
+}
+
+// encode is the opposite.
+func (q *Queue) encode(s *State) ([]byte, error) {
+	s.Version = stateVersion
+	kept, err := q.o.Keys.sealState(s)
+	if err != nil {
+		return nil, fmt.Errorf("write a job's state: %w", err)
+	}
+	text, err := kept.MarshalJSON() // json.Marshal would check it once more
+	if err != nil {
+		return nil, fmt.Errorf("write a job's state: %w", err)
+	}
+	return text, nil
+}
+
+// idOf reads a state's message, and the id in its object; "": it is no state that this server can read.
+func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
+	var s stored
+	meta, err := m.Metadata()
+	if err != nil || len(m.Data()) == 0 || json.Unmarshal(m.Data(), &s.State) != nil || s.Version > stateVersion || q.o.Keys.openState(&s.State) != nil {
+		return "", s
+	}
+	s.revision, s.written = meta.Sequence.Stream, meta.Timestamp
+	var object struct{ ID string }
+	_ = json.Unmarshal(s.Prediction, &object) // without an id it is left alone
+	return object.ID, s
+}
+
+// swap writes a state after the one that was read, and returns the new revision. The error is errConflict if that is not the state
+// any more, and ErrInDoubt if the outcome cannot be found out. mine reports whether a state is what this swap writes: it tells a swap
+// whose answer was lost from one that was refused.
+func (q *Queue) swap(ctx context.Context, id string, before stored, next *State, mine func(*State) bool) (uint64, error) {
+	if before.Status != "" && !canMove(before.Status, next.Status) {
+		return 0, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
+	}
+	text, err := q.encode(next)
+	if err != nil {
+		return 0, err
+	}
+	return q.write(ctx, id, before.revision, text, next.Status.Ended(), mine)
+}
+
+// mostWithout is how often a state is written that no stream takes, half a second each: a stream may be choosing its leader.
+const mostWithout = 4
+
+// write is swap with a state as it is stored.
+func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool, mine func(*State) bool) (uint64, error) {
+	m := nats.NewMsg(q.names.stateKey(id))
+	m.Data = text
+	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(before)}
+	if ended { // a state without an end must not expire
+		options = append(options, jetstream.WithMsgTTL(q.o.ResultTTL))
+	}
+	doubt, without := false, 0
+	for {
+		ack, err := q.js.PublishMsg(ctx, m, options...)
+		switch {
+		case err == nil:
+			return ack.Sequence, nil
+		case conflict(err):
+			now, err := q.read(ctx, id)
+			if err == nil && now.Status != "" && now.revision > before && mine(&now.State) {
+				return now.revision, nil
+			}
+			if err == nil || errors.Is(err, errNewer) {
+				return 0, errConflict
+			}
+		case code(err) != 0:
+			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if doubt = doubt || !noStream(err); !doubt {
+			if without++; without == mostWithout {
+				return 0, refusal(err)
+			}
+		}
+		// No answer: the swap may be done, or on its way. It can be repeated: only one of them finds the revision.
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return 0, ErrInDoubt
+		}
+	}
+}
+
+// purge removes the state of a job that was not accepted, unless it has changed. Its marker expires.
+func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
+	m := nats.NewMsg(q.names.stateKey(id))
+	m.Header.Set(headerOperation, operationPurge)
+	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)
+	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(time.Minute))
+	if err != nil && !conflict(err) {
+		return fmt.Errorf("remove a job's state: %w", err)
+	}
+	return nil
+}
+
+// Find returns the state of a job, which the caller releases, or ErrUnknown. A job that cannot end by itself any more ends now; see
+// endAtRest.
+func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error) {
+	s, err := q.Look(ctx, id, show)
+	if err == nil && s.Status.Ended() {
+		s.result, err = q.loadResult(ctx, s.Prediction)
+		s.Prediction = s.result.Object
+	}
+	return s, err
+}
+
+// Look is Find without a large result.
+func (q *Queue) Look(ctx context.Context, id string, show Shower) (State, error) {
+	s, err := q.lookup(ctx, id, show)
+	return s.State, err
+}
+
+// lookup is Look with the revision.
+func (q *Queue) lookup(ctx context.Context, id string, show Shower) (stored, error) {
+	s, err := q.read(ctx, id)
+	switch {
+	case err == nil && s.Status == "":
+		return s, ErrUnknown
+	case err != nil, s.Status.Ended():
+		return s, err
+	}
+	return q.endAtRest(ctx, id, s, show), nil
+}
+
+// pause waits, or returns the context's cause.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// What code falls into that takes JetStream as it comes.
+
+// consumerInfo is what JetStream says of a lane.
+func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
+	r.t.Helper()
+	c, err := r.js.Consumer(r.t.Context(), r.names.jobs(), name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c.CachedInfo()
+}
+
+// TestAnIdlePlaceWaitsAtEveryLane: a place that went from lane to lane would leave all others without a pull, and their jobs waiting.
+// Without a free place, no pull waits: what it got would wait for AckWait.
+func TestAnIdlePlaceWaitsAtEveryLane(t *testing.T) {
+	t.Parallel()
+	const lanes = 8
+	r := newRig(t, func(o *Options) { o.Lanes, o.AckWait = lanes, 30*time.Second })
+	pulls := func() (all, without int) {
+		for _, class := range Classes {
+			for lane := range lanes {
+				n := r.consumerInfo(consumer(class, lane)).NumWaiting
+				if all += n; n == 0 {
+					without++
+				}
+			}
+		}
+		return all, without
+	}
+	gate := make(chan struct{})
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-gate
+		return succeed(ctx, c)
+	})
+	r.serve(r.other("b"), run)
+	defer close(gate)
+	r.eventually("a pull waits at each lane", func() bool {
+		_, without := pulls()
+		return without == 0
+	})
+	r.accept("p1")
+	r.eventually("it runs", func() bool { return run.count("p1") == 1 })
+	r.eventually("no pull waits while the only place is taken", func() bool {
+		all, _ := pulls()
+		return all == 0
+	})
+}
+
+// TestTheLagCountsWhatRuns: an autoscaler that saw what waits alone would take away the servers that work.
+func TestTheLagCountsWhatRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
+	gate := make(chan struct{})
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-gate
+		return succeed(ctx, c)
+	})
+	r.serve(r.other("b"), run)
+	for i := range 3 {
+		r.accept(fmt.Sprint("p", i))
+	}
+	r.eventually("one runs", func() bool { return run.count("p0") == 1 })
+	// A job that a pull got and gave back counts as delivered until the next one has it.
+	r.eventually("one counts as running, and three as running or waiting", func() bool {
+		info := r.consumerInfo(consumer(Normal, 0))
+		return info.NumPending+uint64(info.NumAckPending) == 3 && info.NumAckPending > 0
+	})
+	close(gate)
+	r.eventually("nothing is left", func() bool {
+		info := r.consumerInfo(consumer(Normal, 0))
+		return info.NumPending == 0 && info.NumAckPending == 0
+	})
+}
+
+// TestStatesAreReadFromTheLeader: a bucket as package jetstream makes it answers reads from followers, which may be old.
+func TestStatesAreReadFromTheLeader(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	direct, err := r.nc.SubscribeSync("$JS.API.DIRECT.GET.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.accept("p1")
+	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
+	if err := r.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := direct.Pending(); n != 0 || err != nil {
+		t.Errorf("%d reads from followers, %v", n, err)
+	}
+
+	bucket, err := r.js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bucket.Get(t.Context(), "id.p1"); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Fatal(err)
+	}
+	if m, err := direct.NextMsg(10 * time.Second); err != nil {
+		t.Errorf("the read of a plain bucket was not seen, so this test shows nothing: %v, %v", m, err)
+	}
+	o := r.o
+	o.Model = "other"
+	var other *MismatchError
+	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &other) || other.Field != "allow_direct" {
+		t.Errorf("a plain bucket is taken: %v", err)
+	}
+}
+
+// TestAnOutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no heartbeat gets through.
+func TestAnOutageShorterThanAckWaitLosesNoJob(t *testing.T) {
+	t.Parallel()
+	if o := (Options{}).withDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen
+		t.Errorf("AckWait is %s", o.AckWait)
+	}
+	r := newRig(t, func(o *Options) { o.AckWait = 6 * time.Second })
+	gate := make(chan struct{})
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		select {
+		case <-gate:
+			return succeed(ctx, c)
+		case <-ctx.Done():
+			return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+		}
+	})
+	holder := r.other("b")
+	r.serve(holder, run)
+	r.accept("p1")
+	r.eventually("it runs", func() bool { return run.count("p1") == 1 })
+	r.server.mu.Lock()
+	r.server.s.Close()
+	r.eventually("the holder has lost its connection", func() bool { return holder.nc.Status() == nats.RECONNECTING })
+	r.server.start(t)
+	r.server.mu.Unlock()
+	other := newRunner(1, succeed)
+	second := r.other("c")
+	r.serve(second, other)
+	r.eventually("the holder is connected again", func() bool { return holder.nc.IsConnected() })
+	r.accept("p2", func(j *Job) { j.Class = High })
+	r.eventually("the other server runs what waits", func() bool { return other.count("p2") == 1 })
+	close(gate)
+	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
+	if s := r.state("p1"); s.Attempt != 1 || other.count("p1") != 0 || second.Tally().Redelivered != 0 {
+		t.Errorf("it ran again: %+v", s)
+	}
+}

@@ -1,0 +1,244 @@
+package modelcall
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/trace"
+)
+
+// Model is a model that can be called.
+type Model interface {
+	// Create accepts a prediction, or refuses it.
+	Create(req predict.Request) (*predict.Prediction, error)
+	// Shape says what the model returns. The error says why it cannot be called.
+	Shape() (Shape, error)
+}
+
+// Shape is what of a model's output must be known before it runs.
+type Shape struct {
+	Iterator bool // it yields items
+	Files    bool // there may be files in it
+	Tensors  bool // there may be arrays, or numbers without JSON, in it
+}
+
+// Options of the calls of a server.
+type Options struct {
+	// Find returns the model of that name. The error names the known ones.
+	Find func(name string) (Model, error)
+	// Explain is the text of an error of Model, for the caller.
+	Explain func(error) string
+	// Tracer traces the predictions; nil: they are not traced.
+	Tracer *trace.Tracer
+	// Memory is the budget; nil: no limit.
+	Memory *memory.Budget
+}
+
+// Serve carries out the call that comes on a socket, in a goroutine of its own. It takes the descriptor over. caller is the model
+// that calls, and of its prediction, or those of its batch. These must not be released before it returns.
+func (o *Options) Serve(caller string, of []*predict.Prediction, fd int) {
+	conn, err := ipc.NewConn(fd, "call")
+	if err != nil {
+		unix.Close(fd)
+		return
+	}
+	c := &call{o: o, conn: conn, caller: caller, of: of, over: make(chan struct{})}
+	for _, p := range of {
+		p.Hold()
+	}
+	go c.run()
+}
+
+// call is one call.
+type call struct {
+	o      *Options
+	conn   *ipc.Conn
+	caller string
+	of     []*predict.Prediction
+	over   chan struct{} // closed once the caller wants nothing more
+
+	mu  sync.Mutex
+	end bool
+	p   *predict.Prediction // nil until it is accepted
+}
+
+func (c *call) run() {
+	defer func() {
+		c.conn.Close()
+		for _, p := range c.of {
+			p.Release()
+		}
+	}()
+	var body []byte
+	for body == nil {
+		err := c.conn.Recv(func(f *ipc.Frame) {
+			if f.Kind == ipc.KindCall {
+				body = bytes.Clone(f.Body)
+			}
+		})
+		if err != nil {
+			return
+		}
+	}
+	go c.watchSocket()
+	done := make(chan struct{})
+	defer close(done)
+	go c.watchCaller(done)
+	c.carryOut(body)
+	<-c.over // the socket stays open until the caller has read the answer
+}
+
+// watchSocket ends the call when the caller closes the socket, or has died.
+func (c *call) watchSocket() {
+	for c.conn.Recv(func(*ipc.Frame) {}) == nil {
+		continue
+	}
+	c.cancel()
+}
+
+// watchCaller ends the call when all predictions that wait for it have ended.
+func (c *call) watchCaller(done chan struct{}) {
+	for _, p := range c.of {
+		select {
+		case <-p.Done():
+		case <-done:
+			return
+		}
+	}
+	c.cancel()
+}
+
+// cancel ends the call. It may be called more than once.
+func (c *call) cancel() {
+	c.mu.Lock()
+	first, p := !c.end, c.p
+	c.end = true
+	c.mu.Unlock()
+	if p != nil {
+		p.Cancel()
+	}
+	if first {
+		close(c.over)
+	}
+}
+
+// accepted lets cancel end the prediction.
+func (c *call) accepted(p *predict.Prediction) {
+	c.mu.Lock()
+	c.p = p
+	end := c.end
+	c.mu.Unlock()
+	if end {
+		p.Cancel()
+	}
+}
+
+// carryOut runs the prediction and sends what comes of it. An error of the socket means that the caller is gone, which watchSocket
+// sees.
+func (c *call) carryOut(body []byte) {
+	refuse := func(err error) { _ = c.conn.Send(ipc.KindFailed, 0, errorOf(c.o.Explain(err))) }
+	m, err := parse(body)
+	if err != nil {
+		refuse(err)
+		return
+	}
+	callers := c.callers()
+	if slices.Contains(callers, m.model) {
+		refuse(fmt.Errorf("model %q is already among its callers: %s", m.model, strings.Join(append(callers, m.model), " → ")))
+		return
+	}
+	model, err := c.o.Find(m.model)
+	var shape Shape
+	if err == nil {
+		shape, err = model.Shape()
+	}
+	if err != nil {
+		refuse(err)
+		return
+	}
+	req := predict.Request{
+		Input: m.input, Tensors: m.tensors, WantTensors: shape.Tensors, WantPaths: shape.Files, Callers: callers,
+		RequestID: c.of[0].Request.RequestID, Trace: c.o.Tracer.Continue(m.parent),
+		TraceParent: m.parent.Parent(), TraceState: m.parent.State,
+	}
+	if m.files != nil {
+		req.Attachments = m.files
+	}
+	if shape.Iterator {
+		req.Mode, req.AnyStream, req.Items = predict.Stream, true, c.sendItem
+	}
+	if size := int64(len(body)); size >= memory.Least {
+		if !c.o.Memory.Take(size, size) {
+			refuse(memory.ErrFull)
+			return
+		}
+		req.Charged = size
+	}
+	p, err := model.Create(req)
+	if err != nil {
+		c.o.Memory.Free(req.Charged)
+		refuse(err)
+		return
+	}
+	defer p.Release()
+	c.accepted(p)
+	if shape.Files { // the caller may read them as long as its prediction runs
+		for _, of := range c.of {
+			p.Hold()
+			of.OnRelease(p.Release)
+		}
+	}
+	if shape.Iterator {
+		_ = c.conn.Send(ipc.KindStarted, 0)
+	}
+	if err := p.Wait(); err != nil {
+		refuse(err)
+		return
+	}
+	c.answer(p, m.model, shape)
+	<-c.over // until then the socket may send from the record
+}
+
+// callers are the models that wait for this call, in order; the last one is the caller. The predictions of a batch may have come
+// different ways: then the first one's is the end of the list.
+func (c *call) callers() (names []string) {
+	for _, p := range slices.Backward(c.of) {
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(p.Request.Callers, name) })
+		names = append(names, p.Request.Callers...)
+	}
+	return append(names, c.caller)
+}
+
+// sendItem sends an item that the model yields. It does not block.
+func (c *call) sendItem(item []byte) {
+	c.mu.Lock()
+	p := c.p
+	c.mu.Unlock()
+	folder := p.Folder()
+	_ = c.conn.Send(ipc.KindOutput, 0, answerOf(folder, bytes.Clone(item))...)
+}
+
+// answer sends the end of the prediction.
+func (c *call) answer(p *predict.Prediction, model string, shape Shape) {
+	rec := p.Record()
+	switch rec.Status {
+	case predict.Succeeded:
+		output := value(rec.Output, rec.Tensors)
+		if rec.Output == nil || shape.Iterator {
+			output = [][]byte{[]byte("null")}
+		}
+		_ = c.conn.Send(ipc.KindSucceeded, 0, answerOf(p.Folder(), output...)...)
+	case predict.Failed:
+		_ = c.conn.Send(ipc.KindFailed, 0, errorOf(rec.Error))
+	default:
+		_ = c.conn.Send(ipc.KindFailed, 0, errorOf(fmt.Sprintf("the prediction of model %q was canceled", model)))
+	}
+}
