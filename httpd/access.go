@@ -18,8 +18,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// access logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request without
-// a line costs one clock read and two atomic operations.
+// access logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request
+// without a line costs one clock read and two atomic operations.
 type access struct {
 	log   *slog.Logger
 	text  bool          // for people

@@ -49,17 +49,24 @@ func (p *pages) requests(t *testing.T) (lines []map[string]any) {
 // TestAccessLines: each request has one, which tells what it was and how it went, and nothing of what may be secret.
 func TestAccessLines(t *testing.T) {
 	log := &pages{}
-	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil)), AccessLines: 1000, AccessProbes: true}).dial(t)
+	c := serve(t, newFake(), Options{
+		Logger: slog.New(slog.NewJSONHandler(log, nil)), AccessLines: 1000,
+		AccessProbes: true,
+	}).dial(t)
 	c.post(`{"id":"p1","input":{"s":"s3cr3t"}}`)
 	c.want(200)
-	c.send("GET /nowhere/" + strings.Repeat("x", 500) + "?token=s3cr3t HTTP/1.1\r\nHost: x\r\nAuthorization: s3cr3t\r\n\r\n")
+	c.send("GET /nowhere/" + strings.Repeat("x", 500) +
+		"?token=s3cr3t HTTP/1.1\r\nHost: x\r\nAuthorization: s3cr3t\r\n\r\n")
 	c.want(404)
 	c.send("BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 	c.want(405)
 	lines := log.requests(t)
 	want := []map[string]any{
 		{"method": "POST", "path": "/predictions", "status": 200.0, "prediction_id": "p1"},
-		{"method": "GET", "path": "/nowhere/" + strings.Repeat("x", predict.MaxShown-len("/nowhere/")) + "…", "status": 404.0, "prediction_id": nil},
+		{
+			"method": "GET", "path": "/nowhere/" + strings.Repeat("x", predict.MaxShown-len("/nowhere/")) + "…", "status": 404.0,
+			"prediction_id": nil,
+		},
 		{"method": "OTHER", "path": "/livez", "status": 405.0, "left_out": nil},
 	}
 	if len(lines) != len(want) {
@@ -83,7 +90,10 @@ func TestAccessLines(t *testing.T) {
 // TestAccessLinesForPeople say it in one phrase, and probes have none.
 func TestAccessLinesForPeople(t *testing.T) {
 	log := &pages{}
-	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewTextHandler(log, nil)), AccessLines: 1000, AccessText: true}).dial(t)
+	c := serve(t, newFake(), Options{
+		Logger: slog.New(slog.NewTextHandler(log, nil)), AccessLines: 1000,
+		AccessText: true,
+	}).dial(t)
 	for _, probe := range []string{"livez", "readyz", "health-check"} {
 		c.send("GET /" + probe + " HTTP/1.1\r\nHost: x\r\n\r\n")
 		c.want(200)

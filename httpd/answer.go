@@ -73,8 +73,8 @@ func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
 	return p.Wait()
 }
 
-// answerWithin answers with p's result, or after most with its current state; p then continues. If the client disconnects
-// while it waits, p is canceled.
+// answerWithin answers with p's result, or after most with its current state; p then continues. If the client
+// disconnects while it waits, p is canceled.
 func (s *Server) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, most time.Duration) {
 	r := newRun(s, p)
 	r.start(nil)
@@ -169,8 +169,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	s.object200(ctx, &rec, p)
 }
 
-// object200 answers with a prediction object. A small one goes into the response's buffer. A large one is streamed from the
-// record, because a copy would double its memory while the client reads. It releases p after the last use of the record.
+// object200 answers with a prediction object. A small one goes into the response's buffer. A large one is streamed from
+// the record, because a copy would double its memory while the client reads. It releases p after the last use of the
+// record.
 func (s *Server) object200(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentType(contentJSON)

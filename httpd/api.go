@@ -52,7 +52,10 @@ type Model struct {
 // newRoot returns the routes at the root: those of the default model, and of the server.
 func (s *Server) newRoot(svc Service) *api {
 	o := &s.opt
-	a := &api{Server: s, svc: svc, model: Model{Title: o.ModelName, Docs: o.Docs, Dashboard: o.Dashboard, Reload: o.Reload, OnRequest: o.OnRequest}}
+	a := &api{
+		Server: s, svc: svc,
+		model: Model{Title: o.ModelName, Docs: o.Docs, Dashboard: o.Dashboard, Reload: o.Reload, OnRequest: o.OnRequest},
+	}
 	if len(o.Models) > 0 {
 		a.model.OnRequest = o.Models[0].OnRequest
 	}
@@ -72,7 +75,8 @@ func (s *Server) newAPI(m Model) *api {
 	return a
 }
 
-// SetModels replaces the models below /models; the first one is the default. Requests that came before end where they began.
+// SetModels replaces the models below /models; the first one is the default. Requests that came before end where they
+// began.
 func (s *Server) SetModels(models []Model) {
 	list := make([]*api, len(models))
 	for i, m := range models {

@@ -7,8 +7,8 @@ import (
 	"pinion/runtime/memory"
 )
 
-// headCost is what a header that does not come at once takes: fasthttp's buffer, goroutine and context, and the copy of its last
-// line in framing.
+// headCost is what a header that does not come at once takes: fasthttp's buffer, goroutine and context, and the copy of
+// its last line in framing.
 const headCost = 3 * readBuffer
 
 var (
@@ -29,7 +29,8 @@ func (c *conn) beginArrival() {
 	c.srv.opt.Memory.Begin(&c.arrival, c.cut)
 }
 
-// hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come, negative: unknown.
+// hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come, negative:
+// unknown.
 func (c *conn) hold(n, rest int64) {
 	if c == nil || !c.arriving {
 		return

@@ -11,8 +11,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestArrivals_SlowClientsGiveTheirMemoryBack: clients that announce a body and stop, in each form, or stop within a header, are cut
-// when others need the memory, and nothing stays charged.
+// TestArrivals_SlowClientsGiveTheirMemoryBack: clients that announce a body and stop, in each form, or stop within a
+// header, are cut when others need the memory, and nothing stays charged.
 func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 	const head = "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: "
 	part := strings.Repeat(" ", 200<<10)
@@ -23,14 +23,23 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 		sent string
 		many int
 	}{
-		"a body":          {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 4*mib, part), 2},
-		"a small body":    {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 60<<10, part[:20<<10]), 300},
-		"a chunked body":  {head + fmt.Sprintf("application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", 4*mib, part), 60},
-		"a zstd body":     {head + fmt.Sprintf("application/json\r\nContent-Encoding: zstd\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped[:20<<10]), 2},
-		"a form":          {head + fmt.Sprintf("multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"s\"\r\n\r\n%s", 4*mib, part), 60},
-		"a half header":   {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 30<<10), 400},
-		"a short header":  {"GET / HT", 400},
-		"a MessagePack":   {head + fmt.Sprintf("application/msgpack\r\nContent-Length: %d\r\n\r\n\x81\xa5input\x81\xa1s\xdb\x00\x30\x00\x00%s", 4*mib, part), 60},
+		"a body": {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 4*mib, part), 2},
+		"a small body": {
+			head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 60<<10, part[:20<<10]),
+			300,
+		},
+		"a chunked body": {
+			head + fmt.Sprintf("application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", 4*mib, part),
+			60,
+		},
+		"a zstd body": {head + fmt.Sprintf("application/json\r\nContent-Encoding: zstd\r\nContent-Length: %d\r\n\r\n%s",
+			len(zipped), zipped[:20<<10]), 2},
+		"a form": {head + fmt.Sprintf(
+			"multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"s\"\r\n\r\n%s", 4*mib, part), 60},
+		"a half header":  {"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 30<<10), 400},
+		"a short header": {"GET / HT", 400},
+		"a MessagePack": {head + fmt.Sprintf(
+			"application/msgpack\r\nContent-Length: %d\r\n\r\n\x81\xa5input\x81\xa1s\xdb\x00\x30\x00\x00%s", 4*mib, part), 60},
 		"another request": {homeRequest + "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 30<<10), 400},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -47,7 +56,8 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 			size := 3 * mib
 			await.Eventually(t, "a body is served", func() bool {
 				one := s.dial(t)
-				one.send(head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s{}", size, strings.Repeat(" ", size-2)))
+				one.send(head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s{}", size,
+					strings.Repeat(" ", size-2)))
 				answer, err := http.ReadResponse(one.br, nil)
 				return err == nil && answer.StatusCode == http.StatusOK
 			})

@@ -63,14 +63,16 @@ func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 		return true
 	}
 	path := s.within(string(ctx.Request.URI().PathOriginal()))
-	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) || slices.Contains(s.opt.Public, path)
+	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) ||
+		slices.Contains(s.opt.Public, path)
 }
 
 // refuseUnauthorized answers a request that admits refuses.
 func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 	challenge, detail := `Bearer realm="pinion"`, "This server wants a token: send the header Authorization: Bearer TOKEN"
 	if _, ok := bearer(&ctx.Request.Header); ok {
-		challenge, detail = challenge+`, error="invalid_token"`, "The token in the header Authorization is not one of this server's"
+		challenge, detail = challenge+`, error="invalid_token"`,
+			"The token in the header Authorization is not one of this server's"
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, challenge)
 	s.detail(ctx, fasthttp.StatusUnauthorized, detail)

@@ -18,7 +18,10 @@ func TestTokens(t *testing.T) {
 		Status: "READY", Setup: &Setup{Status: "succeeded", Logs: "secret"}, Version: map[string]string{"pinion": "secret"},
 		Workers: []WorkerHealth{{PID: 7}}, UserHealthcheckErr: "secret",
 	}
-	s := New(f, Options{Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page, CORSOrigins: []string{"https://a.example"}})
+	s := New(f, Options{
+		Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page,
+		CORSOrigins: []string{"https://a.example"},
+	})
 	for _, c := range []struct {
 		method, path, header string
 		code                 int
@@ -73,7 +76,8 @@ func TestTokens(t *testing.T) {
 		if (challenge != "") != (c.code == 401) || wrong != (c.code == 401 && strings.HasPrefix(c.header, "Bearer ")) {
 			t.Errorf("%s %s, %q: the challenge is %q", c.method, c.path, c.header, challenge)
 		}
-		if body := string(ctx.Response.Body()); strings.Contains(body, "secret") || c.header != "" && strings.Contains(body, known) {
+		if body := string(ctx.Response.Body()); strings.Contains(body, "secret") ||
+			c.header != "" && strings.Contains(body, known) {
 			t.Errorf("%s %s, %q: got %s", c.method, c.path, c.header, body)
 		}
 	}
@@ -111,9 +115,13 @@ func TestNoTokensNoAccess(t *testing.T) {
 // TestMonitor: it has what those ask who watch, and nothing else.
 func TestMonitor(t *testing.T) {
 	var tokens Tokens
-	s := NewMonitor(newFake(), Options{Tokens: &tokens, Metrics: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("m 1") }})
+	s := NewMonitor(newFake(), Options{
+		Tokens:  &tokens,
+		Metrics: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("m 1") },
+	})
 	for path, code := range map[string]int{
-		"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions": 404, "/shutdown": 404, "/docs": 404, "/openapi.json": 404,
+		"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions": 404, "/shutdown": 404,
+		"/docs": 404, "/openapi.json": 404,
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			want := code

@@ -22,8 +22,10 @@ type still struct {
 
 func newStill() still {
 	p := predict.New("abcdefghijklmnopqrstuvwxyz", predict.Request{}, epoch, ended{}, predict.Options{})
-	p.End(predict.Result{Status: predict.Succeeded, Output: []byte(`"hello world"`),
-		Metrics: []byte(`{"predict_time":0.000012}`)}, epoch)
+	p.End(predict.Result{
+		Status: predict.Succeeded, Output: []byte(`"hello world"`),
+		Metrics: []byte(`{"predict_time":0.000012}`),
+	}, epoch)
 	return still{newFake(), p}
 }
 
@@ -128,8 +130,11 @@ func bare(ctx *fasthttp.RequestCtx) {
 		Metrics   metrics `json:"metrics"`
 		Created   string  `json:"created_at"`
 		Completed string  `json:"completed_at"`
-	}{"abcdefghijklmnopqrstuvwxyz", "succeeded", "hello " + req.Input.S, "", metrics{0.000012},
-		"2026-11-21T09:30:00.123456Z", "2026-11-21T09:30:00.123456Z"})
+	}{
+		"abcdefghijklmnopqrstuvwxyz", "succeeded", "hello " + req.Input.S, "",
+		metrics{0.000012},
+		"2026-11-21T09:30:00.123456Z", "2026-11-21T09:30:00.123456Z",
+	})
 	ctx.SetContentType("application/json")
 	ctx.SetBody(body)
 }

@@ -32,20 +32,31 @@ func TestFormsBecomeRequests(t *testing.T) {
 		files            []string // name, type
 	}{
 		{"text", formText(`name="a"`, "3", `name=b`, " x\r\ny ", `name="a"`, ""), "{} a:0=3 b:0= x\r\ny  a:0=", nil},
-		{"file", formText("name=\"f\"; filename=\"ü.PNG\"\r\nContent-Type: Image/PNG; q=1", "data"), `{} f:2="ü.PNG"`, []string{"ü.PNG image/png"}},
-		{"two files", formText(`name="f"; filename="a"`, "1", `name="f"; filename="../b"`, "2"), `{} f:2="a" f:2="../b"`, []string{"a ", "../b "}},
+		{
+			"file", formText("name=\"f\"; filename=\"ü.PNG\"\r\nContent-Type: Image/PNG; q=1", "data"), `{} f:2="ü.PNG"`,
+			[]string{"ü.PNG image/png"},
+		},
+		{
+			"two files", formText(`name="f"; filename="a"`, "1", `name="f"; filename="../b"`, "2"), `{} f:2="a" f:2="../b"`,
+			[]string{"a ", "../b "},
+		},
 		{"encoded name", formText(`name="f"; filename*=utf-8''%e2%82%ac.txt`, "1"), `{} f:2="€.txt"`, []string{"€.txt "}},
 		{"file without a name", formText("name=\"f\"\r\nContent-Type: image/png", "1"), `{} f:2=""`, []string{" image/png"}},
 		{"field left empty", formText("name=\"f\"; filename=\"\"\r\nContent-Type: application/octet-stream", ""), `{}`, nil},
 		{"empty file", formText(`name="f"; filename="a"`, ""), `{} f:2="a"`, []string{"a "}},
 		{"typed text", formText("name=\"a\"\r\nContent-Type: text/plain; charset=utf-8", "x"), "{} a:0=x", nil},
 		{"json field", formText("name=\"a\""+inJSON, `[1]`), "{} a:1=[1]", nil},
-		{"json file", formText("name=\"a\"; filename=\"a.json\""+inJSON, `[1`), `{} a:2="a.json"`, []string{"a.json application/json"}},
+		{
+			"json file", formText("name=\"a\"; filename=\"a.json\""+inJSON, `[1`), `{} a:2="a.json"`,
+			[]string{"a.json application/json"},
+		},
 		{"the rest", formText(`name="a"`, "1", `name="input"`+inJSON, ` {"b":2} `), `{"b":2} a:0=1`, nil},
 		{"the rest from a file", formText(`name="input"; filename="in.json"`+inJSON, `{"b":2}`), `{"b":2}`, nil},
 		{"an input named input", formText(`name="input"`, "x"), "{} input:0=x", nil},
-		{"keys", formText(`name="id"`, "x1", `name="context"`, `{"k":"v"}`, `name="webhook"`, "http://h/", `name="webhook_events_filter"`, "start, logs",
-			`name="webhook_events_filter"`, "completed", `name="output_file_prefix"`, "http://p/", `name="created_at"`, "2020-01-02T03:04:05Z"), "{}", nil},
+		{"keys", formText(`name="id"`, "x1", `name="context"`, `{"k":"v"}`, `name="webhook"`, "http://h/",
+			`name="webhook_events_filter"`, "start, logs",
+			`name="webhook_events_filter"`, "completed", `name="output_file_prefix"`, "http://p/", `name="created_at"`,
+			"2020-01-02T03:04:05Z"), "{}", nil},
 		{"keys left empty", formText(`name="id"`, "", `name="webhook"`, " ", `name="context"`, ""), "{}", nil},
 		{"no line's end", strings.TrimSuffix(formText(`name="a"`, "1"), "\r\n"), "{} a:0=1", nil},
 		{"before and after", "preamble\r\n" + formText(`name="a"`, "1") + "epilogue", "{} a:0=1", nil},
@@ -61,8 +72,10 @@ func TestFormsBecomeRequests(t *testing.T) {
 				if got := shown(req); got != c.want {
 					t.Errorf("got %q, want %q", got, c.want)
 				}
-				if c.name == "keys" && (req.ID != "x1" || string(req.Context) != `{"k":"v"}` || req.Webhook != "http://h/" || req.OutputPrefix != "http://p/" ||
-					req.WebhookEvents != predict.OnStart|predict.OnLogs|predict.OnCompleted || req.CreatedText != "2020-01-02T03:04:05Z") {
+				if c.name == "keys" && (req.ID != "x1" || string(req.Context) != `{"k":"v"}` || req.Webhook != "http://h/" ||
+					req.OutputPrefix != "http://p/" ||
+					req.WebhookEvents != predict.OnStart|predict.OnLogs|predict.OnCompleted ||
+					req.CreatedText != "2020-01-02T03:04:05Z") {
 					t.Errorf("got %+v", req)
 				}
 				var files []string
@@ -86,7 +99,8 @@ func TestFilesArriveWhole(t *testing.T) {
 	for i := range content {
 		content[i] = byte(i * i >> 7)
 	}
-	pack := append([]byte("\x81\xa5input\x81\xa1f\xc6"), byte(len(content)>>24), byte(len(content)>>16), byte(len(content)>>8), byte(len(content)))
+	pack := append([]byte("\x81\xa5input\x81\xa1f\xc6"), byte(len(content)>>24), byte(len(content)>>16),
+		byte(len(content)>>8), byte(len(content)))
 	bodies := map[string]string{
 		formType: formText(`name="f"; filename="big.bin"`, string(content)),
 		packType: string(append(pack, content...)),
@@ -105,7 +119,8 @@ func TestFilesArriveWhole(t *testing.T) {
 						fmt.Fprintf(&b, "%x\r\n%s\r\n", n, rest[:n])
 						rest = rest[n:]
 					}
-					c.send("POST /predictions HTTP/1.1\r\nHost: x\r\n" + kind + "Transfer-Encoding: chunked\r\n\r\n" + b.String() + "0\r\n\r\n")
+					c.send("POST /predictions HTTP/1.1\r\nHost: x\r\n" + kind + "Transfer-Encoding: chunked\r\n\r\n" + b.String() +
+						"0\r\n\r\n")
 				case "":
 					c.send(bodyRequest(kind, body))
 				default:
@@ -135,17 +150,29 @@ func TestNothingIsLeftOfWhatFails(t *testing.T) {
 		set     func(*fake)
 		status  int
 	}{
-		"a bad part after it":    {bodyRequest(formType, formText(append(file, `filename="x"`, "")...)), nil, 400},
-		"a bad key after it":     {bodyRequest(formType, formText(append(file, `name="id"`, "a/b")...)), nil, 422},
-		"too large":              {bodyRequest(formType+"Content-Encoding: gzip\r\n", squeeze("gzip", formText(append(file, `name="g"; filename="b"`, strings.Repeat("x", 1<<20))...))), nil, 413},
-		"too large in pieces":    {"POST /predictions HTTP/1.1\r\nHost: x\r\n" + formType + "Transfer-Encoding: chunked\r\n\r\n200000\r\n" + formText(file[0], strings.Repeat("x", 1<<20)), nil, 413},
-		"broken msgpack":         {bodyRequest(packType, "\x81\xa5input\x92\xc4\x01x\xc1"), nil, 400},
-		"an unknown kind":        {bodyRequest(formType+"Accept: text/event-stream\r\n", formText(file...)), func(f *fake) { f.plain = true }, 406},
-		"refused":                {bodyRequest(formType, formText(file...)), func(f *fake) { f.refusal = predict.ErrBusy }, 409},
-		"refused late":           {bodyRequest(formType, formText(file...)), func(f *fake) { f.waitErr = predict.ErrQueueTimeout }, 408},
-		"a panic":                {bodyRequest(formType, formText(file...)), func(f *fake) { f.panics = "boom" }, 500},
-		"another id in the path": {strings.Replace(bodyRequest(formType, formText(append(file, `name="id"`, "b")...)), "POST /predictions", "PUT /predictions/a", 1), nil, 422},
-		"a bad deadline":         {bodyRequest(formType+"Pinion-Deadline: soon\r\n", formText(file...)), nil, 422},
+		"a bad part after it": {bodyRequest(formType, formText(append(file, `filename="x"`, "")...)), nil, 400},
+		"a bad key after it":  {bodyRequest(formType, formText(append(file, `name="id"`, "a/b")...)), nil, 422},
+		"too large": {bodyRequest(formType+"Content-Encoding: gzip\r\n",
+			squeeze("gzip", formText(append(file, `name="g"; filename="b"`, strings.Repeat("x", 1<<20))...))), nil, 413},
+		"too large in pieces": {"POST /predictions HTTP/1.1\r\nHost: x\r\n" + formType +
+			"Transfer-Encoding: chunked\r\n\r\n200000\r\n" + formText(file[0], strings.Repeat("x", 1<<20)), nil, 413},
+		"broken msgpack": {bodyRequest(packType, "\x81\xa5input\x92\xc4\x01x\xc1"), nil, 400},
+		"an unknown kind": {
+			bodyRequest(formType+"Accept: text/event-stream\r\n", formText(file...)),
+			func(f *fake) { f.plain = true }, 406,
+		},
+		"refused": {
+			bodyRequest(formType, formText(file...)), func(f *fake) { f.refusal = predict.ErrBusy },
+			409,
+		},
+		"refused late": {
+			bodyRequest(formType, formText(file...)),
+			func(f *fake) { f.waitErr = predict.ErrQueueTimeout }, 408,
+		},
+		"a panic": {bodyRequest(formType, formText(file...)), func(f *fake) { f.panics = "boom" }, 500},
+		"another id in the path": {strings.Replace(bodyRequest(formType, formText(append(file, `name="id"`, "b")...)),
+			"POST /predictions", "PUT /predictions/a", 1), nil, 422},
+		"a bad deadline": {bodyRequest(formType+"Pinion-Deadline: soon\r\n", formText(file...)), nil, 422},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -212,7 +239,8 @@ func TestUnreadBodiesAreNoRequests(t *testing.T) {
 		body := strings.Repeat("x", size) + smuggled
 		for _, request := range []string{
 			fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
-			fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+			fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n",
+				len(body), body),
 			bodyRequest("Content-Type: text/plain\r\n", body),
 			bodyRequest(formType, "--BB\r\n\r\n"+body),
 			bodyRequest(packType, "\xc1"+body),
@@ -244,7 +272,8 @@ func TestBigFilesAndPacksAreWhole(t *testing.T) {
 	s := serve(t, f, Options{})
 	for accept, check := range map[string]func(*http.Response, string) bool{
 		"image/webp": func(r *http.Response, body string) bool {
-			return body == string(content) && r.ContentLength == int64(len(content)) && strings.HasSuffix(r.Header.Get("Content-Disposition"), "output.webp")
+			return body == string(content) && r.ContentLength == int64(len(content)) &&
+				strings.HasSuffix(r.Header.Get("Content-Disposition"), "output.webp")
 		},
 		"application/msgpack": func(_ *http.Response, body string) bool {
 			return strings.Contains(body, "\xa6output\xc6\x00\x30\x00\x00"+string(content)+"\xa4logs")
@@ -261,8 +290,8 @@ func TestBigFilesAndPacksAreWhole(t *testing.T) {
 	}
 }
 
-// TestFilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who does not take
-// its type.
+// TestFilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who does not
+// take its type.
 func TestFilesOnDiskAreSent(t *testing.T) {
 	path := t.TempDir() + "/x"
 	whole := strings.Repeat("RIFF", 1<<18)
@@ -289,14 +318,18 @@ func TestFilesOnDiskAreSent(t *testing.T) {
 				t.Error(err)
 			}
 			p.OnRelease(func() { file.Close() })
-			p.SetFile(&predict.OutputFile{Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)), Listed: true})
+			p.SetFile(&predict.OutputFile{
+				Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)),
+				Listed: true,
+			})
 		}
 		c := serve(t, f, Options{}).dial(t)
 		for range 2 {
 			c.send(bodyRequest("Accept: "+accept+"\r\n", ""))
 			resp, body := c.want(want.status)
 			h := resp.Header
-			if h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.name || !strings.Contains(body, want.holds) {
+			if h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.name ||
+				!strings.Contains(body, want.holds) {
 				t.Errorf("%s: %v with %d bytes", accept, h, len(body))
 			}
 			wait(t, f.released, "the release")
@@ -306,11 +339,15 @@ func TestFilesOnDiskAreSent(t *testing.T) {
 
 func TestRendered(t *testing.T) {
 	for accept, want := range map[string]rendering{
-		"": asJSONText, "*/*": asJSONText, "text/html": asJSONText, "application/json": asJSONText, "application/*": asJSONText, "nonsense": asJSONText,
-		"image/png": asFile, "IMAGE/*": asFile, "audio/wav, video/*": asFile, "application/octet-stream": asFile, "image/png;q=0": asJSONText,
+		"": asJSONText, "*/*": asJSONText, "text/html": asJSONText, "application/json": asJSONText,
+		"application/*": asJSONText, "nonsense": asJSONText,
+		"image/png": asFile, "IMAGE/*": asFile, "audio/wav, video/*": asFile, "application/octet-stream": asFile,
+		"image/png;q=0":       asJSONText,
 		"application/msgpack": asPack, "application/x-msgpack;v=1": asPack, "application/vnd.msgpack": asPack,
-		"application/json, image/png": asJSONText, "image/png, application/json": asFile, "image/png;q=0.9, application/json": asJSONText,
-		"*/*, image/png": asFile, "image/png;q=0.9, */*": asJSONText, "image/png, */*;q=0.8": asFile, "application/msgpack, */*": asPack,
+		"application/json, image/png": asJSONText, "image/png, application/json": asFile,
+		"image/png;q=0.9, application/json": asJSONText,
+		"*/*, image/png":                    asFile, "image/png;q=0.9, */*": asJSONText, "image/png, */*;q=0.8": asFile,
+		"application/msgpack, */*":                                        asPack,
 		"text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8": asFile, "application/problem+json": asJSONText,
 		"image/png;q=0.123, application/msgpack;q=0.124": asPack, "text/*;x=\"image/png\"": asJSONText,
 	} {

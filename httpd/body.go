@@ -44,13 +44,14 @@ func (b received) request(typed bool) (predict.Request, error) {
 	return req, err
 }
 
-// takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has checked its
-// size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
+// takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has
+// checked its size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
 func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
 	return s.takeBodyIn(ctx, nil, 0)
 }
 
-// takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes is aligned there.
+// takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes is
+// aligned there.
 func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
@@ -74,7 +75,8 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, h
 	return body, err
 }
 
-// readCharged reads a body of unknown length into memory that is charged. When the budget has no room, the body moves to disk.
+// readCharged reads a body of unknown length into memory that is charged. When the budget has no room, the body moves
+// to disk.
 func (s *Server) readCharged(r io.Reader, from *conn) (received, error) {
 	room := lease{budget: s.opt.Memory, from: from}
 	data, err := room.readAll(r)

@@ -15,8 +15,8 @@ const roomWait = 10 * time.Second
 // inflateCost is about how many bytes inflating a zstd body takes: its window and buffers.
 const inflateCost = maxWindow + 1<<20
 
-// bodyCost is how many bytes a body takes until its prediction has ended. A large body is counted twice: its copy for the
-// worker is another buffer.
+// bodyCost is how many bytes a body takes until its prediction has ended. A large body is counted twice: its copy for
+// the worker is another buffer.
 func bodyCost(size int64) int64 {
 	switch {
 	case size < memory.Least:
@@ -27,8 +27,8 @@ func bodyCost(size int64) int64 {
 	return 2 * size
 }
 
-// awaitRoom charges n bytes for a body, and waits until they are free. The wait does not count against the client's time
-// for sending. The error is a *roomError.
+// awaitRoom charges n bytes for a body, and waits until they are free. The wait does not count against the client's
+// time for sending. The error is a *roomError.
 func (s *Server) awaitRoom(c *conn, n int64) error {
 	if n == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 
 const mib = 1 << 20
 
-// TestBodiesAreCharged in every form, for as long as they are held, and refused where there is no room: at once where their length is
-// not known, for good where they could never fit. The charge is freed after any outcome.
+// TestBodiesAreCharged in every form, for as long as they are held, and refused where there is no room: at once where
+// their length is not known, for good where they could never fit. The charge is freed after any outcome.
 func TestBodiesAreCharged(t *testing.T) {
 	text := strings.Repeat("x", 3*mib)
 	object := `{"input":{"s":"` + text + `"}}`
@@ -45,7 +45,8 @@ func TestBodiesAreCharged(t *testing.T) {
 			site := serve(t, f, Options{Memory: b})
 			send := func() *client {
 				conn := site.dial(t)
-				go func() { _, _ = io.WriteString(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\n"+c.rest) }() // the server may not take it
+				// the server may not take it
+				go func() { _, _ = io.WriteString(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\n"+c.rest) }()
 				return conn
 			}
 			send().want(200)
@@ -73,7 +74,8 @@ func TestBodiesAreCharged(t *testing.T) {
 				b.Free(f.request().Charged)
 			} else {
 				answer, body := conn.want(http.StatusServiceUnavailable)
-				if answer.Header.Get("Retry-After") != "1" || answer.Header.Get(headerRetry) != elsewhere || !strings.Contains(body, "--memory-budget") {
+				if answer.Header.Get("Retry-After") != "1" || answer.Header.Get(headerRetry) != elsewhere ||
+					!strings.Contains(body, "--memory-budget") {
 					t.Errorf("%v %s", answer.Header, body)
 				}
 				b.Free(27 * mib)
@@ -85,16 +87,18 @@ func TestBodiesAreCharged(t *testing.T) {
 	}
 	site := serve(t, newFake(), Options{Memory: memory.New(16 * mib)})
 	conn := site.dial(t)
-	conn.send("POST /predictions HTTP/1.1\r\nHost: x\r\n" + inJSON + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 15*mib, text[:16<<10]))
+	conn.send("POST /predictions HTTP/1.1\r\nHost: x\r\n" + inJSON +
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 15*mib, text[:16<<10]))
 	// Another server may have a larger budget.
-	if answer, body := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" || answer.Header.Get(headerRetry) != elsewhere ||
+	if answer, body := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" ||
+		answer.Header.Get(headerRetry) != elsewhere ||
 		!strings.Contains(body, "larger than the server's memory budget allows, which is 16 MiB (--memory-budget)") {
 		t.Errorf("%v %s", answer.Header, body)
 	}
 }
 
-// TestAnswersAreCharged: what is made for an answer beside the record counts until it is sent, and where there is no room for it the
-// answer is 503.
+// TestAnswersAreCharged: what is made for an answer beside the record counts until it is sent, and where there is no
+// room for it the answer is 503.
 func TestAnswersAreCharged(t *testing.T) {
 	b := memory.New(16 * mib)
 	f := newFake()

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// flushAt is how many bytes are gathered before they are written. JSON of at least half of it is written without a copy.
+	// flushAt is how many bytes are gathered before they are written. JSON of at least half of it is written without a
+	// copy.
 	flushAt = 16 << 10
 	// chunkHead is the room for a chunk's size line, before the chunk's bytes.
 	chunkHead = 16 + len("\r\n")
@@ -24,8 +25,8 @@ const (
 // errDisconnected: the client of a stream has disconnected, or no longer reads.
 var errDisconnected = errors.New("the client has left")
 
-// chunkWriter writes a stream to a connection: what was gathered goes out as one chunk in one call. One goroutine uses it,
-// except disconnected and abort.
+// chunkWriter writes a stream to a connection: what was gathered goes out as one chunk in one call. One goroutine uses
+// it, except disconnected and abort.
 type chunkWriter struct {
 	c       net.Conn
 	chunked bool   // HTTP/1.1; an HTTP/1.0 client reads until the connection ends
@@ -46,7 +47,8 @@ const bufferCost = 2 * flushAt
 
 func (s *Server) newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	return chunkWriter{
-		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: bufpool.Get(bufpool.Min)[:chunkHead], wrote: time.Now(), memory: s.opt.Memory,
+		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: bufpool.Get(bufpool.Min)[:chunkHead], wrote: time.Now(),
+		memory: s.opt.Memory,
 	}
 }
 
@@ -98,8 +100,8 @@ func (w *chunkWriter) SupportsBodyWriteTo() bool { return true }
 // Read is never called.
 func (w *chunkWriter) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// eventBody is a stream as the body of a response. fasthttp calls Close if it could not write even the header; else WriteTo
-// has called it.
+// eventBody is a stream as the body of a response. fasthttp calls Close if it could not write even the header; else
+// WriteTo has called it.
 type eventBody interface {
 	io.ReadCloser
 	io.WriterTo
@@ -147,8 +149,8 @@ func (w *chunkWriter) abort() {
 	}
 }
 
-// add appends a model's JSON and the tail. If they are large they are written without a copy, in one chunk with the bytes
-// before them.
+// add appends a model's JSON and the tail. If they are large they are written without a copy, in one chunk with the
+// bytes before them.
 func (w *chunkWriter) add(json []byte) error {
 	if len(json)+len(w.tail) >= flushAt/2 {
 		return w.write(json)

@@ -11,8 +11,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// coding is a content coding (RFC 9110) that this server reads and writes. The greater is the better one. deflated is for
-// clients of other protocols only: Triton's has it.
+// coding is a content coding (RFC 9110) that this server reads and writes. The greater is the better one. deflated is
+// for clients of other protocols only: Triton's has it.
 type coding uint8
 
 const (
@@ -38,8 +38,8 @@ func (c coding) String() string {
 // readableCodings is the Accept-Encoding for request bodies.
 const readableCodings = "gzip, zstd"
 
-// maxWindow bounds the window of a zstd body, in bytes. RFC 8878 recommends at least 8 MiB; the reference implementation
-// exceeds it only with --ultra and --long.
+// maxWindow bounds the window of a zstd body, in bytes. RFC 8878 recommends at least 8 MiB; the reference
+// implementation exceeds it only with --ultra and --long.
 const maxWindow = 8 << 20
 
 // codingOf returns the coding that a Content-Encoding names; false: an unknown one.
@@ -98,7 +98,8 @@ func newInflater(c coding) (inflater, error) {
 	case gzipped:
 		return new(gzip.Reader), nil
 	default: // a concurrency of 1 starts no goroutine
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 	}
 }
 
@@ -147,8 +148,8 @@ func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 // minCompressed is the least size of a compressed answer in bytes: a smaller one fits into one packet.
 const minCompressed = 1 << 10
 
-// compress compresses the answer if it is large enough and the client accepts it. Event streams are never compressed: an
-// event must not wait in a compressor for the next.
+// compress compresses the answer if it is large enough and the client accepts it. Event streams are never compressed:
+// an event must not wait in a compressor for the next.
 func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	h := &ctx.Response.Header
 	size := h.ContentLength()

@@ -13,9 +13,22 @@ func TestAnswersAreCompressed(t *testing.T) {
 	long := `"` + strings.Repeat("hello, ", 200) + `"`
 	big := `"` + strings.Repeat("hello, ", 100_000) + `"`
 	for _, c := range []struct{ accept, output, want string }{
-		{"", long, ""}, {"gzip", `"short"`, ""}, {"gzip", long, "gzip"}, {"zstd", long, "zstd"}, {"gzip, zstd, br", long, "zstd"},
-		{"gzip;q=1, zstd;q=0.5", long, "gzip"}, {"gzip;q=0, zstd;q=0", long, ""}, {"br, deflate", long, ""}, {"*", long, "gzip"},
-		{"*;q=0.5, zstd", long, "zstd"}, {"gzip;q=0, *", long, ""}, {"identity", long, ""}, {"x-gzip", long, "gzip"}, {"gzip", big, "gzip"}, {"zstd", big, "zstd"}, {"", big, ""},
+		{"", long, ""},
+		{"gzip", `"short"`, ""},
+		{"gzip", long, "gzip"},
+		{"zstd", long, "zstd"},
+		{"gzip, zstd, br", long, "zstd"},
+		{"gzip;q=1, zstd;q=0.5", long, "gzip"},
+		{"gzip;q=0, zstd;q=0", long, ""},
+		{"br, deflate", long, ""},
+		{"*", long, "gzip"},
+		{"*;q=0.5, zstd", long, "zstd"},
+		{"gzip;q=0, *", long, ""},
+		{"identity", long, ""},
+		{"x-gzip", long, "gzip"},
+		{"gzip", big, "gzip"},
+		{"zstd", big, "zstd"},
+		{"", big, ""},
 	} {
 		f := newFake()
 		f.result.Output = []byte(c.output)
@@ -30,10 +43,12 @@ func TestAnswersAreCompressed(t *testing.T) {
 			if got := resp.Header.Get("Content-Encoding"); got != c.want {
 				t.Errorf("%q: encoded as %q, want %q", c.accept, got, c.want)
 			}
-			if vary := resp.Header.Get("Vary"); (vary == "Accept-Encoding") != (c.accept != "" && len(c.output) > minCompressed) {
+			if vary := resp.Header.Get("Vary"); (vary == "Accept-Encoding") != (c.accept != "" &&
+				len(c.output) > minCompressed) {
 				t.Errorf("%q: Vary %q", c.accept, vary)
 			}
-			if plain := inflated(t, c.want, body); !strings.Contains(plain, c.output) || c.want != "" && len(body) > len(plain)/4 {
+			if plain := inflated(t, c.want, body); !strings.Contains(plain, c.output) ||
+				c.want != "" && len(body) > len(plain)/4 {
 				t.Errorf("%q: %d bytes for %d", c.accept, len(body), len(plain))
 			}
 			wait(t, f.released, "the release")

@@ -59,8 +59,8 @@ type conn struct {
 	watch watch
 	place connlimit.Place
 
-	// fasthttp sets a deadline twice a request, and each costs a runtime timer. So readWanted is applied before a read, and
-	// only if it differs from readSet, the one in force, by more than Server.deadlineTolerance.
+	// fasthttp sets a deadline twice a request, and each costs a runtime timer. So readWanted is applied before a read,
+	// and only if it differs from readSet, the one in force, by more than Server.deadlineTolerance.
 	readWanted, readSet time.Time
 	writeSet            time.Time
 	between             bool // fasthttp has finished a request and not begun another
@@ -70,8 +70,9 @@ type conn struct {
 	handled uint64 // requests that reached a handler
 	late    bool   // a read exceeded its deadline
 
-	arrival     memory.Arrival
-	arriving    bool        // arrival has begun; written under wakeMu, and only by the goroutine that serves the connection
+	arrival memory.Arrival
+	// arrival has begun; written under wakeMu, and only by the goroutine that serves the connection
+	arriving    bool
 	held        int64       // by arrival
 	headCharged bool        // headCost is charged
 	noRoom      bool        // see errNoRoom
@@ -113,8 +114,8 @@ func (c *conn) move(to connPhase) bool {
 func (c *conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
 
 // connState records fasthttp's state. The phase changes in Read: a connection is idle only when Read waits for the next
-// request, because until then answers to pipelined requests may be in fasthttp's buffer. A first request begins with its
-// first byte: fasthttp calls a silent connection active.
+// request, because until then answers to pipelined requests may be in fasthttp's buffer. A first request begins with
+// its first byte: fasthttp calls a silent connection active.
 func connState(nc net.Conn, state fasthttp.ConnState) {
 	if c, ok := nc.(*conn); ok && state != fasthttp.StateClosed { // when closed, it may be parked, or already served again
 		c.between = state == fasthttp.StateIdle
@@ -232,9 +233,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 }
 
-// Close closes the connection, or parks it. Closing a socket with unread bytes resets the connection, and the client loses
-// what it has not yet read. So with unread bytes Close ends the sending side, and waits briefly for the client to end its
-// own.
+// Close closes the connection, or parks it. Closing a socket with unread bytes resets the connection, and the client
+// loses what it has not yet read. So with unread bytes Close ends the sending side, and waits briefly for the client to
+// end its own.
 func (c *conn) Close() error {
 	if c.is(connParked) && c.srv.parking.add(c) {
 		return nil
@@ -265,8 +266,8 @@ func (c *conn) unread() bool {
 	return err == nil && n > 0 || len(c.watch.ahead) > 0
 }
 
-// kill ends a connection without a request in flight; the goroutine that serves it then closes it. A parked connection has
-// no goroutine: kill closes it and returns true, and the caller forgets it. Safe from any goroutine.
+// kill ends a connection without a request in flight; the goroutine that serves it then closes it. A parked connection
+// has no goroutine: kill closes it and returns true, and the caller forgets it. Safe from any goroutine.
 func (c *conn) kill() (parked bool) {
 	for {
 		from := connPhase(c.phase.Load())
@@ -305,12 +306,12 @@ func (s *Server) idle() (found []connlimit.Idle) {
 	return found
 }
 
-// abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the watch
-// waits for this call.
+// abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the
+// watch waits for this call.
 func (c *conn) abort() { c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
 
-// drain ends the sending side of nc and reads until the other side has ended its own, at most total, and at most silence
-// without a byte. It does nothing on connections that cannot be half closed.
+// drain ends the sending side of nc and reads until the other side has ended its own, at most total, and at most
+// silence without a byte. It does nothing on connections that cannot be half closed.
 func drain(nc net.Conn, total, silence time.Duration) {
 	half, ok := nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {

@@ -168,7 +168,8 @@ func TestAcceptSurvivesShortage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serveOn(t, newFake(), Options{}, &failingListener{Listener: ln, errs: []error{syscall.EMFILE, syscall.ECONNABORTED}})
+	s := serveOn(t, newFake(), Options{},
+		&failingListener{Listener: ln, errs: []error{syscall.EMFILE, syscall.ECONNABORTED}})
 	c := s.dial(t)
 	c.post(`{}`)
 	c.want(200)

@@ -70,10 +70,11 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 // allows reports whether pages of that origin may call this server.
 func (c *cors) allows(origin []byte) bool { return c.all || originIn(c.origins, string(origin)) }
 
-// originIn reports whether an origin is one of these, or fits one of these patterns: https://*.example.com has all names below
-// that one, and http://localhost:* all ports.
+// originIn reports whether an origin is one of these, or fits one of these patterns: https://*.example.com has all
+// names below that one, and http://localhost:* all ports.
 func originIn(patterns []string, origin string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return pattern == origin || fitsOrigin(pattern, origin) })
+	return slices.ContainsFunc(patterns,
+		func(pattern string) bool { return pattern == origin || fitsOrigin(pattern, origin) })
 }
 
 func fitsOrigin(pattern, origin string) bool {

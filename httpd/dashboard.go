@@ -31,20 +31,26 @@ func (t routeTable) dashboard() {
 
 // guarded answers only requests that no page of another origin can have sent.
 //
-// With DNS rebinding, an attacker's page at http://name has this server's origin. Browsers send Sec-Fetch-Site only to https
-// and loopback addresses, so without it the name must be one that cannot be registered, unless tokens are required, which
-// such a page lacks.
+// With DNS rebinding, an attacker's page at http://name has this server's origin. Browsers send Sec-Fetch-Site only to
+// https and loopback addresses, so without it the name must be one that cannot be registered, unless tokens are
+// required, which such a page lacks.
 func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		header := &ctx.Request.Header
-		site, origin, host := string(header.Peek(headerFetchSite)), string(header.Peek(fasthttp.HeaderOrigin)), string(header.Host())
-		known := a.opt.Tokens != nil || unregistrable(host) || originIn(a.model.Dashboard.Origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
+		site, origin, host := string(header.Peek(headerFetchSite)), string(header.Peek(fasthttp.HeaderOrigin)),
+			string(header.Host())
+		known := a.opt.Tokens != nil || unregistrable(host) ||
+			originIn(a.model.Dashboard.Origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
 		switch {
-		case site != "" && site != "same-origin" && site != "none", site == "" && origin != "" && origin != "http://"+host && !ownOrigin(origin, host):
-			a.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not read the live view")
+		case site != "" && site != "same-origin" && site != "none",
+			site == "" && origin != "" && origin != "http://"+host && !ownOrigin(origin, host):
+			a.detail(ctx, fasthttp.StatusForbidden,
+				"A browser sent this request for a page of another origin, which may not read the live view")
 		case site == "" && !known:
-			a.detail(ctx, fasthttp.StatusForbidden, "The name "+show(header.Host())+" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
-				"Open it by IP address or over https, or start the server with --auth-token-file, or with --cors-origin http:// and that name")
+			a.detail(ctx, fasthttp.StatusForbidden,
+				"The name "+show(header.Host())+
+					" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
+					"Open it by IP address or over https, or start the server with --auth-token-file, or with --cors-origin http:// and that name")
 		default:
 			h(ctx)
 		}

@@ -14,8 +14,8 @@ const headerDeadline = "Pinion-Deadline"
 // maxDeadline is the longest deadline in seconds.
 const maxDeadline = 1e9
 
-// readDeadline reads a request's deadline: seconds from now, or an RFC 3339 time. A time is converted to a duration at once,
-// so that later changes of the clock do not reorder deadlines. Zero: none.
+// readDeadline reads a request's deadline: seconds from now, or an RFC 3339 time. A time is converted to a duration at
+// once, so that later changes of the clock do not reorder deadlines. Zero: none.
 func readDeadline(h *fasthttp.RequestHeader, now func() time.Time) (time.Time, error) {
 	raw := h.Peek(headerDeadline)
 	if len(raw) == 0 {

@@ -36,15 +36,15 @@ var watchMoves = [watchPhases]uint8{
 	watchFired:   1 << watchIdle,
 }
 
-// watchDelay is the age at which a request is watched. To add a descriptor to an epoll set and remove it costs two system
-// calls, as much as a whole quick prediction. A prediction that is shorter than this may as well finish.
+// watchDelay is the age at which a request is watched. To add a descriptor to an epoll set and remove it costs two
+// system calls, as much as a whole quick prediction. A prediction that is shorter than this may as well finish.
 const watchDelay = 20 * time.Millisecond
 
 // canceler is what a watch cancels.
 type canceler interface{ Cancel() }
 
-// watch is one connection's entry in a watcher, a part of its conn. watcher.mu guards all fields but ahead, and fd, which
-// never changes.
+// watch is one connection's entry in a watcher, a part of its conn. watcher.mu guards all fields but ahead, and fd,
+// which never changes.
 type watch struct {
 	fd         int32
 	phase      watchPhase
@@ -65,9 +65,9 @@ func (w *watch) move(to watchPhase) bool {
 }
 
 // watcher cancels predictions whose clients have disconnected. A request adds its connection to a list and removes it
-// again: two short critical sections, no system call, no allocation. While requests come, a sweep moves those older than
-// watchDelay into an epoll set, where the kernel reports a client that closes its side. The epoll descriptor itself waits
-// in Go's poller, so an idle watcher costs nothing.
+// again: two short critical sections, no system call, no allocation. While requests come, a sweep moves those older
+// than watchDelay into an epoll set, where the kernel reports a client that closes its side. The epoll descriptor
+// itself waits in Go's poller, so an idle watcher costs nothing.
 type watcher struct {
 	log *slog.Logger
 
@@ -134,7 +134,8 @@ func (w *watcher) add(e *watch, p canceler, now time.Time) {
 	}
 }
 
-// watch has target canceled when the client disconnects, until the watch is removed; nil: the connection cannot be watched.
+// watch has target canceled when the client disconnects, until the watch is removed; nil: the connection cannot be
+// watched.
 func (s *Server) watch(ctx *fasthttp.RequestCtx, target canceler) *watch {
 	c, ok := ctx.Conn().(*conn)
 	if !ok || c.fd < 0 {
@@ -144,8 +145,8 @@ func (s *Server) watch(ctx *fasthttp.RequestCtx, target canceler) *watch {
 	return &c.watch
 }
 
-// remove ends the watch of e, unless it is nil. When it returns, its target is canceled already or never will be, and e's
-// descriptor may be closed. It reports whether the client was found to have disconnected.
+// remove ends the watch of e, unless it is nil. When it returns, its target is canceled already or never will be, and
+// e's descriptor may be closed. It reports whether the client was found to have disconnected.
 func (w *watcher) remove(e *watch) (disconnected bool) {
 	if e == nil {
 		return false
@@ -184,16 +185,16 @@ func (w *watcher) unlink(e *watch) {
 	e.prev, e.next = nil, nil
 }
 
-// sweep arms the watches that are old enough, and sets its timer again while there are requests. Only one runs at a time,
-// because only sweep and the first add after its end set the timer.
+// sweep arms the watches that are old enough, and sets its timer again while there are requests. Only one runs at a
+// time, because only sweep and the first add after its end set the timer.
 func (w *watcher) sweep() {
 	now := time.Now()
 	for w.armOldest(now) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// It stops only after an idle round: under a steady load of quick requests the list is mostly empty, and to restart the
-	// timer costs more than to let it run.
+	// It stops only after an idle round: under a steady load of quick requests the list is mostly empty, and to restart
+	// the timer costs more than to let it run.
 	if w.oldest == nil && !w.came {
 		w.ticking = false
 		return
@@ -202,8 +203,8 @@ func (w *watcher) sweep() {
 	w.timer.Reset(watchDelay)
 }
 
-// armOldest arms one watch that is old enough, and reports whether there may be another. It releases the lock between two,
-// because requests need it.
+// armOldest arms one watch that is old enough, and reports whether there may be another. It releases the lock between
+// two, because requests need it.
 func (w *watcher) armOldest(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -253,8 +254,8 @@ func (w *watcher) run(ep *os.File) {
 	}
 }
 
-// fire handles an event: it reads ahead, and cancels the prediction if the client has disconnected. It ignores an event of an
-// older generation, whose descriptor may by now belong to another request or connection.
+// fire handles an event: it reads ahead, and cancels the prediction if the client has disconnected. It ignores an event
+// of an older generation, whose descriptor may by now belong to another request or connection.
 func (w *watcher) fire(fd, gen int32) {
 	w.mu.Lock()
 	e := w.armed[fd]

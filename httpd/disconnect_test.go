@@ -414,7 +414,8 @@ func TestWhatIsReadAheadIsServed(t *testing.T) {
 	}
 }
 
-// TestReadingAheadIsCharged: what is read ahead counts in the memory budget until it is taken, and without room nothing is read.
+// TestReadingAheadIsCharged: what is read ahead counts in the memory budget until it is taken, and without room nothing
+// is read.
 func TestReadingAheadIsCharged(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestLargeBodiesGoToDiskWithoutRoom, sized, chunked and compressed; a disk that is full is a refusal that says so, and a server
-// without a disk refuses as before.
+// TestLargeBodiesGoToDiskWithoutRoom, sized, chunked and compressed; a disk that is full is a refusal that says so, and
+// a server without a disk refuses as before.
 func TestLargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 	text := strings.Repeat("x", 20*mib)
 	object := `{"input":{"s":"` + text + `"}}`
@@ -41,7 +41,8 @@ func TestLargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 			conn.want(200)
 			req := f.request()
 			if req.Disk == nil || req.Body != nil || req.Charged != 0 || b.Stats().Used != 0 {
-				t.Errorf("on disk: %t, in memory: %d bytes, charged: %d, used: %d", req.Disk != nil, len(req.Body), req.Charged, b.Stats().Used)
+				t.Errorf("on disk: %t, in memory: %d bytes, charged: %d, used: %d", req.Disk != nil, len(req.Body), req.Charged,
+					b.Stats().Used)
 			}
 			if got := string(req.Input); got != `{"s":"`+text+`"}` {
 				t.Errorf("the input has %d bytes: %.40s", len(got), got)
@@ -60,7 +61,8 @@ func TestLargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 			conn = site.dial(t)
 			go func() { _, _ = io.WriteString(conn, request) }() // the server reads no more of it than it has to
 			answer, body := conn.want(http.StatusServiceUnavailable)
-			if answer.Header.Get("Retry-After") != "1" || !strings.Contains(body, "--memory-budget") || !strings.Contains(body, "the disk has no room") {
+			if answer.Header.Get("Retry-After") != "1" || !strings.Contains(body, "--memory-budget") ||
+				!strings.Contains(body, "the disk has no room") {
 				t.Errorf("%v %s", answer.Header, body)
 			}
 			if used := b.Stats().Used; used != 0 {

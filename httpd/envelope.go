@@ -27,8 +27,8 @@ type envelope struct {
 	beside                                                      []string
 }
 
-// readEnvelope reads the body of a create request. The result aliases body. claimed: the request has a content type. The
-// error is a *rawjson.SyntaxError, errEmptyBody or a *predict.ValidationError.
+// readEnvelope reads the body of a create request. The result aliases body. claimed: the request has a content type.
+// The error is a *rawjson.SyntaxError, errEmptyBody or a *predict.ValidationError.
 func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
 	if len(body) == 0 {
 		if claimed {
@@ -113,7 +113,8 @@ func (e *envelope) set(key, value []byte, at int) {
 		e.webhook = value
 	case "webhook_events_filter":
 		e.webhookEvents = value
-	case "version", "model", "stream", "status", "source", "urls", "output", "error", "logs", "metrics", "started_at", "completed_at",
+	case "version", "model", "stream", "status", "source", "urls", "output", "error", "logs", "metrics", "started_at",
+		"completed_at",
 		"data_removed": // a prediction object's, or Replicate's clients send it
 	default:
 		if name := predict.Clip(rawjson.KeyText(key)); len(e.beside) < maxBeside && !slices.Contains(e.beside, name) {
@@ -125,7 +126,8 @@ func (e *envelope) set(key, value []byte, at int) {
 // maxBeside bounds how many unknown keys a client can make the server log.
 const maxBeside = 20
 
-// What a member of the envelope may have in bytes of JSON: its text is a copy, which is not charged to the memory budget.
+// What a member of the envelope may have in bytes of JSON: its text is a copy, which is not charged to the memory
+// budget.
 const (
 	maxTime  = 200
 	maxURL   = 16 << 10
@@ -134,8 +136,8 @@ const (
 	maxRawID = 12*(maxID+1) + 2
 )
 
-// readTime reads a created_at, and returns its text too. By the contract, a value that is not an RFC 3339 time, or cannot
-// be written as one in UTC, is ignored.
+// readTime reads a created_at, and returns its text too. By the contract, a value that is not an RFC 3339 time, or
+// cannot be written as one in UTC, is ignored.
 func readTime(raw []byte) (time.Time, string) {
 	var t time.Time
 	if rawjson.KindOf(raw) != rawjson.KindString || len(raw) > maxTime {

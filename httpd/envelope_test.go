@@ -20,28 +20,40 @@ func TestEnvelopeIsRead(t *testing.T) {
 		``:      {Input: []byte(`{}`)},
 		` { } `: {Input: []byte(`{}`)},
 		`{"input":null,"id":null,"context":null,"webhook":null,"webhook_events_filter":null}`: {Input: []byte(`{}`)},
-		`{"input": {"a" : 1} , "other":[],"version":"v"}`:                                     {Input: []byte(`{"a" : 1}`), Beside: []string{"other"}},
-		`{"id":"a","id":"b"}`:                          {ID: "b", Input: []byte(`{}`)},
-		`{"id":"a","id":null}`:                         {Input: []byte(`{}`)},
-		`{"id":7,"id":"b"}`:                            {ID: "b", Input: []byte(`{}`)},
-		`{"\u0069d":"a\ud83d\ude00"}`:                  {ID: "a\U0001F600", Input: []byte(`{}`)},
-		`{"ID":"a","Input":{"x":1}}`:                   {Input: []byte(`{}`), Beside: []string{"ID", "Input"}},
-		`{"context":{"a":"b"}}`:                        {Context: []byte(`{"a":"b"}`), Input: []byte(`{}`)},
-		`{"context":{"a":1,"\u0061":"b"}}`:             {Context: []byte(`{"a":1,"\u0061":"b"}`), Input: []byte(`{}`)},
-		`{"created_at":"2024-02-29T12:00:00.5Z"}`:      {Created: at, CreatedText: "2024-02-29T12:00:00.5Z", Input: []byte(`{}`)},
-		`{"created_at":"2024-02-29t14:00:00.5+02:00"}`: {Created: at, CreatedText: "2024-02-29t14:00:00.5+02:00", Input: []byte(`{}`)},
-		`{"created_at":"2023-02-29T12:00:00Z"}`:        {Input: []byte(`{}`)},
-		`{"created_at":"9999-12-31T23:59:59-01:00"}`:   {Input: []byte(`{}`)},
-		`{"created_at":"0000-01-01T00:00:00+01:00"}`:   {Input: []byte(`{}`)},
-		`{"created_at":1700000000}`:                    {Input: []byte(`{}`)},
+		`{"input": {"a" : 1} , "other":[],"version":"v"}`: {
+			Input:  []byte(`{"a" : 1}`),
+			Beside: []string{"other"},
+		},
+		`{"id":"a","id":"b"}`:              {ID: "b", Input: []byte(`{}`)},
+		`{"id":"a","id":null}`:             {Input: []byte(`{}`)},
+		`{"id":7,"id":"b"}`:                {ID: "b", Input: []byte(`{}`)},
+		`{"\u0069d":"a\ud83d\ude00"}`:      {ID: "a\U0001F600", Input: []byte(`{}`)},
+		`{"ID":"a","Input":{"x":1}}`:       {Input: []byte(`{}`), Beside: []string{"ID", "Input"}},
+		`{"context":{"a":"b"}}`:            {Context: []byte(`{"a":"b"}`), Input: []byte(`{}`)},
+		`{"context":{"a":1,"\u0061":"b"}}`: {Context: []byte(`{"a":1,"\u0061":"b"}`), Input: []byte(`{}`)},
+		`{"created_at":"2024-02-29T12:00:00.5Z"}`: {
+			Created: at, CreatedText: "2024-02-29T12:00:00.5Z",
+			Input: []byte(`{}`),
+		},
+		`{"created_at":"2024-02-29t14:00:00.5+02:00"}`: {
+			Created: at, CreatedText: "2024-02-29t14:00:00.5+02:00",
+			Input: []byte(`{}`),
+		},
+		`{"created_at":"2023-02-29T12:00:00Z"}`:      {Input: []byte(`{}`)},
+		`{"created_at":"9999-12-31T23:59:59-01:00"}`: {Input: []byte(`{}`)},
+		`{"created_at":"0000-01-01T00:00:00+01:00"}`: {Input: []byte(`{}`)},
+		`{"created_at":1700000000}`:                  {Input: []byte(`{}`)},
 		`{"webhook":"https://x/","webhook_events_filter":["start","\u006cogs"]}`: {
-			Webhook: "https://x/", WebhookEvents: predict.OnStart | predict.OnLogs, Input: []byte(`{}`)},
+			Webhook: "https://x/", WebhookEvents: predict.OnStart | predict.OnLogs, Input: []byte(`{}`),
+		},
 		`{"webhook":"http:\/\/u:p@[::1]:80/a?b#c"}`: {
-			Webhook: "http://u:p@[::1]:80/a?b#c", WebhookEvents: predict.AllEvents, Input: []byte(`{}`)},
+			Webhook: "http://u:p@[::1]:80/a?b#c", WebhookEvents: predict.AllEvents, Input: []byte(`{}`),
+		},
 		`{"webhook":"HTTPS://x","webhook_events_filter":[]}`: {Webhook: "HTTPS://x", Input: []byte(`{}`)},
 		`{"webhook":null,"webhook_events_filter":["start"]}`: {Input: []byte(`{}`)},
 		`{"webhook":"http://x","webhook_events_filter":null}`: {
-			Webhook: "http://x", WebhookEvents: predict.AllEvents, Input: []byte(`{}`)},
+			Webhook: "http://x", WebhookEvents: predict.AllEvents, Input: []byte(`{}`),
+		},
 		`{"output_file_prefix":"https://x/up/"}`:             {OutputPrefix: "https://x/up/", Input: []byte(`{}`)},
 		`{"id":"` + strings.Repeat("\U0001F600", 256) + `"}`: {ID: strings.Repeat("\U0001F600", 256), Input: []byte(`{}`)},
 	} {
@@ -59,12 +71,13 @@ func TestListsOfTheLastInput(t *testing.T) {
 	long := "[" + strings.Repeat("1.5,", 100) + "2]"
 	other := `[["]",` + long + `],{"x":` + long + `},"` + strings.Repeat("]", 300) + `"]`
 	for body, want := range map[string]string{
-		`{"input":{"a":` + long + `}}`:                                                   `{"a":` + long + `}`,
-		`{"id":"x", "input" : {"a":` + long + `,"b":1},"context":{}}`:                    `{"a":` + long + `,"b":1}`,
-		`{"input":{"a":` + long + `},"input":{"a":` + other + `}}`:                       `{"a":` + other + `}`,
-		`{"input":{"a":` + long + `},"in\u0070ut":{"a":` + other + `,"b":` + long + `}}`: `{"a":` + other + `,"b":` + long + `}`,
-		`{"input":{"a":` + long + `},"input":null}`:                                      `{}`,
-		`{"z":` + long + `,"input":{"a":` + other + `},"y":` + long + `}`:                `{"a":` + other + `}`,
+		`{"input":{"a":` + long + `}}`:                                `{"a":` + long + `}`,
+		`{"id":"x", "input" : {"a":` + long + `,"b":1},"context":{}}`: `{"a":` + long + `,"b":1}`,
+		`{"input":{"a":` + long + `},"input":{"a":` + other + `}}`:    `{"a":` + other + `}`,
+		`{"input":{"a":` + long + `},"in\u0070ut":{"a":` + other + `,"b":` + long +
+			`}}`: `{"a":` + other + `,"b":` + long + `}`,
+		`{"input":{"a":` + long + `},"input":null}`:                       `{}`,
+		`{"z":` + long + `,"input":{"a":` + other + `},"y":` + long + `}`: `{"a":` + other + `}`,
 	} {
 		req, err := readEnvelope([]byte(body), true)
 		if err != nil || string(req.Input) != want {
@@ -100,19 +113,24 @@ func TestEnvelopeIsRefused(t *testing.T) {
 		`{"context":["a"]}`:            {problem("body.context", `["a"] is not of type "object"`)},
 		`{"context":{"a":"b","a":{}}}`: {problem("body.context.a", `{} is not of type "string"`)},
 		`{"context":{"b":1,"a":2,"b":3}}`: {
-			problem("body.context.b", `3 is not of type "string"`), problem("body.context.a", `2 is not of type "string"`)},
-		`{"webhook":" "}`:                   {problem("body.webhook", `" " is not an http or https URL`)},
-		`{"webhook":"ftp://x/"}`:            {problem("body.webhook", `"ftp://x/" is not an http or https URL`)},
-		`{"webhook":"http:///a"}`:           {problem("body.webhook", `"http:///a" is not an http or https URL`)},
-		`{"webhook":"http://a b/"}`:         {problem("body.webhook", `"http://a b/" is not an http or https URL`)},
-		`{"webhook":7}`:                     {problem("body.webhook", `7 is not of type "string"`)},
-		`{"output_file_prefix":"/x"}`:       {problem("body.output_file_prefix", `"/x" is not an http or https URL`)},
-		`{"webhook_events_filter":[null]}`:  {problem("body.webhook_events_filter/0", `null is not one of ["start","output","logs","completed"]`)},
+			problem("body.context.b", `3 is not of type "string"`), problem("body.context.a", `2 is not of type "string"`),
+		},
+		`{"webhook":" "}`:             {problem("body.webhook", `" " is not an http or https URL`)},
+		`{"webhook":"ftp://x/"}`:      {problem("body.webhook", `"ftp://x/" is not an http or https URL`)},
+		`{"webhook":"http:///a"}`:     {problem("body.webhook", `"http:///a" is not an http or https URL`)},
+		`{"webhook":"http://a b/"}`:   {problem("body.webhook", `"http://a b/" is not an http or https URL`)},
+		`{"webhook":7}`:               {problem("body.webhook", `7 is not of type "string"`)},
+		`{"output_file_prefix":"/x"}`: {problem("body.output_file_prefix", `"/x" is not an http or https URL`)},
+		`{"webhook_events_filter":[null]}`: {
+			problem("body.webhook_events_filter/0", `null is not one of ["start","output","logs","completed"]`),
+		},
 		`{"webhook_events_filter":"start"}`: {problem("body.webhook_events_filter", `"start" is not of type "array"`)},
 		`{"input":"` + strings.Repeat("a", 300) + `"}`: {
-			problem("body.input.__root__", `"`+strings.Repeat("a", 199)+`… is not of type "object"`)},
+			problem("body.input.__root__", `"`+strings.Repeat("a", 199)+`… is not of type "object"`),
+		},
 		`{"input":"` + strings.Repeat("\U0001F600", 3000) + `"}`: {
-			problem("body.input.__root__", `"`+strings.Repeat("\U0001F600", 199)+`… is not of type "object"`)},
+			problem("body.input.__root__", `"`+strings.Repeat("\U0001F600", 199)+`… is not of type "object"`),
+		},
 	} {
 		_, err := readEnvelope([]byte(body), false)
 		var invalid *predict.ValidationError
@@ -205,7 +223,8 @@ func TestMediaTypes(t *testing.T) {
 		"": true, "application/json": true, "APPLICATION/Json ; charset=utf-8": true,
 		"application/problem+json": true, "application/vnd.x.v1+JSON;q=1": true,
 		"text/json": false, "application/jsonp": false, "application/+json": false, "application/a b+json": false,
-		"application/x-www-form-urlencoded": false, "multipart/form-data; boundary=x": false, "json": false, "application/": false,
+		"application/x-www-form-urlencoded": false, "multipart/form-data; boundary=x": false, "json": false,
+		"application/": false,
 	} {
 		if got := isJSON([]byte(contentType)); got != want {
 			t.Errorf("isJSON(%q) = %v", contentType, got)

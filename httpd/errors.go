@@ -51,8 +51,8 @@ func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
 	s.encoded(ctx, status, body, err)
 }
 
-// encodeSeldom is encode for rare answers, which clients also request at start: sonic compiles an encoder on the first use
-// of a type, which takes 10 ms.
+// encodeSeldom is encode for rare answers, which clients also request at start: sonic compiles an encoder on the first
+// use of a type, which takes 10 ms.
 func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, v any) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -152,7 +152,8 @@ func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 	case errors.As(err, &invalid):
 		warn(ctx, invalid.Warnings)
 		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
-	case errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrEnded), errors.Is(err, predict.ErrOtherInput): // no headerRetry: this server runs it
+	// no headerRetry: this server runs it
+	case errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrEnded), errors.Is(err, predict.ErrOtherInput):
 		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
 	case errors.Is(err, predict.ErrNoTraining):
 		s.notFound(ctx)
@@ -186,7 +187,8 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	c, _ := ctx.Conn().(*conn)
 	var netErr net.Error
-	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late // fasthttp hides the causes of chunk errors
+	// fasthttp hides the causes of chunk errors
+	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late
 	if c != nil && !timeout {
 		c.linger = true // the client may still be sending, and must be able to read this
 	}
@@ -194,7 +196,8 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case c != nil && c.slow.Load():
-		s.detail(ctx, fasthttp.StatusRequestTimeout, "The request came slowly while the server's memory budget was used up (--memory-budget)")
+		s.detail(ctx, fasthttp.StatusRequestTimeout,
+			"The request came slowly while the server's memory budget was used up (--memory-budget)")
 	case c != nil && c.noRoom:
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		ctx.Response.Header.Set(headerRetry, elsewhere)
@@ -217,8 +220,8 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 // headerTooLarge marks a request whose body is too large. A client that sends it only gets its own request refused.
 const headerTooLarge = "Pinion-Body-Too-Large"
 
-// headerReceived runs before a request's body is read. fasthttp starts to read a body, or answers 100 Continue, before a
-// handler can refuse it. So headerReceived hides a body that is too large, and handle refuses the request.
+// headerReceived runs before a request's body is read. fasthttp starts to read a body, or answers 100 Continue, before
+// a handler can refuse it. So headerReceived hides a body that is too large, and handle refuses the request.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if int64(h.ContentLength()) > s.opt.MaxBody {
 		h.Del(fasthttp.HeaderExpect)

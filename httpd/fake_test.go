@@ -54,7 +54,10 @@ type fake struct {
 
 func newFake() *fake {
 	return &fake{
-		result:    predict.Result{Status: predict.Succeeded, Output: []byte(`"hello"`), Metrics: []byte(`{"predict_time":0.25}`)},
+		result: predict.Result{
+			Status: predict.Succeeded, Output: []byte(`"hello"`),
+			Metrics: []byte(`{"predict_time":0.25}`),
+		},
 		registry:  predict.NewRegistry(predict.Retention{}),
 		started:   make(chan *predict.Prediction, 4096),
 		canceled:  make(chan string, 4096),

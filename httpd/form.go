@@ -25,9 +25,11 @@ type form struct {
 	fields   []predict.FormField
 }
 
-// readForm reads the form of a create request. A part is an input, or a key of the request, by its name. A part "input" of a
-// JSON type has the remaining inputs. Files go to files as they arrive.
-func (k collection) readForm(in *decodedBody, contentType string, files *attachments, room *lease) (predict.Request, error) {
+// readForm reads the form of a create request. A part is an input, or a key of the request, by its name. A part "input"
+// of a JSON type has the remaining inputs. Files go to files as they arrive.
+func (k collection) readForm(in *decodedBody, contentType string, files *attachments,
+	room *lease,
+) (predict.Request, error) {
 	var f form
 	if err := f.read(in, contentType, files, room); err != nil {
 		return predict.Request{}, err
@@ -107,7 +109,8 @@ func (f *form) add(part *multipart.Part, files *attachments, room *lease) error 
 	case err != nil:
 		return badForm(err)
 	case !utf8.Valid(text):
-		return &requestError{"invalid multipart/form-data: the part " + show([]byte(name)) + " is not UTF-8; give it a file name if it is a file"}
+		return &requestError{"invalid multipart/form-data: the part " + show([]byte(name)) +
+			" is not UTF-8; give it a file name if it is a file"}
 	case inJSON:
 		if err := checkPart(name, text); err != nil {
 			return err

@@ -16,8 +16,10 @@ import (
 // placeholders of files that are there, and after an error no file is left.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
-		formText(`name="a"; filename="b"`, "x", `name="id"`, "y"), formText("name=\"input\"\r\nContent-Type: application/json", `{"a":1}`),
-		formText(`name="webhook_events_filter"`, "start", `name="context"`, `{"a":"b"}`), "--BB\r\n\r\n--BB--", "--BB--", "\r\n--BB\r\nContent-Disposition: form-data; name=\"\x00\"; filename*=utf-8''%00\r\n\r\n\r\n--BB--\r\n",
+		formText(`name="a"; filename="b"`, "x", `name="id"`, "y"),
+		formText("name=\"input\"\r\nContent-Type: application/json", `{"a":1}`),
+		formText(`name="webhook_events_filter"`, "start", `name="context"`, `{"a":"b"}`), "--BB\r\n\r\n--BB--", "--BB--",
+		"\r\n--BB\r\nContent-Disposition: form-data; name=\"\x00\"; filename*=utf-8''%00\r\n\r\n\r\n--BB--\r\n",
 		"\x81\xa5input\x81\xa1f\xc4\x03abc", "\xdf\xff\xff\xff\xff", `{"input":{"a":"\u0000"}}`,
 	} {
 		for kind := range byte(3) {
@@ -33,7 +35,8 @@ func FuzzBody(f *testing.F) {
 		ctx := new(fasthttp.RequestCtx)
 		ctx.Init2(server, nil, false)
 		ctx.Request.Header.SetMethod("POST")
-		ctx.Request.Header.SetContentType([]string{"application/json", "application/msgpack", "multipart/form-data; boundary=BB"}[kind%3])
+		ctx.Request.Header.SetContentType(
+			[]string{"application/json", "application/msgpack", "multipart/form-data; boundary=BB"}[kind%3])
 		if kind >= 3 {
 			ctx.Request.Header.SetContentEncoding([]string{"gzip", "zstd"}[kind%2])
 		}

@@ -88,7 +88,8 @@ func seenHeader(name []byte) seenHeaders {
 			return seenRequestID
 		}
 	case 'o', 's', 'r':
-		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, headerFetchSite, 's') || isHeader(name, fasthttp.HeaderReferer, 'r') {
+		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, headerFetchSite, 's') ||
+			isHeader(name, fasthttp.HeaderReferer, 'r') {
 			return seenOrigin
 		}
 	}
@@ -96,8 +97,8 @@ func seenHeader(name []byte) seenHeaders {
 }
 
 // framing parses the boundaries of a connection's requests before fasthttp sees them. It refuses bytes that a proxy and
-// this server might split into requests differently (RFC 9112, section 11.2), so that no client can smuggle a request in
-// another's body. fasthttp is too lenient for that.
+// this server might split into requests differently (RFC 9112, section 11.2), so that no client can smuggle a request
+// in another's body. fasthttp is too lenient for that.
 //
 // Only the goroutine that reads the connection uses it.
 type framing struct {
@@ -120,8 +121,8 @@ func (f *framing) inHead() bool {
 	return f.stage == atHeader || f.stage == atStart && len(f.pending) > 0
 }
 
-// follow parses the next bytes, and returns how many may be passed on: all, unless err is set. Of a request with invalid
-// headers it passes one byte on: without any, fasthttp would close the connection without an answer.
+// follow parses the next bytes, and returns how many may be passed on: all, unless err is set. Of a request with
+// invalid headers it passes one byte on: without any, fasthttp would close the connection without an answer.
 func (f *framing) follow(p []byte) int {
 	begins := -1 // offset in p of the request whose headers are read
 	for i := 0; i < len(p); {
@@ -286,8 +287,8 @@ func (f *framing) header(line []byte) framingError {
 	return ""
 }
 
-// wholeHead is follow's fast path: if p begins with a complete, valid request head it parses it and returns its length, with
-// one search a line; else it returns 0.
+// wholeHead is follow's fast path: if p begins with a complete, valid request head it parses it and returns its length,
+// with one search a line; else it returns 0.
 func (f *framing) wholeHead(p []byte) int {
 	for at, lines := 0, 0; ; lines++ {
 		n := bytes.IndexByte(p[at:], '\r')

@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestUnclearFramingIsRefused: what a proxy might divide into other requests is 400, alone and behind another request, and ends
-// the connection. A byte after it is never answered.
+// TestUnclearFramingIsRefused: what a proxy might divide into other requests is 400, alone and behind another request,
+// and ends the connection. A byte after it is never answered.
 func TestUnclearFramingIsRefused(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	const head, chunked = "POST /predictions HTTP/1.1\r\nHost: x\r\n", "POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -116,7 +116,8 @@ func TestClearFramingIsServed(t *testing.T) {
 func TestConnectionCloseInAList(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	for _, header := range []string{
-		"Connection: keep-alive, close", "Connection: Close", "connection: te ,\tclose", "Connection: close\r\nConnection: keep-alive",
+		"Connection: keep-alive, close", "Connection: Close", "connection: te ,\tclose",
+		"Connection: close\r\nConnection: keep-alive",
 	} {
 		client := s.dial(t)
 		last := "GET /livez HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n"
@@ -134,7 +135,10 @@ func TestConnectionCloseInAList(t *testing.T) {
 // TestAChunkedBodyThatStallsIs408, as one with a length.
 func TestAChunkedBodyThatStallsIs408(t *testing.T) {
 	s := serve(t, newFake(), Options{HeaderTimeout: 20 * time.Millisecond})
-	for _, part := range []string{"", "5", "5\r\n", "5\r\n{", "2\r\n{}", "2\r\n{}\r\n", "2\r\n{}\r\n0\r\n", "2\r\n{}\r\n0\r\nA: b\r\n"} {
+	for _, part := range []string{
+		"", "5", "5\r\n", "5\r\n{", "2\r\n{}", "2\r\n{}\r\n", "2\r\n{}\r\n0\r\n",
+		"2\r\n{}\r\n0\r\nA: b\r\n",
+	} {
 		client := s.dial(t)
 		client.send("POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + part)
 		client.want(408)
@@ -157,7 +161,8 @@ func ends(raw []byte, piece int) (at []int, err framingError) {
 		g.follow(rest[:n])
 		rest = rest[n:]
 	}
-	if g.err != err || err == "" && (g.heads != f.heads || g.lastAt != f.lastAt || g.stage != f.stage || g.left != f.left) {
+	if g.err != err || err == "" &&
+		(g.heads != f.heads || g.lastAt != f.lastAt || g.stage != f.stage || g.left != f.left) {
 		panic("it depends on how the bytes come")
 	}
 	return at, err
@@ -205,7 +210,10 @@ func FuzzFraming(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, piece int) {
 		at, _ := ends(raw, max(1, min(piece, 1<<16)))
-		for name, read := range map[string]func(*reader) bool{"fasthttp": (*reader).byFasthttp, "net/http": (*reader).byNetHTTP} {
+		for name, read := range map[string]func(*reader) bool{
+			"fasthttp": (*reader).byFasthttp,
+			"net/http": (*reader).byNetHTTP,
+		} {
 			r := newReader(raw)
 			for i, end := range at {
 				if !read(r) {
@@ -232,12 +240,14 @@ func BenchmarkFraming(b *testing.B) {
 	}
 }
 
-// TestFraming_SeenHeaders: a header whose bit is not set is not looked for, so each must be seen, however it is written and however
-// its bytes come.
+// TestFraming_SeenHeaders: a header whose bit is not set is not looked for, so each must be seen, however it is written
+// and however its bytes come.
 func TestFraming_SeenHeaders(t *testing.T) {
 	for name, want := range map[string]seenHeaders{
-		"Origin": seenOrigin, "Sec-Fetch-Site": seenOrigin, "Referer": seenOrigin, "X-Request-Id": seenRequestID, "Accept": seenAccept,
-		"Accept-Encoding": seenAcceptEncoding, "Prefer": seenPrefer, "Pinion-Deadline": seenDeadline, "Traceparent": seenTraceParent,
+		"Origin": seenOrigin, "Sec-Fetch-Site": seenOrigin, "Referer": seenOrigin, "X-Request-Id": seenRequestID,
+		"Accept":          seenAccept,
+		"Accept-Encoding": seenAcceptEncoding, "Prefer": seenPrefer, "Pinion-Deadline": seenDeadline,
+		"Traceparent":     seenTraceParent,
 		"Accept-Language": 0, "Pragma": 0, "Tracestate": 0, "X-Request": 0, "Host": 0,
 	} {
 		for _, written := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
@@ -248,7 +258,8 @@ func TestFraming_SeenHeaders(t *testing.T) {
 				split.follow(head[i : i+1])
 			}
 			if whole.err != "" || whole.seen != want || split.err != "" || split.seen != want {
-				t.Errorf("%s: got %b and, byte by byte, %b (%q, %q), want %b", written, whole.seen, split.seen, whole.err, split.err, want)
+				t.Errorf("%s: got %b and, byte by byte, %b (%q, %q), want %b", written, whole.seen, split.seen, whole.err,
+					split.err, want)
 			}
 		}
 	}

@@ -40,23 +40,33 @@ func goldenBodies() []goldenCase {
 	}
 	accept := func(types string) string { return bodyRequest("Accept: "+types+"\r\n", "") }
 	return []goldenCase{
-		{name: "form", request: bodyRequest(formType, formText(`name="image"; filename="a.png"`, "x", `name="id"`, "from-a-form"))},
+		{name: "form", request: bodyRequest(formType,
+			formText(`name="image"; filename="a.png"`, "x", `name="id"`, "from-a-form"))},
 		{name: "form_empty", request: bodyRequest(formType, "--BB--\r\n")},
 		{name: "form_no_boundary", request: bodyRequest("Content-Type: multipart/form-data\r\n", "x")},
 		{name: "form_no_name", request: bodyRequest(formType, formText(`filename="a"`, "x"))},
 		{name: "form_truncated", request: bodyRequest(formType, formText(`name="a"`, "x")[:40])},
-		{name: "form_truncated_file", request: bodyRequest(formType, strings.TrimSuffix(formText(`name="a"; filename="b"`, "x"), "\r\n--BB--\r\n"))},
+		{
+			name:    "form_truncated_file",
+			request: bodyRequest(formType, strings.TrimSuffix(formText(`name="a"; filename="b"`, "x"), "\r\n--BB--\r\n")),
+		},
 		{name: "form_no_form", request: bodyRequest(formType, `{"input":{}}`)},
 		{name: "form_not_utf8", request: bodyRequest(formType, formText(`name="a"`, "\xff"))},
-		{name: "form_invalid_json", request: bodyRequest(formType, formText("name=\"input\"\r\nContent-Type: application/json", `{"a":}`))},
+		{name: "form_invalid_json", request: bodyRequest(formType,
+			formText("name=\"input\"\r\nContent-Type: application/json", `{"a":}`))},
 		{name: "form_invalid_context", request: bodyRequest(formType, formText(`name="context"`, `a`))},
-		{name: "form_wrong_keys", request: bodyRequest(formType, formText(`name="id"`, "a/b", `name="context"`, "[]", `name="webhook"`, "ftp://x",
-			`name="webhook_events_filter"`, "start,end", "name=\"input\"\r\nContent-Type: application/json", "[]"))},
-		{name: "form_file_refused", request: bodyRequest(formType, formText(`name="a"; filename="b"`, "x")), set: func(f *fake) {
-			f.attachError = &predict.FileLimitError{Reason: "The request has more than 0 files, the limit of --max-downloads"}
-		}},
+		{name: "form_wrong_keys", request: bodyRequest(formType,
+			formText(`name="id"`, "a/b", `name="context"`, "[]", `name="webhook"`, "ftp://x",
+				`name="webhook_events_filter"`, "start,end", "name=\"input\"\r\nContent-Type: application/json", "[]"))},
+		{
+			name: "form_file_refused", request: bodyRequest(formType, formText(`name="a"; filename="b"`, "x")),
+			set: func(f *fake) {
+				f.attachError = &predict.FileLimitError{Reason: "The request has more than 0 files, the limit of --max-downloads"}
+			},
+		},
 
-		{name: "pack", request: bodyRequest(packType+"Accept: application/msgpack\r\n", "\x82\xa2id\xa1p\xa5input\x81\xa1s\xa1x")},
+		{name: "pack", request: bodyRequest(packType+"Accept: application/msgpack\r\n",
+			"\x82\xa2id\xa1p\xa5input\x81\xa1s\xa1x")},
 		{name: "pack_in", request: bodyRequest(packType, "\x80")},
 		{name: "pack_out", request: bodyRequest("Accept: application/msgpack\r\n", ""), set: png},
 		{name: "pack_long_integer", request: bodyRequest("Accept: application/msgpack\r\n", ""), set: func(f *fake) {
@@ -76,10 +86,14 @@ func goldenBodies() []goldenCase {
 			png(f)
 			f.result.Metrics = []byte("{\"predict_time\":0.25,\n\"ü\":\"🙂\"}")
 		}},
-		{name: "file_id", request: strings.Replace(accept("image/png"), "POST /predictions", "PUT /predictions/a%20%C3%BC", 1), set: png},
+		{name: "file_id", request: strings.Replace(accept("image/png"), "POST /predictions", "PUT /predictions/a%20%C3%BC",
+			1), set: png},
 		{name: "file_failed", request: accept("image/*"), set: failed},
 		{name: "file_failed_pack", request: accept("image/*, application/msgpack;q=0.1"), set: failed},
-		{name: "file_canceled", request: accept("image/*"), set: func(f *fake) { f.result = predict.Result{Status: predict.Canceled} }},
+		{
+			name: "file_canceled", request: accept("image/*"),
+			set: func(f *fake) { f.result = predict.Result{Status: predict.Canceled} },
+		},
 		{name: "file_busy", request: accept("image/*"), set: func(f *fake) { f.refusal = predict.ErrBusy }},
 		{name: "file_none", request: accept("image/*"), set: gives(`"https://example.com/a.png"`)},
 		{name: "file_two", request: accept("image/*"), set: gives(`["` + pixel + `","` + pixel + `"]`)},
@@ -92,12 +106,19 @@ func goldenBodies() []goldenCase {
 
 		{name: "gzip_body", request: bodyRequest("Content-Encoding: gzip\r\n", squeeze("gzip", `{"id":"gz"}`))},
 		{name: "zstd_body", request: bodyRequest("Content-Encoding: zstd\r\n", squeeze("zstd", `{"id":"zs"}`))},
-		{name: "gzip_pack", request: bodyRequest(packType+"Content-Encoding: x-gzip\r\n", squeeze("gzip", "\x81\xa2id\xa1p"))},
+		{name: "gzip_pack", request: bodyRequest(packType+"Content-Encoding: x-gzip\r\n",
+			squeeze("gzip", "\x81\xa2id\xa1p"))},
 		{name: "gzip_wrong", request: bodyRequest("Content-Encoding: gzip\r\n", `{"id":"gz"}`)},
 		{name: "gzip_cut", request: bodyRequest("Content-Encoding: gzip\r\n", squeeze("gzip", `{"id":"gz"}`)[:20])},
 		{name: "zstd_wrong", request: bodyRequest("Content-Encoding: zstd\r\n", `{"id":"gz"}`)},
-		{name: "gzip_bomb", opt: Options{MaxBody: 1 << 20}, request: bodyRequest("Content-Encoding: gzip\r\n", squeeze("gzip", strings.Repeat(" ", 1<<20+1)))},
-		{name: "zstd_bomb", opt: Options{MaxBody: 1 << 20}, request: bodyRequest("Content-Encoding: zstd\r\n", squeeze("zstd", strings.Repeat(" ", 1<<20+1)))},
+		{
+			name: "gzip_bomb", opt: Options{MaxBody: 1 << 20},
+			request: bodyRequest("Content-Encoding: gzip\r\n", squeeze("gzip", strings.Repeat(" ", 1<<20+1))),
+		},
+		{
+			name: "zstd_bomb", opt: Options{MaxBody: 1 << 20},
+			request: bodyRequest("Content-Encoding: zstd\r\n", squeeze("zstd", strings.Repeat(" ", 1<<20+1))),
+		},
 		{name: "coded_twice", request: bodyRequest("Content-Encoding: gzip, gzip\r\n", "")},
 	}
 }

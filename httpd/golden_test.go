@@ -45,12 +45,17 @@ func goldenCases() []goldenCase {
 		{name: "succeeded_null", post: `{}`, set: ends(predict.Result{Status: predict.Succeeded})},
 		{name: "succeeded_logs", post: `{"id":"p\u00e9\"1"}`, set: ends(predict.Result{
 			Status: predict.Succeeded, Output: []byte(`{"a":[1,2.50,"ü"]}`),
-			Logs: []byte("one\ntwo \"\xff\xfe\u2028\x1b[0m\n"), Metrics: []byte(`{"predict_time":1.5,"tokens":7}`)})},
+			Logs: []byte("one\ntwo \"\xff\xfe\u2028\x1b[0m\n"), Metrics: []byte(`{"predict_time":1.5,"tokens":7}`),
+		})},
 		{name: "failed", post: `{}`, set: ends(predict.Result{
 			Status: predict.Failed, Error: "ValueError: no \"x\"", Output: []byte(`["yielded before"]`),
-			Metrics: []byte(`{"predict_time":0.1}`)})},
+			Metrics: []byte(`{"predict_time":0.1}`),
+		})},
 		{name: "failed_bare", post: `{}`, set: ends(predict.Result{Status: predict.Failed})},
-		{name: "canceled", post: `{}`, set: ends(predict.Result{Status: predict.Canceled, Metrics: []byte(`{"predict_time":0}`)})},
+		{
+			name: "canceled", post: `{}`,
+			set: ends(predict.Result{Status: predict.Canceled, Metrics: []byte(`{"predict_time":0}`)}),
+		},
 		{name: "created_at", post: `{"created_at":"2020-02-29T23:59:59.5+02:00"}`},
 
 		{name: "invalid_json", post: `{"input":{"s":1,}}`},
@@ -71,21 +76,28 @@ func goldenCases() []goldenCase {
 		{name: "queue_full", post: `{}`, set: refused(&predict.QueueFullError{RetryAfter: 1500 * time.Millisecond})},
 		{name: "queue_timeout", post: `{}`, set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout }},
 		{name: "not_ready", post: `{}`, set: refused(&predict.NotReadyError{
-			Reason: "Setup has not finished yet. Wait until it has finished, or GET /health-check for status."})},
-		{name: "lost_while_waiting", post: `{}`, set: func(f *fake) { f.waitErr = &predict.NotReadyError{Reason: "The server is shutting down."} }},
+			Reason: "Setup has not finished yet. Wait until it has finished, or GET /health-check for status.",
+		})},
+		{
+			name: "lost_while_waiting", post: `{}`,
+			set: func(f *fake) { f.waitErr = &predict.NotReadyError{Reason: "The server is shutting down."} },
+		},
 		{name: "invalid_input", post: `{}`, set: refused(&predict.ValidationError{Problems: []predict.Problem{
 			{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: predict.TypeMissing},
-			{Loc: []string{"body", "input", "x/0"}, Msg: `1 is not of type "string"`, Type: predict.TypeValue}}})},
+			{Loc: []string{"body", "input", "x/0"}, Msg: `1 is not of type "string"`, Type: predict.TypeValue},
+		}})},
 		{name: "unexpected_error", post: `{}`, set: refused(io.ErrShortWrite)},
 		{name: "panic", post: `{}`, set: func(f *fake) { f.panics = "boom" }},
 
 		{name: "discovery", request: get("/")},
 		{name: "discovery_training", request: get("/"), set: func(f *fake) { f.training = true }},
 		{name: "health", request: get("/health-check"), set: func(f *fake) {
-			f.health = Health{Status: "READY",
+			f.health = Health{
+				Status:  "READY",
 				Setup:   &Setup{StartedAt: "2026-11-21T09:30:00.000000+00:00", Status: "succeeded", Logs: "a\xffb\n"},
 				Version: map[string]string{"python": "3.13.0", "cog": "0.23.0", "pinion": "0.1.0"},
-				Workers: []WorkerHealth{{PID: 7, State: "ready", CUDA: map[string]any{"devices": 0}}}}
+				Workers: []WorkerHealth{{PID: 7, State: "ready", CUDA: map[string]any{"devices": 0}}},
+			}
 		}},
 		{name: "openapi", request: get("/openapi.json"), set: func(f *fake) { f.schema = []byte(`{"openapi":"3.0.2"}`) }},
 		{name: "openapi_early", request: get("/openapi.json")},
@@ -104,7 +116,10 @@ func goldenCases() []goldenCase {
 		{name: "malformed_chunk", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
 		{name: "large_headers", request: "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", readBuffer) + "\r\n\r\n"},
 		{name: "large_body", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\n\r\n"},
-		{name: "large_body_expected", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\nExpect: 100-continue\r\n\r\n"},
+		{
+			name:    "large_body_expected",
+			request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\nExpect: 100-continue\r\n\r\n",
+		},
 	}
 }
 

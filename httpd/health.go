@@ -35,8 +35,8 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 // exampleBound bounds a run of the model's example.
 const exampleBound = time.Minute
 
-// runExample runs the model's example if the request has the parameter "example"; else it returns nil. It requires the same
-// permission as a prediction.
+// runExample runs the model's example if the request has the parameter "example"; else it returns nil. It requires the
+// same permission as a prediction.
 func (a *api) runExample(ctx *fasthttp.RequestCtx) *ExampleRun {
 	if !ctx.QueryArgs().Has("example") || !a.authorized(&ctx.Request.Header) || a.foreign(&ctx.Request.Header) {
 		return nil
@@ -83,8 +83,9 @@ func (a *api) document(model []byte) []byte {
 // shutdown answers before the server ends, because Shutdown waits for the requests in flight.
 func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
 	if !a.opt.ShutdownFromAny && !local(ctx) {
-		a.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may shut it down, and not through a proxy. "+
-			"To allow every client that, start the server with --shutdown-from any")
+		a.detail(ctx, fasthttp.StatusForbidden,
+			"Only a program on the server's own machine may shut it down, and not through a proxy. "+
+				"To allow every client that, start the server with --shutdown-from any")
 		return
 	}
 	literal(ctx, fasthttp.StatusOK, "{}")

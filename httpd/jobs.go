@@ -20,8 +20,8 @@ type Job interface {
 	Cancel()
 }
 
-// contentText is the type of all answers of jobs. The service that NewJobs replaces, github.com/kemingy/batching, sends no
-// other.
+// contentText is the type of all answers of jobs. The service that NewJobs replaces, github.com/kemingy/batching, sends
+// no other.
 const contentText = "text/plain; charset=utf-8"
 
 // chunked is the length that fasthttp gives a body whose length is not announced.
@@ -37,9 +37,9 @@ type jobs struct {
 	all   *route // of all jobs
 }
 
-// NewJobs returns a server that makes every request a job: its body goes to the queue, for any method, path and headers,
-// and the answer comes from there. An empty body gets an empty answer. Only GET of /livez, /readyz and, if Options has it,
-// /metrics is answered by the server.
+// NewJobs returns a server that makes every request a job: its body goes to the queue, for any method, path and
+// headers, and the answer comes from there. An empty body gets an empty answer. Only GET of /livez, /readyz and, if
+// Options has it, /metrics is answered by the server.
 func NewJobs(queue Jobs, o Options) *Server {
 	s := New(nil, o)
 	j := &jobs{Server: s, queue: queue, all: &route{jobRoute, o.OnRequest}}
@@ -59,7 +59,8 @@ func (j *jobs) route(ctx *fasthttp.RequestCtx) {
 
 // own returns the handler of a path of the server, or nil.
 func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
-	if !ctx.IsGet() && !ctx.IsHead() || ctx.Request.Header.ContentLength() > 0 || ctx.Request.Header.ContentLength() == chunked {
+	if !ctx.IsGet() && !ctx.IsHead() || ctx.Request.Header.ContentLength() > 0 ||
+		ctx.Request.Header.ContentLength() == chunked {
 		return nil
 	}
 	switch string(ctx.Path()) {

@@ -93,9 +93,10 @@ func jobsRequest(t *testing.T, method, url, body string) (*http.Response, string
 func TestJobs(t *testing.T) {
 	var routes []string
 	queue := &fakeJobs{down: errors.New("no worker is there")}
-	address := "http://" + serveJobs(t, queue, Options{MaxBody: 100, OnRequest: func(route, method string, code int, _ time.Duration) {
-		routes = append(routes, fmt.Sprint(method, " ", route, " ", code))
-	}})
+	address := "http://" + serveJobs(t, queue,
+		Options{MaxBody: 100, OnRequest: func(route, method string, code int, _ time.Duration) {
+			routes = append(routes, fmt.Sprint(method, " ", route, " ", code))
+		}})
 	big := strings.Repeat("b", 101)
 	for _, c := range []struct {
 		method, path, body string

@@ -21,8 +21,8 @@ const tooManyAnswer = "HTTP/1.1 503 Service Unavailable\r\n" +
 // maxRejecting bounds the goroutines that refuse connections; beyond it connections are closed without an answer.
 const maxRejecting = 64
 
-// listener gives fasthttp the connections that the server adopted. It retries after temporary errors, because fasthttp ends
-// at any error of Accept.
+// listener gives fasthttp the connections that the server adopted. It retries after temporary errors, because fasthttp
+// ends at any error of Accept.
 type listener struct {
 	net.Listener
 	srv *Server

@@ -41,7 +41,8 @@ func formOf(h *fasthttp.RequestHeader) (bodyForm, coding, error) {
 	if e := h.ContentEncoding(); len(e) > 0 {
 		encoding, known := codingOf(e)
 		if !known || len(h.PeekAll(fasthttp.HeaderContentEncoding)) > 1 {
-			return 0, 0, &mediaError{"Unsupported content encoding " + show(e) + ": send the body as it is, or compressed once, with gzip or zstd", true}
+			return 0, 0, &mediaError{"Unsupported content encoding " + show(e) +
+				": send the body as it is, or compressed once, with gzip or zstd", true}
 		}
 		return form, encoding, nil
 	}
@@ -53,8 +54,8 @@ func isForm(contentType []byte) bool {
 	return bytes.EqualFold(trim(t), []byte("multipart/form-data"))
 }
 
-// isJSON reports whether a Content-Type is JSON. An absent one counts as JSON. Parameters are ignored, since JSON is always
-// UTF-8.
+// isJSON reports whether a Content-Type is JSON. An absent one counts as JSON. Parameters are ignored, since JSON is
+// always UTF-8.
 func isJSON(contentType []byte) bool {
 	if len(contentType) == 0 || string(contentType) == contentJSON {
 		return true

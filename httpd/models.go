@@ -80,7 +80,8 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 	for _, a := range s.all() {
 		names = append(names, a.model.Name)
 	}
-	s.detail(ctx, fasthttp.StatusNotFound, fmt.Sprintf("This server has no model %q. It has %s", predict.Clip(name), strings.Join(names, ", ")))
+	s.detail(ctx, fasthttp.StatusNotFound,
+		fmt.Sprintf("This server has no model %q. It has %s", predict.Clip(name), strings.Join(names, ", ")))
 	return nil
 }
 
@@ -88,7 +89,8 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		if !local(ctx) {
-			a.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a model to be "+to+", and not through a proxy")
+			a.detail(ctx, fasthttp.StatusForbidden,
+				"Only a program on the server's own machine may ask for a model to be "+to+", and not through a proxy")
 			return
 		}
 		err := do()

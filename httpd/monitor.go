@@ -1,7 +1,7 @@
 package httpd
 
-// NewMonitor returns a server that answers only probes, Options.Metrics and Options.Dashboard, and those of Options.Models, and requires no token. It is
-// for a separate port that only monitoring can reach.
+// NewMonitor returns a server that answers only probes, Options.Metrics and Options.Dashboard, and those of
+// Options.Models, and requires no token. It is for a separate port that only monitoring can reach.
 func NewMonitor(svc Service, o Options) *Server {
 	o.Tokens, o.monitors = nil, true
 	s := New(svc, o)

@@ -28,12 +28,12 @@ type Options struct {
 	// connection.
 	IdleTimeout time.Duration
 
-	// WriteTimeout ends a connection whose client takes no bytes of an answer: each part of at most 256 KiB must be written
-	// within it (or half of it, at the least). Default: 60 s.
+	// WriteTimeout ends a connection whose client takes no bytes of an answer: each part of at most 256 KiB must be
+	// written within it (or half of it, at the least). Default: 60 s.
 	WriteTimeout time.Duration
 
-	// Connections bounds the open connections, also those of other servers that share it. When it is reached the oldest idle
-	// ones are closed; if none is idle, a new one gets 503. Default: 16384 connections.
+	// Connections bounds the open connections, also those of other servers that share it. When it is reached the oldest
+	// idle ones are closed; if none is idle, a new one gets 503. Default: 16384 connections.
 	Connections *connlimit.Limit
 
 	// Logger receives panics and refused connections, and fasthttp's logs at debug level. Default: none.
@@ -49,8 +49,9 @@ type Options struct {
 	// the HTTP contract.
 	StreamComment time.Duration
 
-	// CORSOrigins are the origins ("https://example.com"), or patterns of them ("https://*.example.com", "http://localhost:*"),
-	// whose pages may call this server from a browser; "*" stands for all. Default: none: no CORS headers, and a foreign page's request that changes state gets 403.
+	// CORSOrigins are the origins ("https://example.com"), or patterns of them ("https://*.example.com",
+	// "http://localhost:*"), whose pages may call this server from a browser; "*" stands for all. Default: none: no CORS
+	// headers, and a foreign page's request that changes state gets 403.
 	CORSOrigins []string
 
 	// Tokens are required of every request except probes and the paths in Public; else the answer is 401. A health request
@@ -75,7 +76,8 @@ type Options struct {
 	// Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
-	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default: none.
+	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default:
+	// none.
 	OnGeneration func(protocol.Generation)
 
 	// Tracer traces predictions, trainings and cancels; nil: nothing is traced.

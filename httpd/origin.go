@@ -12,11 +12,12 @@ import (
 const headerFetchSite = "Sec-Fetch-Site"
 
 // foreignPage reports whether a request that changes state comes from a browser page of another origin that
-// Options.CORSOrigins does not name. CORS alone does not stop it: a form, or a fetch without a preflight, is executed, and
-// the browser only hides the answer.
+// Options.CORSOrigins does not name. CORS alone does not stop it: a form, or a fetch without a preflight, is executed,
+// and the browser only hides the answer.
 //
-// Sec-Fetch-Site counts first: no page can set it, and it is right even behind proxies that change Host. Browsers send it
-// only to https and loopback addresses; elsewhere Origin must be this server, or else Referer. Other clients send none of them.
+// Sec-Fetch-Site counts first: no page can set it, and it is right even behind proxies that change Host. Browsers send
+// it only to https and loopback addresses; elsewhere Origin must be this server, or else Referer. Other clients send
+// none of them.
 //
 // A page of any origin may cause a GET without a preflight or an Origin, so no GET may change state.
 func (s *Server) foreignPage(ctx *fasthttp.RequestCtx) bool {
@@ -69,8 +70,8 @@ func originOf(address []byte) []byte {
 
 // ownOrigin reports whether origin is that of a page which the server named host serves.
 //
-// With DNS rebinding, an attacker's page at http://name looks the same. So the name must be one that cannot be registered.
-// https is safe, because the attacker has no certificate for the name.
+// With DNS rebinding, an attacker's page at http://name looks the same. So the name must be one that cannot be
+// registered. https is safe, because the attacker has no certificate for the name.
 func ownOrigin(origin, host string) bool {
 	scheme, authority, ok := strings.Cut(strings.ToLower(origin), "://")
 	if !ok || authority == "" || scheme != "http" && scheme != "https" {
@@ -108,12 +109,13 @@ var forwarding = [...]string{
 	"X-Envoy-External-Address", "Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip",
 }
 
-// local reports whether a request comes from a program on this machine, but not from a proxy or a browser: a browser may run
-// any page.
+// local reports whether a request comes from a program on this machine, but not from a proxy or a browser: a browser
+// may run any page.
 func local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
 		if len(key) >= 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
-			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) || bytes.EqualFold(key, []byte(fasthttp.HeaderReferer)) ||
+			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) ||
+			bytes.EqualFold(key, []byte(fasthttp.HeaderReferer)) ||
 			slices.ContainsFunc(forwarding[:], func(name string) bool { return bytes.EqualFold(key, []byte(name)) }) {
 			return false
 		}

@@ -27,7 +27,10 @@ func TestForeignPage_ByReferer(t *testing.T) {
 	} {
 		var h fasthttp.RequestHeader
 		h.SetHost("127.0.0.1:5000")
-		for name, value := range map[string]string{fasthttp.HeaderReferer: c.referer, headerFetchSite: c.site, fasthttp.HeaderOrigin: c.origin} {
+		for name, value := range map[string]string{
+			fasthttp.HeaderReferer: c.referer, headerFetchSite: c.site,
+			fasthttp.HeaderOrigin: c.origin,
+		} {
 			if value != "" {
 				h.Set(name, value)
 			}
@@ -191,11 +194,14 @@ func TestShutdownPolicy(t *testing.T) {
 	}
 }
 
-// TestProxiesMayNotShutDownOrReload: a request with any header by which proxies say that they passed it on is not of this machine.
+// TestProxiesMayNotShutDownOrReload: a request with any header by which proxies say that they passed it on is not of
+// this machine.
 func TestProxiesMayNotShutDownOrReload(t *testing.T) {
 	headers := []string{
-		"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address",
-		"Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Forwarded", "X-Forwarded-For", "X-Forwarded-Proto",
+		"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
+		"X-Envoy-External-Address",
+		"Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Forwarded", "X-Forwarded-For",
+		"X-Forwarded-Proto",
 		"x-forwarded-by", "via",
 	}
 	f := newFake()
@@ -223,7 +229,8 @@ func FuzzOwnOrigin(f *testing.F) {
 	f.Add("[::1]", ":80")
 	f.Fuzz(func(t *testing.T, label, port string) {
 		host := label + ".example" + port
-		if _, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err != nil && port != "" || label == "" || strings.ContainsAny(label, ":[]/") {
+		if _, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err != nil && port != "" || label == "" ||
+			strings.ContainsAny(label, ":[]/") {
 			t.Skip()
 		}
 		if ownOrigin("http://"+host, host) {

@@ -72,7 +72,9 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 }
 
 // file200 answers with a file.
-func (s *Server) file200(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody, size int64) {
+func (s *Server) file200(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
+	size int64,
+) {
 	h := &ctx.Response.Header
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	h.SetContentType(media)

@@ -17,7 +17,9 @@ import (
 const outputMember = "output"
 
 // readOther reads the body of a create request that is not plain JSON.
-func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding coding, how *asked) (req predict.Request, err error) {
+func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding coding,
+	how *asked,
+) (req predict.Request, err error) {
 	in, err := k.open(ctx, encoding)
 	if err != nil {
 		return req, err
@@ -42,7 +44,9 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 }
 
 // readForms reads a body with files. They are the request's Attachments; after an error they are removed.
-func (k collection) readForms(in *decodedBody, form bodyForm, contentType string, room *lease) (req predict.Request, err error) {
+func (k collection) readForms(in *decodedBody, form bodyForm, contentType string,
+	room *lease,
+) (req predict.Request, err error) {
 	files := &attachments{svc: k.svc}
 	defer func() {
 		req.Charged = room.bytes
@@ -87,7 +91,8 @@ func (k collection) readPack(in *decodedBody, files *attachments, room *lease) (
 // render converts an answer to the format that its client prefers. Other requests pay two branches.
 func (s *Server) render(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Request.Header
-	if hasSeen(ctx, seenAccept) && rendered(h, false) == asPack && string(ctx.Response.Header.ContentType()) == contentJSON {
+	if hasSeen(ctx, seenAccept) && rendered(h, false) == asPack &&
+		string(ctx.Response.Header.ContentType()) == contentJSON {
 		s.pack(ctx)
 	}
 	if hasSeen(ctx, seenAcceptEncoding) {

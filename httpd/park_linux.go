@@ -18,9 +18,9 @@ const (
 	sweepEvery = time.Second
 )
 
-// parking holds idle connections. A connection that fasthttp serves keeps a goroutine, two buffers and a context, 22 KiB in
-// all, even between requests and before the first one. A parked one is only a descriptor in an epoll set until bytes arrive; fasthttp considers it
-// closed.
+// parking holds idle connections. A connection that fasthttp serves keeps a goroutine, two buffers and a context, 22
+// KiB in all, even between requests and before the first one. A parked one is only a descriptor in an epoll set until
+// bytes arrive; fasthttp considers it closed.
 type parking struct {
 	serve func(net.Conn) // serves a connection again
 
@@ -113,8 +113,8 @@ func (k *parking) evict(c *conn) bool {
 	return true
 }
 
-// sweep parks the connections that have been idle since the last sweep, if many are open, and closes parked ones whose idle
-// timeout has ended. It sets its timer again while it has work.
+// sweep parks the connections that have been idle since the last sweep, if many are open, and closes parked ones whose
+// idle timeout has ended. It sets its timer again while it has work.
 func (s *Server) sweep() {
 	now := int64(time.Since(s.began))
 	var idle, late []*conn

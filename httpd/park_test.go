@@ -108,8 +108,8 @@ func TestShutdownClosesParkedConnections(t *testing.T) {
 	}
 }
 
-// TestOnlyIdleConnectionsAreParked: one within a request's header, one within its body and one that waits for its answer are
-// woken, and nothing comes of it. One that has not sent a byte is parked from the beginning.
+// TestOnlyIdleConnectionsAreParked: one within a request's header, one within its body and one that waits for its
+// answer are woken, and nothing comes of it. One that has not sent a byte is parked from the beginning.
 func TestOnlyIdleConnectionsAreParked(t *testing.T) {
 	f := newFake()
 	f.hold = true

@@ -18,8 +18,8 @@ const (
 	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
 )
 
-// unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/" and "%" stay,
-// in capitals: a segment is decoded when it is read. An invalid path stays as it is.
+// unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/"
+// and "%" stay, in capitals: a segment is decoded when it is read. An invalid path stays as it is.
 func unescapePath(ctx *fasthttp.RequestCtx) {
 	uri := ctx.Request.URI()
 	path := uri.PathOriginal()

@@ -67,7 +67,8 @@ func streamQuality(h *fasthttp.RequestHeader) (stream, object int) {
 	return stream, object
 }
 
-// readPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are ignored.
+// readPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are
+// ignored.
 func readPrefer(h *fasthttp.RequestHeader) asked {
 	var a asked
 	if len(h.Peek(headerPrefer)) == 0 {

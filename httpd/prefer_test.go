@@ -11,7 +11,8 @@ import (
 
 func TestModes(t *testing.T) {
 	within := func(d time.Duration) asked { return asked{bounded: true, wait: d} }
-	async, stream, either := asked{mode: predict.Async}, asked{mode: predict.Stream}, asked{mode: predict.Stream, orObject: true}
+	async, stream, either := asked{mode: predict.Async}, asked{mode: predict.Stream},
+		asked{mode: predict.Stream, orObject: true}
 	const years = 922337202 * time.Second
 	for _, c := range []struct {
 		accept, prefer []string
@@ -74,18 +75,21 @@ func TestWhatARequestSays(t *testing.T) {
 	f.training = true
 	c := serve(t, f, Options{}).dial(t)
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	c.send(ask("PUT", "/trainings/a", prefer("respond-async")+"traceparent: "+parent+"\r\nTracestate: a=1\r\ntracestate: b=2\r\n",
+	c.send(ask("PUT", "/trainings/a",
+		prefer("respond-async")+"traceparent: "+parent+"\r\nTracestate: a=1\r\ntracestate: b=2\r\n",
 		`{"webhook":"http://x/","webhook_events_filter":["logs"],"output_file_prefix":"https://y","created_at":"2020-01-01T00:00:00+01:00"}`))
 	c.want(202)
 	got := f.request()
 	if got.ID != "a" || !got.Idempotent || got.Kind != predict.KindTraining || got.Mode != predict.Async ||
-		got.TraceParent != parent || got.TraceState != "a=1,b=2" || got.Webhook != "http://x/" || got.WebhookEvents != predict.OnLogs ||
+		got.TraceParent != parent || got.TraceState != "a=1,b=2" || got.Webhook != "http://x/" ||
+		got.WebhookEvents != predict.OnLogs ||
 		got.OutputPrefix != "https://y" || got.CreatedText != "2020-01-01T00:00:00+01:00" {
 		t.Errorf("got %+v", got)
 	}
 	c.send(ask("POST", "/predictions", asJSON+"Traceparent: \xff\r\nTracestate: a=1\r\n", `{"id":"b"}`))
 	c.want(200)
-	if got := f.request(); got.ID != "b" || got.Idempotent || got.Kind != predict.KindPrediction || got.Mode != predict.Sync ||
+	if got := f.request(); got.ID != "b" || got.Idempotent || got.Kind != predict.KindPrediction ||
+		got.Mode != predict.Sync ||
 		got.TraceParent != "" || got.TraceState != "" || got.WebhookEvents != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -97,7 +101,8 @@ func TestWhatARequestSays(t *testing.T) {
 	}
 }
 
-// TestAccept_ObjectFromAModelThatDoesNotStream: a client that takes both gets the object, in the mode that Prefer names.
+// TestAccept_ObjectFromAModelThatDoesNotStream: a client that takes both gets the object, in the mode that Prefer
+// names.
 func TestAccept_ObjectFromAModelThatDoesNotStream(t *testing.T) {
 	f := newFake()
 	f.plain, f.training = true, true

@@ -20,8 +20,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// protocols are the routes of the other protocols. A request comes here if no native route has its path. The native router
-// knows nothing of them, so they cost its requests nothing.
+// protocols are the routes of the other protocols. A request comes here if no native route has its path. The native
+// router knows nothing of them, so they cost its requests nothing.
 type protocols struct {
 	*Server
 	list   []protocol.Protocol
@@ -78,7 +78,8 @@ func (p *protocols) replaces(method, path string) bool {
 	}
 	for _, one := range p.list {
 		for _, r := range one.Routes {
-			if r.Replaces && r.Path == path && (r.Method == method || r.Method == fasthttp.MethodGet && method == fasthttp.MethodHead) {
+			if r.Replaces && r.Path == path &&
+				(r.Method == method || r.Method == fasthttp.MethodGet && method == fasthttp.MethodHead) {
 				return true
 			}
 		}
@@ -124,27 +125,31 @@ func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 		p.router.Handler(ctx)
 		return
 	}
-	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server", predict.Clip(string(ctx.Path())))) {
+	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server",
+		predict.Clip(string(ctx.Path())))) {
 		p.Server.notFound(ctx)
 	}
 }
 
 func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
-	if p.refuseFor(ctx, protocol.Errorf(protocol.BadInput, "%s does not take %s", predict.Clip(string(ctx.Path())), predict.Clip(string(ctx.Method())))) {
+	if p.refuseFor(ctx, protocol.Errorf(protocol.BadInput, "%s does not take %s", predict.Clip(string(ctx.Path())),
+		predict.Clip(string(ctx.Method())))) {
 		ctx.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		return
 	}
 	p.root.methodNotAllowed(ctx)
 }
 
-// escapeName escapes the slashes of a model's name in a path: clients of KServe and Triton do not. It reports whether there were any.
+// escapeName escapes the slashes of a model's name in a path: clients of KServe and Triton do not. It reports whether
+// there were any.
 func (p *protocols) escapeName(ctx *fasthttp.RequestCtx) bool {
 	before, after, ok := strings.Cut(string(ctx.Request.URI().PathOriginal()), "/models/")
 	longest := ""
 	for _, a := range p.all() {
 		name := a.model.Name
 		rest, found := strings.CutPrefix(after, name)
-		if ok && found && strings.Contains(name, "/") && len(name) > len(longest) && (rest == "" || rest[0] == '/' || rest[0] == ':') {
+		if ok && found && strings.Contains(name, "/") && len(name) > len(longest) &&
+			(rest == "" || rest[0] == '/' || rest[0] == ':') {
 			longest = name
 		}
 	}
@@ -156,7 +161,8 @@ func (p *protocols) escapeName(ctx *fasthttp.RequestCtx) bool {
 
 // isProbe reports whether a path of a protocol never requires a token.
 func (p *protocols) isProbe(path string) bool {
-	return p != nil && slices.ContainsFunc(p.list, func(one protocol.Protocol) bool { return slices.Contains(one.Probes, path) })
+	return p != nil && slices.ContainsFunc(p.list,
+		func(one protocol.Protocol) bool { return slices.Contains(one.Probes, path) })
 }
 
 // probes returns the paths of which GET never requires a token.
@@ -235,7 +241,8 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 	h := &ctx.Request.Header
 	kind, encoding, err := formOf(h)
 	if err != nil || kind != formBody {
-		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s", cameAs(h.ContentType()))
+		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s",
+			cameAs(h.ContentType()))
 	}
 	in, err := p.open(ctx, encoding)
 	if err != nil {
@@ -252,7 +259,10 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 		room.shrink(room.bytes)
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
-	return protocol.Form{Fields: f.fields, Attachments: files.Attachments, Body: protocol.NewBody(nil, room.bytes, nil, p.opt.Memory.Free)}, nil
+	return protocol.Form{
+		Fields: f.fields, Attachments: files.Attachments,
+		Body: protocol.NewBody(nil, room.bytes, nil, p.opt.Memory.Free),
+	}, nil
 }
 
 func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
@@ -260,9 +270,13 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	encoding, known := anyCodingOf(header)
 	switch {
 	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
-		return received{}, &mediaError{"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with deflate, " + readableCodings, true}
+		return received{}, &mediaError{
+			"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with deflate, " +
+				readableCodings, true,
+		}
 	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
-		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader))) // the protocol reports what is wrong with it
+		// the protocol reports what is wrong with it
+		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader)))
 		return p.takeBodyIn(ctx, &p.shared, head)
 	case encoding == plain:
 		return p.takeBody(ctx)
@@ -363,7 +377,8 @@ func (p *protocols) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile,
 	h := &ctx.Response.Header
 	h.SetContentType(file.Type)
 	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
-	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), release: release}, int(file.Size))
+	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), release: release},
+		int(file.Size))
 }
 
 // joinSmall joins neighbours that are cheaper to copy than to write one by one.

@@ -83,11 +83,15 @@ func linesRequest(body string) string {
 	return fmt.Sprintf("POST /lines HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// TestProtocolStreamComments: a stream of another protocol has comments while its model is silent, also before its first item.
+// TestProtocolStreamComments: a stream of another protocol has comments while its model is silent, also before its
+// first item.
 func TestProtocolStreamComments(t *testing.T) {
 	f := newFake()
 	f.hold = true
-	s := serve(t, f, Options{StreamComment: 5 * time.Millisecond, Protocols: []protocol.Protocol{lineProtocol(&protocolService{fake: f}, 1)}})
+	s := serve(t, f, Options{
+		StreamComment: 5 * time.Millisecond,
+		Protocols:     []protocol.Protocol{lineProtocol(&protocolService{fake: f}, 1)},
+	})
 	c := s.dial(t)
 	c.send(linesRequest("1"))
 	p := wait(t, f.started, "the prediction")

@@ -23,7 +23,9 @@ type protocolStream struct {
 }
 
 // SendStream implements protocol.Host.
-func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string, to protocol.Renderer) *protocol.Error {
+func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string,
+	to protocol.Renderer,
+) *protocol.Error {
 	st := &protocolStream{
 		chunkWriter: p.newChunkWriter(ctx), p: p, run: r, to: to, items: make([][]byte, 0, maxEvents),
 	}
@@ -43,8 +45,8 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 // errSilent: no item has come for so long that a comment is due.
 var errSilent = errors.New("no item has come")
 
-// first waits for the first items, so that a refusal can still set the status. The status is sent with the first item, or in
-// time for the first comment.
+// first waits for the first items, so that a refusal can still set the status. The status is sent with the first item,
+// or in time for the first comment.
 func (st *protocolStream) first() *protocol.Error {
 	var refused *protocol.Error
 	err := st.next()

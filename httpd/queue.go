@@ -14,20 +14,21 @@ import (
 
 // JobQueue keeps accepted predictions until they have ended, on whichever server of the model they run.
 type JobQueue interface {
-	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or *predict.InDoubtError.
+	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or
+	// *predict.InDoubtError.
 	Accept(s Submission) (Accepted, error)
-	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue; nil: none
-	// is known. release is called after its last use.
+	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue;
+	// nil: none is known. release is called after its last use.
 	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
-	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs. lives: it
-	// goes on when this server is gone.
+	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs.
+	// lives: it goes on when this server is gone.
 	Submit(s Submission, lives bool) (*predict.Prediction, error)
 	// Attach returns a prediction that stands for an accepted one, for a client that only looks on; nil: none is known.
 	Attach(kind predict.Kind, id string) *predict.Prediction
 	// AttachDirect does the same for a prediction that another server runs without the queue.
 	AttachDirect(kind predict.Kind, id string) *predict.Prediction
-	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false: none is known, or it has
-	// ended otherwise.
+	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false: none is known, or
+	// it has ended otherwise.
 	Cancel(kind predict.Kind, id string) (bool, error)
 }
 
@@ -53,8 +54,8 @@ type Accepted struct {
 type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "": all are of one.
 	TenantHeader string
-	// Overflow: a request for which no place is free waits in the queue, for Wait at most; 0: for ever. One with Prefer: wait=N is
-	// accepted: Wait does not end it.
+	// Overflow: a request for which no place is free waits in the queue, for Wait at most; 0: for ever. One with Prefer:
+	// wait=N is accepted: Wait does not end it.
 	Overflow bool
 	Wait     time.Duration
 	// All: every request goes to the queue, because this server has no model.
@@ -67,7 +68,9 @@ func (a *api) keeps(how asked) bool {
 }
 
 // place makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
-func (k collection) place(ctx *fasthttp.RequestCtx, req *predict.Request, how asked, taken *bool) (*predict.Prediction, error) {
+func (k collection) place(ctx *fasthttp.RequestCtx, req *predict.Request, how asked,
+	taken *bool,
+) (*predict.Prediction, error) {
 	if k.queue == nil || !k.queueing.All {
 		p, err := k.svc.Create(*req)
 		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
@@ -196,8 +199,8 @@ func (k collection) local(id string) (*predict.Prediction, predict.Record, bool)
 	return p, rec, ok
 }
 
-// getQueued answers with a prediction of the queue, and that status; false: it has none of that id. A kept result is 200 to a PUT too,
-// where it is replayed.
+// getQueued answers with a prediction of the queue, and that status; false: it has none of that id. A kept result is
+// 200 to a PUT too, where it is replayed.
 func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string, status int) bool {
 	if k.queue == nil {
 		return false
@@ -240,8 +243,8 @@ func (k collection) cancelAny(id string) (bool, error) {
 	return k.queue.Cancel(k.kind, id)
 }
 
-// ReadBody reads the body of a create request that the queue kept, for which charged bytes of the memory budget are charged. What
-// stays of them is the request's Charged, also where it fails. Its files are the request's Attachments.
+// ReadBody reads the body of a create request that the queue kept, for which charged bytes of the memory budget are
+// charged. What stays of them is the request's Charged, also where it fails. Its files are the request's Attachments.
 func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error) {
 	room := lease{budget: s.opt.Memory, spare: charged}
 	defer room.settle()
@@ -295,8 +298,8 @@ func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	return true
 }
 
-// SetQueue gives asynchronous predictions of the default model to a queue, and others as o says. It is called before Serve: the queue
-// reads bodies with ReadBody, and so needs the server first.
+// SetQueue gives asynchronous predictions of the default model to a queue, and others as o says. It is called before
+// Serve: the queue reads bodies with ReadBody, and so needs the server first.
 func (s *Server) SetQueue(q JobQueue, o QueueOptions) {
 	s.root.queue, s.root.queueing = q, o
 	if models := s.all(); len(models) > 0 {

@@ -2,16 +2,16 @@ package httpd
 
 import "golang.org/x/sys/unix"
 
-// A disconnect shows as the end of the received bytes. If the client has pipelined more requests, the end comes after them,
-// and never arrives while they exceed the socket's buffers. So a watch reads them ahead, as far as the memory budget has
-// room; beyond that it waits only for the end.
+// A disconnect shows as the end of the received bytes. If the client has pipelined more requests, the end comes after
+// them, and never arrives while they exceed the socket's buffers. So a watch reads them ahead, as far as the memory
+// budget has room; beyond that it waits only for the end.
 const (
 	mostAhead  = 8 << 20 // bytes of one connection: more than the kernel's limit for a client's send buffer
 	aheadChunk = 64 << 10
 )
 
-// readAhead reads what is in e's socket. n is how many bytes it read, full: there is no room for more, open: the client has
-// not ended its side. The caller has moved e to watchReading, so no other goroutine reads.
+// readAhead reads what is in e's socket. n is how many bytes it read, full: there is no room for more, open: the client
+// has not ended its side. The caller has moved e to watchReading, so no other goroutine reads.
 func (w *watcher) readAhead(e *watch) (n int, full, open bool) {
 	if w.buf == nil {
 		w.buf = make([]byte, aheadChunk)

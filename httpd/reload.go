@@ -10,7 +10,8 @@ import (
 // machine may call it.
 func (a *api) reload(ctx *fasthttp.RequestCtx) {
 	if !local(ctx) {
-		a.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a reload, and not through a proxy")
+		a.detail(ctx, fasthttp.StatusForbidden,
+			"Only a program on the server's own machine may ask for a reload, and not through a proxy")
 		return
 	}
 	notice, err := a.model.Reload()

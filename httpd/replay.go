@@ -43,8 +43,8 @@ func (s *Server) identify(req *predict.Request) {
 	}
 }
 
-// replay answers a PUT with the kept result of that id and input; false: there is none. A canceled prediction runs again: its client may
-// have been cut off.
+// replay answers a PUT with the kept result of that id and input; false: there is none. A canceled prediction runs
+// again: its client may have been cut off.
 func (k collection) replay(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
 	if !k.opt.ReplayPuts || req.Digest == "" {
 		return false
@@ -80,7 +80,10 @@ func (k collection) answerKept(ctx *fasthttp.RequestCtx, p *predict.Prediction, 
 
 // again returns a prediction that emits what a kept one did: its outputs, its logs as of stdout, and its end.
 func (k collection) again(kept *predict.Prediction, rec predict.Record) *predict.Prediction {
-	req := predict.Request{ID: rec.ID, Kind: k.kind, Mode: predict.Async, Created: rec.Created, CreatedText: rec.CreatedText}
+	req := predict.Request{
+		ID: rec.ID, Kind: k.kind, Mode: predict.Async, Created: rec.Created,
+		CreatedText: rec.CreatedText,
+	}
 	p := predict.New(rec.ID, req, time.Now(), replayer{rec}, predict.Options{Memory: k.opt.Memory, Version: rec.Version})
 	p.OnRelease(kept.Release)
 	return p

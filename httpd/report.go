@@ -16,7 +16,9 @@ type route struct {
 }
 
 // routed wraps h and stores its route for record.
-func (s *Server) routed(pattern string, record func(route, method string, code int, took time.Duration), h fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (s *Server) routed(pattern string, record func(route, method string, code int, took time.Duration),
+	h fasthttp.RequestHandler,
+) fasthttp.RequestHandler {
 	if record == nil {
 		return h
 	}

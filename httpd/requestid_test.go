@@ -32,7 +32,10 @@ func (b *lockedBuffer) String() string {
 func TestRequestIDs(t *testing.T) {
 	var log lockedBuffer
 	f := newFake()
-	s := serve(t, f, Options{Logger: slog.New(slog.NewJSONHandler(&log, nil)), AccessLines: 1000, MaxBody: 100, CORSOrigins: []string{"https://a.example"}})
+	s := serve(t, f, Options{
+		Logger: slog.New(slog.NewJSONHandler(&log, nil)), AccessLines: 1000, MaxBody: 100,
+		CORSOrigins: []string{"https://a.example"},
+	})
 	client := s.dial(t)
 	for _, c := range []struct {
 		method, path, headers, body string

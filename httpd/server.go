@@ -109,8 +109,8 @@ func New(svc Service, o Options) *Server {
 	return s
 }
 
-// Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an error. It may be called
-// for several listeners.
+// Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an error. It may be
+// called for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
 	s.conns.mu.Lock()
 	if s.closing.Load() {

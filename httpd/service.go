@@ -16,8 +16,8 @@ type Service interface {
 	// NewAttachments returns an empty store for the files that a request's body carries. The caller closes it, unless
 	// Create took it over with the request.
 	NewAttachments() Attachments
-	// Start runs a prediction in the background, with its own Hold until the end. A prediction that is refused after all ends
-	// as failed. Start does not block.
+	// Start runs a prediction in the background, with its own Hold until the end. A prediction that is refused after all
+	// ends as failed. Start does not block.
 	Start(p *predict.Prediction)
 	// Find returns the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction

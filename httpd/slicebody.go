@@ -2,8 +2,8 @@ package httpd
 
 import "io"
 
-// sliceBody is a response body of byte slices, which are not copied. fasthttp closes it once, when it was written or given
-// up.
+// sliceBody is a response body of byte slices, which are not copied. fasthttp closes it once, when it was written or
+// given up.
 type sliceBody struct {
 	parts   [3][]byte
 	release func()

@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// The events of a stream, as the HTTP contract defines them. Small events are appended whole. For a model's JSON, which can
-// be large, the caller may write the bytes between head and tail.
+// The events of a stream, as the HTTP contract defines them. Small events are appended whole. For a model's JSON, which
+// can be large, the caller may write the bytes between head and tail.
 
 // comment keeps a connection alive; clients ignore it.
 const comment = ": keep-alive\n\n"
@@ -55,8 +55,8 @@ func appendMissed(dst []byte, err *predict.MissedError) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// oneLine removes line breaks, which would end a data line. In JSON they can only be space between tokens. JSON without any,
-// which workers send, is not copied.
+// oneLine removes line breaks, which would end a data line. In JSON they can only be space between tokens. JSON without
+// any, which workers send, is not copied.
 func oneLine(json []byte) []byte {
 	if bytes.IndexByte(json, '\n') < 0 && bytes.IndexByte(json, '\r') < 0 {
 		return json

@@ -24,7 +24,8 @@ var eventBuffers = sync.Pool{New: func() any { return new(eventBuffer) }}
 // goroutine that serves the connection. That goroutine waits for events, renders all pending ones into one buffer and
 // writes it to the connection as one chunk in one call.
 //
-// It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel and notify.
+// It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel and
+// notify.
 type stream struct {
 	chunkWriter
 	s   *Server
@@ -69,8 +70,8 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 	k.sendEvents(ctx, st, contentSSE)
 }
 
-// first waits for the first events of its request's prediction, so that a refusal can still set the status. The status is
-// sent with the first event, or in time for the first comment.
+// first waits for the first events of its request's prediction, so that a refusal can still set the status. The status
+// is sent with the first event, or in time for the first comment.
 func (st *stream) first() error {
 	var err error
 	st.events, err = st.sub.Next(st.events, st.wake)
@@ -198,8 +199,8 @@ func (st *stream) Close() error {
 	return nil
 }
 
-// Cancel is called when the client has disconnected (see watcher). It does not wait: it interrupts a blocked write, and the
-// stream's goroutine ends the subscription.
+// Cancel is called when the client has disconnected (see watcher). It does not wait: it interrupts a blocked write, and
+// the stream's goroutine ends the subscription.
 func (st *stream) Cancel() {
 	st.disconnected.Store(true)
 	st.notify()

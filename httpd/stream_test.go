@@ -169,7 +169,8 @@ func TestCommentsBeforeTheStart(t *testing.T) {
 	st.want("", ": keep-alive")
 	close(queue)
 	last := st.rest()
-	if e := last[len(last)-1]; e.name != "completed" || !strings.Contains(e.data, `"status":"failed","error":"Timed out in the queue`) {
+	if e := last[len(last)-1]; e.name != "completed" ||
+		!strings.Contains(e.data, `"status":"failed","error":"Timed out in the queue`) {
 		t.Errorf("it ends with %v", e)
 	}
 }

@@ -22,7 +22,10 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 	}
 	post, attrs := describe(fasthttp.MethodPost)
 	return func(ctx *fasthttp.RequestCtx) {
-		t := s.opt.Tracer.Begin(func(name string) string { return string(bytes.Join(ctx.Request.Header.PeekAll(name), []byte{','})) })
+		t := s.opt.Tracer.Begin(func(name string) string {
+			return string(
+				bytes.Join(ctx.Request.Header.PeekAll(name), []byte{','}))
+		})
 		if t == nil {
 			h(ctx)
 			return

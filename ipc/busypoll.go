@@ -2,11 +2,11 @@ package ipc
 
 import "time"
 
-// Busy-polling: a side that expects a frame soon polls its socket before it blocks. runtime/slot/busypoll.go says when, and
-// what it gains; the worker's side is pyembed/px_busypoll.c.
+// Busy-polling: a side that expects a frame soon polls its socket before it blocks. runtime/slot/busypoll.go says when,
+// and what it gains; the worker's side is pyembed/px_busypoll.c.
 
-// RecvBusyPoll is Recv that polls for up to budget before it blocks; blocked: nothing came in that time. While it polls, it
-// does not see an Interrupt, and a Close waits for it.
+// RecvBusyPoll is Recv that polls for up to budget before it blocks; blocked: nothing came in that time. While it
+// polls, it does not see an Interrupt, and a Close waits for it.
 func (c *Conn) RecvBusyPoll(budget time.Duration, handle func(*Frame)) (blocked bool, err error) {
 	c.read.busyPoll, c.read.blocked = budget, false
 	err = c.read.recv(handle)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// WorkerConfig is the task of a worker or preload process. It travels as JSON in the environment variable PINION_WORKER, or
-// in a Fork frame; cog._worker.main reads the same document.
+// WorkerConfig is the task of a worker or preload process. It travels as JSON in the environment variable
+// PINION_WORKER, or in a Fork frame; cog._worker.main reads the same document.
 type WorkerConfig struct {
 	Python      string `json:"python"`
 	LibPython   string `json:"libpython"`

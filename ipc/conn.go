@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendBuffer is the room, in bytes, that is asked for each end's frames which the other has not read, so that a batch of
-// some size can lie before a worker that is busy. Linux gives twice as much as is asked for, up to twice net.core.wmem_max;
-// the default is half of what that is at first.
+// sendBuffer is the room, in bytes, that is asked for each end's frames which the other has not read, so that a batch
+// of some size can lie before a worker that is busy. Linux gives twice as much as is asked for, up to twice
+// net.core.wmem_max; the default is half of what that is at first.
 const sendBuffer = 1 << 20
 
 // Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the
@@ -81,9 +81,11 @@ func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
 	return c.QueueIn(nil, kind, 0, id, parts...)
 }
 
-// QueueIn is Queue of a frame with flags, and with a body above InlineMax in a file that create makes, given the body's size in bytes.
-// Without create, or where that makes none, the body goes to a memory file.
-func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, flags uint8, id uint64, parts ...[]byte) error {
+// QueueIn is Queue of a frame with flags, and with a body above InlineMax in a file that create makes, given the body's
+// size in bytes. Without create, or where that makes none, the body goes to a memory file.
+func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, flags uint8, id uint64,
+	parts ...[]byte,
+) error {
 	size := sizeOf(parts)
 	if size > InlineMax {
 		fd, err := bodyFile(create, size, parts)

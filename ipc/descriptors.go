@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors are those that came in, in order, until their frames claim them. They have their own lock, because Close may
-// come at any time and must leave none behind.
+// descriptors are those that came in, in order, until their frames claim them. They have their own lock, because Close
+// may come at any time and must leave none behind.
 type descriptors struct {
 	mu     sync.Mutex
 	fds    []int

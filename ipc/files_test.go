@@ -203,7 +203,8 @@ func TestCloseClosesUnclaimedDescriptors(t *testing.T) {
 	}
 }
 
-// TestQueueIn: a large body goes to the file that the caller makes, and to a memory file where it makes none or that is full.
+// TestQueueIn: a large body goes to the file that the caller makes, and to a memory file where it makes none or that is
+// full.
 func TestQueueIn(t *testing.T) {
 	noLeak(t)
 	body := filled(InlineMax+1, 7)

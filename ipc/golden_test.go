@@ -51,32 +51,43 @@ func examples() []example {
 	tensor := string(AppendTensorHead(nil, 'f', []int64{1, 2}, 8)) + "\x00\x00\x80\x3f\x00\x00\x00\x40"
 	return []example{
 		front("predict", KindPredict, 0, id, `{"input":{"s":"world"}}`, predict(id, 0, `{"s":"world"}`, "")),
-		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`, predict(id, 0, `{"s":"world"}`, `{"user":"ann"}`)),
-		front("predict-train", KindPredict, FlagEvents|FlagTrain, id, `{"input":{"steps":3}}`, predict(id, FlagEvents|FlagTrain, `{"steps":3}`, "")),
+		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`,
+			predict(id, 0, `{"s":"world"}`, `{"user":"ann"}`)),
+		front("predict-train", KindPredict, FlagEvents|FlagTrain, id, `{"input":{"steps":3}}`,
+			predict(id, FlagEvents|FlagTrain, `{"steps":3}`, "")),
 		front("predict-file", KindPredict, FlagFile, id, ``, nil),
-		front("predict-batch-item", KindPredict, FlagBatchItem, 128, `{"input":{"text":"one"}}`, predict(128, FlagBatchItem, `{"text":"one"}`, "")),
+		front("predict-batch-item", KindPredict, FlagBatchItem, 128, `{"input":{"text":"one"}}`,
+			predict(128, FlagBatchItem, `{"text":"one"}`, "")),
 		front("predict-tensor", KindPredict, 0, id, "{\"input\":{\"x\":"+tensor+"}}", func(c *Conn) error {
 			if err := c.QueuePredict(id, 0, nil, nil, nil, nil, []byte(`{"x":`), []byte(tensor), []byte("}")); err != nil {
 				return err
 			}
 			return c.Flush()
 		}),
-		{"predict-shared", message{KindPredict, FlagFile, id, 1 << 20, []byte(`{"input":{"x":` + outside + "}}")}, true, func(c *Conn) error {
-			file := SharedFile{FD: 2, Data: make([]byte, 1<<20), Room: 1 << 20} // any descriptor
-			elements := file.Data[200 : 200+1<<16]
-			if err := c.QueuePredict(id, 0, nil, &file, nil, nil, []byte(`{"x":`), AppendTensorHead(nil, 'f', []int64{1, 1 << 14}, len(elements)), elements, []byte("}")); err != nil {
-				return err
-			}
-			return c.Flush()
-		}},
-		front("batch", KindBatch, 0, 320, `{"ids":[128,192,256]}`, func(c *Conn) error { return c.Send(KindBatch, 320, IDs(128, 192, 256)) }),
+		{
+			"predict-shared",
+			message{KindPredict, FlagFile, id, 1 << 20, []byte(`{"input":{"x":` + outside + "}}")},
+			true,
+			func(c *Conn) error {
+				file := SharedFile{FD: 2, Data: make([]byte, 1<<20), Room: 1 << 20} // any descriptor
+				elements := file.Data[200 : 200+1<<16]
+				if err := c.QueuePredict(id, 0, nil, &file, nil, nil, []byte(`{"x":`),
+					AppendTensorHead(nil, 'f', []int64{1, 1 << 14}, len(elements)), elements, []byte("}")); err != nil {
+					return err
+				}
+				return c.Flush()
+			},
+		},
+		front("batch", KindBatch, 0, 320, `{"ids":[128,192,256]}`,
+			func(c *Conn) error { return c.Send(KindBatch, 320, IDs(128, 192, 256)) }),
 		front("batch-context", KindBatch, 0, 320, `{"ids":[128],"context":{"traceparent":"00-…-01"}}`, func(c *Conn) error {
 			return c.Send(KindBatch, 320, BatchOf([]byte(`{"traceparent":"00-…-01"}`), 128))
 		}),
 		front("drop", KindDrop, 0, 192, `{"ids":[192]}`, func(c *Conn) error { return c.Send(KindDrop, 192, IDs(192)) }),
 		worker("succeeded", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":"hello world"}`),
 		worker("succeeded-tensor", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":`+tensor+"}"),
-		worker("failed", KindFailed, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
+		worker("failed", KindFailed, id, 1_250_000,
+			`{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
 		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
 		worker("log", KindLog, id, 0, `{"source":"stdout","data":"step 1\n"}`),
 		worker("log-mark", KindLogMark, id, 0, `{"stdout":512,"stderr":0}`),
@@ -92,13 +103,16 @@ func examples() []example {
 		{"calls", message{Kind: KindCalls, Flags: FlagFile, ID: id}, false, nil},
 		worker("call", KindCall, 0, 0, `{"model":"embed","input":{"text":"hello"},"token":"5f…","files":[]}`),
 		front("call-answer", KindSucceeded, 0, 0, `{"output":`+tensor+`}`, nil),
-		front("call-files", KindOutput, 0, 0, `{"output":"pinion-file:7a…:0/out.png","files":{"folder":"/tmp/p","token":"7a…"}}`, nil),
+		front("call-files", KindOutput, 0, 0,
+			`{"output":"pinion-file:7a…:0/out.png","files":{"folder":"/tmp/p","token":"7a…"}}`, nil),
 		front("call-failed", KindFailed, 0, 0, `{"error":"ValueError: no such voice"}`, nil),
 		worker("hello", KindHello, 0, 0, `{"protocol":1,"pid":4711,"python":"3.13.0","executable":"/usr/bin/python3"}`),
 		worker("loaded", KindLoaded, 0, 0, `{"cog":"0.23.0","slots":1,"async":false,"schema":{"openapi":"3.0.2"}}`),
 		worker("ready", KindReady, 0, 0, `{"seconds":0.25,"stdout":512,"stderr":0}`),
-		worker("setup-failed", KindSetupFailed, 0, 0, `{"error":"KeyError: 'w'","seconds":0.25,"stdout":0,"stderr":1024,"problem":{"file":"run.py","line":7,"what":"KeyError: 'w'","mend":"","traceback":"…"}}`),
-		worker("cuda", KindCUDA, 0, 0, `{"state":"absent","devices":[],"seconds":0.000512,"steps":{"load":0.000512,"init":0,"context":0}}`),
+		worker("setup-failed", KindSetupFailed, 0, 0,
+			`{"error":"KeyError: 'w'","seconds":0.25,"stdout":0,"stderr":1024,"problem":{"file":"run.py","line":7,"what":"KeyError: 'w'","mend":"","traceback":"…"}}`),
+		worker("cuda", KindCUDA, 0, 0,
+			`{"state":"absent","devices":[],"seconds":0.000512,"steps":{"load":0.000512,"init":0,"context":0}}`),
 		worker("healthy", KindHealthy, 7, 0, `{"ok":false,"error":"the healthcheck returned False"}`),
 		front("health", KindHealth, 0, 7, `{}`, func(c *Conn) error { return c.SendHealth(7) }),
 		worker("pong", KindPong, 7, 0, ``),
@@ -106,9 +120,13 @@ func examples() []example {
 		worker("preloaded", KindPreloaded, 0, 0, `{"refused":"its import leaves 1 thread running (watcher)"}`),
 		worker("forked", KindForked, 0, 0, `{"pid":4711}`),
 		front("handle", KindHandle, FlagFile, 2, ``, nil),
-		front("fork", KindFork, 0, 0, `{"config":{"python":"","libpython":"","sdk":"","root":"","ref":"predict.py","mode":""},"env":{"CUDA_VISIBLE_DEVICES":"1","LANG":null}}`, func(c *Conn) error {
-			return c.SendFork(ForkRequest{WorkerConfig{Ref: "predict.py"}, map[string]*string{"CUDA_VISIBLE_DEVICES": &device, "LANG": nil}})
-		}),
+		front("fork", KindFork, 0, 0,
+			`{"config":{"python":"","libpython":"","sdk":"","root":"","ref":"predict.py","mode":""},"env":{"CUDA_VISIBLE_DEVICES":"1","LANG":null}}`, func(c *Conn) error {
+				return c.SendFork(ForkRequest{
+					WorkerConfig{Ref: "predict.py"},
+					map[string]*string{"CUDA_VISIBLE_DEVICES": &device, "LANG": nil},
+				})
+			}),
 		front("slot", KindSlot, FlagFile, 0, ``, nil),
 		front("shutdown", KindShutdown, 0, 0, `{}`, (*Conn).SendShutdown),
 	}

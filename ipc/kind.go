@@ -18,15 +18,18 @@ const (
 	KindFailed    Kind = 17 // {"metrics":{…},"error":"…"}; ends the prediction
 	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
 	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python has separated
-	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n[,"own_stdout":n,"own_stderr":n]}: what the pipes hold up to here is this id's
+	// {"stdout":n,"stderr":n[,"own_stdout":n,"own_stderr":n]}: what the pipes hold up to here is this id's
+	KindLogMark   Kind = 20
 	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
 	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
 	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
 	KindPrepared  Kind = 24 // no body: what comes before its batch is done
 	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
 
-	KindLogPipe     Kind = 26 // no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
-	KindTraced      Kind = 28 // n, in ns: what its input took to prepare; nanos is when the model had it; only with FlagTrace
+	// no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
+	KindLogPipe Kind = 26
+	// n, in ns: what its input took to prepare; nanos is when the model had it; only with FlagTrace
+	KindTraced      Kind = 28
 	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is unattributed
 
 	KindCalls Kind = 29 // no body: a socket for one call of another model comes with it (FlagFile)
@@ -68,11 +71,13 @@ const (
 var kindNames = [...]string{
 	KindPredict: "Predict", KindBatch: "Batch", KindDrop: "Drop",
 	KindSucceeded: "Succeeded", KindFailed: "Failed", KindCanceled: "Canceled", KindLog: "Log", KindLogMark: "LogMark",
-	KindStarted: "Started", KindOutput: "Output", KindMetric: "Metric", KindPrepared: "Prepared", KindBatchDone: "BatchDone",
-	KindLogPipe: "LogPipe", KindLogPipesEnd: "LogPipesEnd", KindTraced: "Traced", KindCalls: "Calls", KindCall: "Call",
+	KindStarted: "Started", KindOutput: "Output", KindMetric: "Metric", KindPrepared: "Prepared",
+	KindBatchDone: "BatchDone",
+	KindLogPipe:   "LogPipe", KindLogPipesEnd: "LogPipesEnd", KindTraced: "Traced", KindCalls: "Calls", KindCall: "Call",
 	KindHello: "Hello", KindLoaded: "Loaded", KindReady: "Ready", KindSetupFailed: "SetupFailed", KindCUDA: "CUDA",
 	KindHealthy: "Healthy", KindPong: "Pong", KindPreloaded: "Preloaded", KindForked: "Forked",
-	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle", KindFork: "Fork",
+	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle",
+	KindFork: "Fork",
 }
 
 // String is the kind's name, or its number where no version of the protocol has it.

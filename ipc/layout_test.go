@@ -122,7 +122,8 @@ func TestPageOfTheWorker(t *testing.T) {
 		"PX_PAGE_MAGIC": pageMagic, "PX_PAGE_HEADER": pageHeader, "PX_PAGE_SLOT": pageSlot, "PX_PAGE_SIZE": PageSize,
 		"PX_PAGE_OUT": pageOut, "PX_OUT_MAX": pageOut - offOutData,
 		"PX_CLAIMS": Claims, "PX_MAX_SLOTS": MaxSlots, "PX_CLAIM_SHIFT": claimShift, "PX_CANCEL_AGAIN": cancelAgain,
-		"PX_CLAIM_QUEUED": uint64(ClaimQueued), "PX_CLAIM_RUNNING": uint64(ClaimRunning), "PX_CLAIM_REVOKED": uint64(ClaimRevoked),
+		"PX_CLAIM_QUEUED": uint64(ClaimQueued), "PX_CLAIM_RUNNING": uint64(ClaimRunning),
+		"PX_CLAIM_REVOKED": uint64(ClaimRevoked),
 	} {
 		if got := h.number(t, name); got != want {
 			t.Errorf("%s is %#x, and here %#x", name, got, want)

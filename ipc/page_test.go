@@ -37,7 +37,8 @@ func (o other) word(offset int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.
 func (o other) claim(slot int, id uint64) bool {
 	base := pageHeader + slot*pageSlot
 	o.word(base + offRunning).Store(id)
-	if o.word(base+offClaims+8*ClaimIndex(id)).CompareAndSwap(id<<claimShift|uint64(ClaimQueued), id<<claimShift|uint64(ClaimRunning)) {
+	if o.word(base+offClaims+8*ClaimIndex(id)).CompareAndSwap(id<<claimShift|uint64(ClaimQueued),
+		id<<claimShift|uint64(ClaimRunning)) {
 		return true
 	}
 	o.word(base + offRunning).Store(0)

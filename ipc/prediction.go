@@ -23,11 +23,12 @@ var (
 	closeBrace  = []byte(`}`)
 )
 
-// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil: there is
-// none. They must stay as they are until the other side has them: see Send. create makes the file of a large body: see QueueIn.
-// shared, if not nil, goes with the frame: large tensors of input that lie there are not sent.
+// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil:
+// there is none. They must stay as they are until the other side has them: see Send. create makes the file of a large
+// body: see QueueIn. shared, if not nil, goes with the frame: large tensors of input that lie there are not sent.
 func (c *Conn) QueuePredict(
-	id uint64, flags uint8, create func(size int64) (*os.File, error), shared *SharedFile, context, files []byte, input ...[]byte,
+	id uint64, flags uint8, create func(size int64) (*os.File, error), shared *SharedFile, context, files []byte,
+	input ...[]byte,
 ) error {
 	parts := append(append(make([][]byte, 0, 7), openInput), input...)
 	if context != nil {
@@ -49,8 +50,8 @@ func (c *Conn) QueuePredict(
 	return c.QueueIn(create, KindPredict, flags, id, parts...)
 }
 
-// FilesMember is the member "files" of a request whose output files the front takes from that folder. tensors: the output may
-// have arrays in binary, too.
+// FilesMember is the member "files" of a request whose output files the front takes from that folder. tensors: the
+// output may have arrays in binary, too.
 func FilesMember(folder, token string, tensors bool) []byte {
 	member, _ := json.Marshal(struct { // it always can be encoded
 		Folder  string `json:"folder"`
@@ -85,8 +86,8 @@ func BatchOf(context []byte, ids ...uint64) []byte {
 	return append(append(body, context...), '}')
 }
 
-// LogMark is the body of a LogMark frame: how much was ever written to a worker's log pipes, and to those of the running
-// prediction. Everything up to there belongs to the frame's prediction.
+// LogMark is the body of a LogMark frame: how much was ever written to a worker's log pipes, and to those of the
+// running prediction. Everything up to there belongs to the frame's prediction.
 type LogMark struct {
 	Stdout    uint64 `json:"stdout"`
 	Stderr    uint64 `json:"stderr"`
@@ -137,8 +138,8 @@ type Answer struct {
 	Error   []byte // of a Failed frame: a string
 }
 
-// ParseAnswer takes apart the body of a frame of that kind; false: no worker sends it. The worker writes metrics first and
-// no space, so an output of any size is not looked at.
+// ParseAnswer takes apart the body of a frame of that kind; false: no worker sends it. The worker writes metrics first
+// and no space, so an output of any size is not looked at.
 func ParseAnswer(kind Kind, body []byte) (a Answer, ok bool) {
 	rest, opened := bytes.CutPrefix(body, openMetrics)
 	rest, closed := bytes.CutSuffix(rest, closeBrace)
@@ -184,8 +185,8 @@ func objectEnd(b []byte) int {
 	return -1
 }
 
-// FailureText is the error in the body of a Failed frame, not decoded; nil where there is none. Quotes within the metrics
-// before it are escaped.
+// FailureText is the error in the body of a Failed frame, not decoded; nil where there is none. Quotes within the
+// metrics before it are escaped.
 func FailureText(body []byte) []byte {
 	_, text, _ := bytes.Cut(body, []byte(`,"error":"`))
 	return text

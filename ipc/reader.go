@@ -65,7 +65,8 @@ func (rd *reader) receive(fd uintptr) bool {
 	rd.msg.SetControllen(len(rd.oob))
 	rd.msg.Flags = 0
 	for {
-		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&rd.msg)), unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&rd.msg)),
+			unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 		switch errno {
 		case 0:
 			rd.n, rd.err = int(n), nil

@@ -31,8 +31,8 @@ func (f *SharedFile) Offset(part []byte) int {
 	return int(at)
 }
 
-// refer returns parts with offsets in the places of large tensors that lie in the file. Each part of elements follows that with
-// the tensor's head.
+// refer returns parts with offsets in the places of large tensors that lie in the file. Each part of elements follows
+// that with the tensor's head.
 func (f *SharedFile) refer(parts [][]byte) [][]byte {
 	parts = slices.Clone(parts)
 	for i := 1; i < len(parts); i++ {
@@ -46,8 +46,8 @@ func (f *SharedFile) refer(parts [][]byte) [][]byte {
 	return f.copied(parts)
 }
 
-// copied returns parts with copies of those that lie in the file: it may be another request's before a frame that no worker reads
-// is written.
+// copied returns parts with copies of those that lie in the file: it may be another request's before a frame that no
+// worker reads is written.
 func (f *SharedFile) copied(parts [][]byte) [][]byte {
 	for i, part := range parts {
 		if f.Offset(part) >= 0 {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSharedTensors: large tensors that lie in a request's file stay there; what else lies there is copied before the frame is
-// queued, because the file may be another request's before a frame that no worker reads is written.
+// TestSharedTensors: large tensors that lie in a request's file stay there; what else lies there is copied before the
+// frame is queued, because the file may be another request's before a frame that no worker reads is written.
 func TestSharedTensors(t *testing.T) {
 	noLeak(t)
 	var c *Conn
@@ -21,7 +21,10 @@ func TestSharedTensors(t *testing.T) {
 	copy(small, "small")
 	heap := filled(sharedLeast, 1)
 	head := func(data []byte) []byte { return AppendTensorHead(nil, 'B', []int64{int64(len(data))}, len(data)) }
-	parts := [][]byte{[]byte(`{"a":`), head(large), large, []byte(`,"b":`), head(small), small, []byte(`,"c":`), head(heap), heap, []byte(`}`)}
+	parts := [][]byte{
+		[]byte(`{"a":`), head(large), large, []byte(`,"b":`), head(small), small, []byte(`,"c":`),
+		head(heap), heap, []byte(`}`),
+	}
 	if err := c.QueuePredict(64, 0, nil, file, nil, nil, parts...); err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +32,11 @@ func TestSharedTensors(t *testing.T) {
 	go func() { _ = c.Flush() }()
 	moved := head(large)
 	moved[2] |= elsewhere
-	body := bytes.Join([][]byte{[]byte(`{"input":{"a":`), moved, binary.LittleEndian.AppendUint64(nil, 100), []byte(`,"b":`), head(small),
-		append([]byte("small"), make([]byte, len(small)-5)...), []byte(`,"c":`), head(heap), heap, []byte(`}}`)}, nil)
+	body := bytes.Join([][]byte{
+		[]byte(`{"input":{"a":`), moved, binary.LittleEndian.AppendUint64(nil, 100),
+		[]byte(`,"b":`), head(small),
+		append([]byte("small"), make([]byte, len(small)-5)...), []byte(`,"c":`), head(heap), heap, []byte(`}}`),
+	}, nil)
 	want := wire(KindPredict, FlagFile, 64, 1<<19, body)
 	if got := readAll(t, fd, len(want)); !bytes.Equal(got, want) {
 		t.Errorf("sent %d bytes: %.200q, want %.200q", len(got), got, want)

@@ -81,7 +81,8 @@ func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after 
 	return before, t, after, true
 }
 
-// cut reads the offset of so many bytes of the file, and returns them and what follows it; false: they do not lie there.
+// cut reads the offset of so many bytes of the file, and returns them and what follows it; false: they do not lie
+// there.
 func (f *SharedFile) cut(from []byte, size uint64) (data, after []byte, ok bool) {
 	if f == nil || len(from) < 8 {
 		return nil, nil, false

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writer is the sending half of a Conn: a combining writer. A goroutine that finds no write in progress writes its own frame
-// and all that others queue meanwhile. If the socket is full, a new goroutine finishes, so that no request waits behind
-// another's body.
+// writer is the sending half of a Conn: a combining writer. A goroutine that finds no write in progress writes its own
+// frame and all that others queue meanwhile. If the socket is full, a new goroutine finishes, so that no request waits
+// behind another's body.
 type writer struct {
 	raw syscall.RawConn
 
@@ -91,8 +91,8 @@ func (w *writer) close() {
 	w.mu.Unlock()
 }
 
-// enqueue adds a frame for the next flush. With it goes the file fd, which is closed afterwards; noFile: none. room is the
-// size of the memory in that file that the worker may use.
+// enqueue adds a frame for the next flush. With it goes the file fd, which is closed afterwards; noFile: none. room is
+// the size of the memory in that file that the worker may use.
 func (w *writer) enqueue(fd int, kind Kind, flags uint8, id, room uint64, size int, parts [][]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -130,7 +130,8 @@ func TestIdleWriterGivesMemoryBack(t *testing.T) {
 		defer a.write.mu.Unlock()
 		return cap(a.write.pending.data) + cap(a.write.cur.data)
 	}
-	await.Eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes }, func() any { return held() })
+	await.Eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes },
+		func() any { return held() })
 }
 
 func TestCloseOfAFullWriterClosesWhatWaits(t *testing.T) {
@@ -149,8 +150,8 @@ func TestCloseOfAFullWriterClosesWhatWaits(t *testing.T) {
 	a.Close()
 }
 
-// TestLargePartsBetweenSmallOnesAndFiles: everything that is sent while the socket is full goes out in its order, whether
-// it was copied, is sent from where it lies, or is a file.
+// TestLargePartsBetweenSmallOnesAndFiles: everything that is sent while the socket is full goes out in its order,
+// whether it was copied, is sent from where it lies, or is a file.
 func TestLargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 	a, b := ends(t)
 	large, small := filled(largePart, 1), []byte("small")

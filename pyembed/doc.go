@@ -1,10 +1,11 @@
-// Package pyembed is the inside of a worker: it turns the process that calls Main into a CPython interpreter that serves a
-// model. With Config.Preloader the process serves nothing: it imports the model and forks workers (px_preload.c).
+// Package pyembed is the inside of a worker: it turns the process that calls Main into a CPython interpreter that
+// serves a model. With Config.Preloader the process serves nothing: it imports the model and forks workers
+// (px_preload.c).
 //
 // It promises: no Python.h and no linked libpython; one binary for CPython 3.10 and up; Python owns the process's main
 // thread; no Go runs while a request is served, and Python never calls into Go, which would hang a forked child; what C
 // allocates is counted.
 //
-// Other C is in its sub-packages cuda and nvml, in cmd/pinion/timerslack and in third_party/cpy3. Only cmd/pinion imports
-// this package. ipc/PROTOCOL.md describes its protocol with the front.
+// Other C is in its sub-packages cuda and nvml, in cmd/pinion/timerslack and in third_party/cpy3. Only cmd/pinion
+// imports this package. ipc/PROTOCOL.md describes its protocol with the front.
 package pyembed

@@ -19,7 +19,8 @@ func FuzzJSONBridge(f *testing.F) {
 		`""`, `"\u00e4\ud83d\ude00\n\/"`, `"\ud800"`, "\"\xc3\xa4\xf0\x9f\x98\x80\"", "\"\xed\xa0\x80\"",
 		`[]`, `{}`, `[1, 2.5, "x", null]`, `{"a": {"a": [1]}, "b": 2, "a": 3}`, ` [ ] `, `[1,]`, `{"a":}`,
 		`NaN`, `-Infinity`, "\xef\xbb\xbf1", `1 2`, `01`, `1.`, `.5`, `+1`, `[}`, "\"\x01\"", "\"\x00\"",
-		strings.Repeat("[", 501) + strings.Repeat("]", 501), `"` + strings.Repeat("a", 31) + `\"` + strings.Repeat("b", 17) + `"`,
+		strings.Repeat("[", 501) + strings.Repeat("]", 501),
+		`"` + strings.Repeat("a", 31) + `\"` + strings.Repeat("b", 17) + `"`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -43,7 +43,10 @@ func TestJSONLoads(t *testing.T) {
 		{name: "int64 min", text: `-9223372036854775808`, want: `-2**63`},
 		{name: "above uint64", text: `18446744073709551616`, want: `2**64`},
 		{name: "digits at the bound", text: strings.Repeat("9", 100000), want: `10**100000 - 1`},
-		{name: "digits above the bound", text: `[` + strings.Repeat("9", 100001) + `]`, err: at("1", "integer of more than 100000 digits")},
+		{
+			name: "digits above the bound", text: `[` + strings.Repeat("9", 100001) + `]`,
+			err: at("1", "integer of more than 100000 digits"),
+		},
 		{name: "float", text: `1.5`, want: `1.5`},
 		{name: "exponent", text: `1e5`, want: `1e5`},
 		{name: "exponent with signs", text: `-1.25E+2`, want: `-125.0`},
@@ -79,10 +82,16 @@ func TestJSONLoads(t *testing.T) {
 		{name: "string", text: `"abc"`, want: `"abc"`},
 		{name: "UTF-8", text: `"äЖ€😀"`, want: `"\u00e4\u0416\u20ac\U0001f600"`},
 		{name: "escapes", text: `"\"\\\/\b\f\n\r\t"`, want: `"\"\\/\b\f\n\r\t"`},
-		{name: "unicode escapes", text: `"\u0041\u00E4\u20ac\ud83d\ude00\uD83D\uDE00"`, want: `"A\u00e4\u20ac\U0001f600\U0001f600"`},
+		{
+			name: "unicode escapes", text: `"\u0041\u00E4\u20ac\ud83d\ude00\uD83D\uDE00"`,
+			want: `"A\u00e4\u20ac\U0001f600\U0001f600"`,
+		},
 		{name: "NUL escape", text: `"a\u0000b"`, want: `"a\0b"`},
 		{name: "DEL", text: "\"\x7f\"", want: `"\x7f"`},
-		{name: "long run then escape", text: `"` + strings.Repeat("x", 47) + `\n` + strings.Repeat("y", 33) + `"`, want: `"x" * 47 + "\n" + "y" * 33`},
+		{
+			name: "long run then escape", text: `"` + strings.Repeat("x", 47) + `\n` + strings.Repeat("y", 33) + `"`,
+			want: `"x" * 47 + "\n" + "y" * 33`,
+		},
 		{name: "raw NUL", text: "\"a\x00\"", err: at("2", "control character in a string")},
 		{name: "raw newline", text: "[\"0123456789abcdef\n\"]", err: at("18", "control character in a string")},
 		{name: "control character in the tail", text: "\"\x1f", err: at("1", "control character in a string")},
@@ -107,19 +116,28 @@ func TestJSONLoads(t *testing.T) {
 		{name: "UTF-8 cut by the quote", text: "[\"\xc3\xa4\xe2\x82\"]", err: at("4", "invalid UTF-8")},
 		{name: "UTF-8 wrong after an escape", text: "\"\\n\\u00e4\xff\"", err: at("9", "invalid UTF-8")},
 		{name: "UTF-8 wrong in a key", text: "{\"a\xff\":1}", err: at("3", "invalid UTF-8")},
-		{name: "UTF-8 wrong in a long key", text: "{\"" + strings.Repeat("k", 40) + "\xff\":1}", err: at("42", "invalid UTF-8")},
+		{
+			name: "UTF-8 wrong in a long key", text: "{\"" + strings.Repeat("k", 40) + "\xff\":1}",
+			err: at("42", "invalid UTF-8"),
+		},
 		{name: "UTF-8 outside a string", text: "\xc3\xa4", err: at("0", "expected a value")},
 
 		{name: "empty array", text: `[]`, want: `[]`},
 		{name: "array", text: `[1,[2,[]],3]`, want: `[1, [2, []], 3]`},
-		{name: "long array", text: `[` + strings.Repeat("1,", 99) + `[` + strings.Repeat("2,", 99) + `2]]`, want: `[1] * 99 + [[2] * 100]`},
+		{
+			name: "long array", text: `[` + strings.Repeat("1,", 99) + `[` + strings.Repeat("2,", 99) + `2]]`,
+			want: `[1] * 99 + [[2] * 100]`,
+		},
 		{name: "array, comma at the end", text: `[1,]`, err: at("3", "expected a value")},
 		{name: "array, comma at the front", text: `[,1]`, err: at("1", "expected a value")},
 		{name: "array, no comma", text: `[1 2]`, err: at("3", "expected ',' or ']'")},
 		{name: "array, wrong bracket", text: `[1}`, err: at("2", "expected ',' or ']'")},
 		{name: "array, cut", text: `[1`, err: at("2", "unterminated array")},
 		{name: "array, cut after a comma", text: `[1,`, err: at("3", "expected a value, but the text ends")},
-		{name: "array, bad after many", text: `[` + strings.Repeat(`"x",`, 100) + `[` + strings.Repeat(`{},`, 50) + `!`, err: at("552", "expected a value")},
+		{
+			name: "array, bad after many", text: `[` + strings.Repeat(`"x",`, 100) + `[` + strings.Repeat(`{},`, 50) + `!`,
+			err: at("552", "expected a value"),
+		},
 		{name: "empty object", text: `{}`, want: `{}`},
 		{name: "object", text: `{"b": 1, "a": {"b": [2]}}`, want: `{"b": 1, "a": {"b": [2]}}`},
 		{name: "empty key", text: `{"": 1}`, want: `{"": 1}`},
@@ -143,7 +161,10 @@ func TestJSONLoads(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			data, err := json.Marshal(map[string]string{"text": hex.EncodeToString([]byte(c.text)), "want": c.want, "error": c.err})
+			data, err := json.Marshal(map[string]string{
+				"text": hex.EncodeToString([]byte(c.text)), "want": c.want,
+				"error": c.err,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +173,8 @@ func TestJSONLoads(t *testing.T) {
 	}
 }
 
-// TestJSONDigits reads runs of digits of all lengths, which are taken eight at a time, at the end of a text and before its end.
+// TestJSONDigits reads runs of digits of all lengths, which are taken eight at a time, at the end of a text and before
+// its end.
 func TestJSONDigits(t *testing.T) {
 	const digits = "918273645546372819108"
 	var texts, wants []string
@@ -188,7 +210,8 @@ func TestJSONDigits(t *testing.T) {
 				at = strconv.Itoa(place + 1)
 			}
 			data, err := json.Marshal(map[string]string{
-				"text": hex.EncodeToString([]byte(text)), "want": "", "error": "invalid JSON at byte " + at + ": text after the value",
+				"text": hex.EncodeToString([]byte(text)), "want": "",
+				"error": "invalid JSON at byte " + at + ": text after the value",
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -33,9 +33,9 @@ type Preloader struct {
 	CUDAStart, CUDAOptions unsafe.Pointer
 }
 
-// bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The folder of the package is
-// ours, so its bytecode is always written there, even with PYTHONDONTWRITEBYTECODE: compiling takes longer than the rest of
-// the start.
+// bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The folder of the package
+// is ours, so its bytecode is always written there, even with PYTHONDONTWRITEBYTECODE: compiling takes longer than the
+// rest of the start.
 const bootstrap = "import sys; sys.path.insert(0, %q); keep = sys.dont_write_bytecode; " +
 	"sys.dont_write_bytecode = False; from cog._worker import main; " +
 	"main.preload(keep); sys.dont_write_bytecode = keep; main.main()"

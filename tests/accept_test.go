@@ -7,11 +7,14 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAccept_BothFromAModelThatDoesNotStream: a client that takes an object and a stream gets the object, a client that takes a
-// stream alone is refused, and weights count.
+// TestAccept_BothFromAModelThatDoesNotStream: a client that takes an object and a stream gets the object, a client that
+// takes a stream alone is refused, and weights count.
 func TestAccept_BothFromAModelThatDoesNotStream(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", "def run(n: int = 1) -> int:\n    return n\n"), Model: "run.py:run"})
+	s := harness.Ready(t, harness.Options{
+		Dir:   folder(t, "run.py", "def run(n: int = 1) -> int:\n    return n\n"),
+		Model: "run.py:run",
+	})
 	for _, c := range []struct {
 		path, accept string
 		code         int

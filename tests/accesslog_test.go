@@ -61,7 +61,8 @@ func TestATerminalShowsRequests(t *testing.T) {
 		s.CloseIdle()
 		term.end(t, cmd)
 		has := func(line string) bool { return regexp.MustCompile(`(?m) INF ` + line).MatchString(term.shown()) }
-		if has(`POST /predictions 200 [0-9.]+(µs|ms|s) prediction_id=\w+$`) != c.predictions || has("GET /livez 200 ") != c.probes {
+		if has(`POST /predictions 200 [0-9.]+(µs|ms|s) prediction_id=\w+$`) != c.predictions ||
+			has("GET /livez 200 ") != c.probes {
 			t.Errorf("%q: the terminal has\n%s", c.args, term.shown())
 		}
 	}

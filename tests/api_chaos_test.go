@@ -166,7 +166,8 @@ func (c *chaos) send(a ask) (again bool, err error) {
 	case "stream":
 		header = "Accept: text/event-stream\r\n"
 	}
-	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s",
+	if _, err := fmt.Fprintf(conn,
+		"%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s",
 		method, path, header, len(a.body), a.body); err != nil {
 		return false, err
 	}
@@ -229,8 +230,8 @@ func (c *chaos) follow(a ask, body io.Reader) error {
 	}
 }
 
-// TestAPIChaos: predictions in every mode, with clients that leave, webhooks and uploads that fail half of the time, and
-// workers that are killed. Each has one terminal state, each terminal webhook arrives once, and nothing is left.
+// TestAPIChaos: predictions in every mode, with clients that leave, webhooks and uploads that fail half of the time,
+// and workers that are killed. Each has one terminal state, each terminal webhook arrives once, and nothing is left.
 func TestAPIChaos(t *testing.T) {
 	harness.Full(t)
 	for model, more := range map[string][]string{"Runner": nil, "Async": {"--concurrency", "8"}} {

@@ -97,7 +97,8 @@ func wantAnswer(t testing.TB, what string, a harness.Answer, code int, text stri
 // anyCode is an exit code for refused: any that says that it went wrong.
 const anyCode = -1
 
-// refused fails unless a server ends before it listens, with this exit code, and says this text. It returns all that it says.
+// refused fails unless a server ends before it listens, with this exit code, and says this text. It returns all that it
+// says.
 func refused(t testing.TB, o harness.Options, code int, text string) string {
 	t.Helper()
 	got, says := harness.Refused(t, o)

@@ -76,7 +76,10 @@ func TestTextOfConcurrentPredictionsIsSeparated(t *testing.T) {
 			for i := range 5 {
 				want += fmt.Sprintf("%s run %d\n", name, i)
 			}
-			for _, line := range []string{"task", "task", "thread", "executor", "to_thread", "error", "var " + name + " " + name} {
+			for _, line := range []string{
+				"task", "task", "thread", "executor", "to_thread", "error",
+				"var " + name + " " + name,
+			} {
 				want += name + " " + line + "\n"
 			}
 			if a.Status != "succeeded" || a.Logs != want || a.Text(t) != name {
@@ -98,7 +101,8 @@ func TestWhatAPredictionLeavesBehindIsNotTheNextOnes(t *testing.T) {
 	for slots, raw := range map[int]string{1: "eve raw\n", 3: ""} {
 		s := asyncServer(t, harness.AnyPython(t), slots)
 		s.Succeed(input{"what": "leave", "name": "ada"})
-		same(t, fmt.Sprintf("%d slots: the logs", slots), s.Succeed(input{"what": "see", "name": "eve"}).Logs, "eve begins\n"+raw+"eve ends\n")
+		same(t, fmt.Sprintf("%d slots: the logs", slots), s.Succeed(input{"what": "see", "name": "eve"}).Logs,
+			"eve begins\n"+raw+"eve ends\n")
 		for _, text := range []string{"ada late task", "ada late thread", "eve raw"} {
 			if line := s.WaitLog(text); (line.PredictionID == "") != (slots > 1 || strings.HasPrefix(text, "ada")) {
 				t.Errorf("%d slots: %s", slots, line.Raw)
@@ -130,7 +134,8 @@ func TestAnAsyncModelWithOneSlotHasAllItsLogs(t *testing.T) {
 	for range 3 {
 		same(t, "logs", s.Succeed(input{"what": "raw", "name": "eve"}).Logs, "eve raw\n")
 		a := s.Succeed(input{"what": "talk", "name": "ada", "n": 1})
-		wantText(t, "logs", a.Logs, "ada run 0\n", "ada task\n", "ada thread\n", "ada executor\n", "ada error\n", "ada var ada ada\n")
+		wantText(t, "logs", a.Logs, "ada run 0\n", "ada task\n", "ada thread\n", "ada executor\n", "ada error\n",
+			"ada var ada ada\n")
 	}
 }
 
@@ -250,7 +255,10 @@ func TestADeathFailsEveryRunningPredictionOfAnAsyncWorker(t *testing.T) {
 func TestAsyncGeneratorsAreCollectedAndClosed(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "tasks.py:Stream", Args: []string{"--concurrency", "2"}})
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "tasks.py:Stream",
+			Args: []string{"--concurrency", "2"},
+		})
 		a := s.Succeed(input{})
 		sameJSON(t, "output", a.Output, `["0","1","2"]`)
 		same(t, "logs", a.Logs, "closed\n")
@@ -309,8 +317,9 @@ class Runner(BaseRunner):
             file.read()
 `
 
-// TestBlockedLoop_AdmittedRequestsWait: a request that has a slot is not ended by --queue-timeout though the model blocks the loop; one
-// without a slot is, and one whose client set a deadline. The log names the blocking function once.
+// TestBlockedLoop_AdmittedRequestsWait: a request that has a slot is not ended by --queue-timeout though the model
+// blocks the loop; one without a slot is, and one whose client set a deadline. The log names the blocking function
+// once.
 func TestBlockedLoop_AdmittedRequestsWait(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{

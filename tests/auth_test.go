@@ -28,12 +28,16 @@ func writeTokens(t *testing.T, path string, lines ...string) {
 	}
 }
 
-// TestTokensFromAFile: they are wanted, changed by SIGHUP without a restart, kept where the new file is broken, and never in the log.
+// TestTokensFromAFile: they are wanted, changed by SIGHUP without a restart, kept where the new file is broken, and
+// never in the log.
 func TestTokensFromAFile(t *testing.T) {
 	t.Parallel()
 	const first, second, third = "first-token-0123456789", "second-token-0123456789", "third-token-0123456789"
 	file := tokenFile(t, "# clients", first, "", second)
-	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file, "--access-log=1000"}})
+	s := harness.Ready(t, harness.Options{
+		Model: "api/do.py:Runner",
+		Args:  []string{"--auth-token-file", file, "--access-log=1000"},
+	})
 	ask := func(token string) int {
 		return s.Do(http.MethodPost, "/predictions", input{"do": []string{"return 1"}}, "Authorization", "Bearer "+token).Code
 	}
@@ -80,14 +84,18 @@ func TestTokensFromAFile(t *testing.T) {
 func TestTokenFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{tokenFile(t, "# none"), tokenFile(t, "a b"), "/nowhere/tokens"} {
-		refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}}, anyCode, "--auth-token-file "+file)
+		refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}}, anyCode,
+			"--auth-token-file "+file)
 	}
 	open := tokenFile(t, "short")
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Env: []string{"PINION_AUTH_TOKEN_FILE=" + open}})
-	for _, says := range []string{"the token file is open to other users: set its mode to 0600", "a token is short enough to be guessed"} {
+	for _, says := range []string{
+		"the token file is open to other users: set its mode to 0600",
+		"a token is short enough to be guessed",
+	} {
 		if _, ok := s.Log.Find(says); !ok {
 			t.Errorf("the log does not say %s", says)
 		}
@@ -97,12 +105,20 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 // TestAPortForMetrics: metrics move there, probes are on both, and no token is wanted.
 func TestAPortForMetrics(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
+	s := harness.Ready(t, harness.Options{
+		Model: "api/do.py:Runner",
+		Args:  []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")},
+	})
 	port := harness.At(s.WaitLog("serving metrics and probes").MetricsAddress)
-	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions/a": 404} {
+	for path, want := range map[string]int{
+		"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404,
+		"/predictions/a": 404,
+	} {
 		wantCode(t, "there "+path, port.Do(http.MethodGet, path, nil), want)
 	}
-	wantCode(t, "metrics here", s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"), http.StatusNotFound)
+	wantCode(t, "metrics here", s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"),
+		http.StatusNotFound)
 	wantCode(t, "a probe here", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
-	refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-host", "127.0.0.1"}}, 2, "--metrics-port")
+	refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-host", "127.0.0.1"}}, 2,
+		"--metrics-port")
 }

@@ -82,15 +82,16 @@ func receiveAll(t testing.TB, answers map[string]<-chan harness.Answer) map[stri
 	return all
 }
 
-// TestWaitingPredictionsAreABatch: what comes while the model is busy leaves together, in order, with equal keys, and each
-// prediction has its own answer.
+// TestWaitingPredictionsAreABatch: what comes while the model is busy leaves together, in order, with equal keys, and
+// each prediction has its own answer.
 func TestWaitingPredictionsAreABatch(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, class := range []string{"Runner", "Tasks"} {
 			s := batched(t, class, python)
 			gate, open := closeGate(t, s)
-			answers := beginAll(t, s, input{"text": "a"}, input{"text": "b", "times": 2}, input{"text": "c", "times": 1}, input{"text": "d", "times": 2})
+			answers := beginAll(t, s, input{"text": "a"}, input{"text": "b", "times": 2}, input{"text": "c", "times": 1},
+				input{"text": "d", "times": 2})
 			open()
 			harness.Receive(t, gate)
 			all := receiveAll(t, answers)
@@ -219,8 +220,8 @@ func TestAKilledBatchComesBack(t *testing.T) {
 	wantOutput(t, "b", all["b"], "B")
 }
 
-// TestCancelInABatch: before it starts the prediction is taken out; while it runs it is answered at once, and the others
-// get what they wait for; when no item is left the function itself is interrupted.
+// TestCancelInABatch: before it starts the prediction is taken out; while it runs it is answered at once, and the
+// others get what they wait for; when no item is left the function itself is interrupted.
 func TestCancelInABatch(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Tasks"} {
@@ -315,8 +316,8 @@ func TestBatchesOfAFleet(t *testing.T) {
 	}
 }
 
-// TestEveryModeIsBatched: asynchronous predictions with webhooks, forms, MessagePack and deadlines in one batch, and what is
-// too late is not in it.
+// TestEveryModeIsBatched: asynchronous predictions with webhooks, forms, MessagePack and deadlines in one batch, and
+// what is too late is not in it.
 func TestEveryModeIsBatched(t *testing.T) {
 	t.Parallel()
 	hooks := make(chan harness.Prediction, 8)
@@ -330,7 +331,10 @@ func TestEveryModeIsBatched(t *testing.T) {
 	defer receiver.Close()
 	s := batched(t, "Runner", harness.AnyPython(t))
 	gate, open := closeGate(t, s)
-	hooked := map[string]any{"id": "hooked", "input": input{"text": "a"}, "webhook": receiver.URL, "webhook_events_filter": []string{"start", "completed"}}
+	hooked := map[string]any{
+		"id": "hooked", "input": input{"text": "a"}, "webhook": receiver.URL,
+		"webhook_events_filter": []string{"start", "completed"},
+	}
 	if a := s.Create(hooked, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
 		t.Fatalf("respond-async: %s", a)
 	}
@@ -340,7 +344,8 @@ func TestEveryModeIsBatched(t *testing.T) {
 		answers[name] = answer
 		go func() { answer <- s.Do(http.MethodPost, "/predictions", body, headers...) }()
 	}
-	ask("form", "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nb\r\n--x--\r\n", "Content-Type", "multipart/form-data; boundary=x")
+	ask("form", "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nb\r\n--x--\r\n", "Content-Type",
+		"multipart/form-data; boundary=x")
 	gathered(t, s, 3)
 	ask("packed", "\x81\xa5input\x81\xa4text\xa1c", "Content-Type", "application/msgpack")
 	gathered(t, s, 4)
@@ -353,7 +358,8 @@ func TestEveryModeIsBatched(t *testing.T) {
 	if start := <-hooks; start.Status != "starting" && start.Status != "processing" {
 		t.Errorf("the first webhook tells %+v", start)
 	}
-	if end := <-hooks; end.Status != "succeeded" || string(end.Output) != `"A"` || end.Metrics["batch_size"] != 3.0 || end.Logs != "batch of 3\n" {
+	if end := <-hooks; end.Status != "succeeded" || string(end.Output) != `"A"` || end.Metrics["batch_size"] != 3.0 ||
+		end.Logs != "batch of 3\n" {
 		t.Errorf("the last webhook tells %+v", end)
 	}
 	wantOutput(t, "asked for afterwards", s.Do(http.MethodGet, "/predictions/hooked", nil), "A")

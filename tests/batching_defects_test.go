@@ -9,8 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// What was broken in the service that `pinion batching` stands in for: each of these fails on its behaviour. What only a
-// worker of ventu's shows stands in batching_ventu_test.go.
+// What was broken in the service that `pinion batching` stands in for: each of these fails on its behaviour. What only
+// a worker of ventu's shows stands in batching_ventu_test.go.
 
 // TestBatchingQueueFull: it answered 200 with the request's own body.
 func TestBatchingQueueFull(t *testing.T) {

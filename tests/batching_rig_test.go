@@ -41,8 +41,10 @@ func startBatching(t testing.TB, protocol string, arguments ...string) *batching
 	if protocol == "tcp" {
 		address = "127.0.0.1:0"
 	}
-	arguments = append([]string{"batching", "-protocol", protocol, "-address", address,
-		"-host", "127.0.0.1", "-port", "0", "-log-format", "json"}, arguments...)
+	arguments = append([]string{
+		"batching", "-protocol", protocol, "-address", address,
+		"-host", "127.0.0.1", "-port", "0", "-log-format", "json",
+	}, arguments...)
 	b.cmd = exec.Command(harness.Binary(t), arguments...)
 	b.cmd.Dir, b.cmd.Env = b.dir, harness.BareEnv()
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log

@@ -30,7 +30,8 @@ func TestBatchingAnswers(t *testing.T) {
 		got := <-first
 		b.want(got, 200, "first!")
 		same(t, "Content-Type", got.Header.Get("Content-Type"), "text/plain; charset=utf-8")
-		if err := w.answer(w.take(), func(body string) (string, bool) { return "answer: " + body, body == "bad" }); err != nil {
+		if err := w.answer(w.take(),
+			func(body string) (string, bool) { return "answer: " + body, body == "bad" }); err != nil {
 			t.Fatal(err)
 		}
 		b.want(<-good, 200, "answer: good")
@@ -142,7 +143,8 @@ func TestBatchingFlags(t *testing.T) {
 		"-log-level loud": "debug, info",
 		"folder":          "flags only",
 	} {
-		out, err := exec.Command(harness.Binary(t), append([]string{"batching"}, strings.Fields(wrong)...)...).CombinedOutput()
+		out, err := exec.Command(harness.Binary(t),
+			append([]string{"batching"}, strings.Fields(wrong)...)...).CombinedOutput()
 		failed, _ := err.(*exec.ExitError)
 		if failed == nil || failed.ExitCode() != 2 || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v, %s; want exit status 2 and %q", wrong, err, out, want)
@@ -162,7 +164,8 @@ func TestBatchingSocketFile(t *testing.T) {
 	old.Close()
 	b := startBatching(t, "unix", "-address", file)
 	out, err := exec.Command(harness.Binary(t), "batching", "-address", file, "-port", "0").CombinedOutput()
-	if failed, _ := err.(*exec.ExitError); failed == nil || failed.ExitCode() != 1 || !strings.Contains(string(out), "in use") {
+	if failed, _ := err.(*exec.ExitError); failed == nil || failed.ExitCode() != 1 ||
+		!strings.Contains(string(out), "in use") {
 		t.Errorf("a second server on the same socket: %v, %s", err, out)
 	}
 	b.worker().run()

@@ -42,7 +42,8 @@ func (b *batching) start(program string, arguments ...string) *exec.Cmd {
 	worker := exec.Command(program, arguments...)
 	worker.Dir, worker.Env = b.dir, harness.BareEnv()
 	beside(b.t, "a worker", worker)
-	harness.Eventually(b.t, "the worker is connected", func() bool { return b.metric("pinion_worker_starts_total") != before })
+	harness.Eventually(b.t, "the worker is connected",
+		func() bool { return b.metric("pinion_worker_starts_total") != before })
 	return worker
 }
 
@@ -117,8 +118,8 @@ func TestVentu(t *testing.T) {
 	})
 }
 
-// TestVentuLarge: a body above 36 kB or so could end a ventu worker, and one of 300 kB always did, because it takes what one
-// recv returns for the whole batch.
+// TestVentuLarge: a body above 36 kB or so could end a ventu worker, and one of 300 kB always did, because it takes
+// what one recv returns for the whole batch.
 func TestVentuLarge(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
@@ -136,7 +137,8 @@ func TestVentuLarge(t *testing.T) {
 			}
 		}
 		// An answer alone, and many middle-sized ones together.
-		same(t, "bytes of an answer of 3 MB", len(b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)).Text), 3_000_000)
+		same(t, "bytes of an answer of 3 MB", len(b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)).Text),
+			3_000_000)
 		letGo := b.holdVentu()
 		var answers []<-chan harness.Answer
 		for range 32 {
@@ -266,7 +268,8 @@ func TestVentuExample(t *testing.T) {
 			b.start(python, append([]string{service}, words[2:]...)...)
 		case words[0] == "curl":
 			curls++
-			out, err := exec.Command("bash", "-c", strings.ReplaceAll(command, "localhost:8080", b.server.Address)+" -s").CombinedOutput()
+			out, err := exec.Command("bash", "-c",
+				strings.ReplaceAll(command, "localhost:8080", b.server.Address)+" -s").CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v: %s", command, err, out)
 			}

@@ -20,7 +20,8 @@ func TestTheBenchmarkKeepsItsFigures(t *testing.T) {
 	}
 }
 
-// TestThePageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each row to the page.
+// TestThePageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each row to
+// the page.
 func TestThePageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	t.Parallel()
 	page := readFile(t, "../docs/reference/benchmarks.md")

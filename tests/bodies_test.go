@@ -78,11 +78,32 @@ func TestFormsReachTheModel(t *testing.T) {
 		output, names, given string
 	}{
 		{[]part{{"file", "ü b.txt", "\x00abc"}}, "\x00abc", "ü b.txt", "1 False [] None None"},
-		{[]part{{"file", "../../x", "a"}, {"more", "y.bin", "b"}, {"times", "", "2"}, {"upper", "", "on"}, {"note", "", "null"}}, "ABAB", "x y.bin", "2 True [] null None"},
-		{[]part{{"more", "2", "b"}, {"file", "1", "a"}, {"more", "3", "c"}, {"tags", "", "t"}, {"weights", "", "[1, 2.5]"}}, "abc", "1 2 3", "1 False ['t'] None [1.0, 2.5]"},
-		{[]part{{"file", "a", "a"}, {"tags", "", "3"}, {"tags", "", "[4]"}, {"weights", "", "1e2"}}, "a", "a", "1 False ['3', '[4]'] None [100.0]"},
-		{[]part{{"file", "", "data:text/plain;name=url.txt,hi"}, {"times", "", "1"}}, "hi", "url.txt", "1 False [] None None"},
-		{[]part{{"file", "big.bin", big}, {"more", "", "data:text/plain;name=u.txt,!"}}, big + "!", "big.bin u.txt", "1 False [] None None"},
+		{[]part{
+			{"file", "../../x", "a"},
+			{"more", "y.bin", "b"},
+			{"times", "", "2"},
+			{"upper", "", "on"},
+			{"note", "", "null"},
+		}, "ABAB", "x y.bin", "2 True [] null None"},
+		{
+			[]part{{"more", "2", "b"}, {"file", "1", "a"}, {"more", "3", "c"}, {"tags", "", "t"}, {"weights", "", "[1, 2.5]"}},
+			"abc", "1 2 3", "1 False ['t'] None [1.0, 2.5]",
+		},
+		{
+			[]part{{"file", "a", "a"}, {"tags", "", "3"}, {"tags", "", "[4]"}, {"weights", "", "1e2"}},
+			"a", "a",
+			"1 False ['3', '[4]'] None [100.0]",
+		},
+		{
+			[]part{{"file", "", "data:text/plain;name=url.txt,hi"}, {"times", "", "1"}},
+			"hi", "url.txt",
+			"1 False [] None None",
+		},
+		{
+			[]part{{"file", "big.bin", big}, {"more", "", "data:text/plain;name=u.txt,!"}},
+			big + "!", "big.bin u.txt",
+			"1 False [] None None",
+		},
 	} {
 		body, kind := formOf(t, c.parts...)
 		a := s.Create(body, "Content-Type", kind)
@@ -142,14 +163,16 @@ func TestFilesComeAsThemselves(t *testing.T) {
 	body, kind := formOf(t, part{"file", "in.png", content})
 	a := s.Create(body, "Content-Type", kind, "Accept", "image/*")
 	h := a.Header
-	if a.Code != http.StatusOK || string(a.Body) != content || h.Get("Content-Type") != "image/png" || h.Get("Content-Disposition") != "attachment; filename=result.png" {
+	if a.Code != http.StatusOK || string(a.Body) != content || h.Get("Content-Type") != "image/png" ||
+		h.Get("Content-Disposition") != "attachment; filename=result.png" {
 		t.Errorf("%d %v with %d bytes", a.Code, h, len(a.Body))
 	}
 	if len(h.Get("Pinion-Prediction-Id")) != 26 || !strings.HasPrefix(h.Get("Pinion-Metrics"), `{"predict_time":`) {
 		t.Errorf("headers %v", h)
 	}
 	// To who takes another type alone it comes as text.
-	if a = s.Create(body, "Content-Type", kind, "Accept", "audio/*"); a.Code != http.StatusNotAcceptable || !strings.HasPrefix(a.Text(t), "data:image/png;base64,") {
+	if a = s.Create(body, "Content-Type", kind, "Accept", "audio/*"); a.Code != http.StatusNotAcceptable ||
+		!strings.HasPrefix(a.Text(t), "data:image/png;base64,") {
 		t.Errorf("as audio: %.300s", a.String())
 	}
 	// As a kept prediction.
@@ -160,11 +183,13 @@ func TestFilesComeAsThemselves(t *testing.T) {
 	if a = s.Do("GET", "/predictions/kept", nil, "Accept", "image/png"); string(a.Body) != "abc" {
 		t.Errorf("afterwards: %s", a)
 	}
-	if a = s.Do("GET", "/predictions/kept", nil); a.Status != "succeeded" || !bytes.Contains(a.Body, []byte(`"input":{"file":"in.png"}`)) {
+	if a = s.Do("GET", "/predictions/kept", nil); a.Status != "succeeded" ||
+		!bytes.Contains(a.Body, []byte(`"input":{"file":"in.png"}`)) {
 		t.Errorf("its state: %s", a)
 	}
 	body, kind = formOf(t, part{"file", "in.png", "abc"}, part{"note", "", "raise"})
-	if a = s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway || a.Error != "ValueError: as asked" {
+	if a = s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway ||
+		a.Error != "ValueError: as asked" {
 		t.Errorf("of a failure: %s", a)
 	}
 	left(t, s)
@@ -180,7 +205,8 @@ func TestMessagePackBothWays(t *testing.T) {
 	for i := range whole {
 		whole[i] = byte(i)
 	}
-	want := "\xa6output\x83\xa5value\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa5files\x91\xc5\x01\x00" + string(whole[:]) + "\xa4read\xa3xyz"
+	want := "\xa6output\x83\xa5value\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa5files\x91\xc5\x01\x00" + string(whole[:]) +
+		"\xa4read\xa3xyz"
 	if a.Code != http.StatusOK || a.Header.Get("Content-Type") != packed || !strings.Contains(string(a.Body), want) {
 		t.Errorf("got %d %v %q", a.Code, a.Header, a.Body)
 	}
@@ -188,10 +214,12 @@ func TestMessagePackBothWays(t *testing.T) {
 	z := gzip.NewWriter(&squeezed)
 	fmt.Fprint(z, pack)
 	z.Close()
-	if a := s.Create(squeezed.Bytes(), "Content-Type", packed, "Content-Encoding", "gzip"); a.Status != "succeeded" || !bytes.Contains(a.Output, []byte(`"read":"xyz"`)) {
+	if a := s.Create(squeezed.Bytes(), "Content-Type", packed, "Content-Encoding", "gzip"); a.Status != "succeeded" ||
+		!bytes.Contains(a.Output, []byte(`"read":"xyz"`)) {
 		t.Errorf("compressed: %s", a)
 	}
-	wantCode(t, "a timestamp", s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed), http.StatusBadRequest)
+	wantCode(t, "a timestamp", s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed),
+		http.StatusBadRequest)
 	left(t, s)
 }
 
@@ -202,7 +230,8 @@ func TestCurlSendsAndGetsFiles(t *testing.T) {
 	dir := t.TempDir()
 	content := bytes.Repeat([]byte("\x89PNG image "), 300_000) // above 1 MiB curl asks before it sends
 	writeFile(t, filepath.Join(dir, "in.png"), content)
-	curl := exec.Command("curl", "-sS", "--fail-with-body", "-F", "file=@in.png", "-F", "times=2", "-H", "Accept: image/png",
+	curl := exec.Command("curl", "-sS", "--fail-with-body", "-F", "file=@in.png", "-F", "times=2", "-H",
+		"Accept: image/png",
 		"--compressed", "-o", "out.png", s.Address+"/predictions")
 	curl.Dir = dir
 	if out, err := curl.CombinedOutput(); err != nil {
@@ -238,7 +267,8 @@ func TestTheImageExample(t *testing.T) {
 		t.Errorf("got %+v, %v", picture, err)
 	}
 	body, kind := formOf(t, part{"image", "x.png", "no picture"})
-	if a := s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway || !strings.Contains(a.Error, "UnidentifiedImageError") {
+	if a := s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway ||
+		!strings.Contains(a.Error, "UnidentifiedImageError") {
 		t.Errorf("of no picture: %s", a)
 	}
 	left(t, s)

@@ -107,11 +107,13 @@ const axeFile = "browser/node_modules/axe-core/axe.min.js"
 // axe skips a test where axe-core is missing.
 func axe(t *testing.T) { t.Helper(); harness.Tool(t, axeFile) }
 
-// look runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to do, by name.
+// look runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to
+// do, by name.
 func look(t *testing.T, scene, address, dir string, actions map[string]func()) []byte {
 	t.Helper()
 	python := harness.Tool(t, "venvs/playwright/bin/python")
-	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, scene, address, dir)
@@ -167,7 +169,10 @@ func storeExample(t *testing.T, dir, model string) {
 		body = body[key].(map[string]any)
 	}
 	body["example"] = input{"input": input{"prompt": "a red fox", "steps": 7}}
-	body["examples"] = input{"night": input{"summary": "At night", "value": input{"input": input{"prompt": "a black fox"}}}}
+	body["examples"] = input{"night": input{
+		"summary": "At night",
+		"value":   input{"input": input{"prompt": "a black fox"}},
+	}}
 	file := filepath.Join(dir, ".cog", "openapi_schema.json")
 	writeFile(t, file, mustJSON(t, document))
 }
@@ -181,8 +186,8 @@ type shownCode struct {
 	Environment              map[string]string
 }
 
-// codeWorks pastes the code that the page shows into a shell, Python and Node.js, and compares what it gets with what the
-// page got.
+// codeWorks pastes the code that the page shows into a shell, Python and Node.js, and compares what it gets with what
+// the page got.
 func codeWorks(t *testing.T, printed []byte) {
 	t.Helper()
 	var shown shownCode

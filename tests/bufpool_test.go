@@ -35,7 +35,8 @@ func TestLargeBodiesAreNotShared(t *testing.T) {
 					return
 				}
 				if want := []byte(`"` + text + `"`); !bytes.Equal(a.Output, want) {
-					t.Errorf("client %d sent %d bytes of %q and got %d bytes: %.100q", client, len(want), unit, len(a.Output), a.Output)
+					t.Errorf("client %d sent %d bytes of %q and got %d bytes: %.100q", client, len(want), unit, len(a.Output),
+						a.Output)
 					return
 				}
 			}

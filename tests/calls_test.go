@@ -15,8 +15,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// callingModels serves models that call each other, by a file: the first by name on the oldest Python, the others on the newest.
-// keys are further keys of a model.
+// callingModels serves models that call each other, by a file: the first by name on the oldest Python, the others on
+// the newest. keys are further keys of a model.
 func callingModels(t testing.TB, code, keys map[string]string, o harness.Options) (s *harness.Server, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -116,8 +116,8 @@ func failedWith(t testing.TB, a harness.Answer, want string) {
 	}
 }
 
-// TestAModelCallsAnother, which runs on another Python. Its errors are the caller's, which may catch them. A cycle, an unknown
-// model, and a call without a prediction are refused.
+// TestAModelCallsAnother, which runs on another Python. Its errors are the caller's, which may catch them. A cycle, an
+// unknown model, and a call without a prediction are refused.
 func TestAModelCallsAnother(t *testing.T) {
 	t.Parallel()
 	s, _ := callingPair(t)
@@ -151,7 +151,8 @@ func TestACallIsValidated(t *testing.T) {
 	}, map[string]string{"a": ", predictor: run.py:run", "b": ", predictor: run.py:run"}, harness.Options{})
 	same(t, "the output", outputText(t, predictBy(s, "a", input{"n": 3})), "4")
 	var bad struct{ Error string }
-	if decode(t, predictBy(s, "a", input{"n": 4}), &bad); !strings.HasPrefix(bad.Error, "input n: ") || !strings.Contains(bad.Error, "3") {
+	if decode(t, predictBy(s, "a", input{"n": 4}), &bad); !strings.HasPrefix(bad.Error, "input n: ") ||
+		!strings.Contains(bad.Error, "3") {
 		t.Errorf("the error is %q", bad.Error)
 	}
 }
@@ -173,7 +174,8 @@ func TestOneModelCallsNone(t *testing.T) {
 	failedWith(t, predictBy(s, "", input{}), `no model "b" can be called: this server has one model`)
 }
 
-// TestACallEndsWithItsCaller: the called prediction is canceled when the caller is, when the caller ends, and when its process dies.
+// TestACallEndsWithItsCaller: the called prediction is canceled when the caller is, when the caller ends, and when its
+// process dies.
 func TestACallEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	s, dir := callingPair(t)
@@ -268,7 +270,8 @@ func TestCallsAreTraced(t *testing.T) {
 	c := harness.StartCollector(t)
 	s, _ := callingModels(t, map[string]string{"a": callingModel, "b": calledModel}, nil,
 		harness.Options{Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
-	s.Do(http.MethodPost, "/models/a/predictions", map[string]any{"input": input{"text": "x"}}, "traceparent", "00-"+clientTrace+"-"+clientParent+"-01")
+	s.Do(http.MethodPost, "/models/a/predictions", map[string]any{"input": input{"text": "x"}}, "traceparent",
+		"00-"+clientTrace+"-"+clientParent+"-01")
 	s.Stop()
 	parents, ids := map[string][]string{}, map[string][]string{}
 	for _, span := range c.Spans() {
@@ -303,7 +306,8 @@ func TestCallsOfTheDocuments(t *testing.T) {
 		t.Fatalf("the page shows the models %v", slices.Collect(maps.Keys(code)))
 	}
 	s, _ := callingModels(t, code, nil, harness.Options{})
-	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindStringSubmatch(text)
+	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindStringSubmatch(
+		text)
 	if shown == nil {
 		t.Fatal("the page shows no request")
 	}

@@ -42,7 +42,8 @@ def run(x: NDArray[numpy.float32]) -> Any:
     return {"x": 2 * x, "nan": float("nan")}
 `
 
-// TestArraysOfCalls pass in both directions, NaN and all, also of more than a frame holds. They get the dtype that is declared.
+// TestArraysOfCalls pass in both directions, NaN and all, also of more than a frame holds. They get the dtype that is
+// declared.
 func TestArraysOfCalls(t *testing.T) {
 	t.Parallel()
 	if !harness.Has(harness.OldestPython(t), "numpy") || !harness.Has(harness.NewestPython(t), "numpy") {
@@ -53,7 +54,8 @@ func TestArraysOfCalls(t *testing.T) {
 		"a": arrayCaller, "b": arrayCalled,
 		"c": "import numpy\nfrom numpy.typing import NDArray\n\ndef run(n: NDArray[numpy.int32]) -> int:\n    return 1\n",
 	}, map[string]string{"a": run, "b": run, "c": run}, harness.Options{})
-	if got := predictBy(s, "a", input{}).Text(t); !strings.Contains(got, `input "n"`) || !strings.Contains(got, "float64") {
+	if got := predictBy(s, "a", input{}).Text(t); !strings.Contains(got, `input "n"`) ||
+		!strings.Contains(got, "float64") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -99,10 +101,14 @@ def run() -> Iterator[cog.Path]:
 func TestFilesOfCalls(t *testing.T) {
 	t.Parallel()
 	run := ", predictor: run.py:run"
-	s, _ := callingModels(t, map[string]string{"a": fileCaller, "b": fileCalled, "c": fileItems}, map[string]string{"a": run, "b": run, "c": run}, harness.Options{})
+	s, _ := callingModels(t, map[string]string{"a": fileCaller, "b": fileCalled, "c": fileItems},
+		map[string]string{"a": run, "b": run, "c": run}, harness.Options{})
 	var got struct{ Output []string }
 	decode(t, predictBy(s, "a", input{}), &got)
-	if want := []string{"of a pathof a path", "of bytesof bytes", "of a file objectof a file object", "item 0", "item 1"}; len(got.Output) == 0 || !slices.Equal(got.Output[1:], want) {
+	if want := []string{
+		"of a pathof a path", "of bytesof bytes", "of a file objectof a file object", "item 0",
+		"item 1",
+	}; len(got.Output) == 0 || !slices.Equal(got.Output[1:], want) {
 		t.Fatalf("got %q", got.Output)
 	}
 	folder := filepath.Dir(got.Output[0])
@@ -169,8 +175,12 @@ class Runner(cog.BaseRunner):
 // TestItemsOfCalls come as they are yielded, and the event loop of the caller serves other predictions meanwhile.
 func TestItemsOfCalls(t *testing.T) {
 	t.Parallel()
-	s, dir := callingModels(t, map[string]string{"a": itemsCaller, "b": itemsCalled, "c": "def run(text: str) -> str:\n    return text\n"},
-		map[string]string{"a": ", predictor: run.py:run, concurrency: 4", "c": ", predictor: run.py:run"}, harness.Options{Args: []string{"--queue", "8"}})
+	s, dir := callingModels(t, map[string]string{
+		"a": itemsCaller, "b": itemsCalled,
+		"c": "def run(text: str) -> str:\n    return text\n",
+	},
+		map[string]string{"a": ", predictor: run.py:run, concurrency: 4", "c": ", predictor: run.py:run"},
+		harness.Options{Args: []string{"--queue", "8"}})
 	open := makeFIFO(t, filepath.Join(dir, "b"), "gate")
 	for how, want := range map[string]string{
 		"sync": "generator ['one', 'two']", "await": "['one', 'two']", "gather": "[['one', 'two'], 'x', 'y']", "": "one two",
@@ -223,7 +233,8 @@ func TestCallsOfBatches(t *testing.T) {
 	s, _ := callingModels(t, map[string]string{"a": batchedCaller, "b": batchedCalled, "c": gatheringCaller},
 		map[string]string{"a": run, "b": run, "c": run}, harness.Options{Args: []string{"--queue", "64"}})
 	same(t, "the output", predictBy(s, "a", input{"text": "t"}).Text(t), "1t of 1")
-	if got := outputText(t, predictBy(s, "c", input{})); !strings.HasPrefix(got, `["w of `) || strings.Count(got, " of ") != 4 {
+	if got := outputText(t, predictBy(s, "c", input{})); !strings.HasPrefix(got, `["w of `) ||
+		strings.Count(got, " of ") != 4 {
 		t.Errorf("got %s", got)
 	}
 }

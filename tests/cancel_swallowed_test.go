@@ -17,7 +17,10 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 			"Async": {"native", "weakly"},
 			"Batch": {"waiting", "blocking", "native"},
 		} {
-			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "interrupts.py:" + model, Args: []string{"--cancel-grace", "40s"}})
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Model: "interrupts.py:" + model,
+				Args: []string{"--cancel-grace", "40s"},
+			})
 			worker := s.Worker()
 			for _, how := range ways {
 				a := cancelBegun(t, s, how, input{"how": how})
@@ -39,7 +42,10 @@ func TestCancel_DuringAnImport(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, model := range []string{"Sync", "Async", "Batch"} {
-			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "interrupts.py:" + model, Args: []string{"--cancel-grace", "40s"}})
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Model: "interrupts.py:" + model,
+				Args: []string{"--cancel-grace", "40s"},
+			})
 			worker := s.Worker()
 			answer := s.Begin("importing", input{"how": "importing"})
 			harness.Eventually(t, "the import begins", func() bool { _, begun := s.Log.Find("begun"); return begun })
@@ -71,7 +77,10 @@ func TestCancel_OfAModelWithItsOwnHandler(t *testing.T) {
 	t.Parallel()
 	for by, text := range map[string]string{"signal": "mine\n", "faulthandler": "most recent call first"} {
 		for _, model := range []string{"Runner", "Async"} {
-			s := harness.Ready(t, harness.Options{Model: "own_signal.py:" + model, Env: []string{"BY=" + by}, Args: []string{"--cancel-grace", "1s"}})
+			s := harness.Ready(t, harness.Options{
+				Model: "own_signal.py:" + model, Env: []string{"BY=" + by},
+				Args: []string{"--cancel-grace", "1s"},
+			})
 			wantText(t, "the logs", s.Succeed(input{}).Logs, text)
 			worker := s.Worker()
 			same(t, by+", "+model, cancelBegun(t, s, by+model, input{"wait": true}).Status, "canceled")

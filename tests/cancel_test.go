@@ -30,7 +30,8 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "blocking.py"})
 		worker := s.Worker()
 		for _, how := range []string{
-			"loop", "sleep", "select", "poll", "lock", "event", "queue", "join", "future", "recv", "accept", "subprocess", "pipe",
+			"loop", "sleep", "select", "poll", "lock", "event", "queue", "join", "future", "recv", "accept", "subprocess",
+			"pipe",
 			"native", "regex", "catching", "generator",
 		} {
 			a := cancelBegun(t, s, how, input{"how": how})
@@ -38,7 +39,8 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 				t.Errorf("%s: %s", how, a)
 				continue
 			}
-			if want := "begun\n"; !strings.HasPrefix(a.Logs, want) || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
+			if want := "begun\n"; !strings.HasPrefix(a.Logs, want) ||
+				!strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
 				t.Errorf("%s: logs are %q", how, a.Logs)
 			}
 			if _, ok := a.Metrics["predict_time"]; !ok {
@@ -59,8 +61,8 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 	})
 }
 
-// TestACancelThatGoesNowhereIsRepeated: shortly before its worker would be killed where the model swallowed the exception,
-// and long before that where Python dropped it.
+// TestACancelThatGoesNowhereIsRepeated: shortly before its worker would be killed where the model swallowed the
+// exception, and long before that where Python dropped it.
 func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 	t.Parallel()
 	for how, grace := range map[string]string{"bare_once": "4s", "deleting": "1h"} {
@@ -70,7 +72,8 @@ func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 		if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
 			t.Errorf("got %s", a)
 		}
-		same(t, how+": what was dropped", strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
+		same(t, how+": what was dropped",
+			strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
 		sameWorker(t, s, worker)
 	}
 }
@@ -78,7 +81,8 @@ func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 // TestACanceledModelCleansUp: the exception comes once, although signals come after it.
 func TestACanceledModelCleansUp(t *testing.T) {
 	t.Parallel()
-	slow := regexp.MustCompile(`(?m)^Warning: async code has blocked the event loop.*\n(?:  .*\n)*`) // with its stack, on a busy machine
+	// with its stack, on a busy machine
+	slow := regexp.MustCompile(`(?m)^Warning: async code has blocked the event loop.*\n(?:  .*\n)*`)
 	for _, class := range []string{"Plain", "Stream", "Task", "Blocking", "TaskStream", "Batch", "TaskBatch"} {
 		s := harness.Ready(t, harness.Options{Model: "cleaning.py:" + class})
 		worker := s.Worker()

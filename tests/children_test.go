@@ -77,7 +77,8 @@ func TestPoolsStayFromOnePredictionToTheNext(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Model: "children.py"})
 		first := string(s.Succeed(input{"what": "pool_workers", "method": method}).Output)
 		for range 3 {
-			same(t, method+": the pool's process", string(s.Succeed(input{"what": "pool_workers", "method": method}).Output), first)
+			same(t, method+": the pool's process", string(s.Succeed(input{"what": "pool_workers", "method": method}).Output),
+				first)
 		}
 		s.Stop() // must not wait for ever for the pool's process
 	}
@@ -121,7 +122,8 @@ func TestWhatAModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 	}
 }
 
-// TestWaitsOfTheModelArePunctual: the kernel ends sleeps and time limits up to 50 µs late where a process does not ask it not to.
+// TestWaitsOfTheModelArePunctual: the kernel ends sleeps and time limits up to 50 µs late where a process does not ask
+// it not to.
 func TestWaitsOfTheModelArePunctual(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)

@@ -72,8 +72,10 @@ func TestCLIBenchMeasuresAFolder(t *testing.T) {
 		l["p50"] <= 0 || l["p50"] > l["p90"] || l["p90"] > l["p99"] || l["p99"] > l["max"] {
 		t.Errorf("it is %+v", b)
 	}
-	text := c.good(t, append([]string{"bench", "-o", "figures.json", ".", "-i", "text=given", "-i", "n=3", "-i", "kind=b"}, append(short, "--", "--workers", "2")...)...)
-	wantText(t, "the table", text, `input {"text":"given","n":3,"kind":"b"}`, "succeeded", "p50", "p90", "p99", "max", "failed                0")
+	text := c.good(t, append([]string{"bench", "-o", "figures.json", ".", "-i", "text=given", "-i", "n=3", "-i", "kind=b"},
+		append(short, "--", "--workers", "2")...)...)
+	wantText(t, "the table", text, `input {"text":"given","n":3,"kind":"b"}`, "succeeded", "p50", "p90", "p99", "max",
+		"failed                0")
 	figures, err := os.ReadFile(filepath.Join(c.dir, "figures.json"))
 	if err != nil || readBenched(t, string(figures)).Succeeded == 0 {
 		t.Errorf("figures.json holds %s: %v", figures, err)
@@ -86,10 +88,12 @@ func TestCLIBenchMeasuresAServer(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: c.dir, Model: "run.py:now_and_then", Args: []string{"--queue", "8"}})
 	// All of a run by the clock are made: 60 a second for half a second.
 	b := readBenched(t, c.good(t, "bench", s.Address, "--rate", "60", "-d", "500ms", "--warmup", "0", "-o", "-"))
-	if all := b.Succeeded + b.Failed; all != 30 || b.AskedRate != 60 || b.Failures["the prediction failed"] != b.Failed || b.Failed < 9 {
+	if all := b.Succeeded + b.Failed; all != 30 || b.AskedRate != 60 || b.Failures["the prediction failed"] != b.Failed ||
+		b.Failed < 9 {
 		t.Errorf("it is %+v", b)
 	}
-	wantText(t, "the table", c.good(t, append([]string{"bench", s.Address + "/"}, short...)...), `input {}`, "the prediction failed")
+	wantText(t, "the table", c.good(t, append([]string{"bench", s.Address + "/"}, short...)...), `input {}`,
+		"the prediction failed")
 }
 
 // TestCLIBenchDrawsOnATerminal a histogram, and nothing of it elsewhere.
@@ -110,12 +114,15 @@ func TestCLIBenchDrawsOnATerminal(t *testing.T) {
 func TestCLIBenchSaysWhyItDoesNot(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", benchModel)}
-	wantText(t, "a file", c.bad(t, 2, "bench", "--predictor", "run.py:picture"), "no value can be made up for image: give the input by -i or --json")
+	wantText(t, "a file", c.bad(t, 2, "bench", "--predictor", "run.py:picture"),
+		"no value can be made up for image: give the input by -i or --json")
 	wantText(t, "a failure", c.bad(t, 1, "bench", "-i", "text=x", "-i", "n=3", "-i", "kind=b", "-i", "fail=true"),
 		"the first prediction does not succeed, so nothing was measured", "ValueError: as you wished")
 	wantText(t, "an unknown input", c.bad(t, 2, "bench", "-i", "nope=1"), `unknown input "nope"`)
-	wantText(t, "no server", c.bad(t, 1, "bench", "http://127.0.0.1:1"), "ask the server for its schema", "connection refused")
-	wantText(t, "flags for a server at a URL", c.bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"), "leave out what follows --")
+	wantText(t, "no server", c.bad(t, 1, "bench", "http://127.0.0.1:1"), "ask the server for its schema",
+		"connection refused")
+	wantText(t, "flags for a server at a URL", c.bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"),
+		"leave out what follows --")
 	wantText(t, "a flag that serve does not know", c.bad(t, 2, "bench", "--", "--wrokers", "2"), "did you mean --workers?")
 	wantText(t, "no connections", c.bad(t, 2, "bench", "-c", "0"), "--connections 0: it is at least 1")
 	c.env = []string{"BREAK_SETUP=1"}
@@ -127,7 +134,8 @@ func TestCLIBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", benchModel)}
 	marks := filepath.Join(c.dir, "count")
-	cmd, stdout, stderr := c.start(t, "bench", "--predictor", "run.py:now_and_then", "-d", "1h", "--warmup", "0", "-c", "1")
+	cmd, stdout, stderr := c.start(t, "bench", "--predictor", "run.py:now_and_then", "-d", "1h", "--warmup", "0", "-c",
+		"1")
 	launch(t, cmd)
 	harness.Eventually(t, "it measures", func() bool {
 		info, err := os.Stat(marks)

@@ -19,7 +19,8 @@ func TestBuildTakesCogsOptions(t *testing.T) {
 		}
 	}
 	c := cli{
-		dir: folder(t, "cog.yaml", "run: run.py:run\n", "run.py", "def run(name: str) -> str:\n    return name\n", ".cog/openapi_schema.json", "{}"),
+		dir: folder(t, "cog.yaml", "run: run.py:run\n", "run.py", "def run(name: str) -> str:\n    return name\n",
+			".cog/openapi_schema.json", "{}"),
 		env: []string{"PATH=" + programs + ":" + os.Getenv("PATH")},
 	}
 	own := "linux/" + runtime.GOARCH
@@ -35,7 +36,8 @@ func TestBuildTakesCogsOptions(t *testing.T) {
 		{"--platform " + own, "--platform " + own},
 		{"-- --push", "--push"},
 	} {
-		wantText(t, "what the builder got with "+o.options, c.good(t, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
+		wantText(t, "what the builder got with "+o.options,
+			c.good(t, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
 	}
 	for _, o := range []struct{ options, want string }{
 		{"-f other.yaml", "--file other.yaml: a model's file is cog.yaml in its folder"},
@@ -47,6 +49,7 @@ func TestBuildTakesCogsOptions(t *testing.T) {
 		{"--push", "pinion build -t NAME -- --push"},
 		{"--label a=b", "pinion build -t NAME -- --label"},
 	} {
-		wantText(t, "what it says to "+o.options, c.bad(t, 2, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
+		wantText(t, "what it says to "+o.options,
+			c.bad(t, 2, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
 	}
 }

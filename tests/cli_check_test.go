@@ -17,36 +17,84 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 		args  []string
 		want  []string
 	}{
-		{"YAML and signature", []string{"cog.yaml", "rn: run.py:run\nenvironment:\n  - A=1\n  - B\n",
-			"run.py", "from cog import Input\ndef run(\n    a: bytes,\n    b,\n    c: int = Input(default=5, le=3),\n) -> int: ...\n"},
-			nil, []string{
+		{
+			"YAML and signature",
+			[]string{
+				"cog.yaml", "rn: run.py:run\nenvironment:\n  - A=1\n  - B\n",
+				"run.py", "from cog import Input\ndef run(\n    a: bytes,\n    b,\n    c: int = Input(default=5, le=3),\n) -> int: ...\n",
+			},
+			nil,
+			[]string{
 				`cog.yaml:1: "rn" is no key that is known`, `write "run"`, `cog.yaml:4: environment: "B" is not NAME=value`,
 				`run.py:3: parameter "a" of run: bytes is not supported`, "use cog.Path for binary data",
 				`run.py:4: parameter "b" of run: it has no type`, `run.py:5: parameter "c" of run: the default 5 is greater`,
 				"5 problems in",
-			}},
+			},
+		},
 		{"no YAML", []string{"cog.yaml", "run: [\n"}, nil, []string{"cog.yaml:1: ", "mend the YAML", "1 problem in"}},
-		{"keys twice", []string{"cog.yaml", "run: run.py:run\nbuild:\n  gpu: false\n  gpu: true\nrun: run.py:run\n", "run.py", "def run() -> int: ...\n"}, nil, []string{
-			`cog.yaml:4: build: "gpu" is given twice, first in line 3`, `cog.yaml:5: "run" is given twice, first in line 1`, "2 problems in"}},
-		{"values", []string{"cog.yaml", "run: run.py:run\nconcurrency: 4\nenvironment:\n  A: b\n", "run.py", "def run(a: bytes) -> int: ...\n"}, nil, []string{
-			"cog.yaml:2: concurrency is a number, and should be a mapping", "cog.yaml:4: environment is a mapping, and should be a list",
-			"run.py:1: parameter \"a\" of run", "3 problems in"}},
-		{"no file", []string{"cog.yaml", "\nrun: gone.py:Runner\n"}, nil, []string{"cog.yaml:2: run: there is no file gone.py"}},
+		{"keys twice", []string{
+			"cog.yaml", "run: run.py:run\nbuild:\n  gpu: false\n  gpu: true\nrun: run.py:run\n", "run.py",
+			"def run() -> int: ...\n",
+		}, nil, []string{
+			`cog.yaml:4: build: "gpu" is given twice, first in line 3`, `cog.yaml:5: "run" is given twice, first in line 1`,
+			"2 problems in",
+		}},
+		{"values", []string{
+			"cog.yaml", "run: run.py:run\nconcurrency: 4\nenvironment:\n  A: b\n", "run.py",
+			"def run(a: bytes) -> int: ...\n",
+		}, nil, []string{
+			"cog.yaml:2: concurrency is a number, and should be a mapping",
+			"cog.yaml:4: environment is a mapping, and should be a list",
+			"run.py:1: parameter \"a\" of run", "3 problems in",
+		}},
+		{
+			"no file",
+			[]string{"cog.yaml", "\nrun: gone.py:Runner\n"},
+			nil,
+			[]string{"cog.yaml:2: run: there is no file gone.py"},
+		},
 		{"no class", []string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"}, nil, []string{
-			`cog.yaml:1: run.py has no "Runner"`, "it defines run"}},
+			`cog.yaml:1: run.py has no "Runner"`, "it defines run",
+		}},
 		{"no model", nil, nil, []string{"names no predictor"}},
 		{"syntax", []string{"run.py", "\ndef run(:\n"}, nil, []string{"run.py:2: SyntaxError", "correct the line"}},
 		{"package", []string{"run.py", "import not_there\n"}, nil, []string{
-			"run.py:1: ModuleNotFoundError: No module named 'not_there'", "pip install "}},
+			"run.py:1: ModuleNotFoundError: No module named 'not_there'", "pip install ",
+		}},
 		{"import", []string{"run.py", "1 / 0\n"}, nil, []string{"Traceback", "run.py:1: ZeroDivisionError"}},
-		{"concurrency", []string{"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 4\n", "run.py", "def run() -> int: ...\n"}, nil,
-			[]string{"run.py:1: a concurrency of 4 needs an async function", "write `async def`"}},
-		{"schema", []string{"run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "[]"}, nil,
-			[]string{".cog/openapi_schema.json: ", "it holds no JSON object"}},
-		{"setup", []string{"run.py", "class Runner:\n    def setup(self):\n        raise RuntimeError('no weights')\n    def run(self) -> int: ...\n"},
-			[]string{"--setup"}, []string{"setup failed: RuntimeError: no weights"}},
-		{"health", []string{"run.py", "class Runner:\n    def healthcheck(self):\n        return False\n    def run(self) -> int: ...\n"},
-			[]string{"--setup"}, []string{"the model's healthcheck: "}},
+		{
+			"concurrency",
+			[]string{
+				"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 4\n", "run.py",
+				"def run() -> int: ...\n",
+			},
+			nil,
+			[]string{"run.py:1: a concurrency of 4 needs an async function", "write `async def`"},
+		},
+		{
+			"schema",
+			[]string{"run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "[]"},
+			nil,
+			[]string{".cog/openapi_schema.json: ", "it holds no JSON object"},
+		},
+		{
+			"setup",
+			[]string{
+				"run.py",
+				"class Runner:\n    def setup(self):\n        raise RuntimeError('no weights')\n    def run(self) -> int: ...\n",
+			},
+			[]string{"--setup"},
+			[]string{"setup failed: RuntimeError: no weights"},
+		},
+		{
+			"health",
+			[]string{
+				"run.py",
+				"class Runner:\n    def healthcheck(self):\n        return False\n    def run(self) -> int: ...\n",
+			},
+			[]string{"--setup"},
+			[]string{"the model's healthcheck: "},
+		},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,7 +165,8 @@ cog==0.1
 -r more.txt
 `
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		dir := folder(t, "cog.yaml", file, "run.py", "def run() -> int: ...\n", "requirements.txt", requirements, "more.txt", "\nno-such-package\n")
+		dir := folder(t, "cog.yaml", file, "run.py", "def run() -> int: ...\n", "requirements.txt", requirements, "more.txt",
+			"\nno-such-package\n")
 		c := cli{python: python.Path, dir: dir, env: []string{"CUDA_VISIBLE_DEVICES="}}
 		got := c.good(t, "check")
 		wantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, and no GPU is visible here",
@@ -128,15 +177,18 @@ cog==0.1
 		count := 5
 		if _, err := exec.LookPath("dpkg-query"); err == nil {
 			count++
-			wantText(t, "the packages", got, "warning: cog.yaml:7: build.system_packages: no-such-package-anywhere is not installed",
+			wantText(t, "the packages", got,
+				"warning: cog.yaml:7: build.system_packages: no-such-package-anywhere is not installed",
 				"apt-get install no-such-package-anywhere")
 		}
 		same(t, "warnings", strings.Count(got, "warning: "), count)
 
 		good := strings.NewReplacer(`"3.9"`, fmt.Sprintf(`"3.%d"`, python.Minor), "gpu: true", "gpu: false",
-			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt", "  python_packages: [packaging, 'no-such-package==1']").Replace(file)
+			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt",
+			"  python_packages: [packaging, 'no-such-package==1']").Replace(file)
 		c.dir = folder(t, "cog.yaml", good, "run.py", "def run() -> int: ...\n")
 		got = c.good(t, "check")
-		wantText(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed", "no problem and 1 warning")
+		wantText(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed",
+			"no problem and 1 warning")
 	})
 }

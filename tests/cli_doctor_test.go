@@ -30,22 +30,27 @@ run: run.py:Runner
 	out := c.good(t, "doctor", "--python", python)
 	for _, want := range []string{
 		"different: cog.yaml:2: build.fast has no effect", "different: cog.yaml:4: packages that these only recommend",
-		"different: cog.yaml:7: this command compiles", "different: cog.yaml:8: this command runs Cog", "different: cog.yaml:10: weights: base is not part of the image",
-		"different: requirements.txt:2: cog is among the packages", "different: run.py:1: requests comes with Cog", "0 problems and 7 differences",
+		"different: cog.yaml:7: this command compiles", "different: cog.yaml:8: this command runs Cog",
+		"different: cog.yaml:10: weights: base is not part of the image",
+		"different: requirements.txt:2: cog is among the packages", "different: run.py:1: requests comes with Cog",
+		"0 problems and 7 differences",
 	} {
 		wantText(t, "it", out, want)
 	}
 	var report struct {
 		Problems, Differences []struct{ File, What, Mend string }
 	}
-	if err := json.Unmarshal([]byte(c.good(t, "doctor", "--json", "--python", python)), &report); err != nil || len(report.Differences) != 7 {
+	if err := json.Unmarshal([]byte(c.good(t, "doctor", "--json", "--python", python)), &report); err != nil ||
+		len(report.Differences) != 7 {
 		t.Errorf("as JSON it is %+v: %v", report, err)
 	}
 
-	c.dir = folder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n", "run.py", "class Runner:\n    def run(self) -> int: ...\n")
+	c.dir = folder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n", "run.py",
+		"class Runner:\n    def run(self) -> int: ...\n")
 	got := c.run(t, "doctor", "--python", python)
 	same(t, "it ended with", got.code, 1)
-	wantText(t, "an old Python", got.stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old", `cog.yaml:3: build: "gpuu" is no key that is known`, `write "gpu"`, "2 problems and 0 differences")
+	wantText(t, "an old Python", got.stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old",
+		`cog.yaml:3: build: "gpuu" is no key that is known`, `write "gpu"`, "2 problems and 0 differences")
 	wantText(t, "no folder", c.bad(t, 2, "doctor", "nowhere"), "is not a folder")
 }
 
@@ -61,7 +66,11 @@ func TestDoctor_PredictorThatCannotBeRead(t *testing.T) {
 		{"syntax", []string{"run.py", "x = 1\ndef run(:\n"}, "run.py:2: "},
 		{"bytes", []string{"run.py", "x = '\xff'\n"}, "run.py"},
 		{"a null byte", []string{"run.py", "x = 1\x00\n"}, "run.py"},
-		{"no class", []string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"}, `run.py has no "Runner"`},
+		{
+			"no class",
+			[]string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"},
+			`run.py has no "Runner"`,
+		},
 		{"no predictor", []string{"other.py", ""}, "names no predictor"},
 		{"a train function", []string{"cog.yaml", "train: train.py:train\n", "train.py", "("}, "train.py:1: "},
 	} {
@@ -69,7 +78,8 @@ func TestDoctor_PredictorThatCannotBeRead(t *testing.T) {
 		same(t, c.name+": it ended with", got.code, 1)
 		wantText(t, c.name, got.stdout, c.want, "1 problem and 0 differences")
 	}
-	got := cli{dir: folder(t, "run.py", "def run() -> int: return 1\n", "unused.py", "(")}.run(t, "doctor", "--python", python)
+	got := cli{dir: folder(t, "run.py", "def run() -> int: return 1\n", "unused.py", "(")}.run(t, "doctor", "--python",
+		python)
 	same(t, "another file: it ended with", got.code, 0)
 	wantText(t, "another file", got.stdout, "different: unused.py:1: Python 3.", "0 problems and 1 difference")
 }

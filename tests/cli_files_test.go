@@ -20,11 +20,18 @@ from cog import Path
 def run(images: list[Path], one: Path) -> str:
     return " ".join(f"{p.name}={p.read_text()}" for p in [*images, one])
 `
-	c := cli{dir: folder(t, "run.py", source, "a.png", "1", "sub/b c+ä.txt", "2", "Makefile", "3", "x.tar.gz", "4"), stdin: "5"}
+	c := cli{
+		dir:   folder(t, "run.py", source, "a.png", "1", "sub/b c+ä.txt", "2", "Makefile", "3", "x.tar.gz", "4"),
+		stdin: "5",
+	}
 	s := harness.Ready(t, harness.Options{Dir: c.dir})
 	for _, where := range [][]string{nil, {"--url", s.Address}} {
-		args := append([]string{"predict", "-i", "images=@a.png", "-i", "images=@sub/b c+ä.txt", "-i", "images=@Makefile", "-i", "images=@x.tar.gz", "-i", "one=@-"}, where...)
-		same(t, fmt.Sprintf("%q: the model sees", where), c.good(t, args...), "a.png=1 b c+ä.txt=2 Makefile=3 x.tar.gz=4 file.txt=5\n")
+		args := append([]string{
+			"predict", "-i", "images=@a.png", "-i", "images=@sub/b c+ä.txt", "-i", "images=@Makefile",
+			"-i", "images=@x.tar.gz", "-i", "one=@-",
+		}, where...)
+		same(t, fmt.Sprintf("%q: the model sees", where), c.good(t, args...),
+			"a.png=1 b c+ä.txt=2 Makefile=3 x.tar.gz=4 file.txt=5\n")
 	}
 }
 
@@ -67,13 +74,27 @@ func TestCLIFilesWithinOutputsAreWritten(t *testing.T) {
 		stdout   string // JSON
 		files    map[string]string
 	}{
-		{"tree", nil, `{"image":"output.image.png","parts":[{"label":"a","mask":"output.parts.0.mask.txt","more":null},
+		{
+			"tree", nil, `{"image":"output.image.png","parts":[{"label":"a","mask":"output.parts.0.mask.txt","more":null},
 			{"label":"b","mask":"output.parts.1.mask.txt","more":"output.parts.1.more.json"}],"note":"data:text/plain;base64,eA==","none":null}`,
-			map[string]string{"output.image.png": "\u0089PNG\r\n", "output.parts.0.mask.txt": "m0", "output.parts.1.mask.txt": "m1", "output.parts.1.more.json": "{}"}},
-		{"free", nil, `{"a/b":"output.a_b.txt","a_b":"output.a_b-2.txt","c.txt":"output.c.txt","d":["output.d.0.txt","text",5],"e":"data:text/plain,x"}`,
-			map[string]string{"output.a_b.txt": "1", "output.a_b-2.txt": "2", "output.c.txt": "3", "output.d.0.txt": "4"}},
-		{"free", []string{"-o", "there/all.json"}, "",
-			map[string]string{"there/all.a_b.txt": "1", "there/all.a_b-2.txt": "2", "there/all.c.txt": "3", "there/all.d.0.txt": "4"}},
+			map[string]string{
+				"output.image.png": "\u0089PNG\r\n", "output.parts.0.mask.txt": "m0",
+				"output.parts.1.mask.txt": "m1", "output.parts.1.more.json": "{}",
+			},
+		},
+		{
+			"free", nil, `{"a/b":"output.a_b.txt","a_b":"output.a_b-2.txt","c.txt":"output.c.txt","d":["output.d.0.txt","text",5],"e":"data:text/plain,x"}`,
+			map[string]string{"output.a_b.txt": "1", "output.a_b-2.txt": "2", "output.c.txt": "3", "output.d.0.txt": "4"},
+		},
+		{
+			"free",
+			[]string{"-o", "there/all.json"},
+			"",
+			map[string]string{
+				"there/all.a_b.txt": "1", "there/all.a_b-2.txt": "2", "there/all.c.txt": "3",
+				"there/all.d.0.txt": "4",
+			},
+		},
 		{"single", nil, "", map[string]string{"output.txt": "alone"}},
 		{"single", []string{"-o", "there/x"}, "", map[string]string{"there/x": "alone"}},
 	} {

@@ -78,12 +78,15 @@ func TestJobsOfAnEmbeddedQueue(t *testing.T) {
 		Jobs   []struct{ ID, Status, Server string }
 	}
 	text := cli{}.good(t, "jobs", "list", "--json", "--nats", at, "--model", "m")
-	if err := json.Unmarshal([]byte(text), &list); err != nil || list.Stored != 2 || len(list.Jobs) != 2 || list.Jobs[0].Status != "running" || list.Jobs[0].Server == "" || list.Jobs[1].ID != "waits" || list.Jobs[1].Status != "waiting" {
+	if err := json.Unmarshal([]byte(text), &list); err != nil || list.Stored != 2 || len(list.Jobs) != 2 ||
+		list.Jobs[0].Status != "running" || list.Jobs[0].Server == "" || list.Jobs[1].ID != "waits" ||
+		list.Jobs[1].Status != "waiting" {
 		t.Fatalf("the list is %s, %v", text, err)
 	}
 	cli{}.good(t, "jobs", "cancel", "runs", "--nats", at, "--model", "m")
 	becomes(t, s, "runs", "canceled")
 	becomes(t, s, "waits", "succeeded")
 	s.Stop()
-	wantText(t, "without its server", (cli{}).bad(t, 1, "jobs", "list", "--nats", at, "--model", "m"), "no server runs with the job queue's folder")
+	wantText(t, "without its server", (cli{}).bad(t, 1, "jobs", "list", "--nats", at, "--model", "m"),
+		"no server runs with the job queue's folder")
 }

@@ -57,7 +57,8 @@ func TestCLI_HostileFilesAreBounded(t *testing.T) {
 func TestCLI_EndlessFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]string{
-		"cog.yaml": "check", ".cog/openapi_schema.json": "schema", "requirements.txt": "dockerfile", "pinion.yaml": "serve", "tokens": "serve",
+		"cog.yaml": "check", ".cog/openapi_schema.json": "schema", "requirements.txt": "dockerfile", "pinion.yaml": "serve",
+		"tokens": "serve",
 	} {
 		c := cli{dir: folder(t, "run.py", "def run() -> int: return 1\n", ".cog/x", "")}
 		args := []string{command}
@@ -105,8 +106,11 @@ func TestCLI_ByteOrderMarksAreSkipped(t *testing.T) {
 		wantText(t, "the ignore file", readFile(t, filepath.Join(c.dir, "Dockerfile.dockerignore")), "\ndata\n")
 		wantText(t, "schema", c.good(t, "schema"), `"openapi"`)
 		wantText(t, "predict", c.good(t, "predict", "--json", "@in.json"), `"output": 2`)
-		s := harness.Start(t, harness.Options{Models: []string{"--config", filepath.Join(c.dir, "pinion.yaml")}, Python: harness.AnyPython(t).Path,
-			Args: []string{"--auth-token-file", filepath.Join(c.dir, "tokens")}})
+		s := harness.Start(t, harness.Options{
+			Models: []string{"--config", filepath.Join(c.dir, "pinion.yaml")},
+			Python: harness.AnyPython(t).Path,
+			Args:   []string{"--auth-token-file", filepath.Join(c.dir, "tokens")},
+		})
 		s.WaitHealth("READY")
 	}
 }

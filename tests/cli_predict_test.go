@@ -110,7 +110,10 @@ func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
 	got = c.good(t, "predict", ".", "-i", "how=all", "-i", "names=@name.txt", "-i", "numbers=[4, 5]", "-i", "either=x",
 		"-i", "maybe=7")
 	wantText(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
-	for name, text := range map[string]string{"numbers.json": "[6, 7]\n", "names.json": `["a", "b"]`, "number.txt": "8\n"} {
+	for name, text := range map[string]string{
+		"numbers.json": "[6, 7]\n", "names.json": `["a", "b"]`,
+		"number.txt": "8\n",
+	} {
 		writeFile(t, filepath.Join(c.dir, name), text)
 	}
 	got = c.good(t, "predict", "-i", "how=all", "-i", "names=@names.json", "-i", "numbers=@numbers.json")
@@ -133,14 +136,25 @@ func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 		{"unknown in JSON", []string{"--json", `{"how":"x","nope":1}`}, []string{`unknown input "nope"; valid inputs are: `}},
 		{"rules", []string{"-i", "how=x", "-i", "n=10", "-i", "size=l", "-i", "numbers=a"}, []string{
 			`input "n": 10 is greater than the maximum of 9`, `input "numbers/0": "a" is not of type "integer"`,
-			`input "size": "l" is not one of ["s","m"]`}},
+			`input "size": "l" is not one of ["s","m"]`,
+		}},
 		{"no file", []string{"-i", "how=x", "-i", "file=run.py"}, []string{
-			`input "file": "run.py" is not an http, https or data URL; for the file of that name write file=@run.py`}},
-		{"file not there", []string{"-i", "how=x", "-i", "file=@gone.txt"}, []string{`input "file": open gone.txt: no such file`}},
-		{"twice", []string{"-i", "how=x", "-i", "n=1", "-i", "n=2"}, []string{`input "n": it is given 2 times, and takes one value`}},
+			`input "file": "run.py" is not an http, https or data URL; for the file of that name write file=@run.py`,
+		}},
+		{
+			"file not there",
+			[]string{"-i", "how=x", "-i", "file=@gone.txt"},
+			[]string{`input "file": open gone.txt: no such file`},
+		},
+		{
+			"twice",
+			[]string{"-i", "how=x", "-i", "n=1", "-i", "n=2"},
+			[]string{`input "n": it is given 2 times, and takes one value`},
+		},
 		{"no pair", []string{"-i", "how"}, []string{"write it as name=value, or name=@file"}},
 		{"output in a folder that is not there", []string{"-i", "how=text", "-o", "gone/out.txt"}, []string{
-			"-o gone/out.txt: there is no folder gone"}},
+			"-o gone/out.txt: there is no folder gone",
+		}},
 		{"output to a folder", []string{"-i", "how=text", "-o", "."}, []string{"-o .: it is a folder; name a file in it"}},
 		{"both ways", []string{"-i", "how=x", "--json", "{}"}, []string{"by --json or by -i, not by both"}},
 		{"no object", []string{"--json", "[]"}, []string{"--json: it is a JSON array, and the input is an object"}},
@@ -191,7 +205,8 @@ func TestCLIPredictEnds(t *testing.T) {
 		t.Errorf("nothing: %+v", got)
 	}
 	c.env = []string{"BREAK_SETUP=1"}
-	wantText(t, "a failed setup", c.bad(t, 1, "predict", "-i", "how=text"), "Traceback", "setup failed: RuntimeError: no weights here")
+	wantText(t, "a failed setup", c.bad(t, 1, "predict", "-i", "how=text"), "Traceback",
+		"setup failed: RuntimeError: no weights here")
 }
 
 func TestCLIPredictWritesFiles(t *testing.T) {
@@ -258,8 +273,10 @@ func TestCLIPredictAsksAServer(t *testing.T) {
 	got := c.run(t, "predict", at, "-i", "how=all", "-i", "file=@in.txt")
 	wantText(t, "the output", got.stdout, `"file": "from a file"`)
 	wantText(t, "its logs", got.stderr, "predicting all")
-	wantText(t, "a failure", c.bad(t, 1, "predict", at, "-i", "how=fail"), `Prediction failed with status "failed": ValueError`)
-	wantText(t, "an unknown input", c.bad(t, 2, "predict", at, "-i", "nope=1"), `unknown input "nope"; valid inputs are: how`)
+	wantText(t, "a failure", c.bad(t, 1, "predict", at, "-i", "how=fail"),
+		`Prediction failed with status "failed": ValueError`)
+	wantText(t, "an unknown input", c.bad(t, 2, "predict", at, "-i", "nope=1"),
+		`unknown input "nope"; valid inputs are: how`)
 	wantText(t, "no training", c.bad(t, 1, "train", at), "it has no TrainingInput")
 	wantText(t, "no URL", c.bad(t, 2, "predict", "--url", "localhost"), "it is an http or https URL")
 	wantText(t, "no server there", c.bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")

@@ -53,9 +53,11 @@ func TestCLIReadsAModelThatInstallsAtItsTop(t *testing.T) {
 		for _, flags := range [][]string{nil, {"--static"}} {
 			wantText(t, "the input", c.good(t, append([]string{"schema", "--input"}, flags...)...), `"image"`, `"scale"`)
 		}
-		wantText(t, "the check", c.good(t, "check"), "warning: predict.py:2: os.system(…) runs a command when the file is imported",
+		wantText(t, "the check", c.good(t, "check"),
+			"warning: predict.py:2: os.system(…) runs a command when the file is imported",
 			"its source alone was looked at", "no problem and 1 warning: predict.py reads well")
-		wantText(t, "the prediction", c.bad(t, 2, "predict", "-i", "size=2"), `unknown input "size"; valid inputs are: image, scale`)
+		wantText(t, "the prediction", c.bad(t, 2, "predict", "-i", "size=2"),
+			`unknown input "size"; valid inputs are: image, scale`)
 		notThere(t, c.dir, "installed")
 	})
 }
@@ -72,7 +74,8 @@ func TestCLINeverExecutesCommandsUnasked(t *testing.T) {
 			"without --static the model is imported")
 		checked := c.run(t, "check")
 		same(t, "the check ended with", checked.code, 1)
-		wantText(t, "check", checked.stdout, "run.py:2: os.system(…) runs a command", "--execute imports it all the same", "1 problem in")
+		wantText(t, "check", checked.stdout, "run.py:2: os.system(…) runs a command", "--execute imports it all the same",
+			"1 problem in")
 		notThere(t, c.dir, "ran")
 		wantText(t, "schema --execute", c.good(t, "schema", "--execute"), `"default": 3`)
 		if _, err := os.Stat(filepath.Join(c.dir, "ran")); err != nil {
@@ -81,7 +84,8 @@ func TestCLINeverExecutesCommandsUnasked(t *testing.T) {
 		wantText(t, "check --execute", c.good(t, "check", "--execute"), "no problem: run.py loads")
 		wantText(t, "check --setup", c.good(t, "check", "--setup"), "no problem: run.py loads and sets up")
 	}
-	wantText(t, "both", cli{dir: folder(t, "run.py", undecidedModel("pass"))}.bad(t, 2, "schema", "--static", "--execute"), "give one of them")
+	wantText(t, "both", cli{dir: folder(t, "run.py", undecidedModel("pass"))}.bad(t, 2, "schema", "--static", "--execute"),
+		"give one of them")
 }
 
 func TestCLISaysThatItImportsAModel(t *testing.T) {
@@ -96,7 +100,8 @@ func TestCLISaysThatItImportsAModel(t *testing.T) {
 func TestCLIPredictExecutesAModelOnce(t *testing.T) {
 	t.Parallel()
 	model := func(setup string) string {
-		return "import threading\n" + undecidedModel(`os.system("echo >> times")`) + "class Runner:\n    def setup(self):\n        " + setup +
+		return "import threading\n" + undecidedModel(`os.system("echo >> times")`) +
+			"class Runner:\n    def setup(self):\n        " + setup +
 			"\n    def run(self, n: int = random.choice([3])) -> int:\n        return n\n"
 	}
 	c := cli{dir: folder(t, "run.py", model("threading.Event().wait()"))}
@@ -153,7 +158,8 @@ func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 func TestCLIReadingHasATimeLimit(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", undecidedModel(lastingModel))}
-	wantText(t, "schema", c.bad(t, 1, "schema", "--execute", "--timeout", "5s"), "it took longer than 5s, and was ended; --timeout gives it more time")
+	wantText(t, "schema", c.bad(t, 1, "schema", "--execute", "--timeout", "5s"),
+		"it took longer than 5s, and was ended; --timeout gives it more time")
 	if _, err := os.Stat(filepath.Join(c.dir, "pids")); err == nil { // a busy machine may not come so far in the time
 		allEnded(t, startedProcesses(t, c.dir, &bytes.Buffer{}))
 	}
@@ -208,8 +214,8 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 	return pids
 }
 
-// A model in a folder "cog", or in a file of that name, is served, read and checked alike: neither hides the package, nor
-// is hidden by it.
+// A model in a folder "cog", or in a file of that name, is served, read and checked alike: neither hides the package,
+// nor is hidden by it.
 func TestAModelThatHasTheNameOfThePackage(t *testing.T) {
 	t.Parallel()
 	const source = "from cog import BasePredictor, Input\nfrom sizes_beside import SIZES\n" +
@@ -218,7 +224,8 @@ func TestAModelThatHasTheNameOfThePackage(t *testing.T) {
 		t.Run(ref, func(t *testing.T) {
 			t.Parallel()
 			file, _, _ := strings.Cut(ref, ":")
-			dir := folder(t, "cog.yaml", "predict: "+ref+"\n", file, source, filepath.Join(filepath.Dir(file), "sizes_beside.py"), "SIZES = [1, 2]\n")
+			dir := folder(t, "cog.yaml", "predict: "+ref+"\n", file, source,
+				filepath.Join(filepath.Dir(file), "sizes_beside.py"), "SIZES = [1, 2]\n")
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
 				c := cli{python: python.Path, dir: dir}
 				for _, flag := range []string{"--static", "--execute"} {

@@ -44,7 +44,8 @@ func TestCLISchemaOfAModelWhosePackagesAreNotInstalled(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := cli{python: python.Path, dir: folder(t, "predict.py", heavyModel)}
-		sameJSON(t, "the output", []byte(c.good(t, "schema", "--output")), `{"title":"Output","type":"string","format":"uri"}`)
+		sameJSON(t, "the output", []byte(c.good(t, "schema", "--output")),
+			`{"title":"Output","type":"string","format":"uri"}`)
 		wantText(t, "the document", c.good(t, "schema"), `"scheduler"`, `"ddim"`, `"euler"`)
 	})
 }
@@ -62,7 +63,8 @@ func TestCLISchemaStaticOfAnOpaqueTypeWithoutItsPackage(t *testing.T) {
 		t.Errorf("reading the source made a file: %v", err)
 	}
 	unmarked := strings.ReplaceAll(source, "Opaque]", "'text']")
-	wantText(t, "without Opaque", cli{dir: folder(t, "run.py", unmarked)}.bad(t, 1, "schema", "--static"), "absent.Thing: absent is not imported")
+	wantText(t, "without Opaque", cli{dir: folder(t, "run.py", unmarked)}.bad(t, 1, "schema", "--static"),
+		"absent.Thing: absent is not imported")
 }
 
 func TestCLISchemaSaysWhyThereIsNone(t *testing.T) {
@@ -135,7 +137,8 @@ func TestCLISchemaNamesTheModel(t *testing.T) {
 	}
 }
 
-// `pinion schema > .cog/openapi_schema.json` stores the document: the shell empties the file before the command reads it.
+// `pinion schema > .cog/openapi_schema.json` stores the document: the shell empties the file before the command reads
+// it.
 func TestCLISchemaIntoTheStoredDocument(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", "def run(n: int) -> int:\n    return n\n")}
@@ -156,13 +159,17 @@ func TestAStoredSchemaThatDisagreesWithTheSource(t *testing.T) {
 	const source = "from cog import Input\ndef run(n: int = Input(default=%s, ge=0), %s: str = 'a') -> int:\n    return n\n"
 	made := cli{dir: folder(t, "run.py", fmt.Sprintf(source, "20", "old"))}.good(t, "schema")
 	dir := folder(t, "run.py", fmt.Sprintf(source, "25", "new"), ".cog/openapi_schema.json", made)
-	want := []string{`default of input "n" is 20 in the file and 25 in the source`, `input "new" is in the source alone`, `input "old" is in the file alone`}
+	want := []string{
+		`default of input "n" is 20 in the file and 25 in the source`, `input "new" is in the source alone`,
+		`input "old" is in the file alone`,
+	}
 
 	got := cli{dir: dir}.run(t, "schema")
 	sameJSON(t, "the document", []byte(got.stdout), made)
 	for _, text := range want {
 		wantText(t, "schema", got.stderr, "warning: .cog/openapi_schema.json disagrees with the source: "+text)
-		wantText(t, "check", cli{dir: dir}.good(t, "check"), "warning: .cog/openapi_schema.json: "+text, "no problem and 3 warnings")
+		wantText(t, "check", cli{dir: dir}.good(t, "check"), "warning: .cog/openapi_schema.json: "+text,
+			"no problem and 3 warnings")
 	}
 	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--workers", "2"}})
 	const text = "the model's own schema disagrees with its source, and is used"

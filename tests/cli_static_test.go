@@ -13,7 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// everyPlaceModel would make a file at every place where Python runs code of a model's file; calm keeps what the place needs.
+// everyPlaceModel would make a file at every place where Python runs code of a model's file; calm keeps what the place
+// needs.
 const everyPlaceModel = `import contextlib, dataclasses, inspect, os, pathlib, subprocess, typing
 import beside
 from inner import deep
@@ -101,8 +102,8 @@ class Predictor(BasePredictor):
         calm("predict")
 `
 
-// escapingModel gets past an audit hook of Python: by other copies of its modules and interpreters, by C code that opens
-// files itself, by the objects of the program that reads it. And it writes where the command does.
+// escapingModel gets past an audit hook of Python: by other copies of its modules and interpreters, by C code that
+// opens files itself, by the objects of the program that reads it. And it writes where the command does.
 const escapingModel = `import inspect, warnings
 from cog import BasePredictor, Input
 os, sys, imp = inspect.os, inspect.sys, inspect.importlib.import_module
@@ -171,13 +172,15 @@ func TestCLIStaticReadingIsFencedByTheKernel(t *testing.T) {
 	})
 }
 
-// The document is that of an import, and the folder is as it was: also after what the model leaves behind when the process ends.
+// The document is that of an import, and the folder is as it was: also after what the model leaves behind when the
+// process ends.
 func TestCLIStaticReadingLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		dir := folder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py", everyPlaceModel,
 			"beside.py", "import inspect, pathlib\npathlib.Path(__file__ + '-made').touch()\ninspect.os.system('touch made-beside')\n",
-			"inner/__init__.py", "open(__file__ + '-made', 'w')\n", "inner/deep.py", "import pathlib\npathlib.Path(__file__ + '-made').mkdir()\n")
+			"inner/__init__.py", "open(__file__ + '-made', 'w')\n", "inner/deep.py",
+			"import pathlib\npathlib.Path(__file__ + '-made').mkdir()\n")
 		c := cli{python: python.Path, dir: dir}
 		before := filesBelow(t, dir)
 		wantText(t, "the input", c.good(t, "schema", "--static", "--input"), `"default": 3`, `"default": 4`, `"default": "x"`)
@@ -213,7 +216,8 @@ func TestCLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 			c := cli{dir: folder(t, "run.py", undecidedModel("YEARS = sum(range(10**15))"))}
 			cmd, _, stderr := c.start(t, "schema", "--static")
 			launch(t, cmd)
-			harness.Eventually(t, "three processes: between, Python, and its child", func() bool { return len(readersIn(c.dir)) == 3 })
+			harness.Eventually(t, "three processes: between, Python, and its child",
+				func() bool { return len(readersIn(c.dir)) == 3 })
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +237,8 @@ func readersIn(dir string) (pids []int) {
 	folders, _ := filepath.Glob("/proc/[0-9]*/cwd") // a fixed pattern
 	for _, folder := range folders {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
-		if at, _ := os.Readlink(folder); err == nil && at == dir && strings.Contains(harness.CommandLine(pid), "static.main") && harness.Alive(pid) {
+		if at, _ := os.Readlink(folder); err == nil && at == dir &&
+			strings.Contains(harness.CommandLine(pid), "static.main") && harness.Alive(pid) {
 			pids = append(pids, pid)
 		}
 	}

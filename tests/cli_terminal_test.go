@@ -96,7 +96,8 @@ func tokensAppear(t *testing.T, c cli, open func(), args ...string) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
-	harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.String(), "local-one local-two\r\n") })
+	harness.Eventually(t, "all is there",
+		func() bool { return strings.HasSuffix(term.String(), "local-one local-two\r\n") })
 }
 
 func TestCLIProgressStandsOnATerminalOnly(t *testing.T) {
@@ -104,7 +105,8 @@ func TestCLIProgressStandsOnATerminalOnly(t *testing.T) {
 	progress := func(env ...string) string {
 		t.Helper()
 		term := newTerminal(t)
-		c := cli{dir: folder(t, "run.py", "def setup(): ...\ndef run() -> str:\n    open('gate').read()\n    return 'done'\n"), env: env}
+		c := cli{dir: folder(t, "run.py",
+			"def setup(): ...\ndef run() -> str:\n    open('gate').read()\n    return 'done'\n"), env: env}
 		open := makeFIFO(t, c.dir, "gate")
 		cmd, stdout, _ := c.start(t, "predict")
 		cmd.Stderr = term.program
@@ -135,6 +137,7 @@ func TestCLIInterruptsOfATerminalCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	interrupted(t, cmd)
-	harness.Eventually(t, "its last words are there", func() bool { return strings.Contains(term.String(), "Prediction canceled") })
+	harness.Eventually(t, "its last words are there",
+		func() bool { return strings.Contains(term.String(), "Prediction canceled") })
 	wantText(t, "the terminal", term.String(), "cleaned up", "Prediction canceled")
 }

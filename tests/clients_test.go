@@ -13,7 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAGeneratedPythonClientWorks has openapi-python-client make a client of the document, and clients/client.py use it.
+// TestAGeneratedPythonClientWorks has openapi-python-client make a client of the document, and clients/client.py use
+// it.
 func TestAGeneratedPythonClientWorks(t *testing.T) {
 	t.Parallel()
 	python := harness.Tool(t, "venvs/clients/bin/python")
@@ -42,8 +43,8 @@ func TestAGeneratedPythonClientWorks(t *testing.T) {
 	runTool(t, dir, []string{"PYTHONPATH=" + dir}, python, "-B", client, s.Address)
 }
 
-// TestAGeneratedTypeScriptClientWorks has openapi-typescript make types of the document, the compiler hold clients/*.ts to
-// them, and these ask the server by openapi-fetch.
+// TestAGeneratedTypeScriptClientWorks has openapi-typescript make types of the document, the compiler hold clients/*.ts
+// to them, and these ask the server by openapi-fetch.
 func TestAGeneratedTypeScriptClientWorks(t *testing.T) {
 	t.Parallel()
 	modules := harness.Tool(t, "clients/node_modules")
@@ -78,7 +79,10 @@ func TestAGeneratedTypeScriptClientWorks(t *testing.T) {
 
 func painter(t *testing.T, model string) *harness.Server {
 	t.Helper()
-	return harness.Ready(t, harness.Options{Model: "clients.py:" + model, Env: []string{"COG_TRAIN_TYPE_STUB=clients.py:train"}})
+	return harness.Ready(t, harness.Options{
+		Model: "clients.py:" + model,
+		Env:   []string{"COG_TRAIN_TYPE_STUB=clients.py:train"},
+	})
 }
 
 // fetchOpenAPI writes the server's document to a file.

@@ -8,16 +8,20 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestLogsAndErrorsCutWhatClientsSend holds that no text of a client makes a line of the log, or an error, as long as it likes.
+// TestLogsAndErrorsCutWhatClientsSend holds that no text of a client makes a line of the log, or an error, as long as
+// it likes.
 func TestLogsAndErrorsCutWhatClientsSend(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Args: []string{"--access-log", "--log-level", "debug"}, Dir: folder(t, "run.py", `
+	s := harness.Ready(t, harness.Options{
+		Args: []string{"--access-log", "--log-level", "debug"},
+		Dir: folder(t, "run.py", `
 from cog import Path
 
 def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
     print("ran")
     return "done"
-`), Model: "run.py:run"})
+`), Model: "run.py:run",
+	})
 	long := strings.Repeat("x", 10<<20)
 	host := "http://" + strings.Repeat("x", 1<<20) + ".invalid/"
 	receiver := "http://" + strings.Repeat("x", 10_000) + ".invalid/"
@@ -38,7 +42,10 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		{"a key of a mapping", 422, func() harness.Answer { return s.Input(input{"files": map[string]any{long: "x"}}) }},
 		{"a value", 422, func() harness.Answer { return s.Input(input{"files": long}) }},
 		{"a webhook", 422, func() harness.Answer { return s.Create(map[string]any{"webhook": long}) }},
-		{"a key of the context", 422, func() harness.Answer { return s.Create(map[string]any{"context": map[string]any{long: 1}}) }},
+		{
+			"a key of the context", 422,
+			func() harness.Answer { return s.Create(map[string]any{"context": map[string]any{long: 1}}) },
+		},
 		{"a content type", 415, func() harness.Answer { return s.Create("{}", "Content-Type", path) }},
 		{"a content coding", 415, func() harness.Answer { return s.Create("{}", "Content-Encoding", path) }},
 		{"a part of a form", 400, func() harness.Answer {
@@ -53,7 +60,8 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 			t.Errorf("%s: the answer has %d bytes: %.300s", c.what, len(a.Body), a.Body)
 		}
 	}
-	harness.Eventually(t, "the webhook was given up", func() bool { _, ok := s.Log.Find("webhook was not told"); return ok })
+	harness.Eventually(t, "the webhook was given up",
+		func() bool { _, ok := s.Log.Find("webhook was not told"); return ok })
 	for _, line := range s.Log.Lines() {
 		if len(line.Raw) > 2<<10 {
 			t.Errorf("a line of the log is long: %.300s", line.Raw)

@@ -40,7 +40,10 @@ func TestAJumpOfTheClockIsSeen(t *testing.T) {
 		jump(t, s, by)
 		want := time.Now().Add(by)
 		a := s.Succeed(input{})
-		for name, text := range map[string]string{"created": a.CreatedAt, "started": a.StartedAt, "completed": a.CompletedAt} {
+		for name, text := range map[string]string{
+			"created": a.CreatedAt, "started": a.StartedAt,
+			"completed": a.CompletedAt,
+		} {
 			at, err := time.Parse(time.RFC3339, text)
 			if err != nil || at.Sub(want).Abs() > near {
 				t.Errorf("%v: it was %s %q (%v), want about %s", by, name, text, err, want)
@@ -59,8 +62,8 @@ func TestAJumpOfTheClockIsSeen(t *testing.T) {
 	}
 }
 
-// TestAJumpOfTheClockEndsNothing: limits of time are on one that runs and on those that wait, and the clock jumps beyond
-// all of them and back again.
+// TestAJumpOfTheClockEndsNothing: limits of time are on one that runs and on those that wait, and the clock jumps
+// beyond all of them and back again.
 func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
@@ -105,8 +108,8 @@ func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 	}
 }
 
-// TestAJumpOfTheClockClosesNoConnection: there are so many that those that rest are parked, and after the jump the server
-// has looked at all of them.
+// TestAJumpOfTheClockClosesNoConnection: there are so many that those that rest are parked, and after the jump the
+// server has looked at all of them.
 func TestAJumpOfTheClockClosesNoConnection(t *testing.T) {
 	t.Parallel()
 	const many = 400

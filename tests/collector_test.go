@@ -52,13 +52,14 @@ service:
 	return address, file
 }
 
-// TestARealCollectorTakesTheTelemetry: an OpenTelemetry collector receives all metrics and the spans of predictions, and takes
-// the configuration in deploy/observability.
+// TestARealCollectorTakesTheTelemetry: an OpenTelemetry collector receives all metrics and the spans of predictions,
+// and takes the configuration in deploy/observability.
 func TestARealCollectorTakesTheTelemetry(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	tool := harness.Tool(t, "collector/collector", "otelcol")
-	if out, err := exec.Command(tool, "validate", "--config", filepath.Join(observability, "collector.yaml")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(tool, "validate", "--config",
+		filepath.Join(observability, "collector.yaml")).CombinedOutput(); err != nil {
 		t.Errorf("collector.yaml: %v\n%s", err, out)
 	}
 	address, file := startCollector(t)
@@ -93,7 +94,8 @@ func TestARealCollectorTakesGenerations(t *testing.T) {
 		t.Fatalf("%d %s", answer.Code, answer.Body)
 	}
 	wanted := []string{
-		"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.request.max_tokens", "gen_ai.request.temperature", "gen_ai.request.stop_sequences",
+		"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.request.max_tokens", "gen_ai.request.temperature",
+		"gen_ai.request.stop_sequences",
 		"gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
 	}
 	harness.Eventually(t, "the attributes have come", func() bool {
@@ -102,7 +104,8 @@ func TestARealCollectorTakesGenerations(t *testing.T) {
 	})
 }
 
-// collectedNames are the names of the metrics and spans in a collector's file, and of each span's attributes after its own.
+// collectedNames are the names of the metrics and spans in a collector's file, and of each span's attributes after its
+// own.
 func collectedNames(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	text := readFile(t, file)

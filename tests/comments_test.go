@@ -15,7 +15,8 @@ import (
 type declared map[string]bool
 
 // qualified is a name of another package in a comment, as httpd.Options or httpd.Options{Queue: m.
-var qualified = regexp.MustCompile(`\b([a-z][a-z0-9]+)\.([A-Z][A-Za-z0-9]*)(?:\{([A-Z][A-Za-z0-9]*):|\.([A-Z][A-Za-z0-9]*))?`)
+var qualified = regexp.MustCompile(
+	`\b([a-z][a-z0-9]+)\.([A-Z][A-Za-z0-9]*)(?:\{([A-Z][A-Za-z0-9]*):|\.([A-Z][A-Za-z0-9]*))?`)
 
 // TestComments_NameWhatExists: a comment that names something of another package of ours is true.
 func TestComments_NameWhatExists(t *testing.T) {

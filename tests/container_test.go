@@ -49,7 +49,8 @@ func firstProcess(t *testing.T) []string {
 	return unshared(t, "--pid", "--fork", "--kill-child", "--mount-proc")
 }
 
-// unshared is a command that runs another in namespaces of its own. The test is skipped where this user may not make them.
+// unshared is a command that runs another in namespaces of its own. The test is skipped where this user may not make
+// them.
 func unshared(t *testing.T, words ...string) []string {
 	t.Helper()
 	if out, err := exec.Command("unshare", append(slices.Clone(words), "true")...).CombinedOutput(); err != nil {
@@ -85,7 +86,10 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", gated, "stdin.txt", "unread\n")
-	s := harness.Ready(t, harness.Options{Dir: dir, Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")}})
+	s := harness.Ready(t, harness.Options{
+		Dir:  dir,
+		Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")},
+	})
 	same(t, "the model reads", string(s.Succeed(input{"how": "stdin"}).Output), `"'' of /dev/null"`)
 }
 

@@ -38,8 +38,9 @@ type corpusCase struct {
 
 // corpusStep is one request and its answer.
 type corpusStep struct {
-	Feature string          `json:"feature"` // "train", "stream", "healthcheck": asked for in another way than by a prediction
-	Input   json.RawMessage `json:"input"`   // "@name" is a file of the model's folder as a data: URL, "@text N" N letters
+	// "train", "stream", "healthcheck": asked for in another way than by a prediction
+	Feature string          `json:"feature"`
+	Input   json.RawMessage `json:"input"` // "@name" is a file of the model's folder as a data: URL, "@text N" N letters
 	Context map[string]any  `json:"context"`
 	Times   int             `json:"times"`  // asked so often, all at once where the model allows it
 	Code    int             `json:"code"`   // default: 200
@@ -51,7 +52,8 @@ type corpusStep struct {
 	Have    []string        `json:"logs_have"`
 	Metrics map[string]any  `json:"metrics"` // among others; null: not there
 	Health  string          `json:"health"`
-	Fault   string          `json:"fault"` // a known one, for which this step fails; once it does not, this is to be removed
+	// a known one, for which this step fails; once it does not, this is to be removed
+	Fault string `json:"fault"`
 }
 
 func (c *corpusCase) needs(module string) bool {
@@ -93,7 +95,10 @@ func (c *corpusCase) serve(t *testing.T, v variant) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(corpus, c.name))); err != nil {
 		t.Fatal(err)
 	}
-	s := harness.Start(t, harness.Options{Python: v.python, Dir: dir, Model: c.Ref, Env: c.Env, Args: []string{"--queue", "50"}})
+	s := harness.Start(t, harness.Options{
+		Python: v.python, Dir: dir, Model: c.Ref, Env: c.Env,
+		Args: []string{"--queue", "50"},
+	})
 	state := c.Health
 	if state == "" {
 		state = "READY"
@@ -184,7 +189,8 @@ func (step corpusStep) take(t testing.TB, what string, s *harness.Server, c *cor
 	known := true
 	for range times {
 		a := <-answers
-		if step.Feature == "train" && a.Code == http.StatusNotFound || step.Feature == "stream" && a.Code == http.StatusNotAcceptable {
+		if step.Feature == "train" && a.Code == http.StatusNotFound ||
+			step.Feature == "stream" && a.Code == http.StatusNotAcceptable {
 			known = false
 			continue
 		}

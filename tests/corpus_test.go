@@ -186,7 +186,8 @@ func (c *corpusCase) checkSchema(t *testing.T, s *harness.Server) {
 
 // fixedSchemas are the same in every document, or say nothing of the model's own.
 var fixedSchemas = map[string]bool{
-	"PredictionRequest": true, "PredictionResponse": true, "Status": true, "HTTPValidationError": true, "ValidationError": true,
+	"PredictionRequest": true, "PredictionResponse": true, "Status": true, "HTTPValidationError": true,
+	"ValidationError": true,
 	"TrainingRequest": true, "TrainingResponse": true, "TrainingInput": true, "TrainingOutput": true,
 	"PredictionForm": true, "TrainingForm": true, "PredictionState": true, "TrainingState": true,
 	"ServerDetail": true, "ServerDiscovery": true, "ServerError": true, "ServerHealth": true, "ServerRefusal": true,

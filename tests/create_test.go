@@ -95,14 +95,16 @@ func TestMetricsAndContextAreThePredictionsOwn(t *testing.T) {
 			}
 			delete(a.Metrics, "predict_time")
 			got, _ := json.Marshal(a.Metrics) // decoded from JSON
-			sameJSON(t, "metrics", got, fmt.Sprintf(`{"n":%d,"total":%d,"list":[1,2],"nested":{"deep":"x"},"flag":true}`, n, n+1))
+			sameJSON(t, "metrics", got,
+				fmt.Sprintf(`{"n":%d,"total":%d,"list":[1,2],"nested":{"deep":"x"},"flag":true}`, n, n+1))
 		}
 		sameJSON(t, "no context", s.Create(input{"input": input{"n": 1}}).Output, `{}`)
 		a := s.Fail(input{"n": 0})
 		if a.Error == "" || a.Metrics["n"] != 0.0 {
 			t.Errorf("what was recorded before a failure is lost: %s", a)
 		}
-		if a := s.Fail(input{"n": -1}); !strings.HasPrefix(a.Error, "TypeError: ") && !strings.HasPrefix(a.Error, "ValueError: ") {
+		if a := s.Fail(input{"n": -1}); !strings.HasPrefix(a.Error, "TypeError: ") &&
+			!strings.HasPrefix(a.Error, "ValueError: ") {
 			t.Errorf("a reserved name: %s", a)
 		}
 	})
@@ -124,7 +126,10 @@ def run() -> dict:
 		want    string
 	}{
 		{nil, `{"user":"ann"}`},
-		{[]string{"traceparent", parent, "tracestate", "a=1"}, `{"traceparent":"` + parent + `","tracestate":"a=1","user":"ann"}`},
+		{
+			[]string{"traceparent", parent, "tracestate", "a=1"},
+			`{"traceparent":"` + parent + `","tracestate":"a=1","user":"ann"}`,
+		},
 	} {
 		same(t, fmt.Sprintf("with the headers %q", c.headers), string(s.Create(body, c.headers...).Output), c.want)
 	}

@@ -64,8 +64,8 @@ var seldom = map[string][]string{
 	"pinion_training_duration_seconds":     {},
 }
 
-// added are the labels that Prometheus itself gives every series, the buckets' one, those that the dashboard makes, and that of
-// several models.
+// added are the labels that Prometheus itself gives every series, the buckets' one, those that the dashboard makes, and
+// that of several models.
 var added = []string{"job", "instance", "le", "__name__", "value", "model"}
 
 var (
@@ -126,7 +126,10 @@ func TestTheDashboardAsksForWhatIsServed(t *testing.T) {
 // servedMetrics are a server's metrics, and the labels of each, those that are seldom served included.
 func servedMetrics(t *testing.T) (served families, labels map[string][]string) {
 	t.Helper()
-	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"}})
+	s := harness.Ready(t, harness.Options{
+		Dir: meteredModel(t), Model: "metered.py:Runner",
+		Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"},
+	})
 	s.Succeed(input{"tokens": 1})
 	served, labels = scrape(t, s), map[string][]string{}
 	for name, family := range served {
@@ -140,7 +143,8 @@ func servedMetrics(t *testing.T) (served families, labels map[string][]string) {
 	return served, labels
 }
 
-// TestTheDocumentListsWhatIsServed: docs/reference/metrics.md has a row for each metric of ours, with its type and its labels.
+// TestTheDocumentListsWhatIsServed: docs/reference/metrics.md has a row for each metric of ours, with its type and its
+// labels.
 func TestTheDocumentListsWhatIsServed(t *testing.T) {
 	t.Parallel()
 	text := readFile(t, "../docs/reference/metrics.md")
@@ -157,7 +161,8 @@ func TestTheDocumentListsWhatIsServed(t *testing.T) {
 				t.Errorf("the document lists %s, which is not served", name)
 				continue
 			}
-			if kind := strings.ToLower(served[name].GetType().String()); served[name] != nil && kind != strings.TrimSpace(cells[2]) {
+			if kind := strings.ToLower(served[name].GetType().String()); served[name] != nil &&
+				kind != strings.TrimSpace(cells[2]) {
 				t.Errorf("the document says that %s is a%s, and it is a %s", name, cells[2], kind)
 			}
 			var of []string
@@ -172,7 +177,8 @@ func TestTheDocumentListsWhatIsServed(t *testing.T) {
 		}
 	}
 	for name := range labels {
-		if strings.HasPrefix(name, "pinion_") && !strings.HasPrefix(name, "pinion_model_") && !listed[name] && name != "pinion_dropped_model_values_total" {
+		if strings.HasPrefix(name, "pinion_") && !strings.HasPrefix(name, "pinion_model_") && !listed[name] &&
+			name != "pinion_dropped_model_values_total" {
 			t.Errorf("the document does not list %s", name)
 		}
 	}
@@ -221,7 +227,8 @@ func familyOf(families map[string][]string, name string) string {
 func servesSample(served families, pattern string) bool {
 	re := regexp.MustCompile("^(?:" + pattern + ")$")
 	for name, family := range served {
-		if re.MatchString(name) || family.GetType() == dto.MetricType_SUMMARY && (re.MatchString(name+"_sum") || re.MatchString(name+"_count")) {
+		if re.MatchString(name) || family.GetType() == dto.MetricType_SUMMARY &&
+			(re.MatchString(name+"_sum") || re.MatchString(name+"_count")) {
 			return true
 		}
 	}
@@ -266,8 +273,8 @@ func TestTheDashboardIsWellMade(t *testing.T) {
 	}
 }
 
-// TestTheDashboardChoosesTheModel: each query of metrics that a server with several models has for each of them asks for the model
-// that is chosen, and no other query does.
+// TestTheDashboardChoosesTheModel: each query of metrics that a server with several models has for each of them asks
+// for the model that is chosen, and no other query does.
 func TestTheDashboardChoosesTheModel(t *testing.T) {
 	t.Parallel()
 	s, _ := ab(t)
@@ -290,7 +297,8 @@ func TestTheDashboardChoosesTheModel(t *testing.T) {
 					continue // not served here
 				}
 				compared++
-				same(t, p.Title+": whether it asks for the model as "+name+" has one", slices.Contains(labelsOf(family), "model"), asks)
+				same(t, p.Title+": whether it asks for the model as "+name+" has one", slices.Contains(labelsOf(family), "model"),
+					asks)
 			}
 		}
 	}

@@ -19,11 +19,26 @@ func TestAWorkersDeathFailsItsPredictionWithTheCause(t *testing.T) {
 			how, cause string
 			logs       []string
 		}{
-			{"segfault", "worker killed by SIGSEGV while running this prediction", []string{"dying segfault\n", "Fatal Python error: Segmentation fault", "dying.py", "in segfault"}},
-			{"segfault_in_thread", "worker killed by SIGSEGV while running this prediction", []string{"Fatal Python error: Segmentation fault", "dying.py"}},
-			{"abort", "worker killed by SIGABRT while running this prediction", []string{"Fatal Python error: Aborted", "dying.py", "in abort"}},
-			{"fpe", "worker killed by SIGFPE while running this prediction", []string{"Fatal Python error: Floating", "dying.py"}},
-			{"bus", "worker killed by SIGBUS while running this prediction", []string{"Fatal Python error: Bus error", "dying.py"}},
+			{
+				"segfault", "worker killed by SIGSEGV while running this prediction",
+				[]string{"dying segfault\n", "Fatal Python error: Segmentation fault", "dying.py", "in segfault"},
+			},
+			{
+				"segfault_in_thread", "worker killed by SIGSEGV while running this prediction",
+				[]string{"Fatal Python error: Segmentation fault", "dying.py"},
+			},
+			{
+				"abort", "worker killed by SIGABRT while running this prediction",
+				[]string{"Fatal Python error: Aborted", "dying.py", "in abort"},
+			},
+			{
+				"fpe", "worker killed by SIGFPE while running this prediction",
+				[]string{"Fatal Python error: Floating", "dying.py"},
+			},
+			{
+				"bus", "worker killed by SIGBUS while running this prediction",
+				[]string{"Fatal Python error: Bus error", "dying.py"},
+			},
 			{"exit_3", "worker exited with code 3 while running this prediction", []string{"dying exit_3"}},
 			{"exit_0", "worker exited with code 0 while running this prediction", []string{"dying exit_0"}},
 			{"terminate", "worker killed by SIGTERM while running this prediction", []string{"dying terminate"}},

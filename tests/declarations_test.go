@@ -35,15 +35,17 @@ class Runner(BaseRunner):
         return repr((text, args, log, scale, steps, many, one, note, key, _hint, __seed, kwargs))
 `
 
-// TestOddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, except for Annotated[...] with
-// Input(), which that refuses.
+// TestOddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, except for
+// Annotated[...] with Input(), which that refuses.
 func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := cli{python: python.Path, dir: folder(t, "run.py", oddDeclarations)}
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: c.dir})
-		sameJSON(t, "the document", []byte(c.good(t, "schema", "--static")), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
-		sameJSON(t, "the input", []byte(c.good(t, "schema", "--static", "--input")), `{"title":"Input","type":"object","required":["text"],"properties":{
+		sameJSON(t, "the document", []byte(c.good(t, "schema", "--static")),
+			string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
+		sameJSON(t, "the input", []byte(c.good(t, "schema", "--static", "--input")),
+			`{"title":"Input","type":"object","required":["text"],"properties":{
 			"text":{"title":"Text","type":"string","x-order":0},
 			"log":{"title":"Log","type":"string","default":true,"x-order":1},
 			"scale":{"allOf":[{"$ref":"#/components/schemas/scale"}],"default":1,"x-order":2},
@@ -56,14 +58,19 @@ func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 			"__seed":{"title":"Seed","type":"integer","default":7,"x-order":9}}}`)
 
 		const defaults = `('a', (), True, 1, 3, [], None, None, None, 'h', 7, {})`
-		same(t, "the function got", s.Succeed(input{"text": "a", "args": []int{1}, "kwargs": input{"x": 1}, "more": 2}).Text(t), defaults)
+		same(t, "the function got", s.Succeed(input{"text": "a", "args": []int{1}, "kwargs": input{"x": 1}, "more": 2}).Text(
+			t), defaults)
 		same(t, "pinion predict: the function got", strings.TrimSpace(c.good(t, "predict", "-i", "text=a")), defaults)
-		given := input{"text": "a", "log": "l", "steps": 9, "many": []any{input{"b": 1}}, "one": nil, "_hint": "i", "__seed": 8.0}
+		given := input{
+			"text": "a", "log": "l", "steps": 9, "many": []any{input{"b": 1}}, "one": nil, "_hint": "i",
+			"__seed": 8.0,
+		}
 		const want = `('a', (), 'l', 1, 9, [{'b': 1}], None, None, None, 'i', 8, {})`
 		same(t, "the function got", s.Succeed(given).Text(t), want)
 		for body, message := range map[string]string{
 			`{"steps":0}`: `0 is less than the minimum of 1`, `{"many":{}}`: `{} is not of type "array"`,
-			`{"many":[1]}`: `1 is not of type "object"`, `{"scale":"1"}`: `"1" is not one of [1,2]`, `{"log":true}`: `true is not of type "string"`,
+			`{"many":[1]}`: `1 is not of type "object"`, `{"scale":"1"}`: `"1" is not one of [1,2]`,
+			`{"log":true}`: `true is not of type "string"`,
 		} {
 			a := s.Create(`{"input":{"text":"a",` + body[1:] + `}`)
 			if found := problems(t, a); len(found) != 1 || found[0].Msg != message {
@@ -113,7 +120,8 @@ func waitLogged(t *testing.T, s *harness.Server, text string) {
 	harness.Eventually(t, "the log says "+text, func() bool { return hasLogged(s, text) })
 }
 
-// TestVariableParameters_EveryInputPasses: a function that names no input takes all, as with Cog; check and the log warn.
+// TestVariableParameters_EveryInputPasses: a function that names no input takes all, as with Cog; check and the log
+// warn.
 func TestVariableParameters_EveryInputPasses(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", "import json\n\n\ndef run(*args, **kwargs) -> str:\n    return json.dumps([args, kwargs], sort_keys=True)\n")
@@ -132,8 +140,10 @@ func TestVariableParameters_EveryInputPasses(t *testing.T) {
 	wantText(t, "the document", string(s.Do(http.MethodGet, "/openapi.json", nil).Body), `"additionalProperties":true`)
 	wantText(t, "the log", s.Log.String(), "takes *args or **kwargs")
 	c := cli{dir: dir}
-	wantText(t, "check", c.good(t, "check"), "warning: run.py:4: run: it takes *args or **kwargs", "functools.wraps", "no problem and 1 warning")
-	wantText(t, "predict", c.good(t, "predict", "-i", "n=3", "-i", "text=two words"), `[[], {"n": 3, "text": "two words"}]`)
+	wantText(t, "check", c.good(t, "check"), "warning: run.py:4: run: it takes *args or **kwargs", "functools.wraps",
+		"no problem and 1 warning")
+	wantText(t, "predict", c.good(t, "predict", "-i", "n=3", "-i", "text=two words"),
+		`[[], {"n": 3, "text": "two words"}]`)
 
 	c.dir = folder(t, "run.py", "def run(a: int, **kwargs) -> str: return repr((a, kwargs))\n")
 	wantText(t, "beside a named input", c.bad(t, 2, "predict", "-i", "a=1", "-i", "b=2"), `unknown input "b"`)

@@ -13,7 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// interpolated is a text of a compose file, with the variables as `docker compose` has them: ${NAME:-default}, ${NAME:?message}.
+// interpolated is a text of a compose file, with the variables as `docker compose` has them: ${NAME:-default},
+// ${NAME:?message}.
 func interpolated(t *testing.T, text string, env map[string]string) string {
 	t.Helper()
 	return regexp.MustCompile(`\$\{(\w+):([-?])([^}]*)\}`).ReplaceAllStringFunc(text, func(reference string) string {
@@ -30,20 +31,24 @@ func interpolated(t *testing.T, text string, env map[string]string) string {
 	})
 }
 
-// TestTheComposeFileServesWhereTheUserStands: both services see the folder that MODEL names from there, not from deploy/.
+// TestTheComposeFileServesWhereTheUserStands: both services see the folder that MODEL names from there, not from
+// deploy/.
 func TestTheComposeFileServesWhereTheUserStands(t *testing.T) {
 	t.Parallel()
 	root := absolute(t, "..")
 	file := documentsOf(t, "../deploy/compose.yaml")[0]
 	for _, service := range []string{"packages", "pinion"} {
 		source := file.text(t, "services", service, "volumes", 0, "source")
-		same(t, service+" sees", interpolated(t, source, map[string]string{"PWD": root}), filepath.Join(root, "examples/hello"))
-		same(t, service+" sees", interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}), "/home/ada/models/ocr")
+		same(t, service+" sees", interpolated(t, source, map[string]string{"PWD": root}),
+			filepath.Join(root, "examples/hello"))
+		same(t, service+" sees", interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}),
+			"/home/ada/models/ocr")
 		same(t, "where "+service+" has the model", file.text(t, "services", service, "volumes", 0, "target"), "/src")
 	}
 }
 
-// TestTheComposeFileInstallsRequirements runs what the file's services run, with folders of the test's in the places of volumes.
+// TestTheComposeFileInstallsRequirements runs what the file's services run, with folders of the test's in the places of
+// volumes.
 func TestTheComposeFileInstallsRequirements(t *testing.T) {
 	t.Parallel()
 	file := documentsOf(t, "../deploy/compose.yaml")[0]
@@ -52,7 +57,8 @@ func TestTheComposeFileInstallsRequirements(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	model := folder(t, "requirements.txt", "./greeting-1.0-py3-none-any.whl\n", "run.py", "import greeting\ndef run() -> str: return greeting.WORD\n")
+	model := folder(t, "requirements.txt", "./greeting-1.0-py3-none-any.whl\n", "run.py",
+		"import greeting\ndef run() -> str: return greeting.WORD\n")
 	writeWheel(t, filepath.Join(model, "greeting-1.0-py3-none-any.whl"))
 	service := []any{"services", "packages"}
 	at := func(more ...any) []any { return append(slices.Clone(service), more...) }
@@ -69,7 +75,8 @@ func TestTheComposeFileInstallsRequirements(t *testing.T) {
 		}
 	}
 	arguments := file.texts(t, "services", "pinion", "command")
-	environment := "VIRTUAL_ENV=" + strings.ReplaceAll(file.text(t, "services", "pinion", "environment", "VIRTUAL_ENV"), "/packages", packages)
+	environment := "VIRTUAL_ENV=" +
+		strings.ReplaceAll(file.text(t, "services", "pinion", "environment", "VIRTUAL_ENV"), "/packages", packages)
 	s := harness.Ready(t, harness.Options{Python: "none", Dir: model, Args: arguments[2:], Env: []string{environment}})
 	sameJSON(t, "output", s.Succeed(input{}).Output, `"hello"`)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v4"
 	"github.com/nats-io/nats-server/v2/server"
+	"go.yaml.in/yaml/v4"
 
 	"pinion/tests/harness"
 )
@@ -43,10 +43,13 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 		t.Errorf("the gateway has the settings %q, and servers %q", gateway[1:], args[2:])
 	}
 	nats := harness.StartNATSOf(t, "my-model")
-	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" }) // there is one NATS here
-	startGateway(t, nats.URL, "--model", "my-model")                                                            // KEDA asks before the first server runs
+	// there is one NATS here
+	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
+	// KEDA asks before the first server runs
+	startGateway(t, nats.URL, "--model", "my-model")
 	var list struct{ Lanes []struct{ Name string } }
-	fromJSON(t, cli{}.good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model", args[slices.Index(args, "--model")+1]), &list)
+	fromJSON(t, cli{}.good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model",
+		args[slices.Index(args, "--model")+1]), &list)
 	var have, want []string
 	for _, lane := range list.Lanes {
 		have = append(have, lane.Name)
@@ -54,7 +57,8 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	scaled := all["ScaledObject pinion"]
 	formula := scaled.text(t, "spec", "advanced", "scalingModifiers", "formula")
 	for i := range scaled.at(t, "spec", "triggers").([]any) {
-		same(t, "a trigger asks for the stream", scaled.text(t, "spec", "triggers", i, "metadata", "stream"), "PINION_JOBS_my-model")
+		same(t, "a trigger asks for the stream", scaled.text(t, "spec", "triggers", i, "metadata", "stream"),
+			"PINION_JOBS_my-model")
 		want = append(want, scaled.text(t, "spec", "triggers", i, "metadata", "consumer"))
 		if name := scaled.text(t, "spec", "triggers", i, "name"); !slices.Contains(strings.Fields(formula), name) {
 			t.Errorf("the formula %q leaves out %s", formula, name)
@@ -70,15 +74,19 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	}
 	pod := all["Deployment pinion"].text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
-		"the service": all["Service pinion"].text(t, "spec", "selector"), "the budget": all["PodDisruptionBudget pinion"].text(t, "spec", "selector", "matchLabels"),
-		"the monitor":        labelOf(all["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
-		"the network policy": all["NetworkPolicy nats"].text(t, "spec", "ingress", 0, "from", 0, "podSelector", "matchLabels"),
+		"the service": all["Service pinion"].text(t, "spec", "selector"),
+		"the budget":  all["PodDisruptionBudget pinion"].text(t, "spec", "selector", "matchLabels"),
+		"the monitor": labelOf(
+			all["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
+		"the network policy": all["NetworkPolicy nats"].text(t, "spec", "ingress", 0, "from", 0, "podSelector",
+			"matchLabels"),
 	} {
 		same(t, what+" selects", selector, pod)
 	}
 }
 
-// TestWhatKEDAIsMisledBy: a NATS that does not lead the consumer, a lag that counts running jobs too, and pods that are ended while they work.
+// TestWhatKEDAIsMisledBy: a NATS that does not lead the consumer, a lag that counts running jobs too, and pods that are
+// ended while they work.
 func TestWhatKEDAIsMisledBy(t *testing.T) {
 	t.Parallel()
 	all := fleetObjects(t)
@@ -87,7 +95,8 @@ func TestWhatKEDAIsMisledBy(t *testing.T) {
 	for i := range scaled.at(t, "spec", "triggers").([]any) {
 		at := scaled.text(t, "spec", "triggers", i, "metadata", "natsServerMonitoringEndpoint")
 		name, rest, _ := strings.Cut(at, ".")
-		if service := all["Service "+name]; service == nil || service.text(t, "spec", "clusterIP") != "None" || !strings.HasSuffix(rest, ":8222") {
+		if service := all["Service "+name]; service == nil || service.text(t, "spec", "clusterIP") != "None" ||
+			!strings.HasSuffix(rest, ":8222") {
 			t.Errorf("KEDA asks %s, which is not each of the servers of NATS", at)
 		}
 		same(t, "the lag is divided by", scaled.text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
@@ -102,7 +111,8 @@ func TestWhatKEDAIsMisledBy(t *testing.T) {
 	var grace, wait int
 	pod := []any{"spec", "template", "spec"}
 	fmt.Sscan(all["Deployment pinion"].text(t, append(pod, "terminationGracePeriodSeconds")...), &grace)
-	fmt.Sscan(all["Deployment pinion"].text(t, append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
+	fmt.Sscan(all["Deployment pinion"].text(t,
+		append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
 	const ends = 30 + 10 // --grace and --cancel-grace
 	if grace <= wait+ends {
 		t.Errorf("a pod has %d s, and takes %d s to give its jobs back", grace, wait+ends)
@@ -123,13 +133,15 @@ func TestTheNATSOfTheFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream || len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
+	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream ||
+		len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
 		t.Errorf("it is %+v", o)
 	}
 	url := all["Deployment pinion"].text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
 	same(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
 	image := all["StatefulSet nats"].text(t, "spec", "template", "spec", "containers", 0, "image")
-	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil || !strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
+	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil ||
+		!strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
 		t.Errorf("Kubernetes has %s, the compose file another, or the tests %s: %v", image, server.VERSION, err)
 	}
 }
@@ -156,8 +168,9 @@ func TestTheFleetsManifestsAreValid(t *testing.T) {
 	}
 }
 
-// TestTheFleetHasTheAlerts: the rules of the Prometheus Operator are those of deploy/observability/alerts.yaml, letter by letter, and
-// Prometheus takes them. Its pod monitors give the name of the job that they ask for. PINION_UPDATE_GOLDEN=1 writes the file.
+// TestTheFleetHasTheAlerts: the rules of the Prometheus Operator are those of deploy/observability/alerts.yaml, letter
+// by letter, and Prometheus takes them. Its pod monitors give the name of the job that they ask for.
+// PINION_UPDATE_GOLDEN=1 writes the file.
 func TestTheFleetHasTheAlerts(t *testing.T) {
 	t.Parallel()
 	source := readFile(t, filepath.Join(observability, "alerts.yaml"))
@@ -165,7 +178,8 @@ func TestTheFleetHasTheAlerts(t *testing.T) {
 	file := fleetFolder + "alerts.yaml"
 	text := readFile(t, file)
 	head, _, found := strings.Cut(text, "\n  groups:\n")
-	want := head + "\n  groups:\n" + strings.TrimRight(regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(groups, "  $1"), "\n") + "\n"
+	want := head + "\n  groups:\n" +
+		strings.TrimRight(regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(groups, "  $1"), "\n") + "\n"
 	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
 		writeFile(t, file, want)
 	} else if !found || text != want {
@@ -183,10 +197,14 @@ func TestTheFleetHasTheAlerts(t *testing.T) {
 	for name, text := range map[string][]byte{"alerts.yaml": rules, "alerts_test.yaml": tested} {
 		writeFile(t, filepath.Join(folder, name), text)
 	}
-	for _, monitor := range []document{fleetObjects(t)["PodMonitor pinion"], documentsOf(t, "../deploy/kubernetes/podmonitor.yaml")[0]} {
+	for _, monitor := range []document{
+		fleetObjects(t)["PodMonitor pinion"],
+		documentsOf(t, "../deploy/kubernetes/podmonitor.yaml")[0],
+	} {
 		same(t, "the job of a pod is its label", monitor.text(t, "spec", "jobLabel"), "app.kubernetes.io/name")
 	}
-	if jobs := fleetObjects(t)["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
+	if jobs := fleetObjects(t)["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0,
+		"values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
 		t.Errorf("PinionDown does not ask for the jobs %q", jobs)
 	}
 	promtool(t, nil, "check", "rules", filepath.Join(folder, "alerts.yaml"))
@@ -198,7 +216,8 @@ func TestTheFleetsComposeFile(t *testing.T) {
 	t.Parallel()
 	text := readFile(t, "../deploy/compose.fleet.yaml")
 	file := filepath.Join(t.TempDir(), "compose.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "!override", "")), 0o600); err != nil { // a tag of compose's
+	// a tag of compose's
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "!override", "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := documentsOf(t, file)[0]
@@ -209,7 +228,8 @@ func TestTheFleetsComposeFile(t *testing.T) {
 		t.Errorf("the commands are %q and %q", first, second)
 	}
 	base := documentsOf(t, "../deploy/compose.yaml")[0]
-	if base.at(t, "services", d.text(t, "services", "second", "extends", "service")) == nil || slices.Equal(base.texts(t, "services", "pinion", "ports"), d.texts(t, "services", "second", "ports")) {
+	if base.at(t, "services", d.text(t, "services", "second", "extends", "service")) == nil ||
+		slices.Equal(base.texts(t, "services", "pinion", "ports"), d.texts(t, "services", "second", "ports")) {
 		t.Error("the second server is no other one")
 	}
 }

@@ -19,7 +19,8 @@ const (
 	definitions        = "example/prometheus-operator-crd"
 )
 
-// TestTheKubernetesManifestsFitTheirSchemas, as an API server checks them. A manifest with a wrong field shows that it does.
+// TestTheKubernetesManifestsFitTheirSchemas, as an API server checks them. A manifest with a wrong field shows that it
+// does.
 func TestTheKubernetesManifestsFitTheirSchemas(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

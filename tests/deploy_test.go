@@ -103,8 +103,10 @@ func TestTheComposeFiles(t *testing.T) {
 	at := func(more ...any) []any { return append(slices.Clone(service), more...) }
 	accepted(t, plain.texts(t, at("command")...))
 	accepted(t, gpu.texts(t, at("command")...))
-	same(t, "the base", plain.text(t, at("build", "args", "BASE")...), "${PINION_BASE:-"+dockerfile(t, `(?m)^ARG BASE=(\S+)$`)+"}")
-	if _, err := os.Stat(filepath.Join("../deploy", plain.text(t, at("build", "context")...), plain.text(t, at("build", "dockerfile")...))); err != nil {
+	same(t, "the base", plain.text(t, at("build", "args", "BASE")...),
+		"${PINION_BASE:-"+dockerfile(t, `(?m)^ARG BASE=(\S+)$`)+"}")
+	if _, err := os.Stat(filepath.Join("../deploy", plain.text(t, at("build", "context")...),
+		plain.text(t, at("build", "dockerfile")...))); err != nil {
 		t.Error(err)
 	}
 	port := dockerfile(t, `PORT=(\d+)`)
@@ -114,7 +116,8 @@ func TestTheComposeFiles(t *testing.T) {
 		t.Errorf("it may take %s to stop, and it takes up to %s: %v", grace, drainTime, err)
 	}
 	same(t, "the model is at", plain.text(t, at("volumes", 0, "target")...), plain.texts(t, at("command")...)[1])
-	if devices := gpu.texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(devices, []string{"gpu"}) {
+	if devices := gpu.texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(
+		devices, []string{"gpu"}) {
 		t.Errorf("the devices can %q", devices)
 	}
 }
@@ -129,7 +132,8 @@ func TestTheKubernetesManifests(t *testing.T) {
 
 	accepted(t, deployment.texts(t, in("args")...))
 	same(t, "the port", deployment.text(t, in("ports", 0, "containerPort")...), dockerfile(t, `PORT=(\d+)`))
-	same(t, "the user", deployment.text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...), dockerfile(t, `--uid (\d+)`))
+	same(t, "the user", deployment.text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...),
+		dockerfile(t, `--uid (\d+)`))
 	grace, _ := strconv.Atoi(deployment.text(t, append(slices.Clone(pod), "terminationGracePeriodSeconds")...))
 	pause, _ := strconv.Atoi(deployment.text(t, in("lifecycle", "preStop", "sleep", "seconds")...))
 	if time.Duration(grace-pause)*time.Second <= drainTime {
@@ -137,14 +141,18 @@ func TestTheKubernetesManifests(t *testing.T) {
 	}
 	labels := deployment.text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
-		"the deployment": deployment.text(t, "spec", "selector", "matchLabels"), "the service": service.text(t, "spec", "selector"),
-		"the monitor": monitor.text(t, "spec", "selector", "matchLabels"),
+		"the deployment": deployment.text(t, "spec", "selector", "matchLabels"),
+		"the service":    service.text(t, "spec", "selector"),
+		"the monitor":    monitor.text(t, "spec", "selector", "matchLabels"),
 	} {
 		same(t, what+" selects", selector, labels)
 	}
 	name := deployment.text(t, in("ports", 0, "name")...)
 	paths := []string{monitor.text(t, "spec", "podMetricsEndpoints", 0, "path")}
-	ports := []string{service.text(t, "spec", "ports", 0, "targetPort"), monitor.text(t, "spec", "podMetricsEndpoints", 0, "port")}
+	ports := []string{
+		service.text(t, "spec", "ports", 0, "targetPort"),
+		monitor.text(t, "spec", "podMetricsEndpoints", 0, "port"),
+	}
 	for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
 		paths = append(paths, deployment.text(t, in(probe, "httpGet", "path")...))
 		ports = append(ports, deployment.text(t, in(probe, "httpGet", "port")...))
@@ -183,7 +191,8 @@ func TestTheSystemdUnit(t *testing.T) {
 	if said("KillMode") != "mixed" || said("ExecReload") != "/bin/kill -HUP $MAINPID" {
 		t.Error("SIGTERM and SIGHUP are for the front, and for it alone")
 	}
-	if seconds, err := strconv.Atoi(said("TimeoutStopSec")); err != nil || time.Duration(seconds)*time.Second <= drainTime {
+	if seconds, err := strconv.Atoi(said("TimeoutStopSec")); err != nil ||
+		time.Duration(seconds)*time.Second <= drainTime {
 		t.Errorf("it has %d s to stop, and takes up to %s: %v", seconds, drainTime, err)
 	}
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
@@ -191,7 +200,8 @@ func TestTheSystemdUnit(t *testing.T) {
 	}
 	unit := filepath.Join(t.TempDir(), "pinion.service")
 	writeFile(t, unit, strings.Replace(text, start[0], harness.Binary(t), 1))
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		len(out) > 0 {
 		t.Errorf("systemd says: %v\n%s", err, out)
 	}
 }

@@ -35,8 +35,8 @@ type listed struct {
 	XTestImports []string
 }
 
-// TestEverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them, which takes a
-// second compilation of most of the standard library.
+// TestEverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them, which
+// takes a second compilation of most of the standard library.
 func TestEverythingElseBuildsWithoutC(t *testing.T) {
 	t.Parallel()
 	packages := list(t, "")
@@ -53,7 +53,8 @@ func TestEverythingElseBuildsWithoutC(t *testing.T) {
 		}
 	}
 	paths := slices.Sorted(maps.Keys(pure))
-	without := goTool(t, "0", append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .GoFiles " "}}`}, paths...)...)
+	without := goTool(t, "0", append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .GoFiles " "}}`},
+		paths...)...)
 	found := 0
 	for line := range strings.Lines(string(without)) {
 		path, files, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -116,7 +117,8 @@ func TestCheckDoc(t *testing.T) {
 
 // checkDoc fails unless the folder has a doc.go with a package comment.
 func checkDoc(dir string) error {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "doc.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "doc.go"), nil,
+		parser.PackageClauseOnly|parser.ParseComments)
 	if err != nil {
 		return fmt.Errorf("read package comment: %w", err)
 	}
@@ -130,7 +132,8 @@ func checkDoc(dir string) error {
 func list(t *testing.T, tags string) map[string]listed {
 	t.Helper()
 	// Without cgo the go command would not tell which files say import "C".
-	decoder := json.NewDecoder(bytes.NewReader(goTool(t, "1", "list", "-tags", tags, "-json", "./...", "github.com/go-python/cpy3")))
+	decoder := json.NewDecoder(bytes.NewReader(
+		goTool(t, "1", "list", "-tags", tags, "-json", "./...", "github.com/go-python/cpy3")))
 	root := absolute(t, "..")
 	out := map[string]listed{}
 	for {

@@ -15,7 +15,8 @@ func TestAClientThatLeavesBehindMuch(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	c := s.Dial()
 	const body = `{"input":{"do":["sleep"]}}`
-	if _, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+	if _, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body),
+		body); err != nil {
 		t.Fatal(err)
 	}
 	s.WaitLog("sleeps")

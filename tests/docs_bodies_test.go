@@ -13,11 +13,14 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheModelOfTheBodiesDocumentKeepsPredictionsApart: it writes to each prediction's folder, so several workers do not write to one
-// file, and a folder that is read-only will do.
+// TestTheModelOfTheBodiesDocumentKeepsPredictionsApart: it writes to each prediction's folder, so several workers do
+// not write to one file, and a folder that is read-only will do.
 func TestTheModelOfTheBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: modelOf(t, "../docs/how-to/bodies.md"), Args: []string{"--workers", "2", "--queue", "20"}})
+	s := harness.Ready(t, harness.Options{
+		Dir:  modelOf(t, "../docs/how-to/bodies.md"),
+		Args: []string{"--workers", "2", "--queue", "20"},
+	})
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -32,7 +35,8 @@ func TestTheModelOfTheBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 				t.Errorf("make the form: %v", err)
 				return
 			}
-			a := s.Do(http.MethodPost, "/predictions", form.Bytes(), "Content-Type", w.FormDataContentType(), "Accept", "image/*")
+			a := s.Do(http.MethodPost, "/predictions", form.Bytes(), "Content-Type", w.FormDataContentType(), "Accept",
+				"image/*")
 			if a.Code != http.StatusOK || !bytes.Equal(a.Body, content) {
 				t.Errorf("prediction %d has another's file, or none: %d", i, a.Code)
 			}

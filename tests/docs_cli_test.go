@@ -25,11 +25,12 @@ def train(data: Path, epochs: int = 1) -> str:
     return f"{epochs} epochs"
 `
 
-// TestCommandsOfTheCLIDocumentWork runs each command line of docs/reference/cli.md, and the examples of each command's --help, in the
-// folder of a model. Measurements are cut short.
+// TestCommandsOfTheCLIDocumentWork runs each command line of docs/reference/cli.md, and the examples of each command's
+// --help, in the folder of a model. Measurements are cut short.
 func TestCommandsOfTheCLIDocumentWork(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, "run.py", catModel, "cog.yaml", "run: run.py:Runner\ntrain: run.py:train\n", "photo.jpg", "\xff\xd8\xff", "pictures.zip", "PK")
+	dir := folder(t, "run.py", catModel, "cog.yaml", "run: run.py:Runner\ntrain: run.py:train\n", "photo.jpg",
+		"\xff\xd8\xff", "pictures.zip", "PK")
 	bin := t.TempDir()
 	if err := os.Symlink(harness.Binary(t), filepath.Join(bin, "pinion")); err != nil {
 		t.Fatal(err)
@@ -45,7 +46,10 @@ func TestCommandsOfTheCLIDocumentWork(t *testing.T) {
 			lines = append(lines, c.line)
 		}
 	}
-	for _, name := range []string{"predict", "train", "bench", "schema", "check", "init", "serve", "dockerfile", "build", "doctor"} {
+	for _, name := range []string{
+		"predict", "train", "bench", "schema", "check", "init", "serve", "dockerfile", "build",
+		"doctor",
+	} {
 		help := cli{}.good(t, "help", name)
 		for _, line := range regexp.MustCompile(`(?m)^  ((?:.* \| )?pinion .*)$`).FindAllStringSubmatch(help, -1) {
 			if !strings.Contains(line[1], "[flags]") {

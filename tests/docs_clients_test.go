@@ -9,11 +9,13 @@ import (
 	"pinion/tests/harness"
 )
 
-// program finds the indented code of a document that begins with a comment that names its file, and the output shown below it.
+// program finds the indented code of a document that begins with a comment that names its file, and the output shown
+// below it.
 func program(t *testing.T, document, comment string) (code, prints string) {
 	t.Helper()
 	text := readPage(t, document).text
-	m := regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(comment) + `\n((?:(?:    .*)?\n)+)prints\n\n((?:    .*\n)+)`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(comment) +
+		`\n((?:(?:    .*)?\n)+)prints\n\n((?:    .*\n)+)`).FindStringSubmatch(text)
 	if m == nil {
 		t.Fatalf("%s has no program %s with what it prints", document, comment)
 	}

@@ -121,7 +121,8 @@ func TestTheFiguresOfTheREADME(t *testing.T) {
 		near(t, "tokens beside "+name, tokens[i], bench.streamed("Pinion's rate as a multiple", name, "20 000 tokens"), 1)
 	}
 	arrays := readme.said(`batches of arrays, 64 connections \| ([\d.]+) times as fast as MOSEC`)
-	near(t, "the network in batches", arrays[0], bench.figure("Aims", "", "network in batches, arrays, 64 connections: rate beside MOSEC's best", "measured"), 0.1)
+	near(t, "the network in batches", arrays[0],
+		bench.figure("Aims", "", "network in batches, arrays, 64 connections: rate beside MOSEC's best", "measured"), 0.1)
 }
 
 // TestTheFiguresOfThePerformancePage are those of docs/reference/benchmarks.md.
@@ -130,28 +131,38 @@ func TestTheFiguresOfThePerformancePage(t *testing.T) {
 	page, bench := readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
 	const beside, slow = "Beside other servers", "share of the bare handler's rate, slow machine"
 	for ours, theirs := range map[string]string{
-		"sync model": "Pinion", "async model, one at a time": "Pinion, async model", "async model, 32 at once": "Pinion, async model, 32 at once",
+		"sync model": "Pinion", "async model, one at a time": "Pinion, async model",
+		"async model, 32 at once": "Pinion, async model, 32 at once",
 	} {
 		near(t, ours, page.figure(beside, "", ours, slow), bench.figure("Echo", "Share of", theirs, "64 conn."), 0.01)
 		var cell string
 		for _, row := range bench.rows {
-			if strings.HasPrefix(row.caption, "CPU seconds for a thousand") && strings.HasPrefix(row.heading, "Echo") && row.name == theirs {
+			if strings.HasPrefix(row.caption, "CPU seconds for a thousand") && strings.HasPrefix(row.heading, "Echo") &&
+				row.name == theirs {
 				_, cell, _ = strings.Cut(row.cells["64 conn."], "(")
 			}
 		}
-		near(t, ours+", CPU", page.figure(beside, "", ours, "CPU time of a request, times the bare handler's"), bench.number(cell), 0.1)
+		near(t, ours+", CPU", page.figure(beside, "", ours, "CPU time of a request, times the bare handler's"),
+			bench.number(cell), 0.1)
 	}
 	share := func(name string) float64 { return bench.figure("Echo", "Share of", name, "64 conn.") }
 	rates := page.said(`That is (\d+) times FastAPI's rate and (\d+) times MOSEC's on the slow machine`)
 	near(t, "FastAPI's rate", rates[0], share("Pinion")/share("FastAPI, uvicorn"), 1)
 	near(t, "MOSEC's rate", rates[1], share("Pinion")/share("MOSEC"), 1)
 	measured := func(name string) float64 { return bench.figure("Aims", "", name, "measured") }
-	near(t, "the median", -page.said(`the median is (\d+) µs \*below\*`)[0], measured("echo, 1 connection: median above the bare handler's"), 1)
+	near(t, "the median", -page.said(`the median is (\d+) µs \*below\*`)[0],
+		measured("echo, 1 connection: median above the bare handler's"), 1)
 	bodies := page.said(`in and out, have ([\d.]+) and ([\d.]+) of its rate`)
 	near(t, "bodies of 1 MB", bodies[0], measured("1 MB bodies: share of the bare rate"), 0.01)
 	near(t, "bodies of 10 MB", bodies[1], measured("10 MB bodies: share of the bare rate"), 0.01)
-	for ours, theirs := range map[string]string{"inputs are [arrays](../how-to/arrays.md)": "arrays", "inputs are lists": "lists"} {
-		for column, connections := range map[string]string{"1 connection": "1 connection", "16": "16 connections", "64": "64 connections"} {
+	for ours, theirs := range map[string]string{
+		"inputs are [arrays](../how-to/arrays.md)": "arrays",
+		"inputs are lists":                         "lists",
+	} {
+		for column, connections := range map[string]string{
+			"1 connection": "1 connection", "16": "16 connections",
+			"64": "64 connections",
+		} {
 			near(t, ours+", "+column, page.figure(beside, "", ours, column),
 				measured("network in batches, "+theirs+", "+connections+": rate beside MOSEC's best"), 0.01)
 		}
@@ -162,28 +173,39 @@ func TestTheFiguresOfThePerformancePage(t *testing.T) {
 				bench.figure("Batches that take", "Share of the bare handler's rate", name, column), 0.01)
 		}
 	}
-	near(t, "the start", page.figure("Other costs", "", "start to READY, beyond `python3 -c pass`", "cost"), measured("start to READY, beyond `python3 -c pass`"), 1)
-	near(t, "the front's memory", page.figure("Other costs", "", "memory of the front at rest", "cost"), measured("front's memory at rest"), 0.1)
-	near(t, "idle connections", page.figure("Other costs", "", "10 000 idle connections", "cost"), measured("10 000 idle connections"), 1)
-	near(t, "a cancel", page.figure("Other costs", "", "cancel of a busy loop, request to answer", "cost"), bench.figure("Cancel", "Median", "Pinion", "busy loop"), 0.01)
-	near(t, "the missed share", page.said(`64 connections: ([\d.]+) instead of 0.80`)[0], measured("echo, 64 connections, sync: share of the bare rate"), 0.01)
-	near(t, "a small request beside a large one", page.said(`beside a 50 MB one: ([\d.]+) ms`)[0], measured("small request beside a 50 MB one, p99"), 0.1)
+	near(t, "the start", page.figure("Other costs", "", "start to READY, beyond `python3 -c pass`", "cost"),
+		measured("start to READY, beyond `python3 -c pass`"), 1)
+	near(t, "the front's memory", page.figure("Other costs", "", "memory of the front at rest", "cost"),
+		measured("front's memory at rest"), 0.1)
+	near(t, "idle connections", page.figure("Other costs", "", "10 000 idle connections", "cost"),
+		measured("10 000 idle connections"), 1)
+	near(t, "a cancel", page.figure("Other costs", "", "cancel of a busy loop, request to answer", "cost"),
+		bench.figure("Cancel", "Median", "Pinion", "busy loop"), 0.01)
+	near(t, "the missed share", page.said(`64 connections: ([\d.]+) instead of 0.80`)[0],
+		measured("echo, 64 connections, sync: share of the bare rate"), 0.01)
+	near(t, "a small request beside a large one", page.said(`beside a 50 MB one: ([\d.]+) ms`)[0],
+		measured("small request beside a 50 MB one, p99"), 0.1)
 	aims := page.said(`at one connection (\d+) µs above the bare handler's\s+median, at 64 connections ([\d.]+) of its rate`)
-	near(t, "the aim for the median", aims[0], bench.figure("Aims", "", "echo, 1 connection: median above the bare handler's", "aim"), 1)
-	near(t, "the aim for the share", aims[1], bench.figure("Aims", "", "echo, 64 connections, sync: share of the bare rate", "aim"), 0.01)
+	near(t, "the aim for the median", aims[0],
+		bench.figure("Aims", "", "echo, 1 connection: median above the bare handler's", "aim"), 1)
+	near(t, "the aim for the share", aims[1],
+		bench.figure("Aims", "", "echo, 64 connections, sync: share of the bare rate", "aim"), 0.01)
 }
 
 // TestTheFiguresOfTheExperiments that docs/reference/benchmarks.md has too are the same there.
 func TestTheFiguresOfTheExperiments(t *testing.T) {
 	t.Parallel()
-	experiments, performance, bench := readPage(t, "../docs/experiments.md"), readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
+	experiments, performance, bench := readPage(t, "../docs/experiments.md"),
+		readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
 	rates := experiments.said(`is (\d+ 000) to (\d+ 000) a second instead of \d+ 000\. Pinion has ([\d.]+) of it instead of ([\d.]+), and MOSEC has a tenth of Pinion's`)
 	share := func(name string) float64 { return bench.figure("Echo", "Share of", name, "64 conn.") }
-	if bare := bench.figure("Echo", "Correct answers", "bare fasthttp + sonic", "64 conn."); bare < rates[0] || bare > rates[1] {
+	if bare := bench.figure("Echo", "Correct answers", "bare fasthttp + sonic", "64 conn."); bare < rates[0] ||
+		bare > rates[1] {
 		t.Errorf("the bare handler's rate is %g, and said to be from %g to %g", bare, rates[0], rates[1])
 	}
 	near(t, "our share", rates[2], share("Pinion"), 0.01)
-	near(t, "our share on the faster machine", rates[3], performance.figure("Beside other servers", "", "sync model", "fast machine"), 0.01)
+	near(t, "our share on the faster machine", rates[3],
+		performance.figure("Beside other servers", "", "sync model", "fast machine"), 0.01)
 	near(t, "MOSEC's part", 10, share("Pinion")/share("MOSEC"), 1)
 	single := experiments.said(`takes (\d+) µs with Pinion and (\d+) µs with the bare handler`)
 	for i, name := range []string{"Pinion", "bare fasthttp + sonic"} {
@@ -198,7 +220,10 @@ func TestTheStreamsOfThePerformancePage(t *testing.T) {
 	const column = "20 000 tokens"
 	names := map[string]string{}
 	for _, row := range page.rows {
-		for prefix, theirs := range map[string]string{"Pinion": "Pinion", "FastAPI": "FastAPI, uvicorn", "Cog": "coglet (Cog)"} {
+		for prefix, theirs := range map[string]string{
+			"Pinion": "Pinion", "FastAPI": "FastAPI, uvicorn",
+			"Cog": "coglet (Cog)",
+		} {
 			if row.cells["tokens a second"] != "" && strings.HasPrefix(row.name, prefix) {
 				names[row.name] = theirs
 			}
@@ -208,10 +233,13 @@ func TestTheStreamsOfThePerformancePage(t *testing.T) {
 		t.Fatalf("the table of streams has %v", names)
 	}
 	for ours, theirs := range names {
-		near(t, ours, page.figure("Beside other servers", "A stream", ours, "tokens a second"), bench.streamed("Tokens a second", theirs, column), 100)
-		near(t, ours+", first token", page.figure("Beside other servers", "A stream", ours, "first token"), bench.streamed("First token, ms", theirs, column), 0.01)
+		near(t, ours, page.figure("Beside other servers", "A stream", ours, "tokens a second"),
+			bench.streamed("Tokens a second", theirs, column), 100)
+		near(t, ours+", first token", page.figure("Beside other servers", "A stream", ours, "first token"),
+			bench.streamed("First token, ms", theirs, column), 0.01)
 		if theirs != "Pinion" {
-			near(t, ours+", times", page.figure("Beside other servers", "A stream", ours, "Pinion is"), bench.streamed("Pinion's rate as a multiple", theirs, column), 1)
+			near(t, ours+", times", page.figure("Beside other servers", "A stream", ours, "Pinion is"),
+				bench.streamed("Pinion's rate as a multiple", theirs, column), 1)
 		}
 	}
 }
@@ -231,7 +259,8 @@ func (p page) streamed(caption, name, column string) float64 {
 // TestVersionsThatTheDocumentsName are those of the binary, of go.mod, and of the measurements.
 func TestVersionsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
-	performance, bench := readPage(t, "../docs/explanation/performance.md").text, readPage(t, "../docs/reference/benchmarks.md").text
+	performance, bench := readPage(t, "../docs/explanation/performance.md").text,
+		readPage(t, "../docs/reference/benchmarks.md").text
 	architecture, modules := readPage(t, "../ARCHITECTURE.md").text, readPage(t, "../go.mod").text
 	one := func(text, expression string) string {
 		t.Helper()
@@ -243,15 +272,19 @@ func TestVersionsThatTheDocumentsName(t *testing.T) {
 	}
 	cog := one(cli{}.good(t, "version"), `cog interface (\S+)`)
 	for what, got := range map[string]string{
-		"the page of costs, the runtime of Cog": one(performance, `Cog (\d[\d.]*\d)'s own runtime`), "docs/reference/benchmarks.md, coglet": one(bench, `coglet \(Cog\): (\d[\d.]*\d)`),
+		"the page of costs, the runtime of Cog": one(performance, `Cog (\d[\d.]*\d)'s own runtime`),
+		"docs/reference/benchmarks.md, coglet":  one(bench, `coglet \(Cog\): (\d[\d.]*\d)`),
 	} {
 		same(t, what, got, cog)
 	}
 	for what, versions := range map[string][2]string{
-		"FastAPI":  {one(performance, `FastAPI (\d[\d.]*\d) on`), one(bench, `FastAPI, uvicorn: (\d[\d.]*\d)`)},
-		"uvicorn":  {one(performance, `on uvicorn (\d[\d.]*\d)`), one(bench, `, uvicorn (\d[\d.]*\d)`)},
-		"Python":   {one(performance, `\(Python (3\.\d+), `), one(bench, `Python (3\.\d+\.\d+)`)},
-		"fasthttp": {one(architecture, `\| valyala/fasthttp (\d[\d.]*\d) \|`), one(modules, `github.com/valyala/fasthttp v(\S+)`)},
+		"FastAPI": {one(performance, `FastAPI (\d[\d.]*\d) on`), one(bench, `FastAPI, uvicorn: (\d[\d.]*\d)`)},
+		"uvicorn": {one(performance, `on uvicorn (\d[\d.]*\d)`), one(bench, `, uvicorn (\d[\d.]*\d)`)},
+		"Python":  {one(performance, `\(Python (3\.\d+), `), one(bench, `Python (3\.\d+\.\d+)`)},
+		"fasthttp": {
+			one(architecture, `\| valyala/fasthttp (\d[\d.]*\d) \|`),
+			one(modules, `github.com/valyala/fasthttp v(\S+)`),
+		},
 		"the page": {one(bench, `fasthttp (\d[\d.]*\d), sonic`), one(modules, `github.com/valyala/fasthttp v(\S+)`)},
 		"sonic":    {one(bench, `, sonic (\d[\d.]*\d)`), one(modules, `github.com/bytedance/sonic v(\S+)`)},
 	} {
@@ -261,15 +294,19 @@ func TestVersionsThatTheDocumentsName(t *testing.T) {
 	}
 }
 
-// TestThePythonsThatTheDocumentsName: the oldest is the one that the code refuses to go below, and ranges are the same everywhere.
+// TestThePythonsThatTheDocumentsName: the oldest is the one that the code refuses to go below, and ranges are the same
+// everywhere.
 func TestThePythonsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
-	oldest := "3." + regexp.MustCompile(`oldest = version\{major: 3, minor: (\d+)\}`).FindStringSubmatch(readPage(t, "../pyembed/locate/version.go").text)[1]
+	oldest := "3." + regexp.MustCompile(`oldest = version\{major: 3, minor: (\d+)\}`).FindStringSubmatch(
+		readPage(t, "../pyembed/locate/version.go").text)[1]
 	found, ranges := 0, map[string]string{}
 	texts := allDocuments(t)
 	texts["../build.sh"] = readPage(t, "../build.sh").text
 	for path, text := range texts {
-		for _, m := range regexp.MustCompile(`(?:every Python\W+|CPython )from (3\.\d+) on|CPython (3\.\d+) or|Python (3\.\d+) and up`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			`(?:every Python\W+|CPython )from (3\.\d+) on|CPython (3\.\d+) or|Python (3\.\d+) and up`).FindAllStringSubmatch(
+			text, -1) {
 			found++
 			if got := m[1] + m[2] + m[3]; got != oldest {
 				t.Errorf("%s says %q, and the oldest is %s", path, m[0], oldest)
@@ -277,7 +314,8 @@ func TestThePythonsThatTheDocumentsName(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"../build.sh", "../ARCHITECTURE.md", "../third_party/cpy3/README.md"} {
-		ranges[regexp.MustCompile(`3\.\d+ to 3\.\d+`).FindString(texts[path])] = path // the first in each is of all that are served
+		// the first in each is of all that are served
+		ranges[regexp.MustCompile(`3\.\d+ to 3\.\d+`).FindString(texts[path])] = path
 	}
 	if found < 4 || len(ranges) != 1 {
 		t.Errorf("%d documents name the oldest, and the ranges are %v", found, ranges)
@@ -291,7 +329,8 @@ func TestDefaultsThatTheDocumentsName(t *testing.T) {
 	units := map[string]string{"s": "s", "seconds": "s", "minutes": "m0s", "MiB": "", "GiB": ""}
 	found := 0
 	for path, text := range allDocuments(t) {
-		for _, m := range regexp.MustCompile("`-{1,2}([a-z-]+)`\\s+\\((\\d+) (s|seconds|minutes|MiB|GiB)\\)").FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			"`-{1,2}([a-z-]+)`\\s+\\((\\d+) (s|seconds|minutes|MiB|GiB)\\)").FindAllStringSubmatch(text, -1) {
 			found++
 			n, err := strconv.Atoi(m[2])
 			if err != nil {

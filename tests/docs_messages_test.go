@@ -15,7 +15,8 @@ func sourceText(t *testing.T) string {
 	var all strings.Builder
 	for _, root := range []string{"../cmd", "../runtime", "../httpd", "../ipc", "../pyembed"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") || strings.Contains(path, "/tests/") {
+			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") ||
+				strings.Contains(path, "/tests/") {
 				return err
 			}
 			switch filepath.Ext(path) {

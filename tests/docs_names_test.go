@@ -12,14 +12,16 @@ import (
 
 // foreignFlags are flags of other programs that the documents name.
 var foreignFlags = []string{
-	"--build-context", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--from-literal", "--ignore-missing", "--leave-sockets", "--max-request-size", "--network",
+	"--build-context", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--from-literal",
+	"--ignore-missing", "--leave-sockets", "--max-request-size", "--network",
 	"--oom-score-adj", "--pid", "--pids-limit", "--pull", "--read-only", "--threads", "--time", "--tmpfs",
 }
 
 // allDocuments are the documents for users, and of the examples.
 func allDocuments(t *testing.T) map[string]string {
 	t.Helper()
-	found := contents(t, "../*.md", "../docs/*.md", "../docs/*/*.md", "../examples/*/README.md", "../ipc/*.md", "../third_party/*/*.md", "../pyembed/*/*.md")
+	found := contents(t, "../*.md", "../docs/*.md", "../docs/*/*.md", "../examples/*/README.md", "../ipc/*.md",
+		"../third_party/*/*.md", "../pyembed/*/*.md")
 	if len(found) < 15 {
 		t.Fatalf("only %d documents", len(found))
 	}
@@ -47,14 +49,18 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 func TestFlagsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := cli{}.good(t, "help")
-	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile", "build", "doctor", "batching", "gateway", "version"} {
+	for _, command := range []string{
+		"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile",
+		"build", "doctor", "batching", "gateway", "version",
+	} {
 		help += cli{}.good(t, "help", command)
 	}
 	for _, command := range []string{"list", "show", "cancel", "retry", "purge", "apply"} {
 		help += cli{}.good(t, "help", "jobs", command)
 	}
 	// The scripts of bench/ and build.sh have their own flags, in their usage texts.
-	for _, text := range contents(t, "../build.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go", "../bench/*/*.py", "../examples/*/*.py") {
+	for _, text := range contents(t, "../build.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go", "../bench/*/*.py",
+		"../examples/*/*.py") {
 		help += text
 	}
 	known := regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(help, -1)
@@ -70,7 +76,8 @@ func TestFlagsThatTheDocumentsName(t *testing.T) {
 // TestVariablesThatTheDocumentsName are read somewhere.
 func TestVariablesThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
-	sources, err := exec.Command("git", "-C", "..", "grep", "-hoE", "--untracked", `(PINION|COG)_[A-Z_0-9]+`, "--", "*.go", "*.py", "*.c", "*.sh", "Dockerfile*").Output()
+	sources, err := exec.Command("git", "-C", "..", "grep", "-hoE", "--untracked", `(PINION|COG)_[A-Z_0-9]+`, "--", "*.go",
+		"*.py", "*.c", "*.sh", "Dockerfile*").Output()
 	if err != nil {
 		t.Skipf("the sources are not in a checkout of git: %v", err)
 	}

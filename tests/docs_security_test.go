@@ -51,12 +51,14 @@ func getPaths(t *testing.T, s *harness.Server, headers ...string) []string {
 	return paths
 }
 
-// TestDocumentedPaths_OfSecurity: what a page at a rebound name can read, and what needs no token, is what security.md says.
+// TestDocumentedPaths_OfSecurity: what a page at a rebound name can read, and what needs no token, is what security.md
+// says.
 func TestDocumentedPaths_OfSecurity(t *testing.T) {
 	t.Parallel()
 	dir, models := modelFolders(t, map[string]harness.Python{"a": harness.OldestPython(t), "b": harness.OldestPython(t)})
 	writeFile(t, filepath.Join(dir, "a", "cog.yaml"), "run: run.py:Runner\ntrain: run.py:train\n")
-	writeFile(t, filepath.Join(dir, "a", "run.py"), severalModel+"\ndef train(text: str = \"\") -> str:\n    return text\n")
+	writeFile(t, filepath.Join(dir, "a", "run.py"),
+		severalModel+"\ndef train(text: str = \"\") -> str:\n    return text\n")
 	const token = "a-token-of-more-than-sixteen"
 	tokens := filepath.Join(dir, "tokens.txt")
 	writeFile(t, tokens, token+"\n")
@@ -66,15 +68,29 @@ func TestDocumentedPaths_OfSecurity(t *testing.T) {
 		refused        int
 		headers        []string
 	}{
-		{"a rebinding page reads", "therefore *read* these paths", "With `--auth-token-file` it reads", nil, http.StatusForbidden, nil},
-		{"no token is wanted for", "| request | result |", "| pages of `--auth-public`", []string{"--auth-token-file", tokens}, http.StatusUnauthorized, []string{"Authorization", "Bearer " + token}},
+		{
+			"a rebinding page reads", "therefore *read* these paths", "With `--auth-token-file` it reads", nil,
+			http.StatusForbidden, nil,
+		},
+		{
+			"no token is wanted for", "| request | result |", "| pages of `--auth-public`",
+			[]string{"--auth-token-file", tokens},
+			http.StatusUnauthorized,
+			[]string{"Authorization", "Bearer " + token},
+		},
 	} {
-		s := harness.Start(t, harness.Options{Dir: dir, Models: models, Args: c.args, Env: []string{"AIP_HEALTH_ROUTE=/aip-health", "AIP_PREDICT_ROUTE=/aip-predict"}})
-		harness.Eventually(t, "the server is ready", func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
+		s := harness.Start(t, harness.Options{
+			Dir: dir, Models: models, Args: c.args,
+			Env: []string{"AIP_HEALTH_ROUTE=/aip-health", "AIP_PREDICT_ROUTE=/aip-predict"},
+		})
+		harness.Eventually(t, "the server is ready",
+			func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
 		var got []string
 		for _, path := range getPaths(t, s, c.headers...) {
-			asked := strings.NewReplacer("{name}", "a", "{model}", "a", "{version}", "1", "{prediction_id}", "p", "{training_id}", "p").Replace(path)
-			answer := s.Raw(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: rebound.example:5000\r\nReferer: http://rebound.example:5000/\r\n\r\n", asked), 1)[0]
+			asked := strings.NewReplacer("{name}", "a", "{model}", "a", "{version}", "1", "{prediction_id}", "p",
+				"{training_id}", "p").Replace(path)
+			answer := s.Raw(fmt.Sprintf(
+				"GET %s HTTP/1.1\r\nHost: rebound.example:5000\r\nReferer: http://rebound.example:5000/\r\n\r\n", asked), 1)[0]
 			if answer.Code != c.refused {
 				got = append(got, path)
 			}

@@ -30,7 +30,8 @@ type command struct {
 	document, line, shown string
 }
 
-// commands finds the indented lines of the documents that begin like commands. A line that ends with a backslash goes on in the next.
+// commands finds the indented lines of the documents that begin like commands. A line that ends with a backslash goes
+// on in the next.
 func commands(t *testing.T) []command {
 	t.Helper()
 	start := regexp.MustCompile(`^ {4,8}(?:\$ )?((?:\./build\.sh|(?:(?:\.\./)?bin/|.* \| )?pinion|curl|bench/\S+\.sh)(?: .*)?)$`)
@@ -108,7 +109,8 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 	}
 }
 
-// servedAs says how a document's model is served: by its line "pinion serve NAME=.", with the variables before it, if it has one.
+// servedAs says how a document's model is served: by its line "pinion serve NAME=.", with the variables before it, if
+// it has one.
 func servedAs(t *testing.T, document string) harness.Options {
 	t.Helper()
 	text := readFile(t, document)
@@ -136,7 +138,8 @@ func modelOf(t *testing.T, document string) string {
 	if code == "" {
 		return absolute(t, "../examples/hello")
 	}
-	return folder(t, "run.py", regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""), "cog.yaml", "run: run.py:Runner\n")
+	return folder(t, "run.py", regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""), "cog.yaml",
+		"run: run.py:Runner\n")
 }
 
 // curl runs a curl line against the server and compares the answer with what is shown, where … stands
@@ -148,7 +151,8 @@ func curl(t *testing.T, server *harness.Server, c command) {
 		delivered := make(chan struct{}, 10)
 		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered <- struct{}{} }))
 		t.Cleanup(receiver.Close)
-		defer harness.Eventually(t, "the webhook comes", func() bool { return len(delivered) > 0 }) // or the server tries again until it stops
+		// or the server tries again until it stops
+		defer harness.Eventually(t, "the webhook comes", func() bool { return len(delivered) > 0 })
 		line = strings.ReplaceAll(line, "https://example.com/hook", receiver.URL)
 	}
 	run := exec.Command("bash", "-c", line+" -s --fail-with-body")

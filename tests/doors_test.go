@@ -23,8 +23,8 @@ func withDescriptors(n int) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`ulimit -Sn %d && ulimit -Hn %d && exec "$@"`, n/2, n), "sh"}
 }
 
-// TestConnections_LeaveDescriptorsForTheServer: more idle connections than the process may open, at every port, keep neither
-// requests, probes nor a new worker from what they need.
+// TestConnections_LeaveDescriptorsForTheServer: more idle connections than the process may open, at every port, keep
+// neither requests, probes nor a new worker from what they need.
 func TestConnections_LeaveDescriptorsForTheServer(t *testing.T) {
 	t.Parallel()
 	descriptors := 1024
@@ -66,7 +66,8 @@ func TestConnections_LeaveDescriptorsForTheServer(t *testing.T) {
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		harness.Eventually(t, "the worker is replaced", func() bool { h := s.Health(); return h.Status == "READY" && h.Workers[0].PID != before })
+		harness.Eventually(t, "the worker is replaced",
+			func() bool { h := s.Health(); return h.Status == "READY" && h.Workers[0].PID != before })
 		s.Succeed(input{})
 	}
 	c := s.Health().Connections
@@ -79,7 +80,8 @@ func TestConnections_LeaveDescriptorsForTheServer(t *testing.T) {
 	}
 	defer page.Body.Close()
 	text, _ := io.ReadAll(page.Body)
-	wantText(t, "the metrics", string(text), "pinion_connections ", fmt.Sprintf("pinion_connections_limit %d", limit), "pinion_connections_evicted_total ", "pinion_connections_refused_total ")
+	wantText(t, "the metrics", string(text), "pinion_connections ", fmt.Sprintf("pinion_connections_limit %d", limit),
+		"pinion_connections_evicted_total ", "pinion_connections_refused_total ")
 }
 
 // TestHalfHeaders_AreWithinTheBudget: thousands of clients that stop within their headers.
@@ -121,7 +123,10 @@ func mostResident(t *testing.T, pid int) int {
 // TestAnnouncedBodies_KeepNobodyOut: clients of each port announce bodies and stop; others are served.
 func TestAnnouncedBodies_KeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--memory-budget=64MiB", "--grpc-port=0", "--grace=2s"}})
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--memory-budget=64MiB", "--grpc-port=0", "--grace=2s"},
+	})
 	drip := make(chan struct{})
 	defer close(drip)
 	for range 8 {

@@ -43,8 +43,11 @@ func TestAnEmptyTextIsNoFile(t *testing.T) {
 	}
 	form, contentType := formOf(t, part{"image", "", ""}, part{"sound", "", ""}, part{"more", "", ""})
 	same(t, "by a form the function got", s.Create(form, "Content-Type", contentType).Text(t), none)
-	same(t, "by MessagePack the function got", s.Create("\x81\xa5input\x82\xa5image\xa0\xa4more\x91\xa0", "Content-Type", "application/msgpack").Text(t), none)
-	same(t, "pinion predict: the function got", strings.TrimSpace((cli{dir: dir}.good(t, "predict", "-i", "image=", "-i", "more=", "--predictor", "run.py:Runner"))), none)
+	same(t, "by MessagePack the function got",
+		s.Create("\x81\xa5input\x82\xa5image\xa0\xa4more\x91\xa0", "Content-Type", "application/msgpack").Text(t), none)
+	same(t, "pinion predict: the function got",
+		strings.TrimSpace((cli{dir: dir}.good(t, "predict", "-i", "image=", "-i", "more=", "--predictor", "run.py:Runner"))),
+		none)
 }
 
 // TestAnEmptyTextIsRefusedWhereAFileIsNeeded: neither does it replace a default.

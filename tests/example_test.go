@@ -41,8 +41,14 @@ func TestAnExampleRunsBeforeTheModelIsReady(t *testing.T) {
 			list  bool
 			args  []string
 		}{
-			{"Sync", false, nil}, {"Sync", false, []string{"--preload"}}, {"Async", false, nil}, {"Generator", true, nil}, {"AsyncGenerator", true, nil},
-			{"Batch", false, nil}, {"AsyncBatch", false, nil}, {"Prepared", false, nil},
+			{"Sync", false, nil},
+			{"Sync", false, []string{"--preload"}},
+			{"Async", false, nil},
+			{"Generator", true, nil},
+			{"AsyncGenerator", true, nil},
+			{"Batch", false, nil},
+			{"AsyncBatch", false, nil},
+			{"Prepared", false, nil},
 		} {
 			t.Run(strings.Join(append([]string{c.model}, c.args...), " "), func(t *testing.T) {
 				t.Parallel()
@@ -145,14 +151,16 @@ func TestAnExampleFromAFile(t *testing.T) {
 	s.Stop()
 	same(t, "runs of the example", s.Log.Count("run with from the file"), 1)
 	python := harness.AnyPython(t).Path
-	bench := exec.Command(harness.Binary(t), "bench", dir, "--predictor", "examples.py:FromFile", "--python", python, "-d", "1s", "--warmup", "0s", "-o", "-")
+	bench := exec.Command(harness.Binary(t), "bench", dir, "--predictor", "examples.py:FromFile", "--python", python, "-d",
+		"1s", "--warmup", "0s", "-o", "-")
 	if out, err := bench.CombinedOutput(); err != nil {
 		bench = exec.Command(harness.Binary(t), "bench", "--help")
 		help, _ := bench.CombinedOutput()
 		t.Errorf("bench: %v\n%s\n%s", err, out, help)
 	}
 	for text, want := range map[string]string{
-		`{"text": }`: "cog_example.json is no JSON", `[1]`: "cog_example.json is no JSON object", `{}`: `lacks the required input "text"`,
+		`{"text": }`: "cog_example.json is no JSON", `[1]`: "cog_example.json is no JSON object",
+		`{}`: `lacks the required input "text"`,
 	} {
 		write(text)
 		s := harness.Start(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})

@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheChatExample streams from examples/chat with the client beside it, OpenAI's. At temperature 0 it says the same twice, in
-// words of the documentation that it was trained on.
+// TestTheChatExample streams from examples/chat with the client beside it, OpenAI's. At temperature 0 it says the same
+// twice, in words of the documentation that it was trained on.
 func TestTheChatExample(t *testing.T) {
 	t.Parallel()
 	client := harness.Tool(t, "venvs/protocols/bin/python")

@@ -74,7 +74,10 @@ func TestFiletypeAnswersAsItsLibraryDoes(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	dir := example(t, "filetype")
-	files := map[string][]byte{"a.bin": wav(16000), "b": []byte("<svg xmlns='http://www.w3.org/2000/svg'><g/></svg>"), "empty": nil}
+	files := map[string][]byte{
+		"a.bin": wav(16000), "b": []byte("<svg xmlns='http://www.w3.org/2000/svg'><g/></svg>"),
+		"empty": nil,
+	}
 	names := []string{"run.py", "README.md", "a.bin", "b", "empty"}
 	for name, content := range files {
 		writeFile(t, filepath.Join(dir, name), content)

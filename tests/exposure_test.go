@@ -73,12 +73,19 @@ func TestHost_IPv6InEachForm(t *testing.T) {
 func TestCORSOrigin_IsNormalized(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", "def run() -> int: return 1\n")
-	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--cors-origin", "HTTPS://App.Example:443/", "--cors-origin", "https://*.example.org, http://localhost:*"}})
+	s := harness.Ready(t, harness.Options{
+		Dir: dir,
+		Args: []string{
+			"--cors-origin", "HTTPS://App.Example:443/", "--cors-origin",
+			"https://*.example.org, http://localhost:*",
+		},
+	})
 	for origin, want := range map[string]int{
 		"https://app.example": 200, "https://a.b.example.org": 200, "http://localhost:3000": 200,
 		"https://example.org": 403, "http://a.example.org": 403, "https://other.example": 403,
 	} {
-		got := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "Origin", origin, "Sec-Fetch-Site", "cross-site")
+		got := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "Origin", origin,
+			"Sec-Fetch-Site", "cross-site")
 		same(t, origin, got.Code, want)
 	}
 	for _, origin := range []string{"app.example", "https://app.example/path", "https://app*.example"} {

@@ -34,16 +34,24 @@ func TestOnATerminalAFailedSetupEndsTheServer(t *testing.T) {
 	for _, c := range []struct {
 		name, source, once, last string
 	}{
-		{"exception", "class Runner:\n    def setup(self):\n        print('loading')\n        self.load()\n    def load(self): open('weights.bin')\n    def run(self) -> str: ...\n",
+		{
+			"exception", "class Runner:\n    def setup(self):\n        print('loading')\n        self.load()\n    def load(self): open('weights.bin')\n    def run(self) -> str: ...\n",
 			"Traceback (most recent call last):\n",
-			`FileNotFoundError: [Errno 2] No such file or directory: 'weights.bin'` + "\n"},
-		{"import", "import not_installed\ndef run() -> str: ...\n",
-			"ModuleNotFoundError: No module named 'not_installed'", " not_installed`\n"},
-		{"signature", "def run(a: bytes) -> str: ...\n", "bytes is not supported",
-			`run.py:1: parameter "a" of run: bytes is not supported` + "\n    use cog.Path for binary data\n"},
+			`FileNotFoundError: [Errno 2] No such file or directory: 'weights.bin'` + "\n",
+		},
+		{
+			"import", "import not_installed\ndef run() -> str: ...\n",
+			"ModuleNotFoundError: No module named 'not_installed'", " not_installed`\n",
+		},
+		{
+			"signature", "def run(a: bytes) -> str: ...\n", "bytes is not supported",
+			`run.py:1: parameter "a" of run: bytes is not supported` + "\n    use cog.Path for binary data\n",
+		},
 		{"syntax", "def run(\n", "SyntaxError: ", "    correct the line; Python cannot read the file\n"},
-		{"death", "import os\nclass Runner:\n    def setup(self): os._exit(9)\n    def run(self) -> str: ...\n",
-			"worker exited with code 9 during setup", "ended the process\n    what the model printed stands above\n"},
+		{
+			"death", "import os\nclass Runner:\n    def setup(self): os._exit(9)\n    def run(self) -> str: ...\n",
+			"worker exited with code 9 during setup", "ended the process\n    what the model printed stands above\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +86,8 @@ func TestFailFastIsSaidByFlagOrVariable(t *testing.T) {
 	stays.WaitHealth("SETUP_FAILED")
 
 	cmd, term := serveOnTerminal(t, dir, "--fail-fast=false")
-	harness.Eventually(t, "the setup has failed", func() bool { return strings.Contains(term.shown(), "no worker will be started in its place") })
+	harness.Eventually(t, "the setup has failed",
+		func() bool { return strings.Contains(term.shown(), "no worker will be started in its place") })
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,10 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner"})
 	for _, in := range []input{
-		{"file": dataURL("image/png", "\x89PNG\x00\xff"), "more": []string{dataURL("text/plain", "a"), "data:,plain%20text"}, "note": "data:text/plain;charset=utf-8,x"},
+		{
+			"file": dataURL("image/png", "\x89PNG\x00\xff"), "more": []string{dataURL("text/plain", "a"), "data:,plain%20text"},
+			"note": "data:text/plain;charset=utf-8,x",
+		},
 		{"file": dataURL("application/octet-stream", strings.Repeat("b", 3<<20))},
 		{"file": dataURL("", "")},
 	} {
@@ -58,8 +61,8 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 	}
 }
 
-// TestBeginsWithItsFiles: with a slot free, a prediction has begun when its files are fetched, also where that fails; in the
-// line it has not.
+// TestBeginsWithItsFiles: with a slot free, a prediction has begun when its files are fetched, also where that fails;
+// in the line it has not.
 func TestBeginsWithItsFiles(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner", Args: []string{"--queue", "4"}})
@@ -80,7 +83,8 @@ func TestBeginsWithItsFiles(t *testing.T) {
 	defer outside.Close()
 	create := func(id string) {
 		request := map[string]any{
-			"id": id, "input": input{"file": outside.URL + "/" + id}, "webhook": outside.URL, "webhook_events_filter": []string{"start", "completed"},
+			"id": id, "input": input{"file": outside.URL + "/" + id}, "webhook": outside.URL,
+			"webhook_events_filter": []string{"start", "completed"},
 		}
 		if a := s.Create(request, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
 			t.Fatalf("%s: %s", id, a)
@@ -104,7 +108,8 @@ func TestBeginsWithItsFiles(t *testing.T) {
 		p := harness.Receive(t, hooks)
 		seen[p.ID] = append(seen[p.ID], p.Status)
 	}
-	if got := fmt.Sprint(seen); got != "map[first:[processing failed] second:[processing succeeded]]" && got != "map[first:[processing succeeded] second:[failed]]" {
+	if got := fmt.Sprint(seen); got != "map[first:[processing failed] second:[processing succeeded]]" &&
+		got != "map[first:[processing succeeded] second:[failed]]" {
 		t.Errorf("webhooks: %s", got)
 	}
 }
@@ -113,7 +118,8 @@ func TestPathOutputsBecomeDataURLs(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "filing.py:upper"})
-		sameJSON(t, "own file", s.Succeed(input{"file": dataURL("text/plain", "abc")}).Output, `"`+dataURL("text/plain", "ABC")+`"`)
+		sameJSON(t, "own file", s.Succeed(input{"file": dataURL("text/plain", "abc")}).Output,
+			`"`+dataURL("text/plain", "ABC")+`"`)
 	})
 	for model, c := range map[string]struct {
 		in   input
@@ -133,8 +139,11 @@ func TestPathOutputsBecomeDataURLs(t *testing.T) {
 			all[i] = byte(i)
 		}
 		want, _ := json.Marshal(map[string]any{ // strings only
-			"files": []any{dataURL("application/json", "{}"), map[string]any{"second": dataURL("application/octet-stream", string(all[:]))}},
-			"open":  dataURL("text/plain", "3"),
+			"files": []any{
+				dataURL("application/json", "{}"),
+				map[string]any{"second": dataURL("application/octet-stream", string(all[:]))},
+			},
+			"open": dataURL("text/plain", "3"),
 		})
 		sameJSON(t, model, a.Output, string(want))
 	}
@@ -154,7 +163,8 @@ func TestAFileThatIsLeftOutIsNone(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "typed.py:Where"})
 	for want, in := range map[string]input{
-		"": {}, "a": {"file": "data:,a"}, "a b": {"file": "data:,a", "files": []string{"data:,b"}}, "b": {"file": nil, "files": []string{"data:,b"}},
+		"": {}, "a": {"file": "data:,a"}, "a b": {"file": "data:,a", "files": []string{"data:,b"}},
+		"b": {"file": nil, "files": []string{"data:,b"}},
 	} {
 		same(t, fmt.Sprint(in), s.Succeed(in).Text(t), want)
 	}

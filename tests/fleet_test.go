@@ -34,7 +34,8 @@ func TestPlaceInLine(t *testing.T) {
 	for _, v := range waiting {
 		harness.Receive(t, v.Answer)
 	}
-	if a := s.Do(http.MethodGet, "/predictions/waiting3", nil); a.Status != "succeeded" || strings.Contains(string(a.Body), "queue_position") {
+	if a := s.Do(http.MethodGet, "/predictions/waiting3", nil); a.Status != "succeeded" ||
+		strings.Contains(string(a.Body), "queue_position") {
 		t.Errorf("afterwards: %s", a)
 	}
 }
@@ -46,7 +47,8 @@ func TestAcceptedInOrder(t *testing.T) {
 	open, running := hold(t, s, input{"token": "running"})
 	names := numbered("waiting", 150)
 	for i, name := range names {
-		if a := s.Create(map[string]any{"id": name, "input": input{}}, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+		if a := s.Create(map[string]any{"id": name, "input": input{}}, "Prefer",
+			"respond-async"); a.Code != http.StatusAccepted {
 			t.Fatalf("%s: %s", name, a)
 		}
 		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
@@ -96,7 +98,10 @@ func TestGPUsAreSharedOut(t *testing.T) {
 			same(t, fmt.Sprintf("%q: the worker with %q sees", c.args, w.Device), seen[strconv.Itoa(w.PID)], w.Device)
 		}
 	}
-	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0,1"}}, 2, "3 workers want a GPU each, and 2 are visible")
+	refused(t, harness.Options{
+		Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"},
+		Env: []string{"CUDA_VISIBLE_DEVICES=0,1"},
+	}, 2, "3 workers want a GPU each, and 2 are visible")
 }
 
 // TestDeadline: what was not begun by then never is, be it that a slot was free, or not.
@@ -130,7 +135,8 @@ func TestHealthDescribesEachWorker(t *testing.T) {
 		s.Succeed(input{})
 	}
 	w := s.Health().Workers[0]
-	if w.Busy != 0 || w.BusySince != "" || w.Served != 3 || w.MemoryBytes < 1<<20 || w.State != "ready" || w.LastExit != "" {
+	if w.Busy != 0 || w.BusySince != "" || w.Served != 3 || w.MemoryBytes < 1<<20 || w.State != "ready" ||
+		w.LastExit != "" {
 		t.Errorf("idle: %+v", w)
 	}
 	before := time.Now().Add(-time.Millisecond)
@@ -158,7 +164,10 @@ func TestHealthDescribesEachWorker(t *testing.T) {
 func TestPredictTimeout(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		s := fleet(t, harness.Options{Python: python.Path, Args: []string{"--predict-timeout", "1s", "--cancel-grace", "1s", "--queue", "4"}})
+		s := fleet(t, harness.Options{
+			Python: python.Path,
+			Args:   []string{"--predict-timeout", "1s", "--cancel-grace", "1s", "--queue", "4"},
+		})
 		a := s.Fail(input{"do": "sleep"})
 		wantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 		if took, _ := a.Metrics["predict_time"].(float64); took < 1 {
@@ -217,7 +226,8 @@ func TestWorkersAreRecycledUnderLoad(t *testing.T) {
 	for _, a := range clients.stopAll() {
 		t.Errorf("one was lost: %s", a)
 	}
-	harness.Eventually(t, "the log says why", func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
+	harness.Eventually(t, "the log says why",
+		func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
 }
 
 func TestAWorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
@@ -240,7 +250,8 @@ func TestALostGPUContextRetiresTheWorker(t *testing.T) {
 	if second := workerOf(t, s.Succeed(input{})).pid; second == first {
 		t.Error("the same worker answers")
 	}
-	wantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost", "an illegal memory access was encountered")
+	wantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost",
+		"an illegal memory access was encountered")
 }
 
 // TestARemovedCacheDoesNotBreakRestarts: the package that workers import is put back.
@@ -269,7 +280,10 @@ func TestARemovedCacheDoesNotBreakRestarts(t *testing.T) {
 func TestOrphansAreReaped(t *testing.T) {
 	t.Parallel()
 	for name, wrap := range map[string][]string{
-		"subreaper":     {harness.AnyPython(t).Path, "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])"},
+		"subreaper": {
+			harness.AnyPython(t).Path, "-c",
+			"import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])",
+		},
 		"first process": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,9 +312,11 @@ func TestOutOfMemoryIsNoKill(t *testing.T) {
 		t.Skip("no control group can be made here")
 	}
 	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4", "--log-level", "debug"}})
-	wantText(t, "the limit is said to be", s.WaitLog("the front's memory has a soft limit").Raw, fmt.Sprintf(`"bytes":%d`, 200<<20))
+	wantText(t, "the limit is said to be", s.WaitLog("the front's memory has a soft limit").Raw,
+		fmt.Sprintf(`"bytes":%d`, 200<<20))
 	a := s.Fail(input{"do": "grow_without_end"})
-	wantText(t, "error", a.Error, "worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it", "400 MiB")
+	wantText(t, "error", a.Error,
+		"worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it", "400 MiB")
 	s.Succeed(input{})
 	s.Stop()
 	_ = os.Remove(group)

@@ -23,8 +23,10 @@ func TestDocuments_LoadNothing(t *testing.T) {
 	want := map[string]int{
 		"/models/a/openapi.json": 503, "/models/b/openapi.json": 200, "/openapi.json": 200,
 		"/v2/models/a": 503, "/v2/models/a/versions/1": 503, "/v2/models/b": 200,
-		"/v2/models/a/ready": 200, "/v1/models": 200, "/v1/models/a": 200, "/models/a": 200, "/models/a/docs": 200, "/models/a/": 200,
-		"/models/a/health-check": 200, "/models/a/health-check?example": 200, "/models/a/readyz?example": 200, "/models/a/predictions/p": 404,
+		"/v2/models/a/ready": 200, "/v1/models": 200, "/v1/models/a": 200, "/models/a": 200, "/models/a/docs": 200,
+		"/models/a/":             200,
+		"/models/a/health-check": 200, "/models/a/health-check?example": 200, "/models/a/readyz?example": 200,
+		"/models/a/predictions/p": 404,
 	}
 	from := [][]string{
 		nil, {"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.test"}, {"Referer", "http://evil.test/page"},
@@ -37,7 +39,8 @@ func TestDocuments_LoadNothing(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/models/a/predictions", "/models/a/load", "/models/a/reload", "/models/a/predictions/p/cancel", "/v1/models/a:predict", "/v2/models/a/infer",
+		"/models/a/predictions", "/models/a/load", "/models/a/reload", "/models/a/predictions/p/cancel",
+		"/v1/models/a:predict", "/v2/models/a/infer",
 		"/v2/models/a/generate", "/v2/repository/models/a/load", "/v1/chat/completions", "/invocations", "/shutdown",
 	} {
 		for _, headers := range from[1:] {
@@ -50,14 +53,18 @@ func TestDocuments_LoadNothing(t *testing.T) {
 			t.Errorf("%s is %s, want unloaded", name, one.State)
 		}
 	}
-	wantCode(t, "a page of this server", s.Do(http.MethodPost, "/models/a/predictions", `{"input":{}}`, "Referer", s.Address+"/models/a/docs"), http.StatusOK)
+	wantCode(t, "a page of this server",
+		s.Do(http.MethodPost, "/models/a/predictions", `{"input":{}}`, "Referer", s.Address+"/models/a/docs"), http.StatusOK)
 	wantCode(t, "the schema of a loaded model", s.Do(http.MethodGet, "/models/a/openapi.json", nil), http.StatusOK)
 }
 
 // TestDocuments_OverGRPC load nothing either.
 func TestDocuments_OverGRPC(t *testing.T) {
 	t.Parallel()
-	s := harness.Start(t, harness.Options{Model: "echo.py:text", Args: []string{"--load", "on-demand", "--model", "m", "--grpc-port", "0"}})
+	s := harness.Start(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--load", "on-demand", "--model", "m", "--grpc-port", "0"},
+	})
 	_, client := s.GRPC()
 	_, err := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "m"})
 	if status.Code(err) != codes.Unavailable {

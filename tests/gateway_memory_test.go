@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestBodiesShareTheMemoryOfAGateway: large requests of many elements, at once and in any format, are accepted or refused, and small
-// ones go on.
+// TestBodiesShareTheMemoryOfAGateway: large requests of many elements, at once and in any format, are accepted or
+// refused, and small ones go on.
 func TestBodiesShareTheMemoryOfAGateway(t *testing.T) {
 	t.Parallel()
 	enter := memoryGroup(t, 256<<20)
@@ -22,12 +22,20 @@ func TestBodiesShareTheMemoryOfAGateway(t *testing.T) {
 		contentType, body string
 		code              int // beside 503 with Retry-After; 0: accepted
 	}{
-		"numbers":           {asJSON, `{"input":{"x":[` + strings.Repeat("0,", 15_000_000) + `0]}}`, 0},
-		"empty lists":       {asJSON, `{"input":{"x":[` + strings.Repeat("[],", 15_000_000) + `[]]}}`, 0},
-		"a text":            {asJSON, `{"input":{"x":"` + strings.Repeat("t", 60_000_000) + `"}}`, 0},
-		"a long time":       {asJSON, `{"input":{},"created_at":"` + strings.Repeat("t", 45_000_000) + `"}`, 0},
-		"parts":             {asForm, strings.Repeat("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n", 900_000) + "--B--\r\n", http.StatusBadRequest},
-		"a file":            {asForm, "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"f\"\r\n\r\n" + strings.Repeat("t", 60_000_000) + "\r\n--B--\r\n", 0},
+		"numbers":     {asJSON, `{"input":{"x":[` + strings.Repeat("0,", 15_000_000) + `0]}}`, 0},
+		"empty lists": {asJSON, `{"input":{"x":[` + strings.Repeat("[],", 15_000_000) + `[]]}}`, 0},
+		"a text":      {asJSON, `{"input":{"x":"` + strings.Repeat("t", 60_000_000) + `"}}`, 0},
+		"a long time": {asJSON, `{"input":{},"created_at":"` + strings.Repeat("t", 45_000_000) + `"}`, 0},
+		"parts": {
+			asForm,
+			strings.Repeat("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n", 900_000) + "--B--\r\n",
+			http.StatusBadRequest,
+		},
+		"a file": {
+			asForm,
+			"--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"f\"\r\n\r\n" + strings.Repeat("t", 60_000_000) +
+				"\r\n--B--\r\n", 0,
+		},
 		"lists in a pack":   {asPack, "\x81\xa5input\x81\xa1x\xdd" + length + strings.Repeat("\x90", 45_000_000), 0},
 		"escapes in a pack": {asPack, "\x81\xa5input\x81\xa1x\xdb" + length + strings.Repeat("\x01", 45_000_000), 0},
 	} {
@@ -36,7 +44,8 @@ func TestBodiesShareTheMemoryOfAGateway(t *testing.T) {
 			switch {
 			case a.Code == c.code, c.code == 0 && a.Code == http.StatusAccepted:
 			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
-			case c.contentType == asPack && a.Code == http.StatusRequestEntityTooLarge: // as JSON it is larger than a body may be
+			// as JSON it is larger than a body may be
+			case c.contentType == asPack && a.Code == http.StatusRequestEntityTooLarge:
 			default:
 				return fmt.Errorf("%s: %.300s", name, a.String())
 			}

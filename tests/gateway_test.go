@@ -29,7 +29,11 @@ func startGateway(t *testing.T, nats string, args ...string) gatewayProcess {
 // startGatewayIn starts one by a command that becomes it, as harness.MemoryGroup makes one; nil: at once.
 func startGatewayIn(t *testing.T, enter []string, nats string, args ...string) gatewayProcess {
 	t.Helper()
-	command := slices.Concat(enter, []string{harness.Binary(t), "gateway", "--nats", nats, "--model", "m", "--ack-wait", "15s", "-p", "0", "--host", "127.0.0.1", "--log-format", "json"}, args)
+	command := slices.Concat(enter,
+		[]string{
+			harness.Binary(t), "gateway", "--nats", nats, "--model", "m", "--ack-wait", "15s", "-p", "0", "--host",
+			"127.0.0.1", "--log-format", "json",
+		}, args)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = []string{"PATH=/nowhere", "HOME=/nowhere", "TMPDIR=" + t.TempDir()}
 	log := beside(t, "the gateway", cmd)
@@ -63,22 +67,25 @@ func TestAGateway(t *testing.T) {
 	}
 	becomes(t, b, "early", "succeeded")
 
-	wantAnswer(t, "a synchronous request", g.Create(`{"input":{"token":"sync"}}`), http.StatusOK, `"status":"succeeded","output":"`)
+	wantAnswer(t, "a synchronous request", g.Create(`{"input":{"token":"sync"}}`), http.StatusOK,
+		`"status":"succeeded","output":"`)
 	wantCode(t, "a known id", g.Create(`{"id":"early","input":{}}`, "Prefer", "respond-async"), http.StatusConflict)
 	open := makeFIFO(t, a.Dir, "gate")
-	wantCode(t, "PUT", g.Do(http.MethodPut, "/predictions/runs", `{"input":{"gate":"gate"}}`, "Prefer", "respond-async"), http.StatusAccepted)
+	wantCode(t, "PUT", g.Do(http.MethodPut, "/predictions/runs", `{"input":{"gate":"gate"}}`, "Prefer", "respond-async"),
+		http.StatusAccepted)
 	becomes(t, g.Server, "runs", "processing")
 	open()
 	becomes(t, g.Server, "runs", "succeeded")
-	wantCode(t, "PUT", g.Do(http.MethodPut, "/predictions/sleeps", `{"input":{"do":"sleep"}}`, "Prefer", "respond-async"), http.StatusAccepted)
+	wantCode(t, "PUT", g.Do(http.MethodPut, "/predictions/sleeps", `{"input":{"do":"sleep"}}`, "Prefer", "respond-async"),
+		http.StatusAccepted)
 	becomes(t, g.Server, "sleeps", "processing")
 	wantCode(t, "cancel a running one", other.Cancel("sleeps"), http.StatusOK)
 	becomes(t, g.Server, "sleeps", "canceled")
 	wantCode(t, "an unknown id", g.Do(http.MethodGet, "/predictions/unknown", nil), http.StatusNotFound)
 }
 
-// TestAGatewayChecksInputs by the schema that the last server wrote: what does not fit is refused as a server refuses it. Before the
-// first server it accepts all, and that server checks.
+// TestAGatewayChecksInputs by the schema that the last server wrote: what does not fit is refused as a server refuses
+// it. Before the first server it accepts all, and that server checks.
 func TestAGatewayChecksInputs(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t)
@@ -98,7 +105,8 @@ func TestAGatewayChecksInputs(t *testing.T) {
 	wantCode(t, "it is known after all", g.Do(http.MethodGet, "/predictions/wrong", nil), http.StatusNotFound)
 	for _, path := range []string{"/trainings", "/predictions"} { // the model has no training
 		a := g.Do(http.MethodPost, path, `{"input":{"prompt":"","steps":0}}`)
-		if here := s.Do(http.MethodPost, path, map[string]any{"input": map[string]any{"prompt": "", "steps": 0}}); a.Code != here.Code || a.Code < 400 {
+		if here := s.Do(http.MethodPost, path,
+			map[string]any{"input": map[string]any{"prompt": "", "steps": 0}}); a.Code != here.Code || a.Code < 400 {
 			t.Errorf("%s: %s, but a server says %s", path, a, here)
 		}
 	}
@@ -107,7 +115,8 @@ func TestAGatewayChecksInputs(t *testing.T) {
 
 	s.Stop()
 	wantCode(t, "without a server", accept("waits", `{"prompt":"a","token":"hidden-in-the-state"}`), http.StatusAccepted)
-	if text := string(stateOf(g.Server, "waits").Body); !strings.Contains(text, `"token":"**********"`) || strings.Contains(text, "hidden") {
+	if text := string(stateOf(g.Server, "waits").Body); !strings.Contains(text, `"token":"**********"`) ||
+		strings.Contains(text, "hidden") {
 		t.Errorf("its state is %s", text)
 	}
 	member(t, at.URL, harness.Options{Model: "tokens.py"})
@@ -119,7 +128,8 @@ func TestAGatewayChecksInputs(t *testing.T) {
 		m, err := states.GetLastMsgForSubject(t.Context(), "$KV.pinion_state_m.schema")
 		return err == nil && bytes.Contains(m.Data, []byte(`"gate"`))
 	})
-	wantCode(t, "what fits into the last schema", accept("new", `{"n":1}`), http.StatusAccepted) // the gateway may know only the schema before
+	// the gateway may know only the schema before
+	wantCode(t, "what fits into the last schema", accept("new", `{"n":1}`), http.StatusAccepted)
 }
 
 // TestAStreamThroughAGateway gets the events of the server that runs it.
@@ -133,11 +143,13 @@ func TestAStreamThroughAGateway(t *testing.T) {
 	becomes(t, g.Server, "p1", "processing")
 	stream := followStream(t, g.Server, "p1")
 	open()
-	if text := harness.Receive(t, stream); strings.Count(text, "event: output") != 50 || !strings.Contains(text, `"status":"succeeded"`) {
+	if text := harness.Receive(t, stream); strings.Count(text, "event: output") != 50 ||
+		!strings.Contains(text, `"status":"succeeded"`) {
 		t.Errorf("the stream is %.400s", text)
 	}
 	a := g.Create(`{"input":{"n":5}}`, "Accept", "text/event-stream")
-	if a.Code != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") || !strings.Contains(string(a.Body), `"output":["token 0","token 1","token 2","token 3","token 4"]`) {
+	if a.Code != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") ||
+		!strings.Contains(string(a.Body), `"output":["token 0","token 1","token 2","token 3","token 4"]`) {
 		t.Errorf("a new stream: %v %.400s", a.Header, a)
 	}
 }
@@ -157,9 +169,11 @@ func TestAGatewayWithoutServersOrNATS(t *testing.T) {
 	nats.Kill()
 	harness.Eventually(t, "it is not ready", func() bool {
 		a := g.Do(http.MethodGet, "/readyz", nil)
-		return a.Code == http.StatusServiceUnavailable && strings.HasPrefix(string(a.Body), `{"detail":"The job queue takes no requests now: NATS cannot be reached; `)
+		return a.Code == http.StatusServiceUnavailable &&
+			strings.HasPrefix(string(a.Body), `{"detail":"The job queue takes no requests now: NATS cannot be reached; `)
 	})
-	if a := g.Create(`{"input":{}}`, "Prefer", "respond-async"); a.Code != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+	if a := g.Create(`{"input":{}}`, "Prefer", "respond-async"); a.Code != http.StatusServiceUnavailable ||
+		a.Header.Get("Retry-After") == "" {
 		t.Errorf("without NATS: %s", a)
 	}
 	wantCode(t, "/livez without NATS", g.Do(http.MethodGet, "/livez", nil), http.StatusOK)
@@ -173,7 +187,8 @@ func TestAGatewayWithoutServersOrNATS(t *testing.T) {
 	}
 }
 
-// TestAGatewayIsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run. Accepted ones go on.
+// TestAGatewayIsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run.
+// Accepted ones go on.
 func TestAGatewayIsLost(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -187,7 +202,8 @@ func TestAGatewayIsLost(t *testing.T) {
 	becomes(t, s, "runs", "processing")
 	waits("waits", input{"token": "waits"})
 	becomes(t, s, "waits", "starting")
-	wantCode(t, "accept", g.Do(http.MethodPut, "/predictions/accepted", `{"input":{"gate":"gate"}}`, "Prefer", "respond-async"), http.StatusAccepted)
+	wantCode(t, "accept", g.Do(http.MethodPut, "/predictions/accepted", `{"input":{"gate":"gate"}}`, "Prefer",
+		"respond-async"), http.StatusAccepted)
 	if err := g.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

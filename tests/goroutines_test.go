@@ -12,8 +12,8 @@ import (
 // createdBy is the line of a goroutine's dump that says what made it.
 var createdBy = regexp.MustCompile(`(?m)^created by ([^\n]+?)( in goroutine \d+)?$`)
 
-// goroutines starts a server, does something with it, and counts the front's goroutines by what made them: they stand in
-// what Go writes on SIGQUIT, which ends it.
+// goroutines starts a server, does something with it, and counts the front's goroutines by what made them: they stand
+// in what Go writes on SIGQUIT, which ends it.
 func goroutines(t *testing.T, o harness.Options, do func(*harness.Server)) map[string]int {
 	t.Helper()
 	o.Tmp = harness.ShortTempDir(t)

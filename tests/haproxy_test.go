@@ -11,7 +11,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// startHAProxy runs deploy/haproxy/haproxy.cfg in front of two servers, and returns what is in front. change may be nil.
+// startHAProxy runs deploy/haproxy/haproxy.cfg in front of two servers, and returns what is in front. change may be
+// nil.
 func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string) *harness.Server {
 	t.Helper()
 	haproxy := harness.Tool(t, "haproxy/usr/sbin/haproxy", "haproxy", "/usr/sbin/haproxy")
@@ -19,7 +20,8 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 	address := freeAddress(t)
 	config := text
 	for from, to := range map[string]string{
-		"bind :8080": "bind " + address, "127.0.0.1:5001": host(a), "127.0.0.1:5002": host(b), "abns@pinion-": "abns@pinion-" + address + "-",
+		"bind :8080": "bind " + address, "127.0.0.1:5001": host(a), "127.0.0.1:5002": host(b),
+		"abns@pinion-": "abns@pinion-" + address + "-",
 	} {
 		if !strings.Contains(config, from) {
 			t.Fatalf("the configuration has no %q", from)
@@ -42,7 +44,8 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 // host is a server's address without a scheme.
 func host(s *harness.Server) string { return strings.TrimPrefix(s.Address, "http://") }
 
-// TestHAProxyAsksAnotherServer: a refusal that the model never saw is repeated on another server, another refusal is not.
+// TestHAProxyAsksAnotherServer: a refusal that the model never saw is repeated on another server, another refusal is
+// not.
 func TestHAProxyAsksAnotherServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -62,7 +65,8 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 	harness.Eventually(t, "a server is busy", func() bool { return times(t, a, "busy") == 1 })
 	refused := 0
 	for i := range requests {
-		if got := balancer.Input(input{"token": fmt.Sprint("t", i)}); got.Code != http.StatusOK || got.Header.Get("Pinion-Refused") != "" {
+		if got := balancer.Input(input{"token": fmt.Sprint("t", i)}); got.Code != http.StatusOK ||
+			got.Header.Get("Pinion-Refused") != "" {
 			t.Errorf("request %d: %s", i, got)
 		}
 		if without.Input(input{}).Code != http.StatusOK {
@@ -80,7 +84,8 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 	enqueue(t, b, "known", input{"gate": "gate2", "token": "known"})
 	becomes(t, a, "known", "processing")
 	got := balancer.Input(input{})
-	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "elsewhere" || got.Header.Get("Pinion-Refused") != "" {
+	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "elsewhere" ||
+		got.Header.Get("Pinion-Refused") != "" {
 		t.Errorf("with both servers busy: %s %v", got, got.Header)
 	}
 	got = balancer.Create(`{"id":"known","input":{}}`, "Prefer", "respond-async")
@@ -99,7 +104,8 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 	}
 }
 
-// TestHAProxyTellsOfALostServer: a request that a model had seen when its server died is answered 502, and does not run again.
+// TestHAProxyTellsOfALostServer: a request that a model had seen when its server died is answered 502, and does not run
+// again.
 func TestHAProxyTellsOfALostServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -118,7 +124,8 @@ func TestHAProxyTellsOfALostServer(t *testing.T) {
 	if got := stateOf(left, "p1"); got.Code != http.StatusNotFound || times(t, a, "p1") != 1 {
 		t.Errorf("the other server knows it, or it ran again: %s, %d times", got, times(t, a, "p1"))
 	}
-	if got := balancer.Create(map[string]any{"id": "p1", "input": input{"token": "p1"}}); got.Code != http.StatusOK || times(t, a, "p1") != 2 {
+	if got := balancer.Create(map[string]any{"id": "p1", "input": input{"token": "p1"}}); got.Code != http.StatusOK ||
+		times(t, a, "p1") != 2 {
 		t.Errorf("the client repeats it: %s", got)
 	}
 }

@@ -44,7 +44,8 @@ func TestSetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
 	t.Parallel()
 	setup := harness.Ready(t, harness.Options{Model: "echo.py:text"}).Health().Setup
 	for _, at := range []string{setup.StartedAt, setup.CompletedAt} {
-		if _, err := time.Parse("2006-01-02T15:04:05.000000", strings.TrimSuffix(at, "+00:00")); err != nil || !strings.HasSuffix(at, "+00:00") {
+		if _, err := time.Parse("2006-01-02T15:04:05.000000", strings.TrimSuffix(at, "+00:00")); err != nil ||
+			!strings.HasSuffix(at, "+00:00") {
 			t.Errorf("setup has the time %q", at)
 		}
 	}
@@ -62,7 +63,8 @@ func TestAHealthcheckThatAlwaysHangs(t *testing.T) {
 		if n >= 4 {
 			want = "4 user-defined healthchecks were begun and have not returned"
 		}
-		if a := s.Do("GET", "/health-check", nil); !strings.Contains(string(a.Body), want) || !strings.Contains(string(a.Body), "UNHEALTHY") {
+		if a := s.Do("GET", "/health-check", nil); !strings.Contains(string(a.Body), want) ||
+			!strings.Contains(string(a.Body), "UNHEALTHY") {
 			t.Errorf("check %d: %s", n, a)
 		}
 	}
@@ -92,7 +94,10 @@ func TestLivenessEndsWithTheLastWorker(t *testing.T) {
 		})
 		harness.Eventually(t, "liveness tells", func() bool { return livez(s) == code })
 	}
-	failed := harness.Start(t, harness.Options{Dir: folder(t, "run.py", "raise ValueError('no weights')\n"), Model: "run.py:run"})
+	failed := harness.Start(t, harness.Options{
+		Dir:   folder(t, "run.py", "raise ValueError('no weights')\n"),
+		Model: "run.py:run",
+	})
 	failed.WaitHealth("SETUP_FAILED")
 	same(t, "after a failed setup", livez(failed), 200)
 }

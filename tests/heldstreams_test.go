@@ -7,7 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestHeldStreams_StayValid: what runs before the worker, as a sitecustomize does, holds the standard streams and writes to them later.
+// TestHeldStreams_StayValid: what runs before the worker, as a sitecustomize does, holds the standard streams and
+// writes to them later.
 func TestHeldStreams_StayValid(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "site/sitecustomize.py", `import logging, os, sys
@@ -53,8 +54,10 @@ class Async(BaseRunner):
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Async", "--concurrency", "2"}, {"Sync", "--preload"}} {
 			for _, tee := range []string{"", "1"} {
-				s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
-					Env: []string{"PYTHONPATH=" + dir + "/site", "TEE=" + tee}})
+				s := harness.Ready(t, harness.Options{
+					Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
+					Env: []string{"PYTHONPATH=" + dir + "/site", "TEE=" + tee},
+				})
 				a := s.Succeed(input{})
 				want := "printed\nWARNING logged\nto stdout\nbytes\nto stderr\n"
 				if tee != "" {

@@ -13,16 +13,25 @@ import (
 )
 
 // hubNames are names as model hubs have them.
-var hubNames = []string{"meta-llama/Llama-3.1-8B-Instruct", "qwen2.5:7b", "meta-llama/Llama-3.1-8B-Instruct/extra", "hf.co/a/_b:Q4_K_M"}
+var hubNames = []string{
+	"meta-llama/Llama-3.1-8B-Instruct", "qwen2.5:7b", "meta-llama/Llama-3.1-8B-Instruct/extra",
+	"hf.co/a/_b:Q4_K_M",
+}
 
 // TestModelNames_OfHubs name models for all clients: escaped below /models, and as clients send them elsewhere.
 func TestModelNames_OfHubs(t *testing.T) {
 	t.Parallel()
-	dir, folders := modelFolders(t, map[string]harness.Python{"m0": harness.OldestPython(t), "m1": harness.OldestPython(t), "m2": harness.OldestPython(t), "m3": harness.OldestPython(t)})
+	dir, folders := modelFolders(t,
+		map[string]harness.Python{
+			"m0": harness.OldestPython(t), "m1": harness.OldestPython(t), "m2": harness.OldestPython(t),
+			"m3": harness.OldestPython(t),
+		})
 	var models []string
 	for i, name := range hubNames {
 		_, folder, _ := strings.Cut(folders[i], "=")
-		writeFile(t, filepath.Join(folder, "run.py"), "import cog\n\n@cog.openai(\"completions\")\ndef run(prompt: str) -> str:\n    return "+fmt.Sprintf("%q", name)+" + prompt\n")
+		writeFile(t, filepath.Join(folder, "run.py"),
+			"import cog\n\n@cog.openai(\"completions\")\ndef run(prompt: str) -> str:\n    return "+fmt.Sprintf("%q", name)+
+				" + prompt\n")
 		writeFile(t, filepath.Join(folder, "cog.yaml"), "run: run.py:run\n")
 		models = append(models, name+"="+folder)
 	}
@@ -45,23 +54,31 @@ func TestModelNames_OfHubs(t *testing.T) {
 				path = strings.ReplaceAll(name, "/", path)
 			}
 			wantAnswer(t, "KServe's model", s.Do(http.MethodGet, "/v1/models/"+path, nil), http.StatusOK, `"id":"`+name+`"`)
-			wantAnswer(t, "KServe v1", s.Do(http.MethodPost, "/v1/models/"+path+":predict", `{"instances":["x"]}`), http.StatusOK, `{"predictions":["`+want+`"]}`)
+			wantAnswer(t, "KServe v1", s.Do(http.MethodPost, "/v1/models/"+path+":predict", `{"instances":["x"]}`),
+				http.StatusOK, `{"predictions":["`+want+`"]}`)
 			wantAnswer(t, "metadata", s.Do(http.MethodGet, "/v2/models/"+path, nil), http.StatusOK, `"name":"`+name+`"`)
-			wantAnswer(t, "ready", s.Do(http.MethodGet, "/v2/models/"+path+"/versions/1/ready", nil), http.StatusOK, `"ready":true`)
-			infer := s.Do(http.MethodPost, "/v2/models/"+path+"/infer", `{"inputs":[{"name":"prompt","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
+			wantAnswer(t, "ready", s.Do(http.MethodGet, "/v2/models/"+path+"/versions/1/ready", nil), http.StatusOK,
+				`"ready":true`)
+			infer := s.Do(http.MethodPost, "/v2/models/"+path+"/infer",
+				`{"inputs":[{"name":"prompt","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
 			wantAnswer(t, "infer", infer, http.StatusOK, `"data":["`+want+`"]`)
 			wantCode(t, "load", s.Do(http.MethodPost, "/v2/repository/models/"+path+"/load", nil), http.StatusOK)
 		}
 		completion := s.Do(http.MethodPost, "/v1/completions", map[string]any{"model": name, "prompt": "x"})
 		wantAnswer(t, "OpenAI", completion, http.StatusOK, `"text":"`+want+`"`)
-		got, err := client.ModelInfer(t.Context(), &pb.ModelInferRequest{ModelName: name, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
-			Name: "prompt", Datatype: "BYTES", Shape: []int64{1}, Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
-		}}})
+		got, err := client.ModelInfer(t.Context(),
+			&pb.ModelInferRequest{ModelName: name, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+				Name: "prompt", Datatype: "BYTES", Shape: []int64{1},
+				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
+			}}})
 		if err != nil || got.GetModelName() != name {
 			t.Errorf("gRPC, %s: %v", name, err)
 		}
 	}
-	for _, path := range []string{"/v2/models/meta-llama/other/infer", "/v2/models/meta-llama/Llama-3.1-8B-Instruct2", "/models/meta-llama%2Fother/readyz"} {
+	for _, path := range []string{
+		"/v2/models/meta-llama/other/infer", "/v2/models/meta-llama/Llama-3.1-8B-Instruct2",
+		"/models/meta-llama%2Fother/readyz",
+	} {
 		wantCode(t, path, s.Do(http.MethodGet, path, nil), http.StatusNotFound)
 	}
 }
@@ -75,9 +92,13 @@ func TestModelNames_OfHubsByFlag(t *testing.T) {
 	wantCode(t, "its own path", s.Do(http.MethodGet, "/models/"+url.PathEscape(name)+"/readyz", nil), http.StatusOK)
 	dir, folders := modelFolders(t, map[string]harness.Python{"m": harness.OldestPython(t)})
 	_, folder, _ := strings.Cut(folders[0], "=")
-	s = harness.Start(t, harness.Options{Dir: dir, Models: []string{name + "=" + folder}, Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"}})
+	s = harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{name + "=" + folder},
+		Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"},
+	})
 	allServe(t, s)
-	wantCode(t, "an asynchronous prediction", s.Create(`{"id":"p1","input":{}}`, "Prefer", "respond-async"), http.StatusAccepted)
+	wantCode(t, "an asynchronous prediction", s.Create(`{"id":"p1","input":{}}`, "Prefer", "respond-async"),
+		http.StatusAccepted)
 	becomes(t, s, "p1", "succeeded")
 	wantAnswer(t, "metadata", s.Do(http.MethodGet, "/v2/models/"+name, nil), http.StatusOK, `"name":"`+name+`"`)
 }

@@ -76,7 +76,10 @@ func TestDescendants_EndWithTheirWorker(t *testing.T) {
 		for name, end := range endsOfWorkers() {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				t.Parallel()
-				s := harness.Ready(t, harness.Options{Model: "leaves.py", Args: append(args, "--cancel-grace", "100ms", "--queue", "9")})
+				s := harness.Ready(t, harness.Options{
+					Model: "leaves.py",
+					Args:  append(args, "--cancel-grace", "100ms", "--queue", "9"),
+				})
 				left := end(t, s, "sessions")
 				if len(left) != 7 {
 					t.Fatalf("got %q, want 7 processes", left)

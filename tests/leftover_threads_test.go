@@ -9,8 +9,10 @@ import (
 
 // leftoverThreads are the ways of tests/models/leftover_threads.py to outlive a prediction.
 var leftoverThreads = []string{
-	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen", "popen_in_a_session", "system",
-	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process", "forkserver_process",
+	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen",
+	"popen_in_a_session", "system",
+	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process",
+	"forkserver_process",
 	"thread_that_spawns", "thread_that_forks", "thread_of_bytes", "thread_of_a_shell", "thread_of_raw_files",
 	"thread_of_native_code", "thread_of_stdio", "setups_pool_of_native_code", "native_thread", "native_thread_of_a_thread",
 }
@@ -21,8 +23,9 @@ func leftoverLibrary(t *testing.T) []string {
 	return []string{"LEFTOVER=" + sharedLibrary(t, "leftover.so", "models/leftover.c")}
 }
 
-// TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does so to the server's log,
-// unattributed. The next one's own text is whole, its children's and C's too, where one runs at a time.
+// TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does
+// so to the server's log, unattributed. The next one's own text is whole, its children's and C's too, where one runs at
+// a time.
 func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 	t.Parallel()
 	all := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"
@@ -36,14 +39,23 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 	}{
 		{"Runner", nil, leftoverThreads, "\nin between\nraw start\n", all},
 		{"Async", nil, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\nin between\nraw start\n", all},
-		{"Async", []string{"--concurrency", "2"}, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\n", "mine\nbegun, ended\nmine, last\n"},
+		{
+			"Async",
+			[]string{"--concurrency", "2"},
+			append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\n",
+			"mine\nbegun, ended\nmine, last\n",
+		},
 	} {
 		t.Run(strings.Join(append([]string{c.class}, c.args...), " "), func(t *testing.T) {
 			t.Parallel()
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
-				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args, Env: native})
+				s := harness.Ready(t, harness.Options{
+					Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args,
+					Env: native,
+				})
 				for i, kind := range c.kinds {
-					same(t, kind+": the logs of the prediction that starts it", s.Succeed(input{"start": kind}).Logs, "starts "+kind+c.begin)
+					same(t, kind+": the logs of the prediction that starts it", s.Succeed(input{"start": kind}).Logs,
+						"starts "+kind+c.begin)
 					if a := s.Succeed(input{}); a.Logs != c.logs {
 						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
 					}
@@ -89,17 +101,20 @@ func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
 	}
 }
 
-// TestACrashAfterChildren: the fault handler's words are the prediction's, though it had children, one of which lives on.
+// TestACrashAfterChildren: the fault handler's words are the prediction's, though it had children, one of which lives
+// on.
 func TestACrashAfterChildren(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Crashing"})
 	a := s.Input(input{})
-	if a.Status != "failed" || !strings.HasPrefix(a.Logs, "before\nof a child\nafter\nFatal Python error: Segmentation fault") {
+	if a.Status != "failed" || !strings.HasPrefix(a.Logs,
+		"before\nof a child\nafter\nFatal Python error: Segmentation fault") {
 		t.Errorf("%s", a)
 	}
 }
 
-// TestTextOfAChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such child stays apart.
+// TestTextOfAChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such child stays
+// apart.
 func TestTextOfAChildAfterManyOthers(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Runner"})
@@ -112,10 +127,14 @@ func TestTextOfAChildAfterManyOthers(t *testing.T) {
 	same(t, "the logs", a.Logs, "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n")
 }
 
-// TestPipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when their last writers are gone.
+// TestPipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when their last writers
+// are gone.
 func TestPipesOfManyPredictions(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Runner", Wrap: []string{"sh", "-c", `ulimit -n 512; exec "$@"`, "sh"}})
+	s := harness.Ready(t, harness.Options{
+		Model: "leftover_threads.py:Runner",
+		Wrap:  []string{"sh", "-c", `ulimit -n 512; exec "$@"`, "sh"},
+	})
 	front, worker := harness.Descriptors(t, s.PID), harness.Descriptors(t, s.Worker())
 	for range 2 {
 		for range 80 {

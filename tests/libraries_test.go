@@ -78,7 +78,10 @@ func TestSentry_LeavesThreadsRunning(t *testing.T) {
 		{"Batch", nil, input{"text": "a"}, "a, own thread, pool"},
 		{"AsyncBatch", nil, input{"text": "a"}, "a, own thread, pool"},
 	} {
-		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + c.model, Python: python, Args: append(c.args, "--predict-timeout", "20s")})
+		s := harness.Ready(t, harness.Options{
+			Dir: dir, Model: "run.py:" + c.model, Python: python,
+			Args: append(c.args, "--predict-timeout", "20s"),
+		})
 		same(t, c.model, s.Succeed(c.in).Text(t), c.want)
 	}
 }
@@ -139,8 +142,11 @@ func TestPatchedThreads_Serve(t *testing.T) {
 		for _, args := range [][]string{{}, {"--preload"}} {
 			for _, model := range []string{"Sync", "Async", "Batch"} {
 				what := library + " " + model
-				s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{"PATCH=" + library},
-					Args: append([]string{"--predict-timeout", "20s"}, args...)})
+				s := harness.Ready(t, harness.Options{
+					Dir: dir, Model: "run.py:" + model, Python: python,
+					Env:  []string{"PATCH=" + library},
+					Args: append([]string{"--predict-timeout", "20s"}, args...),
+				})
 				for _, text := range []string{"one", "two"} {
 					same(t, what, s.Succeed(input{"text": text}).Text(t), text+" thread child")
 				}
@@ -165,8 +171,8 @@ class Runner(BaseRunner):
         return pyarrow.compute.sum(pyarrow.array(range(1000))).as_py()
 `
 
-// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. A thread of the model still refuses, and it
-// alone is named.
+// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. A thread of the model
+// still refuses, and it alone is named.
 func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
 	t.Parallel()
 	python := librariesPython(t)
@@ -174,7 +180,10 @@ func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}})
 	same(t, "the preload process", preloadProcess(t, s).State, "ready")
 	same(t, "the sum", string(s.Succeed(input{}).Output), "499500")
-	s = harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}, Env: []string{"WATCH=1"}})
+	s = harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"},
+		Env: []string{"WATCH=1"},
+	})
 	got := preloadProcess(t, s)
 	same(t, "the preload process", got.State, "refused")
 	wantText(t, "the reason", got.Reason, "leaves 1 thread running (watcher)")
@@ -199,7 +208,8 @@ class Runner(BaseRunner):
 		"import os, opentelemetry.instrumentation.auto_instrumentation as a; print(os.path.dirname(a.__file__), end='')")
 	for _, args := range [][]string{nil, {"--preload"}} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: args, Env: []string{
-			"PYTHONPATH=" + string(found), "OTEL_PYTHON_LOG_CORRELATION=true", "OTEL_TRACES_EXPORTER=none", "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+			"PYTHONPATH=" + string(found), "OTEL_PYTHON_LOG_CORRELATION=true", "OTEL_TRACES_EXPORTER=none",
+			"OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
 		}})
 		wantText(t, "the logs", s.Succeed(input{}).Logs, "WARNING [model] [run.py:9]", "trace_id=", "logged\n")
 		if p := s.Health().Preload; p != nil {
@@ -242,8 +252,14 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 	t.Parallel()
 	python := librariesPython(t)
 	dir := folder(t, "run.py", loops)
-	for library, ways := range map[string][]string{"": {"uvloop"}, "gevent": {"sleeping", "computing"}, "eventlet": {"sleeping", "computing"}} {
-		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Env: []string{"PATCH=" + library}, Args: []string{"--cancel-grace", "40s"}})
+	for library, ways := range map[string][]string{
+		"": {"uvloop"}, "gevent": {"sleeping", "computing"},
+		"eventlet": {"sleeping", "computing"},
+	} {
+		s := harness.Ready(t, harness.Options{
+			Dir: dir, Model: "run.py:Runner", Python: python,
+			Env: []string{"PATCH=" + library}, Args: []string{"--cancel-grace", "40s"},
+		})
 		worker := s.Worker()
 		for _, how := range ways {
 			same(t, library+" "+how, cancelBegun(t, s, how, input{"how": how}).Status, "canceled")

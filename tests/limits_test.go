@@ -45,8 +45,12 @@ func TestAMemoryLimitIsTheFrontsSoftLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 30
 	enter := memoryGroup(t, limit)
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: enter, Args: []string{"--log-level", "debug"}})
-	wantText(t, fmt.Sprintf("half of %d", limit), s.WaitLog("the front's memory has a soft limit").Raw, fmt.Sprintf(`"bytes":%d`, limit/2))
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", gated), Wrap: enter,
+		Args: []string{"--log-level", "debug"},
+	})
+	wantText(t, fmt.Sprintf("half of %d", limit), s.WaitLog("the front's memory has a soft limit").Raw,
+		fmt.Sprintf(`"bytes":%d`, limit/2))
 }
 
 // cpuGroup is a control group that limits CPU time.

@@ -94,7 +94,8 @@ func sharedLibrary(t *testing.T, name, source string) string {
 		t.Skip("there is no C compiler")
 	}
 	library := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", library, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", library,
+		source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return library

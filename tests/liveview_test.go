@@ -14,7 +14,8 @@ func TestTheLiveView(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	wantAnswer(t, "the page", s.Do(http.MethodGet, "/dashboard", nil), http.StatusOK, "<!doctype html>")
 	for _, headers := range [][]string{{"Origin", "http://elsewhere.example"}, {"Sec-Fetch-Site", "cross-site"}} {
-		wantCode(t, headers[0]+" "+headers[1], s.Do(http.MethodGet, "/dashboard/events", nil, headers...), http.StatusForbidden)
+		wantCode(t, headers[0]+" "+headers[1], s.Do(http.MethodGet, "/dashboard/events", nil, headers...),
+			http.StatusForbidden)
 	}
 	events := openEvents(t, s)
 	for events.Scan() {
@@ -32,7 +33,8 @@ func TestTheLiveView(t *testing.T) {
 func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 	t.Helper()
 	response := s.Open(t, http.MethodGet, "/dashboard/events", nil)
-	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(kind, "text/event-stream") {
 		t.Fatalf("the stream is %d, %s", response.StatusCode, kind)
 	}
 	lines := bufio.NewScanner(response.Body)
@@ -42,7 +44,10 @@ func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 
 func TestTheLiveViewIsForOperators(t *testing.T) {
 	t.Parallel()
-	tokens := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
+	tokens := harness.Ready(t, harness.Options{
+		Model: "api/do.py:Runner",
+		Args:  []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")},
+	})
 	port := harness.At(tokens.WaitLog("serving metrics and probes").MetricsAddress)
 	wantCode(t, "data at the port without tokens", port.Do(http.MethodGet, "/dashboard/events", nil), http.StatusNotFound)
 	wantCode(t, "data without a token", tokens.Do(http.MethodGet, "/dashboard/events", nil), http.StatusUnauthorized)

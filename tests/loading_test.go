@@ -25,8 +25,8 @@ class Waiting(Runner):
                 file.read()
 `
 
-// modelsFile serves models by a file, which stands in the folder of the models' folders. The text has DIR for none of them: paths
-// are from the file's folder.
+// modelsFile serves models by a file, which stands in the folder of the models' folders. The text has DIR for none of
+// them: paths are from the file's folder.
 func modelsFile(t testing.TB, text string, arguments ...string) (s *harness.Server, dir string) {
 	t.Helper()
 	newest := harness.NewestPython(t)
@@ -57,22 +57,26 @@ func processOf(t testing.TB, s *harness.Server, model string) int {
 	return pid
 }
 
-// TestModelsFile serves what a file says: the default at the root, keys before flags, a model that its first request loads.
+// TestModelsFile serves what a file says: the default at the root, keys before flags, a model that its first request
+// loads.
 func TestModelsFile(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "default: b\nmodels:\n  a: {path: a, load: on-demand, queue: 7}\n  b: {path: ./b, workers: 2}\n", "--queue", "3")
 	allServe(t, s)
 	harness.Eventually(t, "both workers of b are ready", func() bool { return modelEntries(t, s)["b"].Slots == 2 })
 	entries := modelEntries(t, s)
-	if a := entries["a"]; a.State != "unloaded" || a.Load != "on-demand" || a.Default || a.Queue.Capacity != 7 || a.Slots != 0 || a.MemoryBytes != 0 {
+	if a := entries["a"]; a.State != "unloaded" || a.Load != "on-demand" || a.Default || a.Queue.Capacity != 7 ||
+		a.Slots != 0 || a.MemoryBytes != 0 {
 		t.Errorf("a is %+v", a)
 	}
-	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 || b.ModelURL != filepath.Join(dir, "b") {
+	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 ||
+		b.ModelURL != filepath.Join(dir, "b") {
 		t.Errorf("b is %+v", b)
 	}
 	saidBy(t, predictBy(s, "", input{}), "b")
 	wantCode(t, "readiness of what a request loads", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusOK)
-	if model, python, _, _ := said(t, predictBy(s, "a", input{})); model != "a" || !strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
+	if model, python, _, _ := said(t, predictBy(s, "a", input{})); model != "a" ||
+		!strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
 		t.Errorf("%s answers, on %s", model, python)
 	}
 	if a := modelEntries(t, s)["a"]; a.State != "ready" || a.Slots != 1 || a.MemoryBytes == 0 {
@@ -92,27 +96,39 @@ func TestModelsFileThatCannotBeServed(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"models:\n  a:\n    path: a\n    worker: 2\n", nil, file + `:4: a: "worker" is no key that is known` + "\n    write \"workers\", if that is what is meant"},
+		{
+			"models:\n  a:\n    path: a\n    worker: 2\n", nil,
+			file + `:4: a: "worker" is no key that is known` + "\n    write \"workers\", if that is what is meant",
+		},
 		{"models:\n  a: {path: a}\n  a: {path: a}\n", nil, file + `:3: models: "a" is given twice, first in line 2`},
 		{"models:\n  a: {path: c}\n", nil, file + ":2: a: find model folder"},
 		{"models:\n  a: {path: a, workers: none}\n", nil, file + ":2: a: workers"},
-		{"models:\n  a: {path: a}\n", []string{"a=" + dir + "/a"}, "--config " + file + " names the models: leave out a=" + dir + "/a"},
+		{
+			"models:\n  a: {path: a}\n",
+			[]string{"a=" + dir + "/a"},
+			"--config " + file + " names the models: leave out a=" + dir + "/a",
+		},
 		{"models:\n  a: {path: a}\n", []string{"--model", "x"}, "--model x names one model"},
 		{"models:\n  a: {path: a}\n", []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
 		{"models:\n  a: {path: a, idle-timeout: 1m}\n", []string{"--nats", "embed"}, "--nats: jobs do not load a model"},
 		{"models:\n  a: {path: a, load: manual}\n", nil, "model a is loaded by POST /models/a/load, which needs --reload"},
 	} {
 		writeFile(t, file, c.text)
-		refused(t, harness.Options{Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path, Args: c.args}, 2, "pinion: "+c.want)
+		refused(t, harness.Options{
+			Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path,
+			Args: c.args,
+		}, 2, "pinion: "+c.want)
 	}
 }
 
-// TestLoadAndUnload: what runs may end, then the processes are gone, and loading starts new ones. Each may be asked for twice.
+// TestLoadAndUnload: what runs may end, then the processes are gone, and loading starts new ones. Each may be asked for
+// twice.
 func TestLoadAndUnload(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {a: {path: a, load: manual}, b: {path: b}}\n", "--reload", "--grace", "1h")
 	allServe(t, s)
-	wantAnswer(t, "before it is loaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded: POST /models/a/load loads it")
+	wantAnswer(t, "before it is loaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
+		"Model a is not loaded: POST /models/a/load loads it")
 	for range 2 {
 		var loaded modelEntry
 		got := s.Do(http.MethodPost, "/models/a/load", nil)
@@ -133,7 +149,8 @@ func TestLoadAndUnload(t *testing.T) {
 		go func() { unloaded <- s.Do(http.MethodPost, "/models/a/unload", nil) }()
 	}
 	hasState(t, s, "a", "unloading")
-	wantAnswer(t, "while it is unloaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded")
+	wantAnswer(t, "while it is unloaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
+		"Model a is not loaded")
 	if !harness.Alive(pid) {
 		t.Error("the process is gone before its prediction")
 	}
@@ -178,13 +195,15 @@ func TestUnloadWhileLoading(t *testing.T) {
 	go func() { loaded <- s.Do(http.MethodPost, "/models/a/load", nil) }()
 	s.WaitLog("setup waits")
 	wantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
-	wantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusInternalServerError, "it was unloaded while it was being loaded")
+	wantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusInternalServerError,
+		"it was unloaded while it was being loaded")
 }
 
 // TestStopWhileLoading: those who wait for a load do not hold the server up.
 func TestStopWhileLoading(t *testing.T) {
 	t.Parallel()
-	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}, c: {path: c, load: manual}}\n", "--reload", "--grace", "1h")
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}, c: {path: c, load: manual}}\n",
+		"--reload", "--grace", "1h")
 	makeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
 	makeFIFO(t, filepath.Join(dir, "c"), "setup.fifo")
 	answers := make(chan harness.Answer, 2)
@@ -201,7 +220,10 @@ func TestStopWhileLoading(t *testing.T) {
 // TestOneModelOnDemand: a server of one model has no process until it is used, and none when it is not used any more.
 func TestOneModelOnDemand(t *testing.T) {
 	t.Parallel()
-	s := harness.Start(t, harness.Options{Model: "echo.py:text", Args: []string{"--load", "on-demand", "--idle-timeout", "200ms"}})
+	s := harness.Start(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--load", "on-demand", "--idle-timeout", "200ms"},
+	})
 	if h := s.Health(); h.Status != "UNLOADED" || len(h.Workers) > 0 {
 		t.Errorf("the health is %+v", h)
 	}
@@ -218,14 +240,16 @@ func TestLoadThatFails(t *testing.T) {
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}}\n", "--reload")
 	broken := filepath.Join(dir, "a", "broken.txt")
 	writeFile(t, broken, "")
-	wantAnswer(t, "the first request", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded: RuntimeError: it cannot be set up today")
+	wantAnswer(t, "the first request", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
+		"Model a could not be loaded: RuntimeError: it cannot be set up today")
 	if a := modelEntries(t, s)["a"]; a.State != "failed" || !strings.Contains(a.Error, "it cannot be set up today") {
 		t.Errorf("a is %+v", a)
 	}
 	setups := s.Log.Count("setup failed")
 	wantAnswer(t, "the second", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded")
 	same(t, "setups that failed", s.Log.Count("setup failed"), setups)
-	wantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError, "Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
+	wantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError,
+		"Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +305,8 @@ func TestIdleTimeout(t *testing.T) {
 	hasState(t, s, "a", "unloaded")
 }
 
-// TestModelsMemory: the least recently used model that is idle makes room, one that runs does not, and what can never fit is refused.
+// TestModelsMemory: the least recently used model that is idle makes room, one that runs does not, and what can never
+// fit is refused.
 func TestModelsMemory(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, `
@@ -301,7 +326,8 @@ models:
 	}
 	wantAnswer(t, "beside one that runs", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
 		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot go now")
-	wantAnswer(t, "more than there is", predictBy(s, "huge", input{}), http.StatusServiceUnavailable, "huge needs 11.0 GiB of the 10.0 GiB")
+	wantAnswer(t, "more than there is", predictBy(s, "huge", input{}), http.StatusServiceUnavailable,
+		"huge needs 11.0 GiB of the 10.0 GiB")
 	open()
 	said(t, harness.Receive(t, running))
 	harness.Eventually(t, "a has room", func() bool { return predictBy(s, "a", input{}).Status == "succeeded" })
@@ -325,7 +351,8 @@ func TestLoadedAgain(t *testing.T) {
 		cycle()
 	}
 	s.CloseIdle()
-	harness.Eventually(t, fmt.Sprintf("%d descriptors", before), func() bool { return harness.Descriptors(t, s.PID) <= before })
+	harness.Eventually(t, fmt.Sprintf("%d descriptors", before),
+		func() bool { return harness.Descriptors(t, s.PID) <= before })
 	if z := harness.Zombies(s); len(z) > 0 {
 		t.Errorf("zombies: %v", z)
 	}
@@ -338,8 +365,8 @@ func reread(t testing.TB, s *harness.Server, dir, text string) {
 	kill(t, s.PID, syscall.SIGHUP)
 }
 
-// TestModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest keeps its process. A file
-// with a mistake, and a change that cannot be set up, change nothing.
+// TestModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest keeps
+// its process. A file with a mistake, and a change that cannot be set up, change nothing.
 func TestModelsFileReread(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models:\n  a: {path: a}\n  b: {path: b, queue: 3}\n")
@@ -374,7 +401,8 @@ func TestModelsFileReread(t *testing.T) {
 		t.Errorf("%s answers at the root", model)
 	}
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
-	if !strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) || !strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`) {
+	if !strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) ||
+		!strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`) {
 		t.Error("metrics or the page at the root lack c")
 	}
 	open()
@@ -394,7 +422,8 @@ func TestModelsFileOfTheDocuments(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^    # pinion.yaml\n(?:    .+\n)+`).FindString(text)
 	examples := absolute(t, "../examples")
 	file := filepath.Join(t.TempDir(), "pinion.yaml")
-	writeFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), "examples/", examples+"/"))
+	writeFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), "examples/",
+		examples+"/"))
 	s := harness.Start(t, harness.Options{Models: []string{"--config", file}, Python: harness.AnyPython(t).Path})
 	harness.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
 	if chat := modelEntries(t, s)["chat"]; chat.State != "unloaded" || chat.Load != "on-demand" {

@@ -139,7 +139,8 @@ func TestBatchingLogReaderLeaves(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)
 	dir := harness.ShortTempDir(t)
-	cmd := exec.Command(harness.Binary(t), "batching", "-address", "workers", "-host", "unix:"+filepath.Join(dir, "http"), "-log-format", "json")
+	cmd := exec.Command(harness.Binary(t), "batching", "-address", "workers", "-host", "unix:"+filepath.Join(dir, "http"),
+		"-log-format", "json")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, harness.BareEnv(), write, write
 	launch(t, cmd)
 	write.Close()
@@ -169,7 +170,8 @@ func TestBatchingLogReaderLeaves(t *testing.T) {
 	}
 }
 
-// TestAnErrorWithoutAReaderKeepsTheExitCode: the exit code is what it is, where the reader of stderr has left or stopped.
+// TestAnErrorWithoutAReaderKeepsTheExitCode: the exit code is what it is, where the reader of stderr has left or
+// stopped.
 func TestAnErrorWithoutAReaderKeepsTheExitCode(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(read, write *os.File){

@@ -114,8 +114,8 @@ func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 	})
 }
 
-// TestTextBetweenPredictionsBelongsToNone: what the threads and children of one prediction write once it has ended is not
-// sent to the client of the next.
+// TestTextBetweenPredictionsBelongsToNone: what the threads and children of one prediction write once it has ended is
+// not sent to the client of the next.
 func TestTextBetweenPredictionsBelongsToNone(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Async"} {

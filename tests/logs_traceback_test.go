@@ -10,7 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestATracebackIsOneRecordOfTheServersLog: of a prediction, of a setup, of what the model prints itself, and of several at once.
+// TestATracebackIsOneRecordOfTheServersLog: of a prediction, of a setup, of what the model prints itself, and of
+// several at once.
 func TestATracebackIsOneRecordOfTheServersLog(t *testing.T) {
 	t.Parallel()
 	const source = `
@@ -48,7 +49,8 @@ class Broken:
     def run(self) -> str: ...
 `
 	isWhole := func(l harness.Line) bool {
-		return strings.HasPrefix(l.Text, "Traceback (most recent call last):\n") && strings.HasSuffix(l.Text, "\nValueError: no it") &&
+		return strings.HasPrefix(l.Text, "Traceback (most recent call last):\n") &&
+			strings.HasSuffix(l.Text, "\nValueError: no it") &&
 			strings.Contains(l.Text, "\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback")
 	}
 	dir := folder(t, "run.py", source)
@@ -83,7 +85,8 @@ class Broken:
 			}
 		}
 		if got := strings.Join(texts, "|"); len(texts) != 3 || !strings.HasPrefix(got, "before|a line|Traceback (most") ||
-			!strings.Contains(got, "\nValueError: one\n\ntwo\n\nDuring handling") || !strings.HasSuffix(got, "\nRuntimeError: three\nTraceback of another program\nfour") {
+			!strings.Contains(got, "\nValueError: one\n\ntwo\n\nDuring handling") ||
+			!strings.HasSuffix(got, "\nRuntimeError: three\nTraceback of another program\nfour") {
 			t.Errorf("%s: the log has %d records: %s", name, len(texts), got)
 		}
 	}
@@ -92,15 +95,16 @@ class Broken:
 	s.WaitLog("setup failed")
 	var order []string
 	for _, l := range s.Log.Lines() {
-		if strings.HasPrefix(l.Text, "Traceback") && strings.HasSuffix(l.Text, "ValueError: no setup") || l.Text == "setup failed" {
+		if strings.HasPrefix(l.Text, "Traceback") && strings.HasSuffix(l.Text, "ValueError: no setup") ||
+			l.Text == "setup failed" {
 			order = append(order, strings.Fields(l.Text)[0])
 		}
 	}
 	same(t, "the order in the log", strings.Join(order, " "), "Traceback setup")
 }
 
-// TestTracebacksOfAWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they caught, or whose
-// threads do; each is one record, with the id of its own prediction.
+// TestTracebacksOfAWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they caught, or
+// whose threads do; each is one record, with the id of its own prediction.
 func TestTracebacksOfAWorkersSlotsAreRecords(t *testing.T) {
 	t.Parallel()
 	const slots = 8

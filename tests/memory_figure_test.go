@@ -29,9 +29,9 @@ class Runner(BaseRunner):
                 await asyncio.sleep(0)
 `
 
-// TestMemory_FrontHasTwiceItsBudgetAtMost, with everything in it that clients can leave there: streams that no client reads,
-// webhooks that no receiver takes, and results. The kernel would kill the server above four times the budget, of which the
-// default is a quarter; where more is allowed, the front has no more.
+// TestMemory_FrontHasTwiceItsBudgetAtMost, with everything in it that clients can leave there: streams that no client
+// reads, webhooks that no receiver takes, and results. The kernel would kill the server above four times the budget, of
+// which the default is a quarter; where more is allowed, the front has no more.
 func TestMemory_FrontHasTwiceItsBudgetAtMost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ budget, group int64 }{{64, 256}, {64, 2048}, {256, 1024}, {1024, 4096}} { // MiB
@@ -86,7 +86,8 @@ func unread(t *testing.T, s *harness.Server) {
 	}
 }
 
-// forgotten makes predictions whose webhooks no receiver takes, half of them with little but a long URL, until there is no room.
+// forgotten makes predictions whose webhooks no receiver takes, half of them with little but a long URL, until there is
+// no room.
 func forgotten(t *testing.T, s *harness.Server, budget int) {
 	t.Helper()
 	silent := silentServer(t)
@@ -96,7 +97,8 @@ func forgotten(t *testing.T, s *harness.Server, budget int) {
 			if i%8 != 0 {
 				in = input{}
 			}
-			a := s.Create(map[string]any{"input": in, "webhook": silent + strings.Repeat("x", 15_000)}, "Prefer", "respond-async")
+			a := s.Create(map[string]any{"input": in, "webhook": silent + strings.Repeat("x", 15_000)}, "Prefer",
+				"respond-async")
 			switch {
 			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
 				return nil // there is no room

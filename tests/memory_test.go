@@ -59,7 +59,8 @@ func quiet(t *testing.T, s *harness.Server, resident int) {
 	if harness.Sanitized(t) {
 		return
 	}
-	harness.Eventually(t, "the front is back where it began", func() bool { return harness.Resident(t, s.PID) < resident+10<<20 })
+	harness.Eventually(t, "the front is back where it began",
+		func() bool { return harness.Resident(t, s.PID) < resident+10<<20 })
 }
 
 // budget is what health says of the memory budget.
@@ -69,8 +70,8 @@ func budget(t *testing.T, s *harness.Server) (used, limit, evictions int64) {
 	return m.UsedBytes, m.LimitBytes, m.Evictions
 }
 
-// TestWhatEndedDoesNotFillTheMemory: far more streams, errors, logs, metrics and inputs pass through a front than the 64 MiB that it
-// may have.
+// TestWhatEndedDoesNotFillTheMemory: far more streams, errors, logs, metrics and inputs pass through a front than the
+// 64 MiB that it may have.
 func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
 	t.Parallel()
 	const group, width = 256, 8
@@ -114,7 +115,8 @@ func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
 	s.Create(map[string]any{"id": "last", "input": input{}}) // those of the clients end in any order, and evict each other
 	wantCode(t, "the last of them is not kept", s.Do("GET", "/predictions/last", nil), http.StatusOK)
 	metrics := string(s.Do("GET", "/metrics", nil).Body)
-	wantText(t, "the metrics", metrics, fmt.Sprintf("pinion_memory_budget_bytes %g", float64(limit)), "pinion_memory_used_bytes ", "pinion_memory_evictions_total ")
+	wantText(t, "the metrics", metrics, fmt.Sprintf("pinion_memory_budget_bytes %g", float64(limit)),
+		"pinion_memory_used_bytes ", "pinion_memory_evictions_total ")
 	if strings.Contains(metrics, "pinion_memory_evictions_total 0\n") {
 		t.Error("the metrics do not count evictions")
 	}
@@ -136,7 +138,8 @@ func TestBodiesShareTheMemory(t *testing.T) {
 			}
 			switch {
 			case a.Code == http.StatusOK && a.Status == "succeeded":
-			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "" && a.Header.Get("Pinion-Retry") == "elsewhere":
+			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "" &&
+				a.Header.Get("Pinion-Retry") == "elsewhere":
 			default:
 				return fmt.Errorf("%d bytes: %.300s", size, a.String())
 			}
@@ -171,7 +174,8 @@ func TestBodiesShareTheMemory(t *testing.T) {
 	quiet(t, s, before)
 }
 
-// TestLongMembersShareTheMemory: what a request has beside its input is refused or ignored where it is long, and not copied before.
+// TestLongMembersShareTheMemory: what a request has beside its input is refused or ignored where it is long, and not
+// copied before.
 func TestLongMembersShareTheMemory(t *testing.T) {
 	t.Parallel()
 	s, before := confined(t, "run.py:returned", 256, "--queue", "100")
@@ -196,7 +200,8 @@ func TestLongMembersShareTheMemory(t *testing.T) {
 		})
 	}
 	// {"input": {"text": …}}, whose characters are six bytes each in JSON
-	pack := slices.Concat([]byte("\x81\xa5input\x81\xa4text\xdb"), binary.BigEndian.AppendUint32(nil, 45_000_000), bytes.Repeat([]byte{1}, 45_000_000))
+	pack := slices.Concat([]byte("\x81\xa5input\x81\xa4text\xdb"), binary.BigEndian.AppendUint32(nil, 45_000_000),
+		bytes.Repeat([]byte{1}, 45_000_000))
 	clients(t, 6, func(int) error {
 		a := s.Create(pack, "Content-Type", "application/msgpack")
 		full := a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
@@ -209,8 +214,8 @@ func TestLongMembersShareTheMemory(t *testing.T) {
 	quiet(t, s, before)
 }
 
-// TestBodiesBeyondTheMemoryGoToDisk: six bodies at once, of which none fits into the budget, are predictions like others. Nothing
-// of them is left on disk.
+// TestBodiesBeyondTheMemoryGoToDisk: six bodies at once, of which none fits into the budget, are predictions like
+// others. Nothing of them is left on disk.
 func TestBodiesBeyondTheMemoryGoToDisk(t *testing.T) {
 	t.Parallel()
 	s, before := confined(t, "run.py:returned", 200, "--queue", "100")
@@ -262,7 +267,8 @@ func TestOnePredictionThatDoesNotFit(t *testing.T) {
 	quiet(t, s, before)
 }
 
-// TestWebhooksThatWaitDoNotFillTheMemory: what a receiver does not take is dropped where it is too much, and the server serves on.
+// TestWebhooksThatWaitDoNotFillTheMemory: what a receiver does not take is dropped where it is too much, and the server
+// serves on.
 func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
 	t.Parallel()
 	var takes atomic.Bool
@@ -285,8 +291,8 @@ func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-// TestClaimedBodiesShareTheMemory: a server with free places for all of the queue's large bodies runs them as it has memory for
-// them, and loses none.
+// TestClaimedBodiesShareTheMemory: a server with free places for all of the queue's large bodies runs them as it has
+// memory for them, and loses none.
 func TestClaimedBodiesShareTheMemory(t *testing.T) {
 	t.Parallel()
 	enter := memoryGroup(t, 400<<20)
@@ -299,7 +305,8 @@ func TestClaimedBodiesShareTheMemory(t *testing.T) {
 	body := []byte(`{"input":{"text":"` + strings.Repeat("t", size) + `"}}`)
 	clients(t, jobs, func(client int) error {
 		for {
-			a := s.Do(http.MethodPut, fmt.Sprintf("/predictions/p%d", client), body, "Prefer", "respond-async", "Content-Type", "application/json")
+			a := s.Do(http.MethodPut, fmt.Sprintf("/predictions/p%d", client), body, "Prefer", "respond-async", "Content-Type",
+				"application/json")
 			if a.Code == http.StatusAccepted {
 				return nil
 			}
@@ -316,10 +323,12 @@ func TestClaimedBodiesShareTheMemory(t *testing.T) {
 	same(t, "p0", string(becomes(t, s, "p0", "succeeded").Output), strconv.Itoa(size))
 }
 
-// TestQueuedBodiesShareTheMemory: what waits in the embedded job queue is on disk, and what is on its way there is bounded.
+// TestQueuedBodiesShareTheMemory: what waits in the embedded job queue is on disk, and what is on its way there is
+// bounded.
 func TestQueuedBodiesShareTheMemory(t *testing.T) {
 	t.Parallel()
-	s, _ := confined(t, "run.py:returned", 400, "--model", "m", "--nats", "embed:"+t.TempDir(), "--queue", "10", "--queue-timeout", "5m")
+	s, _ := confined(t, "run.py:returned", 400, "--model", "m", "--nats", "embed:"+t.TempDir(), "--queue", "10",
+		"--queue-timeout", "5m")
 	body := []byte(`{"input":{"text":"` + strings.Repeat("t", 60_000_000) + `"}}`)
 	clients(t, 16, func(int) error {
 		a := s.Create(body, "Prefer", "respond-async")

@@ -18,10 +18,12 @@ func TestMetricsOfGPUs(t *testing.T) {
 		f = scrape(t, s)
 		return f["pinion_gpu_memory_used_bytes"] != nil
 	})
-	if got := f.value("pinion_gpu_memory_used_bytes", "gpu", "0"); got != 5<<30 || len(f["pinion_gpu_memory_used_bytes"].GetMetric()) != 2 {
+	if got := f.value("pinion_gpu_memory_used_bytes", "gpu", "0"); got != 5<<30 ||
+		len(f["pinion_gpu_memory_used_bytes"].GetMetric()) != 2 {
 		t.Errorf("the memory is %v", f["pinion_gpu_memory_used_bytes"])
 	}
-	if got := f.value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 || len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
+	if got := f.value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 ||
+		len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
 		t.Errorf("the utilization is %v", f["pinion_gpu_utilization_ratio"])
 	}
 	if got := f.value("pinion_gpu_memory_total_bytes", "gpu", "0"); got != 80<<30 {
@@ -29,7 +31,10 @@ func TestMetricsOfGPUs(t *testing.T) {
 	}
 	s.Succeed(input{"text": "served all the same"})
 
-	without := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"}})
+	without := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Env:   []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"},
+	})
 	for range 3 {
 		if f := scrape(t, without); f["pinion_gpu_memory_used_bytes"] != nil || f["pinion_gpu_utilization_ratio"] != nil {
 			t.Error("there are GPUs where the driver is not loaded")
@@ -40,7 +45,10 @@ func TestMetricsOfGPUs(t *testing.T) {
 // TestMetricsOfWorkersThatLeave: each exit is counted once, by its cause, also of workers that health does not show.
 func TestMetricsOfWorkersThatLeave(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--reload", "--queue", "4", "--workers", "2"}})
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--reload", "--queue", "4", "--workers", "2"},
+	})
 	kill(t, s.Worker(), syscall.SIGSEGV)
 	exits := func(cause string) float64 {
 		return scrape(t, s).value("pinion_worker_exits_total", "cause", cause)
@@ -51,6 +59,7 @@ func TestMetricsOfWorkersThatLeave(t *testing.T) {
 	wantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
 	harness.Eventually(t, "two have left", func() bool { return exits("left") == 2 })
 	if f := scrape(t, s); f.value("pinion_worker_starts_total") != 5 || exits("signal") != 1 {
-		t.Errorf("%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"], f["pinion_worker_exits_total"])
+		t.Errorf("%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"],
+			f["pinion_worker_exits_total"])
 	}
 }

@@ -70,7 +70,8 @@ func TestMetricsByOTLP(t *testing.T) {
 			s.Succeed(input{"tokens": 2})
 			s.Fail(input{"how": "raise"})
 			wantCode(t, "what does not fit", s.Input(input{"tokens": "many"}), http.StatusUnprocessableEntity)
-			wantCode(t, "the last one, whose exemplar none replaces", s.Create(map[string]any{"input": input{"tokens": 1}}, "traceparent", sampled), http.StatusOK)
+			wantCode(t, "the last one, whose exemplar none replaces",
+				s.Create(map[string]any{"input": input{"tokens": 1}}, "traceparent", sampled), http.StatusOK)
 			page := scrape(t, s)
 			s.Stop() // which sends the last state
 			sent := lastMetrics(c)
@@ -96,11 +97,13 @@ func TestMetricsByOTLP(t *testing.T) {
 				{"cog.runtime.setup.duration", 1, []string{"succeeded"}},
 				{"http.server.request.duration", 1, []string{"/predictions", "POST", "http"}},
 			} {
-				if got := sentValue(sent[want.name], want.labels...); got < want.value || got > want.value && want.name[:4] != "http" {
+				if got := sentValue(sent[want.name], want.labels...); got < want.value ||
+					got > want.value && want.name[:4] != "http" {
 					t.Errorf("%s %q is %v, want %v", want.name, want.labels, got, want.value)
 				}
 			}
-			if m := sent["pinion_predict_seconds"]; m.GetUnit() != "s" || !strings.Contains(fmt.Sprint(exemplarTraces(m)), aClientsTrace) {
+			if m := sent["pinion_predict_seconds"]; m.GetUnit() != "s" ||
+				!strings.Contains(fmt.Sprint(exemplarTraces(m)), aClientsTrace) {
 				t.Errorf("pinion_predict_seconds has the unit %q and exemplars of %q", m.GetUnit(), exemplarTraces(m))
 			}
 		})
@@ -121,7 +124,10 @@ func exemplarTraces(m *metricpb.Metric) (traces []string) {
 func TestExemplars(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
-	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+	s := harness.Ready(t, harness.Options{
+		Dir: meteredModel(t), Model: "metered.py:Runner",
+		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+	})
 	page := func() string {
 		return string(s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0").Body)
 	}
@@ -132,10 +138,14 @@ func TestExemplars(t *testing.T) {
 	}
 	wantCode(t, "a sampled one", s.Create(map[string]any{"input": input{}}, "traceparent", sampled), http.StatusOK)
 	text := page()
-	for _, name := range []string{"pinion_prediction_duration_seconds", "pinion_predict_seconds", "pinion_queue_seconds", "pinion_overhead_seconds"} {
+	for _, name := range []string{
+		"pinion_prediction_duration_seconds", "pinion_predict_seconds", "pinion_queue_seconds",
+		"pinion_overhead_seconds",
+	} {
 		found := false
 		for line := range strings.SplitSeq(text, "\n") {
-			found = found || strings.HasPrefix(line, name+"_bucket") && strings.Contains(line, `# {trace_id="`+aClientsTrace+`",span_id="`)
+			found = found || strings.HasPrefix(line, name+"_bucket") &&
+				strings.Contains(line, `# {trace_id="`+aClientsTrace+`",span_id="`)
 		}
 		if !found {
 			t.Errorf("%s names no trace", name)
@@ -160,7 +170,8 @@ func TestMetricsThatAreNotSent(t *testing.T) {
 		same(t, off+": metrics came", len(c.Metrics()), 0)
 	}
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "metered.py:Runner", Env: []string{
-		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://127.0.0.1:1/v1/metrics", "OTEL_METRIC_EXPORT_INTERVAL=50", "OTEL_METRIC_EXPORT_TIMEOUT=50",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://127.0.0.1:1/v1/metrics", "OTEL_METRIC_EXPORT_INTERVAL=50",
+		"OTEL_METRIC_EXPORT_TIMEOUT=50",
 	}})
 	harness.Eventually(t, "drops are counted", func() bool {
 		return scrape(t, s).value("pinion_telemetry_dropped_total", "signal", "metrics") > 0

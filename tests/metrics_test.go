@@ -118,14 +118,17 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 		s.Fail(input{"how": "raise", "tokens": 4})
 		wantCode(t, "what does not fit", s.Input(input{"tokens": "many"}), http.StatusUnprocessableEntity)
 		s.Fail(input{"file": "http://127.0.0.1:1/no-server-listens"})
-		wantCode(t, "an asynchronous one", s.Create(map[string]any{"id": "a", "input": input{}}, "Prefer", "respond-async"), http.StatusAccepted)
+		wantCode(t, "an asynchronous one", s.Create(map[string]any{"id": "a", "input": input{}}, "Prefer", "respond-async"),
+			http.StatusAccepted)
 		harness.Eventually(t, "it ends", func() bool { return scrape(t, s).ends("async", "succeeded", "") == 1 })
 
 		blocked := s.Begin("b", input{"how": "block"})
 		s.WaitLog("begun")
 		wantCode(t, "one too many", s.Input(input{}), http.StatusConflict)
-		if f := scrape(t, s); f.value("pinion_predictions_in_flight") != 1 || f.value("pinion_slots") != 1 || f.value("pinion_queue_length") != 0 {
-			t.Errorf("in flight %v, slots %v, queue %v", f["pinion_predictions_in_flight"], f["pinion_slots"], f["pinion_queue_length"])
+		if f := scrape(t, s); f.value("pinion_predictions_in_flight") != 1 || f.value("pinion_slots") != 1 ||
+			f.value("pinion_queue_length") != 0 {
+			t.Errorf("in flight %v, slots %v, queue %v", f["pinion_predictions_in_flight"], f["pinion_slots"],
+				f["pinion_queue_length"])
 		}
 		wantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
 		wantStatus(t, "the canceled one", harness.Receive(t, blocked), "canceled")
@@ -182,7 +185,8 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 func wantWorkers(t *testing.T, f families, cause, python string) {
 	t.Helper()
 	same(t, "exits by "+cause, f.value("pinion_worker_exits_total", "cause", cause), 1)
-	same(t, "other exits", f.value("pinion_worker_exits_total", "cause", "setup")+f.value("pinion_worker_exits_total", "cause", "left"), 0)
+	same(t, "other exits", f.value("pinion_worker_exits_total", "cause", "setup")+
+		f.value("pinion_worker_exits_total", "cause", "left"), 0)
 	if got := f.value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
 		t.Errorf("its memory is %v bytes", got)
 	}
@@ -197,8 +201,8 @@ func wantWorkers(t *testing.T, f families, cause, python string) {
 	}
 }
 
-// TestMetricsOfOutputs: the first item is timed from the prediction's arrival, each other one from the one before. Predictions
-// that emit no events while they run are not timed.
+// TestMetricsOfOutputs: the first item is timed from the prediction's arrival, each other one from the one before.
+// Predictions that emit no events while they run are not timed.
 func TestMetricsOfOutputs(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", `from typing import Iterator
@@ -213,11 +217,13 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 `)
 	s := harness.Ready(t, harness.Options{Dir: dir})
 	s.Succeed(input{"items": 3})
-	if f := scrape(t, s); f["pinion_time_to_first_output_seconds"] == nil || f.value("pinion_time_to_first_output_seconds") != 0 {
+	if f := scrape(t, s); f["pinion_time_to_first_output_seconds"] == nil ||
+		f.value("pinion_time_to_first_output_seconds") != 0 {
 		t.Errorf("a prediction without events: %v", f["pinion_time_to_first_output_seconds"])
 	}
 	wantCode(t, "an id", s.Create(map[string]any{"id": "a", "input": input{"items": 4, "wait": 0.02}}), http.StatusOK)
-	wantCode(t, "a stream", s.Create(map[string]any{"input": input{"items": 2}}, "Accept", "text/event-stream"), http.StatusOK)
+	wantCode(t, "a stream", s.Create(map[string]any{"input": input{"items": 2}}, "Accept", "text/event-stream"),
+		http.StatusOK)
 	wantCode(t, "no items", s.Create(map[string]any{"id": "b", "input": input{"items": 0}}), http.StatusOK)
 	f := scrape(t, s)
 	first, next := f.value("pinion_time_to_first_output_seconds"), f.value("pinion_time_per_output_seconds")
@@ -236,7 +242,10 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 // TestMetricsOfTheQueue: what waits is seen to wait, and its time is part of the whole.
 func TestMetricsOfTheQueue(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--queue", "1"}})
+	s := harness.Ready(t, harness.Options{
+		Dir: meteredModel(t), Model: "metered.py:Runner",
+		Args: []string{"--queue", "1"},
+	})
 	s.Succeed(input{})
 	same(t, "the wait of one that found its slot free", scrape(t, s).sum("pinion_queue_seconds"), 0)
 	first := s.Begin("b", input{"how": "block"})
@@ -248,7 +257,8 @@ func TestMetricsOfTheQueue(t *testing.T) {
 	harness.Receive(t, first)
 	wantStatus(t, "the second one", harness.Receive(t, second), "succeeded")
 	f := scrape(t, s)
-	queue, predict, total := f.sum("pinion_queue_seconds"), f.sum("pinion_predict_seconds"), f.sum("pinion_prediction_duration_seconds")
+	queue, predict, total := f.sum("pinion_queue_seconds"), f.sum("pinion_predict_seconds"),
+		f.sum("pinion_prediction_duration_seconds")
 	if queue <= 0 || predict <= 0 || queue+predict > total {
 		t.Errorf("in the queue for %v s, in the model for %v s, of %v s", queue, predict, total)
 	}
@@ -333,7 +343,8 @@ func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	first := s.Worker()
 	kill(t, first, syscall.SIGKILL)
-	harness.Eventually(t, "another is ready", func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
+	harness.Eventually(t, "another is ready",
+		func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
 	f := scrape(t, s)
 	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)
 	same(t, "workers were started", f.value("pinion_worker_starts_total"), 2)
@@ -346,7 +357,8 @@ func TestMetricsBeforeSetupAndInOpenMetrics(t *testing.T) {
 		t.Errorf("before setup: %v", f)
 	}
 	a := s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0, */*;q=0.1")
-	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0") || !bytes.HasSuffix(a.Body, []byte("\n# EOF\n")) {
+	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0") ||
+		!bytes.HasSuffix(a.Body, []byte("\n# EOF\n")) {
 		t.Errorf("OpenMetrics is %s, ending in %q", a.Header.Get("Content-Type"), a.Body[max(0, len(a.Body)-20):])
 	}
 	head := s.Do(http.MethodHead, "/metrics", nil)

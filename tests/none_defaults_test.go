@@ -54,9 +54,13 @@ func TestNoneDefaultsAreRequiredAsWithCog(t *testing.T) {
 	for _, p := range problems(t, s.Input(input{})) {
 		missing = append(missing, p.Loc[2]+" "+p.Type)
 	}
-	same(t, "missing", strings.Join(missing, ", "), "seed value_error.missing, image value_error.missing, size value_error.missing")
+	same(t, "missing", strings.Join(missing, ", "),
+		"seed value_error.missing, image value_error.missing, size value_error.missing")
 	check := cli{dir: dir}.good(t, "check")
-	for name, place := range map[string]string{"seed": "Runner.run", "image": "Runner.run", "size": "Runner.run", "epochs": "train"} {
+	for name, place := range map[string]string{
+		"seed": "Runner.run", "image": "Runner.run", "size": "Runner.run",
+		"epochs": "train",
+	} {
 		line := `parameter "` + name + `" of ` + place + `: its default is None and `
 		wantText(t, "check", check, line)
 		waitLogged(t, s, line)
@@ -71,7 +75,8 @@ func TestNoneDefaultsMayBeOptional(t *testing.T) {
 		c := cli{python: python.Path, dir: folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)}
 		sameJSON(t, "the static input", []byte(c.good(t, "schema", "--static", "--input", flag, value)), noneOptional)
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: c.dir, Args: []string{flag, value}})
-		sameJSON(t, "the document", []byte(c.good(t, "schema", flag, value)), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
+		sameJSON(t, "the document", []byte(c.good(t, "schema", flag, value)),
+			string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
 		wantNone(t, s)
 		same(t, "train got", s.Do(http.MethodPost, "/trainings", input{"input": input{}}).Text(t), "None")
 		if logged := hasLogged(s, "its default is None"); logged {
@@ -94,7 +99,10 @@ func TestNoneDefaultsOfAModelThatIsExecuted(t *testing.T) {
 func TestNoneDefaultsOfBatches(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", noneDefaults)
-	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Batched", Args: []string{"--preload"}, Env: []string{"PINION_NONE_DEFAULTS=optional"}})
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:Batched", Args: []string{"--preload"},
+		Env: []string{"PINION_NONE_DEFAULTS=optional"},
+	})
 	same(t, "the function got", s.Succeed(input{}).Text(t), "None None")
 	same(t, "the function got", s.Succeed(input{"seed": 3, "size": "m"}).Text(t), "3 m")
 }
@@ -114,7 +122,8 @@ func TestNoneDefaultsInCogYAML(t *testing.T) {
 	writeFile(t, filepath.Join(c.dir, "cog.yaml"), noneCogYAML)
 	s.Signal(syscall.SIGHUP)
 	waitLogged(t, s, "its default is None")
-	harness.Eventually(t, "the reloaded model asks for its inputs", func() bool { return s.Input(input{}).Code == http.StatusUnprocessableEntity })
+	harness.Eventually(t, "the reloaded model asks for its inputs",
+		func() bool { return s.Input(input{}).Code == http.StatusUnprocessableEntity })
 }
 
 // TestNoneDefaultsOfAStoredDocument: Cog wrote it, and such inputs are required there.
@@ -132,7 +141,8 @@ func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 	wantText(t, "without", c.bad(t, 2, "predict"), `missing required input "seed"`)
 
 	head, rest, _ := strings.Cut(document, `"Input": {`)
-	older := head + `"Input": {` + strings.Replace(rest, `"required": [`, `"once": [`, 1) // as older Cog wrote it: the inputs may be absent
+	// as older Cog wrote it: the inputs may be absent
+	older := head + `"Input": {` + strings.Replace(rest, `"required": [`, `"once": [`, 1)
 	writeFile(t, filepath.Join(dir, ".cog/openapi_schema.json"), older)
 	s = harness.Ready(t, harness.Options{Dir: dir})
 	same(t, "the function got", s.Succeed(input{}).Text(t), "None None None")
@@ -154,5 +164,6 @@ func TestNoneDefaultsThatAreNone(t *testing.T) {
 	}
 	c = cli{dir: folder(t, "cog.yaml", noneCogYAML+"none_defaults: maybe\n", "run.py", noneDefaults)}
 	wantText(t, "serve", c.bad(t, 2, "serve"), `none_defaults: "maybe" is not known`, "write one of required, optional")
-	wantText(t, "check", c.run(t, "check").stdout, `cog.yaml:3: none_defaults: "maybe" is not known`, "write one of required, optional")
+	wantText(t, "check", c.run(t, "check").stdout, `cog.yaml:3: none_defaults: "maybe" is not known`,
+		"write one of required, optional")
 }

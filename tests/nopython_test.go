@@ -13,8 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// hideLibraries removes the shared libraries of Python from some folders, for one command that it then runs: each folder is
-// covered by a writable layer in a mount namespace of the command's own.
+// hideLibraries removes the shared libraries of Python from some folders, for one command that it then runs: each
+// folder is covered by a writable layer in a mount namespace of the command's own.
 const hideLibraries = `set -e
 layers=$1
 shift
@@ -29,11 +29,13 @@ done
 shift
 exec "$@"`
 
-// withoutLibraries is a command that runs where the folders have no libpython. The test is skipped where mounts are not allowed.
+// withoutLibraries is a command that runs where the folders have no libpython. The test is skipped where mounts are not
+// allowed.
 func withoutLibraries(t *testing.T, folders []string, args ...string) *exec.Cmd {
 	t.Helper()
 	hide := func(args ...string) *exec.Cmd {
-		words := append([]string{"--mount", "--propagation", "private", "sh", "-c", hideLibraries, "hide", t.TempDir()}, folders...)
+		words := append([]string{"--mount", "--propagation", "private", "sh", "-c", hideLibraries, "hide", t.TempDir()},
+			folders...)
 		ctx, cancel := context.WithTimeout(context.Background(), cliTimeout)
 		t.Cleanup(cancel)
 		return exec.CommandContext(ctx, "unshare", append(append(words, "--"), args...)...)
@@ -44,8 +46,8 @@ func withoutLibraries(t *testing.T, folders []string, args ...string) *exec.Cmd 
 	return hide(args...)
 }
 
-// libraryFolders are the folders that have a shared library of this version: the Python's own, and the system's, which a
-// loader takes where the Python's own is gone.
+// libraryFolders are the folders that have a shared library of this version: the Python's own, and the system's, which
+// a loader takes where the Python's own is gone.
 func libraryFolders(t *testing.T, base, version string) []string {
 	t.Helper()
 	var folders []string
@@ -77,14 +79,16 @@ func TestAPythonWhoseLibraryIsRemoved(t *testing.T) {
 		case python.Base == "/usr":
 			want = "libpython" + version
 		}
-		cmd := withoutLibraries(t, libraryFolders(t, python.Base, version), harness.Binary(t), "serve", example(t, "hello"), "--port", "0", "--python", python.Path)
+		cmd := withoutLibraries(t, libraryFolders(t, python.Base, version), harness.Binary(t), "serve", example(t, "hello"),
+			"--port", "0", "--python", python.Path)
 		cmd.Env = append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t))
 		out, err := cmd.CombinedOutput()
 		if err == nil || cmd.ProcessState.ExitCode() != 2 {
 			t.Fatalf("it ended with %v, want exit code 2:\n%s", err, out)
 		}
 		for _, part := range []string{
-			fmt.Sprintf("the Python %s at %s has no shared library libpython%s.so.1.0", version, python.Path, version), want, "--libpython PATH",
+			fmt.Sprintf("the Python %s at %s has no shared library libpython%s.so.1.0", version, python.Path, version), want,
+			"--libpython PATH",
 		} {
 			wantText(t, "the message", string(out), part)
 		}

@@ -8,11 +8,13 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestNumbers_TooManyDigits: an integer that no worker reads is the client's fault at every door, and the worker goes on.
+// TestNumbers_TooManyDigits: an integer that no worker reads is the client's fault at every door, and the worker goes
+// on.
 func TestNumbers_TooManyDigits(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: folder(t, "run.py", "def run(n: int = 1) -> bool:\n    return n > 0\n"), Model: "run.py:run", Args: []string{"--model", "m"},
+		Dir: folder(t, "run.py", "def run(n: int = 1) -> bool:\n    return n > 0\n"), Model: "run.py:run",
+		Args: []string{"--model", "m"},
 	})
 	digits := strings.Repeat("9", 5_000_000)
 	for path, body := range map[string]string{

@@ -89,7 +89,8 @@ func TestTheAlertsAskForWhatIsServed(t *testing.T) {
 	}
 }
 
-// TestEachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the document says what to do.
+// TestEachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the document says what
+// to do.
 func TestEachAlertIsTestedAndExplained(t *testing.T) {
 	t.Parallel()
 	tested := readFile(t, filepath.Join(observability, "alerts_test.yaml"))
@@ -99,7 +100,10 @@ func TestEachAlertIsTestedAndExplained(t *testing.T) {
 		t.Errorf("%d alerts", len(alerts))
 	}
 	for _, a := range alerts {
-		for _, want := range []string{"alertname: " + a.Alert + ", exp_alerts: []", "alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels"} {
+		for _, want := range []string{
+			"alertname: " + a.Alert + ", exp_alerts: []",
+			"alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels",
+		} {
 			if !strings.Contains(tested, want) {
 				t.Errorf("alerts_test.yaml lacks %q", want)
 			}
@@ -127,7 +131,10 @@ func TestTheObservabilityStack(t *testing.T) {
 		}
 	}
 	all := text
-	for _, name := range []string{"collector.yaml", "prometheus.yaml", "grafana/provisioning/datasources/datasources.yaml"} {
+	for _, name := range []string{
+		"collector.yaml", "prometheus.yaml",
+		"grafana/provisioning/datasources/datasources.yaml",
+	} {
 		all += readFile(t, filepath.Join(observability, name))
 	}
 	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllStringSubmatch(all, -1) {
@@ -137,10 +144,13 @@ func TestTheObservabilityStack(t *testing.T) {
 	}
 	module := readFile(t, "collector/go.mod")
 	image := file.text(t, "services", "collector", "image")
-	if _, version, _ := strings.Cut(image, ":"); !strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n") {
+	if _, version, _ := strings.Cut(image,
+		":"); !strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n") {
 		t.Errorf("the tests' collector is not of the version of %s", image)
 	}
-	if dashboards := documentsOf(t, filepath.Join(observability, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !strings.Contains(text, ":"+dashboards.text(t, "providers", 0, "options", "path")+":ro") {
+	if dashboards := documentsOf(t,
+		filepath.Join(observability, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !strings.Contains(text,
+		":"+dashboards.text(t, "providers", 0, "options", "path")+":ro") {
 		t.Error("the dashboards are mounted elsewhere than Grafana looks")
 	}
 }

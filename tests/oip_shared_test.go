@@ -16,7 +16,8 @@ import (
 
 // binaryTensor is a request with n numbers from first on in binary, and the length of its JSON.
 func binaryTensor(n int, first float32, do string) (body []byte, head string) {
-	text := fmt.Appendf(nil, `{"inputs":[{"name":"x","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}`, n, 4*n)
+	text := fmt.Appendf(nil, `{"inputs":[{"name":"x","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}`,
+		n, 4*n)
 	if do != "" {
 		text = fmt.Appendf(text, `,{"name":"do","datatype":"BYTES","shape":[1],"data":[%q]}`, do)
 	}
@@ -32,8 +33,9 @@ func numbers(n int, of func(i int) float32) []byte {
 	return raw
 }
 
-// TestTensorsBySharedMemory: large tensors pass no socket. Requests follow one another in the same memory, and none sees or
-// changes another's array: not one that the model keeps, nor after a client that has left or a worker that has crashed.
+// TestTensorsBySharedMemory: large tensors pass no socket. Requests follow one another in the same memory, and none
+// sees or changes another's array: not one that the model keeps, nor after a client that has left or a worker that has
+// crashed.
 func TestTensorsBySharedMemory(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Keeper", "--workers", "1", "--queue", "64", "--max-body", "67108864")
@@ -58,7 +60,8 @@ func TestTensorsBySharedMemory(t *testing.T) {
 		clients.Wait()
 	}
 	all()
-	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.Worker())); err != nil || !strings.Contains(string(maps), "pinion-tensors") {
+	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.Worker())); err != nil ||
+		!strings.Contains(string(maps), "pinion-tensors") {
 		t.Errorf("the worker has no shared memory (%v)", err)
 	}
 
@@ -75,7 +78,8 @@ func TestTensorsBySharedMemory(t *testing.T) {
 	all()
 
 	body, head = binaryTensor(250_000, 8, "crash")
-	wantCode(t, "after a crash", s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head), http.StatusInternalServerError)
+	wantCode(t, "after a crash", s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head),
+		http.StatusInternalServerError)
 	s.WaitHealth("READY")
 	all()
 }
@@ -93,8 +97,11 @@ func TestOtherModelsShareMemory(t *testing.T) {
 					for round := range 5 {
 						first := float32(10*client + round)
 						body, head := binaryTensor(50_000, first, "")
-						a := s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", body, "Inference-Header-Content-Length", head)
-						if want := numbers(50_000, func(i int) float32 { return first + float32(i%1000) + add }); a.Code != http.StatusOK || !bytes.HasSuffix(a.Body, want) {
+						a := s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", body, "Inference-Header-Content-Length",
+							head)
+						if want := numbers(50_000,
+							func(i int) float32 { return first + float32(i%1000) + add }); a.Code != http.StatusOK ||
+							!bytes.HasSuffix(a.Body, want) {
 							t.Errorf("from %g on: %d %.300s", first, a.Code, a.Body[:min(300, len(a.Body))])
 						}
 					}

@@ -13,7 +13,10 @@ func TestTritonsClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := absolute(t, "clients/triton_http.py")
-	for _, class := range []string{"Scaler", "Writer", "Describer", "Echo", "Raw", "Lister", "Batched", "Numbers", "Same", "SameBatched", "Members", "Steps", "AsyncSteps"} {
+	for _, class := range []string{
+		"Scaler", "Writer", "Describer", "Echo", "Raw", "Lister", "Batched", "Numbers", "Same",
+		"SameBatched", "Members", "Steps", "AsyncSteps",
+	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
 			s := tensors(t, class)
@@ -46,11 +49,14 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	t.Helper()
 	python := harness.Pythons(t)[0]
 	needs(t, python, "numpy")
-	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
+	return harness.Ready(t, harness.Options{
+		Python: python.Path, Model: "tensors.py:" + class,
+		Args: append(args, "--model", strings.ToLower(class)),
+	})
 }
 
-// TestYieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, also where the model
-// writes to it later.
+// TestYieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, also where
+// the model writes to it later.
 func TestYieldedArraysAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[string]string{
@@ -58,7 +64,8 @@ func TestYieldedArraysAreAsTheyWere(t *testing.T) {
 		"AsyncReused": `[{\"x\":[1.0,1.0],\"seen\":[0]},{\"x\":[2.0,2.0],\"seen\":[0,1]},{\"x\":[3.0,3.0],\"seen\":[0,1,2]}]`,
 	} {
 		s := tensors(t, class)
-		wantText(t, class, string(s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", `{"inputs":[]}`).Body), want)
+		wantText(t, class, string(s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", `{"inputs":[]}`).Body),
+			want)
 	}
 }
 
@@ -68,15 +75,18 @@ func TestBinaryWithoutItsHeader(t *testing.T) {
 	s := tensors(t, "Raw")
 	body, head := binaryTensor(4, 1, "")
 	a := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Content-Type", "application/octet-stream")
-	wantAnswer(t, "without it", a, http.StatusBadRequest, "tensors in binary take the header Inference-Header-Content-Length")
-	wantCode(t, "with it", s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head), http.StatusOK)
+	wantAnswer(t, "without it", a, http.StatusBadRequest,
+		"tensors in binary take the header Inference-Header-Content-Length")
+	wantCode(t, "with it", s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head),
+		http.StatusOK)
 }
 
 // TestTensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.
 func TestTensorsAreCompressed(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Raw")
-	body := []byte(`{"inputs":[{"name":"x","datatype":"FP32","shape":[1000],"data":[` + strings.Repeat("1,", 999) + `1]}],` +
+	body := []byte(`{"inputs":[{"name":"x","datatype":"FP32","shape":[1000],"data":[` + strings.Repeat("1,", 999) +
+		`1]}],` +
 		`"parameters":{"binary_data_output":true}}`)
 	for _, coding := range []string{"", "gzip", "deflate"} {
 		answer := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Accept-Encoding", coding)

@@ -26,7 +26,10 @@ func newHoard(t *testing.T, class string, args ...string) hoard {
 	python := harness.Pythons(t)[0]
 	needs(t, python, "numpy")
 	args = append(args, "--model", "m", "--workers", "1", "--queue", "64", "--max-body", "67108864")
-	return hoard{harness.Ready(t, harness.Options{Python: python.Path, Model: "hoard.py:" + class, Args: args}), t, "/v2/models/m/infer"}
+	return hoard{
+		harness.Ready(t, harness.Options{Python: python.Path, Model: "hoard.py:" + class, Args: args}), t,
+		"/v2/models/m/infer",
+	}
 }
 
 // request is n numbers from first on, and its header.
@@ -66,8 +69,8 @@ func (h hoard) check() {
 	h.same(30_000, 5, "check")
 }
 
-// TestArraysUseTheRequestsMemory: an array is the memory of its request, without a copy. However the model keeps it or a part of it,
-// no later request changes it, and what the model writes to it later changes no answer.
+// TestArraysUseTheRequestsMemory: an array is the memory of its request, without a copy. However the model keeps it or
+// a part of it, no later request changes it, and what the model writes to it later changes no answer.
 func TestArraysUseTheRequestsMemory(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t, "Sync")
@@ -88,8 +91,8 @@ func TestArraysUseTheRequestsMemory(t *testing.T) {
 	h.check()
 }
 
-// TestArraysAreKept: what a model keeps of a hundred predictions, of several clients at once, stays as it was: also of predictions
-// that fail or are canceled.
+// TestArraysAreKept: what a model keeps of a hundred predictions, of several clients at once, stays as it was: also of
+// predictions that fail or are canceled.
 func TestArraysAreKept(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Sync", "Async", "Batched"} {
@@ -100,7 +103,8 @@ func TestArraysAreKept(t *testing.T) {
 			for client := range 4 {
 				clients.Go(func() {
 					for i := range 25 {
-						h.same([]int{50_000, 20_000, 250_000}[i%3], float32(100*client+i), []string{"array", "slice", "memoryview", "-", "-"}[i%5])
+						h.same([]int{50_000, 20_000, 250_000}[i%3], float32(100*client+i),
+							[]string{"array", "slice", "memoryview", "-", "-"}[i%5])
 					}
 				})
 			}
@@ -118,7 +122,8 @@ func (h hoard) ends() {
 	h.t.Helper()
 	h.others()
 	body, head := h.request(50_000, 6, "raise")
-	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", head); a.Code != http.StatusInternalServerError {
+	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length",
+		head); a.Code != http.StatusInternalServerError {
 		h.t.Errorf("it raised: %d %.300s", a.Code, a.Body)
 	}
 	h.WaitLog("raise: the request's memory")
@@ -137,22 +142,24 @@ func (h hoard) ends() {
 	h.others()
 	h.check()
 	body, head = h.request(50_000, 8, "crash")
-	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", head); a.Code != http.StatusInternalServerError {
+	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length",
+		head); a.Code != http.StatusInternalServerError {
 		h.t.Errorf("it crashed: %d %.300s", a.Code, a.Body)
 	}
 	h.WaitHealth("READY")
 	h.others()
 }
 
-// TestKeptArrayChangesNoAnswer: the answer is the array as it was when the model returned it, though the model writes to that while
-// the client still reads.
+// TestKeptArrayChangesNoAnswer: the answer is the array as it was when the model returned it, though the model writes
+// to that while the client still reads.
 func TestKeptArrayChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t, "Sync")
 	const n = 4_000_000 // more than sockets hold
 	body, head := h.request(n, 2, "write later")
 	conn := h.Dial()
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nInference-Header-Content-Length: %s\r\n\r\n", h.path, len(body), head)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nInference-Header-Content-Length: %s\r\n\r\n",
+		h.path, len(body), head)
 	if _, err := conn.Write(body); err != nil {
 		t.Fatal(err)
 	}
@@ -169,14 +176,16 @@ func TestKeptArrayChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// TestSmallArraysAreCopied: a model that keeps a small array of a large request does not hold the memory of the request.
+// TestSmallArraysAreCopied: a model that keeps a small array of a large request does not hold the memory of the
+// request.
 func TestSmallArraysAreCopied(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t, "Two")
 	for small, want := range map[int]string{32 << 10: "Elements bytearray", 256 << 10: "Elements Elements"} {
 		const large = 2 << 20 // numbers
 		text := fmt.Sprintf(`{"inputs":[{"name":"x","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}},`+
-			`{"name":"small","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}]}`, large, 4*large, small, 4*small)
+			`{"name":"small","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}]}`, large, 4*large, small,
+			4*small)
 		body := append([]byte(text), numbers(large+small, func(int) float32 { return 1 })...)
 		a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", strconv.Itoa(len(text)))
 		if a.Code != http.StatusOK || !bytes.Contains(a.Body, []byte(`["`+want+`"]`)) {

@@ -16,11 +16,12 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestGRPCMessagesShareTheMemory: many large messages at once do not fill it, in calls, in streams, compressed or not. Each is
-// answered, or refused so that its client may try again.
+// TestGRPCMessagesShareTheMemory: many large messages at once do not fill it, in calls, in streams, compressed or not.
+// Each is answered, or refused so that its client may try again.
 func TestGRPCMessagesShareTheMemory(t *testing.T) {
 	t.Parallel()
-	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0", "--queue", "100", "--queue-timeout", "5m")
+	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0", "--queue", "100", "--queue-timeout",
+		"5m")
 	request := func(size int) *pb.ModelInferRequest {
 		return &pb.ModelInferRequest{ModelName: "m", Inputs: []*pb.ModelInferRequest_InferInputTensor{{
 			Name: "text", Datatype: "BYTES", Shape: []int64{1},
@@ -66,8 +67,8 @@ func TestGRPCMessagesShareTheMemory(t *testing.T) {
 	quiet(t, s, before)
 }
 
-// TestGRPCElementsShareTheMemory: elements take many times their bytes in a message once they are decoded, and parameters are copied
-// for each row. Both count before that.
+// TestGRPCElementsShareTheMemory: elements take many times their bytes in a message once they are decoded, and
+// parameters are copied for each row. Both count before that.
 func TestGRPCElementsShareTheMemory(t *testing.T) {
 	t.Parallel()
 	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0")
@@ -78,7 +79,9 @@ func TestGRPCElementsShareTheMemory(t *testing.T) {
 	}
 	const many = 15_000_000
 	rows := input("size", "INT64", 16_000, &pb.InferTensorContents{Int64Contents: make([]int64, 16_000)})
-	rows.Parameters = map[string]*pb.InferParameter{"text": {ParameterChoice: &pb.InferParameter_StringParam{StringParam: strings.Repeat("t", 1<<20)}}}
+	rows.Parameters = map[string]*pb.InferParameter{
+		"text": {ParameterChoice: &pb.InferParameter_StringParam{StringParam: strings.Repeat("t", 1<<20)}},
+	}
 	raw := input("size", "INT8", many, nil)
 	raw.RawInputContents = [][]byte{make([]byte, many)}
 	for name, c := range map[string]struct {
@@ -86,8 +89,14 @@ func TestGRPCElementsShareTheMemory(t *testing.T) {
 		code    codes.Code
 		text    string
 	}{
-		"empty texts":         {input("text", "BYTES", many, &pb.InferTensorContents{BytesContents: make([][]byte, many)}), codes.Unavailable, "memory budget"},
-		"packed numbers":      {input("size", "INT64", many, &pb.InferTensorContents{Int64Contents: make([]int64, many)}), codes.Unavailable, "memory budget"},
+		"empty texts": {
+			input("text", "BYTES", many, &pb.InferTensorContents{BytesContents: make([][]byte, many)}),
+			codes.Unavailable, "memory budget",
+		},
+		"packed numbers": {
+			input("size", "INT64", many, &pb.InferTensorContents{Int64Contents: make([]int64, many)}),
+			codes.Unavailable, "memory budget",
+		},
 		"a parameter a row":   {rows, codes.Unavailable, "memory budget"},
 		"a binary row a byte": {raw, codes.InvalidArgument, "send at most"},
 	} {
@@ -101,14 +110,16 @@ func TestGRPCElementsShareTheMemory(t *testing.T) {
 		})
 	}
 	_, client := s.GRPC()
-	if _, err := client.ModelInfer(t.Context(), input("text", "BYTES", 1, &pb.InferTensorContents{BytesContents: [][]byte{[]byte("t")}})); err != nil {
+	if _, err := client.ModelInfer(t.Context(),
+		input("text", "BYTES", 1, &pb.InferTensorContents{BytesContents: [][]byte{[]byte("t")}})); err != nil {
 		t.Errorf("a small one: %v", err)
 	}
 	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := budget(t, s); return used < 9<<20 })
 	quiet(t, s, before)
 }
 
-// TestGRPCRefusesWhatIsTooLarge: the limit holds for messages as sent, for their content, and for calls without tensors.
+// TestGRPCRefusesWhatIsTooLarge: the limit holds for messages as sent, for their content, and for calls without
+// tensors.
 func TestGRPCRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Raw", "--grpc-port=0", "--max-body=100000")

@@ -30,7 +30,9 @@ func TestTritonsGRPCClient(t *testing.T) {
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := absolute(t, "clients/triton_grpc.py")
 	const small, large = "1000000", "100000000"
-	for class, most := range map[string]string{"Scaler": small, "Writer": small, "Describer": large, "Echo": large, "Raw": small, "Lister": small, "Batched": small,
+	for class, most := range map[string]string{
+		"Scaler": small, "Writer": small, "Describer": large, "Echo": large,
+		"Raw": small, "Lister": small, "Batched": small,
 		"Same": small, "SameBatched": small, "Members": small, "Steps": small, "AsyncSteps": small,
 	} {
 		t.Run(class, func(t *testing.T) {
@@ -65,19 +67,24 @@ func TestGRPCReflection(t *testing.T) {
 		}
 		return answer
 	}
-	services := ask(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}})
+	services := ask(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
+	})
 	list := services.GetListServicesResponse().GetService()
 	same(t, "services", len(list), 3)
 	for _, service := range list {
 		answer := ask(&grpc_reflection_v1.ServerReflectionRequest{
-			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: service.GetName()},
+			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{
+				FileContainingSymbol: service.GetName(),
+			},
 		})
 		var file descriptorpb.FileDescriptorProto
 		if err := proto.Unmarshal(answer.GetFileDescriptorResponse().GetFileDescriptorProto()[0], &file); err != nil {
 			t.Fatal(err)
 		}
 		name := service.GetName()[strings.LastIndexByte(service.GetName(), '.')+1:]
-		if !slices.ContainsFunc(file.GetService(), func(s *descriptorpb.ServiceDescriptorProto) bool { return s.GetName() == name }) {
+		if !slices.ContainsFunc(file.GetService(),
+			func(s *descriptorpb.ServiceDescriptorProto) bool { return s.GetName() == name }) {
 			t.Errorf("%s is not in its file %s", service.GetName(), file.GetName())
 		}
 	}
@@ -93,7 +100,10 @@ func TestGRPCReflection(t *testing.T) {
 func TestGRPCTokens(t *testing.T) {
 	t.Parallel()
 	const token = "first-token-0123456789"
-	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--auth-token-file", tokenFile(t, token)}})
+	s := harness.Ready(t, harness.Options{
+		Model: "api/do.py:Runner",
+		Args:  []string{"--grpc-port=0", "--auth-token-file", tokenFile(t, token)},
+	})
 	conn, client := s.GRPC()
 	with := func(header string) context.Context {
 		return metadata.AppendToOutgoingContext(t.Context(), "authorization", header)
@@ -101,7 +111,11 @@ func TestGRPCTokens(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context
 		want codes.Code
-	}{{t.Context(), codes.Unauthenticated}, {with("Bearer no-token-of-this-server"), codes.Unauthenticated}, {with("Bearer " + token), codes.OK}} {
+	}{
+		{t.Context(), codes.Unauthenticated},
+		{with("Bearer no-token-of-this-server"), codes.Unauthenticated},
+		{with("Bearer " + token), codes.OK},
+	} {
 		_, err := client.ServerMetadata(c.ctx, &pb.ServerMetadataRequest{})
 		if status.Code(err) != c.want {
 			t.Errorf("metadata: %v, want %v", err, c.want)
@@ -133,7 +147,8 @@ func doRequest(id string, steps ...string) *pb.ModelInferRequest {
 	return &pb.ModelInferRequest{
 		ModelName: "m", Id: id,
 		Inputs: []*pb.ModelInferRequest_InferInputTensor{{
-			Name: "do", Datatype: "BYTES", Shape: []int64{int64(len(steps))}, Contents: &pb.InferTensorContents{BytesContents: bytesOf(steps)},
+			Name: "do", Datatype: "BYTES", Shape: []int64{int64(len(steps))},
+			Contents: &pb.InferTensorContents{BytesContents: bytesOf(steps)},
 		}},
 	}
 }
@@ -173,7 +188,8 @@ func TestGRPCCancels(t *testing.T) {
 	}
 }
 
-// TestGRPCDrains: a call in flight is answered although the server stops, and an idle stream does not hold the server up.
+// TestGRPCDrains: a call in flight is answered although the server stops, and an idle stream does not hold the server
+// up.
 func TestGRPCDrains(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})

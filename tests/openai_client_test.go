@@ -9,16 +9,22 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestOpenAIsClient has OpenAI's own client ask a model for each endpoint: tools, streams, usage, embeddings, audio, images,
-// errors, and the asynchronous client, which leaves a stream.
+// TestOpenAIsClient has OpenAI's own client ask a model for each endpoint: tools, streams, usage, embeddings, audio,
+// images, errors, and the asynchronous client, which leaves a stream.
 func TestOpenAIsClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := absolute(t, "clients/openai_sdk.py")
-	for _, class := range []string{"Chat", "Completer", "Tokens", "Embedder", "TokenEmbedder", "Transcriber", "Dictation", "Painter"} {
+	for _, class := range []string{
+		"Chat", "Completer", "Tokens", "Embedder", "TokenEmbedder", "Transcriber", "Dictation",
+		"Painter",
+	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
-			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m", "--queue", "8"}})
+			s := harness.Ready(t, harness.Options{
+				Model: "generative.py:" + class,
+				Args:  []string{"--model", "m", "--queue", "8"},
+			})
 			runTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, class)
 			if class == "Chat" {
 				checkGenerationMetrics(t, s)

@@ -34,7 +34,10 @@ func TestOpenAIStream(t *testing.T) {
 	}
 	want := []string{}
 	for i := range 2 {
-		for _, delta := range []string{`{"role":"assistant","content":""},"finish_reason":null`, `{"content":"a"},"finish_reason":null`, `{"content":" b"},"finish_reason":null`, `{},"finish_reason":"stop"`} {
+		for _, delta := range []string{
+			`{"role":"assistant","content":""},"finish_reason":null`,
+			`{"content":"a"},"finish_reason":null`, `{"content":" b"},"finish_reason":null`, `{},"finish_reason":"stop"`,
+		} {
 			want = append(want, fmt.Sprintf(`[{"index":%d,"delta":%s}],"usage":null}`, i, delta))
 		}
 	}
@@ -69,8 +72,12 @@ func TestOpenAIDisconnectCancels(t *testing.T) {
 	t.Parallel()
 	const model = "import time\nimport cog\nfrom collections.abc import Iterator\n\n\nclass Runner(cog.BaseRunner):\n    @cog.openai(\"chat\")\n" +
 		"    def run(self, messages: list[dict], forever: bool = False) -> Iterator[str]:\n        yield \"a\"\n        while forever:\n            time.sleep(0.01)\n"
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", model, "cog.yaml", "run: run.py:Runner\n"), Args: []string{"--model", "m", "--queue", "1"}})
-	answer := s.Open(t, http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"forever":true}`)
+	s := harness.Ready(t, harness.Options{
+		Dir:  folder(t, "run.py", model, "cog.yaml", "run: run.py:Runner\n"),
+		Args: []string{"--model", "m", "--queue", "1"},
+	})
+	answer := s.Open(t, http.MethodPost, "/v1/chat/completions",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"forever":true}`)
 	if line, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: ") {
 		t.Fatalf("%q %v", line, err)
 	}

@@ -9,7 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestOutputsThatAreNoFiles: a path to what never ends or never begins fails its prediction at once, whichever way files go out.
+// TestOutputsThatAreNoFiles: a path to what never ends or never begins fails its prediction at once, whichever way
+// files go out.
 func TestOutputsThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	storage := httptest.NewServer(http.NotFoundHandler())
@@ -18,10 +19,15 @@ func TestOutputsThatAreNoFiles(t *testing.T) {
 		dir := folder(t, "run.py", "from cog import Path\n\ndef run(path: str) -> Path:\n    return Path(path)\n")
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Args: args})
 		makeFIFO(t, dir, "pipe")
-		for path, kind := range map[string]string{"/dev/zero": "a device", "/dev/tty": "a device", "pipe": "a named pipe", ".": "a folder"} {
+		for path, kind := range map[string]string{
+			"/dev/zero": "a device", "/dev/tty": "a device", "pipe": "a named pipe",
+			".": "a folder",
+		} {
 			a := s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"path": path}})
 			wantFailed(t, fmt.Sprintf("%s with %q", path, args), a, "'"+path+"' is "+kind)
 		}
-		wantText(t, "the file itself", string(s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"path": "/dev/zero"}}, "Accept", "application/octet-stream").Body), "is a device")
+		wantText(t, "the file itself",
+			string(s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"path": "/dev/zero"}}, "Accept",
+				"application/octet-stream").Body), "is a device")
 	}
 }

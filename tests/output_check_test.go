@@ -35,11 +35,13 @@ func TestAStreamEndsAtTheFirstItemThatItMayNotHave(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:Items", Args: []string{"--validate-output", "error"}})
 	a := s.Create(map[string]any{"input": input{"good": false}}, "Accept", "text/event-stream")
 	text := string(a.Body)
-	if strings.Count(text, "event: output") != 1 || !strings.Contains(text, `"status":"failed"`) || !strings.Contains(text, "output/1: a number is not") {
+	if strings.Count(text, "event: output") != 1 || !strings.Contains(text, `"status":"failed"`) ||
+		!strings.Contains(text, "output/1: a number is not") {
 		t.Errorf("got %s", text)
 	}
 	a = s.Create(map[string]any{"input": input{"good": true}}, "Accept", "text/event-stream")
-	if text := string(a.Body); strings.Count(text, "event: output") != 3 || !strings.Contains(text, `"status":"succeeded"`) {
+	if text := string(a.Body); strings.Count(text, "event: output") != 3 ||
+		!strings.Contains(text, `"status":"succeeded"`) {
 		t.Errorf("got %s", text)
 	}
 }
@@ -50,7 +52,8 @@ func TestFilesAreWhatAPathMayBe(t *testing.T) {
 	if a := s.Succeed(input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
 		t.Errorf("got %s", a)
 	}
-	same(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept", "text/plain, application/octet-stream").Body), "text")
+	same(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept",
+		"text/plain, application/octet-stream").Body), "text")
 }
 
 func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
@@ -68,13 +71,15 @@ func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
 	if strings.Contains(off.Log.String(), warning) {
 		t.Error("it is warned of, though that is off")
 	}
-	refused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}}, 2, "off, warn or error")
+	refused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}}, 2,
+		"off, warn or error")
 }
 
 func TestATrainingsOutputIsCheckedToo(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "wrong.py:Text", Env: []string{"COG_TRAIN_TYPE_STUB=wrong.py:text"}, Args: []string{"--validate-output", "error"},
+		Model: "wrong.py:Text", Env: []string{"COG_TRAIN_TYPE_STUB=wrong.py:text"},
+		Args: []string{"--validate-output", "error"},
 	})
 	a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": input{"good": false}})
 	if a.Status != "failed" || !strings.HasPrefix(a.Error, refusedOutput) {

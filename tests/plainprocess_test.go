@@ -52,7 +52,8 @@ class Async(BaseRunner):
         return facts()
 `
 
-// TestWorker_IsAProcessAsPlainPythons: Go takes every signal and raises the limit of open files; the model sees what the server inherited.
+// TestWorker_IsAProcessAsPlainPythons: Go takes every signal and raises the limit of open files; the model sees what
+// the server inherited.
 func TestWorker_IsAProcessAsPlainPythons(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "facts.py", facts, "run.py", factsModel)
@@ -60,7 +61,10 @@ func TestWorker_IsAProcessAsPlainPythons(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		want := harness.RunPython(t, shell[0], dir, nil, append(shell[1:], python.Path, "facts.py")...)
 		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Sync", "--preload"}} {
-			s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:], Wrap: shell})
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
+				Wrap: shell,
+			})
 			sameJSON(t, strings.Join(c, " "), s.Succeed(input{}).Output, string(want))
 		}
 	})
@@ -92,7 +96,10 @@ class Runner(BaseRunner):
     def run(self) -> str:
         return "done"
 `)
-			s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "run.py:Runner", Args: args, Env: []string{"ENDING=" + library}})
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Dir: dir, Model: "run.py:Runner", Args: args,
+				Env: []string{"ENDING=" + library},
+			})
 			s.Succeed(input{})
 			s.Stop()
 			for _, name := range []string{"atexit", "destructor", "destroyed"} {

@@ -38,26 +38,42 @@ func platform(t *testing.T, class string, env ...string) *harness.Server {
 	return harness.Ready(t, harness.Options{Model: "platforms.py:" + class, Args: []string{"--model", "m"}, Env: env})
 }
 
-// TestKServeV1 asks by raw HTTP: instances in one batch, parameters, errors in the protocol's shape, and the list of models, which
-// OpenAI's clients read too.
+// TestKServeV1 asks by raw HTTP: instances in one batch, parameters, errors in the protocol's shape, and the list of
+// models, which OpenAI's clients read too.
 func TestKServeV1(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder")
 	const predict = "/v1/models/m:predict"
 	for _, e := range []exchange{
 		{path: predict, body: `{"instances":[1,{"x":2}]}`, status: 200, want: twoSums},
-		{path: predict, body: `{"inputs":[1,2],"parameters":{"add":10}}`, status: 200, want: `{"predictions":[{"sum":11,"batch":2},{"sum":12,"batch":2}]}`},
+		{
+			path: predict, body: `{"inputs":[1,2],"parameters":{"add":10}}`, status: 200,
+			want: `{"predictions":[{"sum":11,"batch":2},{"sum":12,"batch":2}]}`,
+		},
 		{path: predict, body: `{"instances":[]}`, status: 200, want: `{"predictions":[]}`},
-		{path: predict, body: `{"instances":[1,"a"]}`, status: 400, want: `{"error":"instance 1: input x: \"a\" is not of type \"integer\""}`},
-		{path: predict, body: `{"instances":[1,2,13]}`, status: 500, want: `{"error":"instance 2: ValueError: 13 is not added to"}`},
+		{
+			path: predict, body: `{"instances":[1,"a"]}`, status: 400,
+			want: `{"error":"instance 1: input x: \"a\" is not of type \"integer\""}`,
+		},
+		{
+			path: predict, body: `{"instances":[1,2,13]}`, status: 500,
+			want: `{"error":"instance 2: ValueError: 13 is not added to"}`,
+		},
 		{path: predict, body: `{"instances":[1]`, status: 400, want: `{"error":"invalid JSON at byte 16: unexpected end"}`},
-		{path: "/v1/models/other:predict", body: `{"instances":[1]}`, status: 404, want: `{"error":"unknown model \"other\": this server has \"m\""}`},
-		{path: "/v1/models/m:explain", body: `{"instances":[1]}`, status: 405, want: `{"error":"/v1/models/m:explain does not take POST"}`},
+		{
+			path: "/v1/models/other:predict", body: `{"instances":[1]}`, status: 404,
+			want: `{"error":"unknown model \"other\": this server has \"m\""}`,
+		},
+		{
+			path: "/v1/models/m:explain", body: `{"instances":[1]}`, status: 405,
+			want: `{"error":"/v1/models/m:explain does not take POST"}`,
+		},
 	} {
 		e.check(t, s)
 	}
 	answer := s.Do(http.MethodGet, "/v1/models", nil)
-	if got := string(answer.Body); !strings.HasPrefix(got, `{"object":"list","data":[{"id":"m","object":"model","created":`) ||
+	if got := string(answer.Body); !strings.HasPrefix(got,
+		`{"object":"list","data":[{"id":"m","object":"model","created":`) ||
 		!strings.HasSuffix(got, `"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`) {
 		t.Errorf("the models are %s", got)
 	}
@@ -67,7 +83,10 @@ func TestKServeV1(t *testing.T) {
 func TestKServeV1Alone(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder", "PINION_PROTOCOLS=kserve-v1")
-	exchange{path: "/v1/models/other", status: 404, want: `{"error":"unknown model \"other\": this server has \"m\""}`}.check(t, s)
+	exchange{
+		path: "/v1/models/other", status: 404,
+		want: `{"error":"unknown model \"other\": this server has \"m\""}`,
+	}.check(t, s)
 	exchange{path: "/v1/chat/completions", body: "{}", status: 404, want: `{"detail":"Not Found"}`}.check(t, s)
 	wantAnswer(t, "the answer", s.Do(http.MethodGet, "/v1/models/m", nil), 200, `"name":"m","ready":true}`)
 }
@@ -79,37 +98,59 @@ func TestVertexAI(t *testing.T) {
 	for _, e := range []exchange{
 		{path: "/predictions/health", status: 200},
 		{path: "/predictions", body: `{"instances":[{"x":1},{"x":2}]}`, status: 200, want: twoSums},
-		{path: "/predictions", body: `{"instances":[{"x":1}],"parameters":{"add":2}}`, status: 200, want: `{"predictions":[{"sum":3,"batch":1}]}`},
-		{path: "/predictions", body: `{"instances":[{"y":1}]}`, status: 400, want: `{"error":"instance 0: input x: Field required"}`},
-		{path: "/predictions", body: `{"input":{"x":1}}`, status: 400, want: `{"error":"the body has no instances: send a list of them"}`},
+		{
+			path: "/predictions", body: `{"instances":[{"x":1}],"parameters":{"add":2}}`, status: 200,
+			want: `{"predictions":[{"sum":3,"batch":1}]}`,
+		},
+		{
+			path: "/predictions", body: `{"instances":[{"y":1}]}`, status: 400,
+			want: `{"error":"instance 0: input x: Field required"}`,
+		},
+		{
+			path: "/predictions", body: `{"input":{"x":1}}`, status: 400,
+			want: `{"error":"the body has no instances: send a list of them"}`,
+		},
 		{path: "/predictions/other", status: 404, want: `{"detail":"Prediction not found"}`},
 	} {
 		e.check(t, s)
 	}
 }
 
-// TestVertexAIPort has the server listen at the port of AIP_HTTP_PORT, which beats the image's own PORT, and answer its health
-// without a token.
+// TestVertexAIPort has the server listen at the port of AIP_HTTP_PORT, which beats the image's own PORT, and answer its
+// health without a token.
 func TestVertexAIPort(t *testing.T) {
 	t.Parallel()
 	tokens := tokenFile(t, "a-token-0123456789")
 	s := harness.Ready(t, harness.Options{
 		Model: "platforms.py:Adder", PortFromEnv: true, Args: []string{"--auth-token-file", tokens},
-		Env: []string{"AIP_HTTP_PORT=0", "PORT=1", "AIP_HEALTH_ROUTE=/v1/endpoints/1/deployedModels/2", "AIP_PREDICT_ROUTE=/v1/endpoints/1/deployedModels/2:predict"},
+		Env: []string{
+			"AIP_HTTP_PORT=0", "PORT=1", "AIP_HEALTH_ROUTE=/v1/endpoints/1/deployedModels/2",
+			"AIP_PREDICT_ROUTE=/v1/endpoints/1/deployedModels/2:predict",
+		},
 	})
 	exchange{path: "/v1/endpoints/1/deployedModels/2", status: 200}.check(t, s)
 	const predict = "/v1/endpoints/1/deployedModels/2:predict"
 	wantCode(t, "without a token", s.Do(http.MethodPost, predict, []byte(`{"instances":[1]}`)), 401)
-	exchange{path: predict, body: `{"instances":[1,2]}`, headers: []string{"Authorization", "Bearer a-token-0123456789"}, status: 200, want: twoSums}.check(t, s)
+	exchange{
+		path: predict, body: `{"instances":[1,2]}`, headers: []string{"Authorization", "Bearer a-token-0123456789"},
+		status: 200, want: twoSums,
+	}.check(t, s)
 }
 
-// TestPlatformsNameWhatIsNoArray: whether a list is an array of numbers is seen where it is read. That is the client's mistake too.
+// TestPlatformsNameWhatIsNoArray: whether a list is an array of numbers is seen where it is read. That is the client's
+// mistake too.
 func TestPlatformsNameWhatIsNoArray(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "tensors.py:Scaler", Args: []string{"--model", "m"}})
 	for _, e := range []exchange{
-		{path: "/v1/models/m:predict", body: `{"instances":[[1,2],["a"]]}`, status: 400, want: `{"error":"instance 1: input \"x\": [0] is 'a' and not a number"}`},
-		{path: "/invocations", body: `{"x":[[1,2],[3,"a"]]}`, status: 400, want: `{"error":"input \"x\": [1][1] is 'a' and not a number"}`},
+		{
+			path: "/v1/models/m:predict", body: `{"instances":[[1,2],["a"]]}`, status: 400,
+			want: `{"error":"instance 1: input \"x\": [0] is 'a' and not a number"}`,
+		},
+		{
+			path: "/invocations", body: `{"x":[[1,2],[3,"a"]]}`, status: 400,
+			want: `{"error":"input \"x\": [1][1] is 'a' and not a number"}`,
+		},
 	} {
 		e.check(t, s)
 	}
@@ -125,8 +166,14 @@ func TestSageMakerJSON(t *testing.T) {
 		{path: "/invocations", body: `{"instances":[1,2]}`, status: 200, want: twoSums},
 		{path: "/invocations", body: `{"x":"a"}`, status: 400, want: `{"error":"input x: \"a\" is not of type \"integer\""}`},
 		{path: "/invocations", body: `{"x":13}`, status: 500, want: `{"error":"ValueError: 13 is not added to"}`},
-		{path: "/invocations", body: `7`, status: 400, want: `{"error":"the body is no object but of type number: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}"}`},
-		{path: "/invocations", body: `abc`, headers: []string{"Content-Type", "text/csv"}, status: 400, want: `{"error":"the body is text/csv, and the model has no file input: send application/json"}`},
+		{
+			path: "/invocations", body: `7`, status: 400,
+			want: `{"error":"the body is no object but of type number: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}"}`,
+		},
+		{
+			path: "/invocations", body: `abc`, headers: []string{"Content-Type", "text/csv"}, status: 400,
+			want: `{"error":"the body is text/csv, and the model has no file input: send application/json"}`,
+		},
 	} {
 		e.check(t, s)
 	}
@@ -136,11 +183,13 @@ func TestSageMakerJSON(t *testing.T) {
 	}
 	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":1}}`), attributes, "trace=7")
-	if answer.Code != 200 || answer.Prediction.Status != "succeeded" || string(answer.Prediction.Output) != `{"sum":2,"batch":1}` || answer.Header.Get(attributes) != "trace=7" {
+	if answer.Code != 200 || answer.Prediction.Status != "succeeded" ||
+		string(answer.Prediction.Output) != `{"sum":2,"batch":1}` || answer.Header.Get(attributes) != "trace=7" {
 		t.Errorf("%d %v %s", answer.Code, answer.Header, answer.Body)
 	}
 	answer = s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":13}}`))
-	if answer.Code != 500 || answer.Prediction.Status != "failed" || answer.Prediction.Error != "ValueError: 13 is not added to" {
+	if answer.Code != 500 || answer.Prediction.Status != "failed" ||
+		answer.Prediction.Error != "ValueError: 13 is not added to" {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }
@@ -149,7 +198,10 @@ func TestSageMakerJSON(t *testing.T) {
 func TestSageMakerFiles(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Upper")
-	for _, headers := range [][]string{{"Content-Type", "application/octet-stream"}, {"Content-Type", "text/plain; charset=utf-8"}} {
+	for _, headers := range [][]string{
+		{"Content-Type", "application/octet-stream"},
+		{"Content-Type", "text/plain; charset=utf-8"},
+	} {
 		exchange{path: "/invocations", body: "abc", headers: headers, status: 200, want: "ABC"}.check(t, s)
 	}
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"file":"data:text/plain;base64,YWJj","suffix":"!"}`))
@@ -174,13 +226,19 @@ func TestSageMakerStreams(t *testing.T) {
 		}
 	}
 	whole := platform(t, "Adder")
-	exchange{path: "/invocations", body: `{"x":1}`, headers: sse, status: 200, want: "data: {\"sum\":2,\"batch\":1}\n\n"}.check(t, whole)
+	exchange{
+		path: "/invocations", body: `{"x":1}`, headers: sse, status: 200,
+		want: "data: {\"sum\":2,\"batch\":1}\n\n",
+	}.check(t, whole)
 }
 
 // TestSageMakerPort: SageMaker's port beats the others; before the end of setup the health is 503.
 func TestSageMakerPort(t *testing.T) {
 	t.Parallel()
-	s := harness.Start(t, harness.Options{Model: "setups.py:Hanging", PortFromEnv: true, Env: []string{"SAGEMAKER_BIND_TO_PORT=0", "AIP_HTTP_PORT=1", "PORT=1"}})
+	s := harness.Start(t, harness.Options{
+		Model: "setups.py:Hanging", PortFromEnv: true,
+		Env: []string{"SAGEMAKER_BIND_TO_PORT=0", "AIP_HTTP_PORT=1", "PORT=1"},
+	})
 	exchange{path: "/ping", status: 503}.check(t, s)
 }
 
@@ -195,7 +253,10 @@ func TestNamesThatPathsEscape(t *testing.T) {
 	for _, e := range []exchange{
 		{path: "/v2/models/" + escaped + "/ready", status: 200, want: `{"name":"` + name + `","ready":true}`},
 		{path: "/v2/models/" + escaped + "/versions/%31/ready", status: 200, want: `{"name":"` + name + `","ready":true}`},
-		{path: "/v1/models/" + escaped + ":predict", body: `{"instances":[1]}`, status: 200, want: `{"predictions":[{"sum":2,"batch":1}]}`},
+		{
+			path: "/v1/models/" + escaped + ":predict", body: `{"instances":[1]}`, status: 200,
+			want: `{"predictions":[{"sum":2,"batch":1}]}`,
+		},
 	} {
 		e.check(t, s)
 	}
@@ -242,7 +303,10 @@ func TestPaths_Escaped(t *testing.T) {
 			t.Errorf("%s %s: got %s, want %s", one.method, escaped, got, want)
 		}
 	}
-	for path, code := range map[string]int{"/predictions%2fp1": 404, "/predictions/p1%2fcancel": 404, "/%2e%2e/livez": 404} {
+	for path, code := range map[string]int{
+		"/predictions%2fp1": 404, "/predictions/p1%2fcancel": 404,
+		"/%2e%2e/livez": 404,
+	} {
 		wantCode(t, path, s.Do(http.MethodGet, path, nil), code)
 	}
 }

@@ -63,7 +63,8 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 				worker := s.Worker()
 				kill(t, worker, syscall.SIGKILL)
 				h = allReady(t, s, 2, i+1)
-				if slices.Contains(lines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false || h.Workers[0].PID == worker {
+				if slices.Contains(lines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false ||
+					h.Workers[0].PID == worker {
 					t.Errorf("the new worker is %+v", h.Workers[0])
 				}
 				// A success on each, so that the deaths do not add up.
@@ -250,7 +251,10 @@ func TestAnImportThatFailsIsReportedAsEver(t *testing.T) {
 		"raise": "its import raises RuntimeError: it cannot be imported today",
 		"exit":  "exited with code 3 while it imported the model",
 	} {
-		s := harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}, Env: []string{"AT_IMPORT=" + at}})
+		s := harness.Start(t, harness.Options{
+			Model: "preloaded.py:Runner", Args: []string{"--preload"},
+			Env: []string{"AT_IMPORT=" + at},
+		})
 		h := s.WaitHealth("SETUP_FAILED")
 		if at == "raise" {
 			wantText(t, "setup's logs", h.Setup.Logs, "importing", "Traceback", "RuntimeError: it cannot be imported today")

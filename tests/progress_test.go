@@ -65,17 +65,22 @@ func waitRecord(t *testing.T, s *harness.Server, text string) {
 
 func TestProgress_IsInTheServersLog(t *testing.T) {
 	t.Parallel()
-	for name, async := range map[string][3]string{"sync": {"", "time.sleep(0.05)", ""}, "async": {"async", "await asyncio.sleep(0.05)", "--concurrency 2"}} {
+	for name, async := range map[string][3]string{
+		"sync":  {"", "time.sleep(0.05)", ""},
+		"async": {"async", "await asyncio.sleep(0.05)", "--concurrency 2"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, "predict.py", fmt.Sprintf(progressModel, async[0], async[1]))
 			loading, shards, middle := makeFIFO(t, dir, "loading"), makeFIFO(t, dir, "shards"), makeFIFO(t, dir, "middle")
 			s := harness.Start(t, harness.Options{Python: modelsPython(t), Dir: dir, Args: strings.Fields(async[2])})
 			s.WaitLog("loading weights...")
-			harness.Eventually(t, "health has the setup's text", func() bool { return s.Health().Setup.Logs == "loading weights..." })
+			harness.Eventually(t, "health has the setup's text",
+				func() bool { return s.Health().Setup.Logs == "loading weights..." })
 			loading()
 			waitRecord(t, s, "shards:  40%|")
-			harness.Eventually(t, "health has the bar", func() bool { return strings.Contains(s.Health().Setup.Logs, "\rshards:  40%|") })
+			harness.Eventually(t, "health has the bar",
+				func() bool { return strings.Contains(s.Health().Setup.Logs, "\rshards:  40%|") })
 			shards()
 			s.WaitHealth("READY")
 			answer := s.Begin("bar", input{"what": "bar"})

@@ -39,8 +39,8 @@ def train(n: int = 1) -> str:
     return str(n)
 `
 
-// TestPrometheusAnswersTheDashboard: a real Prometheus that scrapes real servers has a number for each query of the Grafana
-// dashboard, and evaluates each alert.
+// TestPrometheusAnswersTheDashboard: a real Prometheus that scrapes real servers has a number for each query of the
+// Grafana dashboard, and evaluates each alert.
 func TestPrometheusAnswersTheDashboard(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
@@ -139,7 +139,8 @@ func startPrometheus(t *testing.T, tool string, servers ...string) *harness.Serv
 	text := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
 		"scrape_configs: [{job_name: pinion, static_configs: [{targets: [%s]}]}]\n", alerts, strings.Join(servers, ", "))
 	writeFile(t, config, text)
-	beside(t, "Prometheus", exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data", "--web.listen-address="+at))
+	beside(t, "Prometheus", exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data",
+		"--web.listen-address="+at))
 	harness.Eventually(t, "Prometheus listens", func() bool { return listens(at) })
 	return harness.At("http://" + at)
 }

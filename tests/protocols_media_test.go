@@ -23,8 +23,9 @@ func TestBodiesOfAnotherType(t *testing.T) {
 		exchange{path: path, body: form, headers: []string{"Content-Type", types}, status: 400, want: want}.check(t, s)
 	}
 	exchange{
-		path: "/v1/models/m:predict", body: "x=1", headers: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 400,
-		want: `{"error":"invalid JSON at byte 0: unexpected character; the body came as \"application/x-www-form-urlencoded\", and is to be JSON (application/json)"}`,
+		path: "/v1/models/m:predict", body: "x=1", headers: []string{"Content-Type", "application/x-www-form-urlencoded"},
+		status: 400,
+		want:   `{"error":"invalid JSON at byte 0: unexpected character; the body came as \"application/x-www-form-urlencoded\", and is to be JSON (application/json)"}`,
 	}.check(t, s)
 	exchange{
 		path: "/v1/models/m:predict", body: `{"instances":[1]}`, headers: []string{"Content-Type", types}, status: 200,
@@ -34,7 +35,8 @@ func TestBodiesOfAnotherType(t *testing.T) {
 	s = harness.Ready(t, harness.Options{Dir: modelOf(t, "../docs/how-to/openai.md"), Args: []string{"--model", "echo"}})
 	exchange{
 		path: "/v1/chat/completions", body: form, headers: []string{"Content-Type", types}, status: 400,
-		want: `{"error":{"message":"The request's body cannot be read: ` + text + `.","type":"invalid_request_error","param":null,"code":null}}`,
+		want: `{"error":{"message":"The request's body cannot be read: ` + text +
+			`.","type":"invalid_request_error","param":null,"code":null}}`,
 	}.check(t, s)
 	exchange{
 		path: "/v1/audio/transcriptions", body: "x", headers: []string{"Content-Type", ""}, status: 400,

@@ -18,8 +18,8 @@ def embed(input: str, user: str = "") -> list[float]:
     return [1.0]
 `
 
-// TestCopiesForRowsShareTheMemory: what a request gives to all of its rows is copied for each. The copies count before they are
-// made, in each protocol.
+// TestCopiesForRowsShareTheMemory: what a request gives to all of its rows is copied for each. The copies count before
+// they are made, in each protocol.
 func TestCopiesForRowsShareTheMemory(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("t", 1<<20)
@@ -36,14 +36,18 @@ func TestCopiesForRowsShareTheMemory(t *testing.T) {
 		wantText(t, path+" with a small one", string(answer.Body), `{"predictions":["xxx"]}`)
 	}
 	_, enter, _ = harness.MemoryGroup(t, 256<<20)
-	s = harness.Ready(t, harness.Options{Dir: folder(t, "run.py", embedder), Model: "run.py:embed", Wrap: enter, Args: []string{"--model", "m"}})
+	s = harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", embedder), Model: "run.py:embed", Wrap: enter,
+		Args: []string{"--model", "m"},
+	})
 	texts := `{"model":"m","user":"` + large + `","input":[` + strings.Repeat(`"t",`, 2047) + `"t"]}`
 	refusedForMemory(t, s, "/v1/embeddings", texts, `{"error":{"message":"`)
 	answer := s.Do(http.MethodPost, "/v1/embeddings", []byte(`{"model":"m","user":"u","input":["a","b"]}`))
 	wantText(t, "a small one", string(answer.Body), `"embedding":[1.0]`)
 }
 
-// TestRowsShareTheMemory: each row of a request is a prediction, which takes memory while it waits, however little it says.
+// TestRowsShareTheMemory: each row of a request is a prediction, which takes memory while it waits, however little it
+// says.
 func TestRowsShareTheMemory(t *testing.T) {
 	t.Parallel()
 	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--queue", "100")

@@ -63,7 +63,10 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: cert},
+		keyFile:  {Type: "PRIVATE KEY", Bytes: secret},
+	} {
 		writeFile(t, file, pem.EncodeToMemory(block))
 	}
 	parsed, err := x509.ParseCertificate(cert)
@@ -75,7 +78,8 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 	return pool
 }
 
-// startNginx runs deploy/nginx/pinion.conf in front of a server, on a socket in place of port 443, and returns a client for it.
+// startNginx runs deploy/nginx/pinion.conf in front of a server, on a socket in place of port 443, and returns a client
+// for it.
 func startNginx(t *testing.T, server string) *http.Client {
 	t.Helper()
 	nginx := harness.Tool(t, "nginx/usr/sbin/nginx", "nginx")
@@ -93,7 +97,8 @@ func startNginx(t *testing.T, server string) *http.Client {
 		}
 		site = strings.Replace(site, from, to, 1)
 	}
-	config := "daemon off; master_process off; pid " + in("pid") + "; error_log stderr; events {}\nhttp { access_log off;\n"
+	config := "daemon off; master_process off; pid " + in("pid") +
+		"; error_log stderr; events {}\nhttp { access_log off;\n"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		config += kind + "_temp_path " + in(kind) + ";\n"
 	}
@@ -117,7 +122,10 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	const token, origin = "the-token-of-the-proxy-test", "https://models.example.com"
 	dir := folder(t, "run.py", behind)
-	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Args: []string{"--auth-token-file", tokenFile(t, token), "--access-log=1000"}})
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:run",
+		Args: []string{"--auth-token-file", tokenFile(t, token), "--access-log=1000"},
+	})
 	client := startNginx(t, s.Address)
 	ask := func(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 		t.Helper()
@@ -147,8 +155,12 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 		{"POST", "/predictions", []string{"Authorization", bearer}, 200},
 		{"POST", "/shutdown", []string{"Authorization", bearer}, 403},
 		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", origin, "Sec-Fetch-Site", "same-origin"}, 200},
-		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", origin}, 200}, // a browser without Sec-Fetch-Site
-		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}, 403},
+		// a browser without Sec-Fetch-Site
+		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", origin}, 200},
+		{"POST", "/predictions", []string{
+			"Authorization", bearer, "Origin", "https://evil.example", "Sec-Fetch-Site",
+			"cross-site",
+		}, 403},
 		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", "https://evil.example"}, 403},
 	} {
 		response := ask(t.Context(), c.method, c.path, "", c.headers...)
@@ -160,7 +172,8 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 	}
 
 	open := makeFIFO(t, dir, "gate")
-	stream := ask(t.Context(), "POST", "/predictions", `{"input":{"how":"gate"}}`, "Authorization", bearer, "Accept", "text/event-stream",
+	stream := ask(t.Context(), "POST", "/predictions", `{"input":{"how":"gate"}}`, "Authorization", bearer, "Accept",
+		"text/event-stream",
 		"Content-Type", "application/json")
 	lines := bufio.NewScanner(stream.Body)
 	for lines.Scan() && !strings.Contains(lines.Text(), `"first"`) { // it passes the proxy while the model waits
@@ -172,7 +185,8 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 	}
 
 	ctx, leave := context.WithCancel(t.Context())
-	ask(ctx, "POST", "/predictions", `{"input":{"how":"sleep"}}`, "Authorization", bearer, "Accept", "text/event-stream", "Content-Type", "application/json")
+	ask(ctx, "POST", "/predictions", `{"input":{"how":"sleep"}}`, "Authorization", bearer, "Accept", "text/event-stream",
+		"Content-Type", "application/json")
 	leave()
 	s.WaitLog("canceled behind the proxy")
 }
@@ -188,7 +202,8 @@ func TestTheProxyOfTheDocuments(t *testing.T) {
 		}
 		return found
 	}
-	config, page := strings.Join(lines("../deploy/nginx/pinion.conf"), "\n"), strings.Join(lines("../docs/how-to/production.md"), "\n")
+	config, page := strings.Join(lines("../deploy/nginx/pinion.conf"), "\n"),
+		strings.Join(lines("../docs/how-to/production.md"), "\n")
 	if !strings.Contains(page, config) {
 		t.Errorf("the page does not show this configuration:\n%s", config)
 	}

@@ -40,7 +40,8 @@ func TestHelloIsServedByEachPython(t *testing.T) {
 			t.Errorf("predict_time is %v", a.Metrics["predict_time"])
 		}
 		h := s.Health()
-		if h.Status != "READY" || h.Setup.Status != "succeeded" || h.Setup.StartedAt == "" || h.Setup.CompletedAt < h.Setup.StartedAt {
+		if h.Status != "READY" || h.Setup.Status != "succeeded" || h.Setup.StartedAt == "" ||
+			h.Setup.CompletedAt < h.Setup.StartedAt {
 			t.Errorf("health is %+v", h)
 		}
 		if h.Version["python"] != python.Version || h.Version["cog"] == "" || h.Version["pinion"] == "" {
@@ -77,7 +78,8 @@ func surroundings(t *testing.T, python string, env ...string) map[string]any {
 func TestAModelSeesWhatAProgramSees(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{
-		"installation": nil, "venv": {"--symlinks"}, "copied venv": {"--copies"}, "venv with system packages": {"--system-site-packages"},
+		"installation": nil, "venv": {"--symlinks"}, "copied venv": {"--copies"},
+		"venv with system packages": {"--system-site-packages"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
@@ -110,8 +112,11 @@ func TestTheVirtualEnvironmentInTheModelsFolderIsTaken(t *testing.T) {
 		env  []string
 		want string
 	}{
-		"folder":      {nil, filepath.Join(dir, ".venv/bin/python3")},
-		"VIRTUAL_ENV": {[]string{"VIRTUAL_ENV=" + filepath.Dir(filepath.Dir(other))}, filepath.Join(filepath.Dir(other), "python3")},
+		"folder": {nil, filepath.Join(dir, ".venv/bin/python3")},
+		"VIRTUAL_ENV": {
+			[]string{"VIRTUAL_ENV=" + filepath.Dir(filepath.Dir(other))},
+			filepath.Join(filepath.Dir(other), "python3"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Python: "none", Dir: dir, Model: "facts.py:run", Env: c.env})
@@ -122,8 +127,8 @@ func TestTheVirtualEnvironmentInTheModelsFolderIsTaken(t *testing.T) {
 	}
 }
 
-// TestAnInstalledServerTakesThePythonOfItsEnvironment: the command stands there as its wheel installs it, and nothing else
-// names an environment.
+// TestAnInstalledServerTakesThePythonOfItsEnvironment: the command stands there as its wheel installs it, and nothing
+// else names an environment.
 func TestAnInstalledServerTakesThePythonOfItsEnvironment(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Dir(harness.Venv(t, harness.AnyPython(t)))
@@ -132,7 +137,8 @@ func TestAnInstalledServerTakesThePythonOfItsEnvironment(t *testing.T) {
 	if out, err := exec.Command("cp", harness.Binary(t), installed).CombinedOutput(); err != nil {
 		t.Fatalf("copy the command: %v\n%s", err, out)
 	}
-	dir := folder(t, "cog.yaml", "run: run.py:run\n", "run.py", "import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
+	dir := folder(t, "cog.yaml", "run: run.py:run\n", "run.py",
+		"import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
 	cmd := exec.Command(installed, "predict", dir)
 	cmd.Env = append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t))
 	if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != filepath.Join(bin, "python3") {
@@ -146,7 +152,8 @@ func TestPythonsOwnVariablesCount(t *testing.T) {
 	python := harness.AnyPython(t).Path
 	for name, env := range map[string][]string{
 		"PYTHONPATH": {"PYTHONPATH=" + extra}, "buffering": {"PYTHONUNBUFFERED=1"}, "bytecode": {"PYTHONDONTWRITEBYTECODE=1"},
-		"optimize": {"PYTHONOPTIMIZE=1"}, "C locale": {"LANG=C"}, "no UTF-8": {"LC_ALL=POSIX", "PYTHONCOERCECLOCALE=0", "PYTHONUTF8=0"},
+		"optimize": {"PYTHONOPTIMIZE=1"}, "C locale": {"LANG=C"},
+		"no UTF-8":  {"LC_ALL=POSIX", "PYTHONCOERCECLOCALE=0", "PYTHONUTF8=0"},
 		"safe path": {"PYTHONSAFEPATH=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +202,8 @@ func TestTheServersOwnAffairsStayOutOfTheModelsEnvironment(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
-			Python: python.Path, Model: "facts.py:environment", Env: []string{"MINE=1", "PYTHONPATH=/mine", "WEBHOOK_AUTH_TOKEN=hunter2"},
+			Python: python.Path, Model: "facts.py:environment",
+			Env: []string{"MINE=1", "PYTHONPATH=/mine", "WEBHOOK_AUTH_TOKEN=hunter2"},
 		})
 		var environment map[string]string
 		s.Succeed(input{}).Decode(t, &environment)

@@ -24,7 +24,8 @@ func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
 	running := a.Begin("p1", input{"gate": "gate", "token": large})
 	becomes(t, a, "p1", "processing")
 	for _, s := range others {
-		if got := stateOf(s, "p1"); got.Code != http.StatusOK || got.Status != "processing" || !strings.Contains(string(got.Body), large) {
+		if got := stateOf(s, "p1"); got.Code != http.StatusOK || got.Status != "processing" ||
+			!strings.Contains(string(got.Body), large) {
 			t.Errorf("GET at another member: %s", got)
 		}
 	}
@@ -39,7 +40,8 @@ func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
 		wantStatus(t, "after the cancel it", harness.Receive(t, sleeping), "canceled")
 		wantCode(t, "cancel an ended one", s.Cancel(id), http.StatusNotFound)
 	}
-	if got := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": input{"token": "again"}}); got.Code != http.StatusOK || times(t, a, "again") != 1 {
+	if got := b.Do(http.MethodPut, "/predictions/p1",
+		map[string]any{"input": input{"token": "again"}}); got.Code != http.StatusOK || times(t, a, "again") != 1 {
 		t.Errorf("elsewhere the id is free: %s", got)
 	}
 }
@@ -55,7 +57,8 @@ func TestADirectStreamIsFollowedAnywhere(t *testing.T) {
 	open := makeFIFO(t, a.Dir, "gate")
 	first := make(chan harness.Answer, 1)
 	go func() {
-		first <- a.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": input{"n": n, "gate": "gate"}}, "Accept", "text/event-stream")
+		first <- a.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": input{"n": n, "gate": "gate"}}, "Accept",
+			"text/event-stream")
 	}()
 	becomes(t, a, "p1", "processing")
 	var streams []<-chan string

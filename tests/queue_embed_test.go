@@ -62,8 +62,12 @@ func TestEmbeddedNATS_NotInstalled(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "pinion")
 	copyFile(t, harness.Binary(t), binary)
-	o := harness.Options{Binary: binary, Model: "fleet.py", Args: []string{"--model", "m", "--nats", "embed:" + t.TempDir()}}
-	refused(t, o, 2, "the program pinion-nats is neither in "+filepath.Dir(binary)+" nor in the PATH: install it from the release of this binary")
+	o := harness.Options{
+		Binary: binary, Model: "fleet.py",
+		Args: []string{"--model", "m", "--nats", "embed:" + t.TempDir()},
+	}
+	refused(t, o, 2, "the program pinion-nats is neither in "+filepath.Dir(binary)+
+		" nor in the PATH: install it from the release of this binary")
 	o.Args = nil
 	wantCode(t, "a synchronous request", harness.Ready(t, o).Input(input{}), http.StatusOK)
 }

@@ -13,7 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// The rows of the failure table, with real processes. Each waits for states: a server that is lost is noticed after --ack-wait.
+// The rows of the failure table, with real processes. Each waits for states: a server that is lost is noticed after
+// --ack-wait.
 
 // TestAServerIsLost: another one runs its job once more.
 func TestAServerIsLost(t *testing.T) {
@@ -64,7 +65,8 @@ func TestNATSIsGoneWhileAJobRuns(t *testing.T) {
 	harness.Eventually(t, "the server knows", func() bool {
 		return !strings.Contains(string(a.Do(http.MethodGet, "/health-check", nil).Body), `"connected":true`)
 	})
-	wantCode(t, "an asynchronous request", a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
+	wantCode(t, "an asynchronous request",
+		a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
 	wantCode(t, "a synchronous request", b.Input(input{}), http.StatusOK)
 	open()
 	a.WaitLog("the end of a job could not be stored; will try again")
@@ -75,8 +77,8 @@ func TestNATSIsGoneWhileAJobRuns(t *testing.T) {
 	becomes(t, a, "p2", "succeeded")
 }
 
-// TestAServerIsLostBeforeItsLastWebhook: it has written the end of its job, and not yet stored the webhook of it. Another one does
-// the rest, without a run.
+// TestAServerIsLostBeforeItsLastWebhook: it has written the end of its job, and not yet stored the webhook of it.
+// Another one does the rest, without a run.
 func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -91,7 +93,8 @@ func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
 		}
 	}
 	open := makeFIFO(t, a.Dir, "gate")
-	a.Create(map[string]any{"id": "p1", "input": input{"gate": "gate", "token": "p1"}, "webhook": hooks.URL}, "Prefer", "respond-async")
+	a.Create(map[string]any{"id": "p1", "input": input{"gate": "gate", "token": "p1"}, "webhook": hooks.URL}, "Prefer",
+		"respond-async")
 	becomes(t, a, "p1", "processing")
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
 	open()
@@ -119,7 +122,10 @@ func TestAServerIsLostWhileItPostsAWebhook(t *testing.T) {
 			<-blocked
 		}
 	}
-	a.Create(map[string]any{"id": "p1", "input": input{"token": "p1"}, "webhook": hooks.URL, "webhook_events_filter": []string{"completed"}}, "Prefer", "respond-async")
+	a.Create(map[string]any{
+		"id": "p1", "input": input{"token": "p1"}, "webhook": hooks.URL,
+		"webhook_events_filter": []string{"completed"},
+	}, "Prefer", "respond-async")
 	harness.Receive(t, posting)
 	a.Kill()
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
@@ -127,7 +133,8 @@ func TestAServerIsLostWhileItPostsAWebhook(t *testing.T) {
 	harness.Eventually(t, "it is posted again", func() bool { return len(hooks.of("p1")) > 0 })
 	got := hooks.of("p1")[0]
 	if got.Status != "succeeded" || got.header.Get("Webhook-Id") != "p1" || times(t, b, "p1") != 1 {
-		t.Errorf("it is %s, with the id %q, and the job ran %d times", got.Status, got.header.Get("Webhook-Id"), times(t, b, "p1"))
+		t.Errorf("it is %s, with the id %q, and the job ran %d times", got.Status, got.header.Get("Webhook-Id"),
+			times(t, b, "p1"))
 	}
 }
 
@@ -170,7 +177,11 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 // TestTheBoundsOfAQueue: of a tenant, and of all.
 func TestTheBoundsOfAQueue(t *testing.T) {
 	t.Parallel()
-	a := member(t, "embed:"+t.TempDir(), harness.Options{Args: []string{"--tenant-header", "X-Tenant", "--tenant-capacity", "2", "--jobs-capacity", "4", "--lanes", "2"}})
+	a := member(t, "embed:"+t.TempDir(),
+		harness.Options{Args: []string{
+			"--tenant-header", "X-Tenant", "--tenant-capacity", "2", "--jobs-capacity", "4",
+			"--lanes", "2",
+		}})
 	open := makeFIFO(t, a.Dir, "gate")
 	enqueue(t, a, "runs", input{"gate": "gate"}, "X-Tenant", "small")
 	becomes(t, a, "runs", "processing")
@@ -188,15 +199,17 @@ func TestTheBoundsOfAQueue(t *testing.T) {
 	full("g3", "X-Tenant", "greedy")
 	enqueue(t, a, "s2", input{}, "X-Tenant", "small", "Pinion-Priority", "hi")
 	full("other", "X-Tenant", "other")
-	wantCode(t, "an unknown priority", a.Create(map[string]any{"input": input{}}, "Prefer", "respond-async", "Pinion-Priority", "urgent"), http.StatusBadRequest)
+	wantCode(t, "an unknown priority",
+		a.Create(map[string]any{"input": input{}}, "Prefer", "respond-async", "Pinion-Priority", "urgent"),
+		http.StatusBadRequest)
 	open()
 	for _, id := range []string{"runs", "g1", "g2", "s2"} {
 		becomes(t, a, id, "succeeded")
 	}
 }
 
-// TestTheLeaderOfNATSIsKilled: three servers of NATS store everything, the leader is killed three times while clients accept, and
-// clients repeat what was refused or left in doubt. What was answered 202 ends once.
+// TestTheLeaderOfNATSIsKilled: three servers of NATS store everything, the leader is killed three times while clients
+// accept, and clients repeat what was refused or left in doubt. What was answered 202 ends once.
 func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 	t.Parallel()
 	cluster := harness.StartNATSCluster(t)
@@ -209,7 +222,8 @@ func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 	args := []string{"--nats-replicas", "3", "--ack-wait", "30s"}
 	a := member(t, all, harness.Options{Args: args})
 	harness.Eventually(t, "it joins", func() bool {
-		return a.Create(map[string]any{"id": "first", "input": input{}}, "Prefer", "respond-async").Code == http.StatusAccepted
+		return a.Create(map[string]any{"id": "first", "input": input{}}, "Prefer",
+			"respond-async").Code == http.StatusAccepted
 	})
 	b := member(t, all, harness.Options{Dir: a.Dir, Args: args})
 	var accepted sync.Map
@@ -227,7 +241,8 @@ func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 						return
 					default:
 					}
-					got := s.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": input{"token": id}}, "Prefer", "respond-async")
+					got := s.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": input{"token": id}}, "Prefer",
+						"respond-async")
 					if got.Code == http.StatusAccepted {
 						accepted.Store(id, true)
 						count.Add(1)

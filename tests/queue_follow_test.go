@@ -12,7 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAStreamThroughAnotherServer: a client follows a job at a server that does not run it, from its first event to its last.
+// TestAStreamThroughAnotherServer: a client follows a job at a server that does not run it, from its first event to its
+// last.
 func TestAStreamThroughAnotherServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -29,7 +30,8 @@ func TestAStreamThroughAnotherServer(t *testing.T) {
 	open()
 	for i, stream := range streams {
 		text := harness.Receive(t, stream)
-		if n := strings.Count(text, "event: output"); n != 200 || strings.Count(text, "event: completed") != 1 || !strings.Contains(text, `"status":"succeeded"`) {
+		if n := strings.Count(text, "event: output"); n != 200 || strings.Count(text, "event: completed") != 1 ||
+			!strings.Contains(text, `"status":"succeeded"`) {
 			t.Errorf("stream %d has %d outputs: %.600s", i, n, text)
 		}
 		at := -1
@@ -42,12 +44,14 @@ func TestAStreamThroughAnotherServer(t *testing.T) {
 		}
 	}
 	after := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": in}, "Accept", "text/event-stream")
-	if n := strings.Count(string(after.Body), "event: output"); n > 200 || !strings.Contains(string(after.Body), "event: completed") {
+	if n := strings.Count(string(after.Body), "event: output"); n > 200 ||
+		!strings.Contains(string(after.Body), "event: completed") {
 		t.Errorf("after the end: %s", after)
 	}
 }
 
-// TestAttach_ShortJob: a client that attaches by a stream to a job that waits gets all events, however short the run is.
+// TestAttach_ShortJob: a client that attaches by a stream to a job that waits gets all events, however short the run
+// is.
 func TestAttach_ShortJob(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -76,7 +80,10 @@ func TestAttach_ShortJob(t *testing.T) {
 		if strings.Count(text, "event: output") != 3 || strings.Count(text, "event: completed") != 1 {
 			t.Errorf("stream %d: got %s, want 3 outputs", i, text)
 		}
-		for _, want := range []string{`{"chunk":"token 2","index":2}`, `{"source":"stdout","data":"done\n"}`, `"name":"items","value":2`} {
+		for _, want := range []string{
+			`{"chunk":"token 2","index":2}`, `{"source":"stdout","data":"done\n"}`,
+			`"name":"items","value":2`,
+		} {
 			if at := strings.Index(text, want); at < 0 || at > strings.Index(text, "event: completed") {
 				t.Errorf("stream %d: got %s, want %s before the end", i, text, want)
 			}
@@ -87,7 +94,8 @@ func TestAttach_ShortJob(t *testing.T) {
 // followStream follows a job from its start on, and returns what comes until the end. The job has begun.
 func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
 	t.Helper()
-	lines := bufio.NewReader(s.Open(t, http.MethodPut, "/predictions/"+id, `{"input":{}}`, "Accept", "text/event-stream").Body)
+	lines := bufio.NewReader(s.Open(t, http.MethodPut, "/predictions/"+id, `{"input":{}}`, "Accept",
+		"text/event-stream").Body)
 	first, err := lines.ReadString('\n')
 	if err != nil || first != "event: start\n" {
 		t.Fatalf("%s begins with %q, %v", id, first, err)

@@ -17,10 +17,14 @@ func TestQueue_RunsAnyID(t *testing.T) {
 	g := startGateway(t, nats.URL)
 	a := member(t, nats.URL, harness.Options{})
 	hooks := newHookReceiver(t)
-	ids := []string{"p1", " p1", "p1 ", " p1 ", " ", "\u00a0p1", "p1\u2003", "p 1", "é", "p1%20", "UTF-8''p1", ".", "*", ">", `"`, strings.Repeat("€", 255) + " "}
+	ids := []string{
+		"p1", " p1", "p1 ", " p1 ", " ", "\u00a0p1", "p1\u2003", "p 1", "é", "p1%20", "UTF-8''p1", ".", "*",
+		">", `"`, strings.Repeat("€", 255) + " ",
+	}
 	for i, id := range ids {
 		body := map[string]any{"input": input{"token": fmt.Sprint("token", i)}, "webhook": hooks.URL}
-		got := g.Do(http.MethodPut, "/predictions/"+url.PathEscape(id), body, "Prefer", "respond-async", "Content-Type", `application/json; charset="utf-8" `)
+		got := g.Do(http.MethodPut, "/predictions/"+url.PathEscape(id), body, "Prefer", "respond-async", "Content-Type",
+			`application/json; charset="utf-8" `)
 		if i%2 == 0 {
 			body["id"] = id
 			got = a.Create(body, "Prefer", "respond-async", "X-Request-Id", "UTF-8''q")

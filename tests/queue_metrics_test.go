@@ -14,7 +14,8 @@ func fleetOf(t testing.TB, s *harness.Server) (f struct {
 	Connected                         bool
 	Servers, Stored, Waiting, Running int
 	Error                             string
-}) {
+},
+) {
 	t.Helper()
 	var h struct{ Fleet any }
 	h.Fleet = &f
@@ -42,7 +43,10 @@ func TestTheFleetInHealthAndMetrics(t *testing.T) {
 		})
 	}
 	metrics := func(s *harness.Server) string { return string(s.Do(http.MethodGet, "/metrics", nil).Body) }
-	for _, want := range []string{"pinion_jobs_waiting 1", "pinion_jobs_running 1", "pinion_jobs_redelivered_total 0", "pinion_jobs_dead_total 0", "pinion_jobs_fenced_total 0", "pinion_job_wait_seconds_count 1"} {
+	for _, want := range []string{
+		"pinion_jobs_waiting 1", "pinion_jobs_running 1", "pinion_jobs_redelivered_total 0",
+		"pinion_jobs_dead_total 0", "pinion_jobs_fenced_total 0", "pinion_job_wait_seconds_count 1",
+	} {
 		if text := metrics(b); !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("the metrics lack %q", want)
 		}
@@ -55,7 +59,8 @@ func TestTheFleetInHealthAndMetrics(t *testing.T) {
 	harness.Eventually(t, "one server is left", func() bool { return fleetOf(t, b).Servers == 1 })
 	a.Signal(syscall.SIGCONT)
 	harness.Eventually(t, "the metrics count it", func() bool {
-		return strings.Contains(metrics(b), "\npinion_jobs_redelivered_total 1\n") && strings.Contains(metrics(a), "\npinion_jobs_fenced_total 1\n")
+		return strings.Contains(metrics(b), "\npinion_jobs_redelivered_total 1\n") &&
+			strings.Contains(metrics(a), "\npinion_jobs_fenced_total 1\n")
 	})
 }
 
@@ -64,7 +69,8 @@ func TestWithoutAQueueThereAreNoQueueMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "fleet.py"})
 	for _, path := range []string{"/health-check", "/metrics"} {
-		if got := s.Do(http.MethodGet, path, nil); strings.Contains(string(got.Body), "fleet") || strings.Contains(string(got.Body), "pinion_job") {
+		if got := s.Do(http.MethodGet, path, nil); strings.Contains(string(got.Body), "fleet") ||
+			strings.Contains(string(got.Body), "pinion_job") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

@@ -52,8 +52,8 @@ func (c *cable) ip(args ...string) {
 func (c *cable) cut()  { c.ip("link", "set", c.name, "down") }
 func (c *cable) join() { c.ip("link", "set", c.name, "up") }
 
-// TestAServerIsCutOffAndComesBack: without the network it goes on with what its model runs. Another server runs its job meanwhile;
-// its own result comes too late, and nothing changes.
+// TestAServerIsCutOffAndComesBack: without the network it goes on with what its model runs. Another server runs its job
+// meanwhile; its own result comes too late, and nothing changes.
 func TestAServerIsCutOffAndComesBack(t *testing.T) {
 	t.Parallel()
 	c := newCable(t)
@@ -71,7 +71,8 @@ func TestAServerIsCutOffAndComesBack(t *testing.T) {
 	harness.Eventually(t, "the server knows that it is cut off", func() bool {
 		return !strings.Contains(string(a.Do(http.MethodGet, "/health-check", nil).Body), `"connected":true`)
 	})
-	wantCode(t, "an asynchronous request without the network", a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
+	wantCode(t, "an asynchronous request without the network",
+		a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
 	harness.Eventually(t, "its model is free", func() bool { return a.Input(input{}).Code == http.StatusOK })
 	c.join()
 	a.WaitLog("the job was lost to another server while it ran; its result is dropped")

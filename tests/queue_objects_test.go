@@ -19,7 +19,10 @@ func TestALargeJob(t *testing.T) {
 		s := member(t, nats, harness.Options{Model: "echo.py:text"})
 		hooks := newHookReceiver(t)
 		text := strings.Repeat("0123456789abcdef", 3<<16) // 3 MiB
-		a := s.Create(map[string]any{"id": "large", "input": input{"text": text}, "webhook": hooks.URL, "webhook_events_filter": []string{"completed"}}, "Prefer", "respond-async")
+		a := s.Create(map[string]any{
+			"id": "large", "input": input{"text": text}, "webhook": hooks.URL,
+			"webhook_events_filter": []string{"completed"},
+		}, "Prefer", "respond-async")
 		if a.Code != http.StatusAccepted {
 			t.Fatal(a)
 		}
@@ -27,7 +30,8 @@ func TestALargeJob(t *testing.T) {
 		same(t, "the result", got.Text(t), text)
 		harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("large")) == 1 })
 		same(t, "bytes of the webhook's output", len(hooks.of("large")[0].Output), len(text)+2)
-		wantText(t, "pinion jobs show", (cli{}).good(t, "jobs", "show", "large", "--json", "--nats", nats, "--model", "m"), `"output":"`+text+`"`)
+		wantText(t, "pinion jobs show", (cli{}).good(t, "jobs", "show", "large", "--json", "--nats", nats, "--model", "m"),
+			`"output":"`+text+`"`)
 		enqueue(t, s, "small", input{"text": "small"})
 		becomes(t, s, "small", "succeeded")
 	}
@@ -48,7 +52,8 @@ func TestAFormInTheQueue(t *testing.T) {
 		fmt.Fprint(part, strings.Repeat("x", size))
 		form.Close()
 		id := fmt.Sprint("form", size)
-		got := a.Do(http.MethodPut, "/predictions/"+id, body.Bytes(), "Content-Type", form.FormDataContentType(), "Prefer", "respond-async")
+		got := a.Do(http.MethodPut, "/predictions/"+id, body.Bytes(), "Content-Type", form.FormDataContentType(), "Prefer",
+			"respond-async")
 		if got.Code != http.StatusAccepted {
 			t.Fatal(got)
 		}
@@ -58,8 +63,8 @@ func TestAFormInTheQueue(t *testing.T) {
 	}
 }
 
-// TestLargeResultsShareTheMemory: many clients read one large result through a gateway with little memory, as an object or by
-// waiting for its end. Each gets it, or is told to come again.
+// TestLargeResultsShareTheMemory: many clients read one large result through a gateway with little memory, as an object
+// or by waiting for its end. Each gets it, or is told to come again.
 func TestLargeResultsShareTheMemory(t *testing.T) {
 	t.Parallel()
 	enter := memoryGroup(t, 256<<20)

@@ -24,10 +24,12 @@ func olderBinary(t *testing.T) string {
 		return file
 	}
 	if out, err := exec.Command("git", "cat-file", "-e", olderCommit+"^{commit}").CombinedOutput(); err != nil {
-		t.Skipf("this clone has no commit %s, as a shallow one: git fetch --unshallow gets it: %v %s", olderCommit[:12], err, out)
+		t.Skipf("this clone has no commit %s, as a shallow one: git fetch --unshallow gets it: %v %s", olderCommit[:12], err,
+			out)
 	}
 	source := t.TempDir()
-	build := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -tags grpcnotrace -buildvcs=false -o "$3.new" ./cmd/pinion && mv "$3.new" "$3"`,
+	build := exec.Command("sh", "-c",
+		`git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -tags grpcnotrace -buildvcs=false -o "$3.new" ./cmd/pinion && mv "$3.new" "$3"`,
 		filepath.Dir(filepath.Dir(filepath.Dir(file))), olderCommit, source, file)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -78,7 +80,8 @@ type mixed struct {
 	ids          int
 }
 
-// TestOldAndNewServersSideBySide have one queue: in both directions, what one accepted the other runs, and both answer for it.
+// TestOldAndNewServersSideBySide have one queue: in both directions, what one accepted the other runs, and both answer
+// for it.
 func TestOldAndNewServersSideBySide(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
@@ -93,7 +96,10 @@ func TestOldAndNewServersSideBySide(t *testing.T) {
 			}
 			m.start(m.accepts)
 			m.start(m.run)
-			for _, scene := range []func(){m.succeeds, m.isCanceled, m.isCanceledWhileItWaits, m.direct, m.throughAGateway, m.drains, m.isLost} {
+			for _, scene := range []func(){
+				m.succeeds, m.isCanceled, m.isCanceledWhileItWaits, m.direct, m.throughAGateway,
+				m.drains, m.isLost,
+			} {
 				scene()
 				if t.Failed() {
 					return
@@ -105,7 +111,11 @@ func TestOldAndNewServersSideBySide(t *testing.T) {
 
 func (m *mixed) start(v *version) {
 	m.Helper()
-	v.Server = member(m.T, m.nats.URL, harness.Options{Model: "mixed.py:Runner", Dir: m.dir, Binary: v.binary, Args: []string{"--attempts", "2", "--grace", "1s"}})
+	v.Server = member(m.T, m.nats.URL,
+		harness.Options{
+			Model: "mixed.py:Runner", Dir: m.dir, Binary: v.binary,
+			Args: []string{"--attempts", "2", "--grace", "1s"},
+		})
 }
 
 // id is a new id, with a gate of the same name.
@@ -176,17 +186,21 @@ func (m *mixed) succeeds() {
 	m.begin(id, input{"gate": id})
 	stream := followStream(m.T, m.accepts.Server, id)
 	open()
-	if text := harness.Receive(m.T, stream); strings.Count(text, "event: output") != 3 || !strings.Contains(text, `"status":"succeeded"`) {
+	if text := harness.Receive(m.T, stream); strings.Count(text, "event: output") != 3 ||
+		!strings.Contains(text, `"status":"succeeded"`) {
 		m.Errorf("its stream is %s", text)
 	}
-	if got := m.ends(id, "succeeded", 1); !strings.Contains(string(got.Body), `"output":["token 0","token 1","token 2"]`) || got.CreatedAt == "" {
+	if got := m.ends(id, "succeeded",
+		1); !strings.Contains(string(got.Body), `"output":["token 0","token 1","token 2"]`) || got.CreatedAt == "" {
 		m.Errorf("it is %s", got)
 	}
 	for _, v := range m.both() { // the id is in use, ended or not
-		if got := v.Create(map[string]any{"id": id, "input": input{}}, "Prefer", "respond-async"); got.Code != http.StatusConflict {
+		if got := v.Create(map[string]any{"id": id, "input": input{}}, "Prefer",
+			"respond-async"); got.Code != http.StatusConflict {
 			m.Errorf("POST of a known id at the %s one: %s", v.name, got)
 		}
-		if got := v.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": input{}}, "Prefer", "respond-async"); got.Code != http.StatusAccepted || got.Status != "succeeded" {
+		if got := v.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": input{}}, "Prefer",
+			"respond-async"); got.Code != http.StatusAccepted || got.Status != "succeeded" {
 			m.Errorf("PUT of a known id at the %s one: %s", v.name, got)
 		}
 	}
@@ -208,7 +222,8 @@ func (m *mixed) isCanceledWhileItWaits() {
 		freeOne, freeOther := m.occupy(m.accepts), m.occupy(m.run)
 		id, _ := m.id("waits")
 		m.enqueue(id, input{})
-		if got := m.run.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": input{"token": id}}, "Prefer", "respond-async"); got.Code != http.StatusAccepted {
+		if got := m.run.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": input{"token": id}}, "Prefer",
+			"respond-async"); got.Code != http.StatusAccepted {
 			m.Errorf("PUT once more, at the %s one: %s", m.run.name, got)
 		}
 		if got := by.Cancel(id); got.Code != http.StatusOK {
@@ -252,17 +267,20 @@ func (m *mixed) throughAGateway() {
 	becomes(m.T, m.run.Server, id, "processing")
 	stream := followStream(m.T, gateway, id)
 	open()
-	if got := harness.Receive(m.T, answer); got.Code != http.StatusOK || got.Status != "succeeded" || !strings.Contains(string(got.Body), "token 2") {
+	if got := harness.Receive(m.T, answer); got.Code != http.StatusOK || got.Status != "succeeded" ||
+		!strings.Contains(string(got.Body), "token 2") {
 		m.Errorf("through the gateway it is %s", got)
 	}
-	if text := harness.Receive(m.T, stream); strings.Count(text, "event: output") != 3 || !strings.Contains(text, `"status":"succeeded"`) {
+	if text := harness.Receive(m.T, stream); strings.Count(text, "event: output") != 3 ||
+		!strings.Contains(text, `"status":"succeeded"`) {
 		m.Errorf("its stream is %s", text)
 	}
 	left, leave := context.WithCancel(m.Context())
 	id, _ = m.id("left")
 	gone := make(chan harness.Answer, 1)
 	go func() {
-		gone <- gateway.DoContext(left, http.MethodPut, "/predictions/"+id, map[string]any{"input": input{"sleep": true, "token": id}})
+		gone <- gateway.DoContext(left, http.MethodPut, "/predictions/"+id,
+			map[string]any{"input": input{"sleep": true, "token": id}})
 	}()
 	becomes(m.T, m.run.Server, id, "processing")
 	leave()
@@ -283,8 +301,8 @@ func (m *mixed) drains() {
 	m.ends(id, "succeeded", 2)
 }
 
-// isLost: both servers are killed while they run it. The one that runs first comes back, and makes the dead letter. Both versions of
-// pinion jobs list it, and the other one retries it.
+// isLost: both servers are killed while they run it. The one that runs first comes back, and makes the dead letter.
+// Both versions of pinion jobs list it, and the other one retries it.
 func (m *mixed) isLost() {
 	id, open := m.id("lost")
 	m.begin(id, input{"gate": id})
@@ -301,14 +319,16 @@ func (m *mixed) isLost() {
 		m.Errorf("it is %s", got)
 	}
 	jobs := func(v *version, args ...string) string {
-		out, err := exec.Command(v.binary, append([]string{"jobs"}, append(args, "--nats", m.nats.URL, "--model", "m")...)...).Output()
+		out, err := exec.Command(v.binary,
+			append([]string{"jobs"}, append(args, "--nats", m.nats.URL, "--model", "m")...)...).Output()
 		if err != nil {
 			m.Fatalf("pinion jobs %q of the %s one: %v", args, v.name, err)
 		}
 		return string(out)
 	}
 	for _, v := range m.both() {
-		if list, shown := jobs(v, "list", "--status", "dead"), jobs(v, "show", id); !strings.Contains(list, id) || !strings.Contains(shown, "gave up after 2 attempts") {
+		if list, shown := jobs(v, "list", "--status", "dead"),
+			jobs(v, "show", id); !strings.Contains(list, id) || !strings.Contains(shown, "gave up after 2 attempts") {
 			m.Errorf("the %s one lists\n%sand shows\n%s", v.name, list, shown)
 		}
 	}

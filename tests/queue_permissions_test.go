@@ -11,19 +11,24 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestPermissionsOfAMember: what deploy/nats allows a member of one model is enough for its queue, as the other tests of queues
-// show, for they have it too. It does not reach the queue of another model, or remove a part of its queue.
+// TestPermissionsOfAMember: what deploy/nats allows a member of one model is enough for its queue, as the other tests
+// of queues show, for they have it too. It does not reach the queue of another model, or remove a part of its queue.
 func TestPermissionsOfAMember(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t) // for members of "m"
 	s := member(t, at.URL, harness.Options{})
 	enqueue(t, s, "p1", input{})
 	becomes(t, s, "p1", "succeeded")
-	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"}})
+	code, text := harness.Refused(t,
+		harness.Options{
+			Model: "fleet.py",
+			Args:  []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"},
+		})
 	if code == 0 || !strings.Contains(text, "Authorization Violation") || strings.Contains(text, "guessed") {
 		t.Errorf("a wrong password: exit code %d, %s", code, text)
 	}
-	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}}, anyCode, "NATS does not let this user have the job queue of the model other")
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}}, anyCode,
+		"NATS does not let this user have the job queue of the model other")
 	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
 	if err != nil {
 		t.Fatal(err)

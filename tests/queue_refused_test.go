@@ -30,17 +30,29 @@ func TestCertificatesOfAQueueThatAreRefused(t *testing.T) {
 	strange, strangeKey := other.issue("client")
 	at := harness.StartNATSWithTLS(t, own.file, cert, key)
 	url := strings.Replace(at.URL, "nats://", "tls://", 1)
-	s := member(t, url, harness.Options{Args: []string{"--nats-tls-ca", own.file, "--nats-tls-cert", client, "--nats-tls-key", clientKey}})
+	s := member(t, url, harness.Options{
+		Args: []string{"--nats-tls-ca", own.file, "--nats-tls-cert", client, "--nats-tls-key", clientKey},
+	})
 	enqueue(t, s, "p1", input{})
 	becomes(t, s, "p1", "succeeded")
 	for want, args := range map[string][]string{
-		"with --nats-tls-ca " + other.file:    {"--nats-tls-ca", other.file, "--nats-tls-cert", client, "--nats-tls-key", clientKey},
-		"without --nats-tls-ca":               {"--nats-tls-cert", client, "--nats-tls-key", clientKey},
-		"with --nats-tls-cert " + strange:     {"--nats-tls-ca", own.file, "--nats-tls-cert", strange, "--nats-tls-key", strangeKey},
-		"without --nats-tls-cert":             {"--nats-tls-ca", own.file},
-		"--nats-tls-key " + strangeKey + ": ": {"--nats-tls-ca", own.file, "--nats-tls-cert", client, "--nats-tls-key", strangeKey},
+		"with --nats-tls-ca " + other.file: {
+			"--nats-tls-ca", other.file, "--nats-tls-cert", client, "--nats-tls-key",
+			clientKey,
+		},
+		"without --nats-tls-ca": {"--nats-tls-cert", client, "--nats-tls-key", clientKey},
+		"with --nats-tls-cert " + strange: {
+			"--nats-tls-ca", own.file, "--nats-tls-cert", strange, "--nats-tls-key",
+			strangeKey,
+		},
+		"without --nats-tls-cert": {"--nats-tls-ca", own.file},
+		"--nats-tls-key " + strangeKey +
+			": ": {"--nats-tls-ca", own.file, "--nats-tls-cert", client, "--nats-tls-key", strangeKey},
 	} {
-		refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: append([]string{"--nats", url, "--model", "m"}, args...)}, anyCode, want)
+		refused(t, harness.Options{
+			Model: "fleet.py", Dir: s.Dir,
+			Args: append([]string{"--nats", url, "--model", "m"}, args...),
+		}, anyCode, want)
 	}
 }
 
@@ -58,8 +70,10 @@ func TestCredentialsOfAQueueThatAreRefused(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "user.creds")
 		writeFile(t, file, text)
-		code, says := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "m", "--nats-creds", file}})
-		if code == 0 || !strings.Contains(says, want) || !strings.Contains(says, "--nats-creds") || !strings.Contains(says, file) || strings.Contains(says, "top-secret") {
+		code, says := harness.Refused(t,
+			harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "m", "--nats-creds", file}})
+		if code == 0 || !strings.Contains(says, want) || !strings.Contains(says, "--nats-creds") ||
+			!strings.Contains(says, file) || strings.Contains(says, "top-secret") {
 			t.Errorf("exit code %d, %s; want %s", code, says, want)
 		}
 	}
@@ -119,14 +133,16 @@ func (a *authority) issue(name string) (cert, key string) {
 	a.t.Helper()
 	return a.sign(&x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 	})
 }
 
 // sign signs a certificate; the first is the authority's own.
 func (a *authority) sign(c *x509.Certificate) (cert, key string) {
 	a.t.Helper()
-	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour),
+		time.Now().Add(time.Hour)
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		a.t.Fatal(err)

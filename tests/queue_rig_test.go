@@ -55,8 +55,8 @@ func stateOf(s *harness.Server, id string) harness.Answer {
 	return s.Do(http.MethodGet, "/predictions/"+id, nil)
 }
 
-// succeedsAtGate opens the gate of a prediction that two workers run until it has succeeded: the first opening may come before the
-// second worker waits there.
+// succeedsAtGate opens the gate of a prediction that two workers run until it has succeeded: the first opening may come
+// before the second worker waits there.
 func succeedsAtGate(t testing.TB, s *harness.Server, id string) (a harness.Answer) {
 	t.Helper()
 	harness.Eventually(t, id+" has succeeded", func() bool {

@@ -21,7 +21,10 @@ func TestAJobsKey(t *testing.T) {
 	store := filepath.Join(dir, "jobs")
 	s := member(t, "embed:"+store, harness.Options{Model: "echo.py:text", Args: []string{"--jobs-key", key}})
 	hooks := newHookReceiver(t)
-	body := map[string]any{"id": "p1", "input": map[string]any{"text": word}, "webhook": hooks.URL, "webhook_events_filter": []string{"completed"}}
+	body := map[string]any{
+		"id": "p1", "input": map[string]any{"text": word}, "webhook": hooks.URL,
+		"webhook_events_filter": []string{"completed"},
+	}
 	if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusAccepted {
 		t.Fatal(got)
 	}
@@ -42,5 +45,9 @@ func TestAJobsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")}}, anyCode, "--jobs-key: open ")
+	refused(t, harness.Options{
+		Model: "fleet.py",
+		Args:  []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")},
+	}, anyCode,
+		"--jobs-key: open ")
 }

@@ -44,7 +44,8 @@ func TestAServerIsKilledWhileItMakesItsQueue(t *testing.T) {
 	}
 }
 
-// TestADamagedStoreIsRefused: the error names the part that does not open. Where all of them are damaged, they are not made anew.
+// TestADamagedStoreIsRefused: the error names the part that does not open. Where all of them are damaged, they are not
+// made anew.
 func TestADamagedStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
@@ -58,7 +59,8 @@ func TestADamagedStoreIsRefused(t *testing.T) {
 	}
 	refused := func(want string) {
 		t.Helper()
-		refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", "embed:" + store, "--model", "m"}}, anyCode, want)
+		refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", "embed:" + store, "--model", "m"}},
+			anyCode, want)
 	}
 	damage(t, streamFolder(store, "KV_pinion_state_m"))
 	refused("the stream KV_pinion_state_m cannot be opened")
@@ -81,8 +83,10 @@ func TestAQueueThatLostAStream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", at.URL, "--model", "m", "--ack-wait", "15s"}})
-	if want := "the stream PINION_JOBS_m of the job queue is missing, though other parts are there"; code != 2 || !strings.Contains(text, want) {
+	code, text := harness.Refused(t,
+		harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", at.URL, "--model", "m", "--ack-wait", "15s"}})
+	if want := "the stream PINION_JOBS_m of the job queue is missing, though other parts are there"; code != 2 ||
+		!strings.Contains(text, want) {
 		t.Errorf("exit code %d: %s; want %s", code, text, want)
 	}
 	if strings.Contains(text, "cannot be reached") {
@@ -91,7 +95,8 @@ func TestAQueueThatLostAStream(t *testing.T) {
 	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("it was made anew: %v", err)
 	}
-	wantCode(t, "a server that runs takes an asynchronous request", s.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
+	wantCode(t, "a server that runs takes an asynchronous request",
+		s.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
 	wantCode(t, "a synchronous request", s.Input(input{}), http.StatusOK)
 }
 

@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestQueue_WithoutAStream: an operator deletes a stream, and restores it. Meanwhile requests are refused and leave nothing behind, and the
-// server serves the others; afterwards it goes on without a restart.
+// TestQueue_WithoutAStream: an operator deletes a stream, and restores it. Meanwhile requests are refused and leave
+// nothing behind, and the server serves the others; afterwards it goes on without a restart.
 func TestQueue_WithoutAStream(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -29,7 +29,8 @@ func TestQueue_WithoutAStream(t *testing.T) {
 		wantCode(t, "a synchronous request", a.Input(input{}), http.StatusOK)
 		restore()
 		harness.Eventually(t, "the same id is accepted", func() bool {
-			return a.Create(map[string]any{"id": name, "input": input{"token": name}}, "Prefer", "respond-async").Code == http.StatusAccepted
+			return a.Create(map[string]any{"id": name, "input": input{"token": name}}, "Prefer",
+				"respond-async").Code == http.StatusAccepted
 		})
 		becomes(t, a, name, "succeeded")
 		same(t, "runs", times(t, a, name), 1)

@@ -23,17 +23,20 @@ func TestAQueueOfTwoServers(t *testing.T) {
 	open()
 	for _, s := range []*harness.Server{a, b} {
 		got := becomes(t, s, "p1", "succeeded")
-		if !strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) || got.CreatedAt == "" || got.StartedAt == "" || got.CompletedAt == "" {
+		if !strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) || got.CreatedAt == "" ||
+			got.StartedAt == "" || got.CompletedAt == "" {
 			t.Errorf("it is %s", got)
 		}
 	}
 	same(t, "it ran", times(t, a, "p1"), 1)
 	for _, s := range []*harness.Server{a, b} { // the same id is the same prediction, at every member
 		body := map[string]any{"id": "p1", "input": input{}}
-		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "" {
+		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict ||
+			got.Header.Get("Pinion-Retry") != "" {
 			t.Errorf("POST of a known id: %s", got)
 		}
-		wantAnswer(t, "PUT of a known id", s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"), http.StatusAccepted, `"status":"succeeded"`)
+		wantAnswer(t, "PUT of a known id", s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"),
+			http.StatusAccepted, `"status":"succeeded"`)
 	}
 	if n := times(t, a, ""); n != 0 || len(lines(t, a, "ran.txt")) != 1 {
 		t.Errorf("a repeated id ran again: %q", lines(t, a, "ran.txt"))
@@ -68,7 +71,8 @@ func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
 		enqueue(t, a, name, input{"do": "sleep", "token": name})
 		becomes(t, a, name, "processing")
 	}
-	a.Create(map[string]any{"id": "waits", "input": input{"token": "waits"}, "webhook": hooks.URL}, "Prefer", "respond-async")
+	a.Create(map[string]any{"id": "waits", "input": input{"token": "waits"}, "webhook": hooks.URL}, "Prefer",
+		"respond-async")
 	for _, id := range []string{"waits", "p1", "p2"} { // "waits" would begin after the others
 		wantCode(t, "cancel "+id, b.Cancel(id), http.StatusOK)
 		for _, s := range []*harness.Server{a, b} {
@@ -86,7 +90,8 @@ func TestWebhooksOfAQueuedPrediction(t *testing.T) {
 	t.Parallel()
 	s := member(t, "embed:"+t.TempDir(), harness.Options{})
 	hooks := newHookReceiver(t)
-	a := s.Create(map[string]any{"id": "p1", "input": input{}, "webhook": hooks.URL}, "Prefer", "respond-async", "X-Request-Id", "q1")
+	a := s.Create(map[string]any{"id": "p1", "input": input{}, "webhook": hooks.URL}, "Prefer", "respond-async",
+		"X-Request-Id", "q1")
 	if a.Code != http.StatusAccepted {
 		t.Fatal(a)
 	}
@@ -104,7 +109,8 @@ func TestWebhooksOfAQueuedPrediction(t *testing.T) {
 	}
 }
 
-// TestAcceptedPredictionsSurviveTheirServer: it is killed with one prediction running and some waiting, and started again.
+// TestAcceptedPredictionsSurviveTheirServer: it is killed with one prediction running and some waiting, and started
+// again.
 func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "jobs")
@@ -117,7 +123,8 @@ func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	}
 	s.Kill()
 
-	next := member(t, "embed:"+store, harness.Options{Dir: s.Dir, Args: []string{"--workers", "2"}}) // one has the lost job, if it comes first
+	// one has the lost job, if it comes first
+	next := member(t, "embed:"+store, harness.Options{Dir: s.Dir, Args: []string{"--workers", "2"}})
 	if got := stateOf(next, "runs"); got.Status != "processing" && got.Status != "starting" {
 		t.Errorf("after the start it is %s", got)
 	}
@@ -131,8 +138,8 @@ func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	becomes(t, next, "runs", "canceled")
 }
 
-// TestAPowerLossTakesWhatNoDiskHad: the files are then those of the last sync. What was accepted since is lost, and its client repeats
-// the id; what was accepted before is not.
+// TestAPowerLossTakesWhatNoDiskHad: the files are then those of the last sync. What was accepted since is lost, and its
+// client repeats the id; what was accepted before is not.
 func TestAPowerLossTakesWhatNoDiskHad(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "queue")
@@ -156,7 +163,8 @@ func TestAPowerLossTakesWhatNoDiskHad(t *testing.T) {
 
 	s = member(t, "embed:"+synced, harness.Options{Dir: s.Dir}) // as the disk has it
 	wantCode(t, "what was accepted since", stateOf(s, "since"), http.StatusNotFound)
-	again := s.Do(http.MethodPut, "/predictions/since", map[string]any{"input": input{"token": "since"}}, "Prefer", "respond-async")
+	again := s.Do(http.MethodPut, "/predictions/since", map[string]any{"input": input{"token": "since"}}, "Prefer",
+		"respond-async")
 	wantCode(t, "the same id", again, http.StatusAccepted)
 	succeedsAtGate(t, s, "before")
 	becomes(t, s, "since", "succeeded")
@@ -166,7 +174,8 @@ func TestAServerOfABusyFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	member(t, "embed:"+store, harness.Options{})
-	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}}, anyCode, "the job queue's folder "+store+" is in use by another server")
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}}, anyCode,
+		"the job queue's folder "+store+" is in use by another server")
 }
 
 // TestADrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs it.
@@ -184,7 +193,8 @@ func TestADrainGivesItsJobsBack(t *testing.T) {
 	becomes(t, b, "p1", "succeeded")
 }
 
-// TestAServerWithoutItsNATS starts, serves synchronous requests, refuses asynchronous ones, and joins when NATS is there.
+// TestAServerWithoutItsNATS starts, serves synchronous requests, refuses asynchronous ones, and joins when NATS is
+// there.
 func TestAServerWithoutItsNATS(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
@@ -192,7 +202,8 @@ func TestAServerWithoutItsNATS(t *testing.T) {
 	s := member(t, nats.URL, harness.Options{})
 	wantCode(t, "a synchronous request", s.Input(input{}), http.StatusOK)
 	got := s.Create(map[string]any{"id": "p1", "input": input{}}, "Prefer", "respond-async")
-	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Pinion-Retry") != "elsewhere" {
+	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" ||
+		got.Header.Get("Pinion-Retry") != "elsewhere" {
 		t.Errorf("an asynchronous request: %s %v", got, got.Header)
 	}
 	address := strings.TrimPrefix(nats.URL, "nats://")
@@ -217,8 +228,14 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is not one"},
-		{[]string{"--nats", nats.URL, "--model", "a.b"}, `the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`},
-		{[]string{"--nats", "nats://127.0.0.1:99999"}, "the NATS URL nats://127.0.0.1:99999 has the port 99999: a port is 1 to 65535"},
+		{
+			[]string{"--nats", nats.URL, "--model", "a.b"},
+			`the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`,
+		},
+		{
+			[]string{"--nats", "nats://127.0.0.1:99999"},
+			"the NATS URL nats://127.0.0.1:99999 has the port 99999: a port is 1 to 65535",
+		},
 		{[]string{"--nats", "embed," + nats.URL}, "--nats embed: it stands alone"},
 		{[]string{"--nats", "http://wrong-one@127.0.0.1:1"}, "the NATS URL http://xxxxx@127.0.0.1:1 is not one"}, // a token
 		{[]string{"--nats", strings.Replace(nats.URL, "//", "//wrong-one@", 1)}, "connect to NATS at nats://xxxxx@127.0.0.1"},
@@ -228,7 +245,10 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 		{[]string{"--nats", nats.URL, "--nats-tls-ca", "cog.yaml"}, "--nats-tls-ca"},
 		{[]string{"--nats", nats.URL, "--nats-tls-cert", "c.pem"}, "--nats-tls-cert and --nats-tls-key go together"},
 		{[]string{"--nats", nats.URL, "--ack-wait", "5s"}, "--ack-wait 5s: it is at least 15s"},
-		{[]string{"--nats", nats.URL, "--result-ttl", "40s"}, "--result-ttl 40s: with --nats it is 1m0s (twice --ack-wait) to 24h0m0s"},
+		{
+			[]string{"--nats", nats.URL, "--result-ttl", "40s"},
+			"--result-ttl 40s: with --nats it is 1m0s (twice --ack-wait) to 24h0m0s",
+		},
 		{[]string{"--nats-creds", "x"}, "need --nats"},
 	} {
 		args := c.args
@@ -236,7 +256,8 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 			args = append(args, "--model", "m")
 		}
 		code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: args})
-		if code == 0 || !strings.Contains(text, c.want) && !strings.Contains(text, strings.ReplaceAll(c.want, `\"`, `"`)) || strings.Contains(text, "wrong-one") {
+		if code == 0 || !strings.Contains(text, c.want) && !strings.Contains(text, strings.ReplaceAll(c.want, `\"`, `"`)) ||
+			strings.Contains(text, "wrong-one") {
 			t.Errorf("%q: exit code %d, %s; want %s", c.args, code, text, c.want)
 		}
 	}
@@ -247,5 +268,9 @@ func TestAQueueWithOtherSettings(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	member(t, nats.URL, harness.Options{})
-	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"}}, 2, "the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7")
+	refused(t, harness.Options{
+		Model: "fleet.py",
+		Args:  []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"},
+	}, 2,
+		"the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7")
 }

@@ -6,13 +6,17 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestATraceCrossesTheQueue: a prediction that a server runs is below the span of the client, or of the server that accepted it.
+// TestATraceCrossesTheQueue: a prediction that a server runs is below the span of the client, or of the server that
+// accepted it.
 func TestATraceCrossesTheQueue(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	nats := harness.StartNATS(t)
 	traced := func(name string) []string {
-		return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_SERVICE_NAME=" + name}
+		return []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+			"OTEL_SERVICE_NAME=" + name,
+		}
 	}
 	a := member(t, nats.URL, harness.Options{Env: traced("accepts")})
 	open := makeFIFO(t, a.Dir, "gate")
@@ -45,7 +49,8 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 		t.Errorf("the request's span is of %v, below %s", accepted.Resource["service.name"], accepted.ParentID())
 	}
 	if run.ParentID() != accepted.SpanID() || run.Resource["service.name"] != "runs" {
-		t.Errorf("the prediction's span is of %v, below %s and not %s", run.Resource["service.name"], run.ParentID(), accepted.SpanID())
+		t.Errorf("the prediction's span is of %v, below %s and not %s", run.Resource["service.name"], run.ParentID(),
+			accepted.SpanID())
 	}
 	if run := span("at-g", "cog.prediction"); run.ParentID() != parent || run.Resource["service.name"] != "runs" {
 		t.Errorf("through a gateway it is of %v, below %s", run.Resource["service.name"], run.ParentID())

@@ -27,7 +27,10 @@ func TestTheReadinessFileAppearsUnderKubernetes(t *testing.T) {
 	for _, where := range []string{"1.2.3.4", ""} {
 		dir := harness.Models(t)
 		open := makeFIFO(t, dir, "setup")
-		s := harness.Start(t, harness.Options{Dir: dir, Model: "api/do.py:Gated", Wrap: wrap, Env: []string{"KUBERNETES_SERVICE_HOST=" + where}})
+		s := harness.Start(t, harness.Options{
+			Dir: dir, Model: "api/do.py:Gated", Wrap: wrap,
+			Env: []string{"KUBERNETES_SERVICE_HOST=" + where},
+		})
 		file := readyFile(s)
 		s.WaitLog("waits at setup")
 		if _, err := os.Stat(file); err == nil {

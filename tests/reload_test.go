@@ -17,7 +17,8 @@ import (
 // file's length and its time, in seconds, are as they were.
 func edit(t testing.TB, s *harness.Server, generation int) {
 	t.Helper()
-	editFile(t, filepath.Join(s.Dir, "fleet.py"), fmt.Sprintf("GENERATION = %d ", generation-1), fmt.Sprintf("GENERATION = %d  #", generation))
+	editFile(t, filepath.Join(s.Dir, "fleet.py"), fmt.Sprintf("GENERATION = %d ", generation-1),
+		fmt.Sprintf("GENERATION = %d  #", generation))
 }
 
 func TestReloadUnderLoad(t *testing.T) {
@@ -79,7 +80,10 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 	writeFile(t, broken, "")
 	s.Signal(syscall.SIGHUP)
 	harness.Eventually(t, "the successor has failed", func() bool {
-		_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "the worker's successor failed") })
+		_, found := s.Log.First(func(l harness.Line) bool {
+			return strings.Contains(l.Text,
+				"the worker's successor failed")
+		})
 		return found
 	})
 	same(t, "generation", workerOf(t, s.Succeed(input{})).generation, "1")
@@ -124,7 +128,8 @@ func TestReloadByRequest(t *testing.T) {
 	wantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
 	allReady(t, s, 1, 1)
 	same(t, "generation", workerOf(t, s.Succeed(input{})).generation, "2")
-	wantCode(t, "from elsewhere", s.Do(http.MethodPost, "/reload", nil, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
+	wantCode(t, "from elsewhere", s.Do(http.MethodPost, "/reload", nil, "X-Forwarded-For", "192.0.2.1"),
+		http.StatusForbidden)
 	off := fleet(t, harness.Options{})
 	wantCode(t, "where it is off", off.Do(http.MethodPost, "/reload", nil), http.StatusNotFound)
 }

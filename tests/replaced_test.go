@@ -82,7 +82,8 @@ func TestTheBinaryIsReplaced(t *testing.T) {
 			replaceWorker(t, s)
 			wantText(t, "the answer does not tell", reload(), `is gone`)
 			_, found := s.Log.First(func(l harness.Line) bool {
-				return l.Level == "WARN" && strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
+				return l.Level == "WARN" &&
+					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})
 			if !found {
 				t.Error("the log does not tell")

@@ -13,8 +13,8 @@ func put(s *harness.Server, id, in string, headers ...string) harness.Answer {
 	return s.Do(http.MethodPut, "/predictions/"+id, `{"input":`+in+`}`, headers...)
 }
 
-// TestReplayedPut_AnswersTheKeptResult of the same id and input, in each mode, and runs the model anew for another input, after a
-// cancel, and for all without the flag.
+// TestReplayedPut_AnswersTheKeptResult of the same id and input, in each mode, and runs the model anew for another
+// input, after a cancel, and for all without the flag.
 func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "mixed.py", mixedModel)
@@ -29,7 +29,8 @@ func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
 			t.Errorf("got %s, want %s", got, first)
 		}
 	}
-	wantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted, `"status":"succeeded"`)
+	wantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted,
+		`"status":"succeeded"`)
 	stream := string(put(s, "p1", in, "Accept", "text/event-stream").Body)
 	if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
 		t.Errorf("got the stream %s", stream)
@@ -45,7 +46,8 @@ func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
 	becomes(t, s, "canceled", "processing")
 	s.Cancel("canceled")
 	harness.Receive(t, answer)
-	wantCode(t, "after a cancel", put(s, "canceled", `{"token":"canceled","sleep":true}`, "Prefer", "wait=0"), http.StatusAccepted)
+	wantCode(t, "after a cancel", put(s, "canceled", `{"token":"canceled","sleep":true}`, "Prefer", "wait=0"),
+		http.StatusAccepted)
 	harness.Eventually(t, "it runs again", func() bool { return times(t, s, "canceled") == 2 })
 
 	plain := harness.Ready(t, harness.Options{Model: "mixed.py:Runner", Dir: dir})
@@ -55,24 +57,30 @@ func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
 	same(t, "runs without the flag", times(t, plain, "plain"), 2)
 }
 
-// TestReplayedPut_WithAQueue: every member answers a repeated PUT with the kept result, and refuses one with another input.
+// TestReplayedPut_WithAQueue: every member answers a repeated PUT with the kept result, and refuses one with another
+// input.
 func TestReplayedPut_WithAQueue(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
-	a := member(t, nats.URL, harness.Options{Model: "mixed.py:Runner", Dir: folder(t, "mixed.py", mixedModel), Args: []string{"--replay-puts"}})
+	a := member(t, nats.URL, harness.Options{
+		Model: "mixed.py:Runner", Dir: folder(t, "mixed.py", mixedModel),
+		Args: []string{"--replay-puts"},
+	})
 	g := startGateway(t, nats.URL, "--replay-puts").Server
 	const in = `{"token":"p1","n":2}`
 	wantCode(t, "the first", put(a, "p1", in, "Prefer", "respond-async"), http.StatusAccepted)
 	first := becomes(t, g, "p1", "succeeded")
 	for _, s := range []*harness.Server{a, g} {
 		wantAnswer(t, "again", put(s, "p1", in), http.StatusOK, first.CompletedAt)
-		wantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted, first.CompletedAt)
+		wantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted,
+			first.CompletedAt)
 		stream := string(put(s, "p1", in, "Accept", "text/event-stream").Body)
 		if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
 			t.Errorf("got the stream %s", stream)
 		}
 		for _, headers := range [][]string{nil, {"Prefer", "respond-async"}, {"Accept", "text/event-stream"}} {
-			wantAnswer(t, "another input", put(s, "p1", `{"token":"p1","n":3}`, headers...), http.StatusConflict, "another input")
+			wantAnswer(t, "another input", put(s, "p1", `{"token":"p1","n":3}`, headers...), http.StatusConflict,
+				"another input")
 		}
 		posted := s.Create(`{"id":"p1","input":`+in+`}`, "Prefer", "respond-async")
 		wantAnswer(t, "a POST of a known id", posted, http.StatusConflict, "has ended, and the job queue keeps its result")

@@ -28,7 +28,8 @@ func TestRequestIDsInTheLog(t *testing.T) {
 	}
 }
 
-// TestKeysBesideInput_AreNamed: in the answer and in the log, also where the input is refused for what stands beside it.
+// TestKeysBesideInput_AreNamed: in the answer and in the log, also where the input is refused for what stands beside
+// it.
 func TestKeysBesideInput_AreNamed(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
@@ -39,9 +40,21 @@ func TestKeysBesideInput_AreNamed(t *testing.T) {
 		code int
 		want string
 	}{
-		{map[string]any{"input": input{"n": 2}, "scale": 12.5}, http.StatusOK, `unknown key "scale"; did you mean "scale" in "input"?`},
-		{map[string]any{"inputs": input{"n": 2}}, http.StatusUnprocessableEntity, `unknown key "inputs"; did you mean "input"?`},
-		{map[string]any{"input": input{"n": 2}, "webhok": "http://127.0.0.1"}, http.StatusOK, `unknown key "webhok"; did you mean "webhook"?`},
+		{
+			map[string]any{"input": input{"n": 2}, "scale": 12.5},
+			http.StatusOK,
+			`unknown key "scale"; did you mean "scale" in "input"?`,
+		},
+		{
+			map[string]any{"inputs": input{"n": 2}},
+			http.StatusUnprocessableEntity,
+			`unknown key "inputs"; did you mean "input"?`,
+		},
+		{
+			map[string]any{"input": input{"n": 2}, "webhok": "http://127.0.0.1"},
+			http.StatusOK,
+			`unknown key "webhok"; did you mean "webhook"?`,
+		},
 		{map[string]any{"input": input{"n": 2}, "version": "v1", "stream": true}, http.StatusOK, ""},
 	} {
 		a := s.Do(http.MethodPost, "/predictions", c.body)

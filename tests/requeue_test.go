@@ -32,7 +32,8 @@ func TestAnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 				after = append(after, s.Request(name, input{}))
 			}
 			kill(t, worker, syscall.SIGCONT)
-			wantFailed(t, fmt.Sprintf("round %d: the deadly one", round), harness.Receive(t, deadly.Answer), "worker killed (SIGKILL) while running this prediction")
+			wantFailed(t, fmt.Sprintf("round %d: the deadly one", round), harness.Receive(t, deadly.Answer),
+				"worker killed (SIGKILL) while running this prediction")
 			for i, v := range append(before, after...) {
 				a := harness.Receive(t, v.Answer)
 				if a.Status != "succeeded" {

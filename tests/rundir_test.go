@@ -103,7 +103,10 @@ func TestTheFolderOfOutputsIsRemoved(t *testing.T) {
 // TestTheRunFolderWithoutTheCache holds the cog package too, which a new worker needs.
 func TestTheRunFolderWithoutTheCache(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"}, Args: []string{"--queue", "4"}})
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"},
+		Args: []string{"--queue", "4"},
+	})
 	if _, err := os.Stat(filepath.Join(runFolder(t, s), "sdk")); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,8 @@ func TestNoHomeIsMade(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: env})
 	sameJSON(t, "output", s.Succeed(input{"value": input{}}).Output, `{}`)
 	s.Stop()
-	cmd := exec.Command(harness.Binary(t), "schema", s.Dir, "--predictor", "echo.py:run", "--python", harness.AnyPython(t).Path)
+	cmd := exec.Command(harness.Binary(t), "schema", s.Dir, "--predictor", "echo.py:run", "--python",
+		harness.AnyPython(t).Path)
 	cmd.Env = append(harness.BareEnv(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("schema: %v\n%s", err, out)

@@ -20,7 +20,10 @@ func TestPictures(t *testing.T) {
 	if os.Getenv("PINION_TEST_PICTURES") != "" {
 		takePictures(t)
 	}
-	for name, width := range map[string]int{"dashboard.png": 1280, "page.png": 1280, "dashboard-phone.png": 390, "page-phone.png": 390} {
+	for name, width := range map[string]int{
+		"dashboard.png": 1280, "page.png": 1280, "dashboard-phone.png": 390,
+		"page-phone.png": 390,
+	} {
 		content, err := os.ReadFile(filepath.Join(pictures, name))
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +37,8 @@ func TestPictures(t *testing.T) {
 
 func takePictures(t *testing.T) {
 	python := harness.Tool(t, "venvs/playwright/bin/python")
-	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome")
 	if err := os.MkdirAll(pictures, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +46,9 @@ func takePictures(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(harness.Models(t))); err != nil {
 		t.Fatal(err)
 	}
-	s := harness.Ready(t, harness.Options{Dir: dir, Model: "live.py:Painter", Args: []string{"--workers", "2", "--queue", "32"}})
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "live.py:Painter",
+		Args: []string{"--workers", "2", "--queue", "32"},
+	})
 	runTool(t, ".", nil, python, "-B", "browser/shot.py", chromium, s.Address, pictures)
 }

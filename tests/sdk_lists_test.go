@@ -15,7 +15,10 @@ import (
 func TestACancelEndsMoreKindsOfWaiting(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "lists.py:Waits", Args: []string{"--cancel-grace", "2s"}})
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "lists.py:Waits",
+			Args: []string{"--cancel-grace", "2s"},
+		})
 		worker := s.Worker()
 		for _, how := range []string{
 			"input_on_a_pipe", "numpy_loop", "condition", "semaphore", "lock_with_timeout", "wait_for_a_child", "communicate",

@@ -51,7 +51,8 @@ func (s *spy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bodies = append(s.bodies, string(body))
-	if strings.Contains(r.URL.RawQuery, planted) && (r.URL.Path != "/hook" || strings.Contains(r.Header.Get("Authorization"), secretBearer)) {
+	if strings.Contains(r.URL.RawQuery, planted) &&
+		(r.URL.Path != "/hook" || strings.Contains(r.Header.Get("Authorization"), secretBearer)) {
 		s.trusted[r.URL.Path]++
 	}
 	switch r.URL.Path {
@@ -101,9 +102,12 @@ func (r *secretsRun) request(id string, more input) input {
 func TestSecretsAppearNowhere(t *testing.T) {
 	t.Parallel()
 	r := &secretsRun{t: t, spy: newSpy(t), said: map[string]string{}}
-	r.s = harness.Ready(t, harness.Options{Model: "api/secrets.py", Args: []string{"--queue", "4", "--access-log"}, Env: []string{
-		"WEBHOOK_AUTH_TOKEN=" + secretBearer, "COG_LOG_LEVEL=debug", "COG_THROTTLE_RESPONSE_INTERVAL=0",
-	}})
+	r.s = harness.Ready(t, harness.Options{
+		Model: "api/secrets.py", Args: []string{"--queue", "4", "--access-log"},
+		Env: []string{
+			"WEBHOOK_AUTH_TOKEN=" + secretBearer, "COG_LOG_LEVEL=debug", "COG_THROTTLE_RESPONSE_INTERVAL=0",
+		},
+	})
 	r.succeed()
 	r.inFlight()
 	r.fail()
@@ -158,8 +162,10 @@ func (r *secretsRun) fail() {
 func (r *secretsRun) refuse() {
 	t := r.t
 	for name, more := range map[string]input{
-		"too short": {"key": planted}, "too long": {"key": strings.Repeat(secretKey, 10)}, "no text": {"key": []string{secretKey}},
-		"an object": {"key": input{secretKey: secretKey}}, "no list": {"keys": secretKey}, "an item": {"keys": []any{secretKey, []string{secretKey}}},
+		"too short": {"key": planted}, "too long": {"key": strings.Repeat(secretKey, 10)},
+		"no text":   {"key": []string{secretKey}},
+		"an object": {"key": input{secretKey: secretKey}}, "no list": {"keys": secretKey},
+		"an item":         {"keys": []any{secretKey, []string{secretKey}}},
 		"an optional one": {"maybe": []string{secretKey}},
 	} {
 		wantCode(t, name, r.note("refused: "+name, r.s.Create(r.request("refused", more))), http.StatusUnprocessableEntity)
@@ -174,7 +180,8 @@ func (r *secretsRun) transfer() {
 		a := r.note("download"+path, r.s.Create(r.request("failing", input{"file": r.spy.url(path, secretDownload)})))
 		wantText(t, "error of a download", a.Error, "cannot fetch", path)
 	}
-	a := r.note("no host", r.s.Create(r.request("failing", input{"file": "http://user:" + secretPassword + "@127.0.0.1:1/x?token=" + secretDownload})))
+	a := r.note("no host", r.s.Create(
+		r.request("failing", input{"file": "http://user:" + secretPassword + "@127.0.0.1:1/x?token=" + secretDownload})))
 	wantText(t, "error of a download", a.Error, "cannot fetch http://127.0.0.1:1/x")
 	for path, status := range map[string]string{"/store": "succeeded", "/store-refused": "failed"} {
 		up := r.request("upload", input{"how": "make"})

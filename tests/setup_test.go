@@ -18,12 +18,22 @@ func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
 		args        []string
 		logs        []string
 	}{
-		{"exception", "setups.py:Failing", nil, []string{"about to fail\n", "Traceback", "setups.py", "in setup", "FileNotFoundError: weights.bin is not there"}},
+		{
+			"exception", "setups.py:Failing", nil,
+			[]string{"about to fail\n", "Traceback", "setups.py", "in setup", "FileNotFoundError: weights.bin is not there"},
+		},
 		{"exit", "setups.py:Exiting", nil, []string{"SystemExit: cannot go on"}},
-		{"crash", "setups.py:Crashing", nil, []string{"about to crash\n", "Segmentation fault", "setups.py", "worker killed by SIGSEGV during setup"}},
+		{
+			"crash", "setups.py:Crashing", nil,
+			[]string{"about to crash\n", "Segmentation fault", "setups.py", "worker killed by SIGSEGV during setup"},
+		},
 		{"vanished", "setups.py:Vanishing", nil, []string{"worker exited with code 9 during setup"}},
 		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "5s"}, []string{"hanging\n", "5s"}},
-		{"concurrency of a sync model", "setups.py:plain", []string{"--concurrency", "2"}, []string{"concurrency of 2", "async", "setups.py:plain"}},
+		{
+			"concurrency of a sync model", "setups.py:plain",
+			[]string{"--concurrency", "2"},
+			[]string{"concurrency of 2", "async", "setups.py:plain"},
+		},
 		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
 		{"no such class", "setups.py:Absent", nil, []string{"Absent", "Well"}},
 		{"syntax error", "syntax.py:run", nil, []string{"syntax.py", "SyntaxError"}},
@@ -145,7 +155,8 @@ func TestTheSchemaIsMadeFromTheSignature(t *testing.T) {
 	}
 	text := doc.Components.Schemas.Input.Properties["text"]
 	for key, want := range map[string]string{
-		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$", "x-order": "0",
+		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$",
+		"x-order": "0",
 	} {
 		same(t, key+" of text", toText(text[key]), want)
 	}

@@ -45,23 +45,29 @@ func brokenA(t *testing.T) (dir string, models []string, open func()) {
 	dir, models = modelFolders(t, map[string]harness.Python{"a": python, "b": python})
 	writeFile(t, filepath.Join(dir, "a/broken.txt"), "")
 	open = makeFIFO(t, filepath.Join(dir, "b"), "setup")
-	gated := strings.Replace(severalModel, "def setup(self) -> None:\n", "def setup(self) -> None:\n        print('waits at setup', flush=True)\n        open('setup').read()\n", 1)
+	gated := strings.Replace(severalModel, "def setup(self) -> None:\n",
+		"def setup(self) -> None:\n        print('waits at setup', flush=True)\n        open('setup').read()\n", 1)
 	writeFile(t, filepath.Join(dir, "b/run.py"), gated)
 	return dir, models, open
 }
 
-// TestReadinessWaitsForTheFirstSetupOfEachModel, be it good or bad. Under Kubernetes a file then appears. The server has its own
-// /var/run.
+// TestReadinessWaitsForTheFirstSetupOfEachModel, be it good or bad. Under Kubernetes a file then appears. The server
+// has its own /var/run.
 func TestReadinessWaitsForTheFirstSetupOfEachModel(t *testing.T) {
 	t.Parallel()
 	wrap, readyFile := ownVarRun(t)
 	dir, models, open := brokenA(t)
-	s := harness.Start(t, harness.Options{Dir: dir, Models: models, Wrap: wrap, Env: []string{"KUBERNETES_SERVICE_HOST=1.2.3.4"}})
+	s := harness.Start(t, harness.Options{
+		Dir: dir, Models: models, Wrap: wrap,
+		Env: []string{"KUBERNETES_SERVICE_HOST=1.2.3.4"},
+	})
 	file := readyFile(s)
 	s.WaitLog("waits at setup")
-	harness.Eventually(t, "the setup of a has failed", func() bool { return modelHealth(t, s, "a").Status == "SETUP_FAILED" })
+	harness.Eventually(t, "the setup of a has failed",
+		func() bool { return modelHealth(t, s, "a").Status == "SETUP_FAILED" })
 	notYet := s.Do(http.MethodGet, "/readyz", nil)
-	if wantCode(t, "while b is set up", notYet, http.StatusServiceUnavailable); !strings.Contains(string(notYet.Body), "model b: Setup has not finished yet") {
+	if wantCode(t, "while b is set up", notYet,
+		http.StatusServiceUnavailable); !strings.Contains(string(notYet.Body), "model b: Setup has not finished yet") {
 		t.Errorf("got %s", notYet)
 	}
 	if _, err := os.Stat(file); err == nil {

@@ -17,13 +17,16 @@ func TestGRPCChoosesTheModel(t *testing.T) {
 	s, _ := ab(t, "--grpc-port=0")
 	_, client := s.GRPC()
 	for _, name := range []string{"a", "b"} {
-		got, err := client.ModelInfer(t.Context(), &pb.ModelInferRequest{ModelName: name, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
-			Name: "text", Datatype: "BYTES", Shape: []int64{1}, Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
-		}}})
+		got, err := client.ModelInfer(t.Context(),
+			&pb.ModelInferRequest{ModelName: name, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+				Name: "text", Datatype: "BYTES", Shape: []int64{1},
+				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
+			}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); got.GetModelName() != name || !strings.Contains(out, name+" 3.") {
+		if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); got.GetModelName() != name ||
+			!strings.Contains(out, name+" 3.") {
 			t.Errorf("%s answers %q as %s", name, out, got.GetModelName())
 		}
 	}

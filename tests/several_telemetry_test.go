@@ -58,11 +58,12 @@ func telemetryFolders(t *testing.T, of map[string]map[string]string) (dir string
 	return dir, arguments
 }
 
-// TestTelemetryNamesTheModel: of several models each has its name in its spans, metrics and lines of the log. A line is in the trace
-// of its own model's prediction, if predictions of two models have the same id.
+// TestTelemetryNamesTheModel: of several models each has its name in its spans, metrics and lines of the log. A line is
+// in the trace of its own model's prediction, if predictions of two models have the same id.
 func TestTelemetryNamesTheModel(t *testing.T) {
 	t.Parallel()
-	dir, models := telemetryFolders(t, map[string]map[string]string{"a": nil, "b": {"cog.yaml": "run: run.py:Runner\ntrain: run.py:train\n"}})
+	dir, models := telemetryFolders(t,
+		map[string]map[string]string{"a": nil, "b": {"cog.yaml": "run: run.py:Runner\ntrain: run.py:train\n"}})
 	c := harness.StartCollector(t)
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models, Env: []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_METRIC_EXPORT_INTERVAL=100", "OTEL_BSP_SCHEDULE_DELAY=50",
@@ -74,19 +75,25 @@ func TestTelemetryNamesTheModel(t *testing.T) {
 	wantCode(t, "the one of a", s.Do(http.MethodPut, "/predictions/same", map[string]any{"input": input{"gate": gate}},
 		"traceparent", header(clientTrace), "Prefer", "respond-async"), http.StatusAccepted)
 	s.WaitLog("a line of a")
-	wantCode(t, "the one of b", s.Do(http.MethodPut, "/models/b/predictions/same", map[string]any{"input": input{}}, "traceparent", header(otherTrace)), http.StatusOK)
+	wantCode(t, "the one of b", s.Do(http.MethodPut, "/models/b/predictions/same", map[string]any{"input": input{}},
+		"traceparent", header(otherTrace)), http.StatusOK)
 	wantText(t, "the line", s.WaitLog("a line of b").Raw, `"trace_id":"`+otherTrace+`"`)
 	page := string(s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0").Body)
 	writeFile(t, gate, "")
-	harness.Eventually(t, "the prediction of a ends", func() bool { return s.Do(http.MethodGet, "/predictions/same", nil).Status == "succeeded" })
-	wantCode(t, "a training", s.Do(http.MethodPost, "/models/b/trainings", map[string]any{"input": input{}}), http.StatusOK)
-	wantCode(t, "an invalid input", s.Do(http.MethodPost, "/models/b/predictions", map[string]any{"input": input{"gate": 3}}), http.StatusUnprocessableEntity)
+	harness.Eventually(t, "the prediction of a ends",
+		func() bool { return s.Do(http.MethodGet, "/predictions/same", nil).Status == "succeeded" })
+	wantCode(t, "a training", s.Do(http.MethodPost, "/models/b/trainings", map[string]any{"input": input{}}),
+		http.StatusOK)
+	wantCode(t, "an invalid input",
+		s.Do(http.MethodPost, "/models/b/predictions", map[string]any{"input": input{"gate": 3}}),
+		http.StatusUnprocessableEntity)
 	harness.Eventually(t, "the models' spans come", func() bool { return len(ofModel(c)) == 4 }) // two of setups
 	s.Stop()
 
 	exemplar := false
 	for line := range strings.SplitSeq(page, "\n") {
-		exemplar = exemplar || strings.HasPrefix(line, "pinion_predict_seconds_bucket{") && strings.Contains(line, `model="b"`) && strings.Contains(line, otherTrace)
+		exemplar = exemplar || strings.HasPrefix(line, "pinion_predict_seconds_bucket{") &&
+			strings.Contains(line, `model="b"`) && strings.Contains(line, otherTrace)
 	}
 	if !exemplar {
 		t.Errorf("no exemplar of b is in its trace: %s", page)
@@ -94,8 +101,10 @@ func TestTelemetryNamesTheModel(t *testing.T) {
 	checkSpansOfModels(t, c, map[string]string{clientTrace: "a", otherTrace: "b"})
 	for _, l := range c.Logs() {
 		want := map[string]string{"a line of a": clientTrace, "a line of b": otherTrace}[l.Body.GetStringValue()]
-		if model, _ := strings.CutPrefix(l.Body.GetStringValue(), "a line of "); want != "" && (hex.EncodeToString(l.TraceId) != want || harness.Attributes(l.Attributes)["model"] != model) {
-			t.Errorf("the record %q is in trace %x and has %v", l.Body.GetStringValue(), l.TraceId, harness.Attributes(l.Attributes))
+		if model, _ := strings.CutPrefix(l.Body.GetStringValue(), "a line of "); want != "" &&
+			(hex.EncodeToString(l.TraceId) != want || harness.Attributes(l.Attributes)["model"] != model) {
+			t.Errorf("the record %q is in trace %x and has %v", l.Body.GetStringValue(), l.TraceId,
+				harness.Attributes(l.Attributes))
 		}
 	}
 	sent := lastMetrics(c)
@@ -121,7 +130,8 @@ func checkSpansOfModels(t *testing.T, c *harness.Collector, byTrace map[string]s
 	for _, span := range c.Spans() {
 		model, _ := span.Attrs()["pinion.model"].(string)
 		switch span.Name {
-		case "cog.prediction", "cog.prediction.execute", "cog.prediction.invoke", "cog.train", "cog.train.invoke", "cog.setup", "cog.setup.predictor":
+		case "cog.prediction", "cog.prediction.execute", "cog.prediction.invoke", "cog.train", "cog.train.invoke",
+			"cog.setup", "cog.setup.predictor":
 			seen[span.Name+" "+model]++
 		}
 		if want := byTrace[span.TraceID()]; span.Name == "cog.prediction" && want != "" && want != model {
@@ -129,15 +139,16 @@ func checkSpansOfModels(t *testing.T, c *harness.Collector, byTrace map[string]s
 		}
 	}
 	for name, want := range map[string]int{
-		"cog.prediction a": 1, "cog.prediction b": 2, "cog.prediction.execute b": 1, "cog.prediction.invoke a": 1, "cog.train b": 1, "cog.train.invoke b": 1,
+		"cog.prediction a": 1, "cog.prediction b": 2, "cog.prediction.execute b": 1, "cog.prediction.invoke a": 1,
+		"cog.train b": 1, "cog.train.invoke b": 1,
 		"cog.setup a": 1, "cog.setup b": 1, "cog.setup.predictor a": 1, "cog.setup.predictor b": 1,
 	} {
 		same(t, fmt.Sprintf("%s, of %v", name, seen), seen[name], want)
 	}
 }
 
-// TestTelemetryHooksAreAModelsOwn: each model has the hooks of its own folder, or none. A model that is loaded by its first request has
-// them too, and a trace of its setup.
+// TestTelemetryHooksAreAModelsOwn: each model has the hooks of its own folder, or none. A model that is loaded by its
+// first request has them too, and a trace of its setup.
 func TestTelemetryHooksAreAModelsOwn(t *testing.T) {
 	t.Parallel()
 	const hooks = `from opentelemetry.sdk.trace import TracerProvider
@@ -165,7 +176,8 @@ def create_tracer_provider():
 		wantOutput(t, model+" answers", predictBy(s, model, input{}), model)
 		var health struct{ Setup struct{ Logs string } }
 		decode(t, s.Do(http.MethodGet, "/models/"+model+"/health-check", nil), &health)
-		if want := "the hooks of " + model; strings.Contains(health.Setup.Logs, "the hooks of") != (model != "b") || model != "b" && !strings.Contains(health.Setup.Logs, want) {
+		if want := "the hooks of " + model; strings.Contains(health.Setup.Logs, "the hooks of") != (model != "b") ||
+			model != "b" && !strings.Contains(health.Setup.Logs, want) {
 			t.Errorf("the setup of %s logs %q", model, health.Setup.Logs)
 		}
 	}

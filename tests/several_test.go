@@ -34,7 +34,8 @@ class Runner(BaseRunner):
         return f"{os.path.basename(os.getcwd())} 3.{sys.version_info.minor} {os.getpid()} {text}"
 `
 
-// modelFolders makes folders of models in one folder, each with a virtual environment of a Python. It returns their arguments.
+// modelFolders makes folders of models in one folder, each with a virtual environment of a Python. It returns their
+// arguments.
 func modelFolders(t testing.TB, pythons map[string]harness.Python) (dir string, arguments []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -62,7 +63,8 @@ func ab(t testing.TB, arguments ...string) (s *harness.Server, dir string) {
 // allServe waits until the first setups have ended.
 func allServe(t testing.TB, s *harness.Server) {
 	t.Helper()
-	harness.Eventually(t, "the server is ready", func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
+	harness.Eventually(t, "the server is ready",
+		func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
 }
 
 // predictBy runs a prediction of a model; "": at the root.
@@ -125,7 +127,8 @@ func TestSeveralModels(t *testing.T) {
 	t.Parallel()
 	s, dir := ab(t, "--queue", "3")
 	for path, want := range map[string]struct{ model, python string }{
-		"": {"a", harness.OldestPython(t).Version}, "a": {"a", harness.OldestPython(t).Version}, "b": {"b", harness.NewestPython(t).Version},
+		"": {"a", harness.OldestPython(t).Version}, "a": {"a", harness.OldestPython(t).Version},
+		"b": {"b", harness.NewestPython(t).Version},
 	} {
 		model, python, _, text := said(t, predictBy(s, path, input{"text": "x"}))
 		if model != want.model || !strings.HasPrefix(want.python, python+".") || text != "x" {
@@ -139,7 +142,10 @@ func TestSeveralModels(t *testing.T) {
 			t.Errorf("%s has %d bytes", name, m.MemoryBytes)
 		}
 		m.MemoryBytes = 0
-		want := modelEntry{Name: name, State: "ready", Load: "startup", Default: isDefault, SchemaURL: "/models/" + name + "/openapi.json", Slots: 1, ModelName: name, ModelURL: filepath.Join(dir, name)}
+		want := modelEntry{
+			Name: name, State: "ready", Load: "startup", Default: isDefault,
+			SchemaURL: "/models/" + name + "/openapi.json", Slots: 1, ModelName: name, ModelURL: filepath.Join(dir, name),
+		}
 		want.Queue.Capacity = 3
 		same(t, "the entry", m, want)
 		var alone modelEntry
@@ -234,7 +240,8 @@ func TestASetupThatFailsLeavesTheOtherModels(t *testing.T) {
 	wantText(t, "the entry", modelEntries(t, s)["a"].Error, "it cannot be set up today")
 	saidBy(t, predictBy(s, "b", input{}), "b")
 	refused := predictBy(s, "", input{})
-	if wantCode(t, "the default, which failed", refused, http.StatusServiceUnavailable); !strings.Contains(string(refused.Body), "/health-check") {
+	if wantCode(t, "the default, which failed", refused,
+		http.StatusServiceUnavailable); !strings.Contains(string(refused.Body), "/health-check") {
 		t.Errorf("got %s", refused)
 	}
 	wantCode(t, "readiness of the model", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusServiceUnavailable)
@@ -271,12 +278,18 @@ func TestMetricsAndLogsNameTheModel(t *testing.T) {
 			t.Errorf("%s is there %d times", name, n)
 		}
 	}
-	for name, number := range map[string]string{"go_goroutines": "", "pinion_memory_used_bytes": "", "process_open_fds": ""} {
+	for name, number := range map[string]string{
+		"go_goroutines": "", "pinion_memory_used_bytes": "",
+		"process_open_fds": "",
+	} {
 		if !strings.Contains(page, "\n"+name+" "+number) {
 			t.Errorf("%s is not the server's", name)
 		}
 	}
-	line, ok := s.Log.First(func(l harness.Line) bool { return l.Text == "serving" && strings.Contains(l.Raw, `"model":"b"`) })
+	line, ok := s.Log.First(func(l harness.Line) bool {
+		return l.Text == "serving" &&
+			strings.Contains(l.Raw, `"model":"b"`)
+	})
 	if !ok {
 		t.Errorf("no line of the log has the model: %+v", line)
 	}
@@ -294,12 +307,14 @@ func TestOtherProtocolsChooseTheModel(t *testing.T) {
 		Data   []struct{ ID string }
 		Models []string
 	}
-	if decode(t, s.Do(http.MethodGet, "/v1/models", nil), &list); !slices.Equal(list.Models, []string{"a", "b"}) || len(list.Data) != 2 {
+	if decode(t, s.Do(http.MethodGet, "/v1/models", nil), &list); !slices.Equal(list.Models, []string{"a", "b"}) ||
+		len(list.Data) != 2 {
 		t.Errorf("the models are %+v", list)
 	}
 	for _, name := range list.Models {
 		var got struct{ Predictions []string }
-		decode(t, s.Do(http.MethodPost, "/v1/models/"+name+":predict", map[string]any{"instances": []input{{"text": "x"}}}), &got)
+		decode(t, s.Do(http.MethodPost, "/v1/models/"+name+":predict", map[string]any{"instances": []input{{"text": "x"}}}),
+			&got)
 		if len(got.Predictions) != 1 || !strings.HasPrefix(got.Predictions[0], name+" ") {
 			t.Errorf("%s answers %q", name, got.Predictions)
 		}
@@ -332,13 +347,15 @@ func TestDocumentsAndPagesAreAModelsOwn(t *testing.T) {
 	}
 	for path := range b.Paths { // each is there
 		path = strings.NewReplacer("{prediction_id}", "none").Replace(path)
-		if got := s.Do(http.MethodGet, "/models/b"+path, nil); got.Code == http.StatusNotFound && !strings.Contains(string(got.Body), "Prediction not found") {
+		if got := s.Do(http.MethodGet, "/models/b"+path, nil); got.Code == http.StatusNotFound &&
+			!strings.Contains(string(got.Body), "Prediction not found") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
 	for path, links := range map[string][]string{
-		"/docs": {`href="models/a/docs" aria-current="page"`, `href="models/b/docs">`}, "/models/b/docs": {`href="../a/docs">`, `href="../b/docs" aria-current="page"`},
-		"/dashboard": {`href="models/b/dashboard">`}, "/models/b/dashboard": {`href="../a/dashboard">`},
+		"/docs":          {`href="models/a/docs" aria-current="page"`, `href="models/b/docs">`},
+		"/models/b/docs": {`href="../a/docs">`, `href="../b/docs" aria-current="page"`},
+		"/dashboard":     {`href="models/b/dashboard">`}, "/models/b/dashboard": {`href="../a/dashboard">`},
 	} {
 		body := string(s.Do(http.MethodGet, path, nil).Body)
 		for _, link := range links {
@@ -362,7 +379,8 @@ func TestTokensOfSeveralModels(t *testing.T) {
 	s, _ := ab(t, "--auth-token-file", tokens)
 	for path, want := range map[string]int{
 		"/models/b/livez": 200, "/models/b/readyz": 200, "/models/b/health-check": 200, "/models/b/docs": 200,
-		"/models": 401, "/models/b": 401, "/models/b/openapi.json": 401, "/models/b/dashboard/events": 401, "/models/c/livez": 401,
+		"/models": 401, "/models/b": 401, "/models/b/openapi.json": 401, "/models/b/dashboard/events": 401,
+		"/models/c/livez": 401,
 	} {
 		wantCode(t, path, s.Do(http.MethodGet, path, nil), want)
 	}
@@ -379,7 +397,8 @@ func TestReloadOfOneModel(t *testing.T) {
 	_, _, a, _ := said(t, predictBy(s, "a", input{}))
 	_, _, b, _ := said(t, predictBy(s, "b", input{}))
 	wantCode(t, "reload", s.Do(http.MethodPost, "/models/b/reload", nil), http.StatusAccepted)
-	harness.Eventually(t, "b is replaced", func() bool { _, _, pid, _ := said(t, predictBy(s, "b", input{})); return pid != b })
+	harness.Eventually(t, "b is replaced",
+		func() bool { _, _, pid, _ := said(t, predictBy(s, "b", input{})); return pid != b })
 	if _, _, pid, _ := said(t, predictBy(s, "a", input{})); pid != a {
 		t.Errorf("a is replaced too")
 	}
@@ -397,12 +416,20 @@ func TestSeveralModelsThatCannotBeServed(t *testing.T) {
 		{[]string{"a=" + good, "a=" + good}, nil, "two models have the name a"},
 		{[]string{"a=" + good, good}, nil, "has no name: with several models, each is NAME=DIR"},
 		{[]string{"a=" + good, "b="}, nil, `"b=" has no name`},
-		{[]string{"a=" + good, "_b=" + good}, nil, "a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /, and begins with a letter or digit"},
+		{
+			[]string{"a=" + good, "_b=" + good},
+			nil,
+			"a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /, and begins with a letter or digit",
+		},
 		{[]string{"a=" + good, strings.Repeat("b", 201) + "=" + good}, nil, "a name is 1 to 200"},
 		{[]string{"a=" + good, "b=" + empty}, nil, "model b: " + empty + " names no predictor"},
 		{[]string{"a=" + good, "b=" + empty + "/nope"}, nil, "model b: find model folder"},
 		{[]string{"a=" + good, "b=" + good}, []string{"--model", "x"}, "--model x names one model"},
-		{[]string{"a=" + good, "b=" + good}, []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
+		{
+			[]string{"a=" + good, "b=" + good},
+			[]string{"--nats", "embed"},
+			"--nats: a server of several models has no job queue",
+		},
 		{[]string{"a=" + good, "b=" + good}, []string{"--x-mode", "train"}, "model a: " + good + " has no train function"},
 	} {
 		refused(t, harness.Options{Dir: good, Models: c.models, Python: harness.AnyPython(t).Path, Args: c.args}, 2, c.want)

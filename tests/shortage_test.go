@@ -15,8 +15,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// endDescriptors leaves a server only those descriptors that it opened before its worker's, and returns how to end that. An open
-// connection goes on.
+// endDescriptors leaves a server only those descriptors that it opened before its worker's, and returns how to end
+// that. An open connection goes on.
 func endDescriptors(t *testing.T, pid int) (end func()) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
@@ -27,7 +27,8 @@ func endDescriptors(t *testing.T, pid int) (end func()) {
 	page := -1
 	for _, e := range entries {
 		n, _ := strconv.Atoi(e.Name())
-		if target, _ := os.Readlink(filepath.Join(folder, e.Name())); strings.HasPrefix(target, "/memfd:pinion-page") && (page < 0 || n < page) {
+		if target, _ := os.Readlink(filepath.Join(folder, e.Name())); strings.HasPrefix(target, "/memfd:pinion-page") &&
+			(page < 0 || n < page) {
 			page = n
 		}
 	}
@@ -83,7 +84,8 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 			s.WaitHealth("READY")
 			s.Succeed(input{})
 			if len(args) > 0 {
-				harness.Eventually(t, "there is a preload process again", func() bool { return s.Health().Preload.State == "ready" })
+				harness.Eventually(t, "there is a preload process again",
+					func() bool { return s.Health().Preload.State == "ready" })
 			}
 		})
 	}

@@ -7,8 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheLinkerLeavesOutUnusedMethods: a program that can run text/template keeps every exported method of every type, for a
-// template may name it. That is a quarter of the binary.
+// TestTheLinkerLeavesOutUnusedMethods: a program that can run text/template keeps every exported method of every type,
+// for a template may name it. That is a quarter of the binary.
 func TestTheLinkerLeavesOutUnusedMethods(t *testing.T) {
 	t.Parallel()
 	file, err := elf.Open(harness.Binary(t))

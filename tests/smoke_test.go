@@ -9,8 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAModelOfEachKindServes is what a Python gets that is not tested in full: each way to write a model answers, fails,
-// is canceled, and comes back after its worker died.
+// TestAModelOfEachKindServes is what a Python gets that is not tested in full: each way to write a model answers,
+// fails, is canceled, and comes back after its worker died.
 func TestAModelOfEachKindServes(t *testing.T) {
 	t.Parallel()
 	kinds := []struct {
@@ -34,7 +34,8 @@ func TestAModelOfEachKindServes(t *testing.T) {
 				t.Parallel()
 				args := append([]string{"--queue", "8"}, kind.args...)
 				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "smoke.py:" + kind.model, Args: args})
-				if a := s.Succeed(input{"do": "echo"}); string(a.Output) != kind.output || !strings.Contains(a.Logs, "doing echo\n") {
+				if a := s.Succeed(input{"do": "echo"}); string(a.Output) != kind.output ||
+					!strings.Contains(a.Logs, "doing echo\n") {
 					t.Errorf("got %s", a)
 				}
 				if a := s.Fail(input{"do": "raise"}); a.Error != "ValueError: as asked" || !strings.Contains(a.Logs, "Traceback") {
@@ -51,7 +52,10 @@ func TestAModelOfEachKindServes(t *testing.T) {
 		}
 		t.Run(python.Name()+" training", func(t *testing.T) {
 			t.Parallel()
-			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "smoke.py:run", Env: []string{"COG_TRAIN_TYPE_STUB=smoke.py:train"}})
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Model: "smoke.py:run",
+				Env: []string{"COG_TRAIN_TYPE_STUB=smoke.py:train"},
+			})
 			a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": input{"do": "train"}})
 			if a.Status != "succeeded" || string(a.Output) != `"train"` {
 				t.Errorf("got %s", a)

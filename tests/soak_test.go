@@ -13,8 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// The long runs. ./build.sh test-full runs them, quick ones unless PINION_SOAK=1 asks for their full length. None is parallel, for they take
-// all that the machine has.
+// The long runs. ./build.sh test-full runs them, quick ones unless PINION_SOAK=1 asks for their full length. None is
+// parallel, for they take all that the machine has.
 
 // clients runs n closed loops at once until each has returned, and fails the test with what the first ones complain of.
 func clients(t *testing.T, n int, loop func(client int) error) {
@@ -89,7 +89,8 @@ func TestSoakCancelStorm(t *testing.T) {
 				}
 				return nil
 			})
-			t.Logf("%d predictions, %d cancels: %d came in time, %d too late", share*width, asked.Load(), canceled.Load(), late.Load())
+			t.Logf("%d predictions, %d cancels: %d came in time, %d too late", share*width, asked.Load(), canceled.Load(),
+				late.Load())
 			if canceled.Load() == 0 || late.Load() == 0 {
 				t.Error("the storm did not hit every moment: it proves nothing")
 			}

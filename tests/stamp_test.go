@@ -5,10 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"pinion/tests/harness"
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/harness"
 )
 
 // inFolder runs a command there, which is to end well, and returns what it printed.
@@ -16,7 +17,8 @@ func inFolder(t *testing.T, dir string, words ...string) string {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", words, err, out)
@@ -24,8 +26,8 @@ func inFolder(t *testing.T, dir string, words ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestABuildOfACleanCloneSaysItsCommit, also where the clone was copied, touched, made with other modes, or built in before;
-// a change of a tracked file is marked.
+// TestABuildOfACleanCloneSaysItsCommit, also where the clone was copied, touched, made with other modes, or built in
+// before; a change of a tracked file is marked.
 func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
@@ -56,7 +58,8 @@ func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 	}
 
 	inFolder(t, clone, "./build.sh", "build")
-	wantText(t, fmt.Sprintf("the binary of commit %s says", commit), inFolder(t, clone, "bin/pinion", "version"), "(commit "+commit+",")
+	wantText(t, fmt.Sprintf("the binary of commit %s says", commit), inFolder(t, clone, "bin/pinion", "version"),
+		"(commit "+commit+",")
 	is("after a build", false)
 	later := time.Now().Add(time.Hour)
 	for _, name := range []string{"go.mod", "README.md", "cmd/pinion/main.go"} {

@@ -98,7 +98,10 @@ func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 		{"predict", "predict: setups.py:plain\n", "", nil, "2"},
 		{"variable", "run: nowhere.py:X\n", "", []string{"COG_PREDICT_TYPE_STUB=setups.py:plain"}, "2"},
 		{"flag", "run: nowhere.py:X\n", "setups.py:plain", []string{"COG_PREDICT_TYPE_STUB=nowhere.py:X"}, "2"},
-		{"environment and concurrency", "run: tasks.py:plain\nconcurrency:\n  max: 3\nenvironment:\n  - COLOUR=red=\n", "", nil, "2"},
+		{
+			"environment and concurrency", "run: tasks.py:plain\nconcurrency:\n  max: 3\nenvironment:\n  - COLOUR=red=\n", "",
+			nil, "2",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Dir: folder(t, c.yaml), Model: c.flag, Env: c.env})
@@ -166,7 +169,10 @@ func TestOnlyRunFoldersAreRemoved(t *testing.T) {
 		}
 		return path
 	}
-	stay := []string{folder("pinion-models", "weights"), folder("pinion-src", "lock"), folder("pinion-empty"), folder("pinion-run-mine", "weights")}
+	stay := []string{
+		folder("pinion-models", "weights"), folder("pinion-src", "lock"), folder("pinion-empty"),
+		folder("pinion-run-mine", "weights"),
+	}
 	leftovers := []string{folder("pinion-run-1", "lock"), folder("pinion-run-2"), folder("pinion-run-3", "lock.new")}
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Tmp: tmp})
 	s.Stop()

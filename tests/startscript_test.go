@@ -9,15 +9,17 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAStartScriptOfCogStartsTheServer: with our package installed, `python -m cog.server.http` is this server, in the same
-// process and with that Python.
+// TestAStartScriptOfCogStartsTheServer: with our package installed, `python -m cog.server.http` is this server, in the
+// same process and with that Python.
 func TestAStartScriptOfCogStartsTheServer(t *testing.T) {
 	t.Parallel()
 	sdk := absolute(t, "../pyembed/sdk")
 	log := &harness.Log{}
-	cmd := exec.Command(harness.AnyPython(t).Path, "-m", "cog.server.http", "--host", "127.0.0.1", "--threads=2", "--await-explicit-shutdown=true")
+	cmd := exec.Command(harness.AnyPython(t).Path, "-m", "cog.server.http", "--host", "127.0.0.1", "--threads=2",
+		"--await-explicit-shutdown=true")
 	cmd.Dir = folder(t, "run.py", "import sys\ndef run(n: int) -> str:\n    return sys.executable\n")
-	cmd.Env = append(harness.BareEnv(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1", "PINION_BINARY="+harness.Binary(t), "PORT=0",
+	cmd.Env = append(harness.BareEnv(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1", "PINION_BINARY="+harness.Binary(t),
+		"PORT=0",
 		"LOG_FORMAT=json", "COG_PREDICT_TYPE_STUB=run.py:run", "TMPDIR="+harness.ShortTempDir(t))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

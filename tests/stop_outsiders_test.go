@@ -65,7 +65,10 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: append(append([]string{}, briefStop...), c.args...)})
+			s := harness.Ready(t, harness.Options{
+				Model: "echo.py:text",
+				Args:  append(append([]string{}, briefStop...), c.args...),
+			})
 			s.Create(map[string]any{"id": "told", "input": input{"text": "x"}, "webhook": c.receiver})
 			c.end(s)
 			s.Ended(0)
@@ -79,20 +82,22 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 	}
 }
 
-// TestStop_ShutdownRequestWaitsForTheModelAlone holds that POST /shutdown, which gives a model any time, bounds the wait for an
-// upload and for clients that do not read.
+// TestStop_ShutdownRequestWaitsForTheModelAlone holds that POST /shutdown, which gives a model any time, bounds the
+// wait for an upload and for clients that do not read.
 func TestStop_ShutdownRequestWaitsForTheModelAlone(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]func(*harness.Server){
 		"upload": func(s *harness.Server) {
-			a := s.Create(map[string]any{"input": input{"how": "file"}, "output_file_prefix": silentServer(t)}, "Prefer", "respond-async")
+			a := s.Create(map[string]any{"input": input{"how": "file"}, "output_file_prefix": silentServer(t)}, "Prefer",
+				"respond-async")
 			wantCode(t, "prediction", a, http.StatusAccepted)
 			s.WaitLog("returning")
 		},
 		"client": func(s *harness.Server) {
 			conn := s.Dial()
 			t.Cleanup(func() { conn.Close() })
-			if _, err := conn.Write([]byte("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{")); err != nil {
+			if _, err := conn.Write([]byte(
+				"POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{")); err != nil {
 				t.Error(err)
 			}
 			s.Create(map[string]any{"input": input{"how": "nothing"}}) // after it, the half request was read
@@ -113,7 +118,10 @@ func TestStop_ShutdownRequestWaitsForTheModelAlone(t *testing.T) {
 func TestStop_ModelOutlastsTheGraceOfAShutdownRequest(t *testing.T) {
 	t.Parallel()
 	const source = "import time\ndef run() -> str:\n    print('begun', flush=True)\n    time.sleep(1.5)\n    return 'done'\n"
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: []string{"--grace", "1ms", "--cancel-grace", "1ms"}})
+	s := harness.Ready(t, harness.Options{
+		Dir:  folder(t, "run.py", source),
+		Args: []string{"--grace", "1ms", "--cancel-grace", "1ms"},
+	})
 	answer := s.Begin("slow", input{})
 	s.WaitLog("begun")
 	wantCode(t, "POST /shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
@@ -132,8 +140,8 @@ func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 	}
 }
 
-// TestStop_QueueKeepsTheWebhook of a job whose receiver is silent: the stop ends, stores the job's end, and the next server
-// delivers it.
+// TestStop_QueueKeepsTheWebhook of a job whose receiver is silent: the stop ends, stores the job's end, and the next
+// server delivers it.
 func TestStop_QueueKeepsTheWebhook(t *testing.T) {
 	t.Parallel()
 	var answers atomic.Bool
@@ -152,7 +160,8 @@ func TestStop_QueueKeepsTheWebhook(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	store := filepath.Join(t.TempDir(), "jobs")
 	s := member(t, "embed:"+store, harness.Options{Args: briefStop})
-	a := s.Create(map[string]any{"id": "told", "input": input{"token": "told"}, "webhook": receiver.URL}, "Prefer", "respond-async")
+	a := s.Create(map[string]any{"id": "told", "input": input{"token": "told"}, "webhook": receiver.URL}, "Prefer",
+		"respond-async")
 	wantCode(t, "the prediction", a, http.StatusAccepted)
 	harness.Eventually(t, "the model has run", func() bool { return times(t, s, "told") == 1 })
 	s.Stop()

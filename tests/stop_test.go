@@ -127,8 +127,11 @@ func TestAKilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
 		model string
 		in    input
 	}{
-		{"blocking.py", input{"how": "subprocess"}}, {"blocking.py", input{"how": "stuck"}}, {"blocking.py", input{"how": "loop"}},
-		{"tasks.py", input{"what": "process"}}, {"tasks.py", input{"what": "busy"}},
+		{"blocking.py", input{"how": "subprocess"}},
+		{"blocking.py", input{"how": "stuck"}},
+		{"blocking.py", input{"how": "loop"}},
+		{"tasks.py", input{"what": "process"}},
+		{"tasks.py", input{"what": "busy"}},
 	} {
 		s := harness.Ready(t, harness.Options{Model: c.model, Args: []string{"--workers", "2"}})
 		s.Begin("running", c.in)

@@ -100,8 +100,8 @@ func TestAStreamHasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	}
 }
 
-// TestASlowReaderDelaysNoOtherClient: subscribers that take nothing neither hold up the model nor the others, nor do they cost
-// memory without bound; each learns how much it missed.
+// TestASlowReaderDelaysNoOtherClient: subscribers that take nothing neither hold up the model nor the others, nor do
+// they cost memory without bound; each learns how much it missed.
 func TestASlowReaderDelaysNoOtherClient(t *testing.T) {
 	t.Parallel()
 	const items, size, slow = 20_000, 1 << 10, 32
@@ -140,7 +140,8 @@ func TestASlowReaderDelaysNoOtherClient(t *testing.T) {
 		switch kind {
 		case "error":
 			lagged++
-			if err := json.Unmarshal([]byte(data), &missed); err != nil || missed.Error != "SSE stream lagged; events were dropped" ||
+			if err := json.Unmarshal([]byte(data), &missed); err != nil ||
+				missed.Error != "SSE stream lagged; events were dropped" ||
 				missed.Skipped < 1 || missed.Skipped+outputs > items+2 {
 				t.Errorf("slow subscriber %d is told %s after %d outputs", i, data, outputs)
 			}

@@ -30,8 +30,8 @@ class Runner(BaseRunner):
         return str(os.getpid())
 `
 
-// overwriting writes over the page that it shares with the server: over the claim words once, or over the word that says
-// what runs for as long as the process lives.
+// overwriting writes over the page that it shares with the server: over the claim words once, or over the word that
+// says what runs for as long as the process lives.
 const overwriting = `
 import ctypes
 import os
@@ -110,7 +110,8 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	s := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "1s"}})
 	kill(t, s.Worker(), syscall.SIGSTOP)
 	wantCode(t, "one of the queue's time", s.Input(input{}), http.StatusRequestTimeout)
-	wantCode(t, "one with its own time limit", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1"), http.StatusRequestTimeout)
+	wantCode(t, "one with its own time limit", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1"),
+		http.StatusRequestTimeout)
 	unlimited := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "0"}})
 	kill(t, unlimited.Worker(), syscall.SIGSTOP)
 	request := unlimited.Request("handed over", input{})
@@ -121,8 +122,8 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	}
 }
 
-// TestAnOverwrittenPage: a prediction whose claim the model has overwritten is neither taken by the worker nor to be taken
-// back; it fails, and its worker is replaced.
+// TestAnOverwrittenPage: a prediction whose claim the model has overwritten is neither taken by the worker nor to be
+// taken back; it fails, and its worker is replaced.
 func TestAnOverwrittenPage(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
@@ -154,7 +155,10 @@ func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 // TestASlowModelIsNotStuck: what waits behind a slow prediction has not been handed to a free slot.
 func TestASlowModelIsNotStuck(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", frozenModel), Args: []string{"--hang-timeout", "1s", "--queue", "4"}})
+	s := harness.Ready(t, harness.Options{
+		Dir:  folder(t, "run.py", frozenModel),
+		Args: []string{"--hang-timeout", "1s", "--queue", "4"},
+	})
 	open := makeFIFO(t, s.Dir, "gate")
 	slow := s.Begin("slow", input{"wait": true})
 	s.WaitLog("waiting")
@@ -191,11 +195,13 @@ class Runner(BaseRunner):
         return str(os.getpid())
 `
 
-// TestALoopThatReadsNoItemsIsReplaced: what is to be prepared has not been claimed by anybody, and is not lost all the same.
+// TestALoopThatReadsNoItemsIsReplaced: what is to be prepared has not been claimed by anybody, and is not lost all the
+// same.
 func TestALoopThatReadsNoItemsIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: folder(t, "run.py", stuckBatches), Model: "run.py:Runner", Args: []string{"--hang-timeout", "1s", "--queue", "4"},
+		Dir: folder(t, "run.py", stuckBatches), Model: "run.py:Runner",
+		Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	first := s.Succeed(input{"do": "block"}).Text(t)
 	harness.Eventually(t, "another worker answers", func() bool {

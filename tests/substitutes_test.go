@@ -7,13 +7,14 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestSubstitutes_LookLikeTheStandardLibrarys: type, signature, name, module, docstring and pickle of what the SDK replaces are those of
-// plain Python, in every kind of worker.
+// TestSubstitutes_LookLikeTheStandardLibrarys: type, signature, name, module, docstring and pickle of what the SDK
+// replaces are those of plain Python, in every kind of worker.
 func TestSubstitutes_LookLikeTheStandardLibrarys(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		var plain map[string][]any
-		text := harness.RunPython(t, python.Path, harness.Models(t), []string{"PYTHONPATH=" + absolute(t, "../pyembed/sdk")}, "threads_in_async.py")
+		text := harness.RunPython(t, python.Path, harness.Models(t), []string{"PYTHONPATH=" + absolute(t, "../pyembed/sdk")},
+			"threads_in_async.py")
 		if err := json.Unmarshal(text, &plain); err != nil {
 			t.Fatalf("%v in %s", err, text)
 		}

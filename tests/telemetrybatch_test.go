@@ -74,8 +74,8 @@ def train(n: int = 1) -> str:
         return str(n)
 `
 
-// TestBatchesAreTraced: a batch has a span in a separate trace, with links to its sampled items; the model's spans are below
-// it, and the items' spans say where they ran.
+// TestBatchesAreTraced: a batch has a span in a separate trace, with links to its sampled items; the model's spans are
+// below it, and the items' spans say where they ran.
 func TestBatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
@@ -91,7 +91,8 @@ func TestBatchesAreTraced(t *testing.T) {
 				answer := make(chan harness.Answer, 1)
 				parent := "00-" + clientTrace + "-" + clientParent + "-" + flag
 				go func() {
-					answer <- s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"text": text}}, "traceparent", parent)
+					answer <- s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"text": text}}, "traceparent",
+						parent)
 				}()
 				return answer
 			}
@@ -106,7 +107,8 @@ func TestBatchesAreTraced(t *testing.T) {
 			for _, a := range append(answers, gate) {
 				wantCode(t, "prediction", <-a, 200)
 			}
-			s.Do(http.MethodPost, "/trainings", map[string]any{"input": map[string]any{}}, "traceparent", "00-"+clientTrace+"-"+clientParent+"-01")
+			s.Do(http.MethodPost, "/trainings", map[string]any{"input": map[string]any{}}, "traceparent",
+				"00-"+clientTrace+"-"+clientParent+"-01")
 			s.Stop()
 			checkBatch(t, c)
 			for _, span := range ofModel(c) {
@@ -128,7 +130,8 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 		t.Fatalf("no batch of 3 among %v", all)
 	}
 	batch := all[at]
-	if a := batch.Attrs(); a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || batch.ParentID() != "" || batch.Resource["cog.process.role"] != "worker" {
+	if a := batch.Attrs(); a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || batch.ParentID() != "" ||
+		batch.Resource["cog.process.role"] != "worker" {
 		t.Errorf("the batch has %v %v", a, batch)
 	}
 	links, items := map[string]bool{}, 0
@@ -158,7 +161,8 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 	}
 }
 
-// TestStagesOfBatchesAreTraced: the model's spans in preprocess and postprocess are below the run of their item, also beside others.
+// TestStagesOfBatchesAreTraced: the model's spans in preprocess and postprocess are below the run of their item, also
+// beside others.
 func TestStagesOfBatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
@@ -167,7 +171,10 @@ func TestStagesOfBatchesAreTraced(t *testing.T) {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			c := harness.StartCollector(t)
-			s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+			s := harness.Ready(t, harness.Options{
+				Dir: dir, Model: "run.py:" + model, Python: python,
+				Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+			})
 			var requests sync.WaitGroup
 			for i := range 6 {
 				requests.Go(func() {
@@ -189,7 +196,8 @@ func TestStagesOfBatchesAreTraced(t *testing.T) {
 					stages++
 					item, _ := strconv.Atoi(text)
 					if own := fmt.Sprintf("%032x", item+1); span.TraceID() != own || span.ParentID() != runs[own] {
-						t.Errorf("%s is in trace %s below %s; the run of its item is %s", span.Name, span.TraceID(), span.ParentID(), runs[own])
+						t.Errorf("%s is in trace %s below %s; the run of its item is %s", span.Name, span.TraceID(), span.ParentID(),
+							runs[own])
 					}
 				}
 			}

@@ -128,19 +128,38 @@ func cogRequests(model, peer string) []cogRequest {
 	sse := []string{"accept", "text/event-stream"}
 	return []cogRequest{
 		{method: http.MethodPost, path: path, body: body(map[string]any{}), early: true},
-		{method: http.MethodPut, path: path + "/early", body: body(map[string]any{}), headers: []string{"prefer", "respond-async"}, early: true},
-		{method: http.MethodPost, path: path, body: body(map[string]any{"context": map[string]string{"trace.user": "ann", "trace.b c": "no", "other": "x"}}), headers: []string{"tracestate", "a=b"}},
+		{
+			method: http.MethodPut, path: path + "/early", body: body(map[string]any{}),
+			headers: []string{"prefer", "respond-async"}, early: true,
+		},
+		{
+			method: http.MethodPost, path: path,
+			body:    body(map[string]any{"context": map[string]string{"trace.user": "ann", "trace.b c": "no", "other": "x"}}),
+			headers: []string{"tracestate", "a=b"},
+		},
 		{method: http.MethodPost, path: path, body: body(map[string]any{"context": manyCallers()})},
-		{method: http.MethodPut, path: path + "/one", body: body(map[string]any{"webhook": peer, "webhook_events_filter": []string{"completed"}})},
-		{method: http.MethodPut, path: path + "/two", body: body(map[string]any{}), headers: []string{"prefer", "respond-async"}},
+		{
+			method: http.MethodPut, path: path + "/one",
+			body: body(map[string]any{"webhook": peer, "webhook_events_filter": []string{"completed"}}),
+		},
+		{
+			method: http.MethodPut, path: path + "/two", body: body(map[string]any{}),
+			headers: []string{"prefer", "respond-async"},
+		},
 		{method: http.MethodPost, path: path, body: of("fail", true)},
 		{method: http.MethodPost, path: path, body: body(map[string]any{}), headers: sse},
 		{method: http.MethodPut, path: path + "/live", body: body(map[string]any{}), headers: sse},
 		{method: http.MethodPost, path: path, body: of("fail", true), headers: sse},
 		{method: http.MethodPost, path: path, body: of("text", 3)},
 		{method: http.MethodPost, path: path, body: of("fail", "no"), headers: sse},
-		{method: http.MethodPut, path: path + "/invalid", body: of("text", []int{}), headers: []string{"prefer", "respond-async"}},
-		{method: http.MethodPut, path: path + "/hanging", body: of("hang", true), headers: []string{"prefer", "respond-async"}, hangs: true},
+		{
+			method: http.MethodPut, path: path + "/invalid", body: of("text", []int{}),
+			headers: []string{"prefer", "respond-async"},
+		},
+		{
+			method: http.MethodPut, path: path + "/hanging", body: of("hang", true),
+			headers: []string{"prefer", "respond-async"}, hangs: true,
+		},
 		{method: http.MethodPost, path: path, body: body(map[string]any{}), busy: true},
 		{method: http.MethodPost, path: path + "/hanging/cancel", busy: true},
 		{method: http.MethodPost, path: path + "/none/cancel"},
@@ -161,8 +180,8 @@ func manyCallers() map[string]string {
 	return context
 }
 
-// TestTracesAreThoseOfCog: Cog's server and ours get the same models and requests. Each span of Cog's is among ours, in its place, of its
-// kind and process, with its attributes.
+// TestTracesAreThoseOfCog: Cog's server and ours get the same models and requests. Each span of Cog's is among ours, in
+// its place, of its kind and process, with its attributes.
 func TestTracesAreThoseOfCog(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
@@ -177,13 +196,15 @@ func TestTracesAreThoseOfCog(t *testing.T) {
 			dir := folder(t, "run.py", cogModels, "cog.yaml", "run: run.py:"+served+"\ntrain: run.py:train\n")
 			schema := cli{dir: dir}.good(t, "schema")
 			theirDir := folder(t, "run.py", cogModels, ".cog/openapi_schema.json", schema)
-			peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+			peer := httptest.NewServer(http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 			defer peer.Close()
 			requests := cogRequests(model, peer.URL)
 			if model == "train" {
 				requests = slices.DeleteFunc(requests, func(r cogRequest) bool { return r.early }) // Cog has no setup then
 			}
-			theirs := tracesOf(t, requests, func(env []string) (string, func()) { return startCog(t, python, theirDir, model, env) })
+			theirs := tracesOf(t, requests,
+				func(env []string) (string, func()) { return startCog(t, python, theirDir, model, env) })
 			ours := tracesOf(t, requests, func(env []string) (string, func()) {
 				s := harness.Start(t, harness.Options{Dir: dir, Python: python, Env: env})
 				return s.Address, s.Stop
@@ -215,7 +236,8 @@ func compareSpan(t *testing.T, key string, theirs map[string]string, ours map[st
 		got := own[name]
 		// Ours: a refused stream and an answer of 5xx have the status that OpenTelemetry's conventions ask for.
 		unset := name == "status" && value == "STATUS_CODE_UNSET"
-		if refused := theirs["error.type"] == "" && own["error.type"] == "validation_error" || own["http.response.status_code"] == "503"; refused && unset {
+		if refused := theirs["error.type"] == "" && own["error.type"] == "validation_error" ||
+			own["http.response.status_code"] == "503"; refused && unset {
 			value = "STATUS_CODE_ERROR"
 		}
 		same(t, key+": "+name, got, value)
@@ -227,14 +249,17 @@ func compareSpan(t *testing.T, key string, theirs map[string]string, ours map[st
 	}
 }
 
-// tracesOf starts a server, sends it the requests and returns the spans that it sends, by their places: the number of the request, the
-// names from the root, kind and role. Of each it has the attributes.
-func tracesOf(t *testing.T, requests []cogRequest, start func(env []string) (address string, stop func())) map[string]map[string]string {
+// tracesOf starts a server, sends it the requests and returns the spans that it sends, by their places: the number of
+// the request, the names from the root, kind and role. Of each it has the attributes.
+func tracesOf(t *testing.T, requests []cogRequest,
+	start func(env []string) (address string, stop func()),
+) map[string]map[string]string {
 	t.Helper()
 	c := harness.StartCollector(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	address, stop := start([]string{
-		"COG_TRACE_CONFIGURED=1", "COG_TRACE_SAMPLER=parentbased_always_on", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
+		"COG_TRACE_CONFIGURED=1", "COG_TRACE_SAMPLER=parentbased_always_on", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL,
+		"OTEL_BSP_SCHEDULE_DELAY=50",
 		"GATE=" + gate,
 	})
 	s := harness.At(address)
@@ -274,10 +299,12 @@ func placesOf(spans []*harness.Span) map[string]map[string]string {
 			case "cog.slot.id": // each server names its slots
 				value = "a slot"
 			case "cog.prediction.id":
-				if text, _ := value.(string); !slices.Contains([]string{"early", "one", "two", "live", "invalid", "hanging"}, text) {
+				if text, _ := value.(string); !slices.Contains([]string{"early", "one", "two", "live", "invalid", "hanging"},
+					text) {
 					value = "an id"
 				}
-			case "code.file.path", "code.line.number", "code.module.name", "busy_ns", "idle_ns", "target", "thread.id", "thread.name":
+			case "code.file.path", "code.line.number", "code.module.name", "busy_ns", "idle_ns", "target", "thread.id",
+				"thread.name":
 				continue // what Cog's library adds about its source
 			}
 			attrs[name] = fmt.Sprint(value)

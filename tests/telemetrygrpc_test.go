@@ -18,8 +18,8 @@ func flag(name string, fail bool) *pb.ModelInferRequest {
 	}}}
 }
 
-// TestGRPCCallsAreTraced: each call that makes predictions has a span below its client's, with its predictions below it; health
-// and metadata have none. The model has the context, also of a client that is not sampled.
+// TestGRPCCallsAreTraced: each call that makes predictions has a span below its client's, with its predictions below
+// it; health and metadata have none. The model has the context, also of a client that is not sampled.
 func TestGRPCCallsAreTraced(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
@@ -98,7 +98,8 @@ func TestGRPCCallsAreTraced(t *testing.T) {
 		}
 		a := call.Attrs()
 		_, hasType := a["error.type"]
-		if a["rpc.system.name"] != "grpc" || a["rpc.method"] != name || a["rpc.response.status_code"] != want.code || hasType != want.failed ||
+		if a["rpc.system.name"] != "grpc" || a["rpc.method"] != name || a["rpc.response.status_code"] != want.code ||
+			hasType != want.failed ||
 			(call.Status.GetCode().String() == "STATUS_CODE_ERROR") != want.failed {
 			t.Errorf("%s: the call has %v, %v", trace, a, call.Status)
 		}
@@ -108,7 +109,8 @@ func TestGRPCCallsAreTraced(t *testing.T) {
 	}
 	if invoked := spans[fine]["cog.prediction.invoke"]; len(invoked) != 1 {
 		t.Errorf("the model's function has the spans %v", invoked)
-	} else if got, want := string(answer.GetOutputs()[0].GetContents().GetBytesContents()[0]), "00-"+fine+"-"+invoked[0].SpanID()+"-01"; got != want {
+	} else if got, want := string(answer.GetOutputs()[0].GetContents().GetBytesContents()[0]),
+		"00-"+fine+"-"+invoked[0].SpanID()+"-01"; got != want {
 		t.Errorf("the model has the context %s, want %s", got, want)
 	}
 }

@@ -69,8 +69,8 @@ const (
 
 func telemetryPython(t *testing.T) string { return harness.Tool(t, "venvs/telemetry/bin/python") }
 
-// TestTheModelsSpansAreChildren of their predictions' spans, in every form of model. Of an unsampled client nothing is sent.
-// Predictions that follow without a context have their own traces.
+// TestTheModelsSpansAreChildren of their predictions' spans, in every form of model. Of an unsampled client nothing is
+// sent. Predictions that follow without a context have their own traces.
 func TestTheModelsSpansAreChildren(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
@@ -79,8 +79,12 @@ func TestTheModelsSpansAreChildren(t *testing.T) {
 		model, path string
 		spans       int // of the model
 	}{
-		{"Sync", "/predictions", 2}, {"Items", "/predictions", 2}, {"Async", "/predictions", 1}, {"AsyncItems", "/predictions", 2},
-		{"Sync", "/trainings", 1}, {"Async", "/trainings", 1},
+		{"Sync", "/predictions", 2},
+		{"Items", "/predictions", 2},
+		{"Async", "/predictions", 1},
+		{"AsyncItems", "/predictions", 2},
+		{"Sync", "/trainings", 1},
+		{"Async", "/trainings", 1},
 	} {
 		t.Run(c.model+c.path, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +147,8 @@ def configure_instrumentation():
 `
 	collector := harness.StartCollector(t)
 	start := func(t *testing.T, hooks string) *harness.Server {
-		dir := folder(t, "run.py", ownSpans, "telemetry.py", hooks, "cog.yaml", "run: run.py:Sync\nobservability:\n  traces: true\n  config: telemetry.py\n")
+		dir := folder(t, "run.py", ownSpans, "telemetry.py", hooks, "cog.yaml",
+			"run: run.py:Sync\nobservability:\n  traces: true\n  config: telemetry.py\n")
 		return harness.Start(t, harness.Options{Dir: dir, Python: python, Env: []string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "COG_TRACE_SAMPLER=always_on",
 		}})

@@ -28,8 +28,8 @@ class Predictor(BasePredictor):
         return Path("/tmp/out.txt")
 `
 
-// TestTransfersAreTraced: webhooks carry the context of their spans; uploads and downloads have spans, and carry theirs only where
-// that is asked for.
+// TestTransfersAreTraced: webhooks carry the context of their spans; uploads and downloads have spans, and carry theirs
+// only where that is asked for.
 func TestTransfersAreTraced(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
@@ -45,7 +45,8 @@ func TestTransfersAreTraced(t *testing.T) {
 		defer peer.Close()
 		c := harness.StartCollector(t)
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "PINION_TRACE_FILES=" + asked, "COG_TRACE_HEADER=X-Trace", "COG_TRACE_HEADER_FORMAT=jaeger",
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "PINION_TRACE_FILES=" + asked, "COG_TRACE_HEADER=X-Trace",
+			"COG_TRACE_HEADER_FORMAT=jaeger",
 		}})
 		s.Do(http.MethodPost, "/predictions", map[string]any{
 			"input": map[string]any{"file": peer.URL + "/in.txt"}, "output_file_prefix": peer.URL,
@@ -56,25 +57,33 @@ func TestTransfersAreTraced(t *testing.T) {
 		for _, span := range c.Spans() {
 			byName[span.Name] = span
 		}
-		for name, method := range map[string]string{"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT", "pinion.download": "GET"} {
+		for name, method := range map[string]string{
+			"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT",
+			"pinion.download": "GET",
+		} {
 			span := byName[name]
-			if span == nil || span.TraceID() != clientTrace || span.ParentID() != byName["cog.prediction"].SpanID() || span.Kind.String() != "SPAN_KIND_CLIENT" {
+			if span == nil || span.TraceID() != clientTrace || span.ParentID() != byName["cog.prediction"].SpanID() ||
+				span.Kind.String() != "SPAN_KIND_CLIENT" {
 				t.Fatalf("%s is %v, of %v", name, span, c.Spans())
 			}
 			want := ""
 			if method == "POST" || asked == "1" {
 				want = "00-" + clientTrace + "-" + span.SpanID() + "-01"
 			}
-			same(t, fmt.Sprintf("PINION_TRACE_FILES=%s: %s has traceparent", asked, method), headers[method].Get("traceparent"), want)
+			same(t, fmt.Sprintf("PINION_TRACE_FILES=%s: %s has traceparent", asked, method), headers[method].Get("traceparent"),
+				want)
 		}
-		same(t, "the webhook has X-Trace", headers["POST"].Get("X-Trace"), clientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01")
-		if a := byName["cog.prediction.upload_output"].Attrs(); a["cog.output.bytes"] != int64(7) || !strings.HasPrefix(a["cog.output.mime_type"].(string), "text/plain") {
+		same(t, "the webhook has X-Trace", headers["POST"].Get("X-Trace"),
+			clientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01")
+		if a := byName["cog.prediction.upload_output"].Attrs(); a["cog.output.bytes"] != int64(7) ||
+			!strings.HasPrefix(a["cog.output.mime_type"].(string), "text/plain") {
 			t.Errorf("the upload has %v", a)
 		}
 	}
 }
 
-// TestPropagators_OfOtherTracers: Zipkin's and Jaeger's headers are read, and passed on to webhooks, downloads and uploads.
+// TestPropagators_OfOtherTracers: Zipkin's and Jaeger's headers are read, and passed on to webhooks, downloads and
+// uploads.
 func TestPropagators_OfOtherTracers(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
@@ -107,32 +116,48 @@ func TestPropagators_OfOtherTracers(t *testing.T) {
 		}, sent...)
 		s.Stop()
 		for _, span := range collector.Spans() {
-			method := map[string]string{"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT", "pinion.download": "GET"}[span.Name]
+			method := map[string]string{
+				"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT",
+				"pinion.download": "GET",
+			}[span.Name]
 			if method == "" {
 				continue
 			}
 			same(t, propagator+": the trace of "+span.Name, span.TraceID(), clientTrace)
 			same(t, propagator+": what "+method+" carries", headers[method].Get(c.header), fmt.Sprintf(c.want, span.SpanID()))
-			same(t, propagator+": traceparent of "+method, headers[method].Get("traceparent") != "", strings.Contains(propagator, "tracecontext"))
+			same(t, propagator+": traceparent of "+method, headers[method].Get("traceparent") != "",
+				strings.Contains(propagator, "tracecontext"))
 		}
 		same(t, propagator+": requests", len(headers), 3)
 	}
 }
 
-// TestTelemetry_VariablesOfAPlatformDoNotStopTheStart: they are for all its programs. What is not understood is ignored, and said.
+// TestTelemetry_VariablesOfAPlatformDoNotStopTheStart: they are for all its programs. What is not understood is
+// ignored, and said.
 func TestTelemetry_VariablesOfAPlatformDoNotStopTheStart(t *testing.T) {
 	t.Parallel()
 	variables := []string{
-		"OTEL_PROPAGATORS=tracecontext,baggage,b3,xray", "OTEL_TRACES_EXPORTER=console", "OTEL_METRICS_EXPORTER=prometheus", "OTEL_LOGS_EXPORTER=otlp,console",
-		"OTEL_TRACES_SAMPLER=parentbased_jaeger_remote", "OTEL_TRACES_SAMPLER_ARG=endpoint=http://localhost:14250", "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
-		"OTEL_BSP_SCHEDULE_DELAY=5s", "OTEL_BSP_MAX_QUEUE_SIZE=many", "OTEL_EXPORTER_OTLP_COMPRESSION=zstd", "OTEL_EXPORTER_OTLP_HEADERS=secret",
+		"OTEL_PROPAGATORS=tracecontext,baggage,b3,xray", "OTEL_TRACES_EXPORTER=console", "OTEL_METRICS_EXPORTER=prometheus",
+		"OTEL_LOGS_EXPORTER=otlp,console",
+		"OTEL_TRACES_SAMPLER=parentbased_jaeger_remote", "OTEL_TRACES_SAMPLER_ARG=endpoint=http://localhost:14250",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
+		"OTEL_BSP_SCHEDULE_DELAY=5s", "OTEL_BSP_MAX_QUEUE_SIZE=many", "OTEL_EXPORTER_OTLP_COMPRESSION=zstd",
+		"OTEL_EXPORTER_OTLP_HEADERS=secret",
 		"OTEL_RESOURCE_ATTRIBUTES=a", "COG_TRACE_ENABLED=perhaps",
 	}
-	for _, more := range [][]string{nil, {"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, {"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}} {
-		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", "def run() -> int: return 1\n"), Env: append(append([]string{
-			// Kubernetes' links to services with these names.
-			"PINION_PORT=tcp://10.0.0.1:80", "PINION_GRPC_PORT=tcp://10.0.0.1:80", "PINION_METRICS_PORT=tcp://10.0.0.1:80", "PINION_METRICS_SERVICE_HOST=10.0.0.1",
-		}, variables...), more...)})
+	for _, more := range [][]string{
+		nil,
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"},
+	} {
+		s := harness.Ready(t, harness.Options{
+			Dir: folder(t, "run.py", "def run() -> int: return 1\n"),
+			Env: append(append([]string{
+				// Kubernetes' links to services with these names.
+				"PINION_PORT=tcp://10.0.0.1:80", "PINION_GRPC_PORT=tcp://10.0.0.1:80", "PINION_METRICS_PORT=tcp://10.0.0.1:80",
+				"PINION_METRICS_SERVICE_HOST=10.0.0.1",
+			}, variables...), more...),
+		})
 		for _, v := range append(variables, more...) {
 			name, _, _ := strings.Cut(v, "=")
 			if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && strings.Contains(v, "http:") {
@@ -167,7 +192,10 @@ class Predictor(BasePredictor):
 	for _, body := range []string{"pass", `raise ValueError("no weights")`} {
 		c := harness.StartCollector(t)
 		dir := folder(t, "run.py", strings.ReplaceAll(model, "BODY", body))
-		s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+		s := harness.Start(t, harness.Options{
+			Dir: dir, Model: "run.py:Predictor", Python: python,
+			Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+		})
 		harness.Eventually(t, "the setup ends", func() bool { return s.Health().Status != "STARTING" })
 		s.Stop()
 		byName := map[string]*harness.Span{}
@@ -211,7 +239,8 @@ func TestAHangingCollectorDelaysNothing(t *testing.T) {
 	}
 }
 
-// TestAWebPageIsNoCollector: what a server that is none answers with 200 and a page is dropped, and counted for each signal.
+// TestAWebPageIsNoCollector: what a server that is none answers with 200 and a page is dropped, and counted for each
+// signal.
 func TestAWebPageIsNoCollector(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -227,21 +256,25 @@ func TestAWebPageIsNoCollector(t *testing.T) {
 		wantCode(t, "prediction", s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}), 200)
 		for _, signal := range []string{"traces", "metrics", "logs"} {
 			dropped := regexp.MustCompile(`(?m)^pinion_telemetry_dropped_total\{signal="` + signal + `"\} [1-9]`)
-			harness.Eventually(t, signal+" are counted", func() bool { return dropped.Match(s.Do(http.MethodGet, "/metrics", nil).Body) })
+			harness.Eventually(t, signal+" are counted",
+				func() bool { return dropped.Match(s.Do(http.MethodGet, "/metrics", nil).Body) })
 		}
 		s.Stop()
 	}
 }
 
-// TestCallersAreBounded: of a client's context, entries that begin with "trace." become attributes of the prediction's span alone, up to
-// the bounds of their number, names and values. A training has none. The model has the whole context.
+// TestCallersAreBounded: of a client's context, entries that begin with "trace." become attributes of the prediction's
+// span alone, up to the bounds of their number, names and values. A training has none. The model has the whole context.
 func TestCallersAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := folder(t,
 		"run.py", "from cog import current_scope\n\n\ndef run() -> int:\n    return len(current_scope().context)\n\n\ndef train() -> str:\n    return ''\n",
 		"cog.yaml", "train: run.py:train\n")
 	c := harness.StartCollector(t)
-	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:run",
+		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+	})
 	context := manyCallers()
 	body := map[string]any{"input": map[string]any{}, "context": context}
 	if a := s.Do(http.MethodPost, "/predictions", body); outputOf(t, a) != float64(len(context)+1) { // and traceparent

@@ -11,8 +11,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTritonAnswersAlike: Triton itself and this server answer Triton's client the same: metadata, tensors in JSON and in binary,
-// and the statuses of errors.
+// TestTritonAnswersAlike: Triton itself and this server answer Triton's client the same: metadata, tensors in JSON and
+// in binary, and the statuses of errors.
 func TestTritonAnswersAlike(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
@@ -21,11 +21,15 @@ func TestTritonAnswersAlike(t *testing.T) {
 	address := startTriton(t)
 	python := harness.Pythons(t)[0]
 	needs(t, python, "numpy")
-	s := harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:Typed", Args: []string{"--model", "bench"}})
+	s := harness.Ready(t, harness.Options{
+		Python: python.Path, Model: "tensors.py:Typed",
+		Args: []string{"--model", "bench"},
+	})
 	runTool(t, t.TempDir(), nil, tool, "-B", client, address, s.Address)
 }
 
-// startTriton serves the model bench by Triton's Python backend. The test is skipped where its package could not be installed.
+// startTriton serves the model bench by Triton's Python backend. The test is skipped where its package could not be
+// installed.
 func startTriton(t *testing.T) (address string) {
 	t.Helper()
 	python := harness.Tool(t, "venvs/triton/bin/python")

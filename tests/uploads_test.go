@@ -66,7 +66,10 @@ func (s *uploadStore) all() []string {
 func TestUploads_OfOneNameKeepTheOrderInWhichTheyWereYielded(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, nil)
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", uploadingModel), Model: "run.py:steps", Args: []string{"--upload-url", store.URL}})
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", uploadingModel), Model: "run.py:steps",
+		Args: []string{"--upload-url", store.URL},
+	})
 	var want []string
 	for round := range 5 {
 		s.Succeed(input{})
@@ -83,7 +86,10 @@ func TestUploads_OfOneNameKeepTheOrderInWhichTheyWereYielded(t *testing.T) {
 func TestUploads_OfOneNameInAListHaveURLsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, nil)
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", uploadingModel), Model: "run.py:together", Args: []string{"--upload-url", store.URL}})
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", uploadingModel), Model: "run.py:together",
+		Args: []string{"--upload-url", store.URL},
+	})
 	a := s.Succeed(input{})
 	sameJSON(t, "the output", a.Output, fmt.Sprintf(`["%[1]s/step.png","%[1]s/step-1.png","%[1]s/step-2.png"]`, store.URL))
 	got := store.all()

@@ -46,7 +46,10 @@ func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
 			{`{"part":1e-320}`, "part", "float 1e-320"},
 			{`{"scores":{"b":1,"a":2.5}}`, "scores", "dict {'b': 1.0, 'a': 2.5}"},
 			{`{"numbers":[1.0,` + big9 + `]}`, "numbers", "list [1, " + big9 + "]"},
-			{`{"table":{"z":{"y":[1,2.0,"é",null,true]},"a":1}}`, "table", "dict {'z': {'y': [1, 2.0, 'é', None, True]}, 'a': 1}"},
+			{
+				`{"table":{"z":{"y":[1,2.0,"é",null,true]},"a":1}}`, "table",
+				"dict {'z': {'y': [1, 2.0, 'é', None, True]}, 'a': 1}",
+			},
 			{`{"table":{"a":1,"a":2}}`, "table", "dict {'a': 2}"},
 			{`{"free":[{"a":[]}]}`, "free", "list [{'a': []}]"},
 			{`{"anything":{"x":[1.5,-0.0]}}`, "anything", "dict {'x': [1.5, -0.0]}"},
@@ -186,7 +189,10 @@ class Runner(BaseRunner):
 				t.Errorf("%s: %s, want %s", given, a, want)
 			}
 		}
-		for _, wrong := range []string{`{"floats":[0.5,"1"]}`, `{"floats":[true]}`, `{"floats":[null]}`, `{"ints":[1,2.5]}`, `{"ints":[1,15e-1]}`, `{"rows":[[1],2]}`} {
+		for _, wrong := range []string{
+			`{"floats":[0.5,"1"]}`, `{"floats":[true]}`, `{"floats":[null]}`, `{"ints":[1,2.5]}`,
+			`{"ints":[1,15e-1]}`, `{"rows":[[1],2]}`,
+		} {
 			problems(t, s.Create(`{"input":`+wrong+`}`))
 		}
 	})

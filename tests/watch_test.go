@@ -8,8 +8,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// watchedModel says a word, and writes files as models do. Each word must be of the same length: Python alone would take the
-// bytecode of a file that was edited within a second for good.
+// watchedModel says a word, and writes files as models do. Each word must be of the same length: Python alone would
+// take the bytecode of a file that was edited within a second for good.
 const watchedModel = `
 import helper
 class Runner:
@@ -34,7 +34,10 @@ func answersWord(t *testing.T, s *harness.Server, word string) {
 
 func TestWatchReloadsWhatChanges(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"}})
+	s := harness.Ready(t, harness.Options{
+		Dir:  folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
+		Args: []string{"--watch"},
+	})
 	answersWord(t, s, "one!")
 	restarts := 0
 	for _, word := range []string{"two!", "six!", "ten!"} {
@@ -56,7 +59,10 @@ func TestWatchReloadsWhatChanges(t *testing.T) {
 // TestWatchKeepsTheOldWorkerWhereTheNewOneFails, logs why once, and goes on with the next change at once.
 func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"}})
+	s := harness.Ready(t, harness.Options{
+		Dir:  folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
+		Args: []string{"--watch"},
+	})
 	writeWord(t, s, "bad!")
 	line := s.WaitLog("the worker's successor failed: the old one stays")
 	same(t, "the cause", line.Cause, "ValueError: no such word")
@@ -74,7 +80,10 @@ func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--watch"}, {"--watch", "--workers", "2"}} {
-		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: args})
+		s := harness.Ready(t, harness.Options{
+			Dir:  folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
+			Args: args,
+		})
 		makeFIFO(t, s.Dir, "gate")
 		workers := len(s.Health().Workers)
 		harness.Eventually(t, "all workers are ready", func() bool { return s.Log.Count("setting up one!") == workers })
@@ -101,6 +110,7 @@ func TestWatchRepairsAStartThatFailed(t *testing.T) {
 	answersWord(t, s, "one!")
 
 	cmd, term := serveOnTerminal(t, folder(t, "run.py", "raise ValueError('at the top')\n"), "--watch")
-	harness.Eventually(t, "the setup has failed", func() bool { return strings.Contains(term.shown(), "no worker will be started in its place") })
+	harness.Eventually(t, "the setup has failed",
+		func() bool { return strings.Contains(term.shown(), "no worker will be started in its place") })
 	term.end(t, cmd)
 }

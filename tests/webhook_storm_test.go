@@ -9,8 +9,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestWebhooks_StormIsThrottledAsDocumented in docs/reference/webhooks.md: each delivery of an output has more than the one
-// before, those that the receiver is too slow for are merged, logs come at most every interval, and completed has everything.
+// TestWebhooks_StormIsThrottledAsDocumented in docs/reference/webhooks.md: each delivery of an output has more than the
+// one before, those that the receiver is too slow for are merged, logs come at most every interval, and completed has
+// everything.
 func TestWebhooks_StormIsThrottledAsDocumented(t *testing.T) {
 	t.Parallel()
 	const source = `
@@ -24,7 +25,10 @@ def run(n: int = 3000) -> Iterator[int]:
 	const items, interval = 3000, 500 * time.Millisecond
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source)})
 	hooks := newHookReceiver(t)
-	for id, events := range map[string][]string{"outputs": {"start", "output", "completed"}, "logs": {"logs", "completed"}} {
+	for id, events := range map[string][]string{
+		"outputs": {"start", "output", "completed"},
+		"logs":    {"logs", "completed"},
+	} {
 		began := time.Now()
 		body := map[string]any{"id": id, "input": input{}, "webhook": hooks.URL, "webhook_events_filter": events}
 		wantCode(t, id, s.Create(body, "Prefer", "respond-async"), http.StatusAccepted)

@@ -23,7 +23,8 @@ func sameWorker(t *testing.T, s *harness.Server, pid int) {
 	same(t, "the worker, which may have died", s.Worker(), pid)
 }
 
-// TestAnAnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not the worker.
+// TestAnAnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not the
+// worker.
 func TestAnAnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {

@@ -44,7 +44,8 @@ func ask(end time.Time, client pb.GRPCInferenceServiceClient, calls, wrong *atom
 	for time.Now().Before(end) {
 		answer, err := client.ModelInfer(context.Background(), request)
 		calls.Add(1)
-		if err != nil || len(answer.GetOutputs()) != 1 || len(answer.GetOutputs()[0].GetContents().GetFp32Contents()) != len(values) {
+		if err != nil || len(answer.GetOutputs()) != 1 ||
+			len(answer.GetOutputs()[0].GetContents().GetFp32Contents()) != len(values) {
 			wrong.Add(1)
 		}
 	}

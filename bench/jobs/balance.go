@@ -18,8 +18,9 @@ const (
 // balanceLoads are the loads, as parts of what the places could do if nothing came between two jobs.
 var balanceLoads = []float64{0.7, 0.9}
 
-// balanced compares two ways in which synchronous requests reach servers whose model sleeps: by the job queue, and each to the server
-// that has the fewest requests of this client. Requests arrive at random times, whether or not others have ended.
+// balanced compares two ways in which synchronous requests reach servers whose model sleeps: by the job queue, and each
+// to the server that has the fewest requests of this client. Requests arrive at random times, whether or not others
+// have ended.
 func (b *bench) balanced() error {
 	const name = "balanced"
 	var servers []*process
@@ -34,7 +35,8 @@ func (b *bench) balanced() error {
 		defer p.end()
 		servers = append(servers, p)
 	}
-	gateway, err := b.start("listening", "gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", name)
+	gateway, err := b.start("listening", "gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model",
+		name)
 	if err != nil {
 		return err
 	}
@@ -80,7 +82,8 @@ func (b *bench) balanced() error {
 	return nil
 }
 
-// arrivals sends requests for a round, and returns how long each took. Those of the same load and seed arrive at the same times.
+// arrivals sends requests for a round, and returns how long each took. Those of the same load and seed arrive at the
+// same times.
 func (b *bench) arrivals(load float64, seed uint64, do func(body string) error) ([]time.Duration, error) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	body := fmt.Sprintf(`{"input":{"sleep":%g}}`, balanceSleep.Seconds())
@@ -90,7 +93,8 @@ func (b *bench) arrivals(load float64, seed uint64, do func(body string) error) 
 	var failed atomic.Pointer[error]
 	var sent sync.WaitGroup
 	began := time.Now()
-	for at := time.Duration(0); at < b.round && failed.Load() == nil; at += time.Duration(random.ExpFloat64() / rate * float64(time.Second)) {
+	for at := time.Duration(0); at < b.round &&
+		failed.Load() == nil; at += time.Duration(random.ExpFloat64() / rate * float64(time.Second)) {
 		time.Sleep(time.Until(began.Add(at)))
 		sent.Go(func() {
 			if err := do(body); err != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The bare client makes the writes of the job queue and nothing else: no model, no Python, no schema, no checks. What it reaches is what
-// NATS and this machine allow. Its processes are a front that accepts, and two agents that claim, end and acknowledge.
+// The bare client makes the writes of the job queue and nothing else: no model, no Python, no schema, no checks. What
+// it reaches is what NATS and this machine allow. Its processes are a front that accepts, and two agents that claim,
+// end and acknowledge.
 
 // envBare makes this program one of them: its value is a bareClient in JSON.
 const envBare = "BENCH_JOBS_BARE"
@@ -65,7 +66,8 @@ func runBare(text string) error {
 func (b *bareClient) write(id, state string, revision uint64, o ...jetstream.PublishOpt) (uint64, error) {
 	m := nats.NewMsg("$KV.pinion_state_" + bareModel + ".id." + id)
 	m.Data = []byte(state)
-	ack, err := b.js.PublishMsg(context.Background(), m, append(o, jetstream.WithExpectLastSequencePerSubject(revision))...)
+	ack, err := b.js.PublishMsg(context.Background(), m,
+		append(o, jetstream.WithExpectLastSequencePerSubject(revision))...)
 	if err != nil {
 		return 0, err
 	}

@@ -49,7 +49,10 @@ func main() {
 
 // serveNATS is NATS, until its parent ends it.
 func serveNATS(dir string) {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: natsPort, JetStream: true, StoreDir: dir, NoSigs: true})
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: natsPort, JetStream: true, StoreDir: dir,
+		NoSigs: true,
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -111,7 +114,14 @@ func (b *bench) run(only string) (err error) {
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"direct", b.direct}, {"added", b.added}, {"canceled", b.canceled}, {"tokens", b.tokens}, {"balanced", b.balanced}, {"rates", b.rates}} {
+	}{
+		{"direct", b.direct},
+		{"added", b.added},
+		{"canceled", b.canceled},
+		{"tokens", b.tokens},
+		{"balanced", b.balanced},
+		{"rates", b.rates},
+	} {
 		if only != "" && only != m.name {
 			continue
 		}

@@ -170,7 +170,8 @@ func (b *bench) canceled() error {
 	return nil
 }
 
-// tokens measures how old tokens are when they arrive, directly and through both servers of the queue: one of them runs the job.
+// tokens measures how old tokens are when they arrive, directly and through both servers of the queue: one of them runs
+// the job.
 func (b *bench) tokens() error {
 	body := fmt.Sprintf(`{"input":{"n":%d}}`, 100*b.rounds)
 	direct, err := stream(http.MethodPost, b.off.url+"/predictions", body)
@@ -219,7 +220,8 @@ func stream(method, url, body string) ([]time.Duration, error) {
 	for {
 		line, err := lines.ReadString('\n')
 		var token struct{ Chunk int64 }
-		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &token) == nil && token.Chunk > 0 {
+		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &token) == nil &&
+			token.Chunk > 0 {
 			ages = append(ages, time.Duration(time.Now().UnixNano()-token.Chunk))
 		}
 		if err != nil {

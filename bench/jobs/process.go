@@ -49,7 +49,10 @@ func (b *bench) startNATS(name string) (*process, error) {
 
 // serve starts a server of the model and waits until it is ready.
 func (b *bench) serve(args ...string) (*process, error) {
-	args = append([]string{"serve", b.dir, "--predictor", "run.py:run", "--port", "0", "--log-format", "json", "--queue", "256", "--concurrency", fmt.Sprint(b.places)}, args...)
+	args = append([]string{
+		"serve", b.dir, "--predictor", "run.py:run", "--port", "0", "--log-format", "json", "--queue",
+		"256", "--concurrency", fmt.Sprint(b.places),
+	}, args...)
 	if b.python != "" {
 		args = append(args, "--python", b.python)
 	}
@@ -58,7 +61,8 @@ func (b *bench) serve(args ...string) (*process, error) {
 
 // gateway starts a gateway of a model that no server has.
 func (b *bench) gateway() (*process, error) {
-	return b.start("listening", "gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", "none", "--jobs-capacity", fmt.Sprint(b.jobs+1))
+	return b.start("listening", "gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", "none",
+		"--jobs-capacity", fmt.Sprint(b.jobs+1))
 }
 
 // start starts Pinion and waits until it logs a message.

@@ -27,8 +27,8 @@ type system struct {
 	ends    []float64
 }
 
-// rates measures how many predictions two servers accept in a second, and how many they finish, beside the bare client. Rounds of both
-// take turns.
+// rates measures how many predictions two servers accept in a second, and how many they finish, beside the bare client.
+// Rounds of both take turns.
 func (b *bench) rates() error {
 	nc, err := nats.Connect(natsURL)
 	if err != nil {
@@ -44,7 +44,8 @@ func (b *bench) rates() error {
 		return err
 	}
 	defer end()
-	ours, bare := &system{name: "Pinion", model: "m", fronts: []*process{b.on, b.to}}, &system{name: "the bare client", model: bareModel, fronts: []*process{front}}
+	ours, bare := &system{name: "Pinion", model: "m", fronts: []*process{b.on, b.to}},
+		&system{name: "the bare client", model: bareModel, fronts: []*process{front}}
 	for round := range b.rounds + 1 {
 		both := []*system{bare, ours}
 		if round%2 == 1 {
@@ -67,7 +68,8 @@ func (b *bench) rates() error {
 		fmt.Printf("%-44s %.0f/s at %d clients, while they are run\n", "accepted by "+s.name, median(s.accepts), b.clients)
 		fmt.Printf("%-44s %.0f/s, from the first accepted to the last ended\n", "finished by "+s.name, median(s.ends))
 	}
-	fmt.Printf("%-44s %.2f of the accepted, %.2f of the finished\n", "Pinion beside the bare client", median(accepts), median(ends))
+	fmt.Printf("%-44s %.2f of the accepted, %.2f of the finished\n", "Pinion beside the bare client", median(accepts),
+		median(ends))
 	return nil
 }
 
@@ -94,13 +96,15 @@ func (b *bench) ratesOf(s *system, js jetstream.JetStream) error {
 	return nil
 }
 
-// bare starts the processes of the bare client, on streams as ours are, with the records of a job that our servers have run.
+// bare starts the processes of the bare client, on streams as ours are, with the records of a job that our servers have
+// run.
 func (b *bench) bare(nc *nats.Conn) (front *process, end func(), err error) {
 	records, err := b.records(nc)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := store.Open(context.Background(), nc, store.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
+	if _, err := store.Open(context.Background(), nc,
+		store.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
 		return nil, nil, err
 	}
 	var all []*process

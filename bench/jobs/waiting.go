@@ -50,7 +50,8 @@ func (b *bench) waiting() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-44s %d MB of memory, %d MB of disk at NATS\n", fmt.Sprintf("%d waiting jobs of 1 KB", b.jobs), (more-memory)>>20, (written-disk)>>20)
+	fmt.Printf("%-44s %d MB of memory, %d MB of disk at NATS\n", fmt.Sprintf("%d waiting jobs of 1 KB", b.jobs),
+		(more-memory)>>20, (written-disk)>>20)
 	return nil
 }
 

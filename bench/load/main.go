@@ -63,8 +63,8 @@ func main() {
 	}
 }
 
-// run has every connection ask until the time is up. What was due by then and could not be sent soon after is given up: the
-// count of answers tells that the server did not keep up.
+// run has every connection ask until the time is up. What was due by then and could not be sent soon after is given up:
+// the count of answers tells that the server did not keep up.
 func (l *load) run(begin time.Time) *tally {
 	schedule := make(chan time.Time, int(l.rate*l.length.Seconds())+1)
 	if l.rate > 0 {
@@ -86,8 +86,8 @@ func (l *load) run(begin time.Time) *tally {
 	return all
 }
 
-// tick tells when requests are due. Go's own timers would be up to a millisecond late on an idle machine, for they end with
-// the poller's wait; a thread's sleep is not.
+// tick tells when requests are due. Go's own timers would be up to a millisecond late on an idle machine, for they end
+// with the poller's wait; a thread's sleep is not.
 func (l *load) tick(begin time.Time, schedule chan<- time.Time) {
 	defer close(schedule)
 	runtime.LockOSThread()

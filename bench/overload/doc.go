@@ -1,5 +1,5 @@
-// Command overload measures what becomes of a server that is asked for ten times as much as it can do. bench/overload.sh
-// builds what it needs and starts it.
+// Command overload measures what becomes of a server that is asked for ten times as much as it can do.
+// bench/overload.sh builds what it needs and starts it.
 //
 // First as many clients as there are places ask, each when it was answered: the peak. Then requests leave by the clock,
 // at ten times the peak's rate, independent of earlier ones. At last the peak is measured once more. What is

@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// load asks. What it spends itself is measured with the server's time, so it spends little: connections and requests are
-// used again, and nothing is collected while it asks.
+// load asks. What it spends itself is measured with the server's time, so it spends little: connections and requests
+// are used again, and nothing is collected while it asks.
 type load struct {
 	client  *fasthttp.HostClient
 	url     string

@@ -23,7 +23,8 @@ type setting struct {
 
 func main() {
 	s := setting{}
-	seconds := flag.Float64("seconds", 60, "how long the overload lasts; the peak is measured for a third of it before, and a third after")
+	seconds := flag.Float64("seconds", 60,
+		"how long the overload lasts; the peak is measured for a third of it before, and a third after")
 	flag.StringVar(&s.binary, "binary", "bin/pinion", "the server")
 	flag.StringVar(&s.python, "python", "", "its interpreter (default: the server's choice)")
 	flag.StringVar(&s.address, "address", "127.0.0.1:15077", "where it listens")

@@ -49,8 +49,8 @@ const (
 	throughputBound = 0.95
 )
 
-// stolenTooMuch: a machine whose host gave more of its CPU time than this to others was stopped for milliseconds again and
-// again, and the slowest hundredth of the answers tells of that and not of the server.
+// stolenTooMuch: a machine whose host gave more of its CPU time than this to others was stopped for milliseconds again
+// and again, and the slowest hundredth of the answers tells of that and not of the server.
 const stolenTooMuch = 0.005
 
 // outcome is the result of a run, and the exit code.
@@ -82,14 +82,16 @@ func report(out io.Writer, s setting, peak, over *tally) outcome {
 	for _, part := range []float64{0.5, 0.9, 0.99} {
 		line(fmt.Sprintf("refused, p%g", part*100), ms(at(peak.refused, part)), ms(at(over.refused, part)), "ms")
 	}
-	fmt.Fprintf(out, "refused %d of %d; neither accepted nor refused: %d\n", len(over.refused), over.asked, peak.failed+over.failed)
+	fmt.Fprintf(out, "refused %d of %d; neither accepted nor refused: %d\n", len(over.refused), over.asked,
+		peak.failed+over.failed)
 	missed := missed(peak, over)
 	for _, promise := range missed {
 		fmt.Fprintln(out, "NOT KEPT:", promise)
 	}
 	switch {
 	case s.stolen > stolenTooMuch:
-		fmt.Fprintf(out, "NOTHING SHOWN: other machines took more than %g %% of the CPU time; measure again\n", 100*stolenTooMuch)
+		fmt.Fprintf(out, "NOTHING SHOWN: other machines took more than %g %% of the CPU time; measure again\n",
+			100*stolenTooMuch)
 		return unknown
 	case len(missed) > 0:
 		return broken
@@ -105,7 +107,8 @@ func missed(peak, over *tally) (list []string) {
 	}
 	for _, part := range []float64{0.5, 0.99} {
 		if float64(at(over.accepted, part)) > latencyBound*float64(at(peak.accepted, part)) {
-			list = append(list, fmt.Sprintf("p%g of what is accepted grows by no more than a factor of %g", part*100, latencyBound))
+			list = append(list, fmt.Sprintf("p%g of what is accepted grows by no more than a factor of %g", part*100,
+				latencyBound))
 		}
 		if at(over.refused, part) > refusedWithin {
 			list = append(list, fmt.Sprintf("p%g of what is refused is refused within %v", part*100, refusedWithin))
@@ -130,7 +133,8 @@ func machineLoad() string {
 	return first
 }
 
-// cpuTime is the CPU time of the machine since it began, and what its host gave to others of it, in ticks; 0 where unknown.
+// cpuTime is the CPU time of the machine since it began, and what its host gave to others of it, in ticks; 0 where
+// unknown.
 func cpuTime() (all, stolen float64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -14,7 +14,10 @@ func times(n int, each time.Duration) []time.Duration { return slices.Repeat([]t
 // good is a pair in which every promise is kept.
 func good() (peak, over *tally) {
 	peak = &tally{length: time.Second, asked: 100, accepted: times(100, 50*time.Millisecond)}
-	over = &tally{length: time.Second, asked: 1000, accepted: times(99, 52*time.Millisecond), refused: times(901, 200*time.Microsecond)}
+	over = &tally{
+		length: time.Second, asked: 1000, accepted: times(99, 52*time.Millisecond),
+		refused: times(901, 200*time.Microsecond),
+	}
 	return peak, over
 }
 
@@ -50,7 +53,8 @@ func TestAStoppedMachineShowsNothing(t *testing.T) {
 	for _, spoil := range []func(){func() {}, func() { over.failed = 1 }} {
 		spoil()
 		var out bytes.Buffer
-		if got := report(&out, setting{times: 10, stolen: 0.006}, peak, over); got != unknown || !strings.Contains(out.String(), "NOTHING SHOWN") {
+		if got := report(&out, setting{times: 10, stolen: 0.006}, peak, over); got != unknown ||
+			!strings.Contains(out.String(), "NOTHING SHOWN") {
 			t.Errorf("%d:\n%s", got, out.String())
 		}
 	}

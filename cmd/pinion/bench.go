@@ -58,7 +58,8 @@ The input is made of the schema's examples, and of values of the right types. -i
 	b.Input.BindFlags(cmd.Flags())
 	f := cmd.Flags()
 	f.Lookup("json").Usage = "the whole input: a JSON object, @file, or - for stdin"
-	f.IntVarP(&b.Load.Connections, "connections", "c", 8, "connections; with --rate the most that are opened (then default: 256)")
+	f.IntVarP(&b.Load.Connections, "connections", "c", 8,
+		"connections; with --rate the most that are opened (then default: 256)")
 	f.Float64Var(&b.Load.Rate, "rate", 0, "requests a second at a fixed rate (default: as many as are answered)")
 	f.DurationVarP(&b.Load.Length, "duration", "d", 10*time.Second, "how long")
 	f.DurationVar(&b.Load.Warmup, "warmup", time.Second, "how long it sends requests before it measures")
@@ -108,13 +109,18 @@ func (b *benching) start(target string, flags []string) error {
 	return b.Run(clientOf(s.Address), stop)
 }
 
-// serveArguments are those of the server that this command starts. Its queue holds a prediction of every connection, without a
-// time limit: a full queue would be measured as errors.
+// serveArguments are those of the server that this command starts. Its queue holds a prediction of every connection,
+// without a time limit: a full queue would be measured as errors.
 func (b *benching) serveArguments(dir string, flags []string) []string {
-	args := []string{"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
-		"--queue", fmt.Sprint(b.Load.Connections), "--queue-timeout", "1h"}
-	for flag, value := range map[string]string{"--predictor": b.flags.Predictor, "--python": b.flags.Python, "--libpython": b.flags.LibPython,
-		"--none-defaults": string(b.flags.NoneDefaults)} {
+	args := []string{
+		"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
+		"--queue", fmt.Sprint(b.Load.Connections), "--queue-timeout", "1h",
+	}
+	for flag, value := range map[string]string{
+		"--predictor": b.flags.Predictor, "--python": b.flags.Python,
+		"--libpython":     b.flags.LibPython,
+		"--none-defaults": string(b.flags.NoneDefaults),
+	} {
 		if value != "" {
 			args = append(args, flag, value)
 		}

@@ -45,7 +45,8 @@ the builder as it is, for example --pull.`,
 	f.StringArrayVarP(&b.tags, "tag", "t", nil, "the image's name, may be repeated (default: image of cog.yaml)")
 	f.StringVar(&b.builder, "builder", "", "docker, podman or buildah (default: the first that works)")
 	f.StringArrayVar(&b.args, "build-arg", nil, "NAME=value of an ARG: BASE, UV, or one of a proxy; may be repeated")
-	f.StringArrayVar(&b.secrets, "secret", nil, "id=NAME,src=FILE for mounts of cog.yaml's commands; uv.toml configures uv; may be repeated")
+	f.StringArrayVar(&b.secrets, "secret", nil,
+		"id=NAME,src=FILE for mounts of cog.yaml's commands; uv.toml configures uv; may be repeated")
 	f.BoolVar(&b.noCache, "no-cache", false, "build every layer anew")
 	return cmd
 }
@@ -111,7 +112,8 @@ func (b *build) build(ctx context.Context, program *image.Builder, plan *image.P
 		contexts = append(contexts, [2]string{"weights", plan.Root()})
 	}
 	return program.Build(ctx, image.Build{
-		Dockerfile: file, Context: plan.Root(), Contexts: contexts, Tags: tags, Args: b.args, Secrets: b.secrets, NoCache: b.noCache,
-		More: append(b.cog.options(program), b.more...),
+		Dockerfile: file, Context: plan.Root(), Contexts: contexts, Tags: tags, Args: b.args, Secrets: b.secrets,
+		NoCache: b.noCache,
+		More:    append(b.cog.options(program), b.more...),
 	})
 }

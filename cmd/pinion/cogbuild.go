@@ -14,8 +14,8 @@ import (
 	"pinion/cmd/pinion/internal/model"
 )
 
-// cogBuildFlags are the options of `cog build` that 'pinion build' has no flag for. Each has its effect here, or is refused
-// with what to write instead.
+// cogBuildFlags are the options of `cog build` that 'pinion build' has no flag for. Each has its effect here, or is
+// refused with what to write instead.
 type cogBuildFlags struct {
 	file, progress, schema, cuda, platform string
 	separateWeights, cogBase               bool
@@ -23,11 +23,14 @@ type cogBuildFlags struct {
 
 func (c *cogBuildFlags) bindFlags(f *pflag.FlagSet) {
 	f.StringVarP(&c.file, "file", "f", "", "accepted for cog build's users: only cog.yaml in DIR")
-	f.StringVar(&c.progress, "progress", "", "how docker shows the build: auto, tty, plain or quiet; podman and buildah know only quiet")
+	f.StringVar(&c.progress, "progress", "",
+		"how docker shows the build: auto, tty, plain or quiet; podman and buildah know only quiet")
 	f.StringVar(&c.schema, "openapi-schema", "", "accepted for cog build's users: only .cog/openapi_schema.json in DIR")
-	f.StringVar(&c.cuda, "use-cuda-base-image", "auto", "accepted for cog build's users: only auto, for cog.yaml and --base choose the image")
+	f.StringVar(&c.cuda, "use-cuda-base-image", "auto",
+		"accepted for cog build's users: only auto, for cog.yaml and --base choose the image")
 	f.StringVar(&c.platform, "platform", "", "the image's platform: only that of this binary, which the image gets")
-	f.BoolVar(&c.separateWeights, "separate-weights", false, "accepted for cog build's users: weights of cog.yaml have their own layer in every image")
+	f.BoolVar(&c.separateWeights, "separate-weights", false,
+		"accepted for cog build's users: weights of cog.yaml have their own layer in every image")
 	f.BoolVar(&c.cogBase, "use-cog-base-image", false, "accepted for cog build's users: only false")
 }
 
@@ -40,7 +43,8 @@ func (c *cogBuildFlags) check(dir string) error {
 	case c.progress != "" && !slices.Contains([]string{"auto", "tty", "plain", "quiet"}, c.progress):
 		return fmt.Errorf("--progress %s: it is auto, tty, plain or quiet", c.progress)
 	case c.schema != "" && !names(c.schema, dir, model.StoredSchema):
-		return fmt.Errorf("--openapi-schema %s: copy the file to %s: the image gets the document from there", c.schema, filepath.Join(dir, model.StoredSchema))
+		return fmt.Errorf("--openapi-schema %s: copy the file to %s: the image gets the document from there", c.schema,
+			filepath.Join(dir, model.StoredSchema))
 	case c.cuda != "auto":
 		return fmt.Errorf("--use-cuda-base-image %s: cog.yaml's gpu, cuda and packages decide; for another base give --base IMAGE, "+
 			"such as --base python:3.12-slim or one of nvidia/cuda", c.cuda)
@@ -75,7 +79,8 @@ func (c *cogBuildFlags) options(program *image.Builder) []string {
 	return options
 }
 
-// names tells whether an option names the file of a folder, from the current folder or, as cog build does it, from the folder itself.
+// names tells whether an option names the file of a folder, from the current folder or, as cog build does it, from the
+// folder itself.
 func names(option, dir, file string) bool {
 	want, err := filepath.Abs(filepath.Join(dir, file))
 	if err != nil {

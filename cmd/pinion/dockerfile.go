@@ -38,7 +38,8 @@ without rights. Mistakes in cog.yaml are printed with their place, and the exit 
 		},
 	}
 	s.bindFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, and the .dockerignore to FILE.dockerignore (default: print)")
+	cmd.Flags().StringVarP(&output, "output", "o", "",
+		"write to this file, and the .dockerignore to FILE.dockerignore (default: print)")
 	return cmd
 }
 

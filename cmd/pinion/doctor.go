@@ -49,7 +49,8 @@ code is 1 where something keeps the model from being served or built.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	cmd.Flags().StringVar(&python, "python", "",
+		"the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }

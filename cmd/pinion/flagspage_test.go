@@ -22,7 +22,8 @@ var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
 
 const flagsPage = "../../docs/reference/flags.md"
 
-// TestFlagsPage compares docs/reference/flags.md with the flags and variables in the code. With -update it writes the page.
+// TestFlagsPage compares docs/reference/flags.md with the flags and variables in the code. With -update it writes the
+// page.
 func TestFlagsPage(t *testing.T) {
 	page := []byte(makeFlagsPage(t))
 	if *update {
@@ -69,7 +70,8 @@ func makeFlagsPage(t *testing.T) string {
 This page is generated from the code: ` + "`go test ./cmd/pinion -run TestFlagsPage -update`" + `.
 
 A flag overrides its variable, and a variable overrides the default. The server's variables may also stand under
-` + "`environment`" + ` in ` + "`cog.yaml`" + `. Times have a unit, as ` + "`500ms`, `30s` or `1m30s`" + `; in a variable, a number alone means seconds. Sizes are
+` + "`environment`" + ` in ` + "`cog.yaml`" + `. Times have a unit, as ` + "`500ms`, `30s` or `1m30s`" +
+		`; in a variable, a number alone means seconds. Sizes are
 bytes, or have a unit, as ` + "`512MiB`" + `.
 `)
 	named := map[string]bool{}
@@ -128,7 +130,8 @@ func writeRows(b *strings.Builder, command *cobra.Command, rows []flagRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## %s\n\n| flag | variable | value | default | meaning |\n|---|---|---|---|---|\n", command.CommandPath())
+	fmt.Fprintf(b, "\n## %s\n\n| flag | variable | value | default | meaning |\n|---|---|---|---|---|\n",
+		command.CommandPath())
 	for _, r := range rows {
 		cells := []string{r.flag, r.variable, r.value, r.byDefault, r.meaning}
 		for i := range cells {

@@ -16,7 +16,8 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// TestMain gives the test's program the roles of the binary: it is the front of TestFootprint, which starts it as its worker.
+// TestMain gives the test's program the roles of the binary: it is the front of TestFootprint, which starts it as its
+// worker.
 func TestMain(m *testing.M) {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
@@ -56,8 +57,8 @@ func plain(line, headers string) request {
 	return request{[]byte(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"), []byte("}")}
 }
 
-// TestFootprint_Requests counts what the front allocates for a request, from the socket to the answer. A count that exceeds the
-// recorded one fails; PINION_RECORD=1 records the counts, and the commit says what they are spent for.
+// TestFootprint_Requests counts what the front allocates for a request, from the socket to the answer. A count that
+// exceeds the recorded one fails; PINION_RECORD=1 records the counts, and the commit says what they are spent for.
 func TestFootprint_Requests(t *testing.T) {
 	python, _, _ := strings.Cut(os.Getenv("PINION_TEST_PYTHONS"), ":")
 	if python == "" {
@@ -70,7 +71,8 @@ func TestFootprint_Requests(t *testing.T) {
 		async  = post("Prefer: respond-async\r\n", "}")
 		stream = post("Accept: text/event-stream\r\n", "0\r\n\r\n")
 		traced = []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_BSP_SCHEDULE_DELAY=3600000", "OTEL_METRIC_EXPORT_INTERVAL=3600000",
+			"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_BSP_SCHEDULE_DELAY=3600000",
+			"OTEL_METRIC_EXPORT_INTERVAL=3600000",
 			"OTEL_BLRP_SCHEDULE_DELAY=3600000", "OTEL_BSP_MAX_QUEUE_SIZE=65536",
 		}
 	)
@@ -91,7 +93,8 @@ func TestFootprint_Requests(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			allocs, size := footprint(t, python, c.model, c.requests)
-			got = append(got, count{c.name + " allocations", allocs, 1 + allocs/20}, count{c.name + " bytes", size, max(64, size/50)})
+			got = append(got, count{c.name + " allocations", allocs, 1 + allocs/20},
+				count{c.name + " bytes", size, max(64, size/50)})
 		})
 	}
 	got.compare(t, "testdata/requests.txt", 0)
@@ -108,7 +111,10 @@ func footprint(t *testing.T, python, model string, requests []request) (allocs, 
 	socket := filepath.Join(dir, "s")
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run([]string{"serve", dir, "--host", "unix:" + socket, "--python", python, "--queue", "16", "--log-level", "error"})
+		ended <- run([]string{
+			"serve", dir, "--host", "unix:" + socket, "--python", python, "--queue", "16", "--log-level",
+			"error",
+		})
 	}()
 	c := dial(t, socket)
 	defer func() {

@@ -19,7 +19,8 @@ const gatewayHelp = `Answer the HTTP API of a model without the model: every req
 func newGateway() *cobra.Command {
 	var s settings.Gateway
 	cmd := &cobra.Command{
-		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp, Args: usage.NoArguments,
+		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp,
+		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.FromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return exit.Misused(err)

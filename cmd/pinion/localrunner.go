@@ -15,9 +15,11 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// newLocalRunner starts a worker for a model; mode is "predict" or "train"; warmUp has its example run after its setup. The
-// caller closes the runner.
-func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool, log *slog.Logger) (*oneshot.Runner, error) {
+// newLocalRunner starts a worker for a model; mode is "predict" or "train"; warmUp has its example run after its setup.
+// The caller closes the runner.
+func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool,
+	log *slog.Logger,
+) (*oneshot.Runner, error) {
 	s, err := settings.FromEnvironment(m.Getenv)
 	if err != nil {
 		return nil, exit.Misused(err)

@@ -16,7 +16,8 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// TestProtocolsAreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json has no other.
+// TestProtocolsAreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json
+// has no other.
 func TestProtocolsAreDocumented(t *testing.T) {
 	var known struct {
 		Paths map[string]map[string]json.RawMessage
@@ -64,14 +65,16 @@ func TestProtocolsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSchemaHasTheProtocols: "pinion schema" prints what the server answers, without OpenAI's endpoints of other functions.
+// TestSchemaHasTheProtocols: "pinion schema" prints what the server answers, without OpenAI's endpoints of other
+// functions.
 func TestSchemaHasTheProtocols(t *testing.T) {
 	document := []byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"chat"}}}}`)
 	paths := map[string]bool{}
 	for _, r := range served(&model.Model{}, document).Routes {
 		paths[r.Path] = true
 	}
-	if !paths["/v1/chat/completions"] || paths["/v1/embeddings"] || !paths["/v2/models/{model}/infer"] || !paths["/invocations"] {
+	if !paths["/v1/chat/completions"] || paths["/v1/embeddings"] || !paths["/v2/models/{model}/infer"] ||
+		!paths["/invocations"] {
 		t.Errorf("it has %v", paths)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// count is what was counted, and by how much it may exceed what is recorded: the runtime's own allocations differ a little.
+// count is what was counted, and by how much it may exceed what is recorded: the runtime's own allocations differ a
+// little.
 type count struct {
 	name      string
 	n, margin int

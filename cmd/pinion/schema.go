@@ -86,5 +86,8 @@ that takes --execute.`,
 // served is what the document says of a server without flags.
 func served(m *model.Model, document []byte) openapi.Server {
 	protocols := (&settings.Protocols{Names: protocol.Names()}).List(nil) // which make no use of models before a request
-	return openapi.Server{Title: m.Title(), Docs: true, Metrics: true, Shutdown: true, Routes: httpd.DocumentRoutes(protocols, document)}
+	return openapi.Server{
+		Title: m.Title(), Docs: true, Metrics: true, Shutdown: true,
+		Routes: httpd.DocumentRoutes(protocols, document),
+	}
 }

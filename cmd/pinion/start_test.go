@@ -17,8 +17,9 @@ const smallInit = 16
 
 var initTrace = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) allocs$`)
 
-// TestFootprint_Start counts what every process of the binary does before main: how many packages are initialised, and which of
-// them allocate how much; and its size. All are paid by the front and by each worker, whether they need the package or not.
+// TestFootprint_Start counts what every process of the binary does before main: how many packages are initialised, and
+// which of them allocate how much; and its size. All are paid by the front and by each worker, whether they need the
+// package or not.
 func TestFootprint_Start(t *testing.T) {
 	binary := os.Getenv("PINION_BIN")
 	if binary == "" || runtime.GOARCH != "amd64" {

@@ -18,8 +18,8 @@ import (
 
 // workerMain turns this process into a worker. It runs on the process's first thread.
 func workerMain(config string) int {
-	// Its Go only starts Python, so a cycle would be work for nothing. In a preload process no Go code may run after that: its threads
-	// stay asleep, and no new ones start.
+	// Its Go only starts Python, so a cycle would be work for nothing. In a preload process no Go code may run after that:
+	// its threads stay asleep, and no new ones start.
 	debug.SetGCPercent(-1)
 	// The model and its children must see neither the role nor our descriptors.
 	os.Unsetenv(supervise.EnvName)
@@ -40,8 +40,8 @@ func workerMain(config string) int {
 	return runPython("worker", spec, pyembed.Config{JSON: []byte(config), PageFD: supervise.PageFD})
 }
 
-// nameProcess gives this thread, by which ps and top name the process, the name of the binary: the kernel has named it by the
-// path that it was executed by, which is process.RunningBinary.
+// nameProcess gives this thread, by which ps and top name the process, the name of the binary: the kernel has named it
+// by the path that it was executed by, which is process.RunningBinary.
 func nameProcess() {
 	name := []byte("pinion\x00")
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it only helps people

@@ -10,8 +10,8 @@ import (
 
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
 
-// writeDeb has nfpm make the package that deploy/release/nfpm.yaml describes. PINION_MAINTAINER, "NAME <ADDRESS>", is who publishes it
-// and answers for it.
+// writeDeb has nfpm make the package that deploy/release/nfpm.yaml describes. PINION_MAINTAINER, "NAME <ADDRESS>", is
+// who publishes it and answers for it.
 func writeDeb(o options, arch, path string, files []file) error {
 	place, err := os.MkdirTemp("", "pinion-deb-*")
 	if err != nil {
@@ -35,7 +35,8 @@ func writeDeb(o options, arch, path string, files []file) error {
 		return err
 	}
 	cmd := exec.Command("go", "run", nfpm, "package", "--packager", "deb", "--config", config, "--target", path)
-	cmd.Env = append(os.Environ(), "ARCH="+arch, "MAINTAINER="+cmp.Or(os.Getenv("PINION_MAINTAINER"), "Pinion authors"), "VERSION="+o.version.debian(), "GLIBC="+o.glibc, "FILES="+place,
+	cmd.Env = append(os.Environ(), "ARCH="+arch, "MAINTAINER="+cmp.Or(os.Getenv("PINION_MAINTAINER"), "Pinion authors"),
+		"VERSION="+o.version.debian(), "GLIBC="+o.glibc, "FILES="+place,
 		"SOURCE_DATE_EPOCH="+seconds(o.time))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make Debian package: %w\n%s", err, out)

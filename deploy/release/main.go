@@ -47,7 +47,10 @@ func parse(args []string) (options, error) {
 	if *text == "" || *commit == "" || *glibc == "" || *zig == "" || flags.NArg() == 0 {
 		return options{}, fmt.Errorf("usage: release -version V -commit C -glibc V -zig DIR -time SECONDS ARCH=BINARY...")
 	}
-	o := options{out: *out, binaries: map[string]string{}, commit: *commit, glibc: *glibc, zig: *zig, time: time.Unix(*seconds, 0).UTC()}
+	o := options{
+		out: *out, binaries: map[string]string{}, commit: *commit, glibc: *glibc, zig: *zig,
+		time: time.Unix(*seconds, 0).UTC(),
+	}
 	var err error
 	if o.version, err = parseVersion(*text, *commit); err != nil {
 		return options{}, err

@@ -29,7 +29,10 @@ type component struct {
 }
 
 // allowedLicences are those of modules that ask for no more than their text, which NOTICES.txt has.
-var allowedLicences = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "MIT", "Unlicense"}
+var allowedLicences = []string{
+	"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "MIT",
+	"Unlicense",
+}
 
 // legal are the names of files that a licence asks to be passed on.
 var legal = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|copyright|notice|patents)([-_.].*)?$`)
@@ -44,8 +47,8 @@ type listed struct {
 	}
 }
 
-// modules are those that the command and its companion link for an architecture, with the licences that lie beside the linked packages
-// and in the folders above them.
+// modules are those that the command and its companion link for an architecture, with the licences that lie beside the
+// linked packages and in the folders above them.
 func modules(arch string) ([]component, error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/pinion", "./cmd/pinion-nats")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=1")
@@ -154,7 +157,10 @@ func toolchain(zig, glibc string) ([]component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find Go's folder: %w", err)
 	}
-	golang := component{name: "std", version: strings.TrimPrefix(runtime.Version(), "go"), dir: strings.TrimSpace(string(goroot))}
+	golang := component{
+		name: "std", version: strings.TrimPrefix(runtime.Version(), "go"),
+		dir: strings.TrimSpace(string(goroot)),
+	}
 	if err := golang.addTexts(golang.dir); err != nil {
 		return nil, err
 	}
@@ -163,13 +169,18 @@ func toolchain(zig, glibc string) ([]component, error) {
 	}
 	info, err := filepath.Glob(zig + "-*.dist-info")
 	if err != nil || len(info) != 1 {
-		return nil, fmt.Errorf("%s is not the folder of the Python package ziglang: %d folders beside it have its version", zig, len(info))
+		return nil, fmt.Errorf("%s is not the folder of the Python package ziglang: %d folders beside it have its version",
+			zig, len(info))
 	}
 	version := strings.TrimSuffix(strings.TrimPrefix(info[0], zig+"-"), ".dist-info")
-	compiler := component{name: "zig", version: version, dir: zig, licences: []string{"MIT"},
-		texts: []string{filepath.Join(zig, "LICENSE")}}
-	libc := component{name: "glibc", version: glibc, dir: zig,
-		licences: []string{"LGPL-2.1-or-later"}, texts: []string{filepath.Join(zig, "lib/libc/glibc/LICENSES")}}
+	compiler := component{
+		name: "zig", version: version, dir: zig, licences: []string{"MIT"},
+		texts: []string{filepath.Join(zig, "LICENSE")},
+	}
+	libc := component{
+		name: "glibc", version: glibc, dir: zig,
+		licences: []string{"LGPL-2.1-or-later"}, texts: []string{filepath.Join(zig, "lib/libc/glibc/LICENSES")},
+	}
 	return []component{golang, compiler, libc}, nil
 }
 

@@ -47,7 +47,10 @@ func TestDebianSortsVersions(t *testing.T) {
 		t.Skip("there is no dpkg")
 	}
 	var last string
-	for _, text := range []string{"1.2.0-dev", "1.2.0-rc.1", "1.2.0-rc.1-4-gabc", "1.2.0-rc.2", "1.2.0", "1.2.0-4-gabc", "1.2.1"} {
+	for _, text := range []string{
+		"1.2.0-dev", "1.2.0-rc.1", "1.2.0-rc.1-4-gabc", "1.2.0-rc.2", "1.2.0", "1.2.0-4-gabc",
+		"1.2.1",
+	} {
 		v, err := parseVersion(text, "0123456789ab")
 		if err != nil {
 			t.Fatal(err)
@@ -60,8 +63,12 @@ func TestDebianSortsVersions(t *testing.T) {
 }
 
 var sample = []file{
-	{"pinion", []byte("binary"), 0o755}, {natsProgram, []byte("companion"), 0o755}, {"LICENSE", []byte("licence"), 0o644},
-	{"NOTICES.txt", []byte("notices"), 0o644}, {"pinion.cdx.json", []byte("{}"), 0o644}, {"CHANGELOG.md", []byte("new"), 0o644},
+	{"pinion", []byte("binary"), 0o755},
+	{natsProgram, []byte("companion"), 0o755},
+	{"LICENSE", []byte("licence"), 0o644},
+	{"NOTICES.txt", []byte("notices"), 0o644},
+	{"pinion.cdx.json", []byte("{}"), 0o644},
+	{"CHANGELOG.md", []byte("new"), 0o644},
 }
 
 func TestWheel(t *testing.T) {
@@ -144,7 +151,8 @@ func TestTarballsAreTheSameInAnyOrder(t *testing.T) {
 	archive, count := tar.NewReader(unpacked), 0
 	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
 		count++
-		if header.Uid != 0 || header.Uname != "" || header.ModTime.Unix() != 1e9 || !strings.HasPrefix(header.Name, "folder/") {
+		if header.Uid != 0 || header.Uname != "" || header.ModTime.Unix() != 1e9 ||
+			!strings.HasPrefix(header.Name, "folder/") {
 			t.Errorf("%+v", header)
 		}
 	}
@@ -170,7 +178,8 @@ func TestEveryLinkedModuleHasAnAllowedLicence(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := options{version: version, commit: "abc", glibc: "2.28", time: time.Unix(1e9, 0).UTC()}
-		text, err := writeSBOM(o, arch, map[string][]byte{"pinion": []byte("binary"), natsProgram: []byte("companion")}, linked)
+		text, err := writeSBOM(o, arch, map[string][]byte{"pinion": []byte("binary"), natsProgram: []byte("companion")},
+			linked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +249,13 @@ func TestAProgramThatNeedsANewerGlibcIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
-	}{{"2.28", "2.28", false}, {"2.2.5", "2.28", false}, {"2.34", "2.28", true}, {"2.28.1", "2.28", true}, {"PRIVATE", "9", true}} {
+	}{
+		{"2.28", "2.28", false},
+		{"2.2.5", "2.28", false},
+		{"2.34", "2.28", true},
+		{"2.28.1", "2.28", true},
+		{"PRIVATE", "9", true},
+	} {
 		if got := newer(c.a, c.b); got != c.want {
 			t.Errorf("newer(%s, %s) is %v", c.a, c.b, got)
 		}

@@ -30,7 +30,8 @@ func writeSBOM(o options, arch string, binaries map[string][]byte, parts []compo
 	}
 	companion := own + "#cmd/" + natsProgram
 	components := []cdx.Component{{
-		BOMRef: companion, PackageURL: companion, Type: cdx.ComponentTypeApplication, Name: natsProgram, Version: o.version.String(),
+		BOMRef: companion, PackageURL: companion, Type: cdx.ComponentTypeApplication, Name: natsProgram,
+		Version:  o.version.String(),
 		Licenses: licenses([]string{"Apache-2.0"}), Hashes: hashes(binaries[natsProgram]),
 	}}
 	refs := []string{companion}
@@ -58,7 +59,8 @@ func writeSBOM(o options, arch string, binaries map[string][]byte, parts []compo
 	bom.Components = &components
 	bom.Dependencies = &[]cdx.Dependency{{Ref: own, Dependencies: &refs}}
 	var out bytes.Buffer
-	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cdx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("write SBOM: %w", err)
 	}
 	return out.Bytes(), nil

@@ -26,8 +26,11 @@ func Predict(x *protocol.Exchange, m *protocol.Model, names ...string) *protocol
 }
 
 // Answer is Predict for a body that was read. It takes the body over.
-func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body protocol.Body, names ...string) *protocol.Error {
-	inputs, copied, err := Read(s, body.Data, func(bytes int64) *protocol.Error { return x.Charge(&body, bytes) }, names...)
+func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body protocol.Body,
+	names ...string,
+) *protocol.Error {
+	inputs, copied, err := Read(s, body.Data, func(bytes int64) *protocol.Error { return x.Charge(&body, bytes) },
+		names...)
 	if err != nil {
 		if text := x.NotJSON(body.Data); text != "" {
 			err = protocol.Errorf(protocol.BadInput, "%s", text)

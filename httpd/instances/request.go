@@ -17,8 +17,8 @@ const (
 // fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
 const fewBytes = 64 << 10
 
-// Read returns the inputs of each instance of a request. names are what the list may be called. An input may alias body; copied is
-// how many bytes do not, which charge charges before they are made.
+// Read returns the inputs of each instance of a request. names are what the list may be called. An input may alias
+// body; copied is how many bytes do not, which charge charges before they are made.
 func Read(
 	s *protocol.Signature, body []byte, charge func(bytes int64) *protocol.Error, names ...string,
 ) (inputs [][]byte, copied int64, err *protocol.Error) {

@@ -67,7 +67,10 @@ func TestRead(t *testing.T) {
 		{`{"instances":[1,"a",[2],null]}`, `{"x":1} {"x":"a"} {"x":[2]} {"x":null}`},
 		{`{"instances":[{"x":1}, { } ]}`, `{"x":1} { }`},
 		{`{"inputs":[1]}`, `{"x":1}`},
-		{`{"parameters":{"k":2,"j":[1]},"instances":[1,{},{"k":3}]}`, `{"x":1,"k":2,"j":[1]} {"k":2,"j":[1]} {"k":3,"j":[1]}`},
+		{
+			`{"parameters":{"k":2,"j":[1]},"instances":[1,{},{"k":3}]}`,
+			`{"x":1,"k":2,"j":[1]} {"k":2,"j":[1]} {"k":3,"j":[1]}`,
+		},
 		{`{"parameters":{"k":2,"k":3},"instances":[{"\u006b":1},2]}`, `{"\u006b":1} {"x":2,"k":3}`},
 		{`{"parameters":null,"instances":[]}`, ``},
 	} {

@@ -80,7 +80,8 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 	}
 	if kind := rawjson.KindOf(body.Data); kind != rawjson.KindObject {
 		i.call.Body.Release()
-		return protocol.Errorf(protocol.BadInput, "the body is no object but of type %s: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}", kind)
+		return protocol.Errorf(protocol.BadInput,
+			"the body is no object but of type %s: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}", kind)
 	}
 	input, list := objectMembers(body.Data)
 	switch {
@@ -127,13 +128,15 @@ func (i *invocation) store(s *protocol.Signature) *protocol.Error {
 		switch {
 		case f.Value.Kind != protocol.File:
 		case name != "":
-			return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has several file inputs: send application/json with URLs", predict.Clip(media))
+			return protocol.Errorf(protocol.BadInput,
+				"the body is %s, and the model has several file inputs: send application/json with URLs", predict.Clip(media))
 		default:
 			name = f.Name
 		}
 	}
 	if name == "" {
-		return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has no file input: send application/json", predict.Clip(media))
+		return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has no file input: send application/json",
+			predict.Clip(media))
 	}
 	files := i.model.NewAttachments()
 	number, err := files.Add("", media, bytes.NewReader(i.call.Body.Data))
@@ -201,7 +204,8 @@ const contentStream = "text/event-stream"
 
 // isJSON reports whether a media type is JSON; an absent one counts as JSON.
 func isJSON(media string) bool {
-	return media == "" || media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
+	return media == "" || media == "application/json" ||
+		strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
 }
 
 // events writes a data line for each item. It is a protocol.Renderer.

@@ -34,7 +34,8 @@ type Options struct {
 	Bin func(dst []byte, from io.Reader) ([]byte, error)
 }
 
-// ToJSON converts r, which has exactly one value, to JSON. The error is a *SyntaxError, ErrTooLarge, one of r, o.Bin or o.Grow.
+// ToJSON converts r, which has exactly one value, to JSON. The error is a *SyntaxError, ErrTooLarge, one of r, o.Bin or
+// o.Grow.
 func ToJSON(r io.Reader, o Options) ([]byte, error) {
 	source := &source{from: r}
 	d := &decoder{m: msgp.NewReaderSize(source, 16<<10), o: o}

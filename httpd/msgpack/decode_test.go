@@ -25,17 +25,41 @@ func options() Options { return Options{Most: 1 << 20, Bins: "input", Bin: hold}
 func TestToJSON(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for _, c := range []struct{ pack, want string }{
-		{"\xc0", `null`}, {"\xc2", `false`}, {"\xc3", `true`},
-		{"\x07", `7`}, {"\xff", `-1`}, {"\xcc\xff", `255`}, {"\xcd\x01\x00", `256`}, {"\xce\xff\xff\xff\xff", `4294967295`},
-		{"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", `18446744073709551615`}, {"\xd3\x80\x00\x00\x00\x00\x00\x00\x00", `-9223372036854775808`},
-		{"\xd0\x80", `-128`}, {"\xd1\x80\x00", `-32768`}, {"\xd2\x80\x00\x00\x00", `-2147483648`},
-		{"\xca\x3f\x80\x00\x00", `1.0`}, {"\xca\x80\x00\x00\x00", `-0.0`}, {"\xcb\x44\xb5\x2d\x02\xc7\xe1\x4a\xf6", `1e+23`}, {"\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", `0.1`}, {"\xcb\x7f\xef\xff\xff\xff\xff\xff\xff", `1.7976931348623157e+308`},
-		{"\xa0", `""`}, {"\xa3\xc3\xbc\x00", "\"ü\\u0000\""}, {"\xd9\x01\"", `"\""`}, {"\xda\x00\x01a", `"a"`},
+		{"\xc0", `null`},
+		{"\xc2", `false`},
+		{"\xc3", `true`},
+		{"\x07", `7`},
+		{"\xff", `-1`},
+		{"\xcc\xff", `255`},
+		{"\xcd\x01\x00", `256`},
+		{"\xce\xff\xff\xff\xff", `4294967295`},
+		{"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", `18446744073709551615`},
+		{"\xd3\x80\x00\x00\x00\x00\x00\x00\x00", `-9223372036854775808`},
+		{"\xd0\x80", `-128`},
+		{"\xd1\x80\x00", `-32768`},
+		{"\xd2\x80\x00\x00\x00", `-2147483648`},
+		{"\xca\x3f\x80\x00\x00", `1.0`},
+		{"\xca\x80\x00\x00\x00", `-0.0`},
+		{"\xcb\x44\xb5\x2d\x02\xc7\xe1\x4a\xf6", `1e+23`},
+		{"\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", `0.1`},
+		{"\xcb\x7f\xef\xff\xff\xff\xff\xff\xff", `1.7976931348623157e+308`},
+		{"\xa0", `""`},
+		{"\xa3\xc3\xbc\x00", "\"ü\\u0000\""},
+		{"\xd9\x01\"", `"\""`},
+		{"\xda\x00\x01a", `"a"`},
 		{"\xdb\x00\x03\x0d\x40" + long, `"` + long + `"`},
-		{"\x90", `[]`}, {"\x93\x01\x90\xc0", `[1,[],null]`}, {"\xdc\x00\x01\x01", `[1]`}, {"\xdd\x00\x00\x00\x01\x01", `[1]`},
-		{"\x80", `{}`}, {"\x82\xa1a\x01\xa1b\x81\xa1c\xc0", `{"a":1,"b":{"c":null}}`}, {"\xde\x00\x01\xa1a\x01", `{"a":1}`},
+		{"\x90", `[]`},
+		{"\x93\x01\x90\xc0", `[1,[],null]`},
+		{"\xdc\x00\x01\x01", `[1]`},
+		{"\xdd\x00\x00\x00\x01\x01", `[1]`},
+		{"\x80", `{}`},
+		{"\x82\xa1a\x01\xa1b\x81\xa1c\xc0", `{"a":1,"b":{"c":null}}`},
+		{"\xde\x00\x01\xa1a\x01", `{"a":1}`},
 		{"\x82\xa1a\x01\xa1a\x02", `{"a":1,"a":2}`},
-		{"\x81\xa5input\x82\xa1f\xc4\x03abc\xa1l\x92\xc5\x00\x01x\xc6\x00\x00\x00\x00", `{"input":{"f":"3 bytes","l":["1 bytes","0 bytes"]}}`},
+		{
+			"\x81\xa5input\x82\xa1f\xc4\x03abc\xa1l\x92\xc5\x00\x01x\xc6\x00\x00\x00\x00",
+			`{"input":{"f":"3 bytes","l":["1 bytes","0 bytes"]}}`,
+		},
 		{"\x81\xa5input\xc4\x00", `{"input":"0 bytes"}`},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.pack), iotest.OneByteReader(strings.NewReader(c.pack))} {
@@ -137,7 +161,10 @@ func TestToJSONPassesErrorsOn(t *testing.T) {
 // FuzzToJSON holds that what is read is strict JSON, comes back the same through FromJSON, and costs no more
 // than its bytes allow.
 func FuzzToJSON(f *testing.F) {
-	for _, seed := range []string{"\x82\xa1a\x01\xa5input\x81\xa1f\xc4\x01x", "\xdb\xff\xff\xff\xff", "\xdd\xff\xff\xff\xff\x90\x80", "\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", "\xc7\x10\x03"} {
+	for _, seed := range []string{
+		"\x82\xa1a\x01\xa5input\x81\xa1f\xc4\x01x", "\xdb\xff\xff\xff\xff",
+		"\xdd\xff\xff\xff\xff\x90\x80", "\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a", "\xc7\x10\x03",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, pack []byte) {

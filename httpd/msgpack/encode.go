@@ -12,8 +12,9 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// FromJSON appends json, which rawjson.Check accepts, as MessagePack. In the member named files, base64 data URLs become bin
-// values. All numbers but integers become float 64. After ErrLongInteger, the only error, the appended bytes are invalid.
+// FromJSON appends json, which rawjson.Check accepts, as MessagePack. In the member named files, base64 data URLs
+// become bin values. All numbers but integers become float 64. After ErrLongInteger, the only error, the appended bytes
+// are invalid.
 func FromJSON(dst, json []byte, files string) ([]byte, error) {
 	p := packer{files: files}
 	dst = p.appendValue(dst, bytes.TrimSpace(json), atTop)

@@ -12,10 +12,20 @@ import (
 func TestFromJSON(t *testing.T) {
 	items := strings.Repeat(",0", 70_000)[1:]
 	for _, c := range []struct{ json, want string }{
-		{`null`, "\xc0"}, {` true `, "\xc3"}, {`7`, "\x07"}, {`-1`, "\xff"}, {`256`, "\xd1\x01\x00"}, {`-0`, "\xcb\x80\x00\x00\x00\x00\x00\x00\x00"},
-		{`18446744073709551615`, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff"}, {`-9223372036854775808`, "\xd3\x80\x00\x00\x00\x00\x00\x00\x00"},
-		{`0.1`, "\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a"}, {`1e400`, "\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"},
-		{`""`, "\xa0"}, {`"ü\n\u0000"`, "\xa4ü\n\x00"}, {`[ 1 , [] ]`, "\x92\x01\x90"}, {`{"a" : {"b":1}}`, "\x81\xa1a\x81\xa1b\x01"},
+		{`null`, "\xc0"},
+		{` true `, "\xc3"},
+		{`7`, "\x07"},
+		{`-1`, "\xff"},
+		{`256`, "\xd1\x01\x00"},
+		{`-0`, "\xcb\x80\x00\x00\x00\x00\x00\x00\x00"},
+		{`18446744073709551615`, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff"},
+		{`-9223372036854775808`, "\xd3\x80\x00\x00\x00\x00\x00\x00\x00"},
+		{`0.1`, "\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a"},
+		{`1e400`, "\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"},
+		{`""`, "\xa0"},
+		{`"ü\n\u0000"`, "\xa4ü\n\x00"},
+		{`[ 1 , [] ]`, "\x92\x01\x90"},
+		{`{"a" : {"b":1}}`, "\x81\xa1a\x81\xa1b\x01"},
 		{`[` + items + `]`, "\xdd\x00\x01\x11\x70" + strings.Repeat("\x00", 70_000)},
 		{`{"output":"data:image/png;base64,AAEC"}`, "\x81\xa6output\xc4\x03\x00\x01\x02"},
 		{`{"output":{"x":["DATA:;BASE64,AA==","data:;base64,"]}}`, "\x81\xa6output\x81\xa1x\x92\xc4\x01\x00\xc4\x00"},
@@ -30,7 +40,10 @@ func TestFromJSON(t *testing.T) {
 			t.Errorf("%.60s: %.60q, %v, want %.60q", c.json, got, err, c.want)
 		}
 	}
-	for _, json := range []string{`18446744073709551616`, `-9223372036854775809`, `{"a":[1,{"b":1180591620717411303424}]}`} {
+	for _, json := range []string{
+		`18446744073709551616`, `-9223372036854775809`,
+		`{"a":[1,{"b":1180591620717411303424}]}`,
+	} {
 		if got, err := FromJSON(nil, []byte(json), "output"); err != ErrLongInteger {
 			t.Errorf("%s: %q, %v, want %v", json, got, err, ErrLongInteger)
 		}
@@ -60,7 +73,10 @@ func TestHeadersOfEverySize(t *testing.T) {
 
 // FuzzFromJSON holds that every answer can be packed, and read again as one value.
 func FuzzFromJSON(f *testing.F) {
-	for _, seed := range []string{`{"output":"data:;base64,AA=="}`, `[1e400,-0,18446744073709551616]`, `{"a":[{}],"\u0061":""}`} {
+	for _, seed := range []string{
+		`{"output":"data:;base64,AA=="}`, `[1e400,-0,18446744073709551616]`,
+		`{"a":[{}],"\u0061":""}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, json []byte) {
@@ -68,7 +84,8 @@ func FuzzFromJSON(f *testing.F) {
 			return
 		}
 		pack, _ := FromJSON(nil, json, "output") // with an integer that is too long it is of no use, but a value all the same
-		if _, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30, Bins: "output", Bin: hold}); err != nil && !strings.Contains(err.Error(), "not finite") {
+		if _, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30, Bins: "output", Bin: hold}); err != nil &&
+			!strings.Contains(err.Error(), "not finite") {
 			t.Fatalf("%s: %q: %v", json, pack, err)
 		}
 	})

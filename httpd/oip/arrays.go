@@ -7,8 +7,11 @@ import (
 	"pinion/runtime/predict"
 )
 
-// joinArrays is join where the output of each row is an array in binary; false: it is not. The tensor has the array's bytes.
-func joinArrays(s *protocol.Signature, f outputField, shape Rows, answers []protocol.Answer) (t Tensor, ok bool, err *protocol.Error) {
+// joinArrays is join where the output of each row is an array in binary; false: it is not. The tensor has the array's
+// bytes.
+func joinArrays(s *protocol.Signature, f outputField, shape Rows,
+	answers []protocol.Answer,
+) (t Tensor, ok bool, err *protocol.Error) {
 	t.Name = f.name
 	var item []int64
 	for i := range answers {
@@ -32,8 +35,8 @@ func joinArrays(s *protocol.Signature, f outputField, shape Rows, answers []prot
 	return t, true, nil
 }
 
-// lists is an output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or -Infinity, which are
-// no JSON. Without arrays it is output itself.
+// lists is an output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or
+// -Infinity, which are no JSON. Without arrays it is output itself.
 func lists(output []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
 	finite = true
 	if tensors == nil {

@@ -20,9 +20,19 @@ type Datatype struct {
 const Bytes = "BYTES"
 
 var datatypes = []Datatype{
-	{"BOOL", 1, '?'}, {"UINT8", 1, 'B'}, {"UINT16", 2, 'H'}, {"UINT32", 4, 'I'}, {"UINT64", 8, 'Q'},
-	{"INT8", 1, 'b'}, {"INT16", 2, 'h'}, {"INT32", 4, 'i'}, {"INT64", 8, 'q'},
-	{"FP16", 2, 'e'}, {"FP32", 4, 'f'}, {"FP64", 8, 'd'}, {Bytes, 0, 0},
+	{"BOOL", 1, '?'},
+	{"UINT8", 1, 'B'},
+	{"UINT16", 2, 'H'},
+	{"UINT32", 4, 'I'},
+	{"UINT64", 8, 'Q'},
+	{"INT8", 1, 'b'},
+	{"INT16", 2, 'h'},
+	{"INT32", 4, 'i'},
+	{"INT64", 8, 'q'},
+	{"FP16", 2, 'e'},
+	{"FP32", 4, 'f'},
+	{"FP64", 8, 'd'},
+	{Bytes, 0, 0},
 }
 
 // DatatypeNamed returns the datatype of that name; false: there is none.
@@ -66,7 +76,10 @@ func taken(v *protocol.Value) []string {
 		if name := numpyNames[v.Dtype]; name != "" {
 			return []string{name}
 		}
-		return []string{"FP64", "FP32", "FP16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8", "BOOL"}
+		return []string{
+			"FP64", "FP32", "FP16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8",
+			"BOOL",
+		}
 	case protocol.List:
 		switch item := leaf(v); item.Kind {
 		case protocol.Integer, protocol.Number, protocol.Boolean, protocol.Array:
@@ -192,7 +205,8 @@ func (d Datatype) appendFloat(dst []byte, v float64) []byte {
 	return le.AppendUint64(dst, math.Float64bits(v))
 }
 
-// appendRaw appends the number or truth value of a JSON token, or a number that is not finite. false: the datatype does not have it.
+// appendRaw appends the number or truth value of a JSON token, or a number that is not finite. false: the datatype does
+// not have it.
 func (d Datatype) appendRaw(dst, token []byte) (_ []byte, ok bool) {
 	le := binary.LittleEndian
 	text := string(token)

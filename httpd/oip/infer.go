@@ -114,7 +114,8 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 		t.Raw = append([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16), byte(len(body) >> 24)}, body...)
 	} else {
 		if len(body)%t.Type.Size != 0 {
-			return nil, bad("input %q: the body has %d bytes, and elements of %s have %d each", t.Name, len(body), t.Type.Name, t.Type.Size)
+			return nil, bad("input %q: the body has %d bytes, and elements of %s have %d each", t.Name, len(body), t.Type.Name,
+				t.Type.Size)
 		}
 		n := int64(len(body) / t.Type.Size)
 		t.Shape = []int64{n}
@@ -165,7 +166,8 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 		out = append(out, `,"data":[`...)
 		tokens, ok := t.json()
 		if !ok {
-			return protocol.Errorf(protocol.Failed, "output %q has what JSON cannot hold (bytes that are not UTF-8, a NaN or infinity): ask for it with binary_data, or by gRPC", t.Name)
+			return protocol.Errorf(protocol.Failed,
+				"output %q has what JSON cannot hold (bytes that are not UTF-8, a NaN or infinity): ask for it with binary_data, or by gRPC", t.Name)
 		}
 		for j, token := range tokens {
 			if j > 0 {

@@ -19,8 +19,8 @@ type Rows struct {
 	of     *Tensor // a scalar tensor of the request; nil: there is none
 }
 
-// Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have. charge
-// charges the memory that the inputs take, before they are made.
+// Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have.
+// charge charges the memory that the inputs take, before they are made.
 func (r *Request) Call(
 	m *protocol.Model, s *protocol.Signature, charge func(bytes int64) *protocol.Error,
 ) (c protocol.Call, shape Rows, err *protocol.Error) {
@@ -86,7 +86,8 @@ func (r *Request) cost(s *protocol.Signature, filled []Parameter, rows int) (byt
 	return bytes
 }
 
-// cost is about how many bytes the tensor takes as a value v in JSON. The elements of one that came in JSON are charged already.
+// cost is about how many bytes the tensor takes as a value v in JSON. The elements of one that came in JSON are charged
+// already.
 func (t *Tensor) cost(v *protocol.Value) (bytes int64) {
 	switch {
 	case t.Raw == nil:
@@ -146,12 +147,14 @@ func (r rowTexts) close() {
 	}
 }
 
-// addTo adds the tensor to the inputs of a call: by its rows if it is an input of scalars, else as the only row's value v.
+// addTo adds the tensor to the inputs of a call: by its rows if it is an input of scalars, else as the only row's value
+// v.
 func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *protocol.Model) *protocol.Error {
 	switch {
 	case v.Kind == protocol.File:
 		return t.addFiles(c, rows, m)
-	case v.Kind == protocol.Object || v.Kind == protocol.Any || v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
+	case v.Kind == protocol.Object || v.Kind == protocol.Any ||
+		v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
 		for row, text := range t.texts() {
 			if err := rawjson.Check(text); err != nil {
 				return bad("input %q: its text is not JSON: %v", t.shown(), err)
@@ -262,14 +265,15 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 	return nil
 }
 
-// checkLists requires the rank of an array, or of a list of them, if v is one. It bounds what takes far more memory than its
-// bytes: arrays within lists, and lists without elements.
+// checkLists requires the rank of an array, or of a list of them, if v is one. It bounds what takes far more memory
+// than its bytes: arrays within lists, and lists without elements.
 func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
 	item, lists := leaf(v), t.Shape
 	if item.Kind == protocol.Array {
 		n := depth(v)
 		if len(t.Shape) <= n || item.Rank > 0 && len(t.Shape) != n+item.Rank {
-			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape), shapeText(openShape(n+max(item.Rank, 1))))
+			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape),
+				shapeText(openShape(n+max(item.Rank, 1))))
 		}
 		if t.Raw != nil {
 			lists = t.Shape[:n]
@@ -281,7 +285,8 @@ func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
 	made := int64(1)
 	for _, length := range lists {
 		if length > protocol.MaxRows || made*length > protocol.MaxRows {
-			return bad("input %q has shape %s: it may have %d arrays, or lists without elements", t.shown(), shapeText(t.Shape), protocol.MaxRows)
+			return bad("input %q has shape %s: it may have %d arrays, or lists without elements", t.shown(), shapeText(t.Shape),
+				protocol.MaxRows)
 		}
 		if made *= length; made == 0 {
 			break

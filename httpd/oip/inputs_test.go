@@ -54,7 +54,10 @@ func TestListsOfArrays(t *testing.T) {
 func TestEmptyListsAreFew(t *testing.T) {
 	number := protocol.Value{Kind: protocol.Number}
 	s := signatureOf(listOf(listOf(number)))
-	for shape, few := range map[[3]int64]bool{{16384, 0, 1}: true, {0, 1 << 40, 0}: true, {1 << 30, 0, 1}: false, {1 << 8, 1 << 8, 0}: false} {
+	for shape, few := range map[[3]int64]bool{
+		{16384, 0, 1}: true, {0, 1 << 40, 0}: true, {1 << 30, 0, 1}: false,
+		{1 << 8, 1 << 8, 0}: false,
+	} {
 		in := Tensor{Name: "x", Shape: shape[:], Tokens: [][]byte{}}
 		in.Type, _ = DatatypeNamed("FP64")
 		if _, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, s, nil); (err == nil) != few {

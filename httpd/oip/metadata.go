@@ -86,7 +86,10 @@ func Describe(models protocol.Models, name, version string) (ModelMetadata, *pro
 
 // metadata describes m, which has the signature s.
 func metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
-	out := ModelMetadata{Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python", Inputs: []TensorMetadata{}}
+	out := ModelMetadata{
+		Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python",
+		Inputs: []TensorMetadata{},
+	}
 	scalars := false
 	for i := range s.Inputs {
 		v := &s.Inputs[i].Value

@@ -113,8 +113,10 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 		datatype := typeOf(f.value, tokens)
 		if datatype.Size == 0 && (len(tokens) == 0 && form == nil || !allStrings(tokens)) {
 			if !finite {
-				return t, &protocol.Error{Kind: protocol.Failed, Row: i,
-					Message: fmt.Sprintf("output %q has a NaN or infinity and is answered as JSON, which cannot hold it: only numbers, lists of numbers and arrays can", f.name)}
+				return t, &protocol.Error{
+					Kind: protocol.Failed, Row: i,
+					Message: fmt.Sprintf("output %q has a NaN or infinity and is answered as JSON, which cannot hold it: only numbers, lists of numbers and arrays can", f.name),
+				}
 			}
 			tokens, form = [][]byte{rawjson.AppendQuotedBytes(nil, value)}, nil
 		}
@@ -155,8 +157,11 @@ func valueOf(s *protocol.Signature, f outputField, a *protocol.Answer) []byte {
 }
 
 func unlike(row int, form, first []int64) *protocol.Error {
-	return &protocol.Error{Kind: protocol.Failed, Row: row,
-		Message: "its output has the shape " + shapeText(form) + " and row 0 has " + shapeText(first) + ": one tensor cannot hold both"}
+	return &protocol.Error{
+		Kind: protocol.Failed, Row: row,
+		Message: "its output has the shape " + shapeText(form) + " and row 0 has " + shapeText(first) +
+			": one tensor cannot hold both",
+	}
 }
 
 // elements takes apart nested lists of one length a level; form is their lengths, nil for what is no such list.

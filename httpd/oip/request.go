@@ -216,7 +216,8 @@ func BadDatatype(input, datatype string) *protocol.Error {
 	for i, d := range datatypes {
 		names[i] = d.Name
 	}
-	return bad("input %q: datatype is %s, and takes one of %s", shortText([]byte(input)), orAbsent([]byte(datatype)), strings.Join(names, ", "))
+	return bad("input %q: datatype is %s, and takes one of %s", shortText([]byte(input)), orAbsent([]byte(datatype)),
+		strings.Join(names, ", "))
 }
 
 // orAbsent shows a JSON value in a message.

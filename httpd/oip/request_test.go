@@ -86,7 +86,10 @@ func TestNestedData(t *testing.T) {
 
 // TestLengthIsDigits: only what each server reads alike is a length.
 func TestLengthIsDigits(t *testing.T) {
-	for text, want := range map[string]int{"0": 0, "92": 92, "+5": -1, "-5": -1, "0x5": -1, "5 ": -1, "5_0": -1, "99999999999999999999": -1} {
+	for text, want := range map[string]int{
+		"0": 0, "92": 92, "+5": -1, "-5": -1, "0x5": -1, "5 ": -1, "5_0": -1,
+		"99999999999999999999": -1,
+	} {
 		if n, ok := readLength([]byte(text)); ok != (want >= 0) || ok && n != want {
 			t.Errorf("%q: %d %t, want %d", text, n, ok, want)
 		}
@@ -106,7 +109,8 @@ func TestNullIsAbsent(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a million outputs.
+// TestRefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a million
+// outputs.
 func TestRefusalsAreShort(t *testing.T) {
 	long := strings.Repeat("n", 1<<20)
 	many := func(one string) string { return strings.Repeat(one+",", MaxMembers) + one }
@@ -142,7 +146,8 @@ func TestHalf(t *testing.T) {
 
 // FuzzReadRequest: no body panics, and what is read has the size of its shape.
 func FuzzReadRequest(f *testing.F) {
-	f.Add([]byte(`{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}`+"\x01\x00\x00\x00a"), 92)
+	f.Add([]byte(`{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}`+
+		"\x01\x00\x00\x00a"), 92)
 	f.Add([]byte(`{"inputs":[{"name":"x","datatype":"FP16","shape":[1,1],"data":[[1]]}]}`), 70)
 	f.Fuzz(func(t *testing.T, body []byte, head int) {
 		if head < 0 || head > len(body) {

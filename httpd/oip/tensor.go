@@ -19,8 +19,8 @@ type Tensor struct {
 	Name  string
 	Type  Datatype
 	Shape []int64
-	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes. Nil: Tokens
-	// has them.
+	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes. Nil:
+	// Tokens has them.
 	Raw []byte
 	// Tokens is its elements as JSON, one by one.
 	Tokens [][]byte
@@ -54,7 +54,8 @@ func (t *Tensor) shown() string { return shortText([]byte(t.Name)) }
 func (t *Tensor) Check() *protocol.Error {
 	n, ok := count(t.Shape)
 	if !ok || len(t.Shape) > maxRank {
-		return bad("input %q: shape %s is too large, or has a negative length", t.shown(), shortText([]byte(shapeText(t.Shape))))
+		return bad("input %q: shape %s is too large, or has a negative length", t.shown(),
+			shortText([]byte(shapeText(t.Shape))))
 	}
 	return t.checkRaw(n)
 }
@@ -76,7 +77,8 @@ func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	}
 	got, ok := countBytes(t.Raw)
 	if !ok || got != n {
-		return protocol.Errorf(protocol.BadInput, "input %q: its %d bytes are not %d elements of BYTES, each after its length in four bytes",
+		return protocol.Errorf(protocol.BadInput,
+			"input %q: its %d bytes are not %d elements of BYTES, each after its length in four bytes",
 			t.shown(), len(t.Raw), n)
 	}
 	return nil
@@ -130,7 +132,8 @@ func (t *Tensor) json() ([][]byte, bool) {
 	return tokens, bad < 0
 }
 
-// tokens returns the elements of an input as JSON. A number that is not finite has a placeholder, whose tensor is added to a call.
+// tokens returns the elements of an input as JSON. A number that is not finite has a placeholder, whose tensor is added
+// to a call.
 func (t *Tensor) tokens(c *protocol.Call) ([][]byte, *protocol.Error) {
 	tokens, i := t.appendTokens(func(dst []byte, v float64) []byte {
 		dst, c.Tensors = predict.AppendNotFinite(dst, v, c.Tensors)
@@ -142,8 +145,8 @@ func (t *Tensor) tokens(c *protocol.Call) ([][]byte, *protocol.Error) {
 	return tokens, nil
 }
 
-// appendTokens returns the elements as JSON, and the index of the first that has none, or -1. notFinite appends what a number
-// that is not finite has; nil: it has none.
+// appendTokens returns the elements as JSON, and the index of the first that has none, or -1. notFinite appends what a
+// number that is not finite has; nil: it has none.
 func (t *Tensor) appendTokens(notFinite func(dst []byte, v float64) []byte) ([][]byte, int) {
 	if t.Raw == nil {
 		return t.Tokens, -1

@@ -114,7 +114,8 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 		return []message{m}, nil
 	}
 	if rawjson.KindOf(output) != array {
-		return nil, BadOutput("The model returned " + typeOf(output) + " for " + strconv.Itoa(want) + " choices; it must be a list of them.")
+		return nil, BadOutput("The model returned " + typeOf(output) + " for " + strconv.Itoa(want) +
+			" choices; it must be a list of them.")
 	}
 	var all []message
 	indexed := 0
@@ -141,7 +142,8 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 }
 
 func tooManyChoices(got, want int) *Error {
-	return BadOutput("The model returned " + strconv.Itoa(got) + " choices; the request asks for " + strconv.Itoa(want) + ".")
+	return BadOutput("The model returned " + strconv.Itoa(got) + " choices; the request asks for " + strconv.Itoa(want) +
+		".")
 }
 
 // inOne returns how many choices a prediction makes.

@@ -10,7 +10,10 @@ var head = Head{ID: "p1", Created: 7, Model: "m"}
 func results(outputs ...string) []Result {
 	var all []Result
 	for _, o := range outputs {
-		all = append(all, Result{Output: []byte(o), Metrics: []byte(`{"predict_time":0.1,"input_token_count":3,"output_token_count":2}`)})
+		all = append(all, Result{
+			Output:  []byte(o),
+			Metrics: []byte(`{"predict_time":0.1,"input_token_count":3,"output_token_count":2}`),
+		})
 	}
 	return all
 }
@@ -38,33 +41,80 @@ func TestAnswers(t *testing.T) {
 		outputs []string
 		want    string
 	}{
-		{"a str", chat, chatBody + `}`, []string{`"he\u006clo"`}, chatHead + firstReply + `"he\u006clo"` + endOfText + oneUsage},
+		{
+			"a str", chat, chatBody + `}`,
+			[]string{`"he\u006clo"`},
+			chatHead + firstReply + `"he\u006clo"` + endOfText + oneUsage,
+		},
 		{"items", chat, chatBody + `}`, []string{`["a","b",""]`}, chatHead + firstReply + `"ab"` + endOfText + oneUsage},
 		{"no item", chat, chatBody + `}`, []string{`[]`}, chatHead + firstReply + `""` + endOfText + oneUsage},
-		{"stop across items", chat, chatBody + `,"stop":["END"]}`, []string{`["one E","ND two"]`}, chatHead + firstReply + `"one "` + endOfText + oneUsage},
-		{"a dict", chat, chatBody + `}`, []string{`{"content":"x","finish_reason":"length","reasoning":"y"}`},
-			chatHead + firstReply + `"x","refusal":null,"reasoning":"y"},"logprobs":null,"finish_reason":"length"}` + oneUsage},
-		{"a refusal", chat, chatBody + `}`, []string{`{"refusal":"no"}`}, chatHead + firstReply + `null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}` + oneUsage},
-		{"tool calls", chat, chatBody + `}`, []string{`{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":{"a": 1}}}]}`},
-			chatHead + firstReply + `null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}]},"logprobs":null,"finish_reason":"tool_calls"}` + oneUsage},
-		{"tool calls in parts", chat, chatBody + `}`, []string{`[{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{"}}]},{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}]`},
-			chatHead + firstReply + `null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}` + oneUsage},
-		{"n by the server", chat, chatBody + `,"n":2}`, []string{`"a"`, `"b"`},
-			chatHead + firstReply + `"a"` + endOfText + `,` + strings.Replace(firstReply, "0", "1", 1) + `"b"` + endOfText + `],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`},
-		{"n by the function", many, chatBody + `,"n":2}`, []string{`["a","b"]`},
-			chatHead + firstReply + `"a"` + endOfText + `,` + strings.Replace(firstReply, "0", "1", 1) + `"b"` + endOfText + oneUsage},
-		{"completions", completions, `{"model":"m","prompt":["x","y"]}`, []string{`["a"]`, `["b"]`},
-			`{"id":"cmpl-p1","object":"text_completion","created":7,"model":"m","choices":[{"text":"a","index":0,"logprobs":null,"finish_reason":"stop"},{"text":"b","index":1,"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":6,"completion_tokens":4,"total_tokens":10}}`},
-		{"prompts in one call", lists, `{"model":"m","prompt":["x","y"]}`, []string{`["a","b"]`},
-			`{"id":"cmpl-p1","object":"text_completion","created":7,"model":"m","choices":[{"text":"a","index":0,"logprobs":null,"finish_reason":"stop"},{"text":"b","index":1,"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`},
-		{"embeddings", embed, `{"model":"m","input":["x","y"]}`, []string{`[[1,2.5],[3,4]]`},
-			`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1,2.5]},{"object":"embedding","index":1,"embedding":[3,4]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`},
-		{"embeddings one by one", each, `{"model":"m","input":["x","y"],"encoding_format":"base64"}`, []string{`[1,-2]`, `[0.5,1e40]`},
-			`{"object":"list","data":[{"object":"embedding","index":0,"embedding":"AACAPwAAAMA="},{"object":"embedding","index":1,"embedding":"AAAAPwAAgH8="}],"model":"m","usage":{"prompt_tokens":6,"total_tokens":6}}`},
-		{"images", images, `{"model":"m","prompt":"x","n":2}`, []string{`"data:image/png;base64,QUI="`, `["https://host/a.png"]`},
-			`{"created":7,"data":[{"b64_json":"QUI="},{"url":"https://host/a.png"}]}`},
-		{"images as URLs", images, `{"model":"m","prompt":"x","response_format":"url"}`, []string{`"data:image/png;base64,QUI="`},
-			`{"created":7,"data":[{"url":"data:image/png;base64,QUI="}]}`},
+		{
+			"stop across items", chat, chatBody + `,"stop":["END"]}`,
+			[]string{`["one E","ND two"]`},
+			chatHead + firstReply + `"one "` + endOfText + oneUsage,
+		},
+		{
+			"a dict", chat, chatBody + `}`,
+			[]string{`{"content":"x","finish_reason":"length","reasoning":"y"}`},
+			chatHead + firstReply + `"x","refusal":null,"reasoning":"y"},"logprobs":null,"finish_reason":"length"}` + oneUsage,
+		},
+		{
+			"a refusal", chat, chatBody + `}`,
+			[]string{`{"refusal":"no"}`},
+			chatHead + firstReply + `null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}` + oneUsage,
+		},
+		{
+			"tool calls", chat, chatBody + `}`,
+			[]string{`{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":{"a": 1}}}]}`},
+			chatHead + firstReply + `null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}]},"logprobs":null,"finish_reason":"tool_calls"}` + oneUsage,
+		},
+		{
+			"tool calls in parts", chat, chatBody + `}`,
+			[]string{`[{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{"}}]},{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}]`},
+			chatHead + firstReply + `null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}` + oneUsage,
+		},
+		{
+			"n by the server", chat, chatBody + `,"n":2}`,
+			[]string{`"a"`, `"b"`},
+			chatHead + firstReply + `"a"` + endOfText + `,` + strings.Replace(firstReply, "0", "1", 1) + `"b"` + endOfText +
+				`],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`,
+		},
+		{
+			"n by the function", many, chatBody + `,"n":2}`,
+			[]string{`["a","b"]`},
+			chatHead + firstReply + `"a"` + endOfText + `,` + strings.Replace(firstReply, "0", "1", 1) + `"b"` + endOfText +
+				oneUsage,
+		},
+		{
+			"completions", completions, `{"model":"m","prompt":["x","y"]}`,
+			[]string{`["a"]`, `["b"]`},
+			`{"id":"cmpl-p1","object":"text_completion","created":7,"model":"m","choices":[{"text":"a","index":0,"logprobs":null,"finish_reason":"stop"},{"text":"b","index":1,"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":6,"completion_tokens":4,"total_tokens":10}}`,
+		},
+		{
+			"prompts in one call", lists, `{"model":"m","prompt":["x","y"]}`,
+			[]string{`["a","b"]`},
+			`{"id":"cmpl-p1","object":"text_completion","created":7,"model":"m","choices":[{"text":"a","index":0,"logprobs":null,"finish_reason":"stop"},{"text":"b","index":1,"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`,
+		},
+		{
+			"embeddings", embed, `{"model":"m","input":["x","y"]}`,
+			[]string{`[[1,2.5],[3,4]]`},
+			`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1,2.5]},{"object":"embedding","index":1,"embedding":[3,4]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`,
+		},
+		{
+			"embeddings one by one", each, `{"model":"m","input":["x","y"],"encoding_format":"base64"}`,
+			[]string{`[1,-2]`, `[0.5,1e40]`},
+			`{"object":"list","data":[{"object":"embedding","index":0,"embedding":"AACAPwAAAMA="},{"object":"embedding","index":1,"embedding":"AAAAPwAAgH8="}],"model":"m","usage":{"prompt_tokens":6,"total_tokens":6}}`,
+		},
+		{
+			"images", images, `{"model":"m","prompt":"x","n":2}`,
+			[]string{`"data:image/png;base64,QUI="`, `["https://host/a.png"]`},
+			`{"created":7,"data":[{"b64_json":"QUI="},{"url":"https://host/a.png"}]}`,
+		},
+		{
+			"images as URLs", images, `{"model":"m","prompt":"x","response_format":"url"}`,
+			[]string{`"data:image/png;base64,QUI="`},
+			`{"created":7,"data":[{"url":"data:image/png;base64,QUI="}]}`,
+		},
 	} {
 		r, err := readJSON(c.f, c.body)
 		if err != nil {
@@ -80,8 +130,10 @@ func TestAnswers(t *testing.T) {
 
 func TestFillsInToolCalls(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", `{}`, messages), chatBody+`}`)
-	body, _, err := r.Answer(head, results(`{"tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"g","arguments":"{}"}}]}`))
-	if err != nil || strings.Count(string(body), `"id":"call_`) != 2 || strings.Count(string(body), `"type":"function"`) != 2 {
+	body, _, err := r.Answer(head,
+		results(`{"tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"g","arguments":"{}"}}]}`))
+	if err != nil || strings.Count(string(body), `"id":"call_`) != 2 ||
+		strings.Count(string(body), `"type":"function"`) != 2 {
 		t.Errorf("%v %s", err, body)
 	}
 }
@@ -122,9 +174,18 @@ func TestTranscriptions(t *testing.T) {
 		{"json", `["a","b"]`, ContentJSON, `{"text":"ab"}`},
 		{"json", segments, ContentJSON, `{"text":" Hello. World."}`},
 		{"text", segments, contentText, ` Hello. World.`},
-		{"srt", segments, contentText, "1\n00:00:00,000 --> 00:00:01,500\nHello.\n\n2\n01:01:01,250 --> 01:01:02,000\nWorld.\nx\n\n"},
-		{"vtt", segments, "text/vtt; charset=utf-8", "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nHello.\n\n01:01:01.250 --> 01:01:02.000\nWorld.\nx\n\n"},
-		{"verbose_json", segments, ContentJSON, `{"task":"transcribe","duration":3662,"language":"en","text":" Hello. World.","segments":[{"id":0,"start":0,"end":1.5,"text":" Hello."},{"id":1,"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`},
+		{
+			"srt", segments, contentText,
+			"1\n00:00:00,000 --> 00:00:01,500\nHello.\n\n2\n01:01:01,250 --> 01:01:02,000\nWorld.\nx\n\n",
+		},
+		{
+			"vtt", segments, "text/vtt; charset=utf-8",
+			"WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nHello.\n\n01:01:01.250 --> 01:01:02.000\nWorld.\nx\n\n",
+		},
+		{
+			"verbose_json", segments, ContentJSON,
+			`{"task":"transcribe","duration":3662,"language":"en","text":" Hello. World.","segments":[{"id":0,"start":0,"end":1.5,"text":" Hello."},{"id":1,"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`,
+		},
 		{"verbose_json", `"a"`, "", `'verbose_json' needs the times of segments`},
 		{"json", `{"segments":[{"start":0,"end":1}]}`, "", `lacks start, end or text`},
 	} {

@@ -31,7 +31,8 @@ func ParseJSON(body []byte) (*Body, *Error) {
 		return nil, invalid("", "", "The request's body cannot be read: "+err.Error()+".")
 	}
 	if rawjson.KindOf(body) != rawjson.KindObject {
-		return nil, invalid("", CodeInvalidType, "The request's body must be a JSON object, not "+typeOf(bytes.TrimSpace(body))+".")
+		return nil, invalid("", CodeInvalidType,
+			"The request's body must be a JSON object, not "+typeOf(bytes.TrimSpace(body))+".")
 	}
 	b := &Body{}
 	n := 0
@@ -93,7 +94,8 @@ func formValue(m *member, kind rawjson.Kind) []byte {
 		return append(out, ']')
 	case m.field[len(m.field)-1].Form == predict.FieldFile, m.field[len(m.field)-1].Form == predict.FieldJSON:
 		return m.value
-	case kind != rawjson.KindString && kind != anything && rawjson.Check(m.value) == nil && rawjson.KindOf(m.value) == kind:
+	case kind != rawjson.KindString && kind != anything && rawjson.Check(m.value) == nil &&
+		rawjson.KindOf(m.value) == kind:
 		return bytes.TrimSpace(m.value)
 	}
 	return rawjson.AppendQuotedBytes(nil, m.value)

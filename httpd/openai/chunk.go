@@ -6,8 +6,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Chunks writes the events of a stream. A choice is a prediction of the request, or what the items say. Only one goroutine
-// uses it.
+// Chunks writes the events of a stream. A choice is a prediction of the request, or what the items say. Only one
+// goroutine uses it.
 type Chunks struct {
 	r       *Request
 	prefix  []byte // of each chunk, up to the choice's index, or its text
@@ -68,8 +68,8 @@ func (c *Chunks) open(dst []byte, at int) []byte {
 	return strconv.AppendInt(append(dst, c.prefix...), int64(at), 10)
 }
 
-// Item appends the chunks of an item that a prediction yielded. stopped: its text has ended at a stop sequence, so that the
-// prediction can be canceled.
+// Item appends the chunks of an item that a prediction yielded. stopped: its text has ended at a stop sequence, so that
+// the prediction can be canceled.
 func (c *Chunks) Item(dst []byte, prediction int, item []byte) (out []byte, stopped bool, err *Error) {
 	if c.r.Endpoint == Transcriptions {
 		dst, err = c.transcriptDelta(dst, item)
@@ -80,7 +80,8 @@ func (c *Chunks) Item(dst []byte, prediction int, item []byte) (out []byte, stop
 	if each > 1 {
 		index := indexOf(item)
 		if index < 0 || index >= each {
-			return dst, false, BadOutput("The model yielded an item without the index of its choice, from 0 to " + strconv.Itoa(each-1) + ".")
+			return dst, false, BadOutput(
+				"The model yielded an item without the index of its choice, from 0 to " + strconv.Itoa(each-1) + ".")
 		}
 		at += index
 	}
@@ -205,8 +206,8 @@ func (ch *choice) appendCalls(dst, list []byte) ([]byte, *Error) {
 	return dst, nil
 }
 
-// End appends what remains of a prediction that has succeeded, or was canceled at its stop sequences: the items that are
-// held, and the last chunk of each choice.
+// End appends what remains of a prediction that has succeeded, or was canceled at its stop sequences: the items that
+// are held, and the last chunk of each choice.
 func (c *Chunks) End(dst []byte, prediction int) ([]byte, *Error) {
 	if c.r.Endpoint == Transcriptions {
 		return c.transcriptDone(dst), nil

@@ -62,19 +62,47 @@ func TestStreams(t *testing.T) {
 	}{
 		{"texts", "", []string{`"a"`, `"b\n"`}, []string{role, word("a"), word(`b\n`), end, done}, false},
 		{"nothing", "", nil, []string{role, end, done}, false},
-		{"stop in an item", `,"stop":"X"`, []string{`"a"`, `"bXc"`, `"d"`}, []string{role, word("a"), word("b"), end, done}, true},
-		{"stop across items", `,"stop":["END","zz"]`, []string{`"a"`, `"bE"`, `"N"`, `"Dc"`}, []string{role, word("a"), word("b"), end, done}, true},
-		{"held, and no stop", `,"stop":["END"]`, []string{`"E"`, `"N"`, `"x"`, `"E"`}, []string{role, word("E"), word("N"), word("x"), word("E"), end, done}, false},
+		{
+			"stop in an item", `,"stop":"X"`,
+			[]string{`"a"`, `"bXc"`, `"d"`},
+			[]string{role, word("a"), word("b"), end, done},
+			true,
+		},
+		{
+			"stop across items", `,"stop":["END","zz"]`,
+			[]string{`"a"`, `"bE"`, `"N"`, `"Dc"`},
+			[]string{role, word("a"), word("b"), end, done},
+			true,
+		},
+		{
+			"held, and no stop", `,"stop":["END"]`,
+			[]string{`"E"`, `"N"`, `"x"`, `"E"`},
+			[]string{role, word("E"), word("N"), word("x"), word("E"), end, done},
+			false,
+		},
 		{"stop at once", `,"stop":["END"]`, []string{`"END"`}, []string{role, end, done}, true},
-		{"dicts", "", []string{`{"content":"a"}`, `{"refusal":"no","extra":1}`, `{"finish_reason":"length"}`},
-			[]string{role, word("a"), chatChunk(`{"refusal":"no","extra":1}`, "null"), chatChunk(`{}`, `"length"`), done}, false},
-		{"tool calls", "", []string{
-			`{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`,
-			`{"tool_calls":[{"id":"c2","function":{"name":"g","arguments":{}}}]}`},
-			[]string{role, chatChunk(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}`, "null"),
+		{
+			"dicts", "",
+			[]string{`{"content":"a"}`, `{"refusal":"no","extra":1}`, `{"finish_reason":"length"}`},
+			[]string{role, word("a"), chatChunk(`{"refusal":"no","extra":1}`, "null"), chatChunk(`{}`, `"length"`), done},
+			false,
+		},
+		{
+			"tool calls", "",
+			[]string{
+				`{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":""}}]}`,
+				`{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`,
+				`{"tool_calls":[{"id":"c2","function":{"name":"g","arguments":{}}}]}`,
+			},
+			[]string{
+				role, chatChunk(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}`, "null"),
 				chatChunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`, "null"),
-				chatChunk(`{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"g","arguments":"{}"}}]}`, "null"),
-				chatChunk(`{}`, `"tool_calls"`), done}, false},
+				chatChunk(`{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"g","arguments":"{}"}}]}`,
+					"null"),
+				chatChunk(`{}`, `"tool_calls"`), done,
+			},
+			false,
+		},
 	} {
 		got, stopped := streamed(t, chat, chatBody+`,"stream":true`+c.more+`}`, c.items)
 		wantEvents(t, c.name, got, c.want)
@@ -86,7 +114,8 @@ func TestStreams(t *testing.T) {
 
 func TestStreamUsage(t *testing.T) {
 	const prefix = `data: {"id":"chatcmpl-p1","object":"chat.completion.chunk","created":7,"model":"m","choices":[`
-	got, _ := streamed(t, function(t, "chat", items, messages), chatBody+`,"stream":true,"stream_options":{"include_usage":true}}`, []string{`"a"`})
+	got, _ := streamed(t, function(t, "chat", items, messages),
+		chatBody+`,"stream":true,"stream_options":{"include_usage":true}}`, []string{`"a"`})
 	wantEvents(t, "usage", got, []string{
 		prefix + `{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}`,
 		prefix + `{"index":0,"delta":{"content":"a"},"finish_reason":null}],"usage":null}`,
@@ -98,10 +127,13 @@ func TestStreamUsage(t *testing.T) {
 
 func TestStreamOfCompletions(t *testing.T) {
 	const prefix = `data: {"id":"cmpl-p1","object":"text_completion","created":7,"model":"m","choices":[{"index":`
-	got, _ := streamed(t, function(t, "completions", items, `"prompt":{"type":"string"}`), `{"model":"m","prompt":["x","y"],"stream":true}`, []string{`"a"`}, []string{`"b"`})
+	got, _ := streamed(t, function(t, "completions", items, `"prompt":{"type":"string"}`),
+		`{"model":"m","prompt":["x","y"],"stream":true}`, []string{`"a"`}, []string{`"b"`})
 	wantEvents(t, "completions", got, []string{
-		prefix + `0,"text":"a","logprobs":null,"finish_reason":null}]}`, prefix + `0,"text":"","logprobs":null,"finish_reason":"stop"}]}`,
-		prefix + `1,"text":"b","logprobs":null,"finish_reason":null}]}`, prefix + `1,"text":"","logprobs":null,"finish_reason":"stop"}]}`,
+		prefix + `0,"text":"a","logprobs":null,"finish_reason":null}]}`,
+		prefix + `0,"text":"","logprobs":null,"finish_reason":"stop"}]}`,
+		prefix + `1,"text":"b","logprobs":null,"finish_reason":null}]}`,
+		prefix + `1,"text":"","logprobs":null,"finish_reason":"stop"}]}`,
 		"data: [DONE]",
 	})
 }
@@ -132,7 +164,10 @@ func TestWholeOutputIsOneChunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ = c.End(out, 0)
-	want := []string{chatChunk(`{"role":"assistant","content":""}`, "null"), chatChunk(`{"content":"whole text"}`, "null"), chatChunk(`{}`, `"stop"`)}
+	want := []string{
+		chatChunk(`{"role":"assistant","content":""}`, "null"), chatChunk(`{"content":"whole text"}`, "null"),
+		chatChunk(`{}`, `"stop"`),
+	}
 	wantEvents(t, "one chunk", strings.Split(strings.TrimSuffix(string(out), "\n\n"), "\n\n"), want)
 }
 
@@ -142,7 +177,8 @@ func TestBadItem(t *testing.T) {
 	if err == nil || !strings.Contains(err.Message, "yielded an integer") {
 		t.Errorf("%v", err)
 	}
-	if got := string(AppendFailure(nil, err)); !strings.HasPrefix(got, `data: {"error":{"message":`) || !strings.HasSuffix(got, "}}\n\n") {
+	if got := string(AppendFailure(nil, err)); !strings.HasPrefix(got, `data: {"error":{"message":`) ||
+		!strings.HasSuffix(got, "}}\n\n") {
 		t.Error(got)
 	}
 }

@@ -1,5 +1,5 @@
-// Package openai serves OpenAI's API. The translation is pure, bytes in and bytes out; handlers.go and stream.go join it with
-// HTTP and the predictions.
+// Package openai serves OpenAI's API. The translation is pure, bytes in and bytes out; handlers.go and stream.go join
+// it with HTTP and the predictions.
 //
 //	Function    what the model's function answers and takes, read from the model's OpenAPI document
 //	Body        a request's parameters, from JSON or a form
@@ -8,6 +8,6 @@
 //	Error       a refusal or a failure, as OpenAI's error object
 //
 // Guarantees: a parameter is passed on, ignored or refused by the tables in parameters.go, never dropped silently if it
-// would change the answer. Each input of a Request is a strict JSON object. A model's text is copied as the JSON that the
-// worker sent, and not decoded, unless the request has a stop sequence.
+// would change the answer. Each input of a Request is a strict JSON object. A model's text is copied as the JSON that
+// the worker sent, and not decoded, unless the request has a stop sequence.
 package openai

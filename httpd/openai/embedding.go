@@ -30,7 +30,8 @@ func (r *Request) answerEmbeddings(h Head, results []Result) ([]byte, *Error) {
 		}
 	}
 	if n != r.items {
-		return nil, BadOutput("The model returned " + strconv.Itoa(n) + " embeddings for " + strconv.Itoa(r.items) + " inputs.")
+		return nil, BadOutput("The model returned " + strconv.Itoa(n) + " embeddings for " + strconv.Itoa(r.items) +
+			" inputs.")
 	}
 	dst = rawjson.AppendQuoted(append(dst, `],"model":`...), h.Model)
 	dst = r.Usage(results).append(append(dst, `,"usage":`...), Embeddings)
@@ -40,7 +41,8 @@ func (r *Request) answerEmbeddings(h Head, results []Result) ([]byte, *Error) {
 // eachVector calls add with each vector in an output, which is a vector or a list of them.
 func eachVector(output []byte, add func([]byte) *Error) *Error {
 	if rawjson.KindOf(output) != array {
-		return BadOutput("The model returned " + typeOf(output) + "; an embeddings function returns a list of numbers, or a list of such lists.")
+		return BadOutput("The model returned " + typeOf(output) +
+			"; an embeddings function returns a list of numbers, or a list of such lists.")
 	}
 	items := rawjson.Array(output)
 	first, ok := items.Next()

@@ -63,7 +63,8 @@ func missing(param string) *Error {
 
 // wrongType is the error of a value of another type than wanted, such as "a string".
 func wrongType(param, wanted string, value []byte) *Error {
-	return invalid(param, CodeInvalidType, "Invalid type for '"+param+"': expected "+wanted+", but got "+typeOf(value)+" instead.")
+	return invalid(param, CodeInvalidType,
+		"Invalid type for '"+param+"': expected "+wanted+", but got "+typeOf(value)+" instead.")
 }
 
 func wrongValue(param, message string) *Error {

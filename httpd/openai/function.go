@@ -91,8 +91,8 @@ func schemaOf(text json.RawMessage) (s schema) {
 	return s
 }
 
-// contentForms returns the forms that the content of a message has, as the function's messages are declared. Where they are
-// declared as a dict alone, it is text: that is what a function without other words expects.
+// contentForms returns the forms that the content of a message has, as the function's messages are declared. Where they
+// are declared as a dict alone, it is text: that is what a function without other words expects.
 func (all schemas) contentForms(messages *schema) forms {
 	taken := forms(0)
 	for _, part := range slices.Concat(messages.AnyOf, messages.AllOf) {

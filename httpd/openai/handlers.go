@@ -39,7 +39,8 @@ type known struct {
 // New returns the protocol for these models. strict: parameters that only self-hosted servers know are refused.
 func New(models protocol.Models, strict bool) protocol.Protocol {
 	h := &handlers{models: models, strict: strict, functions: map[*protocol.Model]known{}}
-	routes := instances.ModelListRoutes(models, func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
+	routes := instances.ModelListRoutes(models,
+		func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },
@@ -147,8 +148,10 @@ func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Erro
 		if q.function != nil {
 			does = "it answers " + q.function.Endpoint.Path()
 		}
-		return q, &Error{Status: fasthttp.StatusNotFound, Type: TypeInvalid, Param: "model",
-			Message: "The model '" + predict.Clip(name) + "' does not answer " + e.Path() + ": " + does + "."}
+		return q, &Error{
+			Status: fasthttp.StatusNotFound, Type: TypeInvalid, Param: "model",
+			Message: "The model '" + predict.Clip(name) + "' does not answer " + e.Path() + ": " + does + ".",
+		}
 	}
 	charge := func(bytes int64) *Error {
 		if err := x.Charge(&q.call.Body, bytes); err != nil {
@@ -250,14 +253,17 @@ func (q *request) send(results []Result) *Error {
 	return nil
 }
 
-// report tells how the request went. r is its stream, or nil, and tokens is what the model recorded for it; 0: nothing. A request
-// that has no function is not one of a model.
+// report tells how the request went. r is its stream, or nil, and tokens is what the model recorded for it; 0: nothing.
+// A request that has no function is not one of a model.
 func (q *request) report(status int, r *renderer, tokens int64) {
 	if q.observe == nil || q.function == nil || q.Request == nil {
 		return
 	}
 	now := time.Now()
-	g := protocol.Generation{Operation: q.Endpoint.Operation(), Model: q.model.Name, Status: status, Took: now.Sub(q.began)}
+	g := protocol.Generation{
+		Operation: q.Endpoint.Operation(), Model: q.model.Name, Status: status,
+		Took: now.Sub(q.began),
+	}
 	if r != nil && r.items > 0 && status == fasthttp.StatusOK {
 		g.FirstToken = r.first.Sub(q.began)
 		if tokens = cmp.Or(tokens, r.items); tokens > 1 {

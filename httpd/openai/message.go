@@ -37,7 +37,8 @@ func (m *message) add(output []byte) *Error {
 	case object:
 		return m.addObject(output)
 	default:
-		return BadOutput("The model returned " + typeOf(output) + "; a function of this endpoint returns or yields str or dict.")
+		return BadOutput("The model returned " + typeOf(output) +
+			"; a function of this endpoint returns or yields str or dict.")
 	}
 	return nil
 }

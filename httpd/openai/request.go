@@ -160,7 +160,8 @@ func (f *Function) readStreamOptions(r *Request, options []byte) *Error {
 				r.ignored = append(r.ignored, "stream_options."+name)
 				continue
 			}
-			return invalid("stream_options."+predict.Clip(name), CodeUnknownParameter, "Unknown parameter: 'stream_options."+predict.Clip(name)+"'.")
+			return invalid("stream_options."+predict.Clip(name), CodeUnknownParameter,
+				"Unknown parameter: 'stream_options."+predict.Clip(name)+"'.")
 		}
 	}
 	return nil

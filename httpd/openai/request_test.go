@@ -11,7 +11,8 @@ import (
 // function returns a function whose inputs have these schemas.
 func function(t testing.TB, endpoint, output string, inputs ...string) *Function {
 	t.Helper()
-	document := `{"paths":{"/predictions":{"post":{"x-cog-openai":"` + endpoint + `"}}},"components":{"schemas":{"Input":{"properties":{` +
+	document := `{"paths":{"/predictions":{"post":{"x-cog-openai":"` + endpoint +
+		`"}}},"components":{"schemas":{"Input":{"properties":{` +
 		strings.Join(inputs, ",") + `}},"Output":` + output + `}}}`
 	f, err := ReadFunction([]byte(document))
 	if err != nil || f == nil {
@@ -47,11 +48,13 @@ func TestReadFunction(t *testing.T) {
 }
 
 func TestInputs(t *testing.T) {
-	chat := function(t, "chat", items, messages, `"temperature":{"type":"number"}`, `"max_tokens":{"type":"integer"}`, `"voice":{"type":"string"}`)
+	chat := function(t, "chat", items, messages, `"temperature":{"type":"number"}`, `"max_tokens":{"type":"integer"}`,
+		`"voice":{"type":"string"}`)
 	texts := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"string"}}`)
 	one := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
 	tokens := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"integer"}}`)
-	either := function(t, "embeddings", `{}`, `"input":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`)
+	either := function(t, "embeddings", `{}`,
+		`"input":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`)
 	completions := function(t, "completions", items, `"prompt":{"type":"string"}`)
 	images := function(t, "images", `{}`, `"prompt":{"type":"string"}`, `"size":{"type":"string"}`)
 	const hi = `"messages":[{"role":"user","content":"hi"}]`
@@ -66,7 +69,11 @@ func TestInputs(t *testing.T) {
 		{chat, `{"model":"m",` + hi + `,"max_completion_tokens":5,"max_tokens":6}`, `{` + hi + `,"max_tokens":6}`},
 		{chat, `{"model":"m",` + hi + `,"voice":"v"}`, `{` + hi + `,"voice":"v"}`},
 		{chat, `{"model":"m",` + hi + `,"n":2}`, `{` + hi + `} {` + hi + `}`},
-		{chat, `{"model":"m",` + hi + `,"tools":[],"response_format":{ "type": "text" },"modalities":["text"],"logprobs":false,"tool_choice":"none"}`, `{` + hi + `}`},
+		{
+			chat, `{"model":"m",` + hi +
+				`,"tools":[],"response_format":{ "type": "text" },"modalities":["text"],"logprobs":false,"tool_choice":"none"}`,
+			`{` + hi + `}`,
+		},
 		{texts, `{"model":"m","input":["a","b"]}`, `{"input":["a","b"]}`},
 		{texts, `{"model":"m","input":"a"}`, `{"input":["a"]}`},
 		{one, `{"model":"m","input":["a","b"]}`, `{"input":"a"} {"input":"b"}`},
@@ -75,8 +82,14 @@ func TestInputs(t *testing.T) {
 		{either, `{"model":"m","input":["a","b"]}`, `{"input":["a","b"]}`},
 		{tokens, `{"model":"m","input":[1,2]}`, `{"input":[1,2]}`},
 		{tokens, `{"model":"m","input":[[1,2],[3]]}`, `{"input":[1,2]} {"input":[3]}`},
-		{completions, `{"model":"m","prompt":["a","b"],"n":2}`, `{"prompt":"a"} {"prompt":"a"} {"prompt":"b"} {"prompt":"b"}`},
-		{images, `{"model":"m","prompt":"a","n":2,"size":"64x64"}`, `{"prompt":"a","size":"64x64"} {"prompt":"a","size":"64x64"}`},
+		{
+			completions, `{"model":"m","prompt":["a","b"],"n":2}`,
+			`{"prompt":"a"} {"prompt":"a"} {"prompt":"b"} {"prompt":"b"}`,
+		},
+		{
+			images, `{"model":"m","prompt":"a","n":2,"size":"64x64"}`,
+			`{"prompt":"a","size":"64x64"} {"prompt":"a","size":"64x64"}`,
+		},
 	} {
 		r, err := readJSON(c.f, c.body)
 		if err != nil {
@@ -119,7 +132,10 @@ func TestRefusals(t *testing.T) {
 		{chat, `{` + hi + `,"temprature":1}`, "temprature", CodeUnknownParameter, "Unknown parameter: 'temprature'"},
 		{chat, `{` + hi + `,"temperature":"hot"}`, "temperature", CodeInvalidType, "expected a number, but got a string"},
 		{chat, `{` + hi + `,"stream":1}`, "stream", CodeInvalidType, "expected a boolean"},
-		{chat, `{` + hi + `,"stream":true,"stream_options":{"usage":true}}`, "stream_options.usage", CodeUnknownParameter, ""},
+		{
+			chat, `{` + hi + `,"stream":true,"stream_options":{"usage":true}}`, "stream_options.usage", CodeUnknownParameter,
+			"",
+		},
 		{chat, `{` + hi + `,"n":0}`, "n", CodeInvalidValue, "between 1 and 128"},
 		{chat, `{` + hi + `,"n":1.5}`, "n", CodeInvalidType, "expected an integer"},
 		{chat, `{` + hi + `,"stop":1}`, "stop", CodeInvalidType, ""},
@@ -129,7 +145,10 @@ func TestRefusals(t *testing.T) {
 		{embed, `{"model":"m","input":["a",1]}`, "input[1]", CodeInvalidType, "expected a string"},
 		{embed, `{"model":"m","input":[1,2]}`, "input", CodeInvalidType, "takes text, not token ids"},
 		{embed, `{"model":"m","input":"a","dimensions":3}`, "dimensions", CodeUnsupportedParameter, ""},
-		{embed, `{"model":"m","input":"a","encoding_format":"hex"}`, "encoding_format", CodeInvalidValue, "'float', 'base64'"},
+		{
+			embed, `{"model":"m","input":"a","encoding_format":"hex"}`, "encoding_format", CodeInvalidValue,
+			"'float', 'base64'",
+		},
 		{embed, `{"model":"m","input":"a","stream":true}`, "stream", CodeUnknownParameter, ""},
 		{speech, `{"model":"m","file":"x"}`, "file", CodeInvalidType, "expected a file"},
 	} {
@@ -138,7 +157,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: accepted", c.body)
 			continue
 		}
-		if err.Status != 400 || err.Type != TypeInvalid || err.Param != c.param || err.Code != c.code || !strings.Contains(err.Message, c.message) {
+		if err.Status != 400 || err.Type != TypeInvalid || err.Param != c.param || err.Code != c.code ||
+			!strings.Contains(err.Message, c.message) {
 			t.Errorf("%s: %+v", c.body, err)
 		}
 		if body := err.AppendJSON(nil); rawjson.Check(body) != nil {
@@ -148,7 +168,10 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for body, want := range map[string]string{`{"model":"m"}`: "m", `{}`: "model", `{"model":null}`: "model", `{"model":3}`: "model"} {
+	for body, want := range map[string]string{
+		`{"model":"m"}`: "m", `{}`: "model", `{"model":null}`: "model",
+		`{"model":3}`: "model",
+	} {
 		b, _ := ParseJSON([]byte(body))
 		name, err := b.Model()
 		if err != nil {
@@ -161,7 +184,8 @@ func TestModel(t *testing.T) {
 }
 
 func TestForm(t *testing.T) {
-	speech := function(t, "transcriptions", items, `"file":{"type":"string","format":"uri"}`, `"language":{"type":"string"}`)
+	speech := function(t, "transcriptions", items, `"file":{"type":"string","format":"uri"}`,
+		`"language":{"type":"string"}`)
 	field := func(name, value string) predict.FormField {
 		return predict.FormField{Name: name, Form: predict.FieldText, Value: []byte(value)}
 	}
@@ -184,11 +208,13 @@ func TestForm(t *testing.T) {
 		{field("stream", "maybe"), "stream", CodeInvalidType},
 		{field("loudness", "3"), "loudness", CodeUnknownParameter},
 	} {
-		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field}), free); err == nil || err.Param != c.param || err.Code != c.code {
+		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field}), free); err == nil ||
+			err.Param != c.param || err.Code != c.code {
 			t.Errorf("%s: %+v", c.field.Name, err)
 		}
 	}
-	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free); err == nil || err.Code != CodeMissingParameter {
+	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free); err == nil ||
+		err.Code != CodeMissingParameter {
 		t.Errorf("without a file: %+v", err)
 	}
 }
@@ -205,7 +231,8 @@ func FuzzRead(f *testing.F) {
 	}
 	for _, seed := range []string{
 		`{"model":"m","messages":[{"role":"user","content":"hi"}],"stop":["a","\u00e4"],"n":2,"stream":true,"stream_options":{"include_usage":true}}`,
-		`{"model":"m","prompt":["a","b"],"max_tokens":3}`, `{"model":"m","input":[[1,2],[3]]}`, `{"m\u006fdel":"m","prompt":"a","n":3,"response_format":"url"}`,
+		`{"model":"m","prompt":["a","b"],"max_tokens":3}`, `{"model":"m","input":[[1,2],[3]]}`,
+		`{"m\u006fdel":"m","prompt":"a","n":3,"response_format":"url"}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -244,21 +271,42 @@ func TestRead_ShapesValuesForTheFunction(t *testing.T) {
 	}
 	list := `{"type":"array","items":{"type":"object"}}`
 	for name, c := range map[string]struct{ declared, sent, want string }{
-		"parts for dicts":         {messages, say(parts), say(`"a\"b\nc"`)},
-		"a picture for dicts":     {messages, say(picture), say(picture)},
-		"a text for dicts":        {messages, say(`"x"`), say(`"x"`)},
-		"null for dicts":          {messages, say(`null`), say(`null`)},
-		"parts for a str":         {message(oneText), say(parts), say(`"a\"b\nc"`)},
-		"a text for parts":        {message(list), say(`"x"`), say(`[{"type":"text","text":"x"}]`)},
-		"parts for both":          {message(`{"anyOf":[` + oneText + `,` + list + `]}`), say(parts), say(parts)},
-		"stop for a list":         {messages + `,"stop":{"type":"array","items":{"type":"string"}}`, say(`"x"`) + `,"stop":"a"`, say(`"x"`) + `,"stop":["a"]`},
-		"stop for a str":          {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":"a"`},
-		"no stop for a str":       {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":[]`, say(`"x"`)},
-		"stop for both":           {messages + `,"stop":{"anyOf":[` + oneText + `,{"type":"array","items":` + oneText + `}]}`, say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":["a"]`},
-		"a choice for a str":      {messages + `,"tool_choice":` + oneText, say(`"x"`) + `,"tool_choice":` + choice, say(`"x"`) + `,"tool_choice":"f"`},
-		"a choice for a dict":     {messages + `,"tool_choice":{"type":"object"}`, say(`"x"`) + `,"tool_choice":"auto"`, say(`"x"`) + `,"tool_choice":{"type":"auto"}`},
-		"a format for a str":      {messages + `,"response_format":` + oneText, say(`"x"`) + `,"response_format":{"type":"json_object"}`, say(`"x"`) + `,"response_format":"json_object"`},
-		"a parameter that it has": {messages + `,"top_k":{"type":"integer"}`, say(`"x"`) + `,"top_k":5`, say(`"x"`) + `,"top_k":5`},
+		"parts for dicts":     {messages, say(parts), say(`"a\"b\nc"`)},
+		"a picture for dicts": {messages, say(picture), say(picture)},
+		"a text for dicts":    {messages, say(`"x"`), say(`"x"`)},
+		"null for dicts":      {messages, say(`null`), say(`null`)},
+		"parts for a str":     {message(oneText), say(parts), say(`"a\"b\nc"`)},
+		"a text for parts":    {message(list), say(`"x"`), say(`[{"type":"text","text":"x"}]`)},
+		"parts for both":      {message(`{"anyOf":[` + oneText + `,` + list + `]}`), say(parts), say(parts)},
+		"stop for a list": {
+			messages + `,"stop":{"type":"array","items":{"type":"string"}}`,
+			say(`"x"`) + `,"stop":"a"`, say(`"x"`) + `,"stop":["a"]`,
+		},
+		"stop for a str": {
+			messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":["a"]`,
+			say(`"x"`) + `,"stop":"a"`,
+		},
+		"no stop for a str": {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":[]`, say(`"x"`)},
+		"stop for both": {
+			messages + `,"stop":{"anyOf":[` + oneText + `,{"type":"array","items":` + oneText + `}]}`,
+			say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":["a"]`,
+		},
+		"a choice for a str": {
+			messages + `,"tool_choice":` + oneText, say(`"x"`) + `,"tool_choice":` + choice,
+			say(`"x"`) + `,"tool_choice":"f"`,
+		},
+		"a choice for a dict": {
+			messages + `,"tool_choice":{"type":"object"}`, say(`"x"`) + `,"tool_choice":"auto"`,
+			say(`"x"`) + `,"tool_choice":{"type":"auto"}`,
+		},
+		"a format for a str": {
+			messages + `,"response_format":` + oneText,
+			say(`"x"`) + `,"response_format":{"type":"json_object"}`, say(`"x"`) + `,"response_format":"json_object"`,
+		},
+		"a parameter that it has": {
+			messages + `,"top_k":{"type":"integer"}`, say(`"x"`) + `,"top_k":5`,
+			say(`"x"`) + `,"top_k":5`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := readJSON(function(t, "chat", oneText, c.declared), `{"model":"m",`+c.sent+`}`)
@@ -283,7 +331,10 @@ func TestRead_IgnoresParametersOfSelfHostedServers(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	f.Strict = true
-	for _, body := range []string{say + `"top_k":5}`, say + `"stream":true,"stream_options":{"continuous_usage_stats":true}}`} {
+	for _, body := range []string{
+		say + `"top_k":5}`,
+		say + `"stream":true,"stream_options":{"continuous_usage_stats":true}}`,
+	} {
 		if _, err := readJSON(f, body); err == nil || err.Code != CodeUnknownParameter {
 			t.Errorf("%s: got %v, want %s", body, err, CodeUnknownParameter)
 		}

@@ -56,7 +56,8 @@ func nameOf(value []byte) []byte {
 	return value
 }
 
-// shapeMessages returns messages whose contents have the form that the function takes: a string, or parts. What is not text stays.
+// shapeMessages returns messages whose contents have the form that the function takes: a string, or parts. What is not
+// text stays.
 func (f *Function) shapeMessages(messages []byte) []byte {
 	var out []byte
 	begun := 0

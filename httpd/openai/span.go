@@ -7,7 +7,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// numberAttrs are the parameters that spans have as numbers, by the names of OpenTelemetry's semantic conventions for GenAI.
+// numberAttrs are the parameters that spans have as numbers, by the names of OpenTelemetry's semantic conventions for
+// GenAI.
 var numberAttrs = [...]struct {
 	parameter, name string
 	whole           bool
@@ -22,9 +23,11 @@ var numberAttrs = [...]struct {
 	{"presence_penalty", "gen_ai.request.presence_penalty", false},
 }
 
-// spanAttrs describes a request for the spans of its predictions. Whether the function takes a parameter makes no difference.
+// spanAttrs describes a request for the spans of its predictions. Whether the function takes a parameter makes no
+// difference.
 func (r *Request) spanAttrs(b *Body, model string) predict.SpanAttrs {
-	attrs := trace.Attrs{}.Text("gen_ai.operation.name", r.Endpoint.Operation()).Text("gen_ai.provider.name", "pinion").Text("gen_ai.request.model", model)
+	attrs := trace.Attrs{}.Text("gen_ai.operation.name", r.Endpoint.Operation()).Text("gen_ai.provider.name",
+		"pinion").Text("gen_ai.request.model", model)
 	given := map[string]bool{}
 	for _, a := range numberAttrs {
 		value := b.get(a.parameter, number)
@@ -86,8 +89,8 @@ func (r *Request) endAttrs(model string, status predict.Status, output, metrics 
 	return attrs
 }
 
-// reasons are the finish reasons of a prediction's choices. A prediction that was canceled has some only if its text has ended at
-// a stop sequence.
+// reasons are the finish reasons of a prediction's choices. A prediction that was canceled has some only if its text
+// has ended at a stop sequence.
 func (r *Request) reasons(status predict.Status, output []byte) (reasons []string) {
 	if !r.writesText() || status == predict.Failed || output == nil {
 		return nil

@@ -34,7 +34,8 @@ func readTranscript(output []byte) (*transcript, *Error) {
 		return t, nil
 	case object:
 	default:
-		return nil, BadOutput("The model returned " + typeOf(output) + "; a transcriptions function returns str, or a dict with text and segments.")
+		return nil, BadOutput("The model returned " + typeOf(output) +
+			"; a transcriptions function returns str, or a dict with text and segments.")
 	}
 	hasText := false
 	for key, value := range rawjson.Members(output) {
@@ -116,7 +117,8 @@ func (r *Request) answerTranscription(results []Result) ([]byte, string, *Error)
 		return []byte(t.plain()), contentText, nil
 	}
 	if t.segments == nil {
-		return nil, "", wrongValue("response_format", "'"+r.format+"' needs the times of segments, and this model returns text alone; use 'json' or 'text'.")
+		return nil, "", wrongValue("response_format",
+			"'"+r.format+"' needs the times of segments, and this model returns text alone; use 'json' or 'text'.")
 	}
 	segments, err := readSegments(t.segments)
 	if err != nil {

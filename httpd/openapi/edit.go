@@ -2,8 +2,8 @@ package openapi
 
 import "pinion/runtime/rawjson"
 
-// The functions below edit JSON that rawjson.Check has accepted, without decoding it, so that all other bytes and their order
-// do not change. Keys are compared in their escaped form.
+// The functions below edit JSON that rawjson.Check has accepted, without decoding it, so that all other bytes and their
+// order do not change. Keys are compared in their escaped form.
 
 // at returns the value at a path of keys, or nil.
 func at(value []byte, path ...string) []byte {
@@ -55,7 +55,8 @@ func remove(object []byte, path ...string) []byte {
 	return w.end()
 }
 
-// merge returns base with the members of more that base lacks, at any depth, and with the parameters that it does not name.
+// merge returns base with the members of more that base lacks, at any depth, and with the parameters that it does not
+// name.
 func merge(base, more []byte) []byte {
 	var w writer
 	for k, v := range rawjson.Members(base) {

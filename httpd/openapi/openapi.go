@@ -65,7 +65,8 @@ func Complete(model []byte, s Server) ([]byte, error) {
 	}
 	document = merge(document, s.part())
 	if s.Prefix != "" {
-		document = put(document, append(append([]byte(`[{"url":`), rawjson.AppendQuoted(nil, s.Prefix)...), "}]"...), "servers")
+		document = put(document, append(append([]byte(`[{"url":`), rawjson.AppendQuoted(nil, s.Prefix)...), "}]"...),
+			"servers")
 	}
 	protocols := load(protocolsPart)
 	for _, r := range s.Routes {
@@ -100,7 +101,8 @@ func load(part []byte) []byte {
 func (s Server) part() []byte {
 	part := load(serverPart)
 	for path, there := range map[string]bool{
-		"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models, "/models/{name}": s.Models,
+		"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models,
+		"/models/{name}":      s.Models,
 		"/models/{name}/load": s.Models && s.Reload, "/models/{name}/unload": s.Models && s.Reload,
 	} {
 		if !there {
@@ -141,8 +143,8 @@ type kind struct {
 	form   string // the component of a multipart/form-data body
 }
 
-// part returns the additions to the routes of a collection. It leaves out media types that the model never answers with,
-// because typed clients would list them for each answer.
+// part returns the additions to the routes of a collection. It leaves out media types that the model never answers
+// with, because typed clients would list them for each answer.
 func (k kind) part(model []byte) []byte {
 	part := load(predictionsPart)
 	if k.plural == "trainings" {

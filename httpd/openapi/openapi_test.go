@@ -157,7 +157,10 @@ func TestRoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 		{"both", all, []string{"paths", "/trainings", "post", "responses", "200", "content", "text/event-stream"}, false},
 		{"prediction", all, stream, false},
 		{"streaming", all, stream, true},
-		{"streaming", all, []string{"paths", "/predictions/{prediction_id}", "put", "responses", "200", "content", "text/event-stream"}, true},
+		{"streaming", all, []string{
+			"paths", "/predictions/{prediction_id}", "put", "responses", "200", "content",
+			"text/event-stream",
+		}, true},
 	} {
 		whole := complete(t, models[c.model], c.s)
 		if got := at(whole, c.path...) != nil; got != c.want {
@@ -165,7 +168,10 @@ func TestRoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 		}
 	}
 	whole := complete(t, models["prediction"], all)
-	for _, code := range []string{"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500", "502", "503"} {
+	for _, code := range []string{
+		"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500",
+		"502", "503",
+	} {
 		if at(whole, append(create, code)...) == nil {
 			t.Errorf("a prediction lacks the status %s", code)
 		}
@@ -184,7 +190,11 @@ func TestOnlyAFileIsAnsweredAsAFile(t *testing.T) {
 		uri: true, `{"type":"array","items":` + uri + `}`: true, `{"type":"string"}`: false, `{"type":"object"}`: false,
 	} {
 		model := []byte(`{"paths":{"/predictions":{"post":{}}},"components":{"schemas":{"Output":` + output + `}}}`)
-		for _, route := range [][2]string{{"/predictions", "post"}, {"/predictions/{prediction_id}", "put"}, {"/predictions/{prediction_id}", "get"}} {
+		for _, route := range [][2]string{
+			{"/predictions", "post"},
+			{"/predictions/{prediction_id}", "put"},
+			{"/predictions/{prediction_id}", "get"},
+		} {
 			content := at(complete(t, model, all), "paths", route[0], route[1], "responses", "200", "content")
 			if got := at(content, "application/octet-stream") != nil; got != want || at(content, "application/msgpack") == nil {
 				t.Errorf("%s, %s: %s", output, route, content)
@@ -252,7 +262,10 @@ func TestTokensAreASecurityScheme(t *testing.T) {
 
 // TestSharedValuesStandInTheirPlaces: also those that other shared values refer to.
 func TestSharedValuesStandInTheirPlaces(t *testing.T) {
-	for name, part := range map[string][]byte{"server": serverPart, "predictions": predictionsPart, "protocols": protocolsPart} {
+	for name, part := range map[string][]byte{
+		"server": serverPart, "predictions": predictionsPart,
+		"protocols": protocolsPart,
+	} {
 		whole := decode(t, load(part))
 		if _, ok := whole["shared"]; ok || whole["paths"] == nil {
 			t.Errorf("%s.json has the members %v", name, slices.Collect(maps.Keys(whole)))

@@ -113,7 +113,8 @@ func ErrorOf(err error) *Error {
 		e.Kind, e.RetryAfter = NotReady, max(time.Second, notReady.RetryAfter)
 	case errors.Is(err, predict.ErrTooManySubscribers):
 		e.Kind, e.RetryAfter = NoPlace, time.Second
-	case errors.Is(err, predict.ErrNoTraining), errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrNotStreaming):
+	case errors.Is(err, predict.ErrNoTraining), errors.Is(err, predict.ErrInFlight),
+		errors.Is(err, predict.ErrNotStreaming):
 		e.Kind = BadInput
 	default:
 		e.Kind = Internal
@@ -129,8 +130,8 @@ func inputPath(loc []string) []string {
 	return loc
 }
 
-// inputError begins the error of a prediction whose input the worker could not convert: what the schema allows may still be no
-// array of numbers.
+// inputError begins the error of a prediction whose input the worker could not convert: what the schema allows may
+// still be no array of numbers.
 const inputError = "cog.errors.InputError: "
 
 // ended is the error of a prediction that has ended; nil: it succeeded.

@@ -39,7 +39,9 @@ func TestErrorOf(t *testing.T) {
 
 // TestProblemsNameTheInput: not its place in a body of the native API.
 func TestProblemsNameTheInput(t *testing.T) {
-	e := ErrorOf(&predict.ValidationError{Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "Field required"}}})
+	e := ErrorOf(&predict.ValidationError{
+		Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "Field required"}},
+	})
 	if got, want := e.Error(), "input x: Field required"; got != want || e.Kind != BadInput {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -36,16 +36,16 @@ func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker} 
 type Protocol struct {
 	Name   string
 	Routes []Route
-	// Refuse answers a request that reached no handler: its body is too large, or its method or path is unknown. It has a path
-	// below one of Prefixes, of which the longest decides.
+	// Refuse answers a request that reached no handler: its body is too large, or its method or path is unknown. It has a
+	// path below one of Prefixes, of which the longest decides.
 	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
 	Prefixes []string
 	// Probes are paths of which GET never requires a token (--auth-token-file).
 	Probes []string
 }
 
-// Route is one route. The native routes are matched first, unless it replaces one. If two protocols have the same route, the
-// first one answers.
+// Route is one route. The native routes are matched first, unless it replaces one. If two protocols have the same
+// route, the first one answers.
 type Route struct {
 	Method string // "GET" answers HEAD too
 	Path   string // a pattern of fasthttp/router: /v2/models/{model}
@@ -64,8 +64,8 @@ type Host interface {
 	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
 	// ReadForm reads a multipart/form-data body, whose files are stored on disk.
 	ReadForm(ctx *fasthttp.RequestCtx) (Form, *Error)
-	// WantsStream reports whether Accept lists a stream and prefers no object to it. iterates: the model yields items; if it
-	// does not, an object that is acceptable is preferred.
+	// WantsStream reports whether Accept lists a stream and prefers no object to it. iterates: the model yields items; if
+	// it does not, an object that is acceptable is preferred.
 	WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool
 	// Watch cancels r if the client disconnects before the returned function is called. It must be called.
 	Watch(ctx *fasthttp.RequestCtx, r *Run) (stop func())
@@ -86,7 +86,8 @@ type Host interface {
 
 // Renderer writes a stream in a protocol's form. Its methods append to dst.
 type Renderer interface {
-	// Item appends one item. more is false where nothing after it is wanted: the model is canceled, and End is called with nil.
+	// Item appends one item. more is false where nothing after it is wanted: the model is canceled, and End is called with
+	// nil.
 	Item(dst, item []byte) (out []byte, more bool)
 	// End appends what follows the last item; err is why the stream ended early, or nil.
 	End(dst []byte, err *Error) []byte
@@ -147,8 +148,8 @@ func (x *Exchange) WantsStream(iterates bool) bool { return x.host.WantsStream(x
 // Form reads a multipart/form-data body. It is released, or its parts given to a call.
 func (x *Exchange) Form() (Form, *Error) { return x.host.ReadForm(x.RequestCtx) }
 
-// Follow starts a run that Begin returned for a call with Stream, and cancels it if the client disconnects before stop is
-// called. The caller releases it.
+// Follow starts a run that Begin returned for a call with Stream, and cancels it if the client disconnects before stop
+// is called. The caller releases it.
 func (x *Exchange) Follow(r *Run) (stop func(), err *Error) {
 	if err := r.Follow(); err != nil {
 		return nil, err
@@ -229,8 +230,8 @@ func (x *Exchange) Wait(run *Run) (*Answers, *Error) {
 	return answers, nil
 }
 
-// Finish carries a run of one prediction out, and returns its record, also of one that failed. The caller releases the run
-// after the last use of the record. After an error, which is a refusal, it is released.
+// Finish carries a run of one prediction out, and returns its record, also of one that failed. The caller releases the
+// run after the last use of the record. After an error, which is a refusal, it is released.
 func (x *Exchange) Finish(run *Run) (predict.Record, *Error) {
 	stop := x.host.Watch(x.RequestCtx, run)
 	rec, err := run.Finish()
@@ -241,8 +242,8 @@ func (x *Exchange) Finish(run *Run) (predict.Record, *Error) {
 	return rec, err
 }
 
-// Stream writes the items of a run that Begin returned for a call with Stream, as they come, and releases it. An error means
-// that nothing is written yet. Items that are there together are written together.
+// Stream writes the items of a run that Begin returned for a call with Stream, as they come, and releases it. An error
+// means that nothing is written yet. Items that are there together are written together.
 func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
 	if err := r.Follow(); err != nil {
 		r.Release()

@@ -13,6 +13,6 @@ type Generation struct {
 	FirstToken, PerToken time.Duration
 }
 
-// OnGeneration returns the function that a protocol calls at the end of a generation; nil: it is not wanted. It is called once,
-// by any goroutine, also after the exchange.
+// OnGeneration returns the function that a protocol calls at the end of a generation; nil: it is not wanted. It is
+// called once, by any goroutine, also after the exchange.
 func (x *Exchange) OnGeneration() func(Generation) { return x.host.OnGeneration() }

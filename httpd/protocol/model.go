@@ -37,8 +37,8 @@ type State struct {
 	Reason string // why it is not ready
 }
 
-// Attachments stores files of a request before there is a prediction. Only the goroutine that reads the body calls Add; the
-// last owner calls Close.
+// Attachments stores files of a request before there is a prediction. Only the goroutine that reads the body calls Add;
+// the last owner calls Close.
 type Attachments interface {
 	predict.Attachments
 	// Add writes a file to disk and returns its number. name is the file's as its client wrote it, and mediaType is the
@@ -48,12 +48,13 @@ type Attachments interface {
 
 // Models are the models of a server.
 type Models interface {
-	// Find returns the model of that name and version ("": any). The error is an *Error of kind Unknown that names the known.
+	// Find returns the model of that name and version ("": any). The error is an *Error of kind Unknown that names the
+	// known.
 	Find(name, version string) (*Model, *Error)
 	// List returns all models; the default one comes first.
 	List() []*Model
-	// Load and Unload return when the model is loaded, or its processes are gone. The errors' kinds: Unknown; BadInput, where
-	// this server cannot; NotReady, where it could not be loaded.
+	// Load and Unload return when the model is loaded, or its processes are gone. The errors' kinds: Unknown; BadInput,
+	// where this server cannot; NotReady, where it could not be loaded.
 	Load(name string) *Error
 	Unload(name string) *Error
 }
@@ -81,11 +82,13 @@ type Call struct {
 	Body Body
 	// Copied is how many bytes of Inputs are copies that were charged to Body before they were made.
 	Copied int64
-	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them over.
+	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them
+	// over.
 	Attachments Attachments
 	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor); nil: none. They may lie in Body.
 	Tensors []predict.Tensor
-	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after another.
+	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after
+	// another.
 	Stream bool
 	// Form are the fields that a form adds to the only input.
 	Form []predict.FormField
@@ -121,8 +124,8 @@ func NewBody(data []byte, charged int64, disk predict.DiskBody, free func(int64)
 	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, free: free}
 }
 
-// copied is how many bytes of the inputs are on the heap though their body lies on disk, where the memory budget does not count
-// it, and are not charged yet.
+// copied is how many bytes of the inputs are on the heap though their body lies on disk, where the memory budget does
+// not count it, and are not charged yet.
 func (c *Call) copied() (bytes int64) {
 	if c.Body.Disk == nil {
 		return 0

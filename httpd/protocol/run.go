@@ -117,8 +117,8 @@ func (r *Run) Cancel() {
 	}
 }
 
-// Wait carries the predictions out and returns their answers, which the caller releases. After an error there is nothing to
-// release but the run.
+// Wait carries the predictions out and returns their answers, which the caller releases. After an error there is
+// nothing to release but the run.
 func (r *Run) Wait() (*Answers, *Error) {
 	r.begun = len(r.ps)
 	if len(r.ps) == 1 {
@@ -240,9 +240,9 @@ func (r *Run) Follow() *Error {
 // ErrNextRow: the items of a row have ended, and those of the next one follow.
 var ErrNextRow = errors.New("the next row follows")
 
-// Next appends the items of a stream that are there to dst, up to its capacity, and waits where there are none. dst must have
-// room. Items are JSON, valid until Release. The error is ErrNextRow after the last item of a row, io.EOF after that of the
-// last row, predict.ErrStopped after Wake, or an *Error.
+// Next appends the items of a stream that are there to dst, up to its capacity, and waits where there are none. dst
+// must have room. Items are JSON, valid until Release. The error is ErrNextRow after the last item of a row, io.EOF
+// after that of the last row, predict.ErrStopped after Wake, or an *Error.
 func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 	if r.events == nil {
 		r.events = make([]predict.Event, 0, maxEvents)
@@ -301,8 +301,8 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 	}
 }
 
-// Skip ends the row that is followed: its prediction is canceled, and Next returns no more items of it. It returns false if
-// no other row follows.
+// Skip ends the row that is followed: its prediction is canceled, and Next returns no more items of it. It returns
+// false if no other row follows.
 func (r *Run) Skip() bool {
 	r.row.skipped = true
 	r.row.p.Cancel()

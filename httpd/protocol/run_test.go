@@ -79,7 +79,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestBadRows: the error has the row's number; an invalid row is refused before one runs, and a failed one cancels the others.
+// TestBadRows: the error has the row's number; an invalid row is refused before one runs, and a failed one cancels the
+// others.
 func TestBadRows(t *testing.T) {
 	ran := atomic.Int64{}
 	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
@@ -92,14 +93,16 @@ func TestBadRows(t *testing.T) {
 	m := NewModel("m", s)
 	freed := int64(0)
 	body := func() Body { return NewBody([]byte("x"), 7, nil, func(n int64) { freed += n }) }
-	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: body()}); err == nil || err.Kind != BadInput || err.Row != 1 ||
+	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: body()}); err == nil || err.Kind != BadInput ||
+		err.Row != 1 ||
 		err.Error() != "row 1: input x: no" || freed != 7 {
 		t.Errorf("an invalid row: %+v, %d bytes freed", err, freed)
 	}
 	if _, err := m.Begin(Call{Inputs: inputs("invalid"), Rows: true, Body: body()}); err == nil || err.Row != 0 {
 		t.Errorf("an invalid only row: %+v", err)
 	}
-	if _, err := m.Begin(Call{Inputs: make([][]byte, MaxRows+1), Body: body()}); err == nil || err.Kind != BadInput || freed != 21 {
+	if _, err := m.Begin(Call{Inputs: make([][]byte, MaxRows+1), Body: body()}); err == nil || err.Kind != BadInput ||
+		freed != 21 {
 		t.Errorf("too many rows: %+v, %d bytes freed", err, freed)
 	}
 	run, err := m.Begin(Call{Inputs: inputs("a", "b", "fail"), Body: body()})
@@ -114,7 +117,8 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-// TestSlowReaderMissesNothing: a reader that is behind by more than a subscription holds gets all items, in order, once and again.
+// TestSlowReaderMissesNothing: a reader that is behind by more than a subscription holds gets all items, in order, once
+// and again.
 func TestSlowReaderMissesNothing(t *testing.T) {
 	const items, parts = 9000, 3
 	read := make(chan struct{}) // the reader has read a part
@@ -139,7 +143,8 @@ func TestSlowReaderMissesNothing(t *testing.T) {
 	buffer := make([][]byte, 0, 64)
 	for part := range parts {
 		last := fmt.Appendf(nil, `["item",%d]`, (part+1)*items/parts-1)
-		await.Eventually(t, "the model has yielded a part", func() bool { return bytes.Contains(run.ps[0].Record().Output, last) })
+		await.Eventually(t, "the model has yielded a part",
+			func() bool { return bytes.Contains(run.ps[0].Record().Output, last) })
 		for got < (part+1)*items/parts {
 			batch, err := run.Next(buffer[:0])
 			if err != nil {

@@ -68,8 +68,8 @@ func (s *Signature) Required() []*Field {
 	return list
 }
 
-// Signature returns the model's signature for a prediction. The error is of kind NotReady before the setup has ended, and Internal if
-// the schema cannot be read.
+// Signature returns the model's signature for a prediction. The error is of kind NotReady before the setup has ended,
+// and Internal if the schema cannot be read.
 func (m *Model) Signature() (*Signature, *Error) { return m.readSignature(m.LoadOpenAPI()) }
 
 // Description is Signature for those who only look: it does not load the model.

@@ -27,11 +27,12 @@ type Source struct {
 	HTML []byte
 	// Style follows the shared style.
 	Style []byte
-	// Scripts has scripts/NAME.js for each of Names, which run in that order after the shared ones. All share one scope, which
-	// is not the window's.
+	// Scripts has scripts/NAME.js for each of Names, which run in that order after the shared ones. All share one scope,
+	// which is not the window's.
 	Scripts fs.FS
 	Names   []string
-	// Models are links to the same page of the server's models; HTML has the mark /*models*/ for them. None: there is one model.
+	// Models are links to the same page of the server's models; HTML has the mark /*models*/ for them. None: there is one
+	// model.
 	Models []Link
 	// Texts replace their marks. They are escaped.
 	Texts map[string]string
@@ -56,7 +57,8 @@ func nav(links []Link) []byte {
 		if l.Current {
 			current = ` aria-current="page"`
 		}
-		b = fmt.Appendf(b, "    <a class=\"pill\" href=\"%s\"%s>%s</a>\n", html.EscapeString(l.Address), current, html.EscapeString(l.Text))
+		b = fmt.Appendf(b, "    <a class=\"pill\" href=\"%s\"%s>%s</a>\n", html.EscapeString(l.Address), current,
+			html.EscapeString(l.Text))
 	}
 	return append(b, "  </nav>\n  "...)
 }

@@ -263,11 +263,23 @@ func TestC(t *testing.T) {
 				return path
 			}
 			for _, c := range []struct{ name, mode string }{
-				{"off", "ok"}, {"options", "ok"}, {"buffer", "ok"}, {"buffer", "init=803"}, {"locale", "ok"},
-				{"context", "ok"}, {"context", "context=2"}, {"context", "push=999"}, {"context", "meminfo=999"},
-				{"signals", "hang"}, {"exit", "hang"},
-				{"gate", "gate="}, {"late", "gate="},
-				{"fork_after", "ok"}, {"fork_while_hanging", "hang"}, {"fork_while_loading", "loadgate="}, {"fork_before", "ok"},
+				{"off", "ok"},
+				{"options", "ok"},
+				{"buffer", "ok"},
+				{"buffer", "init=803"},
+				{"locale", "ok"},
+				{"context", "ok"},
+				{"context", "context=2"},
+				{"context", "push=999"},
+				{"context", "meminfo=999"},
+				{"signals", "hang"},
+				{"exit", "hang"},
+				{"gate", "gate="},
+				{"late", "gate="},
+				{"fork_after", "ok"},
+				{"fork_while_hanging", "hang"},
+				{"fork_while_loading", "loadgate="},
+				{"fork_before", "ok"},
 			} {
 				t.Run(c.name+" "+c.mode, func(t *testing.T) {
 					mode := c.mode

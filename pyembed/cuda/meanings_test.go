@@ -49,7 +49,8 @@ func TestEncode(t *testing.T) {
 	if n := strings.Count(text, "\x00"); n != 4*len(Meanings()) {
 		t.Errorf("%d fields", n)
 	}
-	if got := encode([]Meaning{{"100", NoDevice, "N", "look"}, {"2", Failed, "M", "x\x00y"}}, `V is "1"`); got != "100\x00no_device\x00N\x00look; V is \"1\"\x002\x00failed\x00M\x00xy\x00" {
+	if got := encode([]Meaning{{"100", NoDevice, "N", "look"}, {"2", Failed, "M", "x\x00y"}},
+		`V is "1"`); got != "100\x00no_device\x00N\x00look; V is \"1\"\x002\x00failed\x00M\x00xy\x00" {
 		t.Errorf("got %q", got)
 	}
 	if got := visibleDevices("", false); got != "" {
@@ -64,7 +65,9 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range Meanings() {
-		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Hint, "|", `\|`) + " |" // else it would end the cell
+		// else it would end the cell
+		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Hint, "|", `\|`) +
+			" |"
 		if !strings.Contains(string(text), row) {
 			t.Errorf("docs/explanation/cuda.md has no row\n%s", row)
 		}

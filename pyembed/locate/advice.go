@@ -100,7 +100,8 @@ func (f *finder) pythonAdvice() string {
 	case system.usesMusl():
 		return "the Python of " + system.name + " is built for musl, and this program for glibc: " + useGlibc
 	case own.known() && own.olderThan(oldest):
-		return fmt.Sprintf("%s has only Python %s: install a newer one with uv python install %s", system.name, own, suggested) + nameIt
+		return fmt.Sprintf("%s has only Python %s: install a newer one with uv python install %s", system.name, own,
+			suggested) + nameIt
 	case own.known():
 		return fmt.Sprintf("install one with apt-get install python3 libpython%s", own) + orName
 	case system.usesApt():

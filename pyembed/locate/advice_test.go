@@ -38,8 +38,9 @@ func on(t *testing.T, system string) *world {
 
 // answers is a program of the world that says what an interpreter without a shared library says.
 func answers(w *world, place, version string) string {
-	return w.file(place+"/bin/python"+version, answer("version="+version, "implementation=cpython", "prefix="+w.path(place),
-		"instsoname=libpython"+version+".a", "libdir="+w.path(place+"/lib")), 0o755)
+	return w.file(place+"/bin/python"+version,
+		answer("version="+version, "implementation=cpython", "prefix="+w.path(place),
+			"instsoname=libpython"+version+".a", "libdir="+w.path(place+"/lib")), 0o755)
 }
 
 // TestNoPythonBySystem: a machine without Python is answered with its own packages.
@@ -88,7 +89,8 @@ func TestNoLibraryBySystem(t *testing.T) {
 		t.Run(c.system+" "+c.version, func(t *testing.T) {
 			w := on(t, c.system)
 			got, err := w.find(Options{Python: c.build(w, c.version)})
-			wantError(t, got, err, ErrNoLibPython, "has no shared library libpython"+c.version+".so.1.0", c.want, "--libpython PATH")
+			wantError(t, got, err, ErrNoLibPython, "has no shared library libpython"+c.version+".so.1.0", c.want,
+				"--libpython PATH")
 		})
 	}
 }
@@ -113,11 +115,17 @@ func TestNoLibraryByOrigin(t *testing.T) {
 		place string
 		want  string
 	}{
-		"uv":          {"home/.local/share/uv/python/cpython-3.12.7-linux-x86_64-gnu", "uv python install --reinstall cpython-3.12.7-linux-x86_64-gnu,"},
-		"uv for musl": {"uv/cpython-3.12.7-linux-x86_64-musl", "uv python install cpython-3.12.7-linux-x86_64-gnu, and name it"},
-		"pyenv":       {"home/.pyenv/versions/3.12.7", "PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.12.7,"},
-		"conda":       {"home/miniconda3/envs/model", "/home/miniconda3/envs/model --force-reinstall python,"},
-		"by hand":     {"opt/python", "build that Python again with ./configure --enable-shared, or"},
+		"uv": {
+			"home/.local/share/uv/python/cpython-3.12.7-linux-x86_64-gnu",
+			"uv python install --reinstall cpython-3.12.7-linux-x86_64-gnu,",
+		},
+		"uv for musl": {
+			"uv/cpython-3.12.7-linux-x86_64-musl",
+			"uv python install cpython-3.12.7-linux-x86_64-gnu, and name it",
+		},
+		"pyenv":   {"home/.pyenv/versions/3.12.7", "PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.12.7,"},
+		"conda":   {"home/miniconda3/envs/model", "/home/miniconda3/envs/model --force-reinstall python,"},
+		"by hand": {"opt/python", "build that Python again with ./configure --enable-shared, or"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := on(t, "Debian 12")
@@ -163,12 +171,23 @@ func TestTooOldByOrigin(t *testing.T) {
 		want  []string
 	}{
 		"uv": {"uv/python/cpython-3.9.20-linux-x86_64-gnu", "", []string{"uv python install 3.12, and name it"}},
-		"uv venv": {"uv/python/cpython-3.9.20-linux-x86_64-gnu", "uv = 0.5.1\nversion_info = 3.9.20\n",
-			[]string{"make the environment again with uv venv --clear --python 3.12 ", "model/.venv"}},
-		"pyenv":      {"home/.pyenv/versions/3.9.18", "", []string{"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install 3.12, and name it"}},
-		"pyenv venv": {"home/.pyenv/versions/3.9.18", "version = 3.9.18\n", []string{"pyenv install 3.12", "-m venv --clear ", "model/.venv"}},
-		"conda":      {"miniconda3", "", []string{"conda install --prefix ", "/miniconda3 python=3.12"}},
-		"by hand":    {"opt/python", "", []string{"install Python 3.10 or newer and name it with --python PATH or PINION_PYTHON"}},
+		"uv venv": {
+			"uv/python/cpython-3.9.20-linux-x86_64-gnu", "uv = 0.5.1\nversion_info = 3.9.20\n",
+			[]string{"make the environment again with uv venv --clear --python 3.12 ", "model/.venv"},
+		},
+		"pyenv": {
+			"home/.pyenv/versions/3.9.18", "",
+			[]string{"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install 3.12, and name it"},
+		},
+		"pyenv venv": {
+			"home/.pyenv/versions/3.9.18", "version = 3.9.18\n",
+			[]string{"pyenv install 3.12", "-m venv --clear ", "model/.venv"},
+		},
+		"conda": {"miniconda3", "", []string{"conda install --prefix ", "/miniconda3 python=3.12"}},
+		"by hand": {
+			"opt/python", "",
+			[]string{"install Python 3.10 or newer and name it with --python PATH or PINION_PYTHON"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := on(t, "Debian 12")
@@ -197,12 +216,14 @@ func TestMusl(t *testing.T) {
 		t.Run(system, func(t *testing.T) {
 			w := on(t, system)
 			w.lib("usr/lib/libpython3.12.so.1.0")
-			w.elf("usr/bin/python3.12", fakeELF{interp: loader, needed: []string{"libpython3.12.so.1.0", "libc.musl-x86_64.so.1"}})
+			w.elf("usr/bin/python3.12",
+				fakeELF{interp: loader, needed: []string{"libpython3.12.so.1.0", "libc.musl-x86_64.so.1"}})
 			w.link("usr/bin/python3", "usr/bin/python3.12")
 			w.vars["PATH"] = w.path("usr/bin")
 			got, err := w.find(Options{})
-			wantError(t, got, err, ErrWrongPlatform, "usr/bin/python3 and this program use different C libraries, musl ("+loader+") and glibc, "+
-				"and one process can load only one", want)
+			wantError(t, got, err, ErrWrongPlatform,
+				"usr/bin/python3 and this program use different C libraries, musl ("+loader+") and glibc, "+
+					"and one process can load only one", want)
 		})
 	}
 }

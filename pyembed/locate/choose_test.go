@@ -55,7 +55,8 @@ func TestOrder(t *testing.T) {
 	check(Options{}, path, "PATH")
 }
 
-// TestOwnEnvironment: pinion takes the Python of the environment that it is installed in, unless that is made for commands.
+// TestOwnEnvironment: pinion takes the Python of the environment that it is installed in, unless that is made for
+// commands.
 func TestOwnEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks []string
@@ -99,7 +100,8 @@ func TestOwnEnvironmentBroken(t *testing.T) {
 	w.link("env/bin/python3", "gone/python3.12")
 	w.host.self = w.path("env/bin/pinion")
 	got, err := w.find(Options{})
-	wantError(t, got, err, ErrNoPython, "pinion is installed in the environment "+w.path("env"), "is a link to", w.path("gone/python3.12"), "--python PATH")
+	wantError(t, got, err, ErrNoPython, "pinion is installed in the environment "+w.path("env"), "is a link to",
+		w.path("gone/python3.12"), "--python PATH")
 }
 
 func TestNamed(t *testing.T) {
@@ -107,7 +109,10 @@ func TestNamed(t *testing.T) {
 	program := shared(w, "opt")
 	w.vars["PATH"] = w.path("opt/bin")
 	t.Chdir(w.root)
-	for _, name := range []string{program, "opt/bin/python3", "./opt/bin/../bin/python3", "python3", w.path("opt"), "opt"} {
+	for _, name := range []string{
+		program, "opt/bin/python3", "./opt/bin/../bin/python3", "python3", w.path("opt"),
+		"opt",
+	} {
 		got, err := w.find(Options{Python: name})
 		if err != nil {
 			t.Errorf("--python %s: %v", name, err)
@@ -141,11 +146,36 @@ func TestNoPython(t *testing.T) {
 		{"no such name", Options{Python: "python9"}, nil, []string{`"python9"`, "no such program on the PATH"}},
 		{"not executable", Options{Python: w.path("notexec")}, nil, []string{w.path("notexec"), "not executable"}},
 		{"folder without one", Options{Python: w.path("empty")}, nil, []string{"the folder " + w.path("empty")}},
-		{"environment variable", Options{}, map[string]string{"PINION_PYTHON": w.path("nope")}, []string{"PINION_PYTHON", w.path("nope")}},
-		{"active environment gone", Options{}, map[string]string{"VIRTUAL_ENV": w.path("nope")}, []string{"VIRTUAL_ENV", w.path("nope"), "deactivate"}},
-		{"link to nothing", Options{Python: w.path("dangling/bin/python3")}, nil, []string{"is a link to", w.path("gone/python3.12")}},
-		{"local environment broken", Options{Dir: w.path("withvenv")}, nil, []string{w.path("withvenv/.venv"), "is a link to", "--clear"}},
-		{"base removed", Options{Python: w.path("orphan/bin/python3")}, nil, []string{w.path("orphan"), w.path("gone"), "--clear"}},
+		{
+			"environment variable",
+			Options{},
+			map[string]string{"PINION_PYTHON": w.path("nope")},
+			[]string{"PINION_PYTHON", w.path("nope")},
+		},
+		{
+			"active environment gone",
+			Options{},
+			map[string]string{"VIRTUAL_ENV": w.path("nope")},
+			[]string{"VIRTUAL_ENV", w.path("nope"), "deactivate"},
+		},
+		{
+			"link to nothing",
+			Options{Python: w.path("dangling/bin/python3")},
+			nil,
+			[]string{"is a link to", w.path("gone/python3.12")},
+		},
+		{
+			"local environment broken",
+			Options{Dir: w.path("withvenv")},
+			nil,
+			[]string{w.path("withvenv/.venv"), "is a link to", "--clear"},
+		},
+		{
+			"base removed",
+			Options{Python: w.path("orphan/bin/python3")},
+			nil,
+			[]string{w.path("orphan"), w.path("gone"), "--clear"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.vars = c.vars

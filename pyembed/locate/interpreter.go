@@ -100,7 +100,8 @@ func (f *finder) original(in *interpreter) *interpreter {
 	return base
 }
 
-// readVersion takes the version from the library that the image needs, or else from the program's name, if one tells it.
+// readVersion takes the version from the library that the image needs, or else from the program's name, if one tells
+// it.
 func (in *interpreter) readVersion() {
 	var ok bool
 	if in.soname, in.version, ok = in.image.libpython(); !ok {
@@ -123,7 +124,8 @@ func (f *finder) checkPlatform(img *image, path string) error {
 	} else if f.host.distribution().usesMusl() {
 		do = useGlibc
 	}
-	return fail(ErrWrongPlatform, do, "%s and this program use different C libraries, %s (%s) and %s, and one process can load only one",
+	return fail(ErrWrongPlatform, do,
+		"%s and this program use different C libraries, %s (%s) and %s, and one process can load only one",
 		path, theirs, img.interp, ours)
 }
 

@@ -20,7 +20,8 @@ func TestLayouts(t *testing.T) {
 			name: "pyenv: DT_RUNPATH with an absolute folder",
 			build: func(w *world) Options {
 				w.lib("pyenv/versions/3.12.1/lib/" + so)
-				w.elf("pyenv/versions/3.12.1/bin/python3.12", fakeELF{needed: []string{so, "libc.so.6"}, runpath: w.path("pyenv/versions/3.12.1/lib")})
+				w.elf("pyenv/versions/3.12.1/bin/python3.12",
+					fakeELF{needed: []string{so, "libc.so.6"}, runpath: w.path("pyenv/versions/3.12.1/lib")})
 				return Options{Python: w.link("pyenv/versions/3.12.1/bin/python3", "pyenv/versions/3.12.1/bin/python3.12")}
 			},
 			lib: "pyenv/versions/3.12.1/lib/" + so, exe: "pyenv/versions/3.12.1/bin/python3",
@@ -38,7 +39,8 @@ func TestLayouts(t *testing.T) {
 			build: func(w *world) Options {
 				w.lib("old/" + so)
 				w.lib("new/" + so)
-				return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, rpath: w.path("old"), runpath: w.path("new")})}
+				return Options{Python: w.elf("opt/bin/python3",
+					fakeELF{needed: []string{so}, rpath: w.path("old"), runpath: w.path("new")})}
 			},
 			lib: "new/" + so, exe: "opt/bin/python3",
 		},
@@ -85,7 +87,8 @@ func TestLayouts(t *testing.T) {
 			build: func(w *world) Options {
 				w.lib("usr/lib/x86_64-linux-gnu/" + so)
 				w.elf("usr/bin/python3.12", fakeELF{})
-				w.file("venv/pyvenv.cfg", "home = "+w.path("usr/bin")+"\nversion = 3.12.4\nexecutable = "+w.path("usr/bin/python3.12")+"\n", 0o644)
+				w.file("venv/pyvenv.cfg", "home = "+w.path("usr/bin")+"\nversion = 3.12.4\nexecutable = "+
+					w.path("usr/bin/python3.12")+"\n", 0o644)
 				return Options{Python: w.elf("venv/bin/python3", fakeELF{})}
 			},
 			lib: "usr/lib/x86_64-linux-gnu/" + so, exe: "venv/bin/python3", inVenv: true,
@@ -96,7 +99,8 @@ func TestLayouts(t *testing.T) {
 				w.lib("opt/lib/libpython3.10.so.1.0")
 				w.elf("opt/bin/python3.10", fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})
 				w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\nversion = 3.10.13\n", 0o644)
-				return Options{Python: w.elf("venv/bin/python", fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})}
+				return Options{Python: w.elf("venv/bin/python",
+					fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})}
 			},
 			lib: "opt/lib/libpython3.10.so.1.0", exe: "venv/bin/python", inVenv: true,
 		},
@@ -116,7 +120,8 @@ func TestLayouts(t *testing.T) {
 				const home = "uv/python/cpython-3.12.4-linux-x86_64-gnu"
 				w.lib(home + "/lib/" + so)
 				w.elf(home+"/bin/python3.12", fakeELF{})
-				w.file("model/.venv/pyvenv.cfg", "home = "+w.path(home)+"/bin\nimplementation = CPython\nuv = 0.5.1\nversion_info = 3.12.4\n", 0o644)
+				w.file("model/.venv/pyvenv.cfg",
+					"home = "+w.path(home)+"/bin\nimplementation = CPython\nuv = 0.5.1\nversion_info = 3.12.4\n", 0o644)
 				w.link("model/.venv/bin/python", home+"/bin/python3.12")
 				w.link("model/.venv/bin/python3", "model/.venv/bin/python")
 				return Options{}
@@ -153,8 +158,10 @@ func TestLayouts(t *testing.T) {
 				w.elf("a/"+so, fakeELF{machine: elf.EM_SPARCV9})
 				w.file("b/"+so, "/* GNU ld script */ INPUT(x)", 0o644)
 				w.lib("c/" + so)
-				return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so},
-					runpath: w.path("a") + ":" + w.path("b") + ":" + w.path("c")})}
+				return Options{Python: w.elf("opt/bin/python3", fakeELF{
+					needed:  []string{so},
+					runpath: w.path("a") + ":" + w.path("b") + ":" + w.path("c"),
+				})}
 			},
 			lib: "c/" + so, exe: "opt/bin/python3",
 		},
@@ -211,7 +218,8 @@ func TestRefused(t *testing.T) {
 			return Options{Python: w.elf("opt/bin/python3", fakeELF{machine: other, needed: []string{"libpython3.12.so.1.0"}})}
 		}, ErrWrongPlatform, []string{"processor", other.String()}},
 		{"musl", func(w *world) Options {
-			return Options{Python: w.elf("opt/bin/python3", fakeELF{interp: "/lib/ld-musl-x86_64.so.1", needed: []string{"libpython3.12.so.1.0"}})}
+			return Options{Python: w.elf("opt/bin/python3",
+				fakeELF{interp: "/lib/ld-musl-x86_64.so.1", needed: []string{"libpython3.12.so.1.0"}})}
 		}, ErrWrongPlatform, []string{"C libraries", "ld-musl-x86_64.so.1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -228,7 +236,10 @@ func TestGivenLibrary(t *testing.T) {
 	good := w.lib("elsewhere/libpython3.12.so.1.0")
 	stub := w.elf("elsewhere/libpython3.so", fakeELF{soname: "libpython3.so", needed: []string{"libpython3.12.so.1.0"}})
 	renamed := w.elf("elsewhere/mine.so", fakeELF{soname: "libpython3.12.so.1.0"})
-	for name, want := range map[string]string{good: good, stub: stub, renamed: renamed, "libpython3.12.so.1.0": "libpython3.12.so.1.0"} {
+	for name, want := range map[string]string{
+		good: good, stub: stub, renamed: renamed,
+		"libpython3.12.so.1.0": "libpython3.12.so.1.0",
+	} {
 		got, err := w.find(Options{Python: program, LibPython: name})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -120,7 +120,8 @@ func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 	}
 	if f.host.machine != 0 && img.machine != f.host.machine {
 		return "", fail(ErrWrongPlatform, do,
-			"--libpython names %s, which is built for the processor %v, and this program for %v", path, img.machine, f.host.machine)
+			"--libpython names %s, which is built for the processor %v, and this program for %v", path, img.machine,
+			f.host.machine)
 	}
 	if img.kind != elf.ET_DYN || img.interp != "" && img.soname == "" {
 		return "", fail(ErrNoLibPython, do, "--libpython names %s, which is a program, not a shared library", path)

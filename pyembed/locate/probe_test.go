@@ -25,7 +25,8 @@ func TestShim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Executable != real || got.LibPython != w.path("versions/3.12.1/lib/libpython3.12.so.1.0") || got.Source != "PATH" {
+	if got.Executable != real || got.LibPython != w.path("versions/3.12.1/lib/libpython3.12.so.1.0") ||
+		got.Source != "PATH" {
 		t.Errorf("for %s: got %+v", shim, got)
 	}
 }
@@ -67,8 +68,10 @@ func TestWrapper(t *testing.T) {
 	w := newWorld(t)
 	lib := w.lib("odd/place/libpython3.12.so.1.0")
 	path := w.path("bin/python3")
-	w.file("bin/python3", answer("executable="+path, "implementation=cpython", "version=3.12", "free_threaded=0", "abiflags=",
-		"prefix="+w.path("nowhere"), "libdir="+w.path("odd/place"), "instsoname=libpython3.12.so.1.0", "ldlibrary=libpython3.12.so"), 0o755)
+	w.file("bin/python3", answer("executable="+path, "implementation=cpython", "version=3.12", "free_threaded=0",
+		"abiflags=",
+		"prefix="+w.path("nowhere"), "libdir="+w.path("odd/place"), "instsoname=libpython3.12.so.1.0",
+		"ldlibrary=libpython3.12.so"), 0o755)
 	got, err := w.find(Options{Python: path})
 	if err != nil {
 		t.Fatal(err)
@@ -85,17 +88,29 @@ func TestProbeRefused(t *testing.T) {
 		kind   error
 		words  []string
 	}{
-		{"it fails", "#!/bin/sh\necho 'pyenv: version 3.99 is not installed' >&2\nexit 1\n", ErrNoPython,
-			[]string{"bin/python3", "does not run", "pyenv: version 3.99 is not installed"}},
+		{
+			"it fails", "#!/bin/sh\necho 'pyenv: version 3.99 is not installed' >&2\nexit 1\n", ErrNoPython,
+			[]string{"bin/python3", "does not run", "pyenv: version 3.99 is not installed"},
+		},
 		{"it says nothing", "#!/bin/sh\nexit 0\n", ErrNoPython, []string{"without an answer"}},
 		{"it is no script", "just text", ErrNoPython, []string{"does not run"}},
 		{"too old", answer("version=3.9", "implementation=cpython"), ErrTooOld, []string{"Python 3.9"}},
 		{"Python 2", answer("version=2.7", "implementation="), ErrTooOld, []string{"Python 2.7"}},
-		{"free-threaded", answer("version=3.13", "implementation=cpython", "free_threaded=1", "abiflags=t"), ErrFreeThreaded, []string{"free-threaded"}},
-		{"free-threaded by config alone", answer("version=3.13", "implementation=cpython", "free_threaded=1", "abiflags="), ErrFreeThreaded, []string{"free-threaded"}},
+		{
+			"free-threaded", answer("version=3.13", "implementation=cpython", "free_threaded=1", "abiflags=t"), ErrFreeThreaded,
+			[]string{"free-threaded"},
+		},
+		{
+			"free-threaded by config alone", answer("version=3.13", "implementation=cpython", "free_threaded=1", "abiflags="),
+			ErrFreeThreaded,
+			[]string{"free-threaded"},
+		},
 		{"PyPy", answer("version=3.10", "implementation=pypy"), ErrNotCPython, []string{"is pypy", "CPython only"}},
-		{"no library", answer("version=3.12", "implementation=cpython", "instsoname=libpython3.12.a", "libdir=/nonexistent"), ErrNoLibPython,
-			[]string{"has no shared library libpython3.12.so.1.0", "--libpython PATH", "--enable-shared"}},
+		{
+			"no library", answer("version=3.12", "implementation=cpython", "instsoname=libpython3.12.a", "libdir=/nonexistent"),
+			ErrNoLibPython,
+			[]string{"has no shared library libpython3.12.so.1.0", "--libpython PATH", "--enable-shared"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -114,12 +129,22 @@ func TestNoLibPython(t *testing.T) {
 		extra func(w *world)
 		words []string
 	}{
-		{"pyenv by folder", "home/.pyenv/versions/3.12.1", nil, []string{"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.12.1"}},
-		{"pyenv by PYENV_ROOT", "opt/pyenv/versions/3.12.1", func(w *world) { w.vars["PYENV_ROOT"] = w.path("opt/pyenv") },
-			[]string{"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.12.1"}},
-		{"conda", "conda", func(w *world) { w.file("conda/conda-meta/history", "", 0o644) }, []string{"conda install --prefix"}},
-		{"another one's library", "opt/python", func(w *world) { w.lib("usr/lib/libpython3.12.so.1.0") },
-			[]string{"usr/lib/libpython3.12.so.1.0 belongs to another installation"}},
+		{
+			"pyenv by folder", "home/.pyenv/versions/3.12.1", nil,
+			[]string{"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.12.1"},
+		},
+		{
+			"pyenv by PYENV_ROOT", "opt/pyenv/versions/3.12.1", func(w *world) { w.vars["PYENV_ROOT"] = w.path("opt/pyenv") },
+			[]string{"PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.12.1"},
+		},
+		{
+			"conda", "conda", func(w *world) { w.file("conda/conda-meta/history", "", 0o644) },
+			[]string{"conda install --prefix"},
+		},
+		{
+			"another one's library", "opt/python", func(w *world) { w.lib("usr/lib/libpython3.12.so.1.0") },
+			[]string{"usr/lib/libpython3.12.so.1.0 belongs to another installation"},
+		},
 		{"anything", "opt/python", nil, []string{"--enable-shared"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +152,8 @@ func TestNoLibPython(t *testing.T) {
 			if c.extra != nil {
 				c.extra(w)
 			}
-			script := w.file(c.place+"/bin/python3", answer("version=3.12", "implementation=cpython", "prefix="+w.path(c.place)), 0o755)
+			script := w.file(c.place+"/bin/python3", answer("version=3.12", "implementation=cpython", "prefix="+w.path(c.place)),
+				0o755)
 			got, err := w.find(Options{Python: script})
 			wantError(t, got, err, ErrNoLibPython, append(c.words, "libpython3.12.so.1.0", "--libpython PATH")...)
 		})
@@ -148,7 +174,8 @@ func TestOnlyFreeThreadedLibrary(t *testing.T) {
 func TestShimLeavesChild(t *testing.T) {
 	w := newWorld(t)
 	real := shared(w, "opt")
-	script := answer("executable="+real, "implementation=cpython", "version=3.12") + "/bin/sleep 60 & echo $! > " + w.path("pid") + "\n"
+	script := answer("executable="+real, "implementation=cpython", "version=3.12") + "/bin/sleep 60 & echo $! > " +
+		w.path("pid") + "\n"
 	path := w.file("shims/python3", script, 0o755)
 	t.Cleanup(func() { endChild(w.path("pid")) })
 	got, err := w.find(Options{Python: path})

@@ -22,7 +22,8 @@ func fakeLibrary(t *testing.T) string {
 		t.Skipf("no C compiler: %v", err)
 	}
 	out := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	if text, err := exec.Command(cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", out, "testdata/fakenvml.c").CombinedOutput(); err != nil {
+	if text, err := exec.Command(cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", out,
+		"testdata/fakenvml.c").CombinedOutput(); err != nil {
 		t.Fatalf("compile the stand-in: %v\n%s", err, text)
 	}
 	return out

@@ -119,12 +119,13 @@ func (a *Arrivals) forNext(s stake) time.Duration {
 	return best
 }
 
-// forReturns is how long it pays to wait for clients whose predictions have just ended and that have not returned, given the
-// time since that end.
+// forReturns is how long it pays to wait for clients whose predictions have just ended and that have not returned,
+// given the time since that end.
 func (a *Arrivals) forReturns(s stake) time.Duration {
 	missing := float64(a.size - a.returned)
 	passed := s.now - a.ended
-	late := a.served - a.returns.total + a.returns.after(passed) // items that ended and whose clients had not returned by then
+	// items that ended and whose clients had not returned by then
+	late := a.served - a.returns.total + a.returns.after(passed)
 	if missing <= 0 || late <= 0 {
 		return 0
 	}

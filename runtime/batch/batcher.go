@@ -47,8 +47,8 @@ func (b *Batcher[T]) Add(it *Item[T], now time.Duration) {
 	b.insert(it, false)
 }
 
-// PutBack returns an item that Take gave out to its old position: no model has seen it, or its worker died and it runs once
-// more, Alone. It does not count as an arrival.
+// PutBack returns an item that Take gave out to its old position: no model has seen it, or its worker died and it runs
+// once more, Alone. It does not count as an arrival.
 func (b *Batcher[T]) PutBack(it *Item[T]) { b.insert(it, true) }
 
 func (b *Batcher[T]) insert(it *Item[T], front bool) {
@@ -71,7 +71,8 @@ func (b *Batcher[T]) insert(it *Item[T], front bool) {
 	}
 }
 
-// Remove takes an item out, for example because its prediction was canceled. It returns false if the item does not wait.
+// Remove takes an item out, for example because its prediction was canceled. It returns false if the item does not
+// wait.
 func (b *Batcher[T]) Remove(it *Item[T]) bool {
 	g := it.group
 	if g == nil {
@@ -111,9 +112,9 @@ func (b *Batcher[T]) NextDeadline() time.Duration {
 	return b.byDeadline[0].Deadline
 }
 
-// Take asks for a batch for an idle worker, one of so many (1 ≤ idle ≤ workers), and appends it to dst. If there is none but
-// items wait, it returns the time at which to ask again; otherwise 0. The owner asks when a worker becomes idle, an item
-// arrives or is removed, or that time comes; after a batch it asks again for the next idle worker.
+// Take asks for a batch for an idle worker, one of so many (1 ≤ idle ≤ workers), and appends it to dst. If there is
+// none but items wait, it returns the time at which to ask again; otherwise 0. The owner asks when a worker becomes
+// idle, an item arrives or is removed, or that time comes; after a batch it asks again for the next idle worker.
 func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) ([]*Item[T], time.Duration) {
 	b.takes++
 	b.arrivals.WorkerIdle()
@@ -147,8 +148,8 @@ func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) 
 	return dst, again
 }
 
-// TakeAhead asks for a batch for a busy worker, to lie ready for it, and appends it to dst: the next batch in turn, if it is
-// full and so cannot grow.
+// TakeAhead asks for a batch for a busy worker, to lie ready for it, and appends it to dst: the next batch in turn, if
+// it is full and so cannot grow.
 func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
 	if b.all.head == nil {
 		return dst
@@ -174,8 +175,8 @@ func (b *Batcher[T]) takeFrom(g *group[T], n int, dst []*Item[T]) []*Item[T] {
 	return dst
 }
 
-// Ended reports the end of a batch of n, and how long it took. A negative took says nothing about the cost: the batch failed
-// or was interrupted.
+// Ended reports the end of a batch of n, and how long it took. A negative took says nothing about the cost: the batch
+// failed or was interrupted.
 func (b *Batcher[T]) Ended(now time.Duration, n int, took time.Duration) {
 	b.cost.Learn(n, took)
 	b.arrivals.Ended(now, n)

@@ -11,9 +11,9 @@ const beamWidth = 12
 // partial is a schedule of the first items: when its last batch ends, and the sum of all latencies.
 type partial struct{ end, sum time.Duration }
 
-// clairvoyant is the mean latency of a schedule that knows all arrivals in advance, for one worker and first come, first
-// served. A beam search finds it: it is close to the best possible, and better than any policy that does not know the
-// arrivals.
+// clairvoyant is the mean latency of a schedule that knows all arrivals in advance, for one worker and first come,
+// first served. A beam search finds it: it is close to the best possible, and better than any policy that does not know
+// the arrivals.
 func clairvoyant(at []time.Duration, p price, maxSize int) time.Duration {
 	beams := make([][]partial, len(at)+1)
 	beams[0] = []partial{{}}
@@ -43,7 +43,8 @@ func clairvoyant(at []time.Duration, p price, maxSize int) time.Duration {
 	return best / time.Duration(len(at))
 }
 
-// thin drops the schedules that end later and have waited longer than others, and returns an even selection of the rest.
+// thin drops the schedules that end later and have waited longer than others, and returns an even selection of the
+// rest.
 func thin(beam []partial) []partial {
 	slices.SortFunc(beam, func(a, b partial) int {
 		if a.end != b.end {
@@ -67,9 +68,9 @@ func thin(beam []partial) []partial {
 	return few
 }
 
-// mostAnswers bounds the answers a second that so many closed clients can get from one worker. Where batches have a mean size
-// of n it answers at most n/C(n), and with a mean think time of z clients get at most clients/(z + C(n)), by Little's law. The
-// bound is the best over n of the smaller of the two.
+// mostAnswers bounds the answers a second that so many closed clients can get from one worker. Where batches have a
+// mean size of n it answers at most n/C(n), and with a mean think time of z clients get at most clients/(z + C(n)), by
+// Little's law. The bound is the best over n of the smaller of the two.
 func mostAnswers(clients int, think time.Duration, p price, maxSize int) float64 {
 	best := 0.0
 	for n := 1; n <= min(clients, maxSize); n++ {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sizes fall into classes, four in each doubling. They end at powers of two, where real devices have their steps: 1, 2, 3, 4,
-// 5, 6, 7, 8, 9-10, 11-12, 13-14, 15-16, 17-20 …
+// Sizes fall into classes, four in each doubling. They end at powers of two, where real devices have their steps: 1, 2,
+// 3, 4, 5, 6, 7, 8, 9-10, 11-12, 13-14, 15-16, 17-20 …
 const classes = 4*10 + 4
 
 func classOf(n int) int {
@@ -41,9 +41,9 @@ const (
 	costAge   = 1 << 12 // batches after which the weight of a class that was not seen again has halved
 )
 
-// Cost learns how long a batch takes, by its size: the mean of each class of sizes, and a line a + b·n through all of them for
-// classes that have not been seen. A class is remembered while other sizes come, because full batches alone say nothing about
-// a and b. The zero value is ready; to it every batch is free.
+// Cost learns how long a batch takes, by its size: the mean of each class of sizes, and a line a + b·n through all of
+// them for classes that have not been seen. A class is remembered while other sizes come, because full batches alone
+// say nothing about a and b. The zero value is ready; to it every batch is free.
 type Cost struct {
 	samples [classes]sample
 	serial  int
@@ -72,8 +72,8 @@ func (c *Cost) trust(s *sample) float64 {
 	return s.weight * math.Exp2(-float64(c.serial-s.at)/costAge)
 }
 
-// fit fits the line: weighted least squares, with a and b at least 0. If all batches had one size, all of their time counts as
-// a.
+// fit fits the line: weighted least squares, with a and b at least 0. If all batches had one size, all of their time
+// counts as a.
 func (c *Cost) fit() {
 	var w, x, y, xx, xy float64
 	for i := range c.samples {
@@ -117,9 +117,9 @@ const (
 	splitTrust = 2    // batches of such a size
 )
 
-// BestOf is how many of the ready items are best run at once: all, unless fewer, and at least half, take clearly less time
-// each. It looks only at sizes that were seen. The advantage must be clear, because a batch that leaves a few items behind
-// without need splits the clients in two groups.
+// BestOf is how many of the ready items are best run at once: all, unless fewer, and at least half, take clearly less
+// time each. It looks only at sizes that were seen. The advantage must be clear, because a batch that leaves a few
+// items behind without need splits the clients in two groups.
 func (c *Cost) BestOf(ready int) int {
 	best, least := ready, splitBelow*c.of(ready)/float64(ready)
 	for class := classOf((ready + 1) / 2); largest(class) < ready; class++ {

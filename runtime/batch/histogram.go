@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The bins of a histogram: four in each doubling of the time, from 256 ns to over a minute. A longer time counts in the last
-// bin. An expectation is off by a tenth at most.
+// The bins of a histogram: four in each doubling of the time, from 256 ns to over a minute. A longer time counts in the
+// last bin. An expectation is off by a tenth at most.
 const (
 	binBits = 8 // the first bins are 1<<binBits ns wide
 	bins    = 4 * 28

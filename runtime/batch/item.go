@@ -2,8 +2,8 @@ package batch
 
 import "time"
 
-// Item is one prediction that waits. Its owner sets the exported fields before Batcher.Add and does not change them until the
-// item has left. An item belongs to one Batcher.
+// Item is one prediction that waits. Its owner sets the exported fields before Batcher.Add and does not change them
+// until the item has left. An item belongs to one Batcher.
 type Item[T any] struct {
 	Value T
 	// Key: items share a batch only if their keys are equal.

@@ -28,8 +28,8 @@ func (p price) capacity(maxSize int) float64 {
 	return best
 }
 
-// load generates items. Open: at times that do not depend on the server. Closed: from clients that send their next one a think
-// time after an answer.
+// load generates items. Open: at times that do not depend on the server. Closed: from clients that send their next one
+// a think time after an answer.
 type load struct {
 	name    string
 	open    func(r *rand.Rand, n int) []time.Duration

@@ -15,8 +15,8 @@ type View struct {
 	Arrivals  *Arrivals
 }
 
-// Decision says what to do. If Run is above 0, so many leave now, the oldest first. Otherwise none do, and the owner asks
-// again when anything happens, or at Until, which lies ahead.
+// Decision says what to do. If Run is above 0, so many leave now, the oldest first. Otherwise none do, and the owner
+// asks again when anything happens, or at Until, which lies ahead.
 type Decision struct {
 	Run   int
 	Until time.Duration

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// randomOwner drives a Batcher at random and compares it with a simple model: the list of waiting items in order of arrival.
-// Simulated time advances by random steps.
+// randomOwner drives a Batcher at random and compares it with a simple model: the list of waiting items in order of
+// arrival. Simulated time advances by random steps.
 type randomOwner struct {
 	b       *Batcher[int]
 	o       Options
@@ -277,13 +277,15 @@ func TestBatcherKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newRandomOwner(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"add": c.add, "pass": c.advance, "pass on": c.advance, "end": c.end, "die": c.loseWorker, "cancel": c.cancel, "": c.check,
+			"add": c.add, "pass": c.advance, "pass on": c.advance, "end": c.end, "die": c.loseWorker, "cancel": c.cancel,
+			"": c.check,
 		})
 		c.drain(t)
 	})
 }
 
-// TestRareKeyIsNotStarved: while the queue of a popular key is always full, the only item of a rare one goes in its turn.
+// TestRareKeyIsNotStarved: while the queue of a popular key is always full, the only item of a rare one goes in its
+// turn.
 func TestRareKeyIsNotStarved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New[int](Options{MaxSize: 4})

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// report writes docs/explanation/batching-simulation.md and the data of its plot; bench/batching-simulation.sh calls it.
+// report writes docs/explanation/batching-simulation.md and the data of its plot; bench/batching-simulation.sh calls
+// it.
 var report = flag.String("report", "", "the folder to write batching-simulation.md and batching-simulation.csv to")
 
 const reportItems = 30000
@@ -123,7 +124,8 @@ compares the rule with other servers' rules: dispatch at once, or wait a fixed t
 worker is free. The rule has no setting; it learns the cost of batches and the arrivals. Its few constants were chosen with these simulations and are the same
 in all of them.
 
-` + "`bench/batching-simulation.sh`" + ` writes this page and its plot. ` + "`go test ./runtime/batch`" + ` runs shorter simulations. It fails if the rule is more than 2 % worse
+` + "`bench/batching-simulation.sh`" + ` writes this page and its plot. ` + "`go test ./runtime/batch`" +
+	` runs shorter simulations. It fails if the rule is more than 2 % worse
 than no wait, or more than 5 % worse than the best fixed wait. (With eight other random seeds both held. The worst 99th percentile then was 10.5 % above that of
 no wait: bursts of 8 at 10 %.)
 

@@ -27,8 +27,8 @@ func fixedWaits() []rival {
 	}
 }
 
-// worse is how much worse a is than b: latency under an open load, where both answer as much as comes; throughput under a
-// closed one, where latency is clients divided by throughput and says the same.
+// worse is how much worse a is than b: latency under an open load, where both answer as much as comes; throughput under
+// a closed one, where latency is clients divided by throughput and says the same.
 func worse(l load, a, b outcome) float64 {
 	if l.open != nil {
 		return float64(a.mean) / float64(b.mean)
@@ -36,8 +36,8 @@ func worse(l load, a, b outcome) float64 {
 	return b.rate / a.rate
 }
 
-// What the rule is held to. The 99th percentile has a wider margin than the mean: it is a statistic of few bursts, and a wait
-// that is worth it for the mean stands in full in the latency of those who were unlucky before.
+// What the rule is held to. The 99th percentile has a wider margin than the mean: it is a statistic of few bursts, and
+// a wait that is worth it for the mean stands in full in the latency of those who were unlucky before.
 const (
 	beyondNoWait = 1.02 // against no wait, by the mean or throughput
 	beyondFixed  = 1.05 // against the best of the fixed waits
@@ -73,7 +73,10 @@ func TestRuleAgainstFixedWaits(t *testing.T) {
 func TestRuleMeetsTheBars(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	for clients, bar := range map[int]float64{1: 0.95, 8: 0.85, 32: 0.88, 64: 0.95, 256: 0.95} {
-		o := run{price: p, load: returning(clients), policy: adaptive().policy, maxSize: simSize, workers: 1, items: 8000, seed: 7}.do()
+		o := run{
+			price: p, load: returning(clients), policy: adaptive().policy, maxSize: simSize, workers: 1, items: 8000,
+			seed: 7,
+		}.do()
 		n := min(clients, simSize)
 		if share := o.rate / (float64(n) / p.of(n).Seconds()); share < bar {
 			t.Errorf("%d clients: %.3f of the optimum, want %.2f", clients, share, bar)
@@ -88,7 +91,10 @@ func TestRuleMeetsTheBars(t *testing.T) {
 func TestReturningClientsShareABatch(t *testing.T) {
 	for _, p := range []price{line("5 ms", 5*ms, 0), line("1 ms", ms, 0), line("1 ms + 0.05 ms·n", ms, 50*us)} {
 		for _, clients := range []int{2, 8, 31, 32} {
-			o := run{price: p, load: returning(clients), policy: adaptive().policy, maxSize: simSize, workers: 1, items: 8000, seed: 3}.do()
+			o := run{
+				price: p, load: returning(clients), policy: adaptive().policy, maxSize: simSize, workers: 1, items: 8000,
+				seed: 3,
+			}.do()
 			if o.size < 0.85*float64(clients) {
 				t.Errorf("%s, %d clients: batches of %.1f", p.name, clients, o.size)
 			}
@@ -96,8 +102,8 @@ func TestReturningClientsShareABatch(t *testing.T) {
 	}
 }
 
-// TestStragglersAreWaitedFor: clients that return one after another are waited for as with a fixed wait that is long enough.
-// An unusually long gap does not end the wait.
+// TestStragglersAreWaitedFor: clients that return one after another are waited for as with a fixed wait that is long
+// enough. An unusually long gap does not end the wait.
 func TestStragglersAreWaitedFor(t *testing.T) {
 	for _, p := range []price{line("5 ms", 5*ms, 0), line("5 ms + 0.1 ms·n", 5*ms, 100*us)} {
 		for clients, spread := range map[int]time.Duration{8: ms, 16: ms, 32: 1500 * us, 40: 1500 * us} {
@@ -105,7 +111,10 @@ func TestStragglersAreWaitedFor(t *testing.T) {
 				return 200*us + time.Duration(r.Float64()*float64(spread))
 			}}
 			do := func(r rival) outcome {
-				return run{price: p, load: l, policy: r.policy, maxSize: min(clients, simSize), workers: 1, items: 16000, seed: 7}.do()
+				return run{
+					price: p, load: l, policy: r.policy, maxSize: min(clients, simSize), workers: 1, items: 16000,
+					seed: 7,
+				}.do()
 			}
 			if w := worse(l, do(adaptive()), do(fixedWaits()[0])); w > 1.02 {
 				t.Errorf("%s, %d clients that come back over %s: %.3f times as bad as a wait of 2 ms", p.name, clients, spread, w)
@@ -161,8 +170,8 @@ func TestRuleFollowsTheLoad(t *testing.T) {
 	}
 }
 
-// The simulator is held to what is known of queues: with batches of one, exponential gaps and a fixed service time it is
-// M/D/1, whose mean wait is rho/(2·(1-rho)) service times (Pollaczek and Khinchine).
+// The simulator is held to what is known of queues: with batches of one, exponential gaps and a fixed service time it
+// is M/D/1, whose mean wait is rho/(2·(1-rho)) service times (Pollaczek and Khinchine).
 func TestSimulatorAgainstTheory(t *testing.T) {
 	p := line("", ms, 0)
 	for _, rho := range []float64{0.3, 0.6, 0.8} {

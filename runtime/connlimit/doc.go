@@ -3,10 +3,10 @@
 // Guarantees:
 //
 //   - A connection that Enter refused is not counted; one that it took is counted until Place.Leave.
-//   - When the bound is reached, the connections that have been idle for longest are closed for new ones. Those with a request
-//     in flight never are.
-//   - A Part has a bound of its own, and a few connections more than the rest: so probes and metrics on a port of their own are
-//     answered while clients use the whole limit.
+//   - When the bound is reached, the connections that have been idle for longest are closed for new ones. Those with a
+//     request in flight never are.
+//   - A Part has a bound of its own, and a few connections more than the rest: so probes and metrics on a port of their
+//     own are answered while clients use the whole limit.
 //
 // All methods may be called from any goroutine. No lock is held while a source or a connection is called.
 package connlimit

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// evictShare is the part of the limit that is closed at once, so that one search of the idle connections serves many new ones.
+	// evictShare is the part of the limit that is closed at once, so that one search of the idle connections serves many
+	// new ones.
 	evictShare = 32
 	// evictTries is how often room is made for one connection: another listener may take it first.
 	evictTries = 8

@@ -27,7 +27,9 @@ func (s *Store) NewAttachments() *Attachments { return &Attachments{store: s} }
 func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	s, number := a.store, len(a.paths)
 	if most := s.options.MaxFiles; most >= 0 && number >= most {
-		return 0, &predict.FileLimitError{Reason: fmt.Sprintf("The request has more than %d files, the limit of --max-downloads", most)}
+		return 0, &predict.FileLimitError{
+			Reason: fmt.Sprintf("The request has more than %d files, the limit of --max-downloads", most),
+		}
 	}
 	if !s.enter() {
 		return 0, ErrClosed

@@ -81,7 +81,8 @@ func TestInboxRefuses(t *testing.T) {
 	broken := errors.New("broken")
 	in := s.NewAttachments()
 	var limit *predict.FileLimitError
-	if _, err := in.Add("big.bin", "", strings.NewReader("12345678901")); !errors.As(err, &limit) || !strings.Contains(limit.Reason, `"big.bin"`) {
+	if _, err := in.Add("big.bin", "", strings.NewReader("12345678901")); !errors.As(err, &limit) ||
+		!strings.Contains(limit.Reason, `"big.bin"`) {
 		t.Errorf("a big file: %v", err)
 	}
 	in.Close()
@@ -123,7 +124,8 @@ func TestFetchTakesFilesThatAreThere(t *testing.T) {
 	a0, a1 := at(`"X"`)
 	b0, b1 := at(`"data:text/plain,hi"`)
 	there := predict.File{Field: "a", Start: a0, End: a1, Path: `/in/"0"/x.png`}
-	got, cleanup, err := s.Fetch(context.Background(), "p", predict.Prepared{Input: []byte(input), Files: []predict.File{there}})
+	got, cleanup, err := s.Fetch(context.Background(), "p",
+		predict.Prepared{Input: []byte(input), Files: []predict.File{there}})
 	if err != nil || string(got) != `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}` {
 		t.Fatalf("%s, %v", got, err)
 	}
@@ -131,8 +133,10 @@ func TestFetchTakesFilesThatAreThere(t *testing.T) {
 	if l := left(t, folder); len(l) > 0 {
 		t.Errorf("%q were made for nothing", l)
 	}
-	got, cleanup, err = s.Fetch(context.Background(), "p", predict.Prepared{Input: []byte(input),
-		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}}})
+	got, cleanup, err = s.Fetch(context.Background(), "p", predict.Prepared{
+		Input: []byte(input),
+		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}},
+	})
 	if err != nil || !strings.HasPrefix(string(got), `{"a":"/in/\"0\"/x.png","b":"`+folder) {
 		t.Fatalf("%s, %v", got, err)
 	}

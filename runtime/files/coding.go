@@ -15,8 +15,8 @@ import (
 // maxCodings bounds the codings of a file, because each costs a buffer.
 const maxCodings = 4
 
-// decoded decodes a body by its Content-Encoding headers: objects on S3 may be stored in gzip, and Cog decodes them. It stops
-// at an unknown coding.
+// decoded decodes a body by its Content-Encoding headers: objects on S3 may be stored in gzip, and Cog decodes them. It
+// stops at an unknown coding.
 func decoded(body io.Reader, headers []string) (io.Reader, error) {
 	codings := strings.FieldsFunc(strings.ToLower(strings.Join(headers, ",")), func(r rune) bool {
 		return r == ',' || r == ' ' || r == '\t'

@@ -96,7 +96,8 @@ func TestAContentCodingThatDoesNotFit(t *testing.T) {
 	})
 	s := newStore(t, Options{MaxFile: 5000})
 	for path, want := range map[string]error{
-		"/plain": ErrCoding, "/checksum": ErrCoding, "/half": ErrTruncated, "/deflate": ErrCoding, "/many": ErrCoding, "/bomb": ErrTooLarge,
+		"/plain": ErrCoding, "/checksum": ErrCoding, "/half": ErrTruncated, "/deflate": ErrCoding, "/many": ErrCoding,
+		"/bomb": ErrTooLarge,
 	} {
 		if err := refused(t, s, server.URL+path); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)

@@ -120,8 +120,8 @@ func hexByte(s string) (byte, bool) {
 	return c, true
 }
 
-// base64Reader decodes the variants of base64 that clients send: with any padding, with white space, in the standard or the
-// URL alphabet.
+// base64Reader decodes the variants of base64 that clients send: with any padding, with white space, in the standard or
+// the URL alphabet.
 type base64Reader struct {
 	from percentReader
 

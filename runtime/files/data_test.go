@@ -47,7 +47,10 @@ func TestData(t *testing.T) {
 		{"data:application/octet-stream;base64," + encoded, "file.bin", big},
 		{"data:;base64," + wrapped, "file.txt", big},
 		{"data:;base64," + encoded[:500_001] + "\n" + encoded[500_001:], "file.txt", big}, // odd only later on
-		{"data:;base64," + encoded[:500_001] + "%" + fmt.Sprintf("%02x", encoded[500_001]) + encoded[500_002:], "file.txt", big},
+		{
+			"data:;base64," + encoded[:500_001] + "%" + fmt.Sprintf("%02x", encoded[500_001]) + encoded[500_002:], "file.txt",
+			big,
+		},
 		{"data:;base64," + url.QueryEscape(encoded), "file.txt", big},
 		{"data:," + url.PathEscape(big), "file.txt", big},
 		{"data:application/x-unheard-of,x", "file", "x"},
@@ -82,7 +85,10 @@ func TestDataRefused(t *testing.T) {
 		url, message string
 		cause        error
 	}{
-		{"data:;base64,YQ=", "cannot fetch data:,… for input \"x/0\": the data URL is invalid: its base64 ends too early", ErrDataURL},
+		{
+			"data:;base64,YQ=", "cannot fetch data:,… for input \"x/0\": the data URL is invalid: its base64 ends too early",
+			ErrDataURL,
+		},
 		{"data:image/png;base64,Y", "cannot fetch data:image/png,… for input \"x/0\": the data URL is invalid: its base64 ends too early", ErrDataURL},
 		{"data:;base64,YWJjZ", "", ErrDataURL},
 		{"data:;base64,YQ==YQ==", "", ErrDataURL},
@@ -134,7 +140,10 @@ func TestRedact(t *testing.T) {
 }
 
 func FuzzSafeName(f *testing.F) {
-	for _, seed := range []string{"a.png", "../..", "\x00", strings.Repeat("é", 100) + ".x", "a/b\\c", "\u202egpj", ". . .a", strings.Repeat(".a", 200)} {
+	for _, seed := range []string{
+		"a.png", "../..", "\x00", strings.Repeat("é", 100) + ".x", "a/b\\c", "\u202egpj",
+		". . .a", strings.Repeat(".a", 200),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -142,7 +151,8 @@ func FuzzSafeName(f *testing.F) {
 		if safe == "" {
 			return
 		}
-		if len(safe) > maxName || !utf8.ValidString(safe) || strings.ContainsAny(safe, "/\\\x00\n\x1b\u202e") || safe[0] == '.' || safe[0] == ' ' {
+		if len(safe) > maxName || !utf8.ValidString(safe) || strings.ContainsAny(safe, "/\\\x00\n\x1b\u202e") ||
+			safe[0] == '.' || safe[0] == ' ' {
 			t.Errorf("safeName(%q) = %q", name, safe)
 		}
 		if again := safeName(safe); again != safe {

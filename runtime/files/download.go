@@ -19,8 +19,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// newTransport returns a store's HTTP transport. It is used without an http.Client, which would follow redirects and show
-// their targets in its errors.
+// newTransport returns a store's HTTP transport. It is used without an http.Client, which would follow redirects and
+// show their targets in its errors.
 func newTransport(o Options, denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
@@ -114,7 +114,8 @@ func (s *Store) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 		}
 		location := response.Header.Get("Location")
 		switch response.StatusCode {
-		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+			http.StatusPermanentRedirect:
 		default:
 			location = ""
 		}

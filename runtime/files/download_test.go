@@ -76,7 +76,8 @@ func TestDownload(t *testing.T) {
 	s := newStore(t, Options{})
 	for path, want := range map[string]string{
 		"/plain.txt": "plain", "/plain.txt#fragment": "plain", "/empty": "", "/chunked": "one two", "/old": "no length",
-		"/relative": "plain", "/again": "plain", "/zipped.gz": "inside", "/a%20b/%C3%BC.gz": "/a b/ü.gz", "/a b/ü.gz": "/a b/ü.gz",
+		"/relative": "plain", "/again": "plain", "/zipped.gz": "inside", "/a%20b/%C3%BC.gz": "/a b/ü.gz",
+		"/a b/ü.gz": "/a b/ü.gz",
 	} {
 		if _, contents := fetched(t, s, server.URL+path); contents[0] != want {
 			t.Errorf("%s: %q, want %q", path, contents[0], want)
@@ -116,10 +117,13 @@ func TestDownloadRefused(t *testing.T) {
 	s := newStore(t, Options{MaxFile: 1000, MaxRedirects: 3})
 	for path, want := range map[string]any{
 		"/401": "the server answered 401 Unauthorized", "/204": "the server answered 204 No Content",
-		"/302": "the server answered 302 Found", "/599": "the server answered 599", "/missing": "the server answered 404 Not Found",
-		"/loop": ErrRedirects, "/to-file": ErrRedirects, "/to-data": ErrRedirects, "/to-nothing": ErrRedirects, "/to-bad": ErrRedirects,
-		"/short": ErrTruncated, "/half-chunk": ErrTruncated, "/no-last": ErrTruncated, "/to-short": ErrTruncated, "/no-answer": ErrTruncated,
-		"/large": ErrTooLarge, "/large-stated": ErrTooLarge, "/large-hidden": ErrTooLarge,
+		"/302": "the server answered 302 Found", "/599": "the server answered 599",
+		"/missing": "the server answered 404 Not Found",
+		"/loop":    ErrRedirects, "/to-file": ErrRedirects, "/to-data": ErrRedirects, "/to-nothing": ErrRedirects,
+		"/to-bad": ErrRedirects,
+		"/short":  ErrTruncated, "/half-chunk": ErrTruncated, "/no-last": ErrTruncated, "/to-short": ErrTruncated,
+		"/no-answer": ErrTruncated,
+		"/large":     ErrTooLarge, "/large-stated": ErrTooLarge, "/large-hidden": ErrTooLarge,
 	} {
 		err := refused(t, s, strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?secret=1#secret")
 		if sentinel, ok := want.(error); ok {
@@ -178,7 +182,8 @@ func TestCertificate(t *testing.T) {
 // TestStall and TestTimeout give up on a server that goes silent after some bytes.
 func TestStall(t *testing.T) {
 	server, _ := blocker(t)
-	if err := refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}), server.URL+"/block"); !errors.Is(err, ErrStalled) {
+	if err := refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}),
+		server.URL+"/block"); !errors.Is(err, ErrStalled) {
 		t.Error(err)
 	}
 }
@@ -262,7 +267,10 @@ func TestCredentialsAndRedirects(t *testing.T) {
 		fmt.Fprint(w, r.Header.Get("Authorization"), r.Referer())
 	}
 	there := serve(t, map[string]http.HandlerFunc{"/": serveHost})
-	here := serve(t, map[string]http.HandlerFunc{"/away": redirect(there.URL), "/near": redirect("/serveHost"), "/serveHost": serveHost})
+	here := serve(t, map[string]http.HandlerFunc{
+		"/away": redirect(there.URL), "/near": redirect("/serveHost"),
+		"/serveHost": serveHost,
+	})
 	s := newStore(t, Options{})
 	for path, want := range map[string]string{"/away": "", "/near": "Basic dTpw"} {
 		if _, contents := fetched(t, s, strings.Replace(here.URL, "://", "://u:p@", 1)+path); contents[0] != want {
@@ -275,8 +283,12 @@ func TestDenyPrivate(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) {}})
 	t.Setenv("HTTP_PROXY", server.URL) // must not be asked
 	s := newStore(t, Options{DenyPrivate: true})
-	for _, u := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
-		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) || !strings.HasSuffix(err.Error(), ": the address is not public") {
+	for _, u := range []string{
+		server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1),
+		strings.Replace(server.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1),
+	} {
+		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) ||
+			!strings.HasSuffix(err.Error(), ": the address is not public") {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
@@ -320,8 +332,10 @@ func TestNames(t *testing.T) {
 	long := strings.Repeat("é", 200)
 	for path, want := range map[string]string{
 		"": "file", "/": "file", "/a.png": "a.png", "/a.tar.gz?x=b.zip#c.rar": "a.tar.gz", "/a": "a", "/dir.d/": "file",
-		"/..%2F..%2Fetc%2Fpass.wd": "_.._etc_pass.wd", "/%2e%2e.txt": "txt", "/.hidden": "hidden", "/%00%0a%1b.png": "___.png",
-		"/%E2%80%AEgpj.exe": "_gpj.exe", "/%ff.png": "_.png", "/a%5Cb.png": "a_b.png", "/%20x.png%20": "x.png", "/a.": "a", "/%zz.png": "",
+		"/..%2F..%2Fetc%2Fpass.wd": "_.._etc_pass.wd", "/%2e%2e.txt": "txt", "/.hidden": "hidden",
+		"/%00%0a%1b.png":    "___.png",
+		"/%E2%80%AEgpj.exe": "_gpj.exe", "/%ff.png": "_.png", "/a%5Cb.png": "a_b.png", "/%20x.png%20": "x.png", "/a.": "a",
+		"/%zz.png":                       "",
 		"/" + long + ".png":              strings.Repeat("é", 73) + ".png",
 		"/a." + strings.Repeat("b", 300): "a." + strings.Repeat("b", 148),
 		"/d/plain":                       "plain",

@@ -18,7 +18,8 @@ import (
 )
 
 // Fetch stores the files of p on disk and returns its input with local paths instead of URLs. Without files it returns
-// p.Input itself. cleanup removes the prediction's folder. It is never nil, and after an error it has nothing to remove.
+// p.Input itself. cleanup removes the prediction's folder. It is never nil, and after an error it has nothing to
+// remove.
 //
 // The error is a *FetchError, ErrTooMany, ErrClosed, the cause of ctx's end, or one of the file system.
 func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input []byte, cleanup func(), err error) {
@@ -88,8 +89,8 @@ func (s *Store) fetchAll(ctx context.Context, path string, list []predict.File) 
 	return paths, nil
 }
 
-// each calls do for every number below n, Options.Parallel at a time, and returns the first error. An error ends the rest, as
-// do the end of ctx and Close.
+// each calls do for every number below n, Options.Parallel at a time, and returns the first error. An error ends the
+// rest, as do the end of ctx and Close.
 func (s *Store) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -137,7 +137,8 @@ func TestFetchMixed(t *testing.T) {
 	}))
 	defer server.Close()
 	s := newStore(t, Options{UserAgent: "test/1"})
-	paths, contents := fetched(t, s, "data:text/plain,one", server.URL+"/a/two.png?q=1", server.URL+"/a/two.png", "data:;base64,dGhyZWU=")
+	paths, contents := fetched(t, s, "data:text/plain,one", server.URL+"/a/two.png?q=1", server.URL+"/a/two.png",
+		"data:;base64,dGhyZWU=")
 	want := []string{"one", "/a/two.png?q=1 by test/1", "/a/two.png by test/1", "three"}
 	if fmt.Sprint(contents) != fmt.Sprint(want) {
 		t.Errorf("contents = %q, want %q", contents, want)
@@ -305,7 +306,8 @@ func blocker(t *testing.T) (server *httptest.Server, blocked chan struct{}) {
 func TestFirstFailureEndsRest(t *testing.T) {
 	server, _ := blocker(t)
 	err := refused(t, newStore(t, Options{}), server.URL+"/block", server.URL+"/missing", server.URL+"/block")
-	if err.Field != "x/1" || err.Error() != `cannot fetch `+server.URL+`/missing for input "x/1": the server answered 404 Not Found` {
+	if err.Field != "x/1" || err.Error() != `cannot fetch `+server.URL+
+		`/missing for input "x/1": the server answered 404 Not Found` {
 		t.Errorf("%v", err)
 	}
 	var status *StatusError

@@ -13,8 +13,8 @@ import (
 // folderPrefix begins the names of the stores' folders.
 const folderPrefix = "pinion-files-"
 
-// lockName is a file that the owner of a folder locks. The kernel releases the lock when the process ends in any way, so a
-// folder whose lock is free has no owner.
+// lockName is a file that the owner of a folder locks. The kernel releases the lock when the process ends in any way,
+// so a folder whose lock is free has no owner.
 const lockName = ".lock"
 
 // folder is a store's folder.
@@ -77,7 +77,8 @@ func (s *Store) remake(missing *folder) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.options.Logger.Warn("the folder of temporary files was removed by somebody: it is made again", "was", missing.path, "now", made.path)
+	s.options.Logger.Warn("the folder of temporary files was removed by somebody: it is made again", "was", missing.path,
+		"now", made.path)
 	_ = missing.lock.Close() // its file is already removed
 	s.folder = made
 	return made, nil

@@ -25,7 +25,8 @@ func TestStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{folderPrefix + "young", "other"} { // one without a lock yet, and a folder of another kind
+	// one without a lock yet, and a folder of another kind
+	for _, name := range []string{folderPrefix + "young", "other"} {
 		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +40,8 @@ func TestStale(t *testing.T) {
 	}
 	for path, want := range map[string]bool{
 		dead.path: false, alive.path: true, s.folder.path: true,
-		filepath.Join(root, folderPrefix+"young"): true, filepath.Join(root, folderPrefix+"file"): true, filepath.Join(root, "other"): true,
+		filepath.Join(root, folderPrefix+"young"): true, filepath.Join(root, folderPrefix+"file"): true,
+		filepath.Join(root, "other"): true,
 	} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("Stat(%s): %v", path, err)

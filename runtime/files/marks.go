@@ -58,7 +58,8 @@ func isKey(rest []byte) bool {
 	return len(rest) > 0 && rest[0] == ':'
 }
 
-// distinctNames returns the names of the files of marks. Of files with one name, all but the first get a number: "out-1.png".
+// distinctNames returns the names of the files of marks. Of files with one name, all but the first get a number:
+// "out-1.png".
 func distinctNames(marks []mark) []string {
 	names, taken := make([]string, len(marks)), make(map[string]bool, len(marks))
 	for i, m := range marks {

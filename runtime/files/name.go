@@ -16,8 +16,8 @@ const maxName = 150
 // maxFolderName is how many bytes of a prediction's id are in its folder's name.
 const maxFolderName = 40
 
-// folderName is the readable part of a folder's name. Clients choose ids, so only plain characters are used. A unique suffix
-// follows it.
+// folderName is the readable part of a folder's name. Clients choose ids, so only plain characters are used. A unique
+// suffix follows it.
 func folderName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
@@ -27,8 +27,8 @@ func folderName(id string) string {
 	}, id[:min(len(id), maxFolderName)])
 }
 
-// safeName makes a safe file name: no separators, nothing that a terminal or a shell pattern would hide, and not too long.
-// "": no character remains.
+// safeName makes a safe file name: no separators, nothing that a terminal or a shell pattern would hide, and not too
+// long. "": no character remains.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r == '/' || r == '\\' || !unicode.IsPrint(r) {
@@ -63,8 +63,8 @@ func extensionOf(name string) string {
 	return extension
 }
 
-// downloadName is the name of a downloaded file, from its URL. Without an extension in the URL it has none, as with Cog, even
-// if the server sends a media type.
+// downloadName is the name of a downloaded file, from its URL. Without an extension in the URL it has none, as with
+// Cog, even if the server sends a media type.
 func downloadName(first *url.URL) string {
 	if name := lastSegment(first); name != "" {
 		return name
@@ -72,7 +72,8 @@ func downloadName(first *url.URL) string {
 	return "file"
 }
 
-// lastSegment returns the last part of a URL's path as a safe name, without parameters after the extension (cat.png;v=2).
+// lastSegment returns the last part of a URL's path as a safe name, without parameters after the extension
+// (cat.png;v=2).
 func lastSegment(u *url.URL) string {
 	segment := u.EscapedPath()
 	segment = segment[strings.LastIndexByte(segment, '/')+1:]

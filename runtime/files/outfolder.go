@@ -12,8 +12,8 @@ import (
 )
 
 // outFolder is where a worker writes the output files of one prediction. It copies each to <path>/<number>/<name> and
-// replaces it in the output by a mark, "pinion-file:<token>:<number>/<name>". The token is random, so that no client's text
-// can be a mark.
+// replaces it in the output by a mark, "pinion-file:<token>:<number>/<name>". The token is random, so that no client's
+// text can be a mark.
 type outFolder struct {
 	path   string
 	token  string // 32 hexadecimal digits
@@ -52,8 +52,8 @@ func numbered(file string) (number, name string, ok bool) {
 	return number, name, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// open opens a file by its number and name, "0/out.png". It follows no link out of the folder and does not block. A file that
-// is not regular is ErrNoFile: a device may never end.
+// open opens a file by its number and name, "0/out.png". It follows no link out of the folder and does not block. A
+// file that is not regular is ErrNoFile: a device may never end.
 func (f *outFolder) open(file string) (*os.File, error) {
 	if _, _, ok := numbered(file); !ok {
 		return nil, ErrNoFile

@@ -17,8 +17,8 @@ import (
 // Uploads.
 type Outputs struct{ outFolder }
 
-// NewOutputs makes the folder for the output files of the prediction with that id; Close removes it. The error is ErrClosed
-// or one of the file system.
+// NewOutputs makes the folder for the output files of the prediction with that id; Close removes it. The error is
+// ErrClosed or one of the file system.
 func (s *Store) NewOutputs(id string) (*Outputs, error) {
 	folder, err := s.newOutFolder(id)
 	if err != nil {
@@ -36,15 +36,16 @@ func (o *Outputs) Token() string { return o.token }
 // Close removes the files. It may be called any number of times.
 func (o *Outputs) Close() { o.remove() }
 
-// Only opens the file that an output consists of, alone or alone in a list; nil: the output is anything else. The caller
-// calls done after its last read.
+// Only opens the file that an output consists of, alone or alone in a list; nil: the output is anything else. The
+// caller calls done after its last read.
 func (o *Outputs) Only(output []byte) (only *predict.OutputFile, done func()) {
 	marks := findMarks(output, o.mark)
 	if len(marks) != 1 {
 		return nil, nil
 	}
 	around := string(output[:marks[0].start]) + string(output[marks[0].end:])
-	listed := len(around) < 64 && rawjson.KindOf(output) == rawjson.KindArray && strings.Trim(around, "[] \t\r\n") == "" && strings.Count(around, "[") == 1
+	listed := len(around) < 64 && rawjson.KindOf(output) == rawjson.KindArray && strings.Trim(around, "[] \t\r\n") == "" &&
+		strings.Count(around, "[") == 1
 	if !listed && strings.TrimSpace(around) != "" {
 		return nil, nil
 	}
@@ -63,8 +64,8 @@ func (o *Outputs) Only(output []byte) (only *predict.OutputFile, done func()) {
 	}, func() { _ = file.Close() }
 }
 
-// Inline returns output with a data URL instead of each file. It calls room for the memory of each, in bytes; if that returns
-// false, the error is ErrNoRoom.
+// Inline returns output with a data URL instead of each file. It calls room for the memory of each, in bytes; if that
+// returns false, the error is ErrNoRoom.
 func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, error) {
 	marks := findMarks(output, o.mark)
 	if len(marks) == 0 {

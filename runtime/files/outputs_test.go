@@ -35,23 +35,27 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 	png := `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("png")) + `"`
 	pdf := `"data:application/pdf;base64,` + base64.StdEncoding.EncodeToString([]byte("%PDF-1.4")) + `"`
 	for output, want := range map[string]struct{ name, kind, inline string }{
-		mark("0/a.png"):                                          {"a.png", "image/png", png},
-		" [ " + mark("1/ü") + " ]":                               {"ü", "application/pdf", " [ " + pdf + " ]"},
-		"[" + mark("0/a.png") + ",1]":                            {"", "", "[" + png + ",1]"},
-		"[[" + mark("0/a.png") + "]]":                            {"", "", "[[" + png + "]]"},
-		`{"a":` + mark("0/a.png") + `}`:                          {"", "", `{"a":` + png + `}`},
-		"[" + mark("0/a.png") + "," + mark("1/ü") + "]":          {"", "", "[" + png + "," + pdf + "]"},
-		`"pinion-file:00000000000000000000000000000000:0/a.png"`: {"", "", `"pinion-file:00000000000000000000000000000000:0/a.png"`},
-		mark("0/link"):                                           {"", "", ""},
-		mark("0/pipe"):                                           {"", "", ""},
-		mark("0/missing"):                                        {"", "", ""},
-		mark("0/../1/ü"):                                         {"", "", ""},
-		mark("../../etc/passwd"):                                 {"", "", ""},
-		`[]`:                                                     {"", "", `[]`},
+		mark("0/a.png"):                                 {"a.png", "image/png", png},
+		" [ " + mark("1/ü") + " ]":                      {"ü", "application/pdf", " [ " + pdf + " ]"},
+		"[" + mark("0/a.png") + ",1]":                   {"", "", "[" + png + ",1]"},
+		"[[" + mark("0/a.png") + "]]":                   {"", "", "[[" + png + "]]"},
+		`{"a":` + mark("0/a.png") + `}`:                 {"", "", `{"a":` + png + `}`},
+		"[" + mark("0/a.png") + "," + mark("1/ü") + "]": {"", "", "[" + png + "," + pdf + "]"},
+		`"pinion-file:00000000000000000000000000000000:0/a.png"`: {
+			"", "",
+			`"pinion-file:00000000000000000000000000000000:0/a.png"`,
+		},
+		mark("0/link"):           {"", "", ""},
+		mark("0/pipe"):           {"", "", ""},
+		mark("0/missing"):        {"", "", ""},
+		mark("0/../1/ü"):         {"", "", ""},
+		mark("../../etc/passwd"): {"", "", ""},
+		`[]`:                     {"", "", `[]`},
 	} {
 		file, done := o.Only([]byte(output))
 		switch {
-		case file == nil && want.name != "", file != nil && (file.Name != want.name || file.Type != want.kind || file.Listed != (output[0] == ' ')):
+		case file == nil && want.name != "",
+			file != nil && (file.Name != want.name || file.Type != want.kind || file.Listed != (output[0] == ' ')):
 			t.Errorf("%s is %+v", output, file)
 		case file != nil:
 			content, err := io.ReadAll(io.NewSectionReader(file.Content, 0, 1<<20))

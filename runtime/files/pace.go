@@ -20,8 +20,8 @@ type pace struct {
 	moved int64     // bytes since then
 }
 
-// limit adds the limits of one transfer to ctx: Options.Timeout, and those of a pace. stop ends both; the limit is then the error,
-// not the network error that it led to.
+// limit adds the limits of one transfer to ctx: Options.Timeout, and those of a pace. stop ends both; the limit is then
+// the error, not the network error that it led to.
 func (s *Store) limit(ctx context.Context, err *error) (limited context.Context, p *pace, stop func()) {
 	timed, stopTime := context.WithCancel(ctx)
 	if s.options.Timeout > 0 {

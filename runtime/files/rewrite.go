@@ -9,12 +9,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// markPrefix begins a mark, a string in an output that stands for a file: markPrefix, the token, ":", the file's number, "/"
-// and its name.
+// markPrefix begins a mark, a string in an output that stands for a file: markPrefix, the token, ":", the file's
+// number, "/" and its name.
 const markPrefix = "pinion-file:"
 
-// Uploads are the output files of a prediction that are uploaded. The worker copies each to Folder()/<number>/<name> and
-// replaces it by a mark; Resolve replaces the mark by the file's URL.
+// Uploads are the output files of a prediction that are uploaded. The worker copies each to Folder()/<number>/<name>
+// and replaces it by a mark; Resolve replaces the mark by the file's URL.
 //
 // A nil *Uploads is for a prediction whose files are not uploaded. Safe for concurrent use.
 type Uploads struct {
@@ -29,8 +29,8 @@ type Uploads struct {
 	latest map[string]chan struct{} // by name: closed when the latest file of that name is not being uploaded any more
 }
 
-// NewUploads makes the folder for the output files of the prediction with that id; Close removes it. It returns nil if to
-// has no prefix. The error is ErrPrefix, ErrClosed or one of the file system.
+// NewUploads makes the folder for the output files of the prediction with that id; Close removes it. It returns nil if
+// to has no prefix. The error is ErrPrefix, ErrClosed or one of the file system.
 func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if to.Prefix == "" {
 		return nil, nil
@@ -42,7 +42,10 @@ func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Uploads{outFolder: folder, store: s, to: to, slots: make(chan struct{}, s.options.Parallel), latest: map[string]chan struct{}{}}
+	u := &Uploads{
+		outFolder: folder, store: s, to: to, slots: make(chan struct{}, s.options.Parallel),
+		latest: map[string]chan struct{}{},
+	}
 	u.ctx, u.cancel = context.WithCancelCause(context.Background())
 	return u, nil
 }
@@ -87,9 +90,9 @@ type chunkFile struct {
 	done   chan struct{} // closed when this one is not; nil: it was closed
 }
 
-// Chunk finds the files that chunk names. Files of one name have one URL: those of one chunk get names of their own, "out.png" and
-// "out-1.png", and those of different chunks are uploaded one after another, in the order of the calls of Chunk. The caller
-// calls Resolve, which may wait for chunks before. Chunk is valid JSON (package rawjson).
+// Chunk finds the files that chunk names. Files of one name have one URL: those of one chunk get names of their own,
+// "out.png" and "out-1.png", and those of different chunks are uploaded one after another, in the order of the calls of
+// Chunk. The caller calls Resolve, which may wait for chunks before. Chunk is valid JSON (package rawjson).
 func (u *Uploads) Chunk(chunk []byte) Chunk {
 	c := Chunk{text: chunk}
 	if u == nil {

@@ -54,7 +54,8 @@ func TestResolve(t *testing.T) {
 	if len(u.Token()) != 32 || strings.Trim(u.Token(), "0123456789abcdef") != "" || !filepath.IsAbs(u.Folder()) {
 		t.Errorf("token %s, folder %s", u.Token(), u.Folder())
 	}
-	a, b, c, d := leave(t, u, 0, "a.txt", "1"), leave(t, u, 1, `b"\ é.txt`, "2"), leave(t, u, 2, "a.txt", "3"), leave(t, u, 3, "d", "4")
+	a, b, c, d := leave(t, u, 0, "a.txt", "1"), leave(t, u, 1, `b"\ é.txt`, "2"), leave(t, u, 2, "a.txt", "3"),
+		leave(t, u, 3, "d", "4")
 	other := `"pinion-file:` + strings.Repeat("0", 32) + `:0/a.txt"`
 	inside := string(rawjson.AppendQuoted(nil, "say "+a)) // text that quotes a mark
 	chunk := a + `,[1,{"x":` + b + ` ,"y":[[` + c + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + d + `]`
@@ -67,7 +68,8 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return `"` + target.URL + "/p/" + name + `"` }
-	want := "[" + at("a.txt") + `,[1,{"x":` + at("b%22%5C%20%C3%A9.txt") + ` ,"y":[[` + at("a-1.txt") + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + at("d") + `]]`
+	want := "[" + at("a.txt") + `,[1,{"x":` + at("b%22%5C%20%C3%A9.txt") + ` ,"y":[[` + at("a-1.txt") + `]],` + a +
+		` : 2, "z":` + other + `}, ` + inside + `,"\\",` + at("d") + `]]`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -138,7 +140,9 @@ func TestChunk_FilesOfOneNameGoOneAfterAnother(t *testing.T) {
 
 // TestChunk_FailureLetsLaterFilesFail: they do not wait for a turn that never comes.
 func TestChunk_FailureLetsLaterFilesFail(t *testing.T) {
-	target := newStorage(t, map[string]http.HandlerFunc{"/bad": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }})
+	target := newStorage(t, map[string]http.HandlerFunc{
+		"/bad": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+	})
 	u := newUploads(t, newStore(t, Options{Parallel: 1}), target.URL)
 	first := u.Chunk([]byte("[" + leave(t, u, 0, "bad", "x") + "," + leave(t, u, 1, "step.png", "1") + "]"))
 	next := u.Chunk([]byte(leave(t, u, 2, "step.png", "2")))
@@ -207,7 +211,8 @@ func TestResolveForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{
-		"", "0", "0/", "/x", "0/.", "0/..", "0/../0/x", "0//x", "./x", "../x", "-0/x", "+0/x", "0x0/x", "99999999999/x", "0/x/", "0/link", "0/up", "0/dir", "1/secret", "2/x", "0/X", "0/x\x00", secret,
+		"", "0", "0/", "/x", "0/.", "0/..", "0/../0/x", "0//x", "./x", "../x", "-0/x", "+0/x", "0x0/x", "99999999999/x",
+		"0/x/", "0/link", "0/up", "0/dir", "1/secret", "2/x", "0/X", "0/x\x00", secret,
 	} {
 		mark := rawjson.AppendQuoted(nil, "pinion-file:"+u.Token()+":"+file)
 		got, err := u.Resolve(t.Context(), mark)
@@ -237,7 +242,8 @@ func TestResolveFails(t *testing.T) {
 	u := newUploads(t, newStore(t, Options{}), server.URL)
 	chunk := "[" + leave(t, u, 0, "slow", "") + "," + leave(t, u, 1, "bad", "1") + "]"
 	_, err := u.Resolve(t.Context(), []byte(chunk))
-	if err == nil || err.Error() != `cannot upload output file "bad" to `+server.URL+`: the server answered 403 Forbidden` {
+	if err == nil || err.Error() != `cannot upload output file "bad" to `+server.URL+
+		`: the server answered 403 Forbidden` {
 		t.Error(err)
 	}
 }
@@ -312,7 +318,8 @@ func TestUploadsClose(t *testing.T) {
 	if _, err := u.Resolve(t.Context(), []byte(mark)); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	if _, err := s.NewUploads("id", Destination{Prefix: "ftp://secret@h"}); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
+	if _, err := s.NewUploads("id", Destination{Prefix: "ftp://secret@h"}); !errors.Is(err, ErrPrefix) ||
+		strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	if err := s.Close(); err != nil {
@@ -327,7 +334,8 @@ func TestUploadsClose(t *testing.T) {
 func FuzzMarks(f *testing.F) {
 	prefix := markOf("t")
 	for _, seed := range []string{
-		`"pinion-file:t:0/a"`, `["\"pinion-file:t:0/a\"","\\","pinion-file:t:1/\"b\\"]`, `{"pinion-file:t:0/a" : "pinion-file:t:1/b"}`, `[["pinion-file:t:"],"pinion-file:t"]`,
+		`"pinion-file:t:0/a"`, `["\"pinion-file:t:0/a\"","\\","pinion-file:t:1/\"b\\"]`,
+		`{"pinion-file:t:0/a" : "pinion-file:t:1/b"}`, `[["pinion-file:t:"],"pinion-file:t"]`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// otherDisk is where request bodies go if the folder of temporary files lies in memory. By the File System Hierarchy Standard
-// it is kept over a restart of the machine, so it lies on a disk.
+// otherDisk is where request bodies go if the folder of temporary files lies in memory. By the File System Hierarchy
+// Standard it is kept over a restart of the machine, so it lies on a disk.
 const otherDisk = "/var/tmp"
 
 // diskReserve is how many bytes Spool leaves free of a file system.
@@ -30,8 +30,9 @@ func (s *Store) SpoolToDisk(size int64) (*os.File, error) {
 	return file, err
 }
 
-// Spool makes a file for a request body of that size in bytes (0: unknown), which memory has no room for. The file has no name:
-// its room is free once its descriptors and mappings are. The error is ErrDiskFull, ErrNoDisk, ErrClosed or one of the disk.
+// Spool makes a file for a request body of that size in bytes (0: unknown), which memory has no room for. The file has
+// no name: its room is free once its descriptors and mappings are. The error is ErrDiskFull, ErrNoDisk, ErrClosed or
+// one of the disk.
 func (s *Store) Spool(size int64) (*os.File, error) {
 	if !s.enter() {
 		return nil, ErrClosed
@@ -56,14 +57,16 @@ func (s *Store) Spool(size int64) (*os.File, error) {
 		return nil, diskError(err)
 	}
 	// Takes the room at once, where the file system can.
-	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, max(size, 1)); err == unix.ENOSPC || err == unix.EDQUOT {
+	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, max(size, 1)); err == unix.ENOSPC ||
+		err == unix.EDQUOT {
 		file.Close()
 		return nil, ErrDiskFull
 	}
 	return file, nil
 }
 
-// hasRoom reports whether folder lies on a disk. The error is ErrDiskFull where that has no room for size bytes, or one of the disk.
+// hasRoom reports whether folder lies on a disk. The error is ErrDiskFull where that has no room for size bytes, or one
+// of the disk.
 func hasRoom(folder string, size int64) (onDisk bool, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {

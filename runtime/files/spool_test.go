@@ -74,7 +74,8 @@ func TestSpoolElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err != nil || !strings.HasPrefix(target, otherDisk+"/") || !strings.HasSuffix(target, " (deleted)") {
+	if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err != nil ||
+		!strings.HasPrefix(target, otherDisk+"/") || !strings.HasSuffix(target, " (deleted)") {
 		t.Errorf("the body is in %s, %v", target, err)
 	}
 	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {

@@ -14,8 +14,8 @@ import (
 
 // Options say where files are stored, and limit transfers. A zero field takes its default.
 type Options struct {
-	// Root is the folder in which the store makes its folder; it is created with mode 0700. Default: the system's folder for
-	// temporary files.
+	// Root is the folder in which the store makes its folder; it is created with mode 0700. Default: the system's folder
+	// for temporary files.
 	Root string
 	// Remake makes Root again after another program removed it, and returns its path. Default: the same path.
 	Remake func() (root string, err error)
@@ -29,14 +29,15 @@ type Options struct {
 	Timeout time.Duration
 	// Stall is how long a server may neither send nor receive a byte; negative: no limit. Default: 60 s.
 	Stall time.Duration
-	// LeastRate is how many bytes a second a server must send or take, on average over Stall; negative: no limit. Default: 4096.
+	// LeastRate is how many bytes a second a server must send or take, on average over Stall; negative: no limit. Default:
+	// 4096.
 	LeastRate int
 	// MaxRedirects is how many redirects one transfer may follow; negative: none. Default: 10.
 	MaxRedirects int
 	// Retries is how often an upload is retried; negative: never. Default: 12.
 	Retries int
-	// Backoff is the wait before an upload's first retry. It doubles with each retry, up to MaxBackoff. Defaults: 100 ms and
-	// 2 min.
+	// Backoff is the wait before an upload's first retry. It doubles with each retry, up to MaxBackoff. Defaults: 100 ms
+	// and 2 min.
 	Backoff, MaxBackoff time.Duration
 	// UserAgent is the User-Agent of transfers. Default: "pinion".
 	UserAgent string
@@ -46,8 +47,8 @@ type Options struct {
 	DenyPrivate bool
 	// DenyPrivateUploads does the same for uploads, except those whose Destination is Trusted.
 	DenyPrivateUploads bool
-	// OnTransfer receives the end of each transfer: Download or Upload; Succeeded, Failed or Canceled; and the file's size in
-	// bytes, 0 unless it succeeded. It must not block. Default: none.
+	// OnTransfer receives the end of each transfer: Download or Upload; Succeeded, Failed or Canceled; and the file's size
+	// in bytes, 0 unless it succeeded. It must not block. Default: none.
 	OnTransfer func(direction, outcome string, bytes int64)
 	// Logger logs what no caller gets as an error: for example, a folder that could not be removed. Default: none.
 	Logger *slog.Logger
@@ -103,7 +104,10 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make file store: %w", err)
 	}
-	s := &Store{options: o, folder: f, transport: newTransport(o, o.DenyPrivate), uploads: newTransport(o, o.DenyPrivateUploads), sleep: sleep}
+	s := &Store{
+		options: o, folder: f, transport: newTransport(o, o.DenyPrivate),
+		uploads: newTransport(o, o.DenyPrivateUploads), sleep: sleep,
+	}
 	if s.trusted = s.uploads; o.DenyPrivateUploads {
 		s.trusted = newTransport(o, false)
 	}

@@ -18,25 +18,27 @@ import (
 // Destination is where files are uploaded.
 type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
-	// These headers are sent if not empty: TraceParent, TraceState, Prediction (its id) as X-Prediction-Id, and RequestID as
-	// X-Request-Id.
+	// These headers are sent if not empty: TraceParent, TraceState, Prediction (its id) as X-Prediction-Id, and RequestID
+	// as X-Request-Id.
 	TraceParent, TraceState, Prediction, RequestID string
-	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the headers of the file's
-	// span are sent instead of TraceParent and TraceState.
+	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the headers of
+	// the file's span are sent instead of TraceParent and TraceState.
 	Trace   *trace.Trace
 	carried http.Header
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
 
-// upload PUTs the file that open opens and returns its public URL: the Location header of the answer if it is an http or https URL
-// of at most maxLocation bytes, else the target of the last redirect; without query and credentials. The file is streamed with its Content-Length. Its type comes from its name, else
-// from its content.
+// upload PUTs the file that open opens and returns its public URL: the Location header of the answer if it is an http
+// or https URL of at most maxLocation bytes, else the target of the last redirect; without query and credentials. The
+// file is streamed with its Content-Length. Its type comes from its name, else from its content.
 //
-// Connection errors, a server that is silent or too slow, and the statuses 429, 500, 502, 503 and 504 are retried. Redirects 301, 302,
-// 307 and 308 are followed with the same PUT; 303 is a success. The error is an *UploadError, ErrClosed, or the cause of
-// ctx's end.
-func (s *Store) upload(ctx context.Context, to Destination, name string, open func() (*os.File, error)) (_ string, err error) {
+// Connection errors, a server that is silent or too slow, and the statuses 429, 500, 502, 503 and 504 are retried.
+// Redirects 301, 302, 307 and 308 are followed with the same PUT; 303 is a success. The error is an *UploadError,
+// ErrClosed, or the cause of ctx's end.
+func (s *Store) upload(ctx context.Context, to Destination, name string,
+	open func() (*os.File, error),
+) (_ string, err error) {
 	if !s.enter() {
 		return "", ErrClosed
 	}
@@ -120,7 +122,8 @@ func openRegular(open func() (*os.File, error)) (*source, error) {
 
 func (f *source) close() { _ = f.file.Close() } // nothing was written
 
-// open returns a reader from the file's start. Each try gets a new one, because the transport may still use the last one.
+// open returns a reader from the file's start. Each try gets a new one, because the transport may still use the last
+// one.
 func (f *source) open(p *pace) io.ReadCloser {
 	if f.size == 0 {
 		return http.NoBody // for net/http, any other body of length 0 has an unknown length
@@ -129,7 +132,9 @@ func (f *source) open(p *pace) io.ReadCloser {
 }
 
 // tryUpload sends a file once, and follows redirects.
-func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, file *source) (found string, err error) {
+func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL,
+	file *source,
+) (found string, err error) {
 	ctx, pace, stop := s.limit(ctx, &err)
 	defer stop()
 	for redirects := 0; ; redirects++ {
@@ -155,12 +160,14 @@ func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, 
 	}
 }
 
-// expectAbove is the size in bytes above which a request waits for 100 Continue: a server that refuses or redirects need not
-// receive the file, and its answer is not lost with the connection.
+// expectAbove is the size in bytes above which a request waits for 100 Continue: a server that refuses or redirects
+// need not receive the file, and its answer is not lost with the connection.
 const expectAbove = 1 << 20
 
 // put makes one request, and closes the answer's body.
-func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source, pace *pace) (*http.Response, error) {
+func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source,
+	pace *pace,
+) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, target.String(), file.open(pace))
 	if err != nil {
 		return nil, ErrPrefix
@@ -212,7 +219,8 @@ const maxLocation = 8 << 10
 func foundAt(target *url.URL, location string) string {
 	at := target
 	if location != "" && len(location) <= maxLocation {
-		if named, err := target.Parse(location); err == nil && (named.Scheme == "http" || named.Scheme == "https") && named.Hostname() != "" {
+		if named, err := target.Parse(location); err == nil && (named.Scheme == "http" || named.Scheme == "https") &&
+			named.Hostname() != "" {
 			at = named
 		}
 	}
@@ -226,7 +234,8 @@ func temporary(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		// All others are network errors.
-		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix) && !errors.Is(err, ErrPrivate)
+		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix) &&
+			!errors.Is(err, ErrPrivate)
 	}
 	switch status.code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,

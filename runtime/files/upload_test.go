@@ -106,7 +106,9 @@ func TestUpload(t *testing.T) {
 		{"a?b#c%2F d;é.txt", "y", "text/plain", "/b/a%3Fb%23c%252F%20d%3B%C3%A9.txt"},
 		{"big.bin", big, "application/octet-stream", "/b/big.bin"},
 	} {
-		found, err := s.Upload(t.Context(), Destination{Prefix: target.URL + "/b", TraceParent: "00-1-2-01", TraceState: "bad\nstate", Prediction: "an id"}, writeFile(t, test.name, test.content))
+		found, err := s.Upload(t.Context(),
+			Destination{Prefix: target.URL + "/b", TraceParent: "00-1-2-01", TraceState: "bad\nstate", Prediction: "an id"},
+			writeFile(t, test.name, test.content))
 		if err != nil || found != target.URL+test.uri {
 			t.Errorf("%s: %s, %v", test.name, found, err)
 		}
@@ -118,10 +120,14 @@ func TestUpload(t *testing.T) {
 		if asked := got.Header.Get("Expect") == "100-continue"; asked != (test.name == "big.bin") {
 			t.Errorf("%s: asked before it was sent: %v", test.name, asked)
 		}
-		if got.Method != http.MethodPut || got.URI != test.uri || got.Length != int64(len(test.content)) || got.Body != test.content {
+		if got.Method != http.MethodPut || got.URI != test.uri || got.Length != int64(len(test.content)) ||
+			got.Body != test.content {
 			t.Errorf("%s: %s %s of %d bytes", test.name, got.Method, got.URI, got.Length)
 		}
-		for name, want := range map[string]string{"Content-Type": test.kind, "User-Agent": "test/1", "Traceparent": "00-1-2-01", "Tracestate": "", "X-Prediction-Id": "an id"} {
+		for name, want := range map[string]string{
+			"Content-Type": test.kind, "User-Agent": "test/1",
+			"Traceparent": "00-1-2-01", "Tracestate": "", "X-Prediction-Id": "an id",
+		} {
 			if value := got.Header.Get(name); value != want {
 				t.Errorf("%s: %s is %q, want %q", test.name, name, value, want)
 			}
@@ -138,7 +144,8 @@ func TestFileURL(t *testing.T) {
 		"https://h/a//":                     "https://h/a//n%20m",
 		"https://h/a%2Fb/../c":              "https://h/a%2Fb/../c/n%20m",
 		"https://u:p@h/a?sig=1%2F2&x=#frag": "https://u:p@h/a/n%20m?sig=1%2F2&x=",
-		"":                                  "", "h/a": "", "ftp://h/a": "", "file:///a": "", "http://": "", "http://[::1": "", "data:,x": "",
+		"":                                  "", "h/a": "", "ftp://h/a": "", "file:///a": "", "http://": "",
+		"http://[::1": "", "data:,x": "",
 	} {
 		u, err := fileURL(prefix, "n m")
 		switch {
@@ -222,7 +229,8 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	there := newStorage(t, nil)
 	here := newStorage(t, map[string]http.HandlerFunc{"/f.txt": to(307, there.URL+"/x")})
 	s := newStore(t, Options{})
-	if _, err := s.Upload(t.Context(), Destination{Prefix: strings.Replace(here.URL, "://", "://user:secret@", 1)}, writeFile(t, "f.txt", "c")); err != nil {
+	if _, err := s.Upload(t.Context(), Destination{Prefix: strings.Replace(here.URL, "://", "://user:secret@", 1)},
+		writeFile(t, "f.txt", "c")); err != nil {
 		t.Fatal(err)
 	}
 	all := there.all()
@@ -247,7 +255,8 @@ func TestUploadRetries(t *testing.T) {
 			t.Errorf("a try sent %q", p.Body)
 		}
 	}
-	if got, want := fmt.Sprint(*slept), "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"; got != want || tries.Load() != 13 {
+	if got, want := fmt.Sprint(*slept),
+		"[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"; got != want || tries.Load() != 13 {
 		t.Errorf("%d tries, the waits are %s, want %s", tries.Load(), got, want)
 	}
 }
@@ -276,8 +285,10 @@ func TestUploadRefused(t *testing.T) {
 			retries int
 		}{
 			"403": {"the server answered 403 Forbidden", 0}, "413": {"the server answered 413 Request Entity Too Large", 0},
-			"500": {"the server answered 500 Internal Server Error", 2}, "302": {"the server answered 302 Found", 0}, "304": {"the server answered 304 Not Modified", 0},
-			"loop": {ErrRedirects, 0}, "file": {ErrRedirects, 0}, "ftp": {ErrRedirects, 0}, "bad": {ErrRedirects, 0}, "closed": {ErrNoAnswer, 2},
+			"500": {"the server answered 500 Internal Server Error", 2}, "302": {"the server answered 302 Found", 0},
+			"304":  {"the server answered 304 Not Modified", 0},
+			"loop": {ErrRedirects, 0}, "file": {ErrRedirects, 0}, "ftp": {ErrRedirects, 0}, "bad": {ErrRedirects, 0},
+			"closed": {ErrNoAnswer, 2},
 		} {
 			*slept = nil
 			prefix := strings.Replace(target.URL, "://", "://user:secret@", 1) + "/" + name + "?secret=1#secret"
@@ -288,10 +299,12 @@ func TestUploadRefused(t *testing.T) {
 				continue
 			}
 			cause, _ := test.cause.(error)
-			if cause != nil && !errors.Is(err, cause) && size < expectAbove || cause == nil && failed.Cause.Error() != test.cause {
+			if cause != nil && !errors.Is(err, cause) && size < expectAbove ||
+				cause == nil && failed.Cause.Error() != test.cause {
 				t.Errorf("%s: %v, want %v", name, failed.Cause, test.cause)
 			}
-			if !strings.HasPrefix(err.Error(), `cannot upload output file "f.txt" to `+target.URL+"/"+name+": ") || strings.Contains(err.Error(), "secret") {
+			if !strings.HasPrefix(err.Error(), `cannot upload output file "f.txt" to `+target.URL+"/"+name+": ") ||
+				strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %v", name, err)
 			}
 			if len(*slept) != test.retries {
@@ -303,7 +316,8 @@ func TestUploadRefused(t *testing.T) {
 	server.Close()
 	*slept = nil
 	_, err := s.Upload(t.Context(), Destination{Prefix: server.URL + "?secret"}, writeFile(t, "f.txt", "c"))
-	if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") || len(*slept) != 2 {
+	if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") ||
+		len(*slept) != 2 {
 		t.Errorf("%v after %d retries", err, len(*slept))
 	}
 }
@@ -323,7 +337,8 @@ func TestUploadOfNoFile(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := s.Upload(t.Context(), Destination{Prefix: "ftp://secret@h"}, writeFile(t, "f", "")); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
+	if _, err := s.Upload(t.Context(), Destination{Prefix: "ftp://secret@h"},
+		writeFile(t, "f", "")); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	if all := target.all(); len(all) != 0 {
@@ -347,7 +362,8 @@ func TestUploadStall(t *testing.T) {
 	server, _ := hang(t)
 	s := newStore(t, Options{Stall: 20 * time.Millisecond, Retries: 2})
 	slept := instant(s)
-	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, ErrStalled) || len(*slept) != 2 {
+	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL},
+		writeFile(t, "f.txt", "c")); !errors.Is(err, ErrStalled) || len(*slept) != 2 {
 		t.Errorf("%v after %d retries", err, len(*slept))
 	}
 }
@@ -371,7 +387,8 @@ func TestUploadTimeout(t *testing.T) {
 	server, _ := hang(t)
 	s := newStore(t, Options{Timeout: 20 * time.Millisecond, Stall: -1})
 	slept := instant(s)
-	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, ErrTimeout) || len(*slept) != 0 {
+	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL},
+		writeFile(t, "f.txt", "c")); !errors.Is(err, ErrTimeout) || len(*slept) != 0 {
 		t.Errorf("%v after %d retries", err, len(*slept))
 	}
 }
@@ -389,13 +406,16 @@ func TestUploadCanceled(t *testing.T) {
 	if _, err := s.Upload(ctx, Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) {
 		t.Error(err)
 	}
-	broken := newStorage(t, map[string]http.HandlerFunc{"/f.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+	broken := newStorage(t, map[string]http.HandlerFunc{
+		"/f.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+	})
 	ctx, cancel = context.WithCancelCause(t.Context())
 	s.sleep = func(ctx context.Context, _ time.Duration) {
 		cancel(reason)
 		sleep(ctx, time.Hour)
 	}
-	if _, err := s.Upload(ctx, Destination{Prefix: broken.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) || len(broken.all()) != 1 {
+	if _, err := s.Upload(ctx, Destination{Prefix: broken.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) ||
+		len(broken.all()) != 1 {
 		t.Error(err)
 	}
 }
@@ -421,7 +441,8 @@ func TestUploadAtClose(t *testing.T) {
 	}
 }
 
-// TestUploadToPrivate: DenyPrivateUploads is about what clients ask for, redirects included, and DenyPrivate about downloads.
+// TestUploadToPrivate: DenyPrivateUploads is about what clients ask for, redirects included, and DenyPrivate about
+// downloads.
 func TestUploadToPrivate(t *testing.T) {
 	target := newStorage(t, nil)
 	path := writeFile(t, "f.txt", "c")

@@ -36,7 +36,8 @@ type Accepted struct {
 	Release func()
 }
 
-// mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state writes it anew.
+// mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state
+// writes it anew.
 const mostInput = 64 << 10
 
 // answerWait is how long a request waits for NATS.
@@ -45,8 +46,9 @@ const answerWait = 4 * time.Second
 // retryFull is when a client whose job finds the queue full may try again.
 const retryFull = 5 * time.Second
 
-// Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of Local.Check's,
-// or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError (nothing is stored) or *predict.InDoubtError.
+// Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of
+// Local.Check's, or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError
+// (nothing is stored) or *predict.InDoubtError.
 func (m *Member) Accept(s Submission) (Accepted, error) { return m.accept(s, waiting{}) }
 
 func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
@@ -77,7 +79,9 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 		return a, err
 	}
 	if len(s.Body) > store.MostObject {
-		return a, &predict.FileLimitError{Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MostObject)}
+		return a, &predict.FileLimitError{
+			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MostObject),
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait+store.TransferTime(len(s.Body)))
 	defer cancel()
@@ -110,7 +114,10 @@ func (m *Member) job(s *Submission, class store.Class, w waiting) store.Job {
 		j.Attempts = 1
 	}
 	if req.Webhook != "" && req.WebhookEvents&predict.OnCompleted != 0 {
-		j.Hook = &store.Hook{URL: req.Webhook, RequestID: req.RequestID, TraceParent: req.TraceParent, TraceState: req.TraceState}
+		j.Hook = &store.Hook{
+			URL: req.Webhook, RequestID: req.RequestID, TraceParent: req.TraceParent,
+			TraceState: req.TraceState,
+		}
 	}
 	return j
 }
@@ -130,7 +137,8 @@ func (m *Member) refusal(id string, err error) error {
 	case errors.Is(err, store.ErrFull):
 		return &predict.QueueFullError{RetryAfter: retryFull}
 	case errors.Is(err, store.ErrInDoubt):
-		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id", predict.Clip(id))
+		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id",
+			predict.Clip(id))
 		return &predict.InDoubtError{ID: id}
 	}
 	m.o.Logger.Warn("the job queue refused a request", "prediction_id", predict.Clip(id), "error", err)

@@ -12,8 +12,8 @@ import (
 const (
 	// askWait is how long other servers may take to say that they have a direct prediction.
 	askWait = time.Second
-	// attachWait is the same for a PUT of a stream: a new prediction begins that much later. A server that does not answer in time
-	// has another prediction of that id.
+	// attachWait is the same for a PUT of a stream: a new prediction begins that much later. A server that does not answer
+	// in time has another prediction of that id.
 	attachWait = 100 * time.Millisecond
 )
 
@@ -66,8 +66,8 @@ func (m *Member) direct(q store.Question) *predict.Prediction {
 	return p
 }
 
-// AttachDirect returns a prediction that stands for one that runs at another server and is no job, for a client that only looks on;
-// nil: none runs.
+// AttachDirect returns a prediction that stands for one that runs at another server and is no job, for a client that
+// only looks on; nil: none runs.
 func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
 	q, err := m.open()
 	if err != nil {
@@ -80,7 +80,10 @@ func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction 
 	}
 	defer brief.Release()
 	f := &follower{m: m, q: q, id: id, only: true, direct: &question}
-	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, brief.Object).Created})
+	return f.prediction(predict.Request{
+		ID: id, Kind: kind, Mode: predict.Async,
+		Created: object(id, brief.Object).Created,
+	})
 }
 
 // errGone is the error of a prediction whose server was lost while a client followed it elsewhere.

@@ -1,5 +1,5 @@
-// Package queued joins a model's job queue (package store) to predictions: it accepts requests into the queue, runs the jobs that
-// this server takes from it, and answers for all jobs of the model, whichever server has them.
+// Package queued joins a model's job queue (package store) to predictions: it accepts requests into the queue, runs the
+// jobs that this server takes from it, and answers for all jobs of the model, whichever server has them.
 //
 // A Member is a part of the queue. A server is a member with a Local, which runs jobs; a gateway is one without.
 //
@@ -7,8 +7,9 @@
 //	server.SetQueue(m, httpd.QueueOptions{…})        // requests go to m.Accept, m.Find and m.Cancel
 //	m.Drain(); m.Release(); m.Close(ctx)             // in this order, when the process stops
 //
-// Join returns at once where NATS cannot be reached; the member joins the queue when it can. Until then Accept and the others
-// return *predict.UnavailableError. The errors of Accept are those of package predict, so httpd.Server can answer with them.
+// Join returns at once where NATS cannot be reached; the member joins the queue when it can. Until then Accept and the
+// others return *predict.UnavailableError. The errors of Accept are those of package predict, so httpd.Server can
+// answer with them.
 //
 //	options.go   what a member is made of
 //	member.go    joins, serves, leaves

@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil: none is known.
-// The caller calls release after its last use.
+// Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil:
+// none is known. The caller calls release after its last use.
 func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func(), err error) {
 	nothing := func() {}
 	q, err := m.open()
@@ -33,7 +33,8 @@ func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func
 	return nil, nothing, m.refusal(id, err)
 }
 
-// Cancel cancels a job, or a direct prediction, on whichever server it is; false: none is known, or it has ended otherwise.
+// Cancel cancels a job, or a direct prediction, on whichever server it is; false: none is known, or it has ended
+// otherwise.
 func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	q, err := m.open()
 	if err != nil {
@@ -43,7 +44,8 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	defer cancel()
 	canceled, err := q.Cancel(ctx, id, kinds[kind], m)
 	if errors.Is(err, store.ErrUnknown) {
-		return m.o.Local != nil && m.o.Local.Cancel(kind, id) || q.CancelDirect(ctx, store.Question{Kind: kinds[kind], ID: id}, askWait), nil
+		return m.o.Local != nil && m.o.Local.Cancel(kind, id) ||
+			q.CancelDirect(ctx, store.Question{Kind: kinds[kind], ID: id}, askWait), nil
 	}
 	return canceled, m.refusal(id, err)
 }

@@ -18,9 +18,9 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Submit accepts a submission whose client waits for its end here: the prediction that it returns stands for the job, wherever it
-// runs. Its Wait returns when the job has ended; its events are those of the job; Cancel cancels the job. The errors are those of
-// Accept. If lives, the job goes on when this member is gone.
+// Submit accepts a submission whose client waits for its end here: the prediction that it returns stands for the job,
+// wherever it runs. Its Wait returns when the job has ended; its events are those of the job; Cancel cancels the job.
+// The errors are those of Accept. If lives, the job goes on when this member is gone.
 func (m *Member) Submit(s Submission, lives bool) (*predict.Prediction, error) {
 	if s.Request.ID == "" {
 		s.Request.ID = predict.NewID(time.Now())
@@ -66,7 +66,10 @@ func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
 		return nil
 	}
 	f := &follower{m: m, q: q, id: id, woken: make(chan struct{}, 1), only: true}
-	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created, Digest: string(s.Digest)})
+	return f.prediction(predict.Request{
+		ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created,
+		Digest: string(s.Digest),
+	})
 }
 
 // waiters are the followers that wait for a sign, by subject.
@@ -159,8 +162,8 @@ const (
 	lookEvery = 5 * time.Second
 	// askEvery is after how much silence it asks for the events anew.
 	askEvery = 15 * time.Second
-	// endSoon is how often it looks once the run has ended, for the state follows at once; beginSoon, how often while it waits for
-	// a job of which it gets no sign. The first lasts for soonFor.
+	// endSoon is how often it looks once the run has ended, for the state follows at once; beginSoon, how often while it
+	// waits for a job of which it gets no sign. The first lasts for soonFor.
 	endSoon   = 20 * time.Millisecond
 	soonFor   = 2 * time.Second
 	beginSoon = 200 * time.Millisecond
@@ -262,7 +265,8 @@ func (f *follower) take(stream *store.Stream, msg *nats.Msg) (last bool) {
 func (f *follower) endFull() error {
 	f.Cancel(f.p)
 	f.p.End(predict.Result{Status: predict.Failed, Error: fmt.Sprintf(
-		"The prediction's output does not fit into this server's memory budget of %d MiB", f.m.o.Memory.Stats().Limit>>20)}, time.Now())
+		"The prediction's output does not fit into this server's memory budget of %d MiB", f.m.o.Memory.Stats().Limit>>20)},
+		time.Now())
 	return nil
 }
 
@@ -347,8 +351,8 @@ func readEnd(prediction []byte) (o ended) {
 	return o
 }
 
-// finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory budget has room for
-// another copy of all. false: the others do not fit.
+// finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory
+// budget has room for another copy of all. false: the others do not fit.
 func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, replay bool) bool {
 	if f.next == 0 {
 		if !replay || !f.p.Charge(2*len(output)) {

@@ -35,8 +35,8 @@ type Member struct {
 	server *store.Server // nil: no job was taken yet
 }
 
-// Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS that
-// cannot be reached is not.
+// Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS
+// that cannot be reached is not.
 func Join(o Options) (*Member, error) {
 	if o.Memory != nil {
 		o.Queue.Memory = o.Memory
@@ -166,7 +166,8 @@ func (m *Member) serve() {
 	m.say() // before it can be asked: see jobs.Queue.Ask
 	both.Go(func() { q.SayLoad(m.sending, func() store.Load { return m.load(s) }) })
 	m.repeat(m.taking, func() error { return s.Run(m.taking) })
-	m.stop() // after the ends of its jobs: a webhook that came while the member stops pulling would rest for the queue's AckWait
+	// after the ends of its jobs: a webhook that came while the member stops pulling would rest for the queue's AckWait
+	m.stop()
 }
 
 // say tells the others of this server, if it takes jobs.

@@ -21,8 +21,8 @@ type Options struct {
 	Queue   store.Options
 	// Attempts is how many runs of a prediction may lose their server.
 	Attempts int
-	// Read reads the body of a create request, for which charged bytes of the memory budget are charged: what stays of them is
-	// the request's Charged, also where it fails.
+	// Read reads the body of a create request, for which charged bytes of the memory budget are charged: what stays of
+	// them is the request's Charged, also where it fails.
 	Read func(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error)
 	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
 	Slots func() (slots, free int)
@@ -36,7 +36,8 @@ type Options struct {
 	Schema func() (store.Schema, bool)
 	// Checker checks requests where there is no Local; nil: they are not checked.
 	Checker Checker
-	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no bound.
+	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no
+	// bound.
 	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
 	Webhooks *webhook.Sender
@@ -57,8 +58,8 @@ type Local interface {
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 	// Shown is an input as clients see it.
 	Shown(kind predict.Kind, input []byte) []byte
-	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the place of
-	// one, and ReturnPlace gives it back.
+	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the
+	// place of one, and ReturnPlace gives it back.
 	AwaitPlaces(ctx context.Context) int
 	TakePlace() bool
 	ReturnPlace()

@@ -53,7 +53,8 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 	end := m.encode(&rec)
 	if len(end) > store.MostObject {
 		return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, fmt.Sprintf(
-			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end), store.MostObject))
+			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end),
+			store.MostObject))
 	}
 	return ends[rec.Status], end
 }
@@ -98,7 +99,8 @@ func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
 		c.Later = restBusy // another server, or this one when it has ended what has the id
 		return store.Starting, m.released(c)
 	}
-	return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, fmt.Sprintf("the server could not begin the prediction: %v", err))
+	return store.Failed, m.Ended(&c.Job, &c.State, store.Failed,
+		fmt.Sprintf("the server could not begin the prediction: %v", err))
 }
 
 // hookWait is how long the webhook of a job's end waits for those before it.

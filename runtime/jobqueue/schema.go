@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// A gateway has no model. It checks requests by the schema that the last server wrote, so that a client whose input does not fit
-// learns of it at once. The server that runs the job checks it again.
+// A gateway has no model. It checks requests by the schema that the last server wrote, so that a client whose input
+// does not fit learns of it at once. The server that runs the job checks it again.
 
 const (
 	// tellEvery is how often a server looks whether its model's schema has changed.
@@ -109,7 +109,8 @@ func (m *Member) learn(ctx context.Context) (changed bool, err error) {
 	return true, nil
 }
 
-// check validates a request, and returns its input as clients see it. A gateway asks for a newer schema before it refuses a request.
+// check validates a request, and returns its input as clients see it. A gateway asks for a newer schema before it
+// refuses a request.
 func (m *Member) check(req *predict.Request) (input []byte, warnings []string, err error) {
 	switch {
 	case m.o.Local != nil:

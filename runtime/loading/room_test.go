@@ -42,7 +42,8 @@ func TestMakeRoom(t *testing.T) {
 }
 
 func TestNoRoomError(t *testing.T) {
-	_, err := MakeRoom("x", 3<<30, 4<<30, []Holder{{Name: "a", Memory: 2 << 30}, {Name: "b", Memory: 100 << 20, Idle: true}})
+	_, err := MakeRoom("x", 3<<30, 4<<30,
+		[]Holder{{Name: "a", Memory: 2 << 30}, {Name: "b", Memory: 100 << 20, Idle: true}})
 	var no *NoRoomError
 	if !errors.As(err, &no) || err.Error() != "x needs 3.0 GiB of the 4.0 GiB that the models may have together, and a has 2.0 GiB and cannot go now" {
 		t.Error(err)
@@ -60,7 +61,10 @@ func TestMakeRoomFits(t *testing.T) {
 		var holders []Holder
 		var idle, busy int64
 		for i := range rapid.IntRange(0, 6).Draw(t, "models") {
-			h := Holder{Name: string(rune('a' + i)), Memory: rapid.Int64Range(0, 40).Draw(t, "memory"), Idle: rapid.Bool().Draw(t, "idle"), Used: ago(rapid.IntRange(0, 9).Draw(t, "used"))}
+			h := Holder{
+				Name: string(rune('a' + i)), Memory: rapid.Int64Range(0, 40).Draw(t, "memory"),
+				Idle: rapid.Bool().Draw(t, "idle"), Used: ago(rapid.IntRange(0, 9).Draw(t, "used")),
+			}
 			if holders = append(holders, h); h.Idle {
 				idle += h.Memory
 			} else {

@@ -20,7 +20,8 @@ func TestText(t *testing.T) {
 	text.Add([]byte("more"))
 	for range 2 {
 		got := text.Bytes()
-		if want := "\n[9 bytes of log were cut: 16 MiB of it are kept]\n"; len(got) != Max+len(want) || string(got[Max:]) != want {
+		if want := "\n[9 bytes of log were cut: 16 MiB of it are kept]\n"; len(got) != Max+len(want) ||
+			string(got[Max:]) != want {
 			t.Errorf("%d bytes that end with %q, want %d and %q", len(got), got[max(0, len(got)-60):], Max, want)
 		}
 	}

@@ -21,8 +21,8 @@ const (
 	leastRest = 1 << 20
 )
 
-// Arrival is what one client sends, and the memory that it holds meanwhile: a header, a body, an idle connection. While others
-// wait for room, the slowest arrivals are cut. Begin it first. Its methods may be called from any goroutine.
+// Arrival is what one client sends, and the memory that it holds meanwhile: a header, a body, an idle connection. While
+// others wait for room, the slowest arrivals are cut. Begin it first. Its methods may be called from any goroutine.
 type Arrival struct {
 	budget *Budget // nil: nothing is cut
 	cut    func()
@@ -55,8 +55,8 @@ func (b *Budget) Begin(a *Arrival, cut func()) {
 	b.arrivals.all[a] = struct{}{}
 }
 
-// Hold says how many bytes the arrival has charged to the budget from now on, and how many are still to come; negative: an unknown
-// number. One that holds none is not cut.
+// Hold says how many bytes the arrival has charged to the budget from now on, and how many are still to come; negative:
+// an unknown number. One that holds none is not cut.
 func (a *Arrival) Hold(held, rest int64) {
 	if a.budget == nil {
 		return
@@ -103,7 +103,8 @@ func (b *Budget) cutSlowest(n int64) {
 	}
 }
 
-// slowest returns the slowest arrivals, which have held n bytes, or all that are slow. They then hold nothing to be cut for.
+// slowest returns the slowest arrivals, which have held n bytes, or all that are slow. They then hold nothing to be cut
+// for.
 func (all *arrivals) slowest(now time.Time, n int64) []*Arrival {
 	type slow struct {
 		*Arrival

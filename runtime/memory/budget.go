@@ -50,15 +50,16 @@ type waiter chan struct{}
 // New makes a budget of limit bytes, at least LeastBudget.
 func New(limit int64) *Budget { return &Budget{limit: max(limit, LeastBudget)} }
 
-// SetEvict sets how room is made: evict removes ended predictions until so many bytes are free, and returns whether it removed
-// any. It must not block. Call SetEvict before the budget is used.
+// SetEvict sets how room is made: evict removes ended predictions until so many bytes are free, and returns whether it
+// removed any. It must not block. Call SetEvict before the budget is used.
 func (b *Budget) SetEvict(evict func(bytes int64) bool) {
 	if b != nil {
 		b.evict = evict
 	}
 }
 
-// SetOnFree sets what is called when Large bytes or more were freed. f must not block. Call it before the budget is used.
+// SetOnFree sets what is called when Large bytes or more were freed. f must not block. Call it before the budget is
+// used.
 func (b *Budget) SetOnFree(f func()) { b.onFree = f }
 
 // Stats is the state of a budget.
@@ -74,7 +75,10 @@ func (b *Budget) Stats() Stats {
 	if b == nil {
 		return Stats{}
 	}
-	return Stats{Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load(), Cut: b.arrivals.cut.Load()}
+	return Stats{
+		Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load(),
+		Cut: b.arrivals.cut.Load(),
+	}
 }
 
 // Waiting returns how many calls of Wait wait for room.
@@ -138,8 +142,8 @@ func (b *Budget) takeNew(n, total int64) bool {
 	return b.take(n, b.markFor(total))
 }
 
-// TryBody charges n more bytes of a body, which make it total bytes large: up to half of the budget, or more if little else is
-// charged. It does not wait. false counts as no refusal: the caller can store the body elsewhere.
+// TryBody charges n more bytes of a body, which make it total bytes large: up to half of the budget, or more if little
+// else is charged. It does not wait. false counts as no refusal: the caller can store the body elsewhere.
 func (b *Budget) TryBody(n, total int64) bool { return b == nil || b.takeNew(n, total) }
 
 // TakeBody is TryBody for a body that cannot be stored elsewhere: false counts as a refusal.
@@ -191,8 +195,8 @@ func (b *Budget) wakeFirst() {
 	}
 }
 
-// Wait charges a new body of n bytes, and waits for room at most that long; closing stop ends the wait. The error is ErrFull or
-// ErrTooLarge. The caller must hold no other charge, or two callers could wait for each other.
+// Wait charges a new body of n bytes, and waits for room at most that long; closing stop ends the wait. The error is
+// ErrFull or ErrTooLarge. The caller must hold no other charge, or two callers could wait for each other.
 func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	if b == nil {
 		return nil

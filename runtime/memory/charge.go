@@ -30,7 +30,8 @@ func (c *Charge) Grow(n int64) bool {
 // Adopt takes over n bytes that Budget.Wait or Budget.Take has charged.
 func (c *Charge) Adopt(n int64) { c.bytes.Add(n) }
 
-// Resize sets the charge to n bytes. It never fails: if it grows, the memory is allocated already. Only a holder may call it.
+// Resize sets the charge to n bytes. It never fails: if it grows, the memory is allocated already. Only a holder may
+// call it.
 func (c *Charge) Resize(n int64) {
 	before := c.bytes.Swap(n)
 	switch {

@@ -33,6 +33,7 @@ func (m *Mapping) Unmap(unused bool) {
 		_ = unix.Munmap(data) // cannot fail for what unix.Mmap returned
 	default:
 		// A write to a worker may still read these addresses. They stay reserved, without the file behind them.
-		_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(&data[0]), uintptr(len(data)), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
+		_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(&data[0]), uintptr(len(data)), unix.PROT_READ,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
 	}
 }

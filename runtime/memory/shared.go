@@ -27,8 +27,8 @@ const (
 	mostClass  = 24
 )
 
-// Shared is a request's body in memory of which a worker gets the file. The worker can read the body there, and write its answer
-// into the room behind it. It cannot shorten the file.
+// Shared is a request's body in memory of which a worker gets the file. The worker can read the body there, and write
+// its answer into the room behind it. It cannot shorten the file.
 type Shared struct {
 	Data []byte // the body
 	All  []byte // the whole file
@@ -40,8 +40,8 @@ type Shared struct {
 	freed   time.Time // when it became idle
 }
 
-// SharedPool keeps pieces of shared memory that are not used for the next requests: new pages take longer than a copy. The zero
-// value is ready.
+// SharedPool keeps pieces of shared memory that are not used for the next requests: new pages take longer than a copy.
+// The zero value is ready.
 type SharedPool struct {
 	// Idle is how many bytes of unused memory it keeps at most, for sharedIdle.
 	Idle int64
@@ -53,7 +53,8 @@ type SharedPool struct {
 	timer *time.Timer // nil: there is none that is idle
 }
 
-// Get returns memory for a body of that size in bytes, or nil where there is none. What follows the first head bytes is aligned.
+// Get returns memory for a body of that size in bytes, or nil where there is none. What follows the first head bytes is
+// aligned.
 func (p *SharedPool) Get(size, head int) *Shared {
 	from := -head & (sharedAlign - 1)
 	if size < SharedLeast || size > SharedMost-from {
@@ -104,7 +105,8 @@ func mapShared(fd, length int) ([]byte, error) {
 	if err := unix.Ftruncate(fd, int64(length)); err != nil {
 		return nil, fmt.Errorf("size shared memory: %w", err)
 	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
+		unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		return nil, fmt.Errorf("seal shared memory: %w", err)
 	}
 	all, err := unix.Mmap(fd, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

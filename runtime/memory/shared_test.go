@@ -18,8 +18,8 @@ func resident(t *testing.T, fd int) int64 {
 	return st.Blocks * 512
 }
 
-// TestSharedIsReused: a piece that is free is the next request's, one that a worker may still use is no request's, and its pages are
-// free though a worker has it mapped.
+// TestSharedIsReused: a piece that is free is the next request's, one that a worker may still use is no request's, and
+// its pages are free though a worker has it mapped.
 func TestSharedIsReused(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	s := pool.Get(1_000_000, 0)

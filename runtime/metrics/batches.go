@@ -13,8 +13,8 @@ type batches struct {
 
 func (b *batches) init() { b.size, b.wait = newHistogram(sizes(), 1), newTimes() }
 
-// Batch records a batch: how many predictions it had, and how long the oldest of them waited for it. The series of batches
-// appear with the first batch.
+// Batch records a batch: how many predictions it had, and how long the oldest of them waited for it. The series of
+// batches appear with the first batch.
 func (s *Set) Batch(size int, wait time.Duration) {
 	s.batches.size.observe(time.Duration(size))
 	s.batches.wait.observe(wait)
@@ -26,5 +26,6 @@ func (b *batches) gather(g *gathered) {
 		return
 	}
 	g.histogram("pinion_batch_size", "Predictions that the model was given at once.", b.size)
-	g.histogram("pinion_batch_wait_seconds", "Time for which a batch's oldest prediction was held back for others.", b.wait)
+	g.histogram("pinion_batch_wait_seconds", "Time for which a batch's oldest prediction was held back for others.",
+		b.wait)
 }

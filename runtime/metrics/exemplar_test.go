@@ -24,9 +24,13 @@ func aTrace(n byte) *trace.Context {
 func TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	s := New(Options{})
 	for i, predicted := range []time.Duration{3 * time.Second, 20 * time.Microsecond, 4 * time.Second} {
-		s.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: predicted}, Trace: aTrace(byte(i))})
+		s.Ended(predict.End{
+			Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: predicted},
+			Trace: aTrace(byte(i)),
+		})
 	}
-	s.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: 5 * time.Second}}) // its trace is not sampled
+	// its trace is not sampled
+	s.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: 5 * time.Second}})
 	const name = "pinion_predict_seconds"
 	if text := lines(s, name); strings.Contains(text, "trace_id") {
 		t.Errorf("the text format has no exemplars:\n%s", text)
@@ -95,7 +99,10 @@ func TestTheTimesOfOutputs(t *testing.T) {
 func TestTimesOfAllEndsAreOneHistogram(t *testing.T) {
 	s := New(Options{})
 	for i, status := range []predict.Status{predict.Succeeded, predict.Failed, predict.Canceled} {
-		s.Ended(predict.End{Status: status, Reason: predict.ReasonCrash, Times: predict.Times{Total: time.Second}, Trace: aTrace(byte(i))})
+		s.Ended(predict.End{
+			Status: status, Reason: predict.ReasonCrash, Times: predict.Times{Total: time.Second},
+			Trace: aTrace(byte(i)),
+		})
 	}
 	f := s.predictions.total[predict.KindPrediction]
 	d := sumOf(f[:]...)
@@ -107,7 +114,8 @@ func TestTimesOfAllEndsAreOneHistogram(t *testing.T) {
 			t.Errorf("bucket %d shows trace %v, which is not the latest", i, e.Trace)
 		}
 	}
-	if got, want := lines(s, "pinion_prediction_duration_seconds_count"), "pinion_prediction_duration_seconds_count 3"; got != want {
+	if got, want := lines(s, "pinion_prediction_duration_seconds_count"),
+		"pinion_prediction_duration_seconds_count 3"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

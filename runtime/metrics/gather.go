@@ -59,7 +59,8 @@ func (s *Set) gatherLoad(g *gathered) {
 		return
 	}
 	l := s.o.Load()
-	g.gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.", float64(l.InFlight))
+	g.gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.",
+		float64(l.InFlight))
 	g.gauge("pinion_queue_length", "Predictions that wait for a slot.", float64(l.Queued))
 	g.gauge("pinion_queue_capacity", "Predictions that may wait for a slot.", float64(l.Capacity))
 	g.gauge("pinion_slots", "Predictions that the workers there are can carry out at once.", float64(l.Slots))
@@ -70,7 +71,8 @@ func (s *Set) gatherLogs(g *gathered) {
 		return
 	}
 	records, bytes := s.o.DroppedLogs()
-	g.counter("pinion_log_dropped_records_total", "Records of the server's log that were dropped, for its reader did not take them.", records)
+	g.counter("pinion_log_dropped_records_total",
+		"Records of the server's log that were dropped, for its reader did not take them.", records)
 	g.counter("pinion_log_dropped_bytes_total", "Bytes of those records.", bytes)
 }
 
@@ -78,7 +80,8 @@ func (s *Set) gatherTelemetry(g *gathered) {
 	if s.o.DroppedTelemetry == nil {
 		return
 	}
-	g.family("pinion_telemetry_dropped_total", Counter, "Spans, data points and log records that the collector did not take.")
+	g.family("pinion_telemetry_dropped_total", Counter,
+		"Spans, data points and log records that the collector did not take.")
 	for signal, n := range s.o.DroppedTelemetry() {
 		g.value(float64(n), "signal", signal)
 	}
@@ -95,7 +98,8 @@ func (s *Set) gatherMemory(g *gathered) {
 	g.gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.", float64(m.Used))
 	g.counter("pinion_memory_evictions_total", "Ended predictions removed to make room in the memory budget.", m.Evictions)
 	g.counter("pinion_memory_refusals_total", "Times that the memory budget had no room for something.", m.Refusals)
-	g.counter("pinion_memory_cut_total", "Slow requests and idle gRPC connections cut to make room in the memory budget.", m.Cut)
+	g.counter("pinion_memory_cut_total", "Slow requests and idle gRPC connections cut to make room in the memory budget.",
+		m.Cut)
 }
 
 func (s *Set) gatherConnections(g *gathered) {

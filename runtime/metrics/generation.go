@@ -54,8 +54,9 @@ func (s *Set) Generation(g Generation) {
 func (s *Set) newGenerations(key generationKey) *generations {
 	b := s.predictions.queue.bounds
 	of := &generations{
-		labels: pairs("gen_ai.operation.name", key.operation, "gen_ai.provider.name", "pinion", "gen_ai.request.model", key.model),
-		took:   b.histogram(), first: b.histogram(), perOutput: b.histogram(),
+		labels: pairs("gen_ai.operation.name", key.operation, "gen_ai.provider.name", "pinion", "gen_ai.request.model",
+			key.model),
+		took: b.histogram(), first: b.histogram(), perOutput: b.histogram(),
 	}
 	if key.status != 0 {
 		of.labels = append(of.labels, Label{"error.type", strconv.Itoa(key.status)})
@@ -69,9 +70,18 @@ func (s *Set) gatherGenerations(g *gathered) {
 		name, help string
 		of         func(*generations) *histogram
 	}{
-		{"gen_ai.server.request.duration", "Time from a request's arrival to its last token.", func(of *generations) *histogram { return of.took }},
-		{"gen_ai.server.time_to_first_token", "Time from a request's arrival to the first token of its stream.", func(of *generations) *histogram { return of.first }},
-		{"gen_ai.server.time_per_output_token", "Time between two tokens of a stream.", func(of *generations) *histogram { return of.perOutput }},
+		{
+			"gen_ai.server.request.duration", "Time from a request's arrival to its last token.",
+			func(of *generations) *histogram { return of.took },
+		},
+		{
+			"gen_ai.server.time_to_first_token", "Time from a request's arrival to the first token of its stream.",
+			func(of *generations) *histogram { return of.first },
+		},
+		{
+			"gen_ai.server.time_per_output_token", "Time between two tokens of a stream.",
+			func(of *generations) *histogram { return of.perOutput },
+		},
 	} {
 		g.familyIn("s", f.name, Histogram, f.help)
 		for _, of := range s.generations.snapshot() {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestGenerations: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is left out.
+// TestGenerations: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is left
+// out.
 func TestGenerations(t *testing.T) {
 	s := New(Options{})
 	s.Generation(Generation{Operation: "chat", Model: "m", Status: 200, Took: time.Second, FirstToken: time.Millisecond})
@@ -30,7 +31,8 @@ func TestGenerations(t *testing.T) {
 	if names["gen_ai.server.request.duration"] != 2 || names["gen_ai.server.time_to_first_token"] != 1 {
 		t.Errorf("OTLP has %v", names)
 	}
-	if family := s.GatherConventional()[1]; family.Samples[0].Labels[0].Name != "gen_ai.operation.name" || family.Unit != "s" {
+	if family := s.GatherConventional()[1]; family.Samples[0].Labels[0].Name != "gen_ai.operation.name" ||
+		family.Unit != "s" {
 		t.Errorf("OTLP's labels were renamed: %+v", family)
 	}
 }

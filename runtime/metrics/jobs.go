@@ -16,7 +16,8 @@ func (s *Set) gatherJobs(g *gathered) {
 	}
 	g.gauge("pinion_jobs_waiting", "Jobs of the queue that wait, of all servers.", float64(j.Waiting))
 	g.gauge("pinion_jobs_running", "Jobs of the queue that run on this server.", float64(j.Running))
-	g.counter("pinion_jobs_redelivered_total", "Jobs that this server took because the server that ran them was lost.", j.Redelivered)
+	g.counter("pinion_jobs_redelivered_total", "Jobs that this server took because the server that ran them was lost.",
+		j.Redelivered)
 	g.counter("pinion_jobs_dead_total", "Jobs that this server made dead letters.", j.Dead)
 	g.counter("pinion_jobs_fenced_total", "Runs of this server whose job another server had taken.", j.Fenced)
 	g.histogram("pinion_job_wait_seconds", "Time for which a job waited in the queue before its first run.", s.jobWait)

@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// maxName bounds the length of a model's metric name, and maxDepth its nesting. The cog package allows 128 characters and 4
-// parts.
+// maxName bounds the length of a model's metric name, and maxDepth its nesting. The cog package allows 128 characters
+// and 4 parts.
 const (
 	maxName  = 128
 	maxDepth = 8
@@ -46,8 +46,8 @@ func isOurs(key string) bool {
 	return key == "predict_time" || key == "batch_size" || key == "queue_time"
 }
 
-// Recorded adds the numbers in a prediction's metrics, a JSON object, except the server's. A number in nested objects has
-// their names, joined by underscores.
+// Recorded adds the numbers in a prediction's metrics, a JSON object, except the server's. A number in nested objects
+// has their names, joined by underscores.
 func (s *Set) Recorded(metrics []byte) {
 	var name [maxName]byte
 	s.model.object(name[:0], metrics, 0, s.o.MaxModel)
@@ -74,8 +74,8 @@ func (m *model) object(name, object []byte, depth, most int) {
 	}
 }
 
-// appendName appends a part of a name, with underscores for invalid characters. It does not grow the slice; false: there is no
-// room.
+// appendName appends a part of a name, with underscores for invalid characters. It does not grow the slice; false:
+// there is no room.
 func appendName(name, key []byte) ([]byte, bool) {
 	if len(name)+1+len(key) > cap(name) {
 		return nil, false
@@ -111,8 +111,8 @@ func (m *model) number(name, value []byte, most int) {
 	s.observe(v)
 }
 
-// taken reports whether a new name collides with a series of another name: "tokens_count" and "tokens". Two names that are
-// added at the same moment may both pass, and are then ambiguous.
+// taken reports whether a new name collides with a series of another name: "tokens_count" and "tokens". Two names that
+// are added at the same moment may both pass, and are then ambiguous.
 func (m *model) taken(name string) bool {
 	all := m.names.snapshot()
 	for _, suffix := range []string{"_sum", "_count"} {
@@ -127,8 +127,12 @@ func (m *model) gather(g *gathered) {
 	all := m.names.snapshot()
 	for _, name := range slices.SortedFunc(maps.Keys(all), cmp.Compare[string]) {
 		g.family("pinion_model_"+name, Summary, "Recorded by the model.")
-		g.sample(Sample{Summary: &Observations{Count: all[name].count.Load(), Sum: math.Float64frombits(all[name].sum.Load())}})
+		g.sample(Sample{Summary: &Observations{
+			Count: all[name].count.Load(),
+			Sum:   math.Float64frombits(all[name].sum.Load()),
+		}})
 	}
 	g.counter("pinion_dropped_model_values_total",
-		"Numbers recorded by the model that are not shown: negative, or under too many, too long or ambiguous names.", m.dropped.Load())
+		"Numbers recorded by the model that are not shown: negative, or under too many, too long or ambiguous names.",
+		m.dropped.Load())
 }

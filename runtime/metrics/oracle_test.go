@@ -100,14 +100,20 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	})
 
 	requests := counters("pinion_http_requests_total", "Requests answered.", "route", "method", "code")
-	took := histogram("pinion_http_request_duration_seconds", "Time from a request's arrival to its answer; of a stream, to its beginning.", buckets, "route", "method", "code")
-	total := histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", buckets).WithLabelValues()
-	queue := histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", buckets).WithLabelValues()
+	took := histogram("pinion_http_request_duration_seconds",
+		"Time from a request's arrival to its answer; of a stream, to its beginning.", buckets, "route", "method", "code")
+	total := histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.",
+		buckets).WithLabelValues()
+	queue := histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.",
+		buckets).WithLabelValues()
 	model := histogram("pinion_predict_seconds", "Time for which the model had a prediction.", buckets).WithLabelValues()
-	overhead := histogram("pinion_overhead_seconds", "Time that the server added to a prediction: neither queue nor files nor model.", buckets).WithLabelValues()
+	overhead := histogram("pinion_overhead_seconds",
+		"Time that the server added to a prediction: neither queue nor files nor model.", buckets).WithLabelValues()
 	ended := counters("pinion_predictions_total", "Predictions ended or refused.", "mode", "status", "reason")
-	size := histogram("pinion_batch_size", "Predictions that the model was given at once.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}).WithLabelValues()
-	wait := histogram("pinion_batch_wait_seconds", "Time for which a batch's oldest prediction was held back for others.", buckets).WithLabelValues()
+	size := histogram("pinion_batch_size", "Predictions that the model was given at once.",
+		[]float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}).WithLabelValues()
+	wait := histogram("pinion_batch_wait_seconds", "Time for which a batch's oldest prediction was held back for others.",
+		buckets).WithLabelValues()
 	tokens := prometheus.NewSummary(prometheus.SummaryOpts{Name: "pinion_model_tokens", Help: "Recorded by the model."})
 	r.MustRegister(tokens)
 	for mode := range modeNames {
@@ -132,7 +138,10 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		took.WithLabelValues(l...).Observe(d.Seconds())
 
 		mode, outcome := random.IntN(len(modeNames)), random.IntN(outcomes)
-		e := predict.End{Mode: predict.Mode(mode), Times: predict.Times{Queue: duration(), Predict: duration() + time.Second, Files: duration()}}
+		e := predict.End{
+			Mode:  predict.Mode(mode),
+			Times: predict.Times{Queue: duration(), Predict: duration() + time.Second, Files: duration()},
+		}
 		e.Total = e.Queue + e.Predict + e.Files + duration()
 		tokenCount := random.IntN(1000)
 		e.Metrics = fmt.Appendf(nil, `{"predict_time":7,"tokens":%d}`, tokenCount)
@@ -164,14 +173,19 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		size.Observe(1)
 	}
 
-	counters("pinion_log_dropped_records_total", "Records of the server's log that were dropped, for its reader did not take them.").WithLabelValues().Add(3)
+	counters("pinion_log_dropped_records_total",
+		"Records of the server's log that were dropped, for its reader did not take them.").WithLabelValues().Add(3)
 	counters("pinion_log_dropped_bytes_total", "Bytes of those records.").WithLabelValues().Add(4096)
 	gauge("pinion_memory_budget_bytes", "Bytes that the server may hold for its clients.").WithLabelValues().Set(1 << 30)
 	gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.").WithLabelValues().Set(5)
-	counters("pinion_memory_evictions_total", "Ended predictions removed to make room in the memory budget.").WithLabelValues().Add(7)
-	counters("pinion_memory_refusals_total", "Times that the memory budget had no room for something.").WithLabelValues().Add(9)
-	gauge("pinion_build_info", "Versions; the value is 1.", "version", "python", "cog").WithLabelValues(`v1"\`+"\n", "3.12.1", "0.23").Set(1)
-	gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.").WithLabelValues().Set(3)
+	counters("pinion_memory_evictions_total",
+		"Ended predictions removed to make room in the memory budget.").WithLabelValues().Add(7)
+	counters("pinion_memory_refusals_total",
+		"Times that the memory budget had no room for something.").WithLabelValues().Add(9)
+	gauge("pinion_build_info", "Versions; the value is 1.", "version", "python", "cog").WithLabelValues(`v1"\`+"\n",
+		"3.12.1", "0.23").Set(1)
+	gauge("pinion_predictions_in_flight",
+		"Predictions taken in that have not ended, those that wait included.").WithLabelValues().Set(3)
 	gauge("pinion_queue_length", "Predictions that wait for a slot.").WithLabelValues().Set(1)
 	gauge("pinion_queue_capacity", "Predictions that may wait for a slot.").WithLabelValues().Set(1e7)
 	gauge("pinion_slots", "Predictions that the workers there are can carry out at once.").WithLabelValues().Set(2)
@@ -189,7 +203,8 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	s.WorkerStarted()
 	counters("pinion_worker_starts_total", "Worker processes started.").WithLabelValues().Inc()
 	s.WorkerSetAside()
-	counters("pinion_workers_set_aside_total", "Times that a worker was given nothing for a while, for it answered wrongly.").WithLabelValues().Inc()
+	counters("pinion_workers_set_aside_total",
+		"Times that a worker was given nothing for a while, for it answered wrongly.").WithLabelValues().Inc()
 	s.WorkerExited(ExitCrash)
 	exits := counters("pinion_worker_exits_total", "Worker processes ended, by cause.", "cause")
 	for _, cause := range []string{ExitSetup, ExitCrash, ExitLeft} {
@@ -197,8 +212,15 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	}
 	exits.WithLabelValues(ExitCrash).Inc()
 	s.Transfer("upload", "failed", 5)
-	files := counters("pinion_file_transfer_bytes_total", "Bytes of files that were downloaded or uploaded.", "direction", "outcome")
-	for _, l := range [][2]string{{"download", "succeeded"}, {"download", "failed"}, {"download", "canceled"}, {"upload", "succeeded"}, {"upload", "canceled"}} {
+	files := counters("pinion_file_transfer_bytes_total", "Bytes of files that were downloaded or uploaded.", "direction",
+		"outcome")
+	for _, l := range [][2]string{
+		{"download", "succeeded"},
+		{"download", "failed"},
+		{"download", "canceled"},
+		{"upload", "succeeded"},
+		{"upload", "canceled"},
+	} {
 		files.WithLabelValues(l[0], l[1])
 	}
 	files.WithLabelValues("upload", "failed").Add(5)
@@ -272,7 +294,8 @@ func near(t *testing.T, name string, got, want *dto.MetricFamily) {
 		if g < w-10 || g > w+10 {
 			t.Errorf("%s is %v, and should be about %v", name, g, w)
 		}
-	case "go_memstats_heap_idle_bytes", "go_memstats_heap_released_bytes", "go_gc_duration_seconds", "process_cpu_seconds_total":
+	case "go_memstats_heap_idle_bytes", "go_memstats_heap_released_bytes", "go_gc_duration_seconds",
+		"process_cpu_seconds_total":
 	default:
 		if g < w/4 || g > w*4 {
 			t.Errorf("%s is %v, and should be about %v", name, g, w)

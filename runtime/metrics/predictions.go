@@ -9,7 +9,8 @@ import (
 
 // reasons are those of predict, in the order of their counters. An unknown reason counts as the model's.
 var reasons = [...]string{
-	predict.ReasonModel, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash, predict.ReasonTimeout, predict.ReasonCapacity, predict.ReasonMemory, predict.ReasonUnavailable,
+	predict.ReasonModel, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash, predict.ReasonTimeout,
+	predict.ReasonCapacity, predict.ReasonMemory, predict.ReasonUnavailable,
 }
 
 // The outcomes of a prediction. After them there is one for each reason of a failure.
@@ -84,7 +85,8 @@ func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
 	}
 }
 
-// FirstOutput records the time from a prediction's admission to the first item that its model yielded; in is predict.End.Trace.
+// FirstOutput records the time from a prediction's admission to the first item that its model yielded; in is
+// predict.End.Trace.
 func (s *Set) FirstOutput(after time.Duration, in *trace.Context) {
 	s.predictions.firstOutput.observeIn(after, in, timeOf(in))
 }
@@ -137,14 +139,18 @@ func (c *predictions) gather(g *gathered) {
 			}
 		}
 	}
-	g.histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", c.total[predict.KindPrediction][:]...)
+	g.histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.",
+		c.total[predict.KindPrediction][:]...)
 	g.histogram("pinion_predict_seconds", "Time for which the model had a prediction.", c.predict)
 	g.histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue)
-	g.histogram("pinion_overhead_seconds", "Time that the server added to a prediction: neither queue nor files nor model.", c.overhead)
-	g.histogram("pinion_time_to_first_output_seconds", "Time from a prediction's admission to the first item that the model yielded.", c.firstOutput)
+	g.histogram("pinion_overhead_seconds",
+		"Time that the server added to a prediction: neither queue nor files nor model.", c.overhead)
+	g.histogram("pinion_time_to_first_output_seconds",
+		"Time from a prediction's admission to the first item that the model yielded.", c.firstOutput)
 	g.histogram("pinion_time_per_output_seconds", "Time between two items that the model yielded.", c.perOutput)
 	if !c.idle(int(predict.KindTraining)) {
-		g.histogram("pinion_training_duration_seconds", "Time from a training's admission to its end.", c.total[predict.KindTraining][:]...)
+		g.histogram("pinion_training_duration_seconds", "Time from a training's admission to its end.",
+			c.total[predict.KindTraining][:]...)
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// maxRequests bounds the combinations of route, method and code. There are about 25 routes and methods, with few codes each.
+// maxRequests bounds the combinations of route, method and code. There are about 25 routes and methods, with few codes
+// each.
 const maxRequests = 500
 
 // maxCodes bounds the codes of all other requests, beyond maxRequests.
@@ -26,8 +27,8 @@ type requests struct {
 	took   *histogram
 }
 
-// Request records an answered request: its route's pattern, for example "/predictions/{id}" ("": no route), method, status
-// code, and the time to its answer (of a stream, to its start). The strings are not retained.
+// Request records an answered request: its route's pattern, for example "/predictions/{id}" ("": no route), method,
+// status code, and the time to its answer (of a stream, to its start). The strings are not retained.
 func (s *Set) Request(route, method string, code int, took time.Duration) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

@@ -61,7 +61,10 @@ func TestAnEmptySetWritesAPageThatCanBeRead(t *testing.T) {
 			t.Errorf("%s is a %s", name, f.GetType())
 		}
 	}
-	for _, name := range []string{"pinion_predictions_total", "pinion_worker_exits_total", "pinion_webhook_deliveries_total"} {
+	for _, name := range []string{
+		"pinion_predictions_total", "pinion_worker_exits_total",
+		"pinion_webhook_deliveries_total",
+	} {
 		if families[name] == nil {
 			t.Errorf("%s is missing, and its first increase would be none", name)
 		}
@@ -87,12 +90,14 @@ func TestTheFormatIsWhatWasAskedFor(t *testing.T) {
 		strings.ToUpper(open):             true,
 		"application/vnd.google.protobuf;q=0.7," + open + ";q=0.6,*/*;q=0.1": true,
 		// What Prometheus 3 sends.
-		open + ";version=1.0.0;escaping=allow-utf-8;q=0.6," + open + ";version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2": true,
+		open + ";version=1.0.0;escaping=allow-utf-8;q=0.6," + open +
+			";version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2": true,
 		";;,,=": false,
 	} {
 		contentType, body := New(Options{}).Write(accept)
 		got := bytes.HasSuffix(body, []byte("# EOF\n"))
-		if got != want || strings.HasPrefix(contentType, open) != want || !want && !strings.HasPrefix(contentType, "text/plain; version=0.0.4") {
+		if got != want || strings.HasPrefix(contentType, open) != want ||
+			!want && !strings.HasPrefix(contentType, "text/plain; version=0.0.4") {
 			t.Errorf("%q: %s, OpenMetrics: %v, want %v", accept, contentType, got, want)
 		}
 	}
@@ -154,7 +159,10 @@ func TestWhatTheModelRecords(t *testing.T) {
 		{`{"a.b":1,"a-b":2,"A b":4}`, "A_b_sum 4 A_b_count 1 a_b_sum 3 a_b_count 2", 0},
 		{`{"1":1,"\u00e9\n{":2}`, "1_sum 1 1_count 1 _____sum 2 _____count 1", 0},
 		{`{"` + long + `":1,"` + long + `xx":2}`, long + "_sum 1 " + long + "_count 1", 1},
-		{`{"tokens":1,"tokens_count":2,"tokens_sum":3,"tokens_max":4}`, "tokens_sum 1 tokens_count 1 tokens_max_sum 4 tokens_max_count 1", 2},
+		{
+			`{"tokens":1,"tokens_count":2,"tokens_sum":3,"tokens_max":4}`,
+			"tokens_sum 1 tokens_count 1 tokens_max_sum 4 tokens_max_count 1", 2,
+		},
 		{`{"tokens_count":2,"tokens":1}`, "tokens_count_sum 2 tokens_count_count 1", 1},
 		{deep, "", 1},
 	} {
@@ -193,7 +201,10 @@ func TestTrainingsCountApart(t *testing.T) {
 	if got := lines(s, "pinion_training"); got != "" {
 		t.Errorf("before any training: %s", got)
 	}
-	s.Ended(predict.End{Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: time.Hour}})
+	s.Ended(predict.End{
+		Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded,
+		Times: predict.Times{Total: time.Hour, Predict: time.Hour},
+	})
 	wantLines(t, s,
 		`pinion_trainings_total{mode="async",reason="",status="succeeded"} 1`,
 		`pinion_training_duration_seconds_sum 3600`,
@@ -219,7 +230,11 @@ func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
 	if got := lines(s, "pinion_worker_memory_bytes"); got != "" {
 		t.Errorf("without a worker: %s", got)
 	}
-	now = []Worker{{State: "starting"}, {State: "ready", PID: os.Getpid(), Setup: 2 * time.Second}, {State: "ready", PID: 1 << 30}}
+	now = []Worker{
+		{State: "starting"},
+		{State: "ready", PID: os.Getpid(), Setup: 2 * time.Second},
+		{State: "ready", PID: 1 << 30},
+	}
 	families := parse(t, s)
 	if n := len(families["pinion_worker_memory_bytes"].GetMetric()); n != 1 {
 		t.Errorf("%d workers have memory, want 1", n)
@@ -230,7 +245,8 @@ func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
 	if got, want := lines(s, "pinion_worker_setup_seconds"), `pinion_worker_setup_seconds{worker="1"} 2`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	wantLines(t, s, `pinion_workers{state="ready"} 2`, `pinion_workers{state="starting"} 1`, `pinion_workers{state="gone"} 0`)
+	wantLines(t, s, `pinion_workers{state="ready"} 2`, `pinion_workers{state="starting"} 1`,
+		`pinion_workers{state="gone"} 0`)
 }
 
 // plain records everything that a plain prediction with a synchronous answer brings about.

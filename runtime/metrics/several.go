@@ -63,6 +63,7 @@ func (s Several) join(gather func(*Set) []Family) []Family {
 
 // withModel returns labels with the model's name, in the order of the names. The labels may be shared.
 func withModel(labels []Label, name string) []Label {
-	i, _ := slices.BinarySearchFunc(labels, labelModel, func(l Label, name string) int { return cmp.Compare(l.Name, name) })
+	i, _ := slices.BinarySearchFunc(labels, labelModel,
+		func(l Label, name string) int { return cmp.Compare(l.Name, name) })
 	return slices.Concat(labels[:i], []Label{{labelModel, name}}, labels[i:])
 }

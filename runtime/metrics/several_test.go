@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestSeveral: each family stands once, the samples of a model have its name among their labels in the order of the names, and what
-// belongs to the server has none.
+// TestSeveral: each family stands once, the samples of a model have its name among their labels in the order of the
+// names, and what belongs to the server has none.
 func TestSeveral(t *testing.T) {
 	var models []NamedSet
 	all := Several{
@@ -20,7 +20,10 @@ func TestSeveral(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		set := New(Options{Part: OfModel, Version: "1"})
-		set.Ended(predict.End{Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded, Metrics: []byte(`{"tokens":2}`)})
+		set.Ended(predict.End{
+			Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded,
+			Metrics: []byte(`{"tokens":2}`),
+		})
 		set.Request("/predictions", "POST", 200, time.Millisecond)
 		models = append(models, NamedSet{name, set})
 	}

@@ -9,8 +9,8 @@ import (
 // counter never falls.
 type counter struct{ atomic.Uint64 }
 
-// table has an entry for each combination of labels. A lookup takes no lock, because the map is copied when a key is added,
-// which is rare. The zero value is ready.
+// table has an entry for each combination of labels. A lookup takes no lock, because the map is copied when a key is
+// added, which is rare. The zero value is ready.
 type table[K comparable, V any] struct {
 	mu  sync.Mutex // held during add
 	all atomic.Pointer[map[K]*V]

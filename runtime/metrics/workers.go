@@ -57,7 +57,8 @@ func (w *workers) gather(g *gathered, now []Worker, setsAside bool) {
 	}
 	g.sort()
 	if setsAside {
-		g.counter("pinion_workers_set_aside_total", "Times that a worker was given nothing for a while, for it answered wrongly.", w.setAside.Load())
+		g.counter("pinion_workers_set_aside_total",
+			"Times that a worker was given nothing for a while, for it answered wrongly.", w.setAside.Load())
 	}
 	w.each(g, now)
 }
@@ -82,9 +83,12 @@ func (w *workers) each(g *gathered, now []Worker) {
 		{"pinion_worker_memory_bytes", Gauge, "Resident memory of the worker's process.", func(i int) (float64, bool) {
 			return processes[i].resident, processes[i].ok
 		}},
-		{"pinion_worker_cpu_seconds_total", Counter, "CPU time of the worker's process, without its children's.", func(i int) (float64, bool) {
-			return processes[i].cpu, processes[i].ok
-		}},
+		{
+			"pinion_worker_cpu_seconds_total", Counter, "CPU time of the worker's process, without its children's.",
+			func(i int) (float64, bool) {
+				return processes[i].cpu, processes[i].ok
+			},
+		},
 	} {
 		gatherEach(g, f.name, f.kind, f.help, len(now), func(i int) (v float64, known bool, label Label) {
 			v, known = f.of(i)
@@ -105,9 +109,12 @@ func gatherGPUs(g *gathered, gpus []GPU) {
 		{"pinion_gpu_memory_total_bytes", "Memory of the GPU.", func(gpu GPU) (float64, bool) {
 			return float64(gpu.MemoryTotal), gpu.MemoryTotal > 0
 		}},
-		{"pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.", func(gpu GPU) (float64, bool) {
-			return gpu.Utilization, gpu.Utilization >= 0
-		}},
+		{
+			"pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.",
+			func(gpu GPU) (float64, bool) {
+				return gpu.Utilization, gpu.Utilization >= 0
+			},
+		},
 	} {
 		gatherEach(g, f.name, Gauge, f.help, len(gpus), func(i int) (v float64, known bool, label Label) {
 			v, known = f.of(gpus[i])
@@ -117,7 +124,9 @@ func gatherGPUs(g *gathered, gpus []GPU) {
 }
 
 // gatherEach adds a family with a sample for each of n things; without a known one it adds nothing.
-func gatherEach(g *gathered, name string, kind Kind, help string, n int, of func(i int) (v float64, known bool, label Label)) {
+func gatherEach(g *gathered, name string, kind Kind, help string, n int,
+	of func(i int) (v float64, known bool, label Label),
+) {
 	g.family(name, kind, help)
 	for i := range n {
 		if v, known, label := of(i); known {

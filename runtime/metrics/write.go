@@ -28,8 +28,8 @@ func write(accept string, families []Family) (contentType string, body []byte) {
 	return contentType, p.b
 }
 
-// prefersOpen reports whether an Accept header prefers OpenMetrics to the text format, the default. Versions 1.0.0 and 0.0.1,
-// its draft, read the same.
+// prefersOpen reports whether an Accept header prefers OpenMetrics to the text format, the default. Versions 1.0.0 and
+// 0.0.1, its draft, read the same.
 func prefersOpen(accept string) bool {
 	open, text := 0.0, 0.0
 	for part := range strings.SplitSeq(accept, ",") {

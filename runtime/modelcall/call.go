@@ -42,8 +42,8 @@ type Options struct {
 	Memory *memory.Budget
 }
 
-// Serve carries out the call that comes on a socket, in a goroutine of its own. It takes the descriptor over. caller is the model
-// that calls, and of its prediction, or those of its batch. These must not be released before it returns.
+// Serve carries out the call that comes on a socket, in a goroutine of its own. It takes the descriptor over. caller is
+// the model that calls, and of its prediction, or those of its batch. These must not be released before it returns.
 func (o *Options) Serve(caller string, of []*predict.Prediction, fd int) {
 	conn, err := ipc.NewConn(fd, "call")
 	if err != nil {
@@ -141,8 +141,8 @@ func (c *call) accepted(p *predict.Prediction) {
 	}
 }
 
-// carryOut runs the prediction and sends what comes of it. An error of the socket means that the caller is gone, which watchSocket
-// sees.
+// carryOut runs the prediction and sends what comes of it. An error of the socket means that the caller is gone, which
+// watchSocket sees.
 func (c *call) carryOut(body []byte) {
 	refuse := func(err error) { _ = c.conn.Send(ipc.KindFailed, 0, errorOf(c.o.Explain(err))) }
 	m, err := parse(body)
@@ -152,7 +152,8 @@ func (c *call) carryOut(body []byte) {
 	}
 	callers := c.callers()
 	if slices.Contains(callers, m.model) {
-		refuse(fmt.Errorf("model %q is already among its callers: %s", m.model, strings.Join(append(callers, m.model), " → ")))
+		refuse(fmt.Errorf("model %q is already among its callers: %s", m.model,
+			strings.Join(append(callers, m.model), " → ")))
 		return
 	}
 	model, err := c.o.Find(m.model)
@@ -207,8 +208,8 @@ func (c *call) carryOut(body []byte) {
 	<-c.over // until then the socket may send from the record
 }
 
-// callers are the models that wait for this call, in order; the last one is the caller. The predictions of a batch may have come
-// different ways: then the first one's is the end of the list.
+// callers are the models that wait for this call, in order; the last one is the caller. The predictions of a batch may
+// have come different ways: then the first one's is the end of the list.
 func (c *call) callers() (names []string) {
 	for _, p := range slices.Backward(c.of) {
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(p.Request.Callers, name) })

@@ -1,9 +1,10 @@
-// Package calls lets a prediction run another model of the same server. Its worker opens a socket for each call, on which it
-// sends one request and reads the answer; ipc/PROTOCOL.md shows both. The called model runs it as a client's request: checked,
-// queued, batched and traced.
+// Package calls lets a prediction run another model of the same server. Its worker opens a socket for each call, on
+// which it sends one request and reads the answer; ipc/PROTOCOL.md shows both. The called model runs it as a client's
+// request: checked, queued, batched and traced.
 //
 // It promises:
-//   - The prediction of a call is canceled when the socket closes or the prediction that called ends, whichever comes first.
+//   - The prediction of a call is canceled when the socket closes or the prediction that called ends, whichever comes
+//     first.
 //   - A model that is already among its callers is refused at once, so that no call waits for itself.
 //   - Files of an answer stay until the prediction that called has ended.
 //

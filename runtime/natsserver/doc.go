@@ -1,5 +1,6 @@
-// Package natsserver is a NATS server with JetStream that keeps the job queue of one host in a folder. cmd/pinion-nats runs it in a
-// separate process: linked into the command, it would cost each front and each worker its memory and its initialisation.
+// Package natsserver is a NATS server with JetStream that keeps the job queue of one host in a folder. cmd/pinion-nats
+// runs it in a separate process: linked into the command, it would cost each front and each worker its memory and its
+// initialisation.
 //
 //	server.go  starts NATS on a folder, and says whether its store works
 //	main.go    the process: flags, the socket of its clients, its end

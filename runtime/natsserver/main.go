@@ -19,13 +19,14 @@ const SocketFD = 3
 // Ready is the line that says that the server serves.
 const Ready = "ready"
 
-// Main is the server's process. version is that of this binary; the one that starts it says its own by -version. It returns the
-// exit code.
+// Main is the server's process. version is that of this binary; the one that starts it says its own by -version. It
+// returns the exit code.
 func Main(args []string, version string) int {
 	o, starter, err := parse(args)
 	switch {
 	case err != nil:
-		fmt.Fprintf(os.Stderr, "pinion-nats %s: this is the job queue of 'pinion serve --nats embed', which starts it: %v\n", version, err)
+		fmt.Fprintf(os.Stderr, "pinion-nats %s: this is the job queue of 'pinion serve --nats embed', which starts it: %v\n",
+			version, err)
 		return 2
 	case starter != version:
 		fmt.Printf("pinion-nats is version %s and pinion is version %s: install both from one release\n", version, starter)

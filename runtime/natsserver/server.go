@@ -34,7 +34,8 @@ const startWait = 60 * time.Second
 // lockName is the file that keeps a second server out of the folder.
 const lockName = "nats.lock"
 
-// Start starts NATS on a folder. If another server still has the folder, it is ending with its parent, and Start waits for that.
+// Start starts NATS on a folder. If another server still has the folder, it is ending with its parent, and Start waits
+// for that.
 func Start(o Options) (*Server, error) {
 	lock, err := lockFolder(o.Dir)
 	if err != nil {
@@ -76,11 +77,12 @@ func (s *Server) start() error {
 	return nil
 }
 
-// damaged is the name of a stream that NATS left out though there are messages in its files; "": there is none. A stream without
-// messages is one whose making was cut short.
+// damaged is the name of a stream that NATS left out though there are messages in its files; "": there is none. A
+// stream without messages is one whose making was cut short.
 func (s *Server) damaged() string {
 	for _, e := range s.nats.Healthz(&server.HealthzOptions{Details: true}).Errors {
-		blocks, _ := filepath.Glob(filepath.Join(s.o.Dir, "jetstream", "*", "streams", e.Stream, "msgs", "*.blk")) // the pattern is right
+		// the pattern is right
+		blocks, _ := filepath.Glob(filepath.Join(s.o.Dir, "jetstream", "*", "streams", e.Stream, "msgs", "*.blk"))
 		for _, block := range blocks {
 			if info, err := os.Stat(block); e.Stream != "" && err == nil && info.Size() > 0 {
 				return e.Stream
@@ -108,8 +110,8 @@ func lockFolder(dir string) (*os.File, error) {
 	}
 }
 
-// Broken says what of the store cannot be read or written; nil: nothing. A store that met a full disk stays broken when there is
-// room again, until the server is started again.
+// Broken says what of the store cannot be read or written; nil: nothing. A store that met a full disk stays broken when
+// there is room again, until the server is started again.
 func (s *Server) Broken() error {
 	health := s.nats.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {

@@ -66,8 +66,8 @@ func IsPlaceholder(raw []byte) bool {
 
 func CountPlaceholders(raw []byte) int { return bytes.Count(raw, []byte(placeholderHead)) }
 
-// ShowPlaceholders replaces each placeholder by the name of its file, or the text of its tensor, so that input is valid JSON
-// again. Without placeholders it returns input itself.
+// ShowPlaceholders replaces each placeholder by the name of its file, or the text of its tensor, so that input is valid
+// JSON again. Without placeholders it returns input itself.
 func ShowPlaceholders(input []byte) []byte {
 	return showPlaceholders(showPlaceholders(input, placeholderHead), tensorHead)
 }

@@ -70,7 +70,8 @@ func (p *Prediction) OverBudget() bool {
 	return p.usage.overBudget
 }
 
-// SetOverBudget records that something did not fit into the memory budget. The caller then ends the prediction, which fails.
+// SetOverBudget records that something did not fit into the memory budget. The caller then ends the prediction, which
+// fails.
 func (p *Prediction) SetOverBudget() {
 	p.mu.Lock()
 	p.usage.overBudget = true
@@ -95,8 +96,8 @@ func (p *Prediction) grow(part *[]byte, n int) (fits bool) {
 }
 
 // compact reduces an ended, observed prediction to what GET shows, in one allocation, and returns its size in bytes. It
-// returns 0 for predictions that it does not compact. first: it was not compacted before. Called with the lock held, after
-// the last use of the record.
+// returns 0 for predictions that it does not compact. first: it was not compacted before. Called with the lock held,
+// after the last use of the record.
 func (p *Prediction) compact() (bytes int64, first bool) {
 	rec, req := &p.record, &p.Request
 	if p.usage.compacted > 0 || !p.observed || !rec.Status.Terminal() {
@@ -115,7 +116,8 @@ func (p *Prediction) compact() (bytes int64, first bool) {
 	for _, part := range parts {
 		size += len(*part)
 	}
-	p.usage.compacted = int64(recordCost + size + len(rec.Error) + 2*len(rec.ID) + len(rec.CreatedText) + len(req.TraceParent))
+	p.usage.compacted = int64(recordCost + size + len(rec.Error) + 2*len(rec.ID) + len(rec.CreatedText) + len(
+		req.TraceParent))
 	if p.usage.compacted > int64(most) { // the registry will not retain it
 		p.usage.dropped = true
 		return p.usage.compacted, true

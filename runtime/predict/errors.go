@@ -58,8 +58,8 @@ type FileLimitError struct{ Reason string }
 
 func (e *FileLimitError) Error() string { return e.Reason }
 
-// NotReadyError says why the server accepts no predictions: not set up, not loaded, draining, or defunct. RetryAfter is when a
-// retry makes sense; 0: unknown.
+// NotReadyError says why the server accepts no predictions: not set up, not loaded, draining, or defunct. RetryAfter is
+// when a retry makes sense; 0: unknown.
 type NotReadyError struct {
 	Reason     string
 	RetryAfter time.Duration

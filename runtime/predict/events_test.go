@@ -163,7 +163,8 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoReplay: without a history a subscriber gets the events from then on, or the last one of a prediction that ended.
+// TestNoReplay: without a history a subscriber gets the events from then on, or the last one of a prediction that
+// ended.
 func TestNoReplay(t *testing.T) {
 	p := observed(Options{History: -1})
 	first, err := p.Subscribe()
@@ -216,7 +217,8 @@ func TestSlowSubscriber(t *testing.T) {
 		}
 	}
 	var missed *MissedError
-	if got, err := slow.Next(make([]Event, 0, 10), nil); !errors.As(err, &missed) || missed.Replay || missed.Skipped != 1500-1024 || len(got) > 0 {
+	if got, err := slow.Next(make([]Event, 0, 10), nil); !errors.As(err, &missed) || missed.Replay ||
+		missed.Skipped != 1500-1024 || len(got) > 0 {
 		t.Errorf("%d events, %v", len(got), err)
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
@@ -367,7 +369,8 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 	p.End(Result{Status: Succeeded}, epoch)
 	logs := p.Record().Logs
-	if want := "\n[4194304 bytes of log were cut: 16 MiB of it are kept]\n"; len(logs) != logtext.Max+len(want) || !strings.HasSuffix(string(logs), want) {
+	if want := "\n[4194304 bytes of log were cut: 16 MiB of it are kept]\n"; len(logs) != logtext.Max+len(want) ||
+		!strings.HasSuffix(string(logs), want) {
 		t.Errorf("%d bytes, ending in %q", len(logs), logs[len(logs)-80:])
 	}
 }

@@ -24,15 +24,15 @@ type feed struct {
 // size is the ring's capacity: the history of a late subscriber, and its buffer.
 func (f *feed) size() uint64 { return f.history + subscriberBuffer }
 
-// stored is an event in the ring. An output's data stays in the record, where it ends at end: the record's memory moves as
-// it grows, and a slice here would keep an old copy of the whole output alive.
+// stored is an event in the ring. An output's data stays in the record, where it ends at end: the record's memory moves
+// as it grows, and a slice here would keep an old copy of the whole output alive.
 type stored struct {
 	Event
 	end, size int
 }
 
-// add stores an event, and returns by how many bytes the feed grew. end is where an output's data ends in the record. The
-// data of other events is already charged.
+// add stores an event, and returns by how many bytes the feed grew. end is where an output's data ends in the record.
+// The data of other events is already charged.
 func (f *feed) add(e Event, end int) (grown int) {
 	entry := stored{Event: e}
 	if e.Kind == EventOutput {

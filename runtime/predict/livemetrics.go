@@ -14,8 +14,8 @@ import (
 // maxLive is how many metrics of a running prediction are shown; its final answer has all of them.
 const maxLive = 1000
 
-// liveMetrics are the metrics that a running prediction recorded so far, in order. At its end the worker sends the final
-// metrics. Like all of a Record they are never overwritten: what grows is appended to.
+// liveMetrics are the metrics that a running prediction recorded so far, in order. At its end the worker sends the
+// final metrics. Like all of a Record they are never overwritten: what grows is appended to.
 type liveMetrics []liveMetric
 
 type liveMetric struct {
@@ -100,8 +100,8 @@ func (m liveMetric) appendedTo(previous *liveMetric) liveMetric {
 	return liveMetric{name: m.name, value: append(list, m.value...), open: true}
 }
 
-// sum adds two numbers as Python does: integers of any size, or else floats. Beyond a double's range the sum is null, and
-// remains so.
+// sum adds two numbers as Python does: integers of any size, or else floats. Beyond a double's range the sum is null,
+// and remains so.
 func sum(a, b []byte) []byte {
 	if string(a) == "null" {
 		return a

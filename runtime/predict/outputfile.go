@@ -19,7 +19,8 @@ func (p *Prediction) SetFile(f *OutputFile) {
 	p.mu.Unlock()
 }
 
-// OutputFolder is where the files of an output are: Path/n/name. The output has "pinion-file:Token:n/name" in its place.
+// OutputFolder is where the files of an output are: Path/n/name. The output has "pinion-file:Token:n/name" in its
+// place.
 type OutputFolder struct{ Path, Token string }
 
 // SetFolder tells where the output files are, until the prediction's last Release. It is called before the model runs.

@@ -2,10 +2,10 @@ package predict
 
 import "time"
 
-// A model can yield faster than the scheduler runs a client's goroutine, which is not the client's fault. So Output waits
-// briefly for a subscriber that lags by more than half of its buffer. Meanwhile items gather in the socket and the
-// worker, and the model continues. A client that does not catch up within paceLimit is slow: Output never waits for it
-// again, and it misses what its buffer cannot hold.
+// A model can yield faster than the scheduler runs a client's goroutine, which is not the client's fault. So Output
+// waits briefly for a subscriber that lags by more than half of its buffer. Meanwhile items gather in the socket and
+// the worker, and the model continues. A client that does not catch up within paceLimit is slow: Output never waits for
+// it again, and it misses what its buffer cannot hold.
 const (
 	paceAbove = subscriberBuffer / 2
 	paceLimit = 50 * time.Millisecond

@@ -19,8 +19,8 @@ type Runner interface {
 	Cancel(p *Prediction)
 }
 
-// Prediction is one prediction from acceptance to its last answer. mu guards all fields after it; those before it are set
-// before the prediction is shared.
+// Prediction is one prediction from acceptance to its last answer. mu guards all fields after it; those before it are
+// set before the prediction is shared.
 type Prediction struct {
 	Request  Request  // after the last Release only what GET shows remains; see compact
 	Warnings []string // about its input, for its client
@@ -145,7 +145,8 @@ func (p *Prediction) Done() <-chan struct{} {
 	return p.done
 }
 
-// Cancel asks for the prediction's end and does not wait for it. Safe at any time, from any goroutine, any number of times.
+// Cancel asks for the prediction's end and does not wait for it. Safe at any time, from any goroutine, any number of
+// times.
 func (p *Prediction) Cancel() {
 	p.mu.Lock()
 	first := !p.canceled && !p.record.Status.Terminal()
@@ -181,8 +182,9 @@ func (p *Prediction) Begin(now time.Time) bool {
 	return true
 }
 
-// Output adds a copy of an item that the model yielded. It may wait up to 50 ms for lagging subscribers; see pace.go. It
-// returns false where the item does not fit into the memory budget: the caller then ends the prediction, which fails.
+// Output adds a copy of an item that the model yielded. It may wait up to 50 ms for lagging subscribers; see pace.go.
+// It returns false where the item does not fit into the memory budget: the caller then ends the prediction, which
+// fails.
 func (p *Prediction) Output(item []byte) bool {
 	lagging, fits := p.output(item)
 	if lagging != nil {
@@ -315,7 +317,8 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 	return true
 }
 
-// finishOutput makes the record's output final. Items that were yielded before a failure stay. Called with the lock held.
+// finishOutput makes the record's output final. Items that were yielded before a failure stay. Called with the lock
+// held.
 func (p *Prediction) finishOutput(r *Result) {
 	rec := &p.record
 	switch {
@@ -325,7 +328,8 @@ func (p *Prediction) finishOutput(r *Result) {
 		rec.Output = []byte("[]")
 	case r.Output != nil:
 		rec.Output, rec.Tensors = r.Output, r.Tensors
-		if r.Status == Succeeded && len(p.events.observers) > 0 && string(r.Output) != "null" { // webhooks send a returned output too
+		// webhooks send a returned output too
+		if r.Status == Succeeded && len(p.events.observers) > 0 && string(r.Output) != "null" {
 			p.emit(Event{Kind: EventOutput, Index: 0, Data: r.Output})
 		}
 	}
@@ -352,7 +356,8 @@ func (p *Prediction) hold() {
 	}
 }
 
-// TryHold adds a hold to a prediction that was found in the registry. It returns false where its memory is already freed.
+// TryHold adds a hold to a prediction that was found in the registry. It returns false where its memory is already
+// freed.
 func (p *Prediction) TryHold() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -362,7 +367,8 @@ func (p *Prediction) TryHold() bool {
 	return !p.usage.dropped
 }
 
-// Release ends one hold; its caller does not read the Record any more. The last Release frees what the prediction holds.
+// Release ends one hold; its caller does not read the Record any more. The last Release frees what the prediction
+// holds.
 func (p *Prediction) Release() {
 	p.mu.Lock()
 	if p.holds--; p.holds != 0 {

@@ -56,7 +56,8 @@ func TestEndOnlyOnce(t *testing.T) {
 			}
 			n++
 			if rec.Status != r.Status || string(rec.Output) != string(r.Output) || rec.Error != r.Error ||
-				string(rec.Metrics) != string(r.Metrics) || string(rec.Logs) != string(r.Logs) || !rec.Completed.Equal(epoch.Add(time.Duration(i))) {
+				string(rec.Metrics) != string(r.Metrics) || string(rec.Logs) != string(r.Logs) ||
+				!rec.Completed.Equal(epoch.Add(time.Duration(i))) {
 				t.Fatalf("end %d won, and the record is %+v", i, rec)
 			}
 		}

@@ -11,7 +11,8 @@ type Record struct {
 	// Input is the JSON object that the client sent, with secrets redacted; nil where it is not shown.
 	Input  []byte
 	Output []byte // JSON; nil while there is none
-	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil: none.
+	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil:
+	// none.
 	Tensors []Tensor
 	// Open: Output is a list in progress, which lacks its closing bracket.
 	Open          bool

@@ -146,8 +146,8 @@ func (r *Registry) Idle() <-chan struct{} {
 	return r.idle
 }
 
-// Finish takes p out of flight and retains it for later requests. An observed prediction is retained after its last Release,
-// any other from now on: its bytes must then be no memory that Release frees.
+// Finish takes p out of flight and retains it for later requests. An observed prediction is retained after its last
+// Release, any other from now on: its bytes must then be no memory that Release frees.
 func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	fits := p.observed
 	if !fits {
@@ -231,8 +231,8 @@ func (r *Registry) becameQuiet() {
 	r.retention.OnQuiet()
 }
 
-// evict removes the oldest until that many bytes are free, and reports whether it removed any. Where all of them together
-// are smaller it removes none.
+// evict removes the oldest until that many bytes are free, and reports whether it removed any. Where all of them
+// together are smaller it removes none.
 func (r *Registry) evict(bytes int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

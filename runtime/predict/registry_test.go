@@ -11,7 +11,8 @@ import (
 
 func TestRegistry(t *testing.T) {
 	r := NewRegistry(Retention{})
-	a, b, again := New("a", Request{}, epoch, nil, Options{}), New("b", Request{}, epoch, nil, Options{}), New("a", Request{}, epoch, nil, Options{})
+	a, b, again := New("a", Request{}, epoch, nil, Options{}), New("b", Request{}, epoch, nil, Options{}),
+		New("a", Request{}, epoch, nil, Options{})
 	for _, p := range []*Prediction{a, b} {
 		if err := r.Add(p); err != nil {
 			t.Fatal(err)
@@ -20,7 +21,8 @@ func TestRegistry(t *testing.T) {
 	if err := r.Add(again); err != ErrInFlight {
 		t.Errorf("a second one of that id: %v, want ErrInFlight", err)
 	}
-	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil || r.Len() != 2 {
+	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil ||
+		r.Len() != 2 {
 		t.Errorf("it holds %d", r.Len())
 	}
 	all := r.All()

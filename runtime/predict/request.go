@@ -53,8 +53,8 @@ type Request struct {
 	// Disk is the file that holds the other slices; nil: memory holds them. The caller unmaps it, unless Create succeeded:
 	// then the prediction owns it.
 	Disk DiskBody
-	// Shared is the memory that holds the other slices, if a worker can read it too; nil: it cannot. The caller frees it, unless
-	// Create succeeded: then the prediction owns it.
+	// Shared is the memory that holds the other slices, if a worker can read it too; nil: it cannot. The caller frees it,
+	// unless Create succeeded: then the prediction owns it.
 	Shared *memory.Shared
 	// Charged is how many bytes of the memory budget the slices take. The caller frees them, unless Create succeeded:
 	// then the prediction owns them.
@@ -68,7 +68,8 @@ type Request struct {
 	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments
-	// Tensors are arrays for which Input has placeholders (AppendTensor); nil: none. Each is a numpy array, or a number that is not finite.
+	// Tensors are arrays for which Input has placeholders (AppendTensor); nil: none. Each is a numpy array, or a number
+	// that is not finite.
 	Tensors []Tensor
 	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
 	Created     time.Time
@@ -78,10 +79,11 @@ type Request struct {
 	WantFile bool
 	// WantPaths: files of the output stay in a folder, Prediction.Folder, and have marks in the output.
 	WantPaths bool
-	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as the
-	// worker sent them. It must not block, nor keep the item. Nil: the record has them.
+	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as
+	// the worker sent them. It must not block, nor keep the item. Nil: the record has them.
 	Items func(item []byte)
-	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this one.
+	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this
+	// one.
 	Callers []string
 	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
 	WantTensors bool
@@ -102,11 +104,11 @@ type Request struct {
 	Deadline time.Time
 	// Group is the request of another protocol whose rows are separate predictions; nil: none.
 	Group *Group
-	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue. Its
-	// place is claimed already.
+	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue.
+	// Its place is claimed already.
 	Attempt int
-	// EmitsItems: the items that the model yields are wanted one by one, though no client may ask for them: their files are uploaded
-	// as they come.
+	// EmitsItems: the items that the model yields are wanted one by one, though no client may ask for them: their files
+	// are uploaded as they come.
 	EmitsItems bool
 	// AnyStream: a stream is wanted of a model without @cog.streaming too.
 	AnyStream bool
@@ -119,8 +121,8 @@ type SpanAttrs struct {
 	End func(status Status, output, metrics []byte) trace.Attrs
 }
 
-// Group is the predictions of one request. Together they take the place of one: the first is admitted, and the others wait
-// their turn. The zero value is ready.
+// Group is the predictions of one request. Together they take the place of one: the first is admitted, and the others
+// wait their turn. The zero value is ready.
 type Group struct {
 	Live int // how many are admitted and have not ended; the slot pool's, guarded by its lock
 }
@@ -133,8 +135,8 @@ type DiskBody interface {
 // OtherInput reports whether two digests are known to be of different inputs.
 func OtherInput(one, other string) bool { return one != "" && other != "" && one != other }
 
-// observed reports whether a client may ask for the prediction before its end, or EmitsItems is set. No client knows the id of a plain
-// synchronous request before its answer, so such a prediction emits no events.
+// observed reports whether a client may ask for the prediction before its end, or EmitsItems is set. No client knows
+// the id of a plain synchronous request before its answer, so such a prediction emits no events.
 func (r *Request) observed() bool {
 	return r.Mode != Sync || r.Idempotent || r.ID != "" || r.Webhook != "" || r.EmitsItems
 }

@@ -129,21 +129,25 @@ func TestRetainedBytesCount(t *testing.T) {
 		before func(p *Prediction)
 		end    Result
 	}{
-		"yielded":            {func(p *Prediction) { p.Output(item) }, Result{Status: Succeeded, Yielded: true}},
-		"yielded, canceled":  {func(p *Prediction) { p.Output(item) }, Result{Status: Canceled}},
-		"yielded, failed":    {func(p *Prediction) { p.Output(item) }, Result{Status: Failed, Error: "x"}},
-		"returned":           {nil, Result{Status: Succeeded, Output: item}},
-		"the error":          {nil, Result{Status: Failed, Error: string(text)}},
-		"logs":               {func(p *Prediction) { p.Log("stdout", text) }, Result{Status: Succeeded}},
-		"logs with the end":  {nil, Result{Status: Succeeded, Logs: text}},
-		"metrics":            {nil, Result{Status: Succeeded, Metrics: item}},
-		"the traceparent":    {func(p *Prediction) { p.Request.TraceParent = string(item) }, Result{Status: Succeeded}},
-		"the input":          {func(p *Prediction) { p.Request.Input = item }, Result{Status: Succeeded}},
-		"yielded in 10 000s": {func(p *Prediction) { times(size/2, func() { p.Output([]byte("1")) }) }, Result{Status: Succeeded, Yielded: true}},
+		"yielded":           {func(p *Prediction) { p.Output(item) }, Result{Status: Succeeded, Yielded: true}},
+		"yielded, canceled": {func(p *Prediction) { p.Output(item) }, Result{Status: Canceled}},
+		"yielded, failed":   {func(p *Prediction) { p.Output(item) }, Result{Status: Failed, Error: "x"}},
+		"returned":          {nil, Result{Status: Succeeded, Output: item}},
+		"the error":         {nil, Result{Status: Failed, Error: string(text)}},
+		"logs":              {func(p *Prediction) { p.Log("stdout", text) }, Result{Status: Succeeded}},
+		"logs with the end": {nil, Result{Status: Succeeded, Logs: text}},
+		"metrics":           {nil, Result{Status: Succeeded, Metrics: item}},
+		"the traceparent":   {func(p *Prediction) { p.Request.TraceParent = string(item) }, Result{Status: Succeeded}},
+		"the input":         {func(p *Prediction) { p.Request.Input = item }, Result{Status: Succeeded}},
+		"yielded in 10 000s": {
+			func(p *Prediction) { times(size/2, func() { p.Output([]byte("1")) }) },
+			Result{Status: Succeeded, Yielded: true},
+		},
 	} {
 		b := memory.New(1 << 30)
 		r := NewRegistry(Retention{Memory: b})
-		p := New("a", Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil, Options{Memory: b})
+		p := New("a", Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil,
+			Options{Memory: b})
 		if err := r.Add(p); err != nil || !p.Reserve() {
 			t.Fatal(err)
 		}
@@ -157,7 +161,8 @@ func TestRetainedBytesCount(t *testing.T) {
 		if got := b.Stats().Used; got < size || got > size+3*recordCost || got != int64(r.bytes) {
 			t.Errorf("%s: %d bytes are charged, and the registry has %d", what, got, r.bytes)
 		}
-		if p.Request.Body != nil || p.Request.Context != nil || p.Request.Webhook != "" || !bytes.Equal(p.Record().Output, output) {
+		if p.Request.Body != nil || p.Request.Context != nil || p.Request.Webhook != "" ||
+			!bytes.Equal(p.Record().Output, output) {
 			t.Errorf("%s: the wrong parts are retained", what)
 		}
 		r.Close()
@@ -293,14 +298,15 @@ func TestQuietRegistriesShrink(t *testing.T) {
 		end(r, running, 0)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if calls != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil || r.Find(KindPrediction, "running") == nil {
+		if calls != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil ||
+			r.Find(KindPrediction, "running") == nil {
 			t.Errorf("%d bytes in %d are left, OnQuiet ran %d times", r.bytes, len(r.by), calls)
 		}
 	})
 }
 
-// TestEventsDoNotKeepOldMemory: as the output grows it moves, and what followers may still get must not hold all its former
-// places.
+// TestEventsDoNotKeepOldMemory: as the output grows it moves, and what followers may still get must not hold all its
+// former places.
 func TestEventsDoNotKeepOldMemory(t *testing.T) {
 	p := New("a", Request{Mode: Stream}, epoch, nil, Options{})
 	s, err := p.Subscribe()

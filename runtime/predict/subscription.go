@@ -7,8 +7,8 @@ import (
 	"pinion/runtime/memory"
 )
 
-// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, its buffers, and that of its
-// connection.
+// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, its buffers, and that
+// of its connection.
 const subscriberCost = 64 << 10
 
 // Subscription follows a prediction's events. One goroutine uses it.
@@ -61,8 +61,9 @@ func (p *Prediction) Subscribe() (*Subscription, error) {
 	return s, nil
 }
 
-// Next appends new events to dst, up to its capacity, and waits where there are none. The error is io.EOF after the last
-// event, ErrStopped when stop is closed or has a token, and *MissedError when events were dropped: no event follows it.
+// Next appends new events to dst, up to its capacity, and waits where there are none. The error is io.EOF after the
+// last event, ErrStopped when stop is closed or has a token, and *MissedError when events were dropped: no event
+// follows it.
 func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) {
 	p, before := s.p, len(dst)
 	for {
@@ -96,8 +97,8 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 	}
 }
 
-// CatchUp is for a subscriber that wants outputs alone, after a *MissedError: it returns the record, which has those that were
-// dropped, and lets Next continue with the events after it.
+// CatchUp is for a subscriber that wants outputs alone, after a *MissedError: it returns the record, which has those
+// that were dropped, and lets Next continue with the events after it.
 func (s *Subscription) CatchUp() Record {
 	p := s.p
 	p.mu.Lock()
@@ -124,8 +125,8 @@ func (s *Subscription) notify() {
 	}
 }
 
-// Close ends the subscription. A prediction of a stream request is canceled when its last subscription closes before its
-// end.
+// Close ends the subscription. A prediction of a stream request is canceled when its last subscription closes before
+// its end.
 func (s *Subscription) Close() {
 	p := s.p
 	p.mu.Lock()

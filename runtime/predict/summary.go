@@ -55,8 +55,8 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text[:maxSummaryError], "") + "…"
 }
 
-// Ended returns the retained predictions that ended last, at most n, the newest first. The caller holds each with TryHold
-// before it reads it.
+// Ended returns the retained predictions that ended last, at most n, the newest first. The caller holds each with
+// TryHold before it reads it.
 func (r *Registry) Ended(n int) []*Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()

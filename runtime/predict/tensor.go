@@ -18,8 +18,8 @@ type Tensor struct {
 // tensorHead begins the placeholder of a tensor: a JSON string with a control character, which valid JSON never has.
 const tensorHead = "\"\x01"
 
-// AppendTensor appends the placeholder of the request's or result's tensor with that number. text describes it to readers of the input; it
-// has no character that JSON escapes. As AppendPlaceholder's, the result is not valid JSON.
+// AppendTensor appends the placeholder of the request's or result's tensor with that number. text describes it to
+// readers of the input; it has no character that JSON escapes. As AppendPlaceholder's, the result is not valid JSON.
 func AppendTensor(dst []byte, number int, text string) []byte {
 	dst = strconv.AppendInt(append(dst, tensorHead...), int64(number), 10)
 	dst = append(append(dst, ':'), text...)
@@ -51,7 +51,8 @@ const (
 	NegInfinity = "-Infinity"
 )
 
-// AppendNotFinite appends the placeholder of a number that is not finite, and adds its tensor to list if no other has it.
+// AppendNotFinite appends the placeholder of a number that is not finite, and adds its tensor to list if no other has
+// it.
 func AppendNotFinite(dst []byte, v float64, list []Tensor) ([]byte, []Tensor) {
 	text, bits := NaN, math.Float64bits(v)
 	switch {
@@ -76,8 +77,8 @@ const (
 	Below = "-1e999999999"
 )
 
-// StandIns returns raw with JSON in the places of its tensors, to be checked against a schema: an empty list for an array, Above
-// and Below for an infinity, and nan for a NaN.
+// StandIns returns raw with JSON in the places of its tensors, to be checked against a schema: an empty list for an
+// array, Above and Below for an infinity, and nan for a NaN.
 func StandIns(raw []byte, nan string) []byte {
 	var out []byte
 	for {

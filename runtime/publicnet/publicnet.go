@@ -12,8 +12,8 @@ import (
 // resolve.
 var ErrPrivate = errors.New("the address is not public")
 
-// Deny is a net.Dialer.Control that refuses all but public addresses. It checks the resolved address of the connection, so a
-// second DNS answer cannot bypass it. Use it without proxies, which resolve names themselves.
+// Deny is a net.Dialer.Control that refuses all but public addresses. It checks the resolved address of the connection,
+// so a second DNS answer cannot bypass it. Use it without proxies, which resolve names themselves.
 func Deny(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !Public(at.Addr()) {
@@ -22,21 +22,24 @@ func Deny(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Reason returns ErrPrivate for a connection that Deny refused, and removes the DNS server's address from its errors. It
-// returns any other error unchanged.
+// Reason returns ErrPrivate for a connection that Deny refused, and removes the DNS server's address from its errors.
+// It returns any other error unchanged.
 func Reason(err error) error {
 	var name *net.DNSError
 	switch {
 	case errors.Is(err, ErrPrivate):
 		return ErrPrivate
 	case errors.As(err, &name):
-		return &net.DNSError{Err: name.Err, Name: name.Name, IsTimeout: name.IsTimeout, IsTemporary: name.IsTemporary, IsNotFound: name.IsNotFound}
+		return &net.DNSError{
+			Err: name.Err, Name: name.Name, IsTimeout: name.IsTimeout, IsTemporary: name.IsTemporary,
+			IsNotFound: name.IsNotFound,
+		}
 	}
 	return err
 }
 
-// special are the networks that IANA's special-purpose registries exclude from the public Internet and that net/netip does
-// not test, and those that embed an IPv4 address.
+// special are the networks that IANA's special-purpose registries exclude from the public Internet and that net/netip
+// does not test, and those that embed an IPv4 address.
 func special() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),       // this network

@@ -12,11 +12,16 @@ import (
 // TestPublic: one of each network.
 func TestPublic(t *testing.T) {
 	for text, want := range map[string]bool{
-		"1.1.1.1": true, "8.8.8.8": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true, "172.32.0.1": true, "100.128.0.1": true,
-		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "::": false,
-		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "::ffff:10.0.0.1": false, "fd00::1": false, "fc00::1": false,
-		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "100.64.0.1": false, "192.0.0.170": false,
-		"198.18.0.1": false, "224.0.0.1": false, "ff02::1": false, "240.0.0.1": false, "255.255.255.255": false, "::7f00:1": false,
+		"1.1.1.1": true, "8.8.8.8": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true, "172.32.0.1": true,
+		"100.128.0.1": true,
+		"127.0.0.1":   false, "127.9.9.9": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false,
+		"::":       false,
+		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "::ffff:10.0.0.1": false, "fd00::1": false,
+		"fc00::1":         false,
+		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "100.64.0.1": false,
+		"192.0.0.170": false,
+		"198.18.0.1":  false, "224.0.0.1": false, "ff02::1": false, "240.0.0.1": false, "255.255.255.255": false,
+		"::7f00:1":        false,
 		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "2001:db8::1": false, "203.0.113.1": false,
 	} {
 		if got := Public(netip.MustParseAddr(text)); got != want {
@@ -37,7 +42,8 @@ func TestReason(t *testing.T) {
 	}
 	name := &net.DNSError{Err: "no such host", Name: "x.test", Server: "10.0.0.2:53", IsNotFound: true}
 	var found *net.DNSError
-	if got := Reason(&net.OpError{Op: "dial", Net: "tcp", Err: name}); strings.Contains(got.Error(), "10.0.0.2") || !errors.As(got, &found) || !found.IsNotFound {
+	if got := Reason(&net.OpError{Op: "dial", Net: "tcp", Err: name}); strings.Contains(got.Error(), "10.0.0.2") ||
+		!errors.As(got, &found) || !found.IsNotFound {
 		t.Errorf("got %v", got)
 	}
 	other := errors.New("other")

@@ -7,11 +7,12 @@ import (
 	"strconv"
 )
 
-// MaxDepth bounds the nesting of arrays and objects: "[]" is one deep. The worker's reader has the same bound, so that such
-// documents fit its stack.
+// MaxDepth bounds the nesting of arrays and objects: "[]" is one deep. The worker's reader has the same bound, so that
+// such documents fit its stack.
 const MaxDepth = 500
 
-// Check returns an error, a *SyntaxError, unless b is exactly one strict JSON document. It makes one pass in constant memory.
+// Check returns an error, a *SyntaxError, unless b is exactly one strict JSON document. It makes one pass in constant
+// memory.
 func Check(b []byte) error {
 	at, reason := scan(b, nil)
 	if reason == "" {
@@ -66,8 +67,8 @@ func (n *nesting) push(object bool) {
 // inObject reports whether the innermost container, of which there is one, is an object.
 func (n *nesting) inObject() bool { return n.kinds[(n.depth-1)>>6]>>((n.depth-1)&63)&1 == 1 }
 
-// scan is Check without the error value: it returns where it stopped, and why ("": valid). It records long lists in lists,
-// unless that is nil.
+// scan is Check without the error value: it returns where it stopped, and why ("": valid). It records long lists in
+// lists, unless that is nil.
 func scan(b []byte, lists *Lists) (i int, reason string) {
 	var in nesting
 	opened, first := 0, 0 // offsets of the container opened last and of its first value
@@ -202,8 +203,8 @@ func scanWord(b []byte, i int) (int, string) {
 	return i + len(word), ""
 }
 
-// scanNumbers scans the numbers of an array that follow the one before i, as long as only a comma, and perhaps one space,
-// separates them. It is the fast path for long lists.
+// scanNumbers scans the numbers of an array that follow the one before i, as long as only a comma, and perhaps one
+// space, separates them. It is the fast path for long lists.
 func scanNumbers(b []byte, i int) (int, string) {
 	for len(b)-i > 2 && b[i] == ',' {
 		next := i + 1
@@ -221,8 +222,8 @@ func scanNumbers(b []byte, i int) (int, string) {
 	return i, ""
 }
 
-// scanNumber scans the number at i and returns the index after it. A number with a fraction or an exponent is read as a double
-// everywhere, so it must be in a double's range; an integer may have maxDigits.
+// scanNumber scans the number at i and returns the index after it. A number with a fraction or an exponent is read as a
+// double everywhere, so it must be in a double's range; an integer may have maxDigits.
 func scanNumber(b []byte, i int) (int, string) {
 	start, far := i, false
 	if b[i] == '-' {
@@ -271,8 +272,8 @@ func scanNumber(b []byte, i int) (int, string) {
 	return i, ""
 }
 
-// maxDigits is how many digits an integer may have. The worker's reader has the same bound: to read them takes the square of
-// their number.
+// maxDigits is how many digits an integer may have. The worker's reader has the same bound: to read them takes the
+// square of their number.
 const maxDigits = 100_000
 
 // nearDigits is how many digits before the point are surely in a double's range with an exponent of two digits.

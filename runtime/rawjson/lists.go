@@ -8,8 +8,8 @@ const longList = 256
 // maxLists is how many lists are recorded.
 const maxLists = 4
 
-// Lists has the offsets of the first long arrays of numbers in a checked document, so that readers can skip them. The zero
-// value has none, which is always valid.
+// Lists has the offsets of the first long arrays of numbers in a checked document, so that readers can skip them. The
+// zero value has none, which is always valid.
 type Lists struct {
 	count uint32
 	known [maxLists]listAt

@@ -91,7 +91,8 @@ func TestKnownLists(t *testing.T) {
 func sameMembers(t *testing.T, doc []byte, lists *Lists) {
 	t.Helper()
 	for _, at := range lists.known[:lists.count] {
-		if !Numbers(doc[at.start:at.end]) || !lists.Is(int(at.start), int(at.end)) || lists.Is(int(at.start), int(at.end)-1) || lists.Is(int(at.start)+1, int(at.end)) {
+		if !Numbers(doc[at.start:at.end]) || !lists.Is(int(at.start), int(at.end)) ||
+			lists.Is(int(at.start), int(at.end)-1) || lists.Is(int(at.start)+1, int(at.end)) {
 			t.Fatalf("%s of %s is no list of numbers", doc[at.start:at.end], doc)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Numbers reports whether v, an array of a checked document without surrounding space, has only numbers. It is several times
-// as fast as a check of each.
+// Numbers reports whether v, an array of a checked document without surrounding space, has only numbers. It is several
+// times as fast as a check of each.
 func Numbers(v []byte) bool {
 	return len(v) >= 2 && v[0] == '[' && v[len(v)-1] == ']' && flat(v[1:len(v)-1]) == len(v)-2
 }
@@ -26,9 +26,9 @@ func Whole(v []byte) bool {
 
 var comma = []byte{','}
 
-// flat returns the first index that may be something other than numbers, commas and space, or len(b). In a checked document
-// those bytes are not quotes, and with bit 0x20 set, which only changes 'E' to 'e', they are below 'f'. Brackets, braces and
-// the first letters of true, false and null are not.
+// flat returns the first index that may be something other than numbers, commas and space, or len(b). In a checked
+// document those bytes are not quotes, and with bit 0x20 set, which only changes 'E' to 'e', they are below 'f'.
+// Brackets, braces and the first letters of true, false and null are not.
 func flat(b []byte) int {
 	i := 0
 	for ; len(b)-i >= 32; i += 32 {

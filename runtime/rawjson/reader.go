@@ -91,8 +91,8 @@ func begin(v []byte, c byte) list {
 	return list{b: v, i: i + 1}
 }
 
-// Next returns the next member: its key without quotes (still escaped; see KeyText) and its value without surrounding space.
-// ok is false after the last one.
+// Next returns the next member: its key without quotes (still escaped; see KeyText) and its value without surrounding
+// space. ok is false after the last one.
 func (r *ObjectReader) Next() (key, value []byte, ok bool) {
 	b := r.b
 	i := r.member()

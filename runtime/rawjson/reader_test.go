@@ -184,7 +184,10 @@ func generate(rnd *rand.Rand, b []byte, levels int) []byte {
 
 func generateString(rnd *rand.Rand, b []byte) []byte {
 	b = append(b, '"')
-	pieces := []string{`\"`, `\\`, `\/`, `\n`, `\u00e9`, `\uD83D\uDE00`, `\u0000`, "é", "語", "😀", "{", "}", "[", "]", ",", ":"}
+	pieces := []string{
+		`\"`, `\\`, `\/`, `\n`, `\u00e9`, `\uD83D\uDE00`, `\u0000`, "é", "語", "😀", "{", "}", "[", "]", ",",
+		":",
+	}
 	for range rnd.IntN(4) {
 		b = append(b, strings.Repeat("x", rnd.IntN(40))...)
 		b = append(b, pieces[rnd.IntN(len(pieces))]...)
@@ -213,9 +216,16 @@ func TestKeyIs(t *testing.T) {
 		key, name string
 		want      bool
 	}{
-		{`a`, "a", true}, {`a`, "b", false}, {``, "", true}, {`a`, "ab", false},
-		{`\u0061`, "a", true}, {`\u0061b`, "ab", true}, {`\u0061`, "b", false},
-		{`\ud83d\ude00`, "😀", true}, {`\\`, `\`, true}, {`\n`, "n", false},
+		{`a`, "a", true},
+		{`a`, "b", false},
+		{``, "", true},
+		{`a`, "ab", false},
+		{`\u0061`, "a", true},
+		{`\u0061b`, "ab", true},
+		{`\u0061`, "b", false},
+		{`\ud83d\ude00`, "😀", true},
+		{`\\`, `\`, true},
+		{`\n`, "n", false},
 		{strings.Repeat(`\u0061`, 300), strings.Repeat("a", 300), true},
 		{strings.Repeat(`\u0061`, 300), "a", false},
 	} {
@@ -227,7 +237,9 @@ func TestKeyIs(t *testing.T) {
 
 func TestAppendQuoted(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
-		{"", `""`}, {"plain <&> 'text'", `"plain <&> 'text'"`}, {"a\"b\\c", `"a\"b\\c"`},
+		{"", `""`},
+		{"plain <&> 'text'", `"plain <&> 'text'"`},
+		{"a\"b\\c", `"a\"b\\c"`},
 		{"\b\f\n\r\t\x00\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\""},
 		{"é😀\u2028", "\"é😀\u2028\""},
 		{"a\xffb\xc3", `"a` + "\uFFFD" + `b` + "\uFFFD" + `"`},

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Eight bytes are tested as one word. A test sets the high bit of each byte that passes. A borrow may set it wrongly in bytes
-// above the lowest one that passes, never below: so the lowest set bit is always right ("Bit Twiddling Hacks", S. E.
-// Anderson, "haszero").
+// Eight bytes are tested as one word. A test sets the high bit of each byte that passes. A borrow may set it wrongly in
+// bytes above the lowest one that passes, never below: so the lowest set bit is always right ("Bit Twiddling Hacks", S.
+// E. Anderson, "haszero").
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -36,8 +36,8 @@ const (
 	maxWait = 64
 )
 
-// plain returns how much of b, in whole runs, has no special byte, and whether it has bytes other than ASCII. The quote and
-// the backslash are found by the runtime's assembler, 32 bytes at a time; control characters take few steps a word.
+// plain returns how much of b, in whole runs, has no special byte, and whether it has bytes other than ASCII. The quote
+// and the backslash are found by the runtime's assembler, 32 bytes at a time; control characters take few steps a word.
 func plain(b []byte) (n int, foreign uint64) {
 	for len(b)-n >= run {
 		block := b[n : n+run]
@@ -61,8 +61,8 @@ func plain(b []byte) (n int, foreign uint64) {
 	return n, foreign
 }
 
-// scanString scans the rest of a string from i, the byte after its opening quote. It returns the index after its closing
-// quote, or the offset and reason of a fault.
+// scanString scans the rest of a string from i, the byte after its opening quote. It returns the index after its
+// closing quote, or the offset and reason of a fault.
 func scanString(b []byte, i int) (int, string) {
 	start := i
 	foreign := uint64(0) // high bits are set if there was a byte other than ASCII
@@ -138,7 +138,8 @@ func scanned(b []byte, start, i int, foreign uint64, reason string) (int, string
 	return i, reason
 }
 
-// scanEscape scans the escape at i (its backslash) and returns the index after it. An escaped surrogate pair is one escape.
+// scanEscape scans the escape at i (its backslash) and returns the index after it. An escaped surrogate pair is one
+// escape.
 func scanEscape(b []byte, i int) (int, string) {
 	if i+1 >= len(b) {
 		return len(b), reasonEnd
@@ -219,8 +220,8 @@ func hexEnd(b []byte, i int) (int, string) {
 // maxPiece is how many bytes are scanned without a preemption point for Go's scheduler.
 const maxPiece = 256 << 10
 
-// skipString returns the index after the string whose first byte inside the quotes is at i, in checked bytes; len(b) if it
-// has no end.
+// skipString returns the index after the string whose first byte inside the quotes is at i, in checked bytes; len(b) if
+// it has no end.
 func skipString(b []byte, i int) int {
 	start := i
 	for {

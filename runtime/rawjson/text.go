@@ -27,8 +27,8 @@ func KeyText(key []byte) string {
 // maxName is how many bytes of a key Name reads.
 const maxName = 1024
 
-// Name is KeyText for a key that is looked for among known names: of a longer one than any it returns the beginning, so that
-// megabytes are not copied.
+// Name is KeyText for a key that is looked for among known names: of a longer one than any it returns the beginning, so
+// that megabytes are not copied.
 func Name(key []byte) string { return KeyText(key[:min(len(key), maxName)]) }
 
 // KeyIs reports whether the text of key is name.
@@ -92,7 +92,8 @@ func unicodeEscape(b []byte) (rune, []byte) {
 	return (r-surrogates)<<10 + (low - lowMin) + 0x10000, b[6:]
 }
 
-// AppendQuoted appends s as a JSON string. Each invalid byte of UTF-8 becomes U+FFFD, so that the result always passes Check.
+// AppendQuoted appends s as a JSON string. Each invalid byte of UTF-8 becomes U+FFFD, so that the result always passes
+// Check.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -18,8 +18,9 @@ func documents() map[string][]byte {
 	}
 	floats = append(floats, `]}`...)
 	return map[string][]byte{
-		"small":  []byte(`{"input":{"prompt":"an astronaut riding a horse","steps":50,"guidance":7.5},"id":"abcdef"}`),
-		"base64": []byte(`{"input":{"image":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(make([]byte, 7_500_000)) + `"}}`),
+		"small": []byte(`{"input":{"prompt":"an astronaut riding a horse","steps":50,"guidance":7.5},"id":"abcdef"}`),
+		"base64": []byte(`{"input":{"image":"data:image/png;base64,` +
+			base64.StdEncoding.EncodeToString(make([]byte, 7_500_000)) + `"}}`),
 		"cjk":    []byte(`{"input":{"text":"` + strings.Repeat("日本語の文章", 20_000) + `"}}`),
 		"accent": []byte(`{"input":{"text":"` + strings.Repeat("Où êtes-vous né, hélas? ", 20_000) + `"}}`),
 		"escape": []byte(`{"input":{"text":"` + strings.Repeat(`say \"hi\"\n`, 20_000) + `"}}`),

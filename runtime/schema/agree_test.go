@@ -25,7 +25,8 @@ func TestAgrees(t *testing.T) {
 			raw := g.value(property, 4)
 			own, theirs := problemsOf(f.node, raw), problemsOf(other, raw)
 			if !slices.Equal(own, theirs) {
-				t.Fatalf("schema %s\ninput %s\n own: %s\nlibrary: %s", jsonText(property), raw, strings.Join(own, "\n  "), strings.Join(theirs, "\n  "))
+				t.Fatalf("schema %s\ninput %s\n own: %s\nlibrary: %s", jsonText(property), raw, strings.Join(own, "\n  "),
+					strings.Join(theirs, "\n  "))
 			}
 			if good := f.node.accepts(raw); good != (len(own) == 0) {
 				t.Fatalf("schema %s\ninput %s: accepts = %v, and explain finds %v", jsonText(property), raw, good, own)
@@ -67,7 +68,8 @@ func byLibrary(t *testing.T, openapi []byte, s *Schema) *foreign {
 
 func problemsOf(part interface {
 	explain(*report, string, []byte)
-}, raw []byte) []string {
+}, raw []byte,
+) []string {
 	var r report
 	part.explain(&r, "x", raw)
 	var list []string
@@ -143,7 +145,8 @@ func (g generator) schema(levels int) map[string]any {
 // rare adds a keyword that the SDK never writes.
 func (g generator) rare(m map[string]any, levels int) {
 	size := json.Number(fmt.Sprint(g.IntN(4)))
-	plain := pick(g, "multipleOf", "uniqueItems", "minProperties", "maxProperties", "dependentRequired", "required", "const", "enum")
+	plain := pick(g, "multipleOf", "uniqueItems", "minProperties", "maxProperties", "dependentRequired", "required",
+		"const", "enum")
 	switch plain {
 	case "multipleOf":
 		m[plain] = json.Number(pick(g, "0.5", "2", "0.1"))
@@ -156,7 +159,8 @@ func (g generator) rare(m map[string]any, levels int) {
 	case "required":
 		m[plain] = []any{"y", "a"}
 	case "const", "enum":
-		v := pick[any](g, json.Number("1.0"), "a", []any{json.Number("1"), nil}, map[string]any{"a": json.Number("2"), "x": true}, []any{}, map[string]any{})
+		v := pick[any](g, json.Number("1.0"), "a", []any{json.Number("1"), nil},
+			map[string]any{"a": json.Number("2"), "x": true}, []any{}, map[string]any{})
 		if plain == "enum" {
 			v = []any{v, "s"}
 		}
@@ -166,7 +170,8 @@ func (g generator) rare(m map[string]any, levels int) {
 		return
 	}
 	below := g.schema(levels - 1)
-	switch keyword := pick(g, "oneOf", "not", "if", "prefixItems", "contains", "patternProperties", "propertyNames", "dependentSchemas", "items", ""); keyword {
+	switch keyword := pick(g, "oneOf", "not", "if", "prefixItems", "contains", "patternProperties", "propertyNames",
+		"dependentSchemas", "items", ""); keyword {
 	case "oneOf":
 		m[keyword] = []any{below, g.schema(levels - 1)}
 	case "not", "contains":
@@ -214,7 +219,8 @@ func (g generator) value(schema map[string]any, levels int) []byte {
 	case "integer", "number":
 		return []byte(g.number())
 	case "string":
-		return []byte(pick(g, `""`, `"a"`, `"é"`, `"ab"`, `"a\u00e9"`, `"\ud83d\ude00\n"`, `"s"`, `"abcde"`, `"data:,x"`, `"https://a.b/"`, `"https:\/\/"`))
+		return []byte(pick(g, `""`, `"a"`, `"é"`, `"ab"`, `"a\u00e9"`, `"\ud83d\ude00\n"`, `"s"`, `"abcde"`, `"data:,x"`,
+			`"https://a.b/"`, `"https:\/\/"`))
 	case "array":
 		items, _ := schema["items"].(map[string]any)
 		out := []byte("[")

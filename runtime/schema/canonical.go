@@ -7,8 +7,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// canonical writes a value so that values that are equal in JSON Schema have equal texts: one form of escapes, numbers by
-// value, members sorted, and only the last of equal keys.
+// canonical writes a value so that values that are equal in JSON Schema have equal texts: one form of escapes, numbers
+// by value, members sorted, and only the last of equal keys.
 func canonical(raw []byte) string { return string(appendCanonical(nil, raw)) }
 
 func appendCanonical(out, raw []byte) []byte {

@@ -5,8 +5,8 @@ import "pinion/runtime/rawjson"
 // emptyText is what web forms send for an empty file field.
 const emptyText = `""`
 
-// withoutEmptyFiles replaces each empty file by null if the schema accepts null, else removes the field if it may be absent.
-// ok reports whether there was one. Only invalid inputs need this. The error is that of spill.
+// withoutEmptyFiles replaces each empty file by null if the schema accepts null, else removes the field if it may be
+// absent. ok reports whether there was one. Only invalid inputs need this. The error is that of spill.
 func (s *Schema) withoutEmptyFiles(input []byte, spans []span, spill Spill) (filled []byte, ok bool, err error) {
 	replaced := make(map[int][]byte) // by field; nil: removed
 	for i := range s.fields {
@@ -39,8 +39,8 @@ func (s *Schema) withoutEmptyFiles(input []byte, spans []span, spill Spill) (fil
 	return filled, true, err
 }
 
-// withoutEmpty returns the value that replaces raw, nil for none; ok reports whether raw is replaced. Forms send an empty list
-// of files as an empty text, or as a list with one.
+// withoutEmpty returns the value that replaces raw, nil for none; ok reports whether raw is replaced. Forms send an
+// empty list of files as an empty text, or as a list with one.
 func (f *field) withoutEmpty(raw []byte) (value []byte, ok bool) {
 	isEmpty := string(raw) == emptyText
 	if rawjson.KindOf(raw) == rawjson.KindArray {
@@ -63,7 +63,8 @@ func (f *field) withoutEmpty(raw []byte) (value []byte, ok bool) {
 func (n *node) withoutEmptyItems(raw []byte) (out []byte, changed bool) {
 	out = append(out, '[')
 	for i, item := range rawjson.Items(raw) {
-		if part := n.item(i); string(item) == emptyText && part != nil && part.hasURI && !part.valid(item) && part.valid([]byte("null")) {
+		if part := n.item(i); string(item) == emptyText && part != nil && part.hasURI && !part.valid(item) &&
+			part.valid([]byte("null")) {
 			item, changed = []byte("null"), true
 		}
 		if i > 0 {

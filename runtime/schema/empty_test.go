@@ -29,7 +29,8 @@ func TestEmptyFiles(t *testing.T) {
 		{`{"type":"array","items":{` + file + `,"nullable":true}}`, `"x"`, `{"x":["","data:,a"]}`, `{"x":[null,"data:,a"]}`},
 		{`{"type":"string","nullable":true}`, "", `{"x":""}`, `{"x":""}`},
 	} {
-		s := mustCompile(t, openapi(`{"properties":{"x":`+test.property+`,"n":{"type":"integer"}},"required":[`+test.required+`]}`))
+		s := mustCompile(t, openapi(`{"properties":{"x":`+test.property+`,"n":{"type":"integer"}},"required":[`+test.required+
+			`]}`))
 		p, problems := prepare(t, s, test.input)
 		switch {
 		case test.want == "" && problems == nil:

@@ -99,8 +99,8 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// explain adds the problems of raw. After a wrong type, enum or URL it stops: more problems would repeat the first. A value of a wrong
-// type that is none of the enum has both, in Cog's order.
+// explain adds the problems of raw. After a wrong type, enum or URL it stops: more problems would repeat the first. A
+// value of a wrong type that is none of the enum has both, in Cog's order.
 func (n *node) explain(r *report, field string, raw []byte) {
 	kind := rawjson.KindOf(raw)
 	switch {
@@ -318,5 +318,6 @@ func unexpectedText(keys []string) string {
 	if len(keys) > 1 {
 		were = "were"
 	}
-	return "Additional properties are not allowed (" + cut("'"+strings.Join(keys, "', '")+"'") + " " + were + " unexpected)"
+	return "Additional properties are not allowed (" + cut("'"+strings.Join(keys, "', '")+"'") + " " + were +
+		" unexpected)"
 }

@@ -8,10 +8,10 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Form returns input, a JSON object, with the fields of a form. A field replaces a member of the same name. A form's values
-// are text, so each is read by its type in the schema: "3" is a number for an integer, and a text for a string. Arrays and
-// objects are JSON. Several values of one name are a list, and so is a single value where the schema requires a list. A
-// value that cannot be read stays text, so that Prepare reports it.
+// Form returns input, a JSON object, with the fields of a form. A field replaces a member of the same name. A form's
+// values are text, so each is read by its type in the schema: "3" is a number for an integer, and a text for a string.
+// Arrays and objects are JSON. Several values of one name are a list, and so is a single value where the schema
+// requires a list. A value that cannot be read stays text, so that Prepare reports it.
 func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 	if len(fields) == 0 {
 		return input

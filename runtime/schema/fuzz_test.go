@@ -21,14 +21,16 @@ func FuzzPrepare(f *testing.F) {
 		`"u":{"anyOf":[{"type":"integer"},{"allOf":[{"$ref":"#/components/schemas/Point"}]}]},"t":{"$ref":"#/components/schemas/Tree"},`+
 		`"m":{"type":"number","multipleOf":0.5},"f":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":200},`+
 		`"w":{"type":"array","items":{"type":"integer"}},"g":{"type":"array","items":{"type":"number","minimum":0}},`+
-		`"e":{"type":"array","items":{"type":"number"},"enum":[[1,2]]},"v":{"type":"string"},"y":{"type":"array"}}}`, components...)
+		`"e":{"type":"array","items":{"type":"number"},"enum":[[1,2]]},"v":{"type":"string"},"y":{"type":"array"}}}`,
+		components...)
 	s := mustCompile(f, doc)
 	floats, wholes := "["+strings.Repeat("-0.5,", 99)+"1]", "["+strings.Repeat("12,", 150)+"1]"
 	for _, seed := range []string{
 		`{"n":1,"p":"a"}`, `{"n":1.0,"p":"a","o":null,"s":"m","l":["data:,x","http://a/"],"k":"SECRET","u":{"x":1,"y":2}}`,
 		`{"n":1,"n":2,"p":"\u0061","zz":[1,2]}`, `{"t":{"value":1,"children":[{"value":2}]},"m":1e999999}`, `{}`, `[]`,
 		`{"k":["SECRET"],"u":{"x":1,"x":2}}`,
-		`{"n":1,"p":"a","f":` + floats + `,"w":` + wholes + `,"y":` + floats + `}`, `{"n":1,"p":"a","f":` + wholes + `,"w":` + floats + `}`,
+		`{"n":1,"p":"a","f":` + floats + `,"w":` + wholes + `,"y":` + floats + `}`,
+		`{"n":1,"p":"a","f":` + wholes + `,"w":` + floats + `}`,
 		`{"n":1,"p":"a","g":` + floats + `}`, `{"n":1,"p":"a","e":` + wholes + `}`, `{"n":1,"p":"a","v":` + wholes + `}`,
 		`{"n":1,"p":"a","f":[` + wholes + `,` + wholes + `]}`, `{"n":1,"p":"a","f":1,"f":` + wholes + `,"zz":` + wholes + `}`,
 	} {

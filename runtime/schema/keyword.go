@@ -20,8 +20,8 @@ func annotation(keyword string) bool {
 	return strings.HasPrefix(keyword, "x-")
 }
 
-// rareKeyword compiles a keyword that the SDK never writes. By JSON Schema, unknown words are ignored. A known but unsupported
-// keyword is an error, because a model must not get a value that its schema forbids.
+// rareKeyword compiles a keyword that the SDK never writes. By JSON Schema, unknown words are ignored. A known but
+// unsupported keyword is an error, because a model must not get a value that its schema forbids.
 func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
 	k := n.rare
 	if k == nil {

@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// mark finishes the nodes that roots reach, and returns them: it sets hasURI and hasSecret of each. endless: a schema contains
-// itself without a member or item between, so no value could be checked.
+// mark finishes the nodes that roots reach, and returns them: it sets hasURI and hasSecret of each. endless: a schema
+// contains itself without a member or item between, so no value could be checked.
 func mark(roots []*node) (all []*node, endless bool) {
 	seen := map[*node]bool{}
 	var gather func(n *node)

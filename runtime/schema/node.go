@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// node is a compiled schema. The zero value accepts everything. A nil pattern, bound or node, and a length of -1, stand for an
-// absent keyword.
+// node is a compiled schema. The zero value accepts everything. A nil pattern, bound or node, and a length of -1, stand
+// for an absent keyword.
 type node struct {
 	types    types
 	nullable bool     // null is accepted in any case
@@ -35,7 +35,8 @@ type node struct {
 	hasURI, hasSecret bool // uri or secret, here or below
 }
 
-// property is a member that an object's schema names. Required ones come first: bit i of node.required is for properties[i].
+// property is a member that an object's schema names. Required ones come first: bit i of node.required is for
+// properties[i].
 type property struct {
 	name string
 	node *node
@@ -88,8 +89,8 @@ func (n *node) find(key []byte) (int, *node) {
 	return -1, nil
 }
 
-// valid reports whether raw is valid, without a reason and without allocations. true is always right. false may be wrong for
-// an object with equal keys, of which only the last counts; explain is exact.
+// valid reports whether raw is valid, without a reason and without allocations. true is always right. false may be
+// wrong for an object with equal keys, of which only the last counts; explain is exact.
 func (n *node) valid(raw []byte) bool {
 	if n.rare != nil {
 		return n.accepts(raw)
@@ -236,8 +237,8 @@ func (n *node) validNumbers(raw []byte) bool {
 		n.types.accept(rawjson.KindArray, raw) && n.fitNumbers(raw)
 }
 
-// fitNumbers reports whether the items of raw, an array of only numbers, and their count are valid. It is several times as
-// fast as a check of each item.
+// fitNumbers reports whether the items of raw, an array of only numbers, and their count are valid. It is several times
+// as fast as a check of each item.
 func (n *node) fitNumbers(raw []byte) bool {
 	if n.items != nil && (!n.items.takesNumbers() || n.items.types.whole && !rawjson.Whole(raw)) {
 		return false
@@ -290,8 +291,8 @@ func jsonText(v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// takesTensors reports whether raw has placeholders of tensors, and is valid with what they stand for. The model converts an array
-// as it does lists. A NaN is valid if each other number is, for no limit holds for it.
+// takesTensors reports whether raw has placeholders of tensors, and is valid with what they stand for. The model
+// converts an array as it does lists. A NaN is valid if each other number is, for no limit holds for it.
 func (n *node) takesTensors(raw []byte) bool {
 	switch {
 	case !predict.HasTensor(raw):

@@ -2,16 +2,16 @@ package schema
 
 import "cmp"
 
-// decimal is a JSON number of any size that compares exactly: its value is 0.d1d2d3… times ten to the power exp. It does not
-// copy the digits.
+// decimal is a JSON number of any size that compares exactly: its value is 0.d1d2d3… times ten to the power exp. It
+// does not copy the digits.
 type decimal struct {
 	digits   []byte // from the first nonzero digit to the last; may have the point; empty: zero
 	exp      int64
 	negative bool
 }
 
-// farExponent is the limit of exponents. Numbers beyond it compare by their digits, which is wrong only for numbers that are
-// too long to write out.
+// farExponent is the limit of exponents. Numbers beyond it compare by their digits, which is wrong only for numbers
+// that are too long to write out.
 const farExponent = 1 << 50
 
 // parseDecimal reads raw, a number of a checked document.
@@ -136,7 +136,8 @@ func (d decimal) compareSize(o decimal) int {
 	return cmp.Compare(len(a), len(b)) // neither ends with 0 or the point, so the longer one is larger
 }
 
-// maxDigits and maxExponent bound the numbers for arithmetic (multipleOf): big.Rat would store every digit of 1e999999999.
+// maxDigits and maxExponent bound the numbers for arithmetic (multipleOf): big.Rat would store every digit of
+// 1e999999999.
 const (
 	maxDigits   = 20_000
 	maxExponent = 20_000

@@ -12,7 +12,10 @@ func TestPrepare_OpenInputsPass(t *testing.T) {
 			`"properties":{"a":{"type":"integer"},"n":{"type":"string","nullable":true}}}}}}`)
 	}
 	for _, c := range []struct{ extra, input, want string }{
-		{`"additionalProperties":true,`, `{"x":[1,{"y":null}],"a":1,"\u00e9\"":2}`, `{"x":[1,{"y":null}],"a":1,"é\"":2,"n":null}`},
+		{
+			`"additionalProperties":true,`, `{"x":[1,{"y":null}],"a":1,"\u00e9\"":2}`,
+			`{"x":[1,{"y":null}],"a":1,"é\"":2,"n":null}`,
+		},
 		{`"additionalProperties":true,`, `{"a":1,"x":1,"a":2,"n":"s"}`, `{"x":1,"a":2,"n":"s"}`},
 		{`"additionalProperties":true,`, `{}`, `{"n":null}`},
 		{`"additionalProperties":{},`, `{"x":1,"a":1}`, `{"a":1,"n":null}`},
@@ -29,7 +32,8 @@ func TestPrepare_OpenInputsPass(t *testing.T) {
 		}
 		haveText, _ := json.Marshal(have)
 		wantText, _ := json.Marshal(want)
-		if string(haveText) != string(wantText) || (len(got.Unknown) > 0) != (c.extra != `"additionalProperties":true,` && len(c.input) > 10) {
+		if string(haveText) != string(wantText) ||
+			(len(got.Unknown) > 0) != (c.extra != `"additionalProperties":true,` && len(c.input) > 10) {
 			t.Errorf("%s %s: got %s, unknown %q, want %s", c.extra, c.input, got.Input, got.Unknown, c.want)
 		}
 	}

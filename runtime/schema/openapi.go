@@ -56,8 +56,8 @@ func (d *document) component(ref any) (name string, schema any, err error) {
 	return name, schema, nil
 }
 
-// reference returns the node of a component, and compiles it at the first use. In a schema that refers to itself it may not be
-// filled yet; see mark.
+// reference returns the node of a component, and compiles it at the first use. In a schema that refers to itself it may
+// not be filled yet; see mark.
 func (d *document) reference(ref any) (*node, error) {
 	name, schema, err := d.component(ref)
 	if err != nil {

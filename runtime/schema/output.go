@@ -15,8 +15,8 @@ type Output struct {
 // outputField names the output in messages; its parts follow after a slash.
 const outputField = "output"
 
-// CompileOutput compiles the output component ("Output", "TrainingOutput") of a model's OpenAPI document. A file is a string: a
-// URL or a mark.
+// CompileOutput compiles the output component ("Output", "TrainingOutput") of a model's OpenAPI document. A file is a
+// string: a URL or a mark.
 func CompileOutput(openapi []byte, component string) (*Output, error) {
 	d, err := readDocument(openapi)
 	if err != nil {

@@ -23,8 +23,8 @@ var errPatternSlow = errors.New("the pattern took too long")
 //
 // The syntax is that of Python's re or of ECMA-262. Where they differ in meaning: \d, \w and \b are ASCII (ECMA), \s is
 // Unicode's space (ECMA), "." is anything but \n (Python), and "$" is the end of the text (ECMA). Go's regexp runs most
-// patterns, in linear time and without allocations. The rest (lookaround, backreferences, atomic groups) runs in regexp2,
-// which backtracks and is therefore bounded.
+// patterns, in linear time and without allocations. The rest (lookaround, backreferences, atomic groups) runs in
+// regexp2, which backtracks and is therefore bounded.
 type pattern struct {
 	text string // as in the schema
 	fast *regexp.Regexp
@@ -72,8 +72,8 @@ func (p *pattern) MatchString(s string) bool {
 	return ok && err == nil
 }
 
-// translatePattern translates text to the syntax that Go's regexp and regexp2's RE2 mode share. They report the errors that it
-// does not find.
+// translatePattern translates text to the syntax that Go's regexp and regexp2's RE2 mode share. They report the errors
+// that it does not find.
 func translatePattern(text string) string {
 	t := translator{in: text}
 	for t.i < len(t.in) {

@@ -5,8 +5,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// PrepareAttached is Prepare for an input with placeholders of attached files (predict.AppendPlaceholder). Each must be the
-// value of a file input.
+// PrepareAttached is Prepare for an input with placeholders of attached files (predict.AppendPlaceholder). Each must be
+// the value of a file input.
 func (s *Schema) PrepareAttached(input []byte) (Prepared, error) {
 	prepared, err := s.Prepare(input)
 	if err != nil {

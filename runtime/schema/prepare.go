@@ -27,14 +27,14 @@ const inlineFields = 24
 // span has the offsets of a field's value; the zero span is an absent one.
 type span struct{ start, end int }
 
-// Prepare validates input, a JSON object that rawjson.Check accepted, and prepares it for the model. nil is an empty object.
-// The error is a *predict.ValidationError.
+// Prepare validates input, a JSON object that rawjson.Check accepted, and prepares it for the model. nil is an empty
+// object. The error is a *predict.ValidationError.
 func (s *Schema) Prepare(input []byte) (Prepared, error) {
 	return s.PrepareWith(input, rawjson.Lists{}, nil)
 }
 
-// PrepareWith is Prepare for an input with known lists. spill is where a rewritten input goes; nil: to memory. Its error is
-// returned as it is.
+// PrepareWith is Prepare for an input with known lists. spill is where a rewritten input goes; nil: to memory. Its
+// error is returned as it is.
 func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spill) (Prepared, error) {
 	if len(input) == 0 {
 		input = []byte("{}")
@@ -57,7 +57,8 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spi
 		f := &s.fields[i]
 		switch at := spans[i]; {
 		case at.end != 0:
-			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) || f.node.valid(input[at.start:at.end]) ||
+			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) ||
+				f.node.valid(input[at.start:at.end]) ||
 				f.node.takesTensors(input[at.start:at.end]))
 		case f.required:
 			good = false
@@ -123,8 +124,8 @@ func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed 
 	}
 }
 
-// find returns the field with that key, or -1. It first tries the next field of the schema, because clients send fields in that
-// order.
+// find returns the field with that key, or -1. It first tries the next field of the schema, because clients send fields
+// in that order.
 func (s *Schema) find(key []byte, next int) int {
 	if next < len(s.fields) && string(key) == s.fields[next].name {
 		return next
@@ -140,8 +141,8 @@ func (s *Schema) find(key []byte, next int) int {
 	return -1
 }
 
-// rewrite returns the input with the fields of spans, and others where they are open, in the client's order, and with null for absent ones. It moves spans to
-// the result. The error is that of spill.
+// rewrite returns the input with the fields of spans, and others where they are open, in the client's order, and with
+// null for absent ones. It moves spans to the result. The error is that of spill.
 func (s *Schema) rewrite(input []byte, spans []span, spill Spill) ([]byte, error) {
 	out := newRewritten(len(input)+16*len(s.fields)+2, spill)
 	moved := make([]span, len(spans))
@@ -206,7 +207,8 @@ func (s *Schema) explain(input []byte, spans []span) []predict.Problem {
 	}
 	problems := values.problems
 	if values.more {
-		problems = append(problems, problem(rootField, predict.TypeValue, "there are more problems; only the first are listed"))
+		problems = append(problems, problem(rootField, predict.TypeValue,
+			"there are more problems; only the first are listed"))
 	}
 	for i := range s.fields {
 		if s.fields[i].required && spans[i].end == 0 {

@@ -42,7 +42,10 @@ func TestPrepareNoObject(t *testing.T) {
 	s := mustCompile(t, openapi(`{}`))
 	for _, input := range []string{`[]`, `null`, `"x"`, `1`} {
 		_, problems := prepare(t, s, input)
-		want := []predict.Problem{{Loc: []string{"body", "input", "__root__"}, Msg: input + ` is not of type "object"`, Type: "value_error"}}
+		want := []predict.Problem{{
+			Loc: []string{"body", "input", "__root__"}, Msg: input + ` is not of type "object"`,
+			Type: "value_error",
+		}}
 		if !reflect.DeepEqual(problems, want) {
 			t.Errorf("Prepare(%s): %v", input, problems)
 		}
@@ -146,7 +149,8 @@ func TestCompileErrors(t *testing.T) {
 		`{"oneOf":[1]}`:                     `oneOf/0: 1 is no schema`,
 	} {
 		doc := openapi(`{"properties":{"x":`+property+`}}`, `"B":{"type":1}`,
-			`"C":{"allOf":[{"$ref":"#/components/schemas/C"}]}`, `"D":{"anyOf":[{"type":"string"},{"$ref":"#/components/schemas/C"}]}`)
+			`"C":{"allOf":[{"$ref":"#/components/schemas/C"}]}`,
+			`"D":{"anyOf":[{"type":"string"},{"$ref":"#/components/schemas/C"}]}`)
 		if _, err := Compile(doc, "Input"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Compile(%s) = %v, want %q", property, err, want)
 		}

@@ -6,8 +6,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// rare has the keywords of JSON Schema 2020-12 that the SDK never writes, but another OpenAPI document may have. A nil pointer,
-// and a size of -1, stand for an absent keyword.
+// rare has the keywords of JSON Schema 2020-12 that the SDK never writes, but another OpenAPI document may have. A nil
+// pointer, and a size of -1, stand for an absent keyword.
 type rare struct {
 	refuse    bool   // the schema false
 	constant  string // canonical form

@@ -148,7 +148,8 @@ func (d *document) compileRoot(m map[string]any) (*node, error) {
 	return d.compile(rest)
 }
 
-// saysNull reports whether a schema names null as a value, itself or by reference. A schema without a type does not count.
+// saysNull reports whether a schema names null as a value, itself or by reference. A schema without a type does not
+// count.
 func (n *node) saysNull() bool {
 	return n.nullable || n.types.kinds&(1<<rawjson.KindNull) != 0 ||
 		n.types.kinds == 0 && len(n.allOf) == 1 && n.allOf[0].saysNull()

@@ -15,8 +15,8 @@ func inner(raw []byte) []byte {
 	return raw[1 : len(raw)-1]
 }
 
-// unit returns the length of the first character of text, which is not empty: a code point in UTF-8, an escape, or an escaped
-// surrogate pair.
+// unit returns the length of the first character of text, which is not empty: a code point in UTF-8, an escape, or an
+// escaped surrogate pair.
 func unit(text []byte) int {
 	if text[0] != '\\' {
 		_, size := utf8.DecodeRune(text)

@@ -13,7 +13,8 @@ const (
 	maxSpelled  = 64 // longest name in bytes that is compared with others
 )
 
-// warnings returns a warning for each unknown input, with the input that may have been meant. The names are already clipped.
+// warnings returns a warning for each unknown input, with the input that may have been meant. The names are already
+// clipped.
 func (s *Schema) warnings(unknown []string) (warnings []string) {
 	for i, name := range unknown {
 		if i == maxWarnings {
@@ -29,7 +30,10 @@ func (s *Schema) warnings(unknown []string) (warnings []string) {
 }
 
 // requestKeys are the keys of a request that a client may misspell.
-var requestKeys = [...]string{"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter"}
+var requestKeys = [...]string{
+	"id", "input", "context", "created_at", "output_file_prefix", "webhook",
+	"webhook_events_filter",
+}
 
 // Beside returns a warning for each unknown key that stands beside the input. The names are already clipped.
 func (s *Schema) Beside(keys []string) (warnings []string) {
@@ -77,8 +81,8 @@ func nearestOf(name string, names iter.Seq[string]) (near string) {
 	return near
 }
 
-// misspelt returns the optimal string alignment distance of a and b: how many letters must be added, removed, replaced or
-// swapped with the next. b has at most maxSpelled bytes.
+// misspelt returns the optimal string alignment distance of a and b: how many letters must be added, removed, replaced
+// or swapped with the next. b has at most maxSpelled bytes.
 func misspelt(a, b string) int {
 	var rows [3][maxSpelled + 1]int
 	before, last, row := rows[0][:], rows[1][:], rows[2][:]

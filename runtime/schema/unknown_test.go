@@ -24,7 +24,8 @@ func TestUnknownInputsAreNamed(t *testing.T) {
 		`{"` + long + `":1}`:           {`unknown input "` + strings.Repeat(`\u00fc`, 100) + `\u2026"`},
 		`{"prompt":"a"}`:               nil,
 		`{"A1":1,"A2":1,"A3":1,"A4":1,"A5":1,"A6":1,"A7":1}`: {
-			`unknown input "A1"`, `unknown input "A2"`, `unknown input "A3"`, `unknown input "A4"`, `unknown input "A5"`, "2 more unknown inputs",
+			`unknown input "A1"`, `unknown input "A2"`, `unknown input "A3"`, `unknown input "A4"`, `unknown input "A5"`,
+			"2 more unknown inputs",
 		},
 	} {
 		prepared, err := s.Prepare([]byte(input))
@@ -38,7 +39,8 @@ func TestUnknownInputsAreNamed(t *testing.T) {
 	strict := mustCompile(t, openapi(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`))
 	_, err := strict.Prepare([]byte(`{"promt":"a"}`))
 	var invalid *predict.ValidationError
-	if !errors.As(err, &invalid) || !slices.Equal(invalid.Warnings, []string{`unknown input "promt"; did you mean "prompt"?`}) {
+	if !errors.As(err, &invalid) ||
+		!slices.Equal(invalid.Warnings, []string{`unknown input "promt"; did you mean "prompt"?`}) {
 		t.Errorf("got %+v", err)
 	}
 }
@@ -48,7 +50,8 @@ func TestBeside_NamesWhatWasMeant(t *testing.T) {
 	got := s.Beside([]string{"scale", "inputs", "Input", "webhok", "something"})
 	want := []string{
 		`unknown key "scale"; did you mean "scale" in "input"?`, `unknown key "inputs"; did you mean "input"?`,
-		`unknown key "Input"; did you mean "input"?`, `unknown key "webhok"; did you mean "webhook"?`, `unknown key "something"`,
+		`unknown key "Input"; did you mean "input"?`, `unknown key "webhok"; did you mean "webhook"?`,
+		`unknown key "something"`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -11,8 +11,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// isFileURL reports whether a string without its quotes is a URL from which files can be fetched. Package files checks the
-// content of data URLs.
+// isFileURL reports whether a string without its quotes is a URL from which files can be fetched. Package files checks
+// the content of data URLs.
 func isFileURL(text []byte) bool {
 	if len(text) > 0 && text[0] == 0 {
 		return true // a placeholder: no client can send that byte
@@ -45,8 +45,8 @@ func alias(raw []byte) string {
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
-// collect appends the files that raw names. raw is valid and at offset base in the input. A file may be appended twice if
-// several schemas apply to the same value.
+// collect appends the files that raw names. raw is valid and at offset base in the input. A file may be appended twice
+// if several schemas apply to the same value.
 func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	if !n.hasURI {
 		return list

@@ -21,7 +21,8 @@ func TestAFileThatComesTooLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *predict.NotReadyError
-	if _, err := box.Add("b.txt", "text/plain", strings.NewReader("late")); !errors.As(err, &refused) || refused.Reason != "The server is shutting down" {
+	if _, err := box.Add("b.txt", "text/plain", strings.NewReader("late")); !errors.As(err, &refused) ||
+		refused.Reason != "The server is shutting down" {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

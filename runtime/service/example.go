@@ -20,8 +20,8 @@ type ExampleRun struct {
 // statusBusy means that no slot was free. It says nothing about the model.
 const statusBusy = "busy"
 
-// RunExample runs the model's example like a client's prediction. It returns nil where the model has none or is not ready.
-// Concurrent callers share a run; the end of the first caller's ctx cancels it.
+// RunExample runs the model's example like a client's prediction. It returns nil where the model has none or is not
+// ready. Concurrent callers share a run; the end of the first caller's ctx cancels it.
 func (s *Service) RunExample(ctx context.Context) *ExampleRun {
 	m := s.model.Load()
 	if m == nil || m.example == nil || s.Ready() != nil {

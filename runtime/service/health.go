@@ -66,7 +66,8 @@ func (s *Service) health() (h Health, checks bool) {
 	v := s.view()
 	load := s.o.Pool.Load()
 	h = Health{
-		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Capacity), QueueSize: s.o.Pool.Queue(),
+		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version),
+		Queued: max(0, load.InFlight-load.Capacity), QueueSize: s.o.Pool.Queue(),
 	}
 	if len(h.Workers) > 0 {
 		h.Setup = h.Workers[0].Setup
@@ -90,7 +91,8 @@ func (s *Service) checkWorkers() error {
 		err := w.Healthcheck(ctx)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("Healthcheck failed: user-defined healthcheck timed out after %.1f seconds", checkTimeout.Seconds())
+			return fmt.Errorf("Healthcheck failed: user-defined healthcheck timed out after %.1f seconds",
+				checkTimeout.Seconds())
 		case err != nil:
 			return err
 		}

@@ -77,8 +77,8 @@ func (j *job) Run(*predict.Prediction) error {
 	return j.finish(&j.call.Result)
 }
 
-// beginFetching moves the prediction to processing when its files are fetched, if a slot is free, as Cog does. Else it begins
-// when a worker has it.
+// beginFetching moves the prediction to processing when its files are fetched, if a slot is free, as Cog does. Else it
+// begins when a worker has it.
 func (j *job) beginFetching(now time.Time) {
 	if load := j.service.o.Pool.Load(); len(j.prepared.Files) > 0 && load.InFlight <= load.Capacity {
 		j.p.Begin(now)
@@ -106,8 +106,8 @@ func (j *job) sent() *slot.Call {
 	return j.call
 }
 
-// isRead reports whether no worker may still be receiving the input from the front's memory. That is certain only after a normal
-// answer, and only if the call was sent once.
+// isRead reports whether no worker may still be receiving the input from the front's memory. That is certain only after
+// a normal answer, and only if the call was sent once.
 func (j *job) isRead() bool {
 	call := j.sent()
 	return call == nil || call.Result.Err == nil && !call.Result.Resent
@@ -327,7 +327,8 @@ func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
 		result = readAnswer(r, j.p.Observed())
 		if j.p.Request.WantTensors {
-			if result.Output, result.Tensors = WithoutTensors(result.Output, j.call.Shared); result.Tensors == nil && ipc.HasTensor(result.Output) {
+			if result.Output, result.Tensors = WithoutTensors(result.Output, j.call.Shared); result.Tensors == nil &&
+				ipc.HasTensor(result.Output) {
 				return unreadable(r), true
 			}
 		}
@@ -353,8 +354,8 @@ func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	}
 }
 
-// maxAnonymous is the largest prediction in bytes that is retained although its client gave no id and has its answer: it is
-// unlikely to be requested again.
+// maxAnonymous is the largest prediction in bytes that is retained although its client gave no id and has its answer:
+// it is unlikely to be requested again.
 const maxAnonymous = 16 << 10
 
 // size estimates how many bytes a retained prediction takes.
@@ -381,8 +382,8 @@ func (s *Service) ended(p *predict.Prediction, r predict.Result) {
 	}
 }
 
-// readAnswer reads the result in a worker's answer. A success without an output stands for the yielded items, which only
-// an observed prediction has.
+// readAnswer reads the result in a worker's answer. A success without an output stands for the yielded items, which
+// only an observed prediction has.
 func readAnswer(r *slot.Result, observed bool) predict.Result {
 	a, ok := ipc.ParseAnswer(r.Kind, r.Body)
 	result := predict.Result{Elapsed: r.Elapsed, Metrics: a.Metrics}

@@ -11,13 +11,13 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Observer receives the ends of predictions. The goroutine that runs the prediction calls it before the end is visible to
-// clients: it must not block.
+// Observer receives the ends of predictions. The goroutine that runs the prediction calls it before the end is visible
+// to clients: it must not block.
 type Observer interface {
 	// Ended: an accepted prediction has ended.
 	Ended(e predict.End)
-	// Refused: a prediction was not accepted, for one of the reasons that predict names. A mistake in the request itself (an id that is
-	// in flight, a mode that the model lacks) is not reported.
+	// Refused: a prediction was not accepted, for one of the reasons that predict names. A mistake in the request itself
+	// (an id that is in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
 	// FirstOutput: the model yielded the first item of an observed prediction, that long after its acceptance; in is
 	// predict.End.Trace.
@@ -26,8 +26,8 @@ type Observer interface {
 	NextOutput(after time.Duration)
 }
 
-// observe notes where the job's time went, and reports its end to the observer. waited is its time in the queue. Where the
-// model never ran it counts all time but that of the files.
+// observe notes where the job's time went, and reports its end to the observer. waited is its time in the queue. Where
+// the model never ran it counts all time but that of the files.
 func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	j.spans.described(j.p, r)
 	j.spans.ended(r, waited, reason)
@@ -40,7 +40,10 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 		return
 	}
 	req := &j.p.Request
-	e := predict.End{Kind: req.Kind, Mode: req.Mode, Status: r.Status, Times: r.Times, Metrics: r.Metrics, Trace: j.spans.sampled()}
+	e := predict.End{
+		Kind: req.Kind, Mode: req.Mode, Status: r.Status, Times: r.Times, Metrics: r.Metrics,
+		Trace: j.spans.sampled(),
+	}
 	if e.Status == predict.Failed {
 		e.Reason = reason
 	}

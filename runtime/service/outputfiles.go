@@ -7,8 +7,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// handsOver reports whether a prediction's output file is answered as it is. An observed prediction has other readers, who
-// need its output as JSON. With WantPaths they get it all the same.
+// handsOver reports whether a prediction's output file is answered as it is. An observed prediction has other readers,
+// who need its output as JSON. With WantPaths they get it all the same.
 func (s *Service) handsOver(p *predict.Prediction) bool {
 	return p.Request.WantPaths || p.Request.WantFile && !p.Observed() && !s.uploads(&p.Request)
 }

@@ -84,8 +84,8 @@ func (j *job) prepareInput(input *schema.Schema, req *predict.Request) (err erro
 	return err
 }
 
-// prepareUnchecked prepares the input for a model without a usable schema. Without it neither files nor form fields can be
-// read.
+// prepareUnchecked prepares the input for a model without a usable schema. Without it neither files nor form fields can
+// be read.
 func (j *job) prepareUnchecked(req *predict.Request) error {
 	if req.Form != nil || req.Attachments != nil {
 		return &predict.ValidationError{Problems: []predict.Problem{{

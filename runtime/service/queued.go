@@ -11,8 +11,9 @@ import (
 
 // Methods for the job queue: jobs are checked when they are accepted, and run later, here or on another server.
 
-// Check validates a request without running it, and returns its input as clients see it, secrets redacted; nil: it has more than
-// most bytes. req.Input is then nil too if it was rewritten. A server that drains or whose model is not known yet refuses it.
+// Check validates a request without running it, and returns its input as clients see it, secrets redacted; nil: it has
+// more than most bytes. req.Input is then nil too if it was rewritten. A server that drains or whose model is not known
+// yet refuses it.
 func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings []string, err error) {
 	m := s.model.Load()
 	switch {
@@ -42,7 +43,8 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 	return input, j.prepared.Warnings, nil
 }
 
-// Reported is what the workers reported last about the model; false: nothing yet. Loaded makes a service of it that can Check.
+// Reported is what the workers reported last about the model; false: nothing yet. Loaded makes a service of it that can
+// Check.
 func (s *Service) Reported() (ipc.Loaded, bool) {
 	m := s.model.Load()
 	if m == nil || !s.wasReady() {

@@ -101,8 +101,8 @@ func New(o Options) *Service {
 	return &Service{o: o, registry: predict.NewRegistry(o.Keep), changed: make(chan struct{}, 1)}
 }
 
-// Supervise makes the supervisor of another worker of the service's, which reports to it: its pool, logger and hooks are
-// set here. OnLoaded, if set, must call Loaded. The caller runs it.
+// Supervise makes the supervisor of another worker of the service's, which reports to it: its pool, logger and hooks
+// are set here. OnLoaded, if set, must call Loaded. The caller runs it.
 func (s *Service) Supervise(o supervise.Options) *supervise.Supervisor {
 	o.Pool, o.Logger = s.o.Pool, s.o.Logger
 	o.Hooks.OnChange, o.Hooks.RequestOf = s.Changed, s.RequestOf
@@ -119,7 +119,8 @@ func (s *Service) Supervise(o supervise.Options) *supervise.Supervisor {
 // Loaded stores what a worker reports about its model.
 func (s *Service) Loaded(l ipc.Loaded) {
 	m := &model{
-		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, example: l.Example, cog: l.Cog, python: l.Python,
+		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, example: l.Example, cog: l.Cog,
+		python: l.Python,
 	}
 	results := map[predict.Kind]string{}
 	if l.Train {
@@ -167,8 +168,8 @@ func (s *Service) Changed() {
 	}
 }
 
-// Unloaded forgets the workers. Their processes have ended, and the model has none until Supervise is called again. What the
-// last ones reported about the model stays.
+// Unloaded forgets the workers. Their processes have ended, and the model has none until Supervise is called again.
+// What the last ones reported about the model stays.
 func (s *Service) Unloaded() {
 	s.mu.Lock()
 	s.workers, s.unloaded = nil, true
@@ -208,8 +209,8 @@ func (s *Service) HasTraining() bool {
 	return m != nil && m.training
 }
 
-// Cancel cancels the prediction with that id. It returns true if the prediction is in flight, or is retained as canceled: so
-// a client that repeats its request gets the same answer.
+// Cancel cancels the prediction with that id. It returns true if the prediction is in flight, or is retained as
+// canceled: so a client that repeats its request gets the same answer.
 func (s *Service) Cancel(kind predict.Kind, id string) bool {
 	if p := s.registry.Get(kind, id); p != nil {
 		p.Cancel()
@@ -224,7 +225,8 @@ func (s *Service) Find(kind predict.Kind, id string) *predict.Prediction {
 	return s.registry.Get(kind, id)
 }
 
-// Result returns the prediction with that id, in flight or retained, with its record and its input. The caller releases it.
+// Result returns the prediction with that id, in flight or retained, with its record and its input. The caller releases
+// it.
 func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
 	p := s.registry.Find(kind, id)
 	if p == nil || !p.TryHold() {
@@ -251,8 +253,8 @@ func (s *Service) Start(p *predict.Prediction) { p.Start() }
 // Idle returns a channel that is closed once no prediction is in flight.
 func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 
-// Defunct says why the server is defunct and does not recover by itself; nil: it is not, or may. A failed setup is another state:
-// its logs can still be read.
+// Defunct says why the server is defunct and does not recover by itself; nil: it is not, or may. A failed setup is
+// another state: its logs can still be read.
 func (s *Service) Defunct() error {
 	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" && v.hopeless == len(v.workers) {
 		return &predict.NotReadyError{Reason: v.reason()}
@@ -360,8 +362,8 @@ func (s *Service) admit(req *predict.Request) error {
 	return s.o.Pool.Admit(req.Group)
 }
 
-// SubmitAll enters predictions in the queue together, except for those whose files must be fetched first. Their callers call
-// Wait next.
+// SubmitAll enters predictions in the queue together, except for those whose files must be fetched first. Their callers
+// call Wait next.
 func (s *Service) SubmitAll(ps []*predict.Prediction) {
 	calls := make([]*slot.Call, 0, len(ps))
 	for _, p := range ps {

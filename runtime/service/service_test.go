@@ -43,7 +43,8 @@ func TestRefusals(t *testing.T) {
 		h := build(t, "fails", 5, "")
 		h.until("SETUP_FAILED")
 		h.refused("Setup has failed: GET /health-check for its logs.")
-		if got := h.Health(); !got.Setup.Failed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" || got.Version["pinion"] != "test" {
+		if got := h.Health(); !got.Setup.Failed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" ||
+			got.Version["pinion"] != "test" {
 			t.Errorf("health: %+v", got)
 		}
 	})
@@ -115,7 +116,8 @@ func TestRefusals(t *testing.T) {
 		if _, err := h.Create(predict.Request{Input: []byte(`{"s":1}`)}); !errors.As(err, &invalid) {
 			t.Errorf("got %v, want a validation error", err)
 		}
-		if _, err := h.Create(predict.Request{}); !errors.As(err, &invalid) || invalid.Problems[0].Type != predict.TypeMissing {
+		if _, err := h.Create(predict.Request{}); !errors.As(err, &invalid) ||
+			invalid.Problems[0].Type != predict.TypeMissing {
 			t.Errorf("no input: got %v, want a missing field", err)
 		}
 		if n := h.InFlight(); n != 0 {
@@ -140,13 +142,15 @@ func TestPrediction(t *testing.T) {
 	})
 	t.Run("fails", func(t *testing.T) {
 		h.t = t
-		if got := h.run("b", `{"s":"fail"}`); got.Status != predict.Failed || got.Error != `ValueError: "no"` || got.Output != nil {
+		if got := h.run("b", `{"s":"fail"}`); got.Status != predict.Failed || got.Error != `ValueError: "no"` ||
+			got.Output != nil {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("answers rubbish", func(t *testing.T) {
 		h.t = t
-		if got := h.run("c", `{"s":"rubbish"}`); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
+		if got := h.run("c", `{"s":"rubbish"}`); got.Status != predict.Failed ||
+			!strings.Contains(got.Error, "cannot be read") {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -176,7 +180,8 @@ func TestPrediction(t *testing.T) {
 	t.Run("kills its worker", func(t *testing.T) {
 		h.t = t
 		got := h.run("d", `{"s":"die"}`)
-		if got.Status != predict.Failed || !strings.HasPrefix(got.Error, "worker exited with code 3 while running this prediction") {
+		if got.Status != predict.Failed ||
+			!strings.HasPrefix(got.Error, "worker exited with code 3 while running this prediction") {
 			t.Errorf("got %+v", got)
 		}
 		h.until("READY")
@@ -261,7 +266,8 @@ func TestFileThatCannotBeHad(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	got := h.run("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
-	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) || !strings.Contains(got.Error, "404") || got.Started.IsZero() {
+	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) ||
+		!strings.Contains(got.Error, "404") || got.Started.IsZero() {
 		t.Errorf("got %+v", got)
 	}
 	h.run("b", `{"s":"x"}`) // its place is free
@@ -317,7 +323,8 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 			}
 		}
 		for other := range good {
-			if got := readAnswer(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind && got.Status != predict.Failed {
+			if got := readAnswer(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind &&
+				got.Status != predict.Failed {
 				t.Errorf("kind %d with %s: got %+v", other, body, got)
 			}
 		}
@@ -329,7 +336,8 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		"\x00\x01\x02", `{"metrics":{}}}`, `{"metrics":{}}` + "\n",
 	} {
 		for _, kind := range []ipc.Kind{ipc.KindSucceeded, ipc.KindFailed} {
-			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
+			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed ||
+				!strings.Contains(got.Error, "cannot be read") {
 				t.Errorf("kind %d, %q: got %+v", kind, body, got)
 			}
 		}
@@ -339,7 +347,8 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 // TestYielded: the answer of an iterator whose items were emitted has no further output.
 func TestYielded(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":1}}`)
-	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded || !got.Yielded || got.Output != nil {
+	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded ||
+		!got.Yielded || got.Output != nil {
 		t.Errorf("got %+v", got)
 	}
 	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false); got.Status != predict.Failed {
@@ -364,7 +373,8 @@ func TestChangesHasAToken(t *testing.T) {
 	}
 }
 
-// TestUnloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again with new workers.
+// TestUnloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again with
+// new workers.
 func TestUnloaded(t *testing.T) {
 	h := build(t, "good", 5, "")
 	h.until("READY")

@@ -28,13 +28,18 @@ type names struct{ whole, validate, execute, invoke, prepare string }
 
 var (
 	predictionNames = names{
-		"cog.prediction", "cog.prediction.validate", "cog.prediction.execute", "cog.prediction.invoke", "cog.prediction.prepare_input",
+		"cog.prediction", "cog.prediction.validate", "cog.prediction.execute", "cog.prediction.invoke",
+		"cog.prediction.prepare_input",
 	}
-	trainingNames = names{whole: "cog.train", execute: "cog.train.execute", invoke: "cog.train.invoke", prepare: "cog.train.prepare_input"} // as with Cog
+	// as with Cog
+	trainingNames = names{
+		whole: "cog.train", execute: "cog.train.execute", invoke: "cog.train.invoke",
+		prepare: "cog.train.prepare_input",
+	}
 )
 
-// spans are those of one traced prediction; nil: it is not traced, and the methods do nothing. They are filled in and sent at its
-// end, if its trace is sampled: many of them at once cost less.
+// spans are those of one traced prediction; nil: it is not traced, and the methods do nothing. They are filled in and
+// sent at its end, if its trace is sampled: many of them at once cost less.
 type spans struct {
 	trace      *trace.Trace
 	names      *names
@@ -58,7 +63,10 @@ func newSpans(req *predict.Request, model string, now time.Time) *spans {
 	if t == nil {
 		return nil
 	}
-	s := &spans{trace: t, names: &predictionNames, prediction: t.New(), invoke: t.New(), further: req.Span, model: model, arrived: now}
+	s := &spans{
+		trace: t, names: &predictionNames, prediction: t.New(), invoke: t.New(), further: req.Span, model: model,
+		arrived: now,
+	}
 	if req.Kind == predict.KindTraining {
 		s.names = &trainingNames
 	} else if t.Sampled { // as with Cog
@@ -104,7 +112,8 @@ func (s *spans) refused(err error) {
 		return
 	}
 	kind := map[string]string{
-		predict.ReasonValidation: "validation_error", predict.ReasonCapacity: "at_capacity", predict.ReasonMemory: "at_capacity", predict.ReasonUnavailable: "not_ready",
+		predict.ReasonValidation: "validation_error", predict.ReasonCapacity: "at_capacity",
+		predict.ReasonMemory: "at_capacity", predict.ReasonUnavailable: "not_ready",
 	}[refusal(err)]
 	if kind == "" {
 		kind = "validation_error" // a request that the model cannot carry out
@@ -172,7 +181,9 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 }
 
 // ran adds what a worker did, and returns the span of the model.
-func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, waited time.Duration, now time.Time) *trace.Span {
+func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, waited time.Duration,
+	now time.Time,
+) *trace.Span {
 	began, returned := now.Add(-r.Elapsed), now
 	times := s.traced.Times
 	if !times.Began.IsZero() { // what the worker took, within what the front saw
@@ -259,8 +270,8 @@ const (
 	maxCallerValue = 128
 )
 
-// callers are the entries of a client's context that begin with "trace.", as attributes: the first by name, and of one name the
-// last.
+// callers are the entries of a client's context that begin with "trace.", as attributes: the first by name, and of one
+// name the last.
 func callers(context []byte) (attrs trace.Attrs) {
 	if len(context) == 0 {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// WithTensors returns input in parts, with the tensors in the places of their placeholders. The tensors' bytes are not copied.
+// WithTensors returns input in parts, with the tensors in the places of their placeholders. The tensors' bytes are not
+// copied.
 func WithTensors(input []byte, tensors []predict.Tensor) [][]byte {
 	parts := make([][]byte, 0, 3*len(tensors)+1)
 	for {
@@ -60,8 +61,8 @@ func textOf(t *ipc.Tensor) string {
 	return predict.NaN
 }
 
-// WithoutTensors takes the tensors out of a worker's output, and leaves placeholders in their places. Without tensors, or if one
-// cannot be read, it returns output itself. The tensors lie in output, or in shared.
+// WithoutTensors takes the tensors out of a worker's output, and leaves placeholders in their places. Without tensors,
+// or if one cannot be read, it returns output itself. The tensors lie in output, or in shared.
 func WithoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors []predict.Tensor) {
 	before, t, after, ok := ipc.CutTensor(output, shared)
 	for ; ok; before, t, after, ok = ipc.CutTensor(after, shared) {

@@ -13,8 +13,8 @@ const (
 	traceState  = "tracestate"
 )
 
-// contextOf returns the model's context: the client's, and the request's trace headers, so that a model can continue the
-// client's trace. Entries that the client set under these names take precedence.
+// contextOf returns the model's context: the client's, and the request's trace headers, so that a model can continue
+// the client's trace. Entries that the client set under these names take precedence.
 func contextOf(req *predict.Request) []byte {
 	if req.TraceParent == "" {
 		return req.Context

@@ -12,7 +12,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// uploader emits a prediction's items in order, each after its files are uploaded. Uploads run while the model continues.
+// uploader emits a prediction's items in order, each after its files are uploaded. Uploads run while the model
+// continues.
 type uploader struct {
 	p       *predict.Prediction
 	uploads *files.Uploads
@@ -44,7 +45,10 @@ func (s *Service) uploads(req *predict.Request) bool {
 // newUploader makes the folder for a prediction's output files. ctx ends the uploads.
 func (s *Service) newUploader(ctx context.Context, j *job) (*uploader, error) {
 	req := &j.p.Request
-	to := files.Destination{Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState, Prediction: j.p.ID(), RequestID: req.RequestID}
+	to := files.Destination{
+		Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState,
+		Prediction: j.p.ID(), RequestID: req.RequestID,
+	}
 	if to.Trace = req.Trace; to.Trace != nil {
 		to.TraceParent, to.TraceState = "", "" // such URLs are often signed
 	}
@@ -91,7 +95,8 @@ func (o *uploader) add(item []byte) {
 	}
 }
 
-// output emits an item, and ends the prediction if the item does not fit into the memory budget. Called with the lock held.
+// output emits an item, and ends the prediction if the item does not fit into the memory budget. Called with the lock
+// held.
 func (o *uploader) output(item []byte) {
 	if !o.p.Output(item) {
 		go o.failed()

@@ -43,7 +43,8 @@ type worker struct {
 
 func (w *worker) main(ref string) {
 	var err error
-	if w.mem, err = unix.Mmap(supervise.PageFD, 0, ipc.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if w.mem, err = unix.Mmap(supervise.PageFD, 0, ipc.PageSize, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED); err != nil {
 		os.Exit(99)
 	}
 	w.send(supervise.ControlFD, ipc.KindHello, 0, `{"protocol":1,"python":"3.13.0"}`)

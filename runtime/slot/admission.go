@@ -43,8 +43,8 @@ func (a *admission) wake() {
 // open reports whether a slot is free for a call from outside.
 func (a *admission) open() bool { return a.refusal == nil && a.inFlight < a.capacity }
 
-// retryAfter estimates when the queue of now will have begun, at least a second: by the throughput, or while that is unknown
-// by the time that the model takes in each slot.
+// retryAfter estimates when the queue of now will have begun, at least a second: by the throughput, or while that is
+// unknown by the time that the model takes in each slot.
 func (a *admission) retryAfter(slots []*Slot) time.Duration {
 	each := a.throughput.perCall()
 	if each == 0 {
@@ -90,7 +90,8 @@ func (p *Pool) dequeue(c *Call) {
 	}
 }
 
-// requeueAll queues calls that were taken off their slots, in the order of their arrival, and gives free slots what waits.
+// requeueAll queues calls that were taken off their slots, in the order of their arrival, and gives free slots what
+// waits.
 func (p *Pool) requeueAll(calls []*Call, now time.Time, d deliveries) deliveries {
 	slices.SortStableFunc(calls, func(a, b *Call) int { return a.since.Compare(b.since) })
 	for _, c := range slices.Backward(calls) {
@@ -166,7 +167,8 @@ func (p *Pool) position(c *Call) int {
 	return position
 }
 
-// AwaitFree waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx has ended.
+// AwaitFree waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx
+// has ended.
 func (p *Pool) AwaitFree(ctx context.Context) int {
 	for {
 		p.mu.Lock()

@@ -80,8 +80,8 @@ func TestAdmissionWithAQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestAwaitFreeIsWokenByAFreeSlotAlone: while calls wait in the queue, the end of one frees none. A server that waits for jobs under
-// direct load would be woken by each request.
+// TestAwaitFreeIsWokenByAFreeSlotAlone: while calls wait in the queue, the end of one frees none. A server that waits
+// for jobs under direct load would be woken by each request.
 func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
 	p := testPool(t, Options{Queue: 1})
 	newWorker(t, p, 1)

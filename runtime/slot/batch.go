@@ -23,10 +23,10 @@ func (b *BatchOptions) slotCapacity() int {
 	return 2 * b.MaxSize
 }
 
-// dispatcher forms batches of the calls that wait. A waiting call is always in the admission queue, which knows the order and
-// the deadlines; a call that can be batched is in the batch queue as well, which decides what leaves together, and when. If
-// workers prepare items, each slot has a batch queue of the items that it has prepared, and the pool has none. Guarded by
-// pool.mu.
+// dispatcher forms batches of the calls that wait. A waiting call is always in the admission queue, which knows the
+// order and the deadlines; a call that can be batched is in the batch queue as well, which decides what leaves
+// together, and when. If workers prepare items, each slot has a batch queue of the items that it has prepared, and the
+// pool has none. Guarded by pool.mu.
 type dispatcher struct {
 	pool    *Pool
 	workers int                   // with slots, whose calls are batched
@@ -105,8 +105,8 @@ func (b *dispatcher) timerFired() {
 	})
 }
 
-// dispatch sends off the batches that are due. It is called when a slot may have become idle, when a call came or left, and
-// when the timer fires.
+// dispatch sends off the batches that are due. It is called when a slot may have become idle, when a call came or left,
+// and when the timer fires.
 func (b *dispatcher) dispatch(d deliveries) deliveries {
 	if b.workers == 0 {
 		return d
@@ -186,8 +186,8 @@ func (b *dispatcher) idleSlot() (best *Slot, idle int) {
 	return best, idle
 }
 
-// dispatchAhead gives slots with one batch a second one that will not grow any more. A train call that is next must find an
-// idle slot: no batch goes ahead of it.
+// dispatchAhead gives slots with one batch a second one that will not grow any more. A train call that is next must
+// find an idle slot: no batch goes ahead of it.
 func (b *dispatcher) dispatchAhead(d deliveries) deliveries {
 	if head := b.pool.admission.queue.head; head == nil || head.Train {
 		return d
@@ -275,8 +275,8 @@ func (w *workerSlots) hasSuspect() bool {
 	return false
 }
 
-// takeBackItems requeues the items in no batch of a worker that is unusable from now on, except for the one of that id in a slot,
-// which has its answer.
+// takeBackItems requeues the items in no batch of a worker that is unusable from now on, except for the one of that id
+// in a slot, which has its answer.
 func (p *Pool) takeBackItems(w *workerSlots, of *Slot, answered uint64) (d deliveries) {
 	var back []*Call
 	for _, s := range w.slots {

@@ -40,7 +40,8 @@ func TestCancelAfterTheFunctionHasEnded(t *testing.T) {
 	f := start(t, p, "1")
 	tr := r.begin("1")
 	r.done(tr)
-	await.Eventually(t, "the end is known", func() bool { return locked(p, func() bool { return len(r.slots[0].batches.runs) == 0 }) })
+	await.Eventually(t, "the end is known",
+		func() bool { return locked(p, func() bool { return len(r.slots[0].batches.runs) == 0 }) })
 	p.Cancel(f.Call)
 	f.failed(ErrCanceled)
 	r.dropped(tr.items[0])

@@ -33,8 +33,8 @@ type batchRecord struct {
 	itemOnly int   // ends of workers that had it in no batch
 }
 
-// TestBatchStress: every call ends once and with its own answer; no function has it twice, but alone after a worker's death;
-// keys do not mix; no batch is too large.
+// TestBatchStress: every call ends once and with its own answer; no function has it twice, but alone after a worker's
+// death; keys do not mix; no batch is too large.
 func TestBatchStress(t *testing.T) {
 	for _, prepare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepare=%v", prepare), func(t *testing.T) {
@@ -124,7 +124,8 @@ func (s *batchStress) client(name string, r *rand.Rand) (end string) {
 	case errors.Is(err, ErrWorkerExit):
 		// Its worker died of it alone: in a batch of one, or, after another worker's death, while preparing it.
 		if alone := n > 0 && had.sizes[n-1] == 1; !alone && (!s.b.Prepare || had.died+had.itemOnly < 2) {
-			s.t.Errorf("%s: %v, after batches of %v; %d died, and %d workers without a batch", name, err, had.sizes, had.died, had.itemOnly)
+			s.t.Errorf("%s: %v, after batches of %v; %d died, and %d workers without a batch", name, err, had.sizes, had.died,
+				had.itemOnly)
 		}
 		return "worker exit"
 	case errors.Is(err, predict.ErrQueueTimeout):

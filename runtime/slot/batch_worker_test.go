@@ -212,8 +212,10 @@ func (r *batchWorker) noneLeft() {
 				r.t.Errorf("%s is still an item, %d", c.Name, id)
 			}
 		}
-		if s.outstanding != 0 || s.window.count != 0 || len(s.batches.runs) != 0 || s.window.free != ^uint64(0) || s.worker.outstanding != 0 {
-			r.t.Errorf("the slot: %d calls, %d in the window, %d batches, claims %#x, %d of the worker", s.outstanding, s.window.count, len(s.batches.runs), s.window.free, s.worker.outstanding)
+		if s.outstanding != 0 || s.window.count != 0 || len(s.batches.runs) != 0 || s.window.free != ^uint64(0) ||
+			s.worker.outstanding != 0 {
+			r.t.Errorf("the slot: %d calls, %d in the window, %d batches, claims %#x, %d of the worker", s.outstanding,
+				s.window.count, len(s.batches.runs), s.window.free, s.worker.outstanding)
 		}
 		return true
 	})
@@ -258,7 +260,8 @@ func inSlot(t testing.TB, r *batchWorker, batches, queued int) {
 	t.Helper()
 	locked(r.pool, func() bool {
 		if n := len(r.slots[0].batches.runs); n != batches || r.pool.admission.queue.len != queued {
-			t.Errorf("%d batches in the slot and %d in the queue, want %d and %d", n, r.pool.admission.queue.len, batches, queued)
+			t.Errorf("%d batches in the slot and %d in the queue, want %d and %d", n, r.pool.admission.queue.len, batches,
+				queued)
 		}
 		return true
 	})

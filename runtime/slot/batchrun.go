@@ -9,9 +9,9 @@ import (
 	"pinion/runtime/batch"
 )
 
-// batchRun is a batch that a slot has: calls that the model gets in one run of its function. It has one claim word, so it
-// begins as a whole or not at all. Its items lie in the worker before it. Each item has an id, and each id gets exactly one
-// answer, even if its call waits no more.
+// batchRun is a batch that a slot has: calls that the model gets in one run of its function. It has one claim word, so
+// it begins as a whole or not at all. Its items lie in the worker before it. Each item has an id, and each id gets
+// exactly one answer, even if its call waits no more.
 type batchRun struct {
 	id          uint64
 	calls       []*Call // those that had not ended when it was dispatched
@@ -138,7 +138,10 @@ func (s *Slot) dispatch(items []*batch.Item[*Call], d deliveries) deliveries {
 	s.batches.runs = append(s.batches.runs, r)
 	s.ch.words.Queue(r.id)
 	p.watchRuntime()
-	return append(d, delivery{conn: s.ch.conn, id: r.id, kind: ipc.KindBatch, body: ipc.BatchOf(r.trace.context(), ids...)})
+	return append(d, delivery{
+		conn: s.ch.conn, id: r.id, kind: ipc.KindBatch,
+		body: ipc.BatchOf(r.trace.context(), ids...),
+	})
 }
 
 func (s *Slot) removeRun(r *batchRun) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// batchTimer ends the waits of the batch queues. It is a timerfd: Go's own timers are up to a millisecond late in an idle
-// process, and the waits are shorter than that. A nil timer never fires.
+// batchTimer ends the waits of the batch queues. It is a timerfd: Go's own timers are up to a millisecond late in an
+// idle process, and the waits are shorter than that. A nil timer never fires.
 type batchTimer struct {
 	fd      int
 	file    *os.File
@@ -34,8 +34,8 @@ func newBatchTimer(fired func()) (*batchTimer, error) {
 	return t, nil
 }
 
-// set has the timer fire at that time; 0: not at all. A timer that fires earlier is left alone: one needless look at the
-// queues costs less than setting the timer with each arrival.
+// set has the timer fire at that time; 0: not at all. A timer that fires earlier is left alone: one needless look at
+// the queues costs less than setting the timer with each arrival.
 func (t *batchTimer) set(at, now time.Duration) {
 	if t == nil || at == 0 && t.firesAt == 0 || at != 0 && now < t.firesAt && t.firesAt <= at {
 		return

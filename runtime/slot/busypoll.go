@@ -55,7 +55,8 @@ func (s *Slot) pollBudget() time.Duration {
 		s.granted = grant
 		s.ch.words.SetBusyPoll(grant)
 	}
-	if !p.o.BusyPoll.Front || p.cpuPressure.high || p.singles < pollAfter || s.window.mean == 0 || s.window.mean > pollBelow {
+	if !p.o.BusyPoll.Front || p.cpuPressure.high || p.singles < pollAfter || s.window.mean == 0 ||
+		s.window.mean > pollBelow {
 		return 0
 	}
 	if s.pollPause > 0 {

@@ -81,7 +81,10 @@ func TestPollsOnlyForSingleShortCalls(t *testing.T) {
 
 // TestPollPause: an answer that outlasts the budget pauses polling.
 func TestPollPause(t *testing.T) {
-	s := &Slot{pool: &Pool{o: Options{BusyPoll: BusyPoll{Front: true}}, singles: pollAfter}, window: window{mean: time.Microsecond}}
+	s := &Slot{
+		pool:   &Pool{o: Options{BusyPoll: BusyPoll{Front: true}}, singles: pollAfter},
+		window: window{mean: time.Microsecond},
+	}
 	s.polled(s.pollBudget(), false)
 	if got := s.pollBudget(); got != pollFor {
 		t.Fatalf("the answer came in time: %s, want %s", got, pollFor)
@@ -163,16 +166,17 @@ func TestNoPollingUnderCPUPressure(t *testing.T) {
 	// expect has samples taken, as if a second had passed since the last, until both sides behave as they should.
 	expect := func(when string, worker, front time.Duration) {
 		t.Helper()
-		await.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front), func() bool {
-			locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureEvery); return true })
-			carryOut()
-			carryOut()
-			got := locked(p, func() time.Duration {
-				w.slots[0].pollPause = 0 // earlier calls may have set it
-				return w.slots[0].pollBudget()
+		await.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front),
+			func() bool {
+				locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureEvery); return true })
+				carryOut()
+				carryOut()
+				got := locked(p, func() time.Duration {
+					w.slots[0].pollPause = 0 // earlier calls may have set it
+					return w.slots[0].pollBudget()
+				})
+				return got == front && w.busyPoll() == worker
 			})
-			return got == front && w.busyPoll() == worker
-		})
 	}
 
 	if got := w.busyPoll(); got != 0 {

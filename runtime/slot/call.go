@@ -69,8 +69,9 @@ type Text struct {
 	Text   []byte
 }
 
-// EventSink receives the events of a running call, in order. The goroutine that reads the slot's socket calls it, sometimes
-// with the pool's lock held: a method must neither block nor call the pool. Its argument is valid until it returns.
+// EventSink receives the events of a running call, in order. The goroutine that reads the slot's socket calls it,
+// sometimes with the pool's lock held: a method must neither block nor call the pool. Its argument is valid until it
+// returns.
 type EventSink interface {
 	Started()
 	Output(item []byte)
@@ -78,8 +79,8 @@ type EventSink interface {
 	Log(source string, text []byte)
 }
 
-// Call is one prediction on its way through a pool. The exported fields but Result are set before Pool.Submit and do not
-// change afterwards; Result is read after Wait.
+// Call is one prediction on its way through a pool. The exported fields but Result are set before Pool.Submit and do
+// not change afterwards; Result is read after Wait.
 type Call struct {
 	Input []byte // a JSON object
 	// Parts is Input as it is sent, in parts, where tensors have the places of their placeholders; nil: Input itself.
@@ -90,7 +91,8 @@ type Call struct {
 	Train   bool   // the call is for the train function
 	// BodyFile makes the file that carries a large request to the worker. Nil: a memory file. See ipc.Conn.QueueIn.
 	BodyFile func(size int64) (*os.File, error)
-	// Shared is memory that its tensors may lie in, and those of its answer; nil: there is none. See ipc.Conn.QueuePredict.
+	// Shared is memory that its tensors may lie in, and those of its answer; nil: there is none. See
+	// ipc.Conn.QueuePredict.
 	Shared *ipc.SharedFile
 	// Events receives the call's events, logs included. Nil: the worker sends none, and the Result has the logs.
 	Events EventSink

@@ -2,12 +2,12 @@ package slot
 
 import "time"
 
-// signalEvery is the time between two signals to a call that does not end. A signal interrupts what C code waits for; the code
-// may then wait for the next thing.
+// signalEvery is the time between two signals to a call that does not end. A signal interrupts what C code waits for;
+// the code may then wait for the next thing.
 const signalEvery = 100 * time.Millisecond
 
-// lastSignal is how long before its worker is killed the model of a canceled call gets the exception for the second time.
-// Until then the model has had it once, and may be cleaning up.
+// lastSignal is how long before its worker is killed the model of a canceled call gets the exception for the second
+// time. Until then the model has had it once, and may be cleaning up.
 func (p *Pool) lastSignal() time.Duration { return min(p.o.CancelGrace/4, 2*time.Second) }
 
 func (p *Pool) cancelLocked(c *Call) deliveries {

@@ -42,7 +42,8 @@ func TestCancelInTheQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelInTheWindow: the worker has the request and has not begun it. It never will, and another call gets the room.
+// TestCancelInTheWindow: the worker has the request and has not begun it. It never will, and another call gets the
+// room.
 func TestCancelInTheWindow(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
@@ -120,7 +121,8 @@ func TestCancelOfARunningCall(t *testing.T) {
 				t.Errorf("the cancel word names it: %v; signals: %d", l.canceled(r.id), w.interrupts.Load())
 			}
 			l.answer(c.kind, r.id, time.Second, c.body)
-			if got := f.result(); got.Err != nil || got.Kind != c.kind || !got.Canceled || string(got.Body) != c.body || got.Elapsed != time.Second {
+			if got := f.result(); got.Err != nil || got.Kind != c.kind || !got.Canceled || string(got.Body) != c.body ||
+				got.Elapsed != time.Second {
 				t.Errorf("got %+v", got)
 			}
 			p.Cancel(f.Call) // it has ended: this does nothing
@@ -156,8 +158,8 @@ func TestCancelIsRepeated(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelTimeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in another
-// slot fails.
+// TestCancelTimeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in
+// another slot fails.
 func TestCancelTimeout(t *testing.T) {
 	p := testPool(t, Options{CancelGrace: time.Millisecond, Queue: 10})
 	w := newWorker(t, p, 2)

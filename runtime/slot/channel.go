@@ -13,13 +13,14 @@ type channel struct {
 	conn *ipc.Conn
 
 	// Guarded by pool.mu.
-	words     ipc.Slot      // claim, running and cancel words
-	leader    *Call         // whose goroutine reads the socket
-	followers list          // whose goroutines wait for their answers
-	closed    bool          // nothing more is read: its worker is lost
-	unflushed int           // delayed requests: see mayDelay
-	draining  bool          // Detach waits for drained
-	drained   chan struct{} // closed when nothing more is to be read: with closed, or when draining and no call is outstanding
+	words     ipc.Slot // claim, running and cancel words
+	leader    *Call    // whose goroutine reads the socket
+	followers list     // whose goroutines wait for their answers
+	closed    bool     // nothing more is read: its worker is lost
+	unflushed int      // delayed requests: see mayDelay
+	draining  bool     // Detach waits for drained
+	// closed when nothing more is to be read: with closed, or when draining and no call is outstanding
+	drained chan struct{}
 
 	// Of the leader.
 	onFrame func(*ipc.Frame)
@@ -73,9 +74,9 @@ func (ch *channel) signalDrained() {
 	}
 }
 
-// A small request to a fast and busy worker is not written by itself. It waits for the leader's next flush, which comes with
-// the next answers. So answers must be due: of requests that are on their way and are not delayed themselves. Who takes such
-// requests back flushes the delayed ones.
+// A small request to a fast and busy worker is not written by itself. It waits for the leader's next flush, which comes
+// with the next answers. So answers must be due: of requests that are on their way and are not delayed themselves. Who
+// takes such requests back flushes the delayed ones.
 const (
 	delayAbove = 4                     // requests on their way
 	delayBelow = 50 * time.Microsecond // average time of a prediction
@@ -84,7 +85,8 @@ const (
 
 // mayDelay tells whether d, just assigned, can wait for the leader's next flush.
 func (s *Slot) mayDelay(d delivery) bool {
-	return s.ch.leader != nil && s.outstanding-1-s.ch.unflushed >= delayAbove && s.window.mean > 0 && s.window.mean < delayBelow &&
+	return s.ch.leader != nil && s.outstanding-1-s.ch.unflushed >= delayAbove && s.window.mean > 0 &&
+		s.window.mean < delayBelow &&
 		d.size() <= delaySize
 }
 

@@ -10,8 +10,8 @@ import (
 // expireEvery is the least time between two searches for late calls: each search goes through the whole queue.
 const expireEvery = time.Millisecond
 
-// freeSlotWait is how long a call may wait at a free slot if QueueTimeout is less. A sleeping worker takes milliseconds to
-// wake up on a busy machine, and that is not the wait of a queue.
+// freeSlotWait is how long a call may wait at a free slot if QueueTimeout is less. A sleeping worker takes milliseconds
+// to wake up on a busy machine, and that is not the wait of a queue.
 const freeSlotWait = time.Second
 
 // deadlines is the timer for the first deadline of all calls. Guarded by pool.mu.
@@ -96,8 +96,8 @@ func (p *Pool) expireLate() (d deliveries) {
 	return d
 }
 
-// isAdmitted reports whether a late call does not wait for a slot: it has one, and its worker, which runs another call, has not taken
-// it. An async model that blocks its loop does that. Such a call ends by its own deadline alone.
+// isAdmitted reports whether a late call does not wait for a slot: it has one, and its worker, which runs another call,
+// has not taken it. An async model that blocks its loop does that. Such a call ends by its own deadline alone.
 func (s *Slot) isAdmitted(c *Call, now time.Time) bool {
 	if c.deadline.IsZero() || c.deadline.After(now) || s.worker.batching != nil {
 		return false
@@ -107,7 +107,8 @@ func (s *Slot) isAdmitted(c *Call, now time.Time) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(s.worker.slots, func(x *Slot) bool { return x != s && !x.ch.closed && x.has(x.ch.words.Running()) })
+	return slices.ContainsFunc(s.worker.slots,
+		func(x *Slot) bool { return x != s && !x.ch.closed && x.has(x.ch.words.Running()) })
 }
 
 func later(a, b time.Time) time.Time {

@@ -21,8 +21,8 @@ func (d delivery) size() int {
 	return n
 }
 
-// queue puts the frame among those to be sent. It ignores errors: they mean that the worker has exited, and Detach deals with
-// all calls of its slots.
+// queue puts the frame among those to be sent. It ignores errors: they mean that the worker has exited, and Detach
+// deals with all calls of its slots.
 func (d delivery) queue() {
 	c := d.call
 	if d.kind != 0 {

@@ -6,13 +6,13 @@
 //	channel     one slot's socket: the leader that reads it, its frames, the window of requests in it
 //	dispatcher  which calls leave together as a batch, for models with batches
 //
-// It promises: an admitted call ends exactly once; the model sees a prediction at most once, unless BatchOptions.Isolate says
-// otherwise; no call waits behind a busy slot while another slot is idle; capacity is free again before the answer that frees
-// it is visible.
+// It promises: an admitted call ends exactly once; the model sees a prediction at most once, unless
+// BatchOptions.Isolate says otherwise; no call waits behind a busy slot while another slot is idle; capacity is free
+// again before the answer that frees it is visible.
 //
-// A slot is idle (no call outstanding), leased (one or more outstanding), or closed (its worker is lost). No call that can
-// block is made under the lock.
+// A slot is idle (no call outstanding), leased (one or more outstanding), or closed (its worker is lost). No call that
+// can block is made under the lock.
 //
-// runtime/supervise attaches and detaches workers; runtime/service submits calls. The package knows frames (ipc), but neither
-// processes nor HTTP.
+// runtime/supervise attaches and detaches workers; runtime/service submits calls. The package knows frames (ipc), but
+// neither processes nor HTTP.
 package slot

@@ -8,21 +8,22 @@ import (
 	"pinion/ipc"
 )
 
-// drainWait bounds how long Detach waits until the last answers of a dead worker are read, for all of its slots together. The
-// answers lie in the sockets already; only a descriptor that leaked to a grandchild can keep the sockets open.
+// drainWait bounds how long Detach waits until the last answers of a dead worker are read, for all of its slots
+// together. The answers lie in the sockets already; only a descriptor that leaked to a grandchild can keep the sockets
+// open.
 const drainWait = time.Second
 
 // WorkerExit is what Detach needs to know about the exit of a worker.
 type WorkerExit struct {
 	// Cause says in words why it exited.
 	Cause string
-	// Logs returns what it wrote and no call has claimed; it goes to the calls that the worker had. It is called once, after
-	// the last answers were read, because those claim their own text. May be nil.
+	// Logs returns what it wrote and no call has claimed; it goes to the calls that the worker had. It is called once,
+	// after the last answers were read, because those claim their own text. May be nil.
 	Logs func() []byte
 }
 
-// Detach takes a dead worker's slots away. The calls that the model had fail with the cause, or are canceled where that was
-// asked for; the others go back to the queue by the time of their arrival. It returns how many calls the model had.
+// Detach takes a dead worker's slots away. The calls that the model had fail with the cause, or are canceled where that
+// was asked for; the others go back to the queue by the time of their arrival. It returns how many calls the model had.
 func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainWait)
 	for _, s := range slots {
@@ -149,7 +150,8 @@ func (s *Slot) itemsAtExit() (had, rest []*Call) {
 	return had, rest
 }
 
-// drain waits, without the lock, until the slot's leader has read all that the worker sent, or the answers of all calls.
+// drain waits, without the lock, until the slot's leader has read all that the worker sent, or the answers of all
+// calls.
 func (s *Slot) drain(ctx context.Context) {
 	if wait := underLock(s.pool, func() bool {
 		s.ch.draining = s.outstanding > 0 && !s.ch.closed
@@ -164,13 +166,14 @@ func (s *Slot) drain(ctx context.Context) {
 	}
 }
 
-// recoverAnswers, called without the lock, takes the answers that a dead worker had ready and did not send. It does so only if
-// the leader has left: a leader that is still there waits because another process holds the socket open.
+// recoverAnswers, called without the lock, takes the answers that a dead worker had ready and did not send. It does so
+// only if the leader has left: a leader that is still there waits because another process holds the socket open.
 func (s *Slot) recoverAnswers() {
 	if able := underLock(s.pool, func() bool { return s.ch.closed && s.outstanding > 0 }); !able {
 		return
 	}
-	_ = s.ch.conn.RecvUnsent(s.ch.words, s.ch.onFrame) // an unusable rest is no error: its calls fail with the exit's cause
+	// an unusable rest is no error: its calls fail with the exit's cause
+	_ = s.ch.conn.RecvUnsent(s.ch.words, s.ch.onFrame)
 	s.ch.fault = nil
 	s.ch.afterFrames()
 }

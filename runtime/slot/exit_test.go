@@ -28,7 +28,8 @@ func TestDetach(t *testing.T) {
 	}
 	flights[0].failed(ErrWorkerExit)
 	r := flights[0].result()
-	if r.Err.Error() != "worker killed by SIGSEGV" || string(r.Logs) != "what it wrote before it died\n" || r.Elapsed <= 0 {
+	if r.Err.Error() != "worker killed by SIGSEGV" || string(r.Logs) != "what it wrote before it died\n" ||
+		r.Elapsed <= 0 {
 		t.Errorf("got %v, logs %q, took %s", r.Err, r.Logs, r.Elapsed)
 	}
 	if got := p.Load(); got != (Load{InFlight: 6, Queued: 6}) {
@@ -49,8 +50,8 @@ func TestDetach(t *testing.T) {
 	empty(t, p)
 }
 
-// TestDetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival, over all of
-// its slots.
+// TestDetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival, over
+// all of its slots.
 func TestDetachRequeues(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)

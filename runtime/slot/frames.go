@@ -153,8 +153,8 @@ func (s *Slot) handleEvent(f *ipc.Frame) {
 	}
 }
 
-// handleCalls passes on the socket by which the frame's call, or batch, calls another model. Once that has ended it closes the
-// socket.
+// handleCalls passes on the socket by which the frame's call, or batch, calls another model. Once that has ended it
+// closes the socket.
 func (s *Slot) handleCalls(f *ipc.Frame) {
 	if s.pool.o.OnCalls == nil {
 		s.ch.protocolError("a frame of kind %s from a model that may call none", f.Kind)

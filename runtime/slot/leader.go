@@ -6,10 +6,10 @@ import (
 	"pinion/ipc"
 )
 
-// A slot's socket is read by the leader/follower pattern: one of the goroutines that wait at the slot, the leader, reads for
-// all of them; the others, the followers, sleep until it wakes them. A slot with followers must always have a leader whose
-// goroutine is awake or about to be. So a leader that leaves promotes the next one, and a leader that finds that its call has
-// left the slot does the same.
+// A slot's socket is read by the leader/follower pattern: one of the goroutines that wait at the slot, the leader,
+// reads for all of them; the others, the followers, sleep until it wakes them. A slot with followers must always have a
+// leader whose goroutine is awake or about to be. So a leader that leaves promotes the next one, and a leader that
+// finds that its call has left the slot does the same.
 
 // attend has a call's goroutine wait here, if it is asleep already.
 func (ch *channel) attend(c *Call) {
@@ -68,8 +68,8 @@ func (ch *channel) demote(c *Call) {
 	}
 }
 
-// lead reads the slot's socket for all calls there while c, the leader, is one of them. Called with the lock held, which it
-// gives back while it reads.
+// lead reads the slot's socket for all calls there while c, the leader, is one of them. Called with the lock held,
+// which it gives back while it reads.
 func (s *Slot) lead(c *Call) {
 	p := s.pool
 	for c.slot == s && !s.ch.closed {

@@ -61,8 +61,8 @@ func endings() map[string]func(*Pool, *testCall) {
 	}
 }
 
-// TestNextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another one must read
-// for the rest.
+// TestNextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another one must
+// read for the rest.
 func TestNextLeaderHasEnded(t *testing.T) {
 	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {

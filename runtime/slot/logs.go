@@ -34,8 +34,8 @@ func (l *callLogs) take() []byte {
 	return text
 }
 
-// lineLength is the length of a text's last line while that is incomplete. "\r" ends a line too: the next is written over
-// it, as a progress bar's. Above logtext.MaxLine: the line was cut.
+// lineLength is the length of a text's last line while that is incomplete. "\r" ends a line too: the next is written
+// over it, as a progress bar's. Above logtext.MaxLine: the line was cut.
 type lineLength int
 
 // trim returns the next piece of the text without what its lines have too much. It does not change text.

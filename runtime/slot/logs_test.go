@@ -15,7 +15,10 @@ func TestLongLinesAreCut(t *testing.T) {
 		{"a\nb", "a\nb"},
 		{long + "\n" + long, long + "\n" + long},
 		{long + "x\nshort\n", long + logtext.LineNotice + "\nshort\n"},
-		{"x" + long + "\n\n" + long + "yz", "x" + long[:logtext.MaxLine-1] + logtext.LineNotice + "\n\n" + long + logtext.LineNotice},
+		{
+			"x" + long + "\n\n" + long + "yz",
+			"x" + long[:logtext.MaxLine-1] + logtext.LineNotice + "\n\n" + long + logtext.LineNotice,
+		},
 	} {
 		for _, piece := range []int{len(c.text), logtext.MaxLine + 1, logtext.MaxLine, 99_991} {
 			var line lineLength

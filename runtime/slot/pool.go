@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Worker is what a slot needs of the process behind it; supervise implements it. No method blocks for longer than a system
-// call.
+// Worker is what a slot needs of the process behind it; supervise implements it. No method blocks for longer than a
+// system call.
 type Worker interface {
 	// Interrupt makes the worker look at its cancel words now.
 	Interrupt()
@@ -18,15 +18,15 @@ type Worker interface {
 	Kill(fault Fault, why string)
 	// Closed says that the worker's end of a channel is closed: the worker has died, or has to be terminated soon.
 	Closed()
-	// TakeLogs returns what the model wrote up to these positions of its pipes and was not taken before, in order. prediction
-	// names whose text it is, or is "".
+	// TakeLogs returns what the model wrote up to these positions of its pipes and was not taken before, in order.
+	// prediction names whose text it is, or is "".
 	TakeLogs(prediction string, at ipc.LogMark) []Text
-	// LogPipe takes over the running prediction's own pipe. LogPipesEnd says that text that still comes through it belongs to
-	// no prediction.
+	// LogPipe takes over the running prediction's own pipe. LogPipesEnd says that text that still comes through it belongs
+	// to no prediction.
 	LogPipe(fd int, stderr bool)
 	LogPipesEnd()
-	// Logged receives text that came for a prediction through its slot's channel. traceback: its end is the traceback of the
-	// prediction, which is one record of the server's log.
+	// Logged receives text that came for a prediction through its slot's channel. traceback: its end is the traceback of
+	// the prediction, which is one record of the server's log.
 	Logged(stream, prediction string, text []byte, traceback bool)
 }
 
@@ -56,8 +56,8 @@ type Options struct {
 	// OnBatch receives each batch that ends: its size, and for how long its first call was held back for others though a
 	// worker was idle. It must not block. May be nil.
 	OnBatch func(size int, held time.Duration)
-	// OnCalls receives the descriptor of a socket by which a prediction, or the predictions of a batch, call another model. It
-	// takes the descriptor over, and must not block. Nil: the models may call none.
+	// OnCalls receives the descriptor of a socket by which a prediction, or the predictions of a batch, call another
+	// model. It takes the descriptor over, and must not block. Nil: the models may call none.
 	OnCalls func(of []*predict.Prediction, fd int)
 }
 
@@ -65,8 +65,8 @@ type Options struct {
 type Pool struct {
 	o Options
 
-	// mu guards all that follows, and the private fields of slots and calls. Unexported functions of this package are called
-	// with it held, unless their comment says otherwise.
+	// mu guards all that follows, and the private fields of slots and calls. Unexported functions of this package are
+	// called with it held, unless their comment says otherwise.
 	mu           sync.Mutex
 	admission    admission
 	batches      dispatcher
@@ -121,8 +121,8 @@ func (p *Pool) Load() Load {
 	return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
 }
 
-// CallTime is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the model takes
-// batches.
+// CallTime is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the
+// model takes batches.
 func (p *Pool) CallTime() (longest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +138,9 @@ func (p *Pool) CallTime() (longest time.Duration) {
 // QueuePosition is a call's position among those that the model has not begun, counted from 1. 0: it waits no more.
 func (p *Pool) QueuePosition(c *Call) int { return underLock(p, func() int { return p.position(c) }) }
 
-// Admit claims capacity for one call, to be submitted or given back with Withdraw. g is its group, or nil: the first call of a
-// group claims capacity for all of them. It returns predict.ErrBusy, *predict.QueueFullError, or what Refuse was given.
+// Admit claims capacity for one call, to be submitted or given back with Withdraw. g is its group, or nil: the first
+// call of a group claims capacity for all of them. It returns predict.ErrBusy, *predict.QueueFullError, or what Refuse
+// was given.
 func (p *Pool) Admit(g *predict.Group) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,8 +234,8 @@ func (p *Pool) enter(c *Call, now time.Time) *Slot {
 	return s
 }
 
-// Wait carries the call through and returns when it has ended. One goroutine calls it, once. Meanwhile it may read the slot's
-// socket for all calls that wait there.
+// Wait carries the call through and returns when it has ended. One goroutine calls it, once. Meanwhile it may read the
+// slot's socket for all calls that wait there.
 func (c *Call) Wait() {
 	p := c.pool
 	p.mu.Lock()
@@ -259,8 +260,8 @@ func (c *Call) Wait() {
 	}
 }
 
-// Cancel asks for the end of a call. If the model has not begun the call, it ends at once; otherwise the worker gets a signal,
-// and is killed if the call does not end within Options.CancelGrace.
+// Cancel asks for the end of a call. If the model has not begun the call, it ends at once; otherwise the worker gets a
+// signal, and is killed if the call does not end within Options.CancelGrace.
 func (p *Pool) Cancel(c *Call) {
 	p.locked(func() deliveries {
 		if c.state == ended || c.canceling {

@@ -29,8 +29,8 @@ func frame(kind ipc.Kind, id uint64, body []byte) []byte {
 	return append(ipc.AppendHeader(nil, kind, 0, id, uint64(time.Millisecond), len(body)), body...)
 }
 
-// TestUnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The call that ran
-// fails, and the one behind it is queued again.
+// TestUnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The call
+// that ran fails, and the one behind it is queued again.
 func TestUnsentAnswersOfDeadWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)

@@ -6,10 +6,10 @@ import (
 	"pinion/ipc"
 )
 
-// The runtime limit (Options.PredictTimeout) is checked by sampling each slot's running word, so it costs a call nothing on
-// its way. If the word has changed since the last check, a new call began at that check at the earliest; so a timeout is late
-// by one check at most. A running word that names no call of the slot may have been overwritten by the model: then the oldest
-// call that cannot be revoked counts as running.
+// The runtime limit (Options.PredictTimeout) is checked by sampling each slot's running word, so it costs a call
+// nothing on its way. If the word has changed since the last check, a new call began at that check at the earliest; so
+// a timeout is late by one check at most. A running word that names no call of the slot may have been overwritten by
+// the model: then the oldest call that cannot be revoked counts as running.
 const (
 	checksPerLimit = 20
 	minCheck       = time.Millisecond // the shortest time between two checks
@@ -92,8 +92,8 @@ func (p *Pool) cancelRun(r *batchRun, now time.Time) {
 	}
 }
 
-// cancelLateAnswers cancels calls whose batch is done and whose answers take too long: a model's postprocess has the limit
-// too.
+// cancelLateAnswers cancels calls whose batch is done and whose answers take too long: a model's postprocess has the
+// limit too.
 func (p *Pool) cancelLateAnswers(s *Slot, now time.Time, d deliveries) deliveries {
 	for _, c := range s.batches.items {
 		if c == nil || c.canceling || c.batch.run == nil || !c.batch.run.done {

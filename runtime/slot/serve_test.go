@@ -9,8 +9,8 @@ import (
 	"pinion/ipc"
 )
 
-// serve has a goroutine for each slot call act with its requests, until the front closes the slot or the worker dies. The
-// channel is closed when all goroutines have ended.
+// serve has a goroutine for each slot call act with its requests, until the front closes the slot or the worker dies.
+// The channel is closed when all goroutines have ended.
 func (w *fakeWorker) serve(act func(*slotEnd, request)) <-chan struct{} {
 	done := make(chan struct{})
 	var wg sync.WaitGroup

@@ -146,23 +146,24 @@ func (s *Slot) removeWhenDrained() {
 	}
 }
 
-// choose finds the slot for the next call: an idle one; else the one with the fewest outstanding calls that has room in its
-// window; else none.
+// choose finds the slot for the next call: an idle one; else the one with the fewest outstanding calls that has room in
+// its window; else none.
 func (p *Pool) choose() *Slot {
 	if s := p.chooseIdle(); s != nil {
 		return s
 	}
 	var best *Slot
 	for _, s := range p.slots {
-		if s.takesCalls() && s.worker.batching == nil && s.outstanding < s.window.size && (best == nil || s.outstanding < best.outstanding) {
+		if s.takesCalls() && s.worker.batching == nil && s.outstanding < s.window.size &&
+			(best == nil || s.outstanding < best.outstanding) {
 			best = s
 		}
 	}
 	return best
 }
 
-// chooseIdle takes a slot off the list of idle ones: of the worker with the fewest calls, the slot used last, because its
-// caches are warm.
+// chooseIdle takes a slot off the list of idle ones: of the worker with the fewest calls, the slot used last, because
+// its caches are warm.
 func (p *Pool) chooseIdle() *Slot {
 	for n := len(p.idle); n > 0; n = len(p.idle) {
 		best := n - 1
@@ -182,8 +183,8 @@ func (p *Pool) chooseIdle() *Slot {
 	return nil
 }
 
-// refill gives the slot what waits: from the queue up to its window, or, if it is idle and the queue is empty, half of what
-// lies unbegun in another slot.
+// refill gives the slot what waits: from the queue up to its window, or, if it is idle and the queue is empty, half of
+// what lies unbegun in another slot.
 func (s *Slot) refill(d deliveries) deliveries {
 	p := s.pool
 	if s.ch.closed {
@@ -207,7 +208,8 @@ func (s *Slot) refill(d deliveries) deliveries {
 	return s.ch.flushDelayed(d)
 }
 
-// steal moves waiting calls to this idle slot: from the fullest other one, or, if all of its calls have begun, from any.
+// steal moves waiting calls to this idle slot: from the fullest other one, or, if all of its calls have begun, from
+// any.
 func (s *Slot) steal(d deliveries) deliveries {
 	var fullest *Slot
 	for _, v := range s.pool.slots {
@@ -253,8 +255,8 @@ func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
 
 func (s *Slot) Served() bool { return underLock(s.pool, func() bool { return s.served }) }
 
-// Running is the name of the call that the model has now, or of the first that it has ended and whose answer is still on its
-// way; "" if there is neither. For a dead worker it is what the worker had, until Detach.
+// Running is the name of the call that the model has now, or of the first that it has ended and whose answer is still
+// on its way; "" if there is neither. For a dead worker it is what the worker had, until Detach.
 func (s *Slot) Running() string { return underLock(s.pool, s.runningName) }
 
 func (s *Slot) runningName() string {

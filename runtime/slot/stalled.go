@@ -2,10 +2,11 @@ package slot
 
 import "pinion/ipc"
 
-// A worker whose loop is stuck still answers its supervisor's pings: a separate thread does that. But it takes no call. A
-// slot is free if its running word names no call, and a free slot claims a call at once; so a call that stays unclaimed in a
-// free slot shows the stall. A slot that runs a call is busy for as long as that takes, and never counts. An item that is to
-// be prepared for a batch has no claim word; it counts while the worker does not even read it.
+// A worker whose loop is stuck still answers its supervisor's pings: a separate thread does that. But it takes no call.
+// A slot is free if its running word names no call, and a free slot claims a call at once; so a call that stays
+// unclaimed in a free slot shows the stall. A slot that runs a call is busy for as long as that takes, and never
+// counts. An item that is to be prepared for a batch has no claim word; it counts while the worker does not even read
+// it.
 
 // stall is what a slot had not taken at the last check. Guarded by pool.mu.
 type stall struct {
@@ -14,8 +15,8 @@ type stall struct {
 	unread int    // bytes that the worker had not read
 }
 
-// Stalled checks the slots of a worker. It returns in how many checks in a row, this one included, one of them did not take
-// the same call. Its caller checks at steady intervals.
+// Stalled checks the slots of a worker. It returns in how many checks in a row, this one included, one of them did not
+// take the same call. Its caller checks at steady intervals.
 func (p *Pool) Stalled(slots []*Slot) int {
 	return underLock(p, func() (checks int) {
 		for _, s := range slots {
@@ -58,8 +59,8 @@ func (s *Slot) untaken() uint64 {
 	return id // also if the claim word is overwritten: the worker then skips the call, and never answers it
 }
 
-// unreadItem is the oldest item that the worker is to prepare, if it has read nothing since the last check and has nothing
-// else to do; else 0.
+// unreadItem is the oldest item that the worker is to prepare, if it has read nothing since the last check and has
+// nothing else to do; else 0.
 func (s *Slot) unreadItem() (id uint64) {
 	before := s.stall.unread
 	if s.stall.unread = 0; s.batches.prepared == nil || s.has(s.ch.words.Running()) {

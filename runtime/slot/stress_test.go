@@ -17,8 +17,8 @@ import (
 	"pinion/tests/await"
 )
 
-// stressTest is a pool under faults: workers that die, answers that do not come, cancels and deadlines at any time. It records
-// what the workers did, and compares that with the results of the calls.
+// stressTest is a pool under faults: workers that die, answers that do not come, cancels and deadlines at any time. It
+// records what the workers did, and compares that with the results of the calls.
 type stressTest struct {
 	t    *testing.T
 	pool *Pool

@@ -69,8 +69,8 @@ func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 	empty(t, p)
 }
 
-// TestQueueTimeout_AtABlockedLoop: a call that has a slot is not ended by the queue's limit while its worker runs another, but by its
-// own deadline. One that waits behind it is.
+// TestQueueTimeout_AtABlockedLoop: a call that has a slot is not ended by the queue's limit while its worker runs
+// another, but by its own deadline. One that waits behind it is.
 func TestQueueTimeout_AtABlockedLoop(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 3)
@@ -109,8 +109,8 @@ func TestTimeoutAfterWorkerExit(t *testing.T) {
 	empty(t, p)
 }
 
-// TestTimeoutBeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the model
-// has begun the call.
+// TestTimeoutBeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the
+// model has begun the call.
 func TestTimeoutBeforeDetach(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)

@@ -8,7 +8,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Traced is what a traced call and its pool tell each other. The pool writes what is below Span until the call has ended.
+// Traced is what a traced call and its pool tell each other. The pool writes what is below Span until the call has
+// ended.
 type Traced struct {
 	Span trace.Context // of the prediction: its batch links to it
 
@@ -29,11 +30,12 @@ func (t *Traced) ranIn(c *Call) {
 	}
 }
 
-// placeOf says where a slot's calls run, by its index in its worker: the slot's attribute has Cog's name. A device is named if
-// it is the worker's own.
+// placeOf says where a slot's calls run, by its index in its worker: the slot's attribute has Cog's name. A device is
+// named if it is the worker's own.
 func placeOf(w *workerSlots, index int) trace.Attrs {
 	h := &w.hooks
-	a := trace.Attrs{}.Text("cog.slot.id", strconv.Itoa(h.Worker)+"."+strconv.Itoa(index)).Int("pinion.worker", int64(h.Worker))
+	a := trace.Attrs{}.Text("cog.slot.id", strconv.Itoa(h.Worker)+"."+strconv.Itoa(index)).Int("pinion.worker",
+		int64(h.Worker))
 	if h.Device != "" {
 		a = a.Text("pinion.device", h.Device)
 	}

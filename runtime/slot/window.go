@@ -7,8 +7,9 @@ import (
 	"pinion/ipc"
 )
 
-// The window is how many requests lie in a slot's socket, the running one included: enough that the worker has the next one
-// while an answer travels (about 100 µs there and back; twice that for safety). More would be harder to move to another slot.
+// The window is how many requests lie in a slot's socket, the running one included: enough that the worker has the next
+// one while an answer travels (about 100 µs there and back; twice that for safety). More would be harder to move to
+// another slot.
 const (
 	windowSpan = 200 * time.Microsecond
 	minWindow  = 2

@@ -88,7 +88,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestIdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one is taken.
+// TestIdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one is
+// taken.
 func TestIdleSlotFirst(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
@@ -145,7 +146,8 @@ func TestIdleSlotSteals(t *testing.T) {
 	empty(t, p)
 }
 
-// TestIdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait elsewhere are stolen.
+// TestIdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait elsewhere are
+// stolen.
 func TestIdleSlotStealsFromAnySlot(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 2)
@@ -234,7 +236,8 @@ func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*testCall) {
 	return w, flights
 }
 
-// TestDelayedRequests: a request to a busy worker waits for the next write, and is sent with it, for any reason of that write.
+// TestDelayedRequests: a request to a busy worker waits for the next write, and is sent with it, for any reason of that
+// write.
 func TestDelayedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		next func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall)
@@ -299,7 +302,10 @@ func TestNotDelayed(t *testing.T) {
 		t.Error("the fourth was delayed")
 	}
 	parked(t, flights...)
-	large := &testCall{NewCall("large", append(append([]byte(`"`), make([]byte, delaySize)...), '"'), nil), t, make(chan struct{})}
+	large := &testCall{
+		NewCall("large", append(append([]byte(`"`), make([]byte, delaySize)...), '"'), nil), t,
+		make(chan struct{}),
+	}
 	if err := p.Admit(nil); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"pinion/ipc"
 )
 
-// workerSlots is what the slots of one worker share. Guarded by pool.mu, except for hooks and batching, which do not change.
+// workerSlots is what the slots of one worker share. Guarded by pool.mu, except for hooks and batching, which do not
+// change.
 type workerSlots struct {
 	process     Worker
 	slots       []*Slot
@@ -28,14 +29,14 @@ type Hooks struct {
 	// After MaxRequests answers MaxRequestsReached is called, once; 0: never.
 	MaxRequests        int
 	MaxRequestsReached func()
-	// IsFatal tells by the body of a failure whether its worker is unusable from now on; nil: none is. Such a worker gets no
-	// further call, and FatalAnswer is called with that body.
+	// IsFatal tells by the body of a failure whether its worker is unusable from now on; nil: none is. Such a worker gets
+	// no further call, and FatalAnswer is called with that body.
 	IsFatal     func(body []byte) bool
 	FatalAnswer func(body []byte)
 }
 
-// Attach adds a worker's slots, one for each connection, and gives them what waits. b says how its calls are batched; nil:
-// they are not.
+// Attach adds a worker's slots, one for each connection, and gives them what waits. b says how its calls are batched;
+// nil: they are not.
 func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *BatchOptions) (added []*Slot) {
 	p.locked(func() (d deliveries) {
 		p.batches.addWorker(b)
@@ -57,8 +58,8 @@ func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *B
 	return added
 }
 
-// checkFatal retires the worker if an answer of a slot is fatal. It runs in the slot's leader, before the answer's call ends,
-// without the lock.
+// checkFatal retires the worker if an answer of a slot is fatal. It runs in the slot's leader, before the answer's call
+// ends, without the lock.
 func (w *workerSlots) checkFatal(s *Slot, f *ipc.Frame, body []byte) {
 	if f.Kind != ipc.KindFailed || w.hooks.IsFatal == nil || !w.hooks.IsFatal(body) {
 		return
@@ -75,8 +76,8 @@ func (w *workerSlots) countAnswer() {
 	}
 }
 
-// Retire lets a worker finish what it has begun and gives it nothing more. What it has not begun goes to other workers and
-// keeps its position. The channel is closed when nothing is outstanding; the slots have left the pool by then.
+// Retire lets a worker finish what it has begun and gives it nothing more. What it has not begun goes to other workers
+// and keeps its position. The channel is closed when nothing is outstanding; the slots have left the pool by then.
 func (p *Pool) Retire(slots []*Slot) (empty <-chan struct{}) {
 	if len(slots) == 0 {
 		done := make(chan struct{})
@@ -126,8 +127,8 @@ func (p *Pool) removeSlot(s *Slot) {
 		return
 	}
 	s.removed = true
-	// The idle slots are searched too: those at the bottom of that stack are seldom taken, and would pile up. The slots are
-	// cloned because a caller may be iterating over them.
+	// The idle slots are searched too: those at the bottom of that stack are seldom taken, and would pile up. The slots
+	// are cloned because a caller may be iterating over them.
 	is := func(x *Slot) bool { return x == s }
 	p.slots = slices.DeleteFunc(slices.Clone(p.slots), is)
 	p.idle = slices.DeleteFunc(p.idle, is)

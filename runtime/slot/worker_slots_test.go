@@ -45,7 +45,8 @@ func TestRetire(t *testing.T) {
 		fresh.ends[0].succeed(r)
 		f.succeeded()
 	}
-	if got := p.Load(); got.Slots != 2 || got.InFlight != 1 { // a slot for what still runs, or other calls would be refused
+	// a slot for what still runs, or other calls would be refused
+	if got := p.Load(); got.Slots != 2 || got.InFlight != 1 {
 		t.Errorf("the load is %+v", got)
 	}
 	old.ends[0].succeed(begun)

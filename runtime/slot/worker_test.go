@@ -212,7 +212,8 @@ func (l *slotEnd) word(at int) *atomic.Uint64 {
 // claim takes a request for the model, unless the front took it back: px_claim.
 func (l *slotEnd) claim(id uint64) bool {
 	l.word(atRunning).Store(id)
-	if l.word(atClaims+8*ipc.ClaimIndex(id)).CompareAndSwap(id<<2|uint64(ipc.ClaimQueued), id<<2|uint64(ipc.ClaimRunning)) {
+	if l.word(atClaims+8*ipc.ClaimIndex(id)).CompareAndSwap(id<<2|uint64(ipc.ClaimQueued),
+		id<<2|uint64(ipc.ClaimRunning)) {
 		return true
 	}
 	l.word(atRunning).Store(0)

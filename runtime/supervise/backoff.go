@@ -2,8 +2,8 @@ package supervise
 
 import "time"
 
-// A worker that dies is replaced at once, the next ones after 1, 2, 4 … 30 s. After five deaths within a minute without a
-// success in between, none is started.
+// A worker that dies is replaced at once, the next ones after 1, 2, 4 … 30 s. After five deaths within a minute without
+// a success in between, none is started.
 const (
 	firstDelay  = time.Second
 	maxDelay    = 30 * time.Second
@@ -16,8 +16,8 @@ type backoff struct {
 	deaths []time.Time // since the last success
 }
 
-// died records a death; served: the worker had a success. It returns how long to wait before the next start; false: do not
-// start another.
+// died records a death; served: the worker had a success. It returns how long to wait before the next start; false: do
+// not start another.
 func (b *backoff) died(now time.Time, served bool) (time.Duration, bool) {
 	if served {
 		b.deaths = b.deaths[:0]

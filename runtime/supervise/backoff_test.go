@@ -16,16 +16,24 @@ func TestBackoff(t *testing.T) {
 	second := time.Second
 	for name, deaths := range map[string][]death{
 		"the fifth within a minute ends it": {
-			{0, false, 0, true}, {second, false, second, true}, {second, false, 2 * second, true},
-			{second, false, 4 * second, true}, {second, false, 0, false},
+			{0, false, 0, true},
+			{second, false, second, true},
+			{second, false, 2 * second, true},
+			{second, false, 4 * second, true},
+			{second, false, 0, false},
 		},
 		"a success in between starts over": {
 			{0, false, 0, true}, {second, false, second, true}, {second, true, 0, true}, {second, false, second, true},
 		},
 		"slow deaths go on, ever more slowly": {
-			{0, false, 0, true}, {50 * second, false, second, true}, {50 * second, false, 2 * second, true},
-			{50 * second, false, 4 * second, true}, {50 * second, false, 8 * second, true},
-			{50 * second, false, 16 * second, true}, {50 * second, false, 30 * second, true}, {50 * second, false, 30 * second, true},
+			{0, false, 0, true},
+			{50 * second, false, second, true},
+			{50 * second, false, 2 * second, true},
+			{50 * second, false, 4 * second, true},
+			{50 * second, false, 8 * second, true},
+			{50 * second, false, 16 * second, true},
+			{50 * second, false, 30 * second, true},
+			{50 * second, false, 30 * second, true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

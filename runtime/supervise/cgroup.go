@@ -56,7 +56,8 @@ func findGroup(root, controller string) group {
 	return found
 }
 
-// inMount returns the folder of a group. Its path is the host's; mountRoot is the part of the hierarchy that is mounted.
+// inMount returns the folder of a group. Its path is the host's; mountRoot is the part of the hierarchy that is
+// mounted.
 func inMount(root, mount, mountRoot, group string) string {
 	rest, under := strings.CutPrefix(group, strings.TrimSuffix(mountRoot, "/"))
 	if !under || strings.HasPrefix(rest, "/..") {
@@ -84,9 +85,10 @@ func (g memoryGroup) limit() (limit int64) {
 		file = "memory.max"
 	}
 	for folder := range group(g).levels {
-		text, _ := os.ReadFile(filepath.Join(folder, file))                              // the topmost group has none
-		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)              // "max": none
-		if none := int64(1) << 60; err == nil && n < none && (limit == 0 || n < limit) { // version 1 says "none" by a large number
+		text, _ := os.ReadFile(filepath.Join(folder, file))                 // the topmost group has none
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max": none
+		// version 1 says "none" by a large number
+		if none := int64(1) << 60; err == nil && n < none && (limit == 0 || n < limit) {
 			limit = n
 		}
 	}

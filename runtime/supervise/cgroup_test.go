@@ -47,13 +47,15 @@ func TestMemoryGroup(t *testing.T) {
 		}, 0, 0, false},
 		"version 1": {map[string]string{
 			"proc/self/cgroup": "4:cpu,cpuacct:/x\n3:memory:/x\n0::/\n", "proc/self/mountinfo": v1Mount + v2Mount,
-			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "268435456\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-			"sys/fs/cgroup/memory/x/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n",
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "268435456\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":   "9223372036854771712\n",
+			"sys/fs/cgroup/memory/x/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n",
 		}, 256 << 20, 7, true},
 		"version 1 without a namespace: the host's path, of which a part is mounted": {map[string]string{
 			"proc/self/cgroup":                           "3:memory:/docker/abc\n",
 			"proc/self/mountinfo":                        "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "268435456\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 1\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "268435456\n",
+			"sys/fs/cgroup/memory/memory.oom_control":    "oom_kill 1\n",
 		}, 256 << 20, 1, true},
 		"no control groups": {map[string]string{}, 0, 0, false},
 		"nonsense":          {map[string]string{"proc/self/cgroup": "::\n:", "proc/self/mountinfo": "- -\n\n"}, 0, 0, false},
@@ -77,7 +79,8 @@ func TestCPULimit(t *testing.T) {
 	v1 := func(quota string) map[string]string {
 		return map[string]string{
 			"proc/self/cgroup": "4:cpu,cpuacct:/x\n3:memory:/x\n", "proc/self/mountinfo": v1Mount,
-			"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us": quota + "\n", "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us":  quota + "\n",
+			"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
 		}
 	}
 	v2 := func(around, own string) map[string]string {

@@ -35,8 +35,8 @@ func newChild(orphans *Orphans) child {
 	return child{orphans: orphans, exited: make(chan struct{}), cleared: make(chan struct{}), givenUp: newLatch()}
 }
 
-// roleCommand makes the command that starts this binary in another role; the environment tells it its task. The files are
-// its descriptors from 3 on.
+// roleCommand makes the command that starts this binary in another role; the environment tells it its task. The files
+// are its descriptors from 3 on.
 func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error) {
 	config, err := t.spec.Encode()
 	if err != nil {
@@ -53,7 +53,8 @@ func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error)
 	}, nil
 }
 
-// awaitEnd waits for the end of the child, and returns its status. It is not reaped, so no other process is given its number.
+// awaitEnd waits for the end of the child, and returns its status. It is not reaped, so no other process is given its
+// number.
 func (c *child) awaitEnd() (syscall.WaitStatus, error) {
 	var info unix.Siginfo
 	err := error(unix.EINTR)
@@ -111,8 +112,8 @@ func (c *child) signal(send func(pid int)) {
 	}
 }
 
-// dying tells whether the child is exiting, which takes seconds if a driver has much to free. Its exit status is decided
-// then, and must not be taken for this server's doing.
+// dying tells whether the child is exiting, which takes seconds if a driver has much to free. Its exit status is
+// decided then, and must not be taken for this server's doing.
 func (c *child) dying() bool {
 	exiting, known := c.exiting()
 	return known && exiting
@@ -134,9 +135,9 @@ func (c *child) exiting() (exiting, known bool) {
 	return flags&flag != 0, err == nil
 }
 
-// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, and what it used, if that is most of the limit;
-// else 0. The kernel ends a process at the hard limit by SIGKILL. It goes by a sample at each tick, which on a busy machine
-// differs from the exact time that /proc shows.
+// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, and what it used, if that is most of
+// the limit; else 0. The kernel ends a process at the hard limit by SIGKILL. It goes by a sample at each tick, which on
+// a busy machine differs from the exact time that /proc shows.
 func (c *child) usedUpCPU() (limit, used time.Duration) {
 	var r unix.Rlimit
 	fields := statOf(c.pid)

@@ -40,8 +40,8 @@ func processes() (all []proc) {
 	return all
 }
 
-// descendants are the processes that c started, and those that they started, without c. Some have lost their parents, and are
-// children of this process now.
+// descendants are the processes that c started, and those that they started, without c. Some have lost their parents,
+// and are children of this process now.
 func (c *child) descendants() (found []proc) {
 	all := processes()
 	belongs := map[int]bool{c.pid: true}
@@ -73,8 +73,8 @@ func (c *child) killTree() {
 	}
 }
 
-// A worker is told from others by its oom_score_adj, which everything that it starts inherits, whatever its session, group,
-// parent and environment are. Each has its own value, as long as there are some.
+// A worker is told from others by its oom_score_adj, which everything that it starts inherits, whatever its session,
+// group, parent and environment are. Each has its own value, as long as there are some.
 
 // takeScore finds an oom_score_adj that no other child has; 0: there is none.
 func (o *Orphans) takeScore() int {
@@ -102,7 +102,8 @@ func (o *Orphans) belongsTo(c *child, p proc) bool {
 	}
 	o.mu.Lock()
 	_, own := o.own[p.pid]
-	alone := !slices.ContainsFunc(slices.Collect(maps.Values(o.own)), func(other *child) bool { return other != nil && other != c })
+	alone := !slices.ContainsFunc(slices.Collect(maps.Values(o.own)),
+		func(other *child) bool { return other != nil && other != c })
 	o.mu.Unlock()
 	switch {
 	case own:

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a worker started ends with it, but not all at once. Some helpers do their work when their parent has ended, because only
-// then is there nothing more to come: the resource trackers of multiprocessing and joblib remove shared memory and semaphores,
-// PyTorch's manager does the same, a profiler writes its file. They see the end by a pipe or socket that every process of the
-// model holds. So they come last.
+// What a worker started ends with it, but not all at once. Some helpers do their work when their parent has ended,
+// because only then is there nothing more to come: the resource trackers of multiprocessing and joblib remove shared
+// memory and semaphores, PyTorch's manager does the same, a profiler writes its file. They see the end by a pipe or
+// socket that every process of the model holds. So they come last.
 const (
 	// endGrace is for those that end by themselves.
 	endGrace = 500 * time.Millisecond
@@ -29,8 +29,8 @@ const (
 // urgency tells a wait for the end of descendants that the server is to end at once.
 type urgency struct{ atomic.Bool }
 
-// endDescendants ends what c started, and returns when it has ended, or cannot be ended. c itself has ended, and is not reaped:
-// no other process group can have its number.
+// endDescendants ends what c started, and returns when it has ended, or cannot be ended. c itself has ended, and is not
+// reaped: no other process group can have its number.
 func (c *child) endDescendants() {
 	all := c.descendants()
 	if len(all) == 0 {
@@ -59,8 +59,8 @@ func (c *child) endDescendants() {
 	}
 }
 
-// killForks kills copies of the worker, as multiprocessing starts them: none of them is a helper, and what they hold open
-// keeps the helpers from ending.
+// killForks kills copies of the worker, as multiprocessing starts them: none of them is a helper, and what they hold
+// open keeps the helpers from ending.
 func killForks(all []proc) {
 	binary, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -73,7 +73,8 @@ func killForks(all []proc) {
 	}
 }
 
-// await waits until c has no descendants any more, and reaps the orphans among them; false: some are left after that time.
+// await waits until c has no descendants any more, and reaps the orphans among them; false: some are left after that
+// time.
 func (c *child) await(grace time.Duration) bool {
 	began := time.Now()
 	for {
@@ -116,8 +117,8 @@ func awaitOne(pids []int, limit time.Duration) {
 	_, _ = unix.Poll(fds, int(max(limit.Milliseconds(), 1))) // the caller looks in any case
 }
 
-// askToEnd ends a process that has not ended by itself. One that ignores SIGTERM is a tracker, which waits until all others have
-// ended; one that handles it gets it.
+// askToEnd ends a process that has not ended by itself. One that ignores SIGTERM is a tracker, which waits until all
+// others have ended; one that handles it gets it.
 func askToEnd(pid int) {
 	ignored, caught := signalSets(pid)
 	const term = 1 << (unix.SIGTERM - 1)
@@ -131,7 +132,8 @@ func askToEnd(pid int) {
 	}
 }
 
-// isHelper knows the helper that cleans up after its parent's end and does not ignore SIGTERM: PyTorch's, for shared memory.
+// isHelper knows the helper that cleans up after its parent's end and does not ignore SIGTERM: PyTorch's, for shared
+// memory.
 func isHelper(pid int) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it has ended
 	return strings.HasPrefix(string(name), "torch_shm_manag")

@@ -36,7 +36,8 @@ func (e Exit) Describe(during string) string {
 		return fmt.Sprintf("worker killed by the server %s: %s; it had not ended after %s and was given up: "+
 			"it is frozen, or waits in a driver", during, e.Killed, e.Stuck)
 	case e.Stuck > 0:
-		return fmt.Sprintf("worker ended %s; its process had not ended after %s and was given up: it waits in a driver", during, e.Stuck)
+		return fmt.Sprintf("worker ended %s; its process had not ended after %s and was given up: it waits in a driver",
+			during, e.Stuck)
 	case e.Unknown != nil:
 		return fmt.Sprintf("worker ended %s; its exit status cannot be read: %v", during, e.Unknown)
 	case e.Killed == lostControlReason:

@@ -39,7 +39,8 @@ func TestDeathInSetup(t *testing.T) {
 			s := act(t, "dies-in-setup "+how, nil)
 			st := s.over()
 			says(t, "the exit", st.LastExit, append(words, "during setup")...)
-			if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Completed.IsZero() || st.State != Exited || st.PID != 0 {
+			if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Completed.IsZero() || st.State != Exited ||
+				st.PID != 0 {
 				t.Errorf("got %+v", st)
 			}
 			if want := "loading\nFatal Python error: in setup\n" + st.LastExit + "\n"; st.Setup.Logs != want {
@@ -103,7 +104,8 @@ func TestSetupTimeout(t *testing.T) {
 				t.Errorf("got %+v", st)
 			}
 			// On a busy machine it may not come as far as state.
-			if got := fmt.Sprint(unique(s.states)); got != fmt.Sprint(unique([]State{Starting, state, Exited})) && got != fmt.Sprint([]State{Starting, Exited}) {
+			if got := fmt.Sprint(unique(s.states)); got != fmt.Sprint(unique([]State{Starting, state, Exited})) &&
+				got != fmt.Sprint([]State{Starting, Exited}) {
 				t.Errorf("it was %s", got)
 			}
 		})
@@ -147,7 +149,8 @@ func TestFramesOutOfTurn(t *testing.T) {
 		})
 	}
 	t.Run("ready twice", func(t *testing.T) {
-		s := act(t, kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindReady, ipc.KindReady), func(o *Options) { o.Policy.Restart = Never })
+		s := act(t, kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindReady, ipc.KindReady),
+			func(o *Options) { o.Policy.Restart = Never })
 		st := s.over()
 		says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind Ready")
 		if load := s.pool.Load(); load.Slots != 0 {
@@ -229,7 +232,8 @@ func TestDying(t *testing.T) {
 	}
 }
 
-// TestClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses it too.
+// TestClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses it
+// too.
 func TestClosedBeforeItDied(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		t.Run(fmt.Sprint("closed first: ", first), func(t *testing.T) {
@@ -238,7 +242,10 @@ func TestClosedBeforeItDied(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			p := process{child: child{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{}), cleared: make(chan struct{})}, ending: newLatch()}
+			p := process{
+				child:  child{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{}), cleared: make(chan struct{})},
+				ending: newLatch(),
+			}
 			if first {
 				p.Closed()
 				await.Eventually(t, "it is seen to live on", func() bool {
@@ -268,7 +275,8 @@ func TestClosedBeforeItDied(t *testing.T) {
 
 // TestUnknownEnd: another has reaped the process.
 func TestUnknownEnd(t *testing.T) {
-	says(t, "the exit", Exit{Unknown: unix.ECHILD}.Describe(duringIdle), "worker ended between predictions", "no child processes")
+	says(t, "the exit", Exit{Unknown: unix.ECHILD}.Describe(duringIdle), "worker ended between predictions",
+		"no child processes")
 }
 
 // TestExitInWords holds that each way to end says what happened, when, and why.

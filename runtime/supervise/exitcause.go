@@ -6,11 +6,12 @@ import "syscall"
 type ExitCause string
 
 const (
-	CauseLeft          ExitCause = "left"       // it was asked to leave: for a successor, or with the server
-	CauseSetupFailed   ExitCause = "setup"      // the model's setup raised an exception, or took too long
-	CauseExited        ExitCause = "exit"       // it ended itself
-	CauseSignaled      ExitCause = "signal"     // a signal other than SIGKILL
-	CauseKilled        ExitCause = "kill"       // SIGKILL by the model's code, another process or a limit, or by the kernel where it does not say why
+	CauseLeft        ExitCause = "left"   // it was asked to leave: for a successor, or with the server
+	CauseSetupFailed ExitCause = "setup"  // the model's setup raised an exception, or took too long
+	CauseExited      ExitCause = "exit"   // it ended itself
+	CauseSignaled    ExitCause = "signal" // a signal other than SIGKILL
+	// SIGKILL by the model's code, another process or a limit, or by the kernel where it does not say why
+	CauseKilled        ExitCause = "kill"
 	CauseOutOfMemory   ExitCause = "oom"        // SIGKILL by the kernel, for lack of memory
 	CauseHung          ExitCause = "hang"       // it gave no sign of life
 	CauseCancelTimeout ExitCause = "cancel"     // a canceled prediction did not end in time

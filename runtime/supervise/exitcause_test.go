@@ -37,7 +37,8 @@ func (c *tally) want(t *testing.T, causes ...ExitCause) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if fmt.Sprint(c.causes) != fmt.Sprint(causes) || c.starts != len(causes) || c.setups != len(causes) {
-		t.Errorf("%d starts, %d ends of a setup, exits %v; want exits %v, and as many of each", c.starts, c.setups, c.causes, causes)
+		t.Errorf("%d starts, %d ends of a setup, exits %v; want exits %v, and as many of each", c.starts, c.setups, c.causes,
+			causes)
 	}
 }
 
@@ -107,7 +108,10 @@ func TestExitCauseOfAKill(t *testing.T) {
 			t.Errorf("%+v is classified as %s, want %s", c.exit, got, c.want)
 		}
 	}
-	for fault, want := range map[slot.Fault]ExitCause{slot.FaultCancelTimeout: CauseCancelTimeout, slot.FaultProtocol: CauseProtocol} {
+	for fault, want := range map[slot.Fault]ExitCause{
+		slot.FaultCancelTimeout: CauseCancelTimeout,
+		slot.FaultProtocol:      CauseProtocol,
+	} {
 		p := &process{ending: newLatch(), child: child{pid: 1 << 30}} // no such process
 		p.Kill(fault, "as a test")
 		if p.fault != want {

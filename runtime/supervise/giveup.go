@@ -2,9 +2,9 @@ package supervise
 
 import "time"
 
-// A process may outlive SIGKILL: its control group is frozen, or one of its threads waits in a driver. It runs nothing of the
-// model's any more, but its end may never come. So it is given up: its predictions fail, another process replaces it, and the
-// server ends without it.
+// A process may outlive SIGKILL: its control group is frozen, or one of its threads waits in a driver. It runs nothing
+// of the model's any more, but its end may never come. So it is given up: its predictions fail, another process
+// replaces it, and the server ends without it.
 const (
 	// killTimeout is how long a killed process may take to end before it is given up.
 	killTimeout = 3 * time.Second
@@ -14,8 +14,8 @@ const (
 	lastTimeout = time.Second
 )
 
-// giveUp gives up a process whose end began that long ago. It returns false if the process has ended, or is exiting and has
-// time left; urgent: an exiting one has none, because the server is to end at once.
+// giveUp gives up a process whose end began that long ago. It returns false if the process has ended, or is exiting and
+// has time left; urgent: an exiting one has none, because the server is to end at once.
 func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 	p := w.process
 	if !urgent && after < exitTimeout && p.child.dying() {
@@ -25,7 +25,8 @@ func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 		return false
 	}
 	p.child.killTree()
-	w.sup.o.Logger.Error("a worker was killed and its process has not ended: it is given up", "worker", w.sup.o.Index, "pid", p.child.pid)
+	w.sup.o.Logger.Error("a worker was killed and its process has not ended: it is given up", "worker", w.sup.o.Index,
+		"pid", p.child.pid)
 	go func() {
 		<-p.child.exited
 		w.sup.o.Logger.Info("a worker's process that was given up has ended", "worker", w.sup.o.Index, "pid", p.child.pid)

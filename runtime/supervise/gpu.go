@@ -53,17 +53,19 @@ func (g *gpuErrors) words() []string {
 	return words
 }
 
-// fatal tells whether the body of a failure is such an error. It is strict about where the words stand: an error may quote
-// a client, and no client may end a worker.
+// fatal tells whether the body of a failure is such an error. It is strict about where the words stand: an error may
+// quote a client, and no client may end a worker.
 func (g *gpuErrors) fatal(body []byte) bool {
 	rest := ipc.FailureText(body)
-	if !slices.ContainsFunc([]string{"CU", "Cu", "cu"}, func(word string) bool { return bytes.Contains(rest, []byte(word)) }) {
+	if !slices.ContainsFunc([]string{"CU", "Cu", "cu"},
+		func(word string) bool { return bytes.Contains(rest, []byte(word)) }) {
 		return false // most failures; they need no decoding
 	}
 	kind, message, _ := strings.Cut(errorOf(body), ": ")
 	kind = kind[strings.LastIndexByte(kind, '.')+1:]
 	for _, l := range g.libraries {
-		if slices.Contains(l.types, kind) && slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) }) {
+		if slices.Contains(l.types, kind) &&
+			slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) }) {
 			return true
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"pinion/ipc"
 )
 
-// A thread of the worker answers pings on its control channel without Python, so a model deep in C code cannot keep it from
-// that. A worker that does not answer is stopped (SIGSTOP, a debugger, a frozen group), or its channel is broken.
+// A thread of the worker answers pings on its control channel without Python, so a model deep in C code cannot keep it
+// from that. A worker that does not answer is stopped (SIGSTOP, a debugger, a frozen group), or its channel is broken.
 //
 // That thread answers even if Python's event loop is stuck, so a free slot that takes no call counts as well.
 //

@@ -46,8 +46,8 @@ func TestNoPingsWithoutATimeout(t *testing.T) {
 	}
 }
 
-// TestStuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next has what it
-// had not begun.
+// TestStuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next has
+// what it had not begun.
 func TestStuckLoop(t *testing.T) {
 	s := act(t, "lives blind=1", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	s.until("ready", ready)

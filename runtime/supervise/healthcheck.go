@@ -19,8 +19,8 @@ type checks struct {
 
 var errNoWorker = errors.New("no worker is ready")
 
-// Healthcheck runs the model's health check in the worker, and returns what the check says is wrong, or ctx's error if that
-// ends first. Without a ready worker it returns nil.
+// Healthcheck runs the model's health check in the worker, and returns what the check says is wrong, or ctx's error if
+// that ends first. Without a ready worker it returns nil.
 func (s *Supervisor) Healthcheck(ctx context.Context) error {
 	answer := make(chan error, 1)
 	id, err := s.checks.ask(answer)

@@ -24,7 +24,8 @@ func TestReplacement(t *testing.T) {
 	for i := range 20 {
 		rest = append(rest, s.ask(fmt.Sprint(i), strconv.Itoa(i)))
 	}
-	if r := first.result(); r.Err == nil || !strings.Contains(r.Err.Error(), "worker killed (SIGKILL) while running this prediction") {
+	if r := first.result(); r.Err == nil ||
+		!strings.Contains(r.Err.Error(), "worker killed (SIGKILL) while running this prediction") {
 		t.Errorf("the deadly one ended with %+v", r)
 	}
 	for i, c := range rest {
@@ -39,7 +40,10 @@ func TestReplacement(t *testing.T) {
 	}
 	s.Stop()
 	s.over()
-	if want := []State{Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining, Exited}; !slices.Equal(s.states, want) {
+	if want := []State{
+		Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining,
+		Exited,
+	}; !slices.Equal(s.states, want) {
 		t.Errorf("it was %v, want %v", s.states, want)
 	}
 }
@@ -90,7 +94,8 @@ func TestLogOfALongPrediction(t *testing.T) {
 	s := act(t, "talks", func(o *Options) { o.Policy.Restart = Never })
 	s.until("ready", ready)
 	c := s.ask("long", `{}`)
-	await.Eventually(t, "its line is there", func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
+	await.Eventually(t, "its line is there",
+		func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
 	select {
 	case <-c.done:
 		t.Error("it has ended")
@@ -116,15 +121,27 @@ func TestStopAndKill(t *testing.T) {
 		hold  bool
 		stop  func(*stage)
 	}{
-		"stop, ready":           {"echoes", ready, false, func(s *stage) { s.Stop() }},
-		"stop, before hello":    {"silent", func(st Status) bool { return st.PID > 0 }, false, func(s *stage) { s.Stop() }},
-		"stop, in setup":        {"says 32 33", func(st Status) bool { return st.State == Setup }, false, func(s *stage) { s.Stop() }},
-		"stop, between workers": {"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true, func(s *stage) { s.Stop() }},
-		"stop, twice":           {"echoes", ready, false, func(s *stage) { s.Stop(); s.Stop() }},
-		"kill, ready":           {"echoes", ready, false, func(s *stage) { s.Kill() }},
-		"kill, in setup":        {"says 32 33", func(st Status) bool { return st.State == Setup }, false, func(s *stage) { s.Kill() }},
-		"kill, between workers": {"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true, func(s *stage) { s.Kill() }},
-		"stop, then kill":       {"says 32 33 34", ready, false, func(s *stage) { s.Stop(); s.Kill() }},
+		"stop, ready":        {"echoes", ready, false, func(s *stage) { s.Stop() }},
+		"stop, before hello": {"silent", func(st Status) bool { return st.PID > 0 }, false, func(s *stage) { s.Stop() }},
+		"stop, in setup": {
+			"says 32 33", func(st Status) bool { return st.State == Setup }, false,
+			func(s *stage) { s.Stop() },
+		},
+		"stop, between workers": {
+			"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true,
+			func(s *stage) { s.Stop() },
+		},
+		"stop, twice": {"echoes", ready, false, func(s *stage) { s.Stop(); s.Stop() }},
+		"kill, ready": {"echoes", ready, false, func(s *stage) { s.Kill() }},
+		"kill, in setup": {
+			"says 32 33", func(st Status) bool { return st.State == Setup }, false,
+			func(s *stage) { s.Kill() },
+		},
+		"kill, between workers": {
+			"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true,
+			func(s *stage) { s.Kill() },
+		},
+		"stop, then kill": {"says 32 33 34", ready, false, func(s *stage) { s.Stop(); s.Kill() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := enact(t, c.ref, nil)
@@ -219,7 +236,8 @@ func TestLogsOfALife(t *testing.T) {
 	wants = append(wants, "stdout  one", "stderr  two", "stdout  three, \xff\xfe")
 	for i := range 3 {
 		body := fmt.Sprintf(`{"input":%d}`, i)
-		wants = append(wants, fmt.Sprintf("stdout p%d half of %s, the other half of %s", i, body, body), fmt.Sprintf("stderr p%d complaint of %s", i, body))
+		wants = append(wants, fmt.Sprintf("stdout p%d half of %s, the other half of %s", i, body, body),
+			fmt.Sprintf("stderr p%d complaint of %s", i, body))
 	}
 	for _, want := range wants {
 		if n := count(lines, want); n != 1 {

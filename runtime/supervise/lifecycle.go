@@ -12,12 +12,12 @@ type renewal struct {
 	once bool // a successor that fails is not tried again
 }
 
-// Renew replaces the worker by a new process, which takes over when it is ready; why is for the log. No prediction is lost,
-// and one worker of a fleet is renewed at a time. It returns at once; of several requests that wait one is kept.
+// Renew replaces the worker by a new process, which takes over when it is ready; why is for the log. No prediction is
+// lost, and one worker of a fleet is renewed at a time. It returns at once; of several requests that wait one is kept.
 func (s *Supervisor) Renew(why string) { s.request(renewal{why: why}) }
 
-// RenewOnce is Renew for a model that has changed. A successor that fails is not tried again, because the model must change
-// first; a successor that is still being set up is given up for the next request.
+// RenewOnce is Renew for a model that has changed. A successor that fails is not tried again, because the model must
+// change first; a successor that is still being set up is given up for the next request.
 func (s *Supervisor) RenewOnce(why string) { s.request(renewal{why: why, once: true}) }
 
 func (s *Supervisor) request(r renewal) {
@@ -37,7 +37,8 @@ func (s *Supervisor) runProcess() outcome {
 	}
 }
 
-// lifecycle is a chain of processes, each of which takes over from the one before. It runs in the supervisor's goroutine.
+// lifecycle is a chain of processes, each of which takes over from the one before. It runs in the supervisor's
+// goroutine.
 type lifecycle struct {
 	sup       *Supervisor
 	current   *worker
@@ -180,7 +181,8 @@ func (l *lifecycle) currentEnded(ended outcome) (outcome, bool) {
 	return outcome{}, false
 }
 
-// promote shows a successor in the place of the process before it. It does nothing for a worker that is no successor any more.
+// promote shows a successor in the place of the process before it. It does nothing for a worker that is no successor
+// any more.
 func (s *Supervisor) promote(successor *worker) {
 	s.mu.Lock()
 	if s.successor != successor {
@@ -202,8 +204,8 @@ func (s *Supervisor) passTurn() {
 	}
 }
 
-// slotHooks are what the pool calls about this process, with its lock held or in a goroutine that carries answers: they must
-// not block.
+// slotHooks are what the pool calls about this process, with its lock held or in a goroutine that carries answers: they
+// must not block.
 func (w *worker) slotHooks() slot.Hooks {
 	return slot.Hooks{
 		Worker: w.sup.o.Index, Device: w.sup.o.Device,

@@ -220,7 +220,8 @@ func TestDeathBesideASuccessor(t *testing.T) {
 	if r := c.result(); r.Err == nil {
 		t.Errorf("it ended with %+v", r)
 	}
-	s.until("the successor is the worker", func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
+	s.until("the successor is the worker",
+		func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
 	s.Kill()
 	s.over()
 }

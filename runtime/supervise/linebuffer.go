@@ -7,7 +7,8 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// lineDelay is how long a line without its end is held back, and the time between two records of a line that is rewritten.
+// lineDelay is how long a line without its end is held back, and the time between two records of a line that is
+// rewritten.
 const lineDelay = time.Second
 
 var (
@@ -17,8 +18,9 @@ var (
 	eraseLine      = []byte("\x1b[K")
 )
 
-// lineBuffer cuts a text into lines. "\n" ends a line. "\r" ends one that the next is written over, such as a progress bar's:
-// the log has at most one of those in lineDelay. Text without an end is logged after lineDelay. The zero value is empty.
+// lineBuffer cuts a text into lines. "\n" ends a line. "\r" ends one that the next is written over, such as a progress
+// bar's: the log has at most one of those in lineDelay. Text without an end is logged after lineDelay. The zero value
+// is empty.
 type lineBuffer struct {
 	text   []byte    // of the line that has not ended
 	bar    []byte    // the last line that "\r" ended, unless it was logged

@@ -36,21 +36,33 @@ func TestLineBuffer_Records(t *testing.T) {
 	for name, c := range map[string]struct {
 		pieces, want []string
 	}{
-		"whole lines":            {[]string{"a\nb", "c\n\n"}, []string{"a", "bc", ""}},
-		"lines of Windows":       {[]string{"a\r\nb\r", "\n\r\n"}, []string{"a", "b", ""}},
-		"a fast bar":             {[]string{"\r 0%", "\r 1%", "\r 2%", "\r100%\n", "next\n"}, []string{" 0%", "100%", "next"}},
-		"a bar with time":        {[]string{"\r 0%", "\r 1%", "+", "\r 2%", "\r 3%", "\r100%\n"}, []string{" 0%", " 1%", " 2%", "100%"}},
-		"a bar that stops":       {[]string{"\r 0%", "\r 1%", "\r 2%", "+", "\n", "next\n"}, []string{" 0%", " 2%", "next"}},
-		"returns at the end":     {[]string{"1%\r", "2%\r", "+", "3%\r", "done\n"}, []string{"2%", "done"}},
-		"an erased bar":          {[]string{"\r 0%", "\r     \r", "next\n"}, []string{" 0%", "next"}},
-		"erased by a code":       {[]string{"\r\x1b[K 0%", "\r\x1b[K", "next\n"}, []string{" 0%", "next"}},
-		"nested bars":            {[]string{"outer\n\r 0%\x1b[A", "\n\r 1%\x1b[A", "\n\r 2%\x1b[A", "\n\r 3%\n"}, []string{"outer", " 0%", " 3%"}},
-		"a question":             {[]string{"loading...", "+", " ok\n", "x\n"}, []string{"loading...", " ok", "x"}},
-		"an end alone":           {[]string{"loading...", "+", "\n", "\n"}, []string{"loading...", ""}},
-		"half a character":       {[]string{"gr\xc3", "+", "\xbc\xc3\x9fe\n"}, []string{"gr", "üße"}},
-		"indentation":            {[]string{"    ", "+", "x\n"}, []string{"    x"}},
-		"no end at all":          {[]string{"a\nb"}, []string{"a", "b"}},
-		"a traceback below":      {[]string{"\r 5%|x", "\r 6%Traceback (most recent call last):\n  File\nE: x\n"}, []string{" 5%|x", " 6%Traceback (most recent call last):\n  File\nE: x"}},
+		"whole lines":      {[]string{"a\nb", "c\n\n"}, []string{"a", "bc", ""}},
+		"lines of Windows": {[]string{"a\r\nb\r", "\n\r\n"}, []string{"a", "b", ""}},
+		"a fast bar": {
+			[]string{"\r 0%", "\r 1%", "\r 2%", "\r100%\n", "next\n"},
+			[]string{" 0%", "100%", "next"},
+		},
+		"a bar with time": {
+			[]string{"\r 0%", "\r 1%", "+", "\r 2%", "\r 3%", "\r100%\n"},
+			[]string{" 0%", " 1%", " 2%", "100%"},
+		},
+		"a bar that stops":   {[]string{"\r 0%", "\r 1%", "\r 2%", "+", "\n", "next\n"}, []string{" 0%", " 2%", "next"}},
+		"returns at the end": {[]string{"1%\r", "2%\r", "+", "3%\r", "done\n"}, []string{"2%", "done"}},
+		"an erased bar":      {[]string{"\r 0%", "\r     \r", "next\n"}, []string{" 0%", "next"}},
+		"erased by a code":   {[]string{"\r\x1b[K 0%", "\r\x1b[K", "next\n"}, []string{" 0%", "next"}},
+		"nested bars": {
+			[]string{"outer\n\r 0%\x1b[A", "\n\r 1%\x1b[A", "\n\r 2%\x1b[A", "\n\r 3%\n"},
+			[]string{"outer", " 0%", " 3%"},
+		},
+		"a question":       {[]string{"loading...", "+", " ok\n", "x\n"}, []string{"loading...", " ok", "x"}},
+		"an end alone":     {[]string{"loading...", "+", "\n", "\n"}, []string{"loading...", ""}},
+		"half a character": {[]string{"gr\xc3", "+", "\xbc\xc3\x9fe\n"}, []string{"gr", "üße"}},
+		"indentation":      {[]string{"    ", "+", "x\n"}, []string{"    x"}},
+		"no end at all":    {[]string{"a\nb"}, []string{"a", "b"}},
+		"a traceback below": {
+			[]string{"\r 5%|x", "\r 6%Traceback (most recent call last):\n  File\nE: x\n"},
+			[]string{" 5%|x", " 6%Traceback (most recent call last):\n  File\nE: x"},
+		},
 		"the rest of a long bar": {[]string{strings.Repeat("\r=", 3) + "\n"}, []string{"=", "="}},
 	} {
 		t.Run(name, func(t *testing.T) {

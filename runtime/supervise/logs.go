@@ -35,8 +35,8 @@ const (
 	ownReadSize = 8 << 10
 )
 
-// logs reads a worker's log pipes: all the time and, on demand, up to a position. It keeps what it has read until that is
-// claimed (Take, TakeAll).
+// logs reads a worker's log pipes: all the time and, on demand, up to a position. It keeps what it has read until that
+// is claimed (Take, TakeAll).
 type logs struct {
 	mu           sync.Mutex
 	page         *ipc.Page
@@ -145,8 +145,8 @@ func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 	}
 }
 
-// readCounted brackets a read by the pipe's counter, from which the worker works out how much it ever wrote. The counter of
-// an unattributed pipe is the next prediction's.
+// readCounted brackets a read by the pipe's counter, from which the worker works out how much it ever wrote. The
+// counter of an unattributed pipe is the next prediction's.
 func (p *pipe) readCounted(fd int, buf []byte) (int, error) {
 	if p.unattributed != nil {
 		return unix.Read(fd, buf)
@@ -239,8 +239,8 @@ func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 	return claimed
 }
 
-// TakeAll reads what an exited worker has left in its pipes and claims it. It does not wait for children that still hold an
-// end, nor read what they go on writing.
+// TakeAll reads what an exited worker has left in its pipes and claims it. It does not wait for children that still
+// hold an end, nor read what they go on writing.
 func (l *logs) TakeAll() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

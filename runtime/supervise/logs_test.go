@@ -150,7 +150,10 @@ func TestClaimsDoNotMix(t *testing.T) {
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
 		t.Errorf("b got %q", got)
 	}
-	if want := []string{"stderr b err of b", "stdout a out of a", "stdout b out of b"}; !slices.Equal(slices.Sorted(slices.Values(p.logged())), want) {
+	if want := []string{
+		"stderr b err of b", "stdout a out of a",
+		"stdout b out of b",
+	}; !slices.Equal(slices.Sorted(slices.Values(p.logged())), want) {
 		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 }
@@ -166,7 +169,10 @@ func TestLinesOfTheServersLog(t *testing.T) {
 	p.take("b")
 	p.write(stderr, "c's\n")
 	p.TakeAll()
-	want := []string{"stdout a half of a line", "stdout a another", "stdout a ", "stdout a half", "stdout b b's \xff\xfe", "stderr  c's", "stdout b b's end"}
+	want := []string{
+		"stdout a half of a line", "stdout a another", "stdout a ", "stdout a half", "stdout b b's \xff\xfe",
+		"stderr  c's", "stdout b b's end",
+	}
 	if got := p.logged(); !slices.Equal(got, want) {
 		t.Errorf("the server's log has %q, want %q", got, want)
 	}
@@ -184,7 +190,10 @@ func TestUnclaimedText(t *testing.T) {
 	if got := p.take("long"); got != "first\nhalf, the other\nlast\n" {
 		t.Errorf("the claim got %q", got)
 	}
-	if want := []string{"stdout long first", "stdout long half, the other", "stdout long last"}; !slices.Equal(p.logged(), want) {
+	if want := []string{
+		"stdout long first", "stdout long half, the other",
+		"stdout long last",
+	}; !slices.Equal(p.logged(), want) {
 		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 }
@@ -241,7 +250,8 @@ func TestMoreThanIsKept(t *testing.T) {
 	if got := p.take("b"); !strings.HasPrefix(got, "\n[12 bytes of log were cut") && got != "of the next\n" {
 		t.Errorf("the next has %q", got)
 	}
-	if n := count(p.logged(), "stdout  "+"1023 bytes that end with "+strings.Repeat("x", 30)); n+count(p.logged(), "stdout a 1023 bytes that end with "+strings.Repeat("x", 30)) != (logtext.Max+1<<20)/1024 {
+	if n := count(p.logged(), "stdout  "+"1023 bytes that end with "+strings.Repeat("x", 30)); n+
+		count(p.logged(), "stdout a 1023 bytes that end with "+strings.Repeat("x", 30)) != (logtext.Max+1<<20)/1024 {
 		t.Errorf("the server's log has %d lines", len(p.logged()))
 	}
 	// There is room again.

@@ -70,7 +70,8 @@ func (w *worker) hello(body []byte) error {
 	w.setup.hello = true
 	w.setup.model.Python = hello.Python
 	w.change(func(st *ProcessStatus) { st.Python = hello.Python })
-	w.sup.o.Logger.Debug("worker runs Python", "worker", w.sup.o.Index, "python", hello.Python, "executable", hello.Executable)
+	w.sup.o.Logger.Debug("worker runs Python", "worker", w.sup.o.Index, "python", hello.Python, "executable",
+		hello.Executable)
 	return nil
 }
 
@@ -148,7 +149,8 @@ func (w *worker) ready(body []byte) error {
 	w.sup.o.Fleet.provenBy.close()
 	w.sup.o.Fleet.breaker.ready(w.sup)
 	w.readied.close()
-	w.sup.o.Logger.Info("worker ready", "worker", w.sup.o.Index, "pid", w.process.child.pid, "python", w.setup.model.Python,
+	w.sup.o.Logger.Info("worker ready", "worker", w.sup.o.Index, "pid", w.process.child.pid, "python",
+		w.setup.model.Python,
 		"slots", w.setup.model.Slots, "setup_seconds", ready.Seconds)
 	return nil
 }

@@ -52,13 +52,13 @@ func (w *oomWatch) killed() Shortage {
 	}
 }
 
-// oomScoreAdjust is what a worker's oom_score_adj exceeds the front's by, in thousandths of the memory. Browsers give the same
-// to their pages.
+// oomScoreAdjust is what a worker's oom_score_adj exceeds the front's by, in thousandths of the memory. Browsers give
+// the same to their pages.
 const oomScoreAdjust, oomScoreMost = 300, 1000
 
-// preferForOOM makes the kernel end a worker before the front when memory is short: without the front, all workers end. What
-// the worker starts inherits it. score is the worker's; 0: any that is high enough. If it fails, the kernel picks the largest
-// process.
+// preferForOOM makes the kernel end a worker before the front when memory is short: without the front, all workers end.
+// What the worker starts inherits it. score is the worker's; 0: any that is high enough. If it fails, the kernel picks
+// the largest process.
 func preferForOOM(pid, score int) bool {
 	if score == 0 {
 		own := scoreOf("self")
@@ -70,8 +70,8 @@ func preferForOOM(pid, score int) bool {
 	return setScore(pid, score)
 }
 
-// setScore sets the oom_score_adj of a process. Raising it needs no rights; it fails if the process has ended or /proc is
-// read-only.
+// setScore sets the oom_score_adj of a process. Raising it needs no rights; it fails if the process has ended or /proc
+// is read-only.
 func setScore(pid, score int) bool {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(score)), 0) == nil
 }

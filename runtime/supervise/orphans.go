@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Orphans knows the processes that this one waits for, tells whose orphans the other children are, and reaps these. Every
-// descendant that loses its parent becomes this process's child.
+// Orphans knows the processes that this one waits for, tells whose orphans the other children are, and reaps these.
+// Every descendant that loses its parent becomes this process's child.
 type Orphans struct {
 	self, group int
 	score       int // this process's oom_score_adj
@@ -25,7 +25,8 @@ type Orphans struct {
 
 func NewOrphans() *Orphans {
 	return &Orphans{
-		self: os.Getpid(), group: unix.Getpgrp(), score: scoreOf("self"), own: make(map[int]*child), seen: make(map[int]time.Time),
+		self: os.Getpid(), group: unix.Getpgrp(), score: scoreOf("self"), own: make(map[int]*child),
+		seen: make(map[int]time.Time),
 	}
 }
 
@@ -89,12 +90,12 @@ func (o *Orphans) Waited(pid int) {
 	o.Reap() // an orphan may have had its number
 }
 
-// reapDelay is how long an ended process must have been there: one that other code of this program started, and waits for, is
-// gone by then.
+// reapDelay is how long an ended process must have been there: one that other code of this program started, and waits
+// for, is gone by then.
 const reapDelay = time.Second
 
-// Reap reaps the orphans that have ended, and returns how many there were, and whether some are left for later. Call it on each
-// SIGCHLD.
+// Reap reaps the orphans that have ended, and returns how many there were, and whether some are left for later. Call it
+// on each SIGCHLD.
 func (o *Orphans) Reap() (n int, later bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"pinion/ipc"
 )
 
-// A prediction that makes children has two pipes, as long as it runs; pyembed/px_pipes.c makes them. Its children may outlive
-// it. What they write then is unattributed output: it belongs to no prediction. So each such pipe is followed until its last
-// writer closes it.
+// A prediction that makes children has two pipes, as long as it runs; pyembed/px_pipes.c makes them. Its children may
+// outlive it. What they write then is unattributed output: it belongs to no prediction. So each such pipe is followed
+// until its last writer closes it.
 
 // unattributed are the pipes of predictions that have ended. Guarded by the lock of logs.
 type unattributed struct {
 	pipes map[*pipe]struct{}
 	buf   []byte // all share one: there may be many pipes, and they are read under the lock
-	// most is how many are followed: 1024, or a quarter of the descriptors that the front may open. Above that, the children
-	// of a prediction share the worker's pipes.
+	// most is how many are followed: 1024, or a quarter of the descriptors that the front may open. Above that, the
+	// children of a prediction share the worker's pipes.
 	most int
 }
 

@@ -12,8 +12,8 @@ import (
 	"pinion/ipc"
 )
 
-// Preloader keeps a preload process: it has imported the model's modules, and workers are forked from it. While there is
-// none, because it was refused, has exited or is still importing, workers are started the ordinary way.
+// Preloader keeps a preload process: it has imported the model's modules, and workers are forked from it. While there
+// is none, because it was refused, has exited or is still importing, workers are started the ordinary way.
 //
 // The front must be a child subreaper (prctl) and have Orphans: that makes it the parent of forked workers.
 // A nil *Preloader never has a process.
@@ -187,7 +187,8 @@ func (p *Preloader) watch(m *preloadProcess) {
 	p.mu.Unlock()
 	m.end()
 	p.o.OnChange()
-	p.o.Logger.Error("the preload process has ended: each worker imports the model itself", "cause", cause, "next_try", delay.String())
+	p.o.Logger.Error("the preload process has ended: each worker imports the model itself", "cause", cause, "next_try",
+		delay.String())
 	time.AfterFunc(delay, func() { p.follow(spec, env) })
 }
 

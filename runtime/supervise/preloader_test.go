@@ -27,7 +27,9 @@ func TestDifferencesOfEnvironments(t *testing.T) {
 
 // TestAPreloadProcessIsForItsOwnModel: a worker with another model, or another Python, is not forked from it.
 func TestAPreloadProcessIsForItsOwnModel(t *testing.T) {
-	m := &preloadProcess{task: task{spec: ipc.WorkerConfig{Python: "python", Root: "/model", Ref: "predict.py", SDK: "/one"}}}
+	m := &preloadProcess{task: task{
+		spec: ipc.WorkerConfig{Python: "python", Root: "/model", Ref: "predict.py", SDK: "/one"},
+	}}
 	for what, c := range map[string]struct {
 		change func(*ipc.WorkerConfig)
 		fits   bool

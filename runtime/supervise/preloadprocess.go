@@ -76,8 +76,8 @@ func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder)
 	return m, nil
 }
 
-// run starts the process and waits for its end, on one thread: the kernel kills the process when the thread that started
-// it ends (Pdeathsig).
+// run starts the process and waits for its end, on one thread: the kernel kills the process when the thread that
+// started it ends (Pdeathsig).
 func (m *preloadProcess) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -96,8 +96,8 @@ func (m *preloadProcess) run(started chan<- error) {
 	m.flush()
 }
 
-// awaitWorkers waits until the forked workers have ended: helpers that the import started, such as a resource tracker, are
-// theirs too.
+// awaitWorkers waits until the forked workers have ended: helpers that the import started, such as a resource tracker,
+// are theirs too.
 func (m *preloadProcess) awaitWorkers() {
 	m.mu.Lock()
 	workers := m.workers
@@ -174,8 +174,8 @@ func (m *preloadProcess) fits(spec ipc.WorkerConfig) bool {
 	return importOf(m.task.spec) == importOf(spec)
 }
 
-// fork forks a worker with these descriptors; when it returns, the worker is the front's child. It inherits the process's
-// oom_score_adj. The caller holds the lock of Orphans, so one call runs at a time.
+// fork forks a worker with these descriptors; when it returns, the worker is the front's child. It inherits the
+// process's oom_score_adj. The caller holds the lock of Orphans, so one call runs at a time.
 func (m *preloadProcess) fork(c *child, score int, t task, files [handles]*os.File) (int, error) {
 	if score != 0 && setScore(m.child.pid, score) {
 		defer preferForOOM(m.child.pid, m.child.score)
@@ -284,7 +284,8 @@ func (m *preloadProcess) endWithin(timeout time.Duration) {
 	m.channel.Close()
 }
 
-// differences are the variables to change to turn one environment into another. Of two entries with one name the last counts.
+// differences are the variables to change to turn one environment into another. Of two entries with one name the last
+// counts.
 func differences(from, to []string) map[string]*string {
 	old, now := variables(from), variables(to)
 	diff := make(map[string]*string)

@@ -31,9 +31,12 @@ func TestCPUPressure(t *testing.T) {
 		"a virtual machine": {map[string]string{
 			"proc/pressure/cpu": pressure("5000000"), "proc/stat": "cpu  1 2 3 4 5 6 7 250 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
 		}, 7500 * time.Millisecond, true},
-		"an old kernel's statistics": {map[string]string{"proc/pressure/cpu": pressure("6"), "proc/stat": "cpu  1 2 3 4\n"}, 6 * time.Microsecond, true},
-		"unknown":                    {map[string]string{}, 0, false},
-		"nonsense":                   {map[string]string{"proc/pressure/cpu": "some total=much\nother total=5"}, 0, false},
+		"an old kernel's statistics": {
+			map[string]string{"proc/pressure/cpu": pressure("6"), "proc/stat": "cpu  1 2 3 4\n"},
+			6 * time.Microsecond, true,
+		},
+		"unknown":  {map[string]string{}, 0, false},
+		"nonsense": {map[string]string{"proc/pressure/cpu": "some total=much\nother total=5"}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, known := cpuPressure(tree(t, c.files))()

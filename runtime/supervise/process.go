@@ -19,8 +19,8 @@ const (
 	PageFD    = 4
 )
 
-// EnvName is the environment variable that makes the binary a worker. It holds an ipc.WorkerConfig as JSON, and is removed
-// before the model could see it.
+// EnvName is the environment variable that makes the binary a worker. It holds an ipc.WorkerConfig as JSON, and is
+// removed before the model could see it.
 const EnvName = "PINION_WORKER"
 
 // CancelSignal makes a worker look at its cancel words. Go must never handle it.
@@ -44,8 +44,8 @@ type process struct {
 	running  atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
 }
 
-// start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs why
-// and the worker is started the ordinary way.
+// start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs
+// why and the worker is started the ordinary way.
 func start(exe string, t task, orphans *Orphans, from *Preloader, records recorder) (*process, error) {
 	p := &process{child: newChild(orphans), ending: newLatch()}
 	control, theirs, err := ipc.Pair("control")

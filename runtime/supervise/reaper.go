@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AdoptOrphans makes this process the parent of every descendant that loses its own, and reaps those: workers that the preload
-// process forks, and what a model leaves behind. So a worker's descendants end with it, and a container needs no init.
+// AdoptOrphans makes this process the parent of every descendant that loses its own, and reaps those: workers that the
+// preload process forks, and what a model leaves behind. So a worker's descendants end with it, and a container needs
+// no init.
 func AdoptOrphans() (*Orphans, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a child subreaper: %w", err)

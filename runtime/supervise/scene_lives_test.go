@@ -42,7 +42,8 @@ func (a *actor) lives() {
 		a.word(0, 0).Store(0)
 		kind, answer := ipc.KindSucceeded, fmt.Sprintf(`{"metrics":{},"output":"%d"}`, generation)
 		if strings.Contains(body, "illegal") {
-			kind, answer = ipc.KindFailed, `{"metrics":{},"error":"RuntimeError: CUDA error: an illegal memory access was encountered"}`
+			kind, answer = ipc.KindFailed,
+				`{"metrics":{},"error":"RuntimeError: CUDA error: an illegal memory access was encountered"}`
 		}
 		a.send(slots[0], kind, id, answer)
 	}

@@ -260,7 +260,8 @@ func (a *actor) becomeReady(slots int) (fds []int) {
 	return fds
 }
 
-// watchControl ends the process when the front has exited or asks it to leave; no other message comes once it has its slots.
+// watchControl ends the process when the front has exited or asks it to leave; no other message comes once it has its
+// slots.
 func (a *actor) watchControl() {
 	go func() {
 		for {

@@ -5,12 +5,12 @@ import "time"
 // noteFunc writes a line of a worker's to the server's log, with its prediction or "".
 type noteFunc func(s source, prediction string, line []byte)
 
-// logDelay is how long text waits for the mark that says whose it is. A prediction that has just ended may have written it,
-// and its mark may be on its way. Text that is older belongs to the running prediction.
+// logDelay is how long text waits for the mark that says whose it is. A prediction that has just ended may have written
+// it, and its mark may be on its way. Text that is older belongs to the running prediction.
 const logDelay = 100 * time.Millisecond
 
-// serverLog passes a worker's text on to the server's log: each line once, with the prediction that wrote it. Guarded by the
-// lock of its logs.
+// serverLog passes a worker's text on to the server's log: each line once, with the prediction that wrote it. Guarded
+// by the lock of its logs.
 type serverLog struct {
 	records recorder
 	running func() string // the prediction that the model runs, or ""

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A worker that this server cannot start says nothing about the model: descriptors, processes, memory or disk space are short.
-// Such a start is tried again for as long as it takes.
+// A worker that this server cannot start says nothing about the model: descriptors, processes, memory or disk space are
+// short. Such a start is tried again for as long as it takes.
 const (
 	firstStartDelay = 500 * time.Millisecond
 	maxStartDelay   = 5 * time.Second // a try is cheap, and nobody waits long after the end of a shortage
@@ -33,8 +33,8 @@ func IsShortage(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// startsAgain tells whether a failed start is tried again. A first start that is to end the server waits for the end of a
-// shortage alone: waiting puts no folder or program right.
+// startsAgain tells whether a failed start is tried again. A first start that is to end the server waits for the end of
+// a shortage alone: waiting puts no folder or program right.
 func (s *Supervisor) startsAgain(err error) bool {
 	switch {
 	case s.o.Policy.Restart == Never:

@@ -146,7 +146,8 @@ func TestPreloader_ShortageIsTriedAgain(t *testing.T) {
 }
 
 func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
-	s := act(t, "lives crashes=1 crashes=2 crashes=3 crashes=4 crashes=5 crashes=6", func(o *Options) { o.Policy.Linger = true })
+	s := act(t, "lives crashes=1 crashes=2 crashes=3 crashes=4 crashes=5 crashes=6",
+		func(o *Options) { o.Policy.Linger = true })
 	st := s.until("ready for good", func(st Status) bool { return ready(st) && st.Restarts == 6 })
 	if st.Defunct || st.Hopeless || !st.NextStart.IsZero() {
 		t.Errorf("got %+v, want a worker that serves", st)
@@ -221,7 +222,8 @@ func TestBreaker_PausesDouble(t *testing.T) {
 }
 
 func TestBreaker_TriesOneOfAFleet(t *testing.T) {
-	b, first, second, now := newBreaker(), &Supervisor{o: Options{Index: 0}}, &Supervisor{o: Options{Index: 1}}, time.Unix(1e9, 0)
+	b, first, second, now := newBreaker(), &Supervisor{o: Options{Index: 0}}, &Supervisor{o: Options{Index: 1}},
+		time.Unix(1e9, 0)
 	b.trip(first, now)
 	b.trip(second, now)
 	now = now.Add(firstPause)

@@ -34,8 +34,8 @@ func (s State) String() string {
 // canMove tells whether a worker may go from s to t.
 func (s State) canMove(t State) bool { return s < states && slices.Contains(stateMoves[s], t) }
 
-// move takes the worker to a state, and makes the change that belongs to it at the same moment; change may be nil. No other
-// code sets a state. A move that the table does not have is a defect in this package: it is logged and not made.
+// move takes the worker to a state, and makes the change that belongs to it at the same moment; change may be nil. No
+// other code sets a state. A move that the table does not have is a defect in this package: it is logged and not made.
 func (w *worker) move(to State, change func(*ProcessStatus)) {
 	w.change(func(st *ProcessStatus) {
 		if !st.State.canMove(to) {

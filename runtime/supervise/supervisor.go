@@ -142,7 +142,8 @@ func (s *Supervisor) afterExit(h *history, ended outcome) (delay time.Duration, 
 // afterUnstarted shows that a process could not be started, and returns when the next try follows.
 func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
 	delay := StartDelay(h.unstarts)
-	s.o.Logger.Error("worker not started: the server tries again", "worker", s.o.Index, "error", cause, "failed_starts", h.unstarts,
+	s.o.Logger.Error("worker not started: the server tries again", "worker", s.o.Index, "error", cause, "failed_starts",
+		h.unstarts,
 		"next_try", delay.String())
 	s.change(func(st *Status) {
 		st.NextStart = time.Now().Add(delay)
@@ -151,8 +152,8 @@ func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
 	return delay
 }
 
-// pause waits, after workers have died too often, until one may be tried. trial: it is the one whose result counts. false: the
-// end came first.
+// pause waits, after workers have died too often, until one may be tried. trial: it is the one whose result counts.
+// false: the end came first.
 func (s *Supervisor) pause(cause string) (trial, again bool) {
 	b, now := s.o.Fleet.breaker, time.Now()
 	b.trip(s, now)

@@ -32,7 +32,8 @@ func prepare(t *testing.T, mode string, change func(*Options)) *supervised {
 	}
 	s := &supervised{t: t, changes: make(chan struct{}, 1), loaded: make(chan ipc.Loaded, 100)}
 	o := Options{
-		Exe: exe, Spec: ipc.WorkerConfig{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil), Pool: slot.NewPool(slot.Options{}),
+		Exe: exe, Spec: ipc.WorkerConfig{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil),
+		Pool:   slot.NewPool(slot.Options{}),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	o.Hooks.OnLoaded = func(l ipc.Loaded) { s.loaded <- l }

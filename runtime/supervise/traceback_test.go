@@ -49,18 +49,25 @@ SyntaxError: invalid syntax`
 
 // TestATracebackIsOneRecord between any lines; every other line is a record, also an empty one.
 func TestATracebackIsOneRecord(t *testing.T) {
-	chainedToGroup := plainTraceback + "\n\nDuring handling of the above exception, another exception occurred:\n\n" + groupTraceback
+	chainedToGroup := plainTraceback + "\n\nDuring handling of the above exception, another exception occurred:\n\n" +
+		groupTraceback
 	for name, want := range map[string][]string{
-		"plain":                 {"before", plainTraceback, "after"},
-		"chained":               {"before", chainedTraceback, "after"},
-		"group":                 {"before", groupTraceback, "after"},
-		"chained to a group":    {chainedToGroup},
-		"SyntaxError":           {syntaxTraceback, "after"},
-		"two":                   {plainTraceback, plainTraceback},
-		"a blank line follows":  {plainTraceback, "", "after"},
-		"two blank lines":       {plainTraceback, "", "", "after"},
-		"half a link":           {plainTraceback, "", "During handling of the above exception, another exception occurred:", "after"},
-		"a link to nothing":     {plainTraceback, "", "During handling of the above exception, another exception occurred:", "", "after"},
+		"plain":                {"before", plainTraceback, "after"},
+		"chained":              {"before", chainedTraceback, "after"},
+		"group":                {"before", groupTraceback, "after"},
+		"chained to a group":   {chainedToGroup},
+		"SyntaxError":          {syntaxTraceback, "after"},
+		"two":                  {plainTraceback, plainTraceback},
+		"a blank line follows": {plainTraceback, "", "after"},
+		"two blank lines":      {plainTraceback, "", "", "after"},
+		"half a link": {
+			plainTraceback, "", "During handling of the above exception, another exception occurred:",
+			"after",
+		},
+		"a link to nothing": {
+			plainTraceback, "", "During handling of the above exception, another exception occurred:",
+			"", "after",
+		},
 		"an unfinished line":    {"before", "10% " + chainedTraceback, "after"},
 		"cut off":               {"Traceback (most recent call last):\n  File \"x\", line 1", "", "after"},
 		"no traceback":          {"  indented", "", "Traceback (most recent call first)", "a: b"},

@@ -169,8 +169,8 @@ func (w *worker) listen(to chan<- message) {
 	}
 }
 
-// takeUnattributed takes in the frames of output that belongs to no prediction, and tells whether f was one. They come by
-// the control channel because slots are read only while there is a prediction.
+// takeUnattributed takes in the frames of output that belongs to no prediction, and tells whether f was one. They come
+// by the control channel because slots are read only while there is a prediction.
 func (w *worker) takeUnattributed(f *ipc.Frame) bool {
 	switch f.Kind {
 	case ipc.KindLogPipe:
@@ -235,7 +235,8 @@ func (w *worker) shutdown() {
 
 // terminateLater kills the worker if it has not ended by itself in time.
 func (w *worker) terminateLater() {
-	time.AfterFunc(w.sup.o.Timeouts.Stop, func() { w.process.terminate(CauseLeft, "it did not leave when it should have") })
+	time.AfterFunc(w.sup.o.Timeouts.Stop,
+		func() { w.process.terminate(CauseLeft, "it did not leave when it should have") })
 }
 
 // finish classifies the exit, and settles the worker's calls.

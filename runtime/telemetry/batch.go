@@ -30,8 +30,8 @@ const (
 	kept        = 2 * fullBatch // how much memory a batch may have to be used again
 )
 
-// spanBatcher keeps encoded spans and sends them in batches, one after another, by the SDK's client. What waits has no pointers,
-// and the garbage collector need not look at it.
+// spanBatcher keeps encoded spans and sends them in batches, one after another, by the SDK's client. What waits has no
+// pointers, and the garbage collector need not look at it.
 type spanBatcher struct {
 	client        otlptrace.Client
 	posts         bool // the client's HTTP client is a poster
@@ -103,7 +103,10 @@ func (b *spanBatcher) empty() *spanBatch {
 	if used, ok := b.unused.Get().(*spanBatch); ok {
 		return used
 	}
-	return &spanBatch{front: make([]byte, 0, typicalSpan*b.limits.Size/2), worker: make([]byte, 0, typicalSpan*b.limits.Size/2)}
+	return &spanBatch{
+		front:  make([]byte, 0, typicalSpan*b.limits.Size/2),
+		worker: make([]byte, 0, typicalSpan*b.limits.Size/2),
+	}
 }
 
 func (b *spanBatcher) run() {

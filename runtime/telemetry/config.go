@@ -34,7 +34,10 @@ const (
 
 // beneath reads those keys too.
 func (t *Traces) beneath(getenv func(string) string) func(string) string {
-	keys := map[string]string{yamlSampler: t.Sampler, yamlSamplerArg: t.SamplerArg, yamlHeader: t.Header, yamlHeaderFormat: t.HeaderFormat}
+	keys := map[string]string{
+		yamlSampler: t.Sampler, yamlSamplerArg: t.SamplerArg, yamlHeader: t.Header,
+		yamlHeaderFormat: t.HeaderFormat,
+	}
 	return func(name string) string {
 		if value, is := keys[name]; is {
 			return value
@@ -94,8 +97,9 @@ type Batch struct {
 	Queue, Size    int           // how many wait at most, and go in one export
 }
 
-// How many wait and go in one export. Those for log records are OpenTelemetry's defaults. A prediction has seven spans: with its
-// defaults for spans, 2048 and 512, some were lost at 20 000 predictions a second, and the exports themselves took more time.
+// How many wait and go in one export. Those for log records are OpenTelemetry's defaults. A prediction has seven spans:
+// with its defaults for spans, 2048 and 512, some were lost at 20 000 predictions a second, and the exports themselves
+// took more time.
 var (
 	defaultSpans   = Batch{Queue: 16384, Size: 2048}
 	defaultRecords = Batch{Queue: 2048, Size: 512}
@@ -103,9 +107,9 @@ var (
 
 func (c *Config) On() bool { return c.Traces != nil || c.Metrics != nil || c.Logs != nil }
 
-// Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's. These variables may be set for
-// all programs of a platform, so a value that is not understood is ignored with a warning, as OpenTelemetry's specification has it.
-// The error is for cog.yaml and for our own variables.
+// Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's. These variables may
+// be set for all programs of a platform, so a value that is not understood is ignored with a warning, as
+// OpenTelemetry's specification has it. The error is for cog.yaml and for our own variables.
 func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 	e, c := &environment{get: y.Traces.beneath(getenv)}, &Config{}
 	c.readTraces(e, y.Traces)
@@ -156,15 +160,20 @@ func (c *Config) readTraces(e *environment, y Traces) {
 		value = ""
 	}
 	c.Header = value
-	c.Jaeger = e.choice(headerW3C, []string{headerW3C, headerJaeger}, "COG_TRACE_HEADER_FORMAT", yamlHeaderFormat) == headerJaeger
+	c.Jaeger = e.choice(headerW3C, []string{headerW3C, headerJaeger}, "COG_TRACE_HEADER_FORMAT",
+		yamlHeaderFormat) == headerJaeger
 	c.readPropagators(e)
 	if asked && !refused && c.Traces == nil && e.exporterName(signalTraces) != exporterNone {
-		c.Warnings = append(c.Warnings, "traces are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
+		c.Warnings = append(c.Warnings,
+			"traces are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
 	}
 }
 
 func (c *Config) readPropagators(e *environment) {
-	forms := map[string]trace.Form{"tracecontext": trace.W3C, "b3": trace.B3, "b3multi": trace.B3Multi, "jaeger": trace.Jaeger}
+	forms := map[string]trace.Form{
+		"tracecontext": trace.W3C, "b3": trace.B3, "b3multi": trace.B3Multi,
+		"jaeger": trace.Jaeger,
+	}
 	const name = "OTEL_PROPAGATORS"
 	_, value := e.first(name)
 	if value == "" {
@@ -182,7 +191,8 @@ func (c *Config) readPropagators(e *environment) {
 		}
 	}
 	if len(unknown) > 0 {
-		e.warn("%s: %q is ignored: propagators here are tracecontext, baggage, b3, b3multi and jaeger", name, strings.Join(unknown, ","))
+		e.warn("%s: %q is ignored: propagators here are tracecontext, baggage, b3, b3multi and jaeger", name,
+			strings.Join(unknown, ","))
 	}
 }
 
@@ -193,7 +203,8 @@ func (c *Config) readMetrics(e *environment, y Metrics) {
 	c.MetricInterval = e.milliseconds("OTEL_METRIC_EXPORT_INTERVAL")
 	c.MetricLimit = e.milliseconds("OTEL_METRIC_EXPORT_TIMEOUT")
 	if asked && !refused && c.Metrics == nil && e.exporterName(signalMetrics) != exporterNone {
-		c.Warnings = append(c.Warnings, "metrics are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
+		c.Warnings = append(c.Warnings,
+			"metrics are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
 	}
 }
 
@@ -208,10 +219,12 @@ func (c *Config) readResource(e *environment) {
 func (e *environment) batch(prefix string, otherwise Batch) Batch {
 	b := Batch{
 		Delay: e.milliseconds(prefix + "SCHEDULE_DELAY"), Timeout: e.milliseconds(prefix + "EXPORT_TIMEOUT"),
-		Queue: e.count("a whole number of at least 1", prefix+"MAX_QUEUE_SIZE"), Size: e.count("a whole number of at least 1", prefix+"MAX_EXPORT_BATCH_SIZE"),
+		Queue: e.count("a whole number of at least 1", prefix+"MAX_QUEUE_SIZE"),
+		Size:  e.count("a whole number of at least 1", prefix+"MAX_EXPORT_BATCH_SIZE"),
 	}
 	if queue, size := cmp.Or(b.Queue, otherwise.Queue), b.Size; size > queue {
-		e.warn("%sMAX_EXPORT_BATCH_SIZE: %d is ignored: it is at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix, queue)
+		e.warn("%sMAX_EXPORT_BATCH_SIZE: %d is ignored: it is at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix,
+			queue)
 	}
 	b.Queue = cmp.Or(b.Queue, otherwise.Queue)
 	b.Size = min(cmp.Or(b.Size, otherwise.Size), b.Queue)

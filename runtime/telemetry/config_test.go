@@ -18,7 +18,8 @@ func env(pairs ...string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// TestRead_WrongValuesAreIgnored: the warning has the variable, its value and what is allowed. Only cog.yaml's are errors.
+// TestRead_WrongValuesAreIgnored: the warning has the variable, its value and what is allowed. Only cog.yaml's are
+// errors.
 func TestRead_WrongValuesAreIgnored(t *testing.T) {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318"
 	yes := true
@@ -28,19 +29,49 @@ func TestRead_WrongValuesAreIgnored(t *testing.T) {
 		want string
 	}{
 		{set: "OTEL_TRACES_EXPORTER=zipkin", want: `OTEL_TRACES_EXPORTER: "zipkin" is ignored: an exporter is otlp or none`},
-		{set: "OTEL_METRICS_EXPORTER=prometheus", want: `OTEL_METRICS_EXPORTER: "prometheus" is ignored: an exporter is otlp or none`},
+		{
+			set:  "OTEL_METRICS_EXPORTER=prometheus",
+			want: `OTEL_METRICS_EXPORTER: "prometheus" is ignored: an exporter is otlp or none`,
+		},
 		{set: "OTEL_LOGS_EXPORTER=console", want: `OTEL_LOGS_EXPORTER: "console" is ignored: an exporter is otlp or none`},
-		{set: "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", want: `OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" is ignored: it is http/protobuf, grpc or http`},
+		{
+			set:  "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
+			want: `OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" is ignored: it is http/protobuf, grpc or http`,
+		},
 		{set: "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=x", want: `OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: "x" is ignored: it is`},
-		{set: "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318", want: `OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318" is ignored: it is an http or https URL`},
-		{set: "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://u:secret@h", want: `OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://…@h" is ignored: it is an http or https URL`},
-		{set: "OTEL_EXPORTER_OTLP_ENDPOINT=http://u:secret@h:99x", want: `OTEL_EXPORTER_OTLP_ENDPOINT: "http://…@h:99x" is ignored: it is an http or https URL`},
-		{set: "OTEL_EXPORTER_OTLP_ENDPOINT=u:secret@h:4318", want: `OTEL_EXPORTER_OTLP_ENDPOINT: "…@h:4318" is ignored: it is an http or https URL`},
+		{
+			set:  "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318",
+			want: `OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318" is ignored: it is an http or https URL`,
+		},
+		{
+			set:  "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://u:secret@h",
+			want: `OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://…@h" is ignored: it is an http or https URL`,
+		},
+		{
+			set:  "OTEL_EXPORTER_OTLP_ENDPOINT=http://u:secret@h:99x",
+			want: `OTEL_EXPORTER_OTLP_ENDPOINT: "http://…@h:99x" is ignored: it is an http or https URL`,
+		},
+		{
+			set:  "OTEL_EXPORTER_OTLP_ENDPOINT=u:secret@h:4318",
+			want: `OTEL_EXPORTER_OTLP_ENDPOINT: "…@h:4318" is ignored: it is an http or https URL`,
+		},
 		{set: "OTEL_EXPORTER_OTLP_HEADERS=secret", want: `OTEL_EXPORTER_OTLP_HEADERS: "…" is ignored: it is a list such as`},
-		{set: "OTEL_EXPORTER_OTLP_TIMEOUT=1s", want: `OTEL_EXPORTER_OTLP_TIMEOUT: "1s" is ignored: it is a whole number of milliseconds`},
-		{set: "OTEL_EXPORTER_OTLP_COMPRESSION=zstd", want: `OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" is ignored: it is gzip or none`},
-		{set: "OTEL_EXPORTER_OTLP_CERTIFICATE=/no/such", want: `OTEL_EXPORTER_OTLP_CERTIFICATE: "/no/such" is ignored: it is a readable file`},
-		{set: "OTEL_TRACES_SAMPLER=jaeger_remote", want: `OTEL_TRACES_SAMPLER: "jaeger_remote" is ignored: it is always_on, always_off, traceidratio,`},
+		{
+			set:  "OTEL_EXPORTER_OTLP_TIMEOUT=1s",
+			want: `OTEL_EXPORTER_OTLP_TIMEOUT: "1s" is ignored: it is a whole number of milliseconds`,
+		},
+		{
+			set:  "OTEL_EXPORTER_OTLP_COMPRESSION=zstd",
+			want: `OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" is ignored: it is gzip or none`,
+		},
+		{
+			set:  "OTEL_EXPORTER_OTLP_CERTIFICATE=/no/such",
+			want: `OTEL_EXPORTER_OTLP_CERTIFICATE: "/no/such" is ignored: it is a readable file`,
+		},
+		{
+			set:  "OTEL_TRACES_SAMPLER=jaeger_remote",
+			want: `OTEL_TRACES_SAMPLER: "jaeger_remote" is ignored: it is always_on, always_off, traceidratio,`,
+		},
 		{set: "COG_TRACE_SAMPLER=some", want: `COG_TRACE_SAMPLER: "some" is ignored: it is always_on`},
 		{set: "OTEL_TRACES_SAMPLER_ARG=1.5", want: `OTEL_TRACES_SAMPLER_ARG: "1.5" is ignored: it is a ratio from 0 to 1`},
 		{set: "COG_TRACE_SAMPLER_ARG=NaN", want: `COG_TRACE_SAMPLER_ARG: "NaN" is ignored: it is a ratio from 0 to 1`},
@@ -48,17 +79,41 @@ func TestRead_WrongValuesAreIgnored(t *testing.T) {
 		{set: "COG_TRACE_HEADER=a b", want: `COG_TRACE_HEADER: "a b" is ignored: it is the name of an HTTP header`},
 		{set: "COG_TRACE_ENABLED=perhaps", want: `COG_TRACE_ENABLED: "perhaps" is ignored: it is true or false`},
 		{set: "OTEL_SDK_DISABLED=2", want: `OTEL_SDK_DISABLED: "2" is ignored: it is true or false`},
-		{set: "OTEL_PROPAGATORS=tracecontext,baggage,xray, ottrace", want: `OTEL_PROPAGATORS: "xray,ottrace" is ignored: propagators here are tracecontext,`},
-		{set: "OTEL_TRACES_SAMPLER=parentbased_jaeger_remote", want: `OTEL_TRACES_SAMPLER: "parentbased_jaeger_remote" is ignored: it is always_on`},
-		{set: "OTEL_TRACES_SAMPLER_ARG=endpoint=http://localhost:14250,pollingIntervalMs=5000", want: `OTEL_TRACES_SAMPLER_ARG: "endpoint=http://localhost:14250,pollingIntervalMs=5000" is ignored: it is a ratio`},
-		{set: "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=/no/such", want: `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: "/no/such" is ignored: it is a certificate`},
-		{set: "OTEL_BSP_MAX_QUEUE_SIZE=0", want: `OTEL_BSP_MAX_QUEUE_SIZE: "0" is ignored: it is a whole number of at least 1`},
-		{set: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=20000", want: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE: 20000 is ignored: it is at most OTEL_BSP_MAX_QUEUE_SIZE, which is 16384`},
+		{
+			set:  "OTEL_PROPAGATORS=tracecontext,baggage,xray, ottrace",
+			want: `OTEL_PROPAGATORS: "xray,ottrace" is ignored: propagators here are tracecontext,`,
+		},
+		{
+			set:  "OTEL_TRACES_SAMPLER=parentbased_jaeger_remote",
+			want: `OTEL_TRACES_SAMPLER: "parentbased_jaeger_remote" is ignored: it is always_on`,
+		},
+		{
+			set:  "OTEL_TRACES_SAMPLER_ARG=endpoint=http://localhost:14250,pollingIntervalMs=5000",
+			want: `OTEL_TRACES_SAMPLER_ARG: "endpoint=http://localhost:14250,pollingIntervalMs=5000" is ignored: it is a ratio`,
+		},
+		{
+			set:  "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=/no/such",
+			want: `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: "/no/such" is ignored: it is a certificate`,
+		},
+		{
+			set:  "OTEL_BSP_MAX_QUEUE_SIZE=0",
+			want: `OTEL_BSP_MAX_QUEUE_SIZE: "0" is ignored: it is a whole number of at least 1`,
+		},
+		{
+			set:  "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=20000",
+			want: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE: 20000 is ignored: it is at most OTEL_BSP_MAX_QUEUE_SIZE, which is 16384`,
+		},
 		{set: "OTEL_METRIC_EXPORT_INTERVAL=-1", want: `OTEL_METRIC_EXPORT_INTERVAL: "-1" is ignored: it is`},
 		{set: "OTEL_RESOURCE_ATTRIBUTES=a", want: `OTEL_RESOURCE_ATTRIBUTES: "a" is ignored: it is a list`},
-		{yaml: Traces{Enabled: &yes, Sampler: "never"}, want: `cog.yaml: observability.traces.sampler: "never": it is always_on`},
+		{
+			yaml: Traces{Enabled: &yes, Sampler: "never"},
+			want: `cog.yaml: observability.traces.sampler: "never": it is always_on`,
+		},
 		{yaml: Traces{SamplerArg: "2"}, want: `cog.yaml: observability.traces.sampler_arg: "2": it is a ratio`},
-		{yaml: Traces{HeaderFormat: "b3"}, want: `cog.yaml: observability.traces.trace_header_format: "b3": it is w3c or jaeger`},
+		{
+			yaml: Traces{HeaderFormat: "b3"},
+			want: `cog.yaml: observability.traces.trace_header_format: "b3": it is w3c or jaeger`,
+		},
 	} {
 		for _, endpoint := range []string{endpoint, ""} {
 			read, err := Read(env(endpoint, c.set), CogYAML{Traces: c.yaml})
@@ -66,7 +121,8 @@ func TestRead_WrongValuesAreIgnored(t *testing.T) {
 			if c.set != "" && err == nil {
 				got = strings.Join(read.Warnings, "\n")
 			}
-			if (err == nil) != (c.set != "") || !strings.HasPrefix(got, c.want) || strings.Contains(got, "secret") || strings.Contains(got, "\n") {
+			if (err == nil) != (c.set != "") || !strings.HasPrefix(got, c.want) || strings.Contains(got, "secret") ||
+				strings.Contains(got, "\n") {
 				t.Errorf("%s %+v: got %v, %s\nwant %s…", c.set, c.yaml, err, got, c.want)
 			}
 		}
@@ -87,18 +143,50 @@ func TestSwitches(t *testing.T) {
 	}{
 		{name: "nothing", sampler: parentOrOn},
 		{name: "an endpoint", set: []string{endpoint}, on: "tml", sampler: parentOrOn},
-		{name: "an endpoint of traces", set: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/x"}, on: "t", sampler: parentOrOn},
+		{
+			name: "an endpoint of traces", set: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/x"}, on: "t",
+			sampler: parentOrOn,
+		},
 		{name: "off altogether", set: []string{endpoint, "OTEL_SDK_DISABLED=true"}, sampler: parentOrOn},
-		{name: "exporters", set: []string{endpoint, "OTEL_TRACES_EXPORTER=none", "OTEL_LOGS_EXPORTER=none"}, on: "m", sampler: parentOrOn},
-		{name: "exporters of a list", set: []string{endpoint, "OTEL_TRACES_EXPORTER=otlp,console", "OTEL_METRICS_EXPORTER=prometheus"}, on: "tl", sampler: parentOrOn, warns: true},
-		{name: "an endpoint that is no URL", set: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}, sampler: parentOrOn, warns: true},
+		{
+			name: "exporters", set: []string{endpoint, "OTEL_TRACES_EXPORTER=none", "OTEL_LOGS_EXPORTER=none"}, on: "m",
+			sampler: parentOrOn,
+		},
+		{
+			name: "exporters of a list",
+			set:  []string{endpoint, "OTEL_TRACES_EXPORTER=otlp,console", "OTEL_METRICS_EXPORTER=prometheus"}, on: "tl",
+			sampler: parentOrOn, warns: true,
+		},
+		{
+			name: "an endpoint that is no URL", set: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}, sampler: parentOrOn,
+			warns: true,
+		},
 		{name: "Cog's switch", set: []string{endpoint, "COG_TRACE_CONFIGURED=1"}, on: "tml", sampler: parentOrOff},
-		{name: "Cog's switch without an endpoint", set: []string{"COG_TRACE_CONFIGURED=1"}, sampler: parentOrOff, warns: true},
-		{name: "Cog's refusals", set: []string{endpoint, "COG_TRACE_ENABLED=no", "COG_METRICS_ENABLED=0"}, on: "l", sampler: parentOrOn},
-		{name: "cog.yaml", set: []string{endpoint}, yaml: CogYAML{Traces: Traces{Enabled: &yes, Sampler: alwaysOn}}, on: "tml", sampler: alwaysOn},
-		{name: "cog.yaml refuses", set: []string{endpoint}, yaml: CogYAML{Traces: Traces{Enabled: &no}, Metrics: Metrics{Enabled: &no}}, on: "l", sampler: parentOrOn},
-		{name: "Cog's sampler over cog.yaml's", set: []string{endpoint, "COG_TRACE_SAMPLER=always_off"}, yaml: CogYAML{Traces: Traces{Sampler: alwaysOn}}, on: "tml", sampler: alwaysOff},
-		{name: "OpenTelemetry's sampler over Cog's", set: []string{endpoint, "COG_TRACE_SAMPLER=always_off", "OTEL_TRACES_SAMPLER=traceidratio"}, on: "tml", sampler: byRatio},
+		{
+			name: "Cog's switch without an endpoint", set: []string{"COG_TRACE_CONFIGURED=1"}, sampler: parentOrOff,
+			warns: true,
+		},
+		{
+			name: "Cog's refusals", set: []string{endpoint, "COG_TRACE_ENABLED=no", "COG_METRICS_ENABLED=0"}, on: "l",
+			sampler: parentOrOn,
+		},
+		{
+			name: "cog.yaml", set: []string{endpoint}, yaml: CogYAML{Traces: Traces{Enabled: &yes, Sampler: alwaysOn}},
+			on: "tml", sampler: alwaysOn,
+		},
+		{
+			name: "cog.yaml refuses", set: []string{endpoint},
+			yaml: CogYAML{Traces: Traces{Enabled: &no}, Metrics: Metrics{Enabled: &no}}, on: "l", sampler: parentOrOn,
+		},
+		{
+			name: "Cog's sampler over cog.yaml's", set: []string{endpoint, "COG_TRACE_SAMPLER=always_off"},
+			yaml: CogYAML{Traces: Traces{Sampler: alwaysOn}}, on: "tml", sampler: alwaysOff,
+		},
+		{
+			name: "OpenTelemetry's sampler over Cog's",
+			set:  []string{endpoint, "COG_TRACE_SAMPLER=always_off", "OTEL_TRACES_SAMPLER=traceidratio"}, on: "tml",
+			sampler: byRatio,
+		},
 	} {
 		got, err := Read(env(c.set...), c.yaml)
 		if err != nil {
@@ -136,8 +224,9 @@ func TestEndpoints(t *testing.T) {
 // TestRead_Propagators: those that a platform sets for all its programs.
 func TestRead_Propagators(t *testing.T) {
 	for value, want := range map[string][]trace.Form{
-		"": {trace.W3C}, "none": nil, "baggage": nil, "tracecontext,baggage,b3": {trace.W3C, trace.B3}, "b3multi,jaeger": {trace.B3Multi, trace.Jaeger},
-		"xray": nil, "b3, b3,tracecontext": {trace.B3, trace.W3C},
+		"": {trace.W3C}, "none": nil, "baggage": nil, "tracecontext,baggage,b3": {trace.W3C, trace.B3},
+		"b3multi,jaeger": {trace.B3Multi, trace.Jaeger},
+		"xray":           nil, "b3, b3,tracecontext": {trace.B3, trace.W3C},
 	} {
 		got, err := Read(env("OTEL_PROPAGATORS="+value), CogYAML{})
 		if err != nil || !slices.Equal(got.Propagators, want) {

@@ -4,6 +4,6 @@
 //	Start   makes the exporters of the signals that are asked for
 //	Stop    flushes, for FlushLimit at most
 //
-// Without settings that ask for a signal nothing of it runs. Nothing here ever blocks its caller: what a collector does not
-// take in time is dropped, counted (Dropped) and reported in the log once. Workers never call this package.
+// Without settings that ask for a signal nothing of it runs. Nothing here ever blocks its caller: what a collector does
+// not take in time is dropped, counted (Dropped) and reported in the log once. Workers never call this package.
 package telemetry

@@ -29,7 +29,8 @@ func (d *drops) add(n int, why string) {
 	})
 }
 
-// queue counts what waits for its export, so that what does not fit is dropped here, where it is counted: the SDK drops silently.
+// queue counts what waits for its export, so that what does not fit is dropped here, where it is counted: the SDK drops
+// silently.
 type queue struct {
 	*drops
 	limit   int64

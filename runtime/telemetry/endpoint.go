@@ -55,7 +55,8 @@ func (e *environment) exporter(signal string, off bool) *Exporter {
 	variable := func(end string) []string {
 		return []string{"OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal) + "_" + end, "OTEL_EXPORTER_OTLP_" + end}
 	}
-	protocol := e.choice("http/protobuf", []string{"http/protobuf", "grpc", "http"}, variable("PROTOCOL")...) // http is Cog's word for http/protobuf
+	// http is Cog's word for http/protobuf
+	protocol := e.choice("http/protobuf", []string{"http/protobuf", "grpc", "http"}, variable("PROTOCOL")...)
 	x := &Exporter{
 		GRPC:     protocol == "grpc",
 		Headers:  e.pairs(true, variable("HEADERS")...),
@@ -80,7 +81,8 @@ func (e *environment) exporter(signal string, off bool) *Exporter {
 		e.fail(from, redact(endpoint), "an http or https URL, such as http://localhost:4318")
 		return nil
 	}
-	if path := "/v1/" + signal; !x.GRPC && from == variable("ENDPOINT")[1] && !strings.HasSuffix(strings.TrimRight(u.Path, "/"), path) {
+	if path := "/v1/" + signal; !x.GRPC && from == variable("ENDPOINT")[1] &&
+		!strings.HasSuffix(strings.TrimRight(u.Path, "/"), path) {
 		u.Path = strings.TrimRight(u.Path, "/") + path
 	}
 	x.URL, x.Insecure = u.String(), u.Scheme == "http"
@@ -112,7 +114,8 @@ func (e *environment) tlsConfig(variable func(string) []string) *tls.Config {
 	if certFile != "" {
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 		if err != nil {
-			e.warn("%s: %q is ignored: it is a certificate in PEM form, and %s is its key: %v", certificate, certFile, variable("CLIENT_KEY")[1], err)
+			e.warn("%s: %q is ignored: it is a certificate in PEM form, and %s is its key: %v", certificate, certFile,
+				variable("CLIENT_KEY")[1], err)
 			certFile = ""
 		} else {
 			config.Certificates = []tls.Certificate{pair}

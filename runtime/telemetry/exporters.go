@@ -18,7 +18,8 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// retries is the RetryConfig of each exporter. What comes until MaxElapsedTime after the first attempt waits in the queue.
+// retries is the RetryConfig of each exporter. What comes until MaxElapsedTime after the first attempt waits in the
+// queue.
 func retries() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: time.Second, MaxInterval: 10 * time.Second, MaxElapsedTime: 30 * time.Second,
@@ -42,7 +43,8 @@ func grpcOptions[O any](
 
 // httpOptions are those of an exporter over HTTP.
 func httpOptions[O any](
-	x *Exporter, client *http.Client, retry, gzip O, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O,
+	x *Exporter, client *http.Client, retry, gzip O, url func(string) O, headers func(map[string]string) O,
+	timeout func(time.Duration) O,
 	withClient func(*http.Client) O,
 ) []O {
 	o := []O{retry, url(x.URL), headers(x.Headers), timeout(x.Timeout), withClient(client)}
@@ -54,15 +56,20 @@ func httpOptions[O any](
 
 func newSpanClient(x *Exporter) otlptrace.Client {
 	if x.GRPC {
-		return otlptracegrpc.NewClient(grpcOptions(x, otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(retries())), otlptracegrpc.WithEndpointURL,
-			otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout, otlptracegrpc.WithCompressor, otlptracegrpc.WithTLSCredentials)...)
+		return otlptracegrpc.NewClient(
+			grpcOptions(x, otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(retries())), otlptracegrpc.WithEndpointURL,
+				otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout, otlptracegrpc.WithCompressor,
+				otlptracegrpc.WithTLSCredentials)...)
 	}
 	client := x.httpClient()
 	if x.posts() {
 		client.Transport = poster{client.Transport}
 	}
-	return otlptracehttp.NewClient(httpOptions(x, client, otlptracehttp.WithRetry(retries()), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout, otlptracehttp.WithHTTPClient)...)
+	return otlptracehttp.NewClient(
+		httpOptions(x, client, otlptracehttp.WithRetry(retries()),
+			otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+			otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout,
+			otlptracehttp.WithHTTPClient)...)
 }
 
 // posts reports whether the client of traces sends the bodies of posts: it compresses none.
@@ -71,18 +78,23 @@ func (x *Exporter) posts() bool { return !x.GRPC && !x.Gzip }
 func newMetricExporter(ctx context.Context, x *Exporter) (_ sdkmetric.Exporter, err error) {
 	defer explain(&err, signalMetrics)
 	if x.GRPC {
-		return otlpmetricgrpc.New(ctx, grpcOptions(x, otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(retries())), otlpmetricgrpc.WithEndpointURL,
-			otlpmetricgrpc.WithHeaders, otlpmetricgrpc.WithTimeout, otlpmetricgrpc.WithCompressor, otlpmetricgrpc.WithTLSCredentials)...)
+		return otlpmetricgrpc.New(ctx,
+			grpcOptions(x, otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(retries())), otlpmetricgrpc.WithEndpointURL,
+				otlpmetricgrpc.WithHeaders, otlpmetricgrpc.WithTimeout, otlpmetricgrpc.WithCompressor,
+				otlpmetricgrpc.WithTLSCredentials)...)
 	}
-	return otlpmetrichttp.New(ctx, httpOptions(x, x.httpClient(), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retries())),
-		otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression), otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders,
-		otlpmetrichttp.WithTimeout, otlpmetrichttp.WithHTTPClient)...)
+	return otlpmetrichttp.New(ctx,
+		httpOptions(x, x.httpClient(), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retries())),
+			otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression), otlpmetrichttp.WithEndpointURL,
+			otlpmetrichttp.WithHeaders,
+			otlpmetrichttp.WithTimeout, otlpmetrichttp.WithHTTPClient)...)
 }
 
 func newLogExporter(ctx context.Context, x *Exporter) (_ sdklog.Exporter, err error) {
 	defer explain(&err, signalLogs)
 	if x.GRPC {
-		return otlploggrpc.New(ctx, grpcOptions(x, otlploggrpc.WithRetry(otlploggrpc.RetryConfig(retries())), otlploggrpc.WithEndpointURL,
+		return otlploggrpc.New(ctx, grpcOptions(x, otlploggrpc.WithRetry(otlploggrpc.RetryConfig(retries())),
+			otlploggrpc.WithEndpointURL,
 			otlploggrpc.WithHeaders, otlploggrpc.WithTimeout, otlploggrpc.WithCompressor, otlploggrpc.WithTLSCredentials)...)
 	}
 	return otlploghttp.New(ctx, httpOptions(x, x.httpClient(), otlploghttp.WithRetry(otlploghttp.RetryConfig(retries())),

@@ -14,13 +14,14 @@ func (x *Exporter) httpClient() *http.Client {
 
 var errPage = errors.New("the answer is a web page: the endpoint is no collector")
 
-// noPages fails requests that are answered with a web page, as by a proxy or another server: the exporters of the SDK would take
-// one with the status 200 for success, and what was sent would be lost uncounted.
+// noPages fails requests that are answered with a web page, as by a proxy or another server: the exporters of the SDK
+// would take one with the status 200 for success, and what was sent would be lost uncounted.
 type noPages struct{ http.RoundTripper }
 
 func (t noPages) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.RoundTripper.RoundTrip(r)
-	if err == nil && answer.StatusCode == http.StatusOK && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+	if err == nil && answer.StatusCode == http.StatusOK &&
+		strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
 		answer.Body.Close()
 		return nil, errPage
 	}

@@ -18,8 +18,8 @@ const predictionID = "prediction_id"
 // modelName is the key of what a logger adds about its model, in a server with several.
 const modelName = "model"
 
-// Follow returns a logger that writes to log, adds trace_id to the lines of traced predictions, and sends the records where
-// logs are on. tracer is the one that traces them, or nil.
+// Follow returns a logger that writes to log, adds trace_id to the lines of traced predictions, and sends the records
+// where logs are on. tracer is the one that traces them, or nil.
 func (t *Telemetry) Follow(log *slog.Logger, tracer *trace.Tracer) *slog.Logger {
 	if t == nil || tracer == nil && t.records == nil {
 		return log

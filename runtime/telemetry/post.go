@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// post is the body of an export over HTTP. The SDK's client would copy all spans to a body of its own, in new memory: it makes an
-// empty request, and poster puts the spans in it.
+// post is the body of an export over HTTP. The SDK's client would copy all spans to a body of its own, in new memory:
+// it makes an empty request, and poster puts the spans in it.
 type post struct {
 	pieces [][]byte
 	size   int

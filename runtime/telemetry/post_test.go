@@ -80,7 +80,8 @@ func spanNamed(name string) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, spans, protowire.BytesType), span)
 }
 
-// TestARequestIsWhatTheSDKMakes: ours, which it does not copy, and its own, which is compressed; when they are repeated too.
+// TestARequestIsWhatTheSDKMakes: ours, which it does not copy, and its own, which is compressed; when they are repeated
+// too.
 func TestARequestIsWhatTheSDKMakes(t *testing.T) {
 	var got []*coltracepb.ExportTraceServiceRequest
 	for _, compress := range []bool{false, true} {
@@ -97,7 +98,8 @@ func TestARequestIsWhatTheSDKMakes(t *testing.T) {
 		t.Errorf("sent:\n%v\nthe SDK sends:\n%v", got[0], got[1])
 	}
 	if r := got[0].GetResourceSpans(); len(r) != 2 || len(r[1].GetScopeSpans()[0].GetSpans()) != 2 ||
-		r[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "front" || r[0].GetScopeSpans()[0].GetScope().GetVersion() != "1.0" {
+		r[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "front" ||
+		r[0].GetScopeSpans()[0].GetScope().GetVersion() != "1.0" {
 		t.Errorf("sent:\n%v", r)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Tracer makes traces that are sent; nil: traces are off. All of a server share it: it knows the spans of running predictions.
+// Tracer makes traces that are sent; nil: traces are off. All of a server share it: it knows the spans of running
+// predictions.
 func (t *Telemetry) Tracer() *trace.Tracer {
 	if t == nil {
 		return nil
@@ -19,7 +20,8 @@ func (t *Telemetry) Tracer() *trace.Tracer {
 func (t *Telemetry) newTracer() *trace.Tracer {
 	return &trace.Tracer{
 		Sample: t.config.sample(), Export: t.spans.add, Full: t.spanQueue.isFull, Most: t.spans.limits.Size,
-		Ignore: len(t.config.Propagators) == 0, Forms: t.config.Propagators, Header: t.config.Header, Jaeger: t.config.Jaeger, Files: t.config.Files,
+		Ignore: len(t.config.Propagators) == 0, Forms: t.config.Propagators, Header: t.config.Header, Jaeger: t.config.Jaeger,
+		Files: t.config.Files,
 	}
 }
 

@@ -16,7 +16,11 @@ func TestARatioSamplesTheTracesThatTheSDKDoes(t *testing.T) {
 		ours, theirs := ratioOf(share), sdktrace.TraceIDRatioBased(share)
 		for range 1000 {
 			id := tracer.Root().ID
-			want := theirs.ShouldSample(sdktrace.SamplingParameters{TraceID: oteltrace.TraceID(id), ParentContext: t.Context()}).Decision == sdktrace.RecordAndSample
+			want := theirs.ShouldSample(
+				sdktrace.SamplingParameters{
+					TraceID:       oteltrace.TraceID(id),
+					ParentContext: t.Context(),
+				}).Decision == sdktrace.RecordAndSample
 			if got := ours(id); got != want {
 				t.Errorf("%s at %g: sampled %v, want %v", id, share, got, want)
 			}

@@ -18,7 +18,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// FlushLimit is how long Stop may take. With what a worker takes for the spans of its model, a stop waits for a second at most.
+// FlushLimit is how long Stop may take. With what a worker takes for the spans of its model, a stop waits for a second
+// at most.
 const FlushLimit = 700 * time.Millisecond
 
 type Options struct {
@@ -51,7 +52,8 @@ func Start(c *Config, o Options) (*Telemetry, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("telemetry was not sent", "error", err) }))
 	instance := uuid.NewString()
 	t := &Telemetry{
-		config: c, version: o.Version, resource: c.newResource(o.Version, instance, "parent"), worker: c.newResource(o.Version, instance, "worker"),
+		config: c, version: o.Version, resource: c.newResource(o.Version, instance, "parent"),
+		worker:      c.newResource(o.Version, instance, "worker"),
 		spanQueue:   &queue{drops: &drops{signal: signalTraces, log: o.Log}, limit: int64(c.SpanBatch.Queue)},
 		logQueue:    &queue{drops: &drops{signal: signalLogs, log: o.Log}, limit: int64(c.LogBatch.Queue)},
 		metricDrops: &drops{signal: signalMetrics, log: o.Log},
@@ -89,7 +91,8 @@ func (t *Telemetry) startSpans() error {
 	return nil
 }
 
-// SendMetrics begins to send what the producer has, at the interval of the settings. Where metrics are off it does nothing.
+// SendMetrics begins to send what the producer has, at the interval of the settings. Where metrics are off it does
+// nothing.
 func (t *Telemetry) SendMetrics(p sdkmetric.Producer) error {
 	if t == nil || t.config.Metrics == nil {
 		return nil
@@ -127,11 +130,13 @@ func (t *Telemetry) startRecords() error {
 		o = append(o, sdklog.WithExportTimeout(b.Timeout))
 	}
 	processor := sdklog.NewBatchProcessor(logExporter{exporter, t.logQueue}, o...)
-	t.records = sdklog.NewLoggerProvider(sdklog.WithResource(t.resource), sdklog.WithProcessor(logQueue{processor, t.logQueue}))
+	t.records = sdklog.NewLoggerProvider(sdklog.WithResource(t.resource),
+		sdklog.WithProcessor(logQueue{processor, t.logQueue}))
 	return nil
 }
 
-// Dropped is how much of each signal was lost until now: spans, data points, log records. Signals that are off are left out.
+// Dropped is how much of each signal was lost until now: spans, data points, log records. Signals that are off are left
+// out.
 func (t *Telemetry) Dropped() map[string]uint64 {
 	dropped := map[string]uint64{}
 	if t == nil {

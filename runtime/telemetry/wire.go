@@ -43,7 +43,10 @@ func newSender(r *resource.Resource, version string) (s sender, err error) {
 func (s *sender) message(encoded []byte) *tracepb.ResourceSpans {
 	scoped := &tracepb.ScopeSpans{Scope: s.about.GetScopeSpans()[0].GetScope()}
 	scoped.ProtoReflect().SetUnknown(encoded)
-	return &tracepb.ResourceSpans{Resource: s.about.GetResource(), ScopeSpans: []*tracepb.ScopeSpans{scoped}, SchemaUrl: s.about.GetSchemaUrl()}
+	return &tracepb.ResourceSpans{
+		Resource: s.about.GetResource(), ScopeSpans: []*tracepb.ScopeSpans{scoped},
+		SchemaUrl: s.about.GetSchemaUrl(),
+	}
 }
 
 // head is what precedes encoded spans of that size in a request.

@@ -47,7 +47,8 @@ func Parse(parent, state string) (c Context, ok bool) {
 		}
 		_, _ = hex.Decode(f.to, []byte(f.text)) // it is checked
 	}
-	if version[0] == 0xff || version[0] == 0 && len(parent) > size || len(parent) > size && parent[size] != '-' || !c.Valid() {
+	if version[0] == 0xff || version[0] == 0 && len(parent) > size || len(parent) > size && parent[size] != '-' ||
+		!c.Valid() {
 		return Context{}, false
 	}
 	c.Sampled = flags[0]&1 != 0

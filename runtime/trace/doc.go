@@ -4,6 +4,6 @@
 //	Trace    one request: its server span, its prediction and what belongs to that; nil where it is not traced
 //	Context  names a span in headers and frames
 //
-// A request is traced if it is sampled, or if its client sent a context: then the context is passed on even if nothing is
-// recorded. Methods of a nil *Tracer or *Trace do nothing. Ended spans go to Tracer.Export, which must not block.
+// A request is traced if it is sampled, or if its client sent a context: then the context is passed on even if nothing
+// is recorded. Methods of a nil *Tracer or *Trace do nothing. Ended spans go to Tracer.Export, which must not block.
 package trace

@@ -26,8 +26,8 @@ func (t *Trace) Group() *Group {
 	return g
 }
 
-// Add adds an ended span below another one; the zero parent stands for the client's. Its caller may change the span until the
-// next call of a method.
+// Add adds an ended span below another one; the zero parent stands for the client's. Its caller may change the span
+// until the next call of a method.
 func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time, attrs Attrs) *Span {
 	g.encode()
 	g.last = true

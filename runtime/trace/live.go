@@ -10,8 +10,8 @@ type live struct {
 
 type liveKey struct{ model, id string }
 
-// SetLive notes the span of a model's running prediction, by the prediction's id, for the lines that it logs. The first one with
-// an id counts. The model is "" in a server with one model.
+// SetLive notes the span of a model's running prediction, by the prediction's id, for the lines that it logs. The first
+// one with an id counts. The model is "" in a server with one model.
 func (t *Trace) SetLive(model, id string, c *Context) {
 	l := &t.tracer.live
 	l.mu.Lock()

@@ -10,9 +10,9 @@ import (
 type Tracer struct {
 	// Sample decides about a trace that no client's context decides about; parent tells whether there is one.
 	Sample func(id ID, parent Context) bool
-	// Export receives ended spans of sampled traces, as fields of OTLP's ScopeSpans: those of the front, those that stand for a
-	// worker, and how many they are, at most Most. It must not block, nor keep the memory. Where Full reports that it would drop
-	// them it receives the number alone.
+	// Export receives ended spans of sampled traces, as fields of OTLP's ScopeSpans: those of the front, those that stand
+	// for a worker, and how many they are, at most Most. It must not block, nor keep the memory. Where Full reports that
+	// it would drop them it receives the number alone.
 	Export func(front, worker []byte, n int)
 	Full   func() bool
 	Most   int
@@ -57,8 +57,8 @@ func (t *Tracer) read(peek func(name string) string) Context {
 	return c
 }
 
-// Begin starts the trace of a request whose headers peek returns. It is nil where the client sent no context and the request is
-// not sampled.
+// Begin starts the trace of a request whose headers peek returns. It is nil where the client sent no context and the
+// request is not sampled.
 func (t *Tracer) Begin(peek func(name string) string) *Trace { return t.Continue(t.read(peek)) }
 
 // Continue is Begin for a client's context that was read already; zero: it sent none.

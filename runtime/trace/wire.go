@@ -28,7 +28,8 @@ const (
 	flagsHasRemote, flagsRemote = 1 << 8, 1 << 9
 )
 
-// fixed is the fields that each span has, but for their values. The parent's is last: a span without one ends before it.
+// fixed is the fields that each span has, but for their values. The parent's is last: a span without one ends before
+// it.
 var fixed = [...]byte{
 	0: spanTraceID<<3 | byte(protowire.BytesType), 1: 16,
 	18: spanID<<3 | byte(protowire.BytesType), 19: 8,
@@ -39,8 +40,8 @@ var fixed = [...]byte{
 	54: spanParent<<3 | byte(protowire.BytesType), 55: 8, 63: 0,
 }
 
-// appendTo adds the span in OTLP's wire format, as a field of ScopeSpans. The SDK builds a message of a dozen objects for each
-// span first, which costs more than all else that a trace does.
+// appendTo adds the span in OTLP's wire format, as a field of ScopeSpans. The SDK builds a message of a dozen objects
+// for each span first, which costs more than all else that a trace does.
 func (s *Span) appendTo(b []byte) []byte {
 	b = tag(b, scopeSpansSpans, protowire.BytesType)
 	size := len(b)
@@ -112,8 +113,8 @@ func flagsOf(c Context, remote bool) (flags uint32) {
 	return flags
 }
 
-// tag begins a field with a number below 16, as all but one have: its tag is a byte. Unlike protowire's function it is inlined,
-// as is varint.
+// tag begins a field with a number below 16, as all but one have: its tag is a byte. Unlike protowire's function it is
+// inlined, as is varint.
 func tag(b []byte, field protowire.Number, kind protowire.Type) []byte {
 	return append(b, byte(field)<<3|byte(kind))
 }

@@ -13,7 +13,10 @@ import (
 )
 
 func textValue(key, value string) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+	return &commonpb.KeyValue{
+		Key:   key,
+		Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}},
+	}
 }
 
 // TestSpansAreEncodedAsProtobufDoes: what is written reads as the message that OTLP's own types make.
@@ -23,8 +26,9 @@ func TestSpansAreEncodedAsProtobufDoes(t *testing.T) {
 	full := &Span{
 		Name: "a span", Kind: Client, Parent: SpanID{7}, Remote: true, Start: at, End: at.Add(time.Second),
 		Context: Context{Trace: ID{1, 15: 2}, Span: SpanID{3, 7: 4}, Sampled: true, State: "a=b"},
-		Attrs:   Attrs{}.Text("text", "wrong \xff byte").Text("empty", "").Int("number", -5).Float("float", 0.5).Texts("texts", []string{"a", ""}),
-		Links:   []Context{linked},
+		Attrs: Attrs{}.Text("text", "wrong \xff byte").Text("empty", "").Int("number", -5).Float("float", 0.5).Texts(
+			"texts", []string{"a", ""}),
+		Links: []Context{linked},
 	}
 	full.Fail(at, "kind", "message")
 	plain := &Span{Name: "b", Context: Context{Trace: ID{1}, Span: SpanID{2}}, Start: at, End: at}
@@ -34,9 +38,11 @@ func TestSpansAreEncodedAsProtobufDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &tracepb.ScopeSpans{Spans: []*tracepb.Span{{
-		TraceId: full.Context.Trace[:], SpanId: full.Context.Span[:], TraceState: "a=b", ParentSpanId: full.Parent[:], Name: "a span",
-		Kind: tracepb.Span_SPAN_KIND_CLIENT, StartTimeUnixNano: uint64(at.UnixNano()), EndTimeUnixNano: uint64(at.UnixNano()) + 1e9,
-		Flags: 0x301,
+		TraceId: full.Context.Trace[:], SpanId: full.Context.Span[:], TraceState: "a=b", ParentSpanId: full.Parent[:],
+		Name: "a span",
+		Kind: tracepb.Span_SPAN_KIND_CLIENT, StartTimeUnixNano: uint64(at.UnixNano()),
+		EndTimeUnixNano: uint64(at.UnixNano()) + 1e9,
+		Flags:           0x301,
 		Attributes: []*commonpb.KeyValue{
 			textValue("text", "wrong \uFFFD byte"), textValue("empty", ""),
 			{Key: "number", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: -5}}},

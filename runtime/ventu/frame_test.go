@@ -18,7 +18,10 @@ func TestEncode(t *testing.T) {
 	for _, bodies := range [][][]byte{
 		many(1, 1), many(1, 255), many(1, 256), many(1, 65535), many(1, 65536), many(1, 100_000),
 		many(15, 3), many(16, 3), many(300, 1000), many(4096, 1), many(9, 20_000),
-		{make([]byte, 9000), []byte("small"), make([]byte, 90_000), []byte("between"), make([]byte, 8192), make([]byte, 8193)},
+		{
+			make([]byte, 9000), []byte("small"), make([]byte, 90_000), []byte("between"), make([]byte, 8192),
+			make([]byte, 8193),
+		},
 	} {
 		jobs := make([]*Job, len(bodies))
 		for i, body := range bodies {
@@ -27,7 +30,8 @@ func TestEncode(t *testing.T) {
 		buffers, size := encode(jobs)
 		message := bytes.Join(buffers, nil)
 		if len(message) != size || int(binary.BigEndian.Uint32(message)) != size-lengthSize {
-			t.Fatalf("%d bodies: %d bytes, said to be %d, length field %d", len(bodies), len(message), size, binary.BigEndian.Uint32(message))
+			t.Fatalf("%d bodies: %d bytes, said to be %d, length field %d", len(bodies), len(message), size,
+				binary.BigEndian.Uint32(message))
 		}
 		if size <= oneBuffer && len(buffers) != 1 {
 			t.Errorf("%d bodies of %d bytes together come in %d buffers", len(bodies), size, len(buffers))

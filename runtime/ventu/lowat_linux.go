@@ -13,14 +13,14 @@ import (
 )
 
 // ventu 0.4.5 reads a batch with one recv(2), without MSG_WAITALL, and dies of what is less than the whole of it. The
-// server cannot make what it sends come whole: a unix socket takes a message over in buffers of 36 544 bytes and
-// wakes its reader after the first; TCP sends what the window lets through. But an option of the worker's own socket makes
-// a recv wait for more (SO_RCVLOWAT), and with the rights of a debugger (pidfd_getfd(2): the same user, where Yama
-// and seccomp let it, or CAP_SYS_PTRACE) the server may set it.
+// server cannot make what it sends come whole: a unix socket takes a message over in buffers of 36 544 bytes and wakes
+// its reader after the first; TCP sends what the window lets through. But an option of the worker's own socket makes a
+// recv wait for more (SO_RCVLOWAT), and with the rights of a debugger (pidfd_getfd(2): the same user, where Yama and
+// seccomp let it, or CAP_SYS_PTRACE) the server may set it.
 //
 // It does so only with processes that have ventu beside their msgpack: a program that reads by buffers of a fixed size
-// would wait forever for the last of them. Where the server may not, such a worker gets no batch of several jobs that is
-// larger than what always comes whole.
+// would wait forever for the last of them. Where the server may not, such a worker gets no batch of several jobs that
+// is larger than what always comes whole.
 
 // unixChunk is the largest message that always comes whole: what a unix socket takes over in one piece. TCP on the
 // loopback takes more.
@@ -68,11 +68,12 @@ func (t *receiver) giveUp(err error) {
 	t.small.Store(true)
 	t.low = 0
 	t.log.Warn("ventu takes what one recv returns for a whole batch, and this worker's socket cannot be told to wait for it: "+
-		"a request above 32 KiB may end it", "error", err, "needs", "the right to trace the worker, as CAP_SYS_PTRACE gives it")
+		"a request above 32 KiB may end it", "error", err, "needs",
+		"the right to trace the worker, as CAP_SYS_PTRACE gives it")
 }
 
-// setLowatAll makes the worker's sockets that are connected to this server wait for everything that a recv asks for. Which of
-// them belongs to this connection is unknown and does not matter: all are ventu's.
+// setLowatAll makes the worker's sockets that are connected to this server wait for everything that a recv asks for.
+// Which of them belongs to this connection is unknown and does not matter: all are ventu's.
 func (t *receiver) setLowatAll() error {
 	found := errNoSocket
 	for _, number := range descriptors(fmt.Sprintf("/proc/%d/fd", t.pid)) {

@@ -48,7 +48,8 @@ func New(o Options) *Queue {
 // now is the present moment, never 0.
 func (q *Queue) now() time.Duration { return time.Since(q.began) + 1 }
 
-// Submit accepts a job and keeps its body, which must not change any more. It returns ErrFull or ErrClosed if it refuses.
+// Submit accepts a job and keeps its body, which must not change any more. It returns ErrFull or ErrClosed if it
+// refuses.
 func (q *Queue) Submit(body []byte) (*Job, error) {
 	j := &Job{q: q, id: newID(), body: body, done: make(chan struct{})}
 	j.item.Value = j
@@ -219,7 +220,8 @@ func (q *Queue) Load() Load {
 	return l
 }
 
-// Close disconnects the workers and ends every job that has not ended with 502. It returns when all goroutines have ended.
+// Close disconnects the workers and ends every job that has not ended with 502. It returns when all goroutines have
+// ended.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true

@@ -91,7 +91,10 @@ func TestRubbish(t *testing.T) {
 		"cut map":          func(id string) []byte { b := pairs(id, "a"); return framed(b[:len(b)-1]) },
 		"bytes behind":     func(id string) []byte { return framed(append(pairs(id, "a"), 0)) },
 		"number as key":    func(string) []byte { return framed([]byte{0x81, 1, 0xc4, 0}) },
-		"number as value":  func(id string) []byte { return framed(append(append([]byte{0x81}, msgp.AppendString(nil, id)...), 7)) },
+		"number as value": func(id string) []byte {
+			return framed(
+				append(append([]byte{0x81}, msgp.AppendString(nil, id)...), 7))
+		},
 		"value beyond": func(id string) []byte {
 			return framed(append(append([]byte{0x81}, msgp.AppendString(nil, id)...), 0xc6, 0x7f, 0xff, 0xff, 0xff))
 		},

@@ -22,7 +22,8 @@ func TestWorkerMoves(t *testing.T) {
 	legal := map[[2]workerPhase]bool{
 		{workerFresh, workerIdle}: true, {workerFresh, workerDisconnected}: true, {workerIdle, workerBusy}: true,
 		{workerIdle, workerDisconnected}: true, {workerBusy, workerIdle}: true, {workerBusy, workerDisconnected}: true,
-		{workerFresh, workerSuspended}: true, {workerBusy, workerSuspended}: true, {workerSuspended, workerIdle}: true, {workerSuspended, workerDisconnected}: true,
+		{workerFresh, workerSuspended}: true, {workerBusy, workerSuspended}: true, {workerSuspended, workerIdle}: true,
+		{workerSuspended, workerDisconnected}: true,
 	}
 	for from := range workerPhases {
 		for to := range workerPhases {

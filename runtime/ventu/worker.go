@@ -67,7 +67,10 @@ func (w *worker) move(to workerPhase) bool {
 // serve serves one connection until it ends. Closed by Close or by the worker, it ends.
 func (q *Queue) serve(conn net.Conn) {
 	defer q.running.Done()
-	w := &worker{q: q, conn: conn, recv: receiver{conn: conn, log: q.opt.Logger}, toWrite: make(chan *sentBatch, 1), writerDone: make(chan struct{})}
+	w := &worker{
+		q: q, conn: conn, recv: receiver{conn: conn, log: q.opt.Logger}, toWrite: make(chan *sentBatch, 1),
+		writerDone: make(chan struct{}),
+	}
 	q.mu.Lock()
 	q.all[w] = struct{}{}
 	closed := q.closed

@@ -34,7 +34,8 @@ type Watcher struct {
 
 type sum [sha256.Size]byte
 
-// New begins to watch dir. What is in it now is not reported. Another goroutine calls faults with what cannot be watched.
+// New begins to watch dir. What is in it now is not reported. Another goroutine calls faults with what cannot be
+// watched.
 func New(dir string, faults func(error)) (*Watcher, error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -55,7 +56,8 @@ func New(dir string, faults func(error)) (*Watcher, error) {
 	return w, nil
 }
 
-// Changes yields sorted lists of changed files, relative to the folder: all that changed until it is read. Close closes it.
+// Changes yields sorted lists of changed files, relative to the folder: all that changed until it is read. Close closes
+// it.
 func (w *Watcher) Changes() <-chan []string { return w.changes }
 
 // Close ends the watching.
@@ -140,7 +142,8 @@ func isBelow(name, folder string) bool {
 
 // descend watches the folders at and below a path, and marks their files as pending.
 func (w *Watcher) descend(path string) {
-	_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error { // the function returns no other error
+	// the function returns no other error
+	_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil // it is missing or unreadable, and so it is for Python

@@ -319,7 +319,8 @@ func (d *delivery) retry(rec *predict.Record, retries int, err error) (tries int
 	s := d.sender
 	tries = 1
 	for last := false; !last && err != nil && tries <= retries && temporary(err); tries++ {
-		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()),
+			"receiver", origin(d.target), "error", shown(err))
 		s.retried.Store(d.failure(err))
 		s.sleep(s.waits, s.backoff(tries, err), nil)
 		if s.ctx.Err() != nil {
@@ -343,7 +344,8 @@ func (d *delivery) logFailure(event predict.Events, tries int, err error) {
 		d.warned = true
 		log = d.sender.o.Logger.Warn
 	}
-	log("webhook was not told", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver", origin(d.target), "tries", tries, "error", shown(err))
+	log("webhook was not told", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver",
+		origin(d.target), "tries", tries, "error", shown(err))
 }
 
 // backoff returns how long to wait after that many tries, the last of which ended with err.

@@ -74,7 +74,8 @@ func TestFallsBack(t *testing.T) {
 	p := predict.New("p1", predict.Request{WebhookEvents: predict.AllEvents}, time.Now(), nil, predict.Options{})
 	d := &delivery{sender: s, prediction: p, target: mustParse(t, r.URL), wake: make(chan struct{}, 1)}
 	for range 2 {
-		d.Observe(predict.Record{ID: "p1", Status: predict.Processing, Input: []byte(`{"a":1}`)}, predict.Event{Kind: predict.EventStart})
+		d.Observe(predict.Record{ID: "p1", Status: predict.Processing, Input: []byte(`{"a":1}`)},
+			predict.Event{Kind: predict.EventStart})
 	}
 	d.Observe(predict.Record{ID: "p1", Status: predict.Failed}, predict.Event{Kind: predict.EventEnd})
 	d.Observe(predict.Record{ID: "p1", Status: predict.Processing}, predict.Event{Kind: predict.EventLog}) // never comes
@@ -190,7 +191,10 @@ func TestSupersede(t *testing.T) {
 	p.log("d")
 	p.log("e")
 	open()
-	for _, want := range []string{`processing  ""`, `processing [1] "ab"`, `processing [1,2] "abc"`, `processing [1,2] "abcde"`} {
+	for _, want := range []string{
+		`processing  ""`, `processing [1] "ab"`, `processing [1,2] "abc"`,
+		`processing [1,2] "abcde"`,
+	} {
 		equal(t, []hook{r.next(t)}, want)
 	}
 	p.yielded()
@@ -232,7 +236,8 @@ func TestBoundedQueue(t *testing.T) {
 	open()
 	drain(t, s)
 	hooks := r.rest()
-	if len(hooks) != 5 || brief(hooks[1]) != `processing [1] ""` || brief(hooks[2]) != `processing [1,1] ""` || len(hooks[3].Body.Output) != 20_001 || hooks[4].Body.Status != "succeeded" {
+	if len(hooks) != 5 || brief(hooks[1]) != `processing [1] ""` || brief(hooks[2]) != `processing [1,1] ""` ||
+		len(hooks[3].Body.Output) != 20_001 || hooks[4].Body.Status != "succeeded" {
 		t.Errorf("%d hooks: %.1000v", len(hooks), hooks)
 	}
 }

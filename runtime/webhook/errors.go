@@ -47,7 +47,8 @@ func temporary(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		// All others are network errors.
-		return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect) && !errors.Is(err, ErrPrivate)
+		return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect) &&
+			!errors.Is(err, ErrPrivate)
 	}
 	switch status.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,

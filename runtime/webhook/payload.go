@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// payload is the body of one request, in parts. The transport may read after RoundTrip has returned, when the parts may be
-// unmapped: detach prevents that.
+// payload is the body of one request, in parts. The transport may read after RoundTrip has returned, when the parts may
+// be unmapped: detach prevents that.
 type payload struct {
 	mu       sync.Mutex
 	parts    [3][]byte

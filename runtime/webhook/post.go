@@ -52,7 +52,9 @@ func (s *Sender) render(rec *predict.Record) [3][]byte {
 }
 
 // exchange makes one request. It returns the target of a redirect, or nil.
-func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, span *trace.Span, parts [3][]byte) (next *url.URL, err error) {
+func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, span *trace.Span,
+	parts [3][]byte,
+) (next *url.URL, err error) {
 	sent := &payload{parts: parts}
 	defer sent.detach()
 	// Not by http.NewRequest, which would copy the URL: it may be long, and there may be many tries at once.
@@ -130,8 +132,8 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// maxAnswer and maxAnswerTime bound how much of an answer's body is read, so that its connection can be reused. Its text is
-// ignored.
+// maxAnswer and maxAnswerTime bound how much of an answer's body is read, so that its connection can be reused. Its
+// text is ignored.
 const (
 	maxAnswer     = 4 << 10
 	maxAnswerTime = time.Second

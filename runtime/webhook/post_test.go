@@ -39,13 +39,17 @@ func end(t *testing.T, s *Sender, webhook string) {
 func TestHeaders(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{AuthToken: " token\n", UserAgent: "pinion/9"})
-	p := attach(t, s, predict.Request{Webhook: r.URL + "/a%2Fb?q=1", WebhookEvents: completed, TraceParent: "00-1-2-01", TraceState: "a=b\x01"})
+	p := attach(t, s, predict.Request{
+		Webhook: r.URL + "/a%2Fb?q=1", WebhookEvents: completed, TraceParent: "00-1-2-01",
+		TraceState: "a=b\x01",
+	})
 	p.succeed("1")
 	drain(t, s)
 	h := r.next(t)
 	for name, want := range map[string]string{
-		"Authorization": "Bearer token", "User-Agent": "pinion/9", "Content-Type": "application/json", "Traceparent": "00-1-2-01",
-		"Tracestate": "", "Accept-Encoding": "",
+		"Authorization": "Bearer token", "User-Agent": "pinion/9", "Content-Type": "application/json",
+		"Traceparent": "00-1-2-01",
+		"Tracestate":  "", "Accept-Encoding": "",
 	} {
 		if got := h.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -97,8 +101,10 @@ func TestGivesUp(t *testing.T) {
 			t.Errorf("%d: %d tries, want %d", test.status, n, test.tries)
 		}
 		text := log.String()
-		if !strings.Contains(text, "level=ERROR") || !strings.Contains(text, fmt.Sprintf("the receiver answered %d", test.status)) ||
-			!strings.Contains(text, "receiver="+r.URL+" ") || strings.Contains(text, "secret") || outcomes.String() != "[completed failed:1]" {
+		if !strings.Contains(text, "level=ERROR") ||
+			!strings.Contains(text, fmt.Sprintf("the receiver answered %d", test.status)) ||
+			!strings.Contains(text, "receiver="+r.URL+" ") || strings.Contains(text, "secret") ||
+			outcomes.String() != "[completed failed:1]" {
 			t.Errorf("%d: outcomes %s, logged %s", test.status, outcomes, text)
 		}
 	}
@@ -120,7 +126,8 @@ func TestOthersAreTriedOnce(t *testing.T) {
 	p.Output([]byte("2"))
 	p.yielded()
 	drain(t, s)
-	equal(t, r.rest(), `processing  ""`, `processing [1] ""`, `processing [1,2] ""`, `succeeded [1,2] ""`, `succeeded [1,2] ""`)
+	equal(t, r.rest(), `processing  ""`, `processing [1] ""`, `processing [1,2] ""`, `succeeded [1,2] ""`,
+		`succeeded [1,2] ""`)
 	if strings.Count(log.String(), "level=WARN") != 1 || strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("logged: %s", log)
 	}
@@ -129,7 +136,8 @@ func TestOthersAreTriedOnce(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for header, want := range map[string]time.Duration{
-		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999999999999999": 0, "Fri, 02 Jan 2026 03:04:15 GMT": 10 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
+		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999999999999999": 0,
+		"Fri, 02 Jan 2026 03:04:15 GMT": 10 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
 	} {
 		if got := retryAfter(header, now); got != want {
 			t.Errorf("retryAfter(%q) = %v, want %v", header, got, want)
@@ -162,7 +170,8 @@ func TestConnectionErrors(t *testing.T) {
 	s, log, outcomes := newSender(t, Options{Retries: 2})
 	newClock(s, true)
 	end(t, s, "http://"+address+"/?secret")
-	if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), "tries=3") || !strings.Contains(log.String(), "connection refused") || strings.Contains(log.String(), "secret") {
+	if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), "tries=3") ||
+		!strings.Contains(log.String(), "connection refused") || strings.Contains(log.String(), "secret") {
 		t.Errorf("outcomes %s, logged %s", outcomes, log)
 	}
 
@@ -230,10 +239,12 @@ func TestRedirects(t *testing.T) {
 					t.Errorf("a request is %s %s", h.Method, h.Raw)
 				}
 			}
-			if got := all[len(all)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth || len(there) > 0 && got != test.auth {
+			if got := all[len(all)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth ||
+				len(there) > 0 && got != test.auth {
 				t.Errorf("Authorization at the end: %q", got)
 			}
-			if outcomes.String() != "[completed "+test.outcome+":1]" || !strings.Contains(log.String(), test.complain) || strings.Contains(log.String(), "secret") {
+			if outcomes.String() != "[completed "+test.outcome+":1]" || !strings.Contains(log.String(), test.complain) ||
+				strings.Contains(log.String(), "secret") {
 				t.Errorf("outcomes %s, logged %s", outcomes, log)
 			}
 		})
@@ -281,7 +292,8 @@ func TestHangingAnswer(t *testing.T) {
 // TestConnectionsAreReused holds that the deliveries of one prediction share a connection.
 func TestConnectionsAreReused(t *testing.T) {
 	var opened atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "taken") }))
+	server := httptest.NewUnstartedServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "taken") }))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)
@@ -328,7 +340,8 @@ func TestLargeOutput(t *testing.T) {
 	large := `"` + strings.Repeat("x", 3_000_000) + `"`
 	p.succeed(large)
 	drain(t, s)
-	if h := r.next(t); string(h.Body.Output) != large || h.Header.Get("Content-Length") != "" && h.Header.Get("Content-Length") != fmt.Sprint(len(h.Raw)) {
+	if h := r.next(t); string(h.Body.Output) != large ||
+		h.Header.Get("Content-Length") != "" && h.Header.Get("Content-Length") != fmt.Sprint(len(h.Raw)) {
 		t.Errorf("%d bytes arrived", len(h.Raw))
 	}
 }

@@ -200,7 +200,10 @@ type clock struct {
 }
 
 func newClock(s *Sender, instant bool) *clock {
-	c := &clock{instant: instant, at: time.Unix(1_000_000, 0), moved: make(chan struct{}), rests: make(chan time.Duration, 1000)}
+	c := &clock{
+		instant: instant, at: time.Unix(1_000_000, 0), moved: make(chan struct{}),
+		rests: make(chan time.Duration, 1000),
+	}
 	s.now, s.sleep = c.now, c.sleep
 	return c
 }

@@ -43,12 +43,11 @@ type Options struct {
 	// completed is tried once. Defaults: 10 000, a quarter of Memory.
 	MaxRetries    int
 	MaxRetryBytes int64
-	// DenyPrivate refuses connections to addresses that are not public, after redirects too. Proxies from the environment are
-	// then not used, because the check would only see their address.
+	// DenyPrivate refuses connections to addresses that are not public, after redirects too. Proxies from the environment
+	// are then not used, because the check would only see their address.
 	DenyPrivate bool
-	// MaxPendingBytes bounds the memory of ended predictions with pending events; the events of further ones are dropped. Waiting
-	// outputs may take half as much beside it.
-	// Default: half of Memory.
+	// MaxPendingBytes bounds the memory of ended predictions with pending events; the events of further ones are dropped.
+	// Waiting outputs may take half as much beside it. Default: half of Memory.
 	MaxPendingBytes int64
 	// Memory is the budget for deliveries, besides the charges of their predictions; nil: no limit.
 	Memory *memory.Budget
@@ -122,8 +121,8 @@ func New(o Options) *Sender {
 	return s
 }
 
-// newTransport returns the transport of a sender. It bounds the connections to a host, so that a receiver that hangs does not
-// exhaust the process's descriptors.
+// newTransport returns the transport of a sender. It bounds the connections to a host, so that a receiver that hangs
+// does not exhaust the process's descriptors.
 func newTransport(denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
@@ -146,8 +145,8 @@ func newTransport(denied bool) *http.Transport {
 	}
 }
 
-// Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will run:
-// p's end releases the hold. A request without a webhook, or whose filter excludes all events, costs nothing.
+// Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will
+// run: p's end releases the hold. A request without a webhook, or whose filter excludes all events, costs nothing.
 func (s *Sender) Attach(p *predict.Prediction) {
 	if p.Request.Webhook == "" || p.Request.WebhookEvents&predict.AllEvents == 0 {
 		return
@@ -199,8 +198,9 @@ func (s *Sender) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Hasten cuts all waits between deliveries short, because the server stops: an event that waits for a retry is tried once more,
-// at once, and an event that is delivered later is tried once. Outputs that wait are dropped where a newer event follows.
+// Hasten cuts all waits between deliveries short, because the server stops: an event that waits for a retry is tried
+// once more, at once, and an event that is delivered later is tried once. Outputs that wait are dropped where a newer
+// event follows.
 func (s *Sender) Hasten() { s.hasten() }
 
 // hastened reports whether Hasten was called.

@@ -28,7 +28,10 @@ func TestHangingReceiver(t *testing.T) {
 	s, _, outcomes := newSender(t, Options{})
 	var all []*subject
 	for i := range 300 {
-		p := attach(t, s, predict.Request{ID: fmt.Sprint("h", i), Webhook: hanging.URL + "/hang", WebhookEvents: predict.OnStart})
+		p := attach(t, s, predict.Request{
+			ID: fmt.Sprint("h", i), Webhook: hanging.URL + "/hang",
+			WebhookEvents: predict.OnStart,
+		})
 		p.Begin(time.Now())
 		p.succeed("1")
 		all = append(all, p)
@@ -77,7 +80,8 @@ func TestAfterHang(t *testing.T) {
 	p.yielded()
 	drain(t, s)
 	equal(t, r.rest(), `succeeded [1,1,1] ""`)
-	if got := outcomes.String(); got != "[completed delivered:1 output delivered:1 output dropped:2 start failed:1]" || !strings.Contains(log.String(), ErrTimeout.Error()) {
+	if got := outcomes.String(); got != "[completed delivered:1 output delivered:1 output dropped:2 start failed:1]" ||
+		!strings.Contains(log.String(), ErrTimeout.Error()) {
 		t.Errorf("outcomes %s, logged %s", got, log)
 	}
 }
@@ -160,7 +164,8 @@ func TestClose(t *testing.T) {
 	later.succeed("1")
 	later.wantReleased(t)
 	drain(t, s)
-	if got := outcomes.String(); !strings.Contains(got, "start failed:1") || !strings.Contains(got, "completed ") || strings.Contains(got, "delivered") || strings.Contains(log.String(), "secret") {
+	if got := outcomes.String(); !strings.Contains(got, "start failed:1") || !strings.Contains(got, "completed ") ||
+		strings.Contains(got, "delivered") || strings.Contains(log.String(), "secret") {
 		t.Errorf("outcomes %s, logged %s", got, log)
 	}
 	s.Close()
@@ -189,7 +194,8 @@ func TestHasten_WaitingEventIsTriedOnceMore(t *testing.T) {
 	}
 }
 
-// TestHasten_CompletedGoesBeforeWhatHangs cuts an event off whose receiver does not answer, and drops the outputs that wait.
+// TestHasten_CompletedGoesBeforeWhatHangs cuts an event off whose receiver does not answer, and drops the outputs that
+// wait.
 func TestHasten_CompletedGoesBeforeWhatHangs(t *testing.T) {
 	handler, entered, _ := gate(t)
 	first := make(chan struct{}, 1)
@@ -269,7 +275,8 @@ func TestRetryBudget(t *testing.T) {
 	}
 }
 
-// TestMany runs predictions against receivers that fail half of the time: each ends with one completed that was taken in.
+// TestMany runs predictions against receivers that fail half of the time: each ends with one completed that was taken
+// in.
 func TestMany(t *testing.T) {
 	var n atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -295,7 +302,8 @@ func TestMany(t *testing.T) {
 	}
 	all.Wait()
 	drain(t, s)
-	if !strings.Contains(outcomes.String(), "completed delivered:100 ") || strings.Contains(outcomes.String(), "completed failed") {
+	if !strings.Contains(outcomes.String(), "completed delivered:100 ") ||
+		strings.Contains(outcomes.String(), "completed failed") {
 		t.Errorf("outcomes %s", outcomes)
 	}
 	ended := map[string]bool{}
@@ -328,8 +336,9 @@ func TestDenyPrivate(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsBounded holds that outputs that wait are charged, with the memory that each state keeps, that they are merged
-// where there is no room for them, and that of ended predictions beyond the bound nothing more is delivered: their memory is free.
+// TestWhatWaitsIsBounded holds that outputs that wait are charged, with the memory that each state keeps, that they are
+// merged where there is no room for them, and that of ended predictions beyond the bound nothing more is delivered:
+// their memory is free.
 func TestWhatWaitsIsBounded(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
@@ -338,7 +347,8 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	item := bytes.Repeat([]byte("1"), 100_000)
 	var all []*subject
 	for range 2 {
-		p := &subject{predict.New("p1", predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents}, time.Now(), nil,
+		p := &subject{predict.New("p1", predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents},
+			time.Now(), nil,
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })
 		s.Attach(p.Prediction)
@@ -370,7 +380,8 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if n := strings.Count(log.String(), "memory budget is used up"); n != 1 {
 		t.Errorf("the log tells %d times: %s", n, log)
 	}
-	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") || !strings.Contains(got, "completed dropped:1") {
+	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") ||
+		!strings.Contains(got, "completed dropped:1") {
 		t.Errorf("outcomes are %s", got)
 	}
 	if used := b.Stats().Used; used != 0 || s.reserved != 0 || s.outputs.Load() != 0 {

@@ -12,7 +12,8 @@ func (d *delivery) beginSpan() *trace.Span {
 	if t == nil {
 		return nil
 	}
-	return t.Span("pinion.webhook", trace.Client, t.Prediction, time.Now(), trace.Attrs{}.Text("cog.prediction.id", d.prediction.ID()))
+	return t.Span("pinion.webhook", trace.Client, t.Prediction, time.Now(),
+		trace.Attrs{}.Text("cog.prediction.id", d.prediction.ID()))
 }
 
 func (d *delivery) endSpan(span *trace.Span, err error) {

@@ -18,15 +18,18 @@ type Stored struct {
 	TraceParent, TraceState string
 }
 
-// Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were; 0: the
-// event was delivered, or no try will help.
+// Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were;
+// 0: the event was delivered, or no try will help.
 func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	target := s.target(e.URL, e.Prediction)
 	if target == nil {
 		return 0
 	}
 	request := predict.Request{RequestID: e.RequestID, TraceParent: e.TraceParent, TraceState: e.TraceState}
-	d := &delivery{sender: s, prediction: predict.New(e.Prediction, request, s.now(), nil, predict.Options{}), target: target, stored: true}
+	d := &delivery{
+		sender: s, prediction: predict.New(e.Prediction, request, s.now(), nil, predict.Options{}),
+		target: target, stored: true,
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
 	err := s.follow(limited, d, nil, [3][]byte{e.Body})
@@ -35,7 +38,8 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 		s.o.OnDelivery(eventName(predict.OnCompleted), Delivered)
 		return 0
 	case (temporary(err) || errors.Is(err, ErrTimeout)) && tries <= s.o.Retries:
-		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(e.Prediction), "receiver", origin(target), "error", shown(err))
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(e.Prediction),
+			"receiver", origin(target), "error", shown(err))
 		return s.backoff(tries, err)
 	}
 	d.logFailure(predict.OnCompleted, tries, err)

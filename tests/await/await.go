@@ -9,8 +9,8 @@ import (
 // Timeout is how long a test waits for what must come: far beyond what the slowest machine needs.
 const Timeout = 60 * time.Second
 
-// Eventually waits until a state has come, and fails the test where it never does. It then shows what is there instead, as
-// the functions say.
+// Eventually waits until a state has come, and fails the test where it never does. It then shows what is there instead,
+// as the functions say.
 func Eventually(t testing.TB, what string, reached func() bool, instead ...func() any) {
 	t.Helper()
 	for end := time.Now().Add(Timeout); !reached(); time.Sleep(time.Millisecond) {

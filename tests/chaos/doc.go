@@ -1,11 +1,10 @@
 // Package chaos lets everything go wrong at once: a server with a real Python under load, whose workers are killed,
-// stopped, robbed of their descriptors and of their memory and made to write rubbish, whose disk is full, whose webhooks
-// are stuck, whose clients leave, whose clock jumps, whose log is not read, whose binary and whose run folder are removed, and
-// which reloads. What cannot be had where it runs, a file
-// system, a control group and its own clock, is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults,
-// PINION_CHAOS_FAULTS for so many in each scene, PINION_CHAOS_SEED for those of another run, and PINION_CHAOS_KEEP names a
-// folder for what the checker saw where it complains. The seed decides about each request and each fault; what meets what
-// is the machine's matter.
+// stopped, robbed of their descriptors and of their memory and made to write rubbish, whose disk is full, whose
+// webhooks are stuck, whose clients leave, whose clock jumps, whose log is not read, whose binary and whose run folder
+// are removed, and which reloads. What cannot be had where it runs, a file system, a control group and its own clock,
+// is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults, PINION_CHAOS_FAULTS for so many in each
+// scene, PINION_CHAOS_SEED for those of another run, and PINION_CHAOS_KEEP names a folder for what the checker saw
+// where it complains. The seed decides about each request and each fault; what meets what is the machine's matter.
 //
 // Half of the scenes have a model that takes predictions together: there an item whose batch lost its worker is to
 // succeed when it is tried again.
@@ -14,11 +13,12 @@
 // the program in the folder checker, which imports nothing of the server or of this package, says from the two
 // whether every promise was kept.
 //
-// TestFleet is another scene: servers with one job queue, that are killed and frozen, as is NATS. The program in the folder
-// fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet and with PINION_SOAK=1, else 1500.
+// TestFleet is another scene: servers with one job queue, that are killed and frozen, as is NATS. The program in the
+// folder fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet and
+// with PINION_SOAK=1, else 1500.
 //
-// The machine's clock is not touched when the clock jumps: each process is made to see another time of day (harness.Server's
-// Jump), the front and the workers that are there all at once, by seconds or by years, and the true one again at the end.
-// A worker that was born since sees the true one. What it cannot show is a wait of the kernel's until a time of day, of
-// which neither the server nor a Python of today has any.
+// The machine's clock is not touched when the clock jumps: each process is made to see another time of day
+// (harness.Server's Jump), the front and the workers that are there all at once, by seconds or by years, and the true
+// one again at the end. A worker that was born since sees the true one. What it cannot show is a wait of the kernel's
+// until a time of day, of which neither the server nor a Python of today has any.
 package chaos

@@ -101,8 +101,8 @@ func (g *rig) pauseWorker(r *rand.Rand, _ string) {
 	})
 }
 
-// halt stops a worker, and returns it, or 0. One that is stopped already is let alone: answers of it that come late make
-// it look sound, and if it were stopped for good, the end of a pause would set it going again.
+// halt stops a worker, and returns it, or 0. One that is stopped already is let alone: answers of it that come late
+// make it look sound, and if it were stopped for good, the end of a pause would set it going again.
 func (g *rig) halt(r *rand.Rand) int {
 	pid := g.victim(r)
 	if pid == 0 {

@@ -41,8 +41,8 @@ type fleet struct {
 	hooked   sync.Map     // ids
 }
 
-// TestFleet has jobs accepted while servers are killed and frozen and NATS is killed and frozen. PINION_CHAOS_JOBS says how many.
-// What they were told, and what the models wrote down, is judged by the program in the folder fleetchecker.
+// TestFleet has jobs accepted while servers are killed and frozen and NATS is killed and frozen. PINION_CHAOS_JOBS says
+// how many. What they were told, and what the models wrote down, is judged by the program in the folder fleetchecker.
 func TestFleet(t *testing.T) {
 	harness.Full(t)
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
@@ -84,7 +84,10 @@ func TestFleet(t *testing.T) {
 
 func newFleet(t *testing.T, seed uint64) *fleet {
 	t.Helper()
-	f := &fleet{t: t, nats: harness.StartNATS(t), dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second}, source: rand.New(rand.NewPCG(seed, 99))}
+	f := &fleet{
+		t: t, nats: harness.StartNATS(t), dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second},
+		source: rand.New(rand.NewPCG(seed, 99)),
+	}
 	text, err := os.ReadFile("models/fleet.py")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(f.dir, "fleet.py"), text, 0o600)
@@ -104,7 +107,8 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 
 func (f *fleet) serve() *harness.Server {
 	return harness.Ready(f.t, harness.Options{Model: "fleet.py:Runner", Dir: f.dir, Args: []string{
-		"--nats", f.nats.URL, "--model", "m", "--ack-wait", "15s", "--result-ttl", "6h", "--attempts", fmt.Sprint(fleetAttempts), "--concurrency", "8",
+		"--nats", f.nats.URL, "--model", "m", "--ack-wait", "15s", "--result-ttl", "6h", "--attempts",
+		fmt.Sprint(fleetAttempts), "--concurrency", "8",
 	}})
 }
 
@@ -183,7 +187,8 @@ func (f *fleet) do(source *rand.Rand, method, path string, body any) (code int, 
 // ask has a prediction accepted, at whichever server takes it, and cancels some.
 func (f *fleet) ask(source *rand.Rand, id, hook string) {
 	body := map[string]any{
-		"input": map[string]any{"token": id, "seconds": source.Float64() / 2}, "webhook": hook, "webhook_events_filter": []string{"completed"},
+		"input": map[string]any{"token": id, "seconds": source.Float64() / 2}, "webhook": hook,
+		"webhook_events_filter": []string{"completed"},
 	}
 	for !f.t.Failed() {
 		code, _ := f.do(source, http.MethodPut, "/predictions/"+id, body)
@@ -251,7 +256,8 @@ func (f *fleet) look(jobs int) {
 	for i := range jobs {
 		id := fmt.Sprint("p", i)
 		for looks, limit := 0, time.Now().Add(5*time.Minute); looks < 2; {
-			if code, a := f.do(source, http.MethodGet, "/predictions/"+id, nil); code == http.StatusOK && a.Status != "starting" && a.Status != "processing" {
+			if code, a := f.do(source, http.MethodGet, "/predictions/"+id, nil); code == http.StatusOK &&
+				a.Status != "starting" && a.Status != "processing" {
 				f.end(id, "state", a)
 				looks++
 				continue
@@ -276,7 +282,8 @@ func (f *fleet) look(jobs int) {
 
 // judge has the checker decide.
 func (f *fleet) judge() {
-	out, err := exec.Command(fleetChecker, "-attempts", fmt.Sprint(fleetAttempts), f.journal.Name(), filepath.Join(f.dir, "ledger.txt")).CombinedOutput()
+	out, err := exec.Command(fleetChecker, "-attempts", fmt.Sprint(fleetAttempts), f.journal.Name(),
+		filepath.Join(f.dir, "ledger.txt")).CombinedOutput()
 	if err != nil {
 		f.t.Errorf("the checker: %v\n%s", err, out)
 		return

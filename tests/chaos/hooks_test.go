@@ -29,7 +29,10 @@ type hooks struct {
 const maxRefusals = 2
 
 func newHooks(t testing.TB, seed uint64, note func(entry)) *hooks {
-	h := &hooks{journal: note, random: rand.New(rand.NewPCG(seed, 1)), refused: map[string]int{}, ended: map[string]chan struct{}{}}
+	h := &hooks{
+		journal: note, random: rand.New(rand.NewPCG(seed, 1)), refused: map[string]int{},
+		ended: map[string]chan struct{}{},
+	}
 	h.server = httptest.NewServer(h)
 	t.Cleanup(func() {
 		h.loose()

@@ -19,12 +19,13 @@ import (
 
 // measures are what must not grow.
 type measures struct {
-	descriptors, threads, goroutines, pages int      // of the front; pages: shared with workers
-	waiting                                 []string // its threads that wait for something else than work: in which system calls
-	processes, zombies                      int
-	open                                    map[string]int // the front's descriptors, by kind
-	resident                                int
-	files                                   []string // their names without digits
+	descriptors, threads, goroutines, pages int // of the front; pages: shared with workers
+	// its threads that wait for something else than work: in which system calls
+	waiting            []string
+	processes, zombies int
+	open               map[string]int // the front's descriptors, by kind
+	resident           int
+	files              []string // their names without digits
 }
 
 var (
@@ -44,9 +45,10 @@ func (g *rig) descriptors() map[string]int {
 	return kinds
 }
 
-// threads counts the front's, and names the system calls of those that Go's scheduler has not put aside for later. Go starts
-// another for each that has lost its CPU within a system call, and none goes again, so that the first figure tells also how busy
-// the machine was: where a dozen processes shared two CPUs, all 12 threads of a front were seen to wait for one.
+// threads counts the front's, and names the system calls of those that Go's scheduler has not put aside for later. Go
+// starts another for each that has lost its CPU within a system call, and none goes again, so that the first figure
+// tells also how busy the machine was: where a dozen processes shared two CPUs, all 12 threads of a front were seen to
+// wait for one.
 func (g *rig) threads() (all int, waiting []string) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.s.PID)) // a fixed pattern
 	for _, task := range tasks {
@@ -109,8 +111,10 @@ func (g *rig) nothingIsLeft(before measures) {
 	more := extraGoroutines + harness.Soak(0, 2*width)
 	err := until(func() bool {
 		m = g.measure()
-		return m.descriptors <= before.descriptors+extraDescriptors && m.goroutines <= before.goroutines+more && m.pages <= before.pages &&
-			m.processes <= before.processes && m.zombies == 0 && slices.Equal(m.files, before.files) && len(m.waiting) <= len(before.waiting)+extraWaiting
+		return m.descriptors <= before.descriptors+extraDescriptors && m.goroutines <= before.goroutines+more &&
+			m.pages <= before.pages &&
+			m.processes <= before.processes && m.zombies == 0 && slices.Equal(m.files, before.files) &&
+			len(m.waiting) <= len(before.waiting)+extraWaiting
 	})
 	g.t.Logf("before %+v", before)
 	g.t.Logf("after  %+v", m)

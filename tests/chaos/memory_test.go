@@ -42,9 +42,9 @@ const (
 	extraAtRest = 10 << 20
 )
 
-// TestChaosOfMemory: large bodies, streams, logs, errors and webhooks come at once to a server in a small control group, some
-// clients leave in the middle, receivers fail, workers are killed. Nothing but the worker may die of it; each request has an answer that
-// the documents know; and when all is over the front is as small as it was.
+// TestChaosOfMemory: large bodies, streams, logs, errors and webhooks come at once to a server in a small control
+// group, some clients leave in the middle, receivers fail, workers are killed. Nothing but the worker may die of it;
+// each request has an answer that the documents know; and when all is over the front is as small as it was.
 func TestChaosOfMemory(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
@@ -67,7 +67,8 @@ func TestChaosOfMemory(t *testing.T) {
 	}))
 	t.Cleanup(hooks.Close)
 	s := harness.Ready(t, harness.Options{
-		Dir: dir, Model: "run.py:Runner", Wrap: enter, Args: []string{"--workers", "2", "--queue", "64", "--queue-timeout", "10m"},
+		Dir: dir, Model: "run.py:Runner", Wrap: enter,
+		Args: []string{"--workers", "2", "--queue", "64", "--queue-timeout", "10m"},
 	})
 	s.Succeed(map[string]any{})
 	before := harness.Resident(t, s.PID)
@@ -145,14 +146,17 @@ func hoard(t *testing.T, s *harness.Server, r *rand.Rand, id, hooks string) {
 	case a.Err != nil && leaves:
 	case a.Err != nil:
 		t.Errorf("%s: %v", id, a.Err)
-	case a.Code == http.StatusOK, a.Code == http.StatusAccepted, a.Code == http.StatusTooManyRequests, a.Code == http.StatusConflict:
-	case a.Code == http.StatusServiceUnavailable && (a.Header.Get("Retry-After") != "" || bytes.Contains(a.Body, []byte("worker"))) && !small:
+	case a.Code == http.StatusOK, a.Code == http.StatusAccepted, a.Code == http.StatusTooManyRequests,
+		a.Code == http.StatusConflict:
+	case a.Code == http.StatusServiceUnavailable &&
+		(a.Header.Get("Retry-After") != "" || bytes.Contains(a.Body, []byte("worker"))) && !small:
 	case a.Code == http.StatusServiceUnavailable && bytes.Contains(a.Body, []byte("worker")):
 	default:
 		t.Errorf("%s, %.200s: %.300s", id, text, a.String())
 	}
 	if r.IntN(4) == 0 {
-		if a := s.Do(http.MethodGet, "/predictions/"+id, nil); a.Err != nil || a.Code != http.StatusOK && a.Code != http.StatusNotFound && a.Code != http.StatusServiceUnavailable {
+		if a := s.Do(http.MethodGet, "/predictions/"+id, nil); a.Err != nil ||
+			a.Code != http.StatusOK && a.Code != http.StatusNotFound && a.Code != http.StatusServiceUnavailable {
 			t.Errorf("GET of %s: %.300s", id, a.String())
 		}
 	}

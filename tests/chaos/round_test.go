@@ -112,7 +112,8 @@ func (g *rig) check(round int) {
 		unsent = g.batch // of ended batches, while their items are finished one by one
 	}
 	command := exec.Command(checker, "-slots", strconv.Itoa(g.slots), "-batch", strconv.Itoa(g.batch),
-		"-unsent", strconv.Itoa(unsent), "-swallowed", strconv.Itoa(g.batch), "-foreign-coroutines", "6", g.journal.name, g.ledger())
+		"-unsent", strconv.Itoa(unsent), "-swallowed", strconv.Itoa(g.batch), "-foreign-coroutines", "6", g.journal.name,
+		g.ledger())
 	out, err := command.CombinedOutput()
 	if err != nil || testing.Verbose() {
 		g.t.Logf("round %d of %s, seed %d:\n%s", round, g.name, g.seed, out)

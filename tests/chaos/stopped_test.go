@@ -77,7 +77,8 @@ func stopFront(t *testing.T, s *harness.Server, round string) {
 				}
 				if a.Err != nil || a.Code != http.StatusOK || a.Status != "succeeded" || len(a.Output) < size ||
 					!strings.HasPrefix(string(a.Output), `["`+token+` `) {
-					complaints <- fmt.Sprintf("%s: %d %s %.200s (%d bytes): %v", token, a.Code, a.Status, a.Output, len(a.Output), a.Err)
+					complaints <- fmt.Sprintf("%s: %d %s %.200s (%d bytes): %v", token, a.Code, a.Status, a.Output, len(a.Output),
+						a.Err)
 				}
 			}
 		})

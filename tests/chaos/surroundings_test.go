@@ -10,8 +10,8 @@ import (
 )
 
 // What goes wrong around a server: with who reads its log, with what it was started from, with its files, and with
-// processes that the kernel does not let end. Of these only the removed files excuse a failure, and a frozen worker those
-// of a worker that was stopped.
+// processes that the kernel does not let end. Of these only the removed files excuse a failure, and a frozen worker
+// those of a worker that was stopped.
 
 // copyBinary makes a copy of the program that may be replaced.
 func (g *rig) copyBinary() string {
@@ -48,8 +48,8 @@ func (g *rig) replaceBinary(r *rand.Rand, _ string) {
 	}
 }
 
-// removeRunFolder removes what the server has on disk, as a cleaner of temporary files does, and waits until it is there
-// again, which it is with the next file.
+// removeRunFolder removes what the server has on disk, as a cleaner of temporary files does, and waits until it is
+// there again, which it is with the next file.
 func (g *rig) removeRunFolder(*rand.Rand, string) {
 	folders := func() []string {
 		found, _ := filepath.Glob(filepath.Join(g.tmp(), "pinion-run-*", "files", "pinion-files-*")) // a fixed pattern

@@ -27,7 +27,10 @@ const (
 func newAPI(t *testing.T, authorities []byte) *api {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authorities)
-	return &api{t: t, client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}}
+	return &api{t: t, client: &http.Client{
+		Timeout:   30 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
+	}}
 }
 
 // do sends a request and reads the answer into out. An answer of 400 or more is an error, beside its status.

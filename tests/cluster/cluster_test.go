@@ -100,7 +100,8 @@ func (c *cluster) startNodes() {
 			c.t.Fatal(err)
 		}
 		c.api.must(http.MethodPost, "/api/v1/persistentvolumes", object{"metadata": object{"name": name}, "spec": object{
-			"capacity": object{"storage": "20Gi"}, "accessModes": []string{"ReadWriteOnce"}, "hostPath": object{"path": "/disks/" + name},
+			"capacity": object{"storage": "20Gi"}, "accessModes": []string{"ReadWriteOnce"},
+			"hostPath": object{"path": "/disks/" + name},
 		}}, nil)
 	}
 }
@@ -125,11 +126,12 @@ func (c *cluster) documented() (lines []string) {
 	return lines
 }
 
-// deploy runs the documented commands. The API server takes every object as it stands, pods only as its strictest standard wants
-// them; it refuses a manifest with an unknown field.
+// deploy runs the documented commands. The API server takes every object as it stands, pods only as its strictest
+// standard wants them; it refuses a manifest with an unknown field.
 func (c *cluster) deploy() {
 	t := c.t
-	c.api.must(http.MethodPatch, "/api/v1/namespaces/default", object{"metadata": object{"labels": object{"pod-security.kubernetes.io/enforce": "restricted"}}}, nil)
+	c.api.must(http.MethodPatch, "/api/v1/namespaces/default",
+		object{"metadata": object{"labels": object{"pod-security.kubernetes.io/enforce": "restricted"}}}, nil)
 	broken := "sed 's/^spec:/spec:\\n  noSuchField: 1/' deploy/kubernetes/fleet/scaling.yaml | kubectl apply -f -"
 	if out, err := command(t, c.env, broken); err == nil || !strings.Contains(out, "noSuchField") {
 		t.Errorf("an unknown field: %v %s", err, out)
@@ -192,7 +194,8 @@ func (c *cluster) scalesTo(n int) {
 			}
 			_, scaledErr := c.api.do(http.MethodGet, scaled, nil, &o)
 			_, autoscalerErr := c.api.do(http.MethodGet, autoscaler, nil, &h)
-			return fmt.Sprintf("it wants %d, %d are ready, %d are there; KEDA: %+v %v; autoscaler: %+v %v", wanted, ready, len(list),
+			return fmt.Sprintf("it wants %d, %d are ready, %d are there; KEDA: %+v %v; autoscaler: %+v %v", wanted, ready,
+				len(list),
 				o.Status.Conditions, scaledErr, h.Status.Conditions, autoscalerErr)
 		}
 		return ""
@@ -232,7 +235,8 @@ func (c *cluster) backlog(classes map[string]int) (ids []string) {
 	c.t.Helper()
 	for class, n := range classes {
 		for range n {
-			code, p := c.ask(http.MethodPost, "/predictions", object{"input": object{"token": class}}, "Prefer", "respond-async", "Pinion-Priority", class)
+			code, p := c.ask(http.MethodPost, "/predictions", object{"input": object{"token": class}}, "Prefer", "respond-async",
+				"Pinion-Priority", class)
 			if code != http.StatusAccepted {
 				c.t.Fatalf("a gateway answers %d %+v", code, p)
 			}
@@ -257,8 +261,8 @@ func (c *cluster) each(ids []string, status string) {
 func (c *cluster) eachRuns(ids []string)     { c.t.Helper(); c.each(ids, "processing") }
 func (c *cluster) eachSucceeds(ids []string) { c.t.Helper(); c.each(ids, "succeeded") }
 
-// evict has a server and a NATS server evicted, as a drain of their node does. Of each kind only one may go at a time. The job of
-// the server that went runs on another.
+// evict has a server and a NATS server evicted, as a drain of their node does. Of each kind only one may go at a time.
+// The job of the server that went runs on another.
 func (c *cluster) evict(ids []string) {
 	t := c.t
 	for name, kept := range map[string]int{"pinion": len(ids) - 1, "nats": 2} {
@@ -292,7 +296,8 @@ func (c *cluster) evict(ids []string) {
 			now = slices.DeleteFunc(now, func(p pod) bool {
 				return p.Metadata.Labels[nameLabel] != name || is(p.Status.Conditions, "Ready") != ""
 			})
-			if err != nil || len(now) != kept+1 || slices.ContainsFunc(now, func(p pod) bool { return p.Metadata.UID == list[0].Metadata.UID }) {
+			if err != nil || len(now) != kept+1 ||
+				slices.ContainsFunc(now, func(p pod) bool { return p.Metadata.UID == list[0].Metadata.UID }) {
 				return fmt.Sprint(err, len(now))
 			}
 			return ""
@@ -302,7 +307,8 @@ func (c *cluster) evict(ids []string) {
 	c.eachRuns(ids)
 }
 
-// scalesDown waits until KEDA has ended all servers. With the manifest's times that takes a quarter of an hour, so they are shorter.
+// scalesDown waits until KEDA has ended all servers. With the manifest's times that takes a quarter of an hour, so they
+// are shorter.
 func (c *cluster) scalesDown() {
 	c.t.Helper()
 	c.kubectl(`kubectl patch scaledobject pinion --type merge -p '{"spec":{"cooldownPeriod":10,"advanced":{"horizontalPodAutoscalerConfig":` +
@@ -313,7 +319,9 @@ func (c *cluster) scalesDown() {
 // deploySingle is the Deployment without a queue.
 func (c *cluster) deploySingle() {
 	c.t.Helper()
-	c.api.must(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": "single", "labels": object{"pod-security.kubernetes.io/enforce": "restricted"}}}, nil)
+	c.api.must(http.MethodPost, "/api/v1/namespaces",
+		object{"metadata": object{"name": "single", "labels": object{"pod-security.kubernetes.io/enforce": "restricted"}}},
+		nil)
 	c.kubectl("kubectl apply -n single -f deploy/kubernetes/pinion.yaml -f deploy/kubernetes/podmonitor.yaml")
 	eventually(c.t, "the single server is ready", func() string {
 		var d struct{ Status struct{ ReadyReplicas int } }
@@ -326,7 +334,8 @@ func (c *cluster) deploySingle() {
 	c.kubectl("kubectl delete -n single deployment pinion")
 }
 
-// nothingWentWrong: no pod outlived its grace period, none ended by itself, and there were never more servers than jobs.
+// nothingWentWrong: no pod outlived its grace period, none ended by itself, and there were never more servers than
+// jobs.
 func (c *cluster) nothingWentWrong(jobs int) {
 	c.t.Helper()
 	k := c.nodes

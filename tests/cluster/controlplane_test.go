@@ -32,41 +32,54 @@ type controlPlane struct {
 	env []string // of kubectl
 }
 
-// startControlPlane starts etcd, the API server, the controller manager and the scheduler. Each may do what Kubernetes' roles allow it.
+// startControlPlane starts etcd, the API server, the controller manager and the scheduler. Each may do what Kubernetes'
+// roles allow it.
 func startControlPlane(t *testing.T) *controlPlane {
 	t.Helper()
 	keepLogs(t)
 	c := &controlPlane{t: t, dir: t.TempDir()}
 	c.api = newAPI(t, c.certify())
 	users := []string{
-		admin + ",admin,1,system:masters", "t-manager,system:kube-controller-manager,2", "t-scheduler,system:kube-scheduler,3",
+		admin + ",admin,1,system:masters", "t-manager,system:kube-controller-manager,2",
+		"t-scheduler,system:kube-scheduler,3",
 		"t-keda,system:serviceaccount:keda:keda-operator,4,\"system:serviceaccounts,system:serviceaccounts:keda\"",
 	}
 	c.write("tokens.csv", strings.Join(users, "\n"))
 	bin := filepath.Dir(program(t, "kubectl"))
-	c.env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig("admin", admin), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+c.dir)
+	c.env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig("admin", admin), "PATH="+bin+":"+os.Getenv("PATH"),
+		"HOME="+c.dir)
 
 	c.start("etcd", "--data-dir", filepath.Join(c.dir, "etcd"), "--unsafe-no-fsync")
 	cert, key := filepath.Join(c.dir, "tls.crt"), filepath.Join(c.dir, "tls.key")
 	authority := filepath.Join(c.dir, "ca.crt")
-	c.start("kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--secure-port=6443", "--advertise-address=10.244.200.100",
-		"--tls-cert-file="+cert, "--tls-private-key-file="+key, "--token-auth-file="+filepath.Join(c.dir, "tokens.csv"), "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
-		"--service-cluster-ip-range=10.96.0.0/16", "--enable-aggregator-routing=true", "--requestheader-client-ca-file="+authority,
-		"--requestheader-allowed-names=localhost", "--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
-		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--proxy-client-cert-file="+cert, "--proxy-client-key-file="+key)
+	c.start("kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=127.0.0.1", "--secure-port=6443",
+		"--advertise-address=10.244.200.100",
+		"--tls-cert-file="+cert, "--tls-private-key-file="+key, "--token-auth-file="+filepath.Join(c.dir, "tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
+		"--service-account-signing-key-file="+key,
+		"--service-cluster-ip-range=10.96.0.0/16", "--enable-aggregator-routing=true",
+		"--requestheader-client-ca-file="+authority,
+		"--requestheader-allowed-names=localhost", "--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--proxy-client-cert-file="+cert,
+		"--proxy-client-key-file="+key)
 	eventually(t, "the API server is ready", func() string {
-		if _, err := c.api.do(http.MethodGet, "/readyz", nil, nil); err != nil && !strings.Contains(err.Error(), "invalid character") {
+		if _, err := c.api.do(http.MethodGet, "/readyz", nil, nil); err != nil &&
+			!strings.Contains(err.Error(), "invalid character") {
 			return err.Error()
 		}
 		return ""
 	})
 	manager, scheduler := c.kubeconfig("manager", "t-manager"), c.kubeconfig("scheduler", "t-scheduler")
 	// The nodes have no heartbeat. The autoscaler looks every 2 s in place of 15.
-	c.start("kube-controller-manager", "--kubeconfig="+manager, "--authentication-kubeconfig="+manager, "--authorization-kubeconfig="+manager,
-		"--service-account-private-key-file="+key, "--root-ca-file="+authority, "--use-service-account-credentials", "--leader-elect=false",
+	c.start("kube-controller-manager", "--kubeconfig="+manager, "--authentication-kubeconfig="+manager,
+		"--authorization-kubeconfig="+manager,
+		"--service-account-private-key-file="+key, "--root-ca-file="+authority, "--use-service-account-credentials",
+		"--leader-elect=false",
 		"--cert-dir="+c.dir, "--node-monitor-grace-period=2h", "--horizontal-pod-autoscaler-sync-period=2s")
-	c.start("kube-scheduler", "--kubeconfig="+scheduler, "--authentication-kubeconfig="+scheduler, "--authorization-kubeconfig="+scheduler,
+	c.start("kube-scheduler", "--kubeconfig="+scheduler, "--authentication-kubeconfig="+scheduler,
+		"--authorization-kubeconfig="+scheduler,
 		"--leader-elect=false", "--cert-dir="+c.dir)
 	return c
 }
@@ -127,13 +140,15 @@ func (c *controlPlane) certify() (authority []byte) {
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
 	}
 	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
 	}
 	authority, signer := issue(ca, ca, nil)
 	cert, key := issue(&x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames: []string{"localhost", "keda-operator.keda.svc.cluster.local", "keda-metrics-apiserver.keda.svc"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    []string{"localhost", "keda-operator.keda.svc.cluster.local", "keda-metrics-apiserver.keda.svc"},
 	}, ca, signer)
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
@@ -153,8 +168,10 @@ func (c *controlPlane) startKEDA() {
 	prometheus += "/example/prometheus-operator-crd/monitoring.coreos.com_"
 	c.kubectl("kubectl create namespace keda")
 	for _, what := range []string{
-		"-k " + keda + "crd", "-k " + keda + "rbac", "-f " + keda + "service_account/service_account.yaml", "-f " + prometheus + "podmonitors.yaml", "-f " + prometheus + "prometheusrules.yaml",
-		"-f " + keda + "metrics-server/role.yaml", "-f " + keda + "metrics-server/role_binding.yaml", "-f " + keda + "metrics-server/api_service.yaml",
+		"-k " + keda + "crd", "-k " + keda + "rbac", "-f " + keda + "service_account/service_account.yaml",
+		"-f " + prometheus + "podmonitors.yaml", "-f " + prometheus + "prometheusrules.yaml",
+		"-f " + keda + "metrics-server/role.yaml", "-f " + keda + "metrics-server/role_binding.yaml",
+		"-f " + keda + "metrics-server/api_service.yaml",
 	} {
 		c.kubectl("kubectl apply --server-side " + what)
 	}
@@ -165,13 +182,20 @@ func (c *controlPlane) startKEDA() {
 	c.service("keda-operator", operatorIP, 9666, 9666)
 	c.service("keda-metrics-apiserver", adapterIP, 443, 6443)
 	c.api.must(http.MethodPatch, externalMetrics, object{"spec": object{"caBundle": authority}}, nil)
-	env := []string{"KUBECONFIG=" + c.kubeconfig("keda", "t-keda"), "POD_NAMESPACE=keda", "KEDA_CLUSTER_OBJECT_NAMESPACE=keda", "WATCH_NAMESPACE="}
-	c.startWith("keda-operator", env, "--cert-dir="+c.dir, "--metrics-bind-address="+operatorIP+":8080", "--health-probe-bind-address="+operatorIP+":8081",
+	env := []string{
+		"KUBECONFIG=" + c.kubeconfig("keda", "t-keda"), "POD_NAMESPACE=keda",
+		"KEDA_CLUSTER_OBJECT_NAMESPACE=keda", "WATCH_NAMESPACE=",
+	}
+	c.startWith("keda-operator", env, "--cert-dir="+c.dir, "--metrics-bind-address="+operatorIP+":8080",
+		"--health-probe-bind-address="+operatorIP+":8081",
 		"--metrics-service-bind-address="+operatorIP+":9666", "--zap-encoder=console")
 	kubeconfig := env[0][len("KUBECONFIG="):]
-	c.startWith("keda-adapter", env, "--bind-address="+adapterIP, "--secure-port=6443", "--port=8082", "--client-ca-file="+filepath.Join(c.dir, "ca.crt"),
-		"--tls-cert-file="+filepath.Join(c.dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(c.dir, "tls.key"), "--cert-dir="+c.dir,
-		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig, "--lister-kubeconfig="+kubeconfig)
+	c.startWith("keda-adapter", env, "--bind-address="+adapterIP, "--secure-port=6443", "--port=8082",
+		"--client-ca-file="+filepath.Join(c.dir, "ca.crt"),
+		"--tls-cert-file="+filepath.Join(c.dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(c.dir, "tls.key"),
+		"--cert-dir="+c.dir,
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+		"--lister-kubeconfig="+kubeconfig)
 }
 
 const externalMetrics = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"
@@ -180,7 +204,8 @@ const externalMetrics = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.ext
 func (c *controlPlane) service(name, ip string, port, target int) {
 	c.t.Helper()
 	c.api.must(http.MethodPost, "/api/v1/namespaces/keda/services", object{
-		"metadata": object{"name": name}, "spec": object{"ports": []object{{"name": "p", "port": port, "targetPort": target}}},
+		"metadata": object{"name": name},
+		"spec":     object{"ports": []object{{"name": "p", "port": port, "targetPort": target}}},
 	}, nil)
 	c.api.must(http.MethodPost, "/apis/discovery.k8s.io/v1/namespaces/keda/endpointslices", object{
 		"metadata":    object{"name": name, "labels": object{"kubernetes.io/service-name": name}},

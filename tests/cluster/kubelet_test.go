@@ -56,11 +56,18 @@ func startKubelet(t *testing.T, a *api, nodes int, images map[string]func(ip str
 		}}}, nil)
 		size := object{"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8", "ephemeral-storage": "100Gi"}
 		a.must(http.MethodPatch, "/api/v1/nodes/"+name+"/status", object{"status": object{
-			"capacity": size, "allocatable": size, "addresses": []object{{"type": "InternalIP", "address": fmt.Sprint("10.244.200.", n+1)}},
-			"conditions": []object{{"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now(), "lastTransitionTime": now()}},
+			"capacity": size, "allocatable": size,
+			"addresses": []object{{"type": "InternalIP", "address": fmt.Sprint("10.244.200.", n+1)}},
+			"conditions": []object{{
+				"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now(),
+				"lastTransitionTime": now(),
+			}},
 		}}, nil)
 	}
-	k := &kubelet{t: t, api: a, images: images, done: make(chan struct{}), byUID: map[string]*container{}, most: map[string]int{}}
+	k := &kubelet{
+		t: t, api: a, images: images, done: make(chan struct{}), byUID: map[string]*container{},
+		most: map[string]int{},
+	}
 	k.all.Add(1)
 	go k.work()
 	t.Cleanup(func() {
@@ -236,7 +243,9 @@ func (k *kubelet) end(c *container, p *process) {
 	}
 	p.kill()
 	path := "/api/v1/namespaces/" + c.pod.Metadata.Namespace + "/pods/" + c.pod.Metadata.Name
-	if code, err := k.api.do(http.MethodDelete, path, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": c.pod.Metadata.UID}}, nil); err != nil && code != http.StatusNotFound {
+	if code, err := k.api.do(http.MethodDelete, path,
+		object{"gracePeriodSeconds": 0, "preconditions": object{"uid": c.pod.Metadata.UID}}, nil); err != nil &&
+		code != http.StatusNotFound {
 		k.fail("delete %s: %v", c.pod.Metadata.Name, err)
 	}
 }
@@ -263,23 +272,29 @@ func (k *kubelet) tell(p *pod, ip string, started, ready bool, starts int) bool 
 	spec := p.Spec.Containers[0]
 	word := map[bool]string{true: "True", false: "False"}
 	var conditions []object
-	for name, holds := range map[string]bool{"PodReadyToStartContainers": true, "Initialized": true, "ContainersReady": ready, "Ready": ready} {
+	for name, holds := range map[string]bool{
+		"PodReadyToStartContainers": true, "Initialized": true,
+		"ContainersReady": ready, "Ready": ready,
+	} {
 		conditions = append(conditions, object{"type": name, "status": word[holds], "lastTransitionTime": now()})
 	}
-	_, err := k.api.do(http.MethodPatch, "/api/v1/namespaces/"+p.Metadata.Namespace+"/pods/"+p.Metadata.Name+"/status", object{
-		"metadata": object{"uid": p.Metadata.UID}, // not the next one of this name
-		"status": object{
-			"phase": "Running", "podIP": ip, "podIPs": []object{{"ip": ip}}, "conditions": conditions, "containerStatuses": []object{{
-				"name": spec.Name, "image": spec.Image, "imageID": spec.Image, "ready": ready, "started": started, "restartCount": starts,
-				"state": object{"running": object{"startedAt": now()}},
-			}},
-		},
-	}, nil)
+	_, err := k.api.do(http.MethodPatch, "/api/v1/namespaces/"+p.Metadata.Namespace+"/pods/"+p.Metadata.Name+"/status",
+		object{
+			"metadata": object{"uid": p.Metadata.UID}, // not the next one of this name
+			"status": object{
+				"phase": "Running", "podIP": ip, "podIPs": []object{{"ip": ip}}, "conditions": conditions,
+				"containerStatuses": []object{{
+					"name": spec.Name, "image": spec.Image, "imageID": spec.Image, "ready": ready, "started": started,
+					"restartCount": starts,
+					"state":        object{"running": object{"startedAt": now()}},
+				}},
+			},
+		}, nil)
 	return err == nil
 }
 
-// commandOf is the command line of a pod's container, with the environment and the files that the manifest gives it. Folders are
-// replaced by those that hold their content here.
+// commandOf is the command line of a pod's container, with the environment and the files that the manifest gives it.
+// Folders are replaced by those that hold their content here.
 func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
 	spec := p.Spec.Containers[0]
 	name, _, _ := strings.Cut(spec.Image, ":")
@@ -303,13 +318,16 @@ func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
 			case v.Name != mount.Name:
 			case v.ConfigMap.Name != "":
 				var config struct{ Data map[string]string }
-				if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/configmaps/"+v.ConfigMap.Name, nil, &config); err != nil {
+				if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/configmaps/"+v.ConfigMap.Name,
+					nil, &config); err != nil {
 					return nil, nil, err
 				}
 				folders[mount.MountPath], files[folder] = folder, config.Data
 			case v.PersistentVolumeClaim.ClaimName != "":
 				var claim struct{ Spec struct{ VolumeName string } }
-				if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/persistentvolumeclaims/"+v.PersistentVolumeClaim.ClaimName, nil, &claim); err != nil {
+				if _, err := k.api.do(http.MethodGet,
+					"/api/v1/namespaces/"+p.Metadata.Namespace+"/persistentvolumeclaims/"+v.PersistentVolumeClaim.ClaimName, nil,
+					&claim); err != nil {
 					return nil, nil, err
 				}
 				folders[mount.MountPath] = filepath.Join(os.Getenv("TMPDIR"), claim.Spec.VolumeName)
@@ -317,13 +335,15 @@ func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
 		}
 	}
 	var pairs []string
-	for _, path := range slices.SortedFunc(maps.Keys(folders), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
+	for _, path := range slices.SortedFunc(maps.Keys(folders),
+		func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
 		pairs = append(pairs, path, folders[path])
 	}
 	here := strings.NewReplacer(pairs...)
 	for folder, texts := range files {
 		for name, text := range texts {
-			if err := cmp.Or(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, name), []byte(here.Replace(text)), 0o600)); err != nil {
+			if err := cmp.Or(os.MkdirAll(folder, 0o700),
+				os.WriteFile(filepath.Join(folder, name), []byte(here.Replace(text)), 0o600)); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -333,7 +353,10 @@ func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
 		argv = append(argv, here.Replace(arg))
 	}
 	given, err := k.variables(p)
-	env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "HOSTNAME=" + p.Metadata.Name, "KUBERNETES_SERVICE_HOST=10.96.0.1"}, program.env...)
+	env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "HOSTNAME=" + p.Metadata.Name,
+		"KUBERNETES_SERVICE_HOST=10.96.0.1",
+	}, program.env...)
 	return append(argv, program.after...), append(env, given...), err
 }
 
@@ -345,7 +368,8 @@ func (k *kubelet) variables(p *pod) (list []string, err error) {
 		switch secret := v.ValueFrom.SecretKeyRef; {
 		case secret.Name != "":
 			var all struct{ Data map[string][]byte }
-			if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/secrets/"+secret.Name, nil, &all); err != nil {
+			if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/secrets/"+secret.Name, nil,
+				&all); err != nil {
 				return nil, err
 			}
 			value = string(all.Data[secret.Key])

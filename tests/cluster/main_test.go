@@ -21,7 +21,8 @@ const (
 	envInside      = "PINION_TEST_CLUSTER_INSIDE"
 )
 
-// TestMain runs the tests in separate namespaces: they may take any address and port, name hosts, and leave neither process nor file.
+// TestMain runs the tests in separate namespaces: they may take any address and port, name hosts, and leave neither
+// process nor file.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(envPrograms) == "":
@@ -44,7 +45,10 @@ func enter() int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	args := []string{"--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", inside, "inside", folder}
+	args := []string{
+		"--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"sh", "-c", inside, "inside", folder,
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	defer stop()
 	cmd := exec.CommandContext(ctx, "unshare", append(append(args, os.Args[0]), os.Args[1:]...)...)

@@ -28,17 +28,22 @@ func components() (otelcol.Factories, error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](batchprocessor.NewFactory(), memorylimiterprocessor.NewFactory()); err != nil {
+	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](batchprocessor.NewFactory(),
+		memorylimiterprocessor.NewFactory()); err != nil {
 		return f, err
 	}
-	f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory(), otlphttpexporter.NewFactory(), fileexporter.NewFactory())
+	f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](debugexporter.NewFactory(), otlphttpexporter.NewFactory(),
+		fileexporter.NewFactory())
 	f.Telemetry = otelconftelemetry.NewFactory()
 	return f, err
 }
 
 func main() {
 	set := otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Description: "the collector of Pinion's tests", Version: "0.162.0"},
+		BuildInfo: component.BuildInfo{
+			Command: "collector", Description: "the collector of Pinion's tests",
+			Version: "0.162.0",
+		},
 		Factories: components,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory(), envprovider.NewFactory()},

@@ -30,8 +30,8 @@
 //	crash front|worker                  kills that process at once
 //	exit CODE                           waits for the server's end: nothing may be left, neither processes nor files
 //
-// In a BODY stand <id> for a made id, <time> for a time in RFC 3339, <number>, <int>, and <any> for anything at all; all else
-// is compared as it stands. After `has` it is JSON of which only the members named count.
+// In a BODY stand <id> for a made id, <time> for a time in RFC 3339, <number>, <int>, and <any> for anything at all;
+// all else is compared as it stands. After `has` it is JSON of which only the members named count.
 //
 // At the end of each script nothing may be in flight, and no file of a prediction may be left.
 package conformance

@@ -57,8 +57,9 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		">": (*script).request, "<": (*script).expect, "begin": (*script).begin, "raw": (*script).raw, "end": (*script).end,
 		"event": (*script).event, "leave": (*script).drop, "until": (*script).until,
 		"log": (*script).log, "gate": (*script).gate, "open": (*script).open, "file": (*script).file,
-		"receiver": (*script).receiver, "reply": (*script).reply, "release": (*script).release, "received": (*script).received,
-		"files": (*script).files, "signal": (*script).signal, "crash": (*script).crash, "exit": (*script).exit,
+		"receiver": (*script).receiver, "reply": (*script).reply, "release": (*script).release,
+		"received": (*script).received,
+		"files":    (*script).files, "signal": (*script).signal, "crash": (*script).crash, "exit": (*script).exit,
 	} {
 		all[name] = func(ts *testscript.TestScript, negated bool, args []string) {
 			if negated {

@@ -88,7 +88,8 @@ func Full(t testing.TB) {
 // IsFull reports whether this run has what ./build.sh test leaves to ./build.sh test-full.
 func IsFull() bool { return os.Getenv(envFull) != "" || os.Getenv(envSoak) != "" }
 
-// Tool is a file that ./build.sh test or test-full makes in .cache, or else a program on the PATH. Without any of them the test is skipped.
+// Tool is a file that ./build.sh test or test-full makes in .cache, or else a program on the PATH. Without any of them
+// the test is skipped.
 func Tool(t testing.TB, made string, programs ...string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("..", ".cache", made))

@@ -16,10 +16,11 @@ import (
 // ErrNoClock says that no process has a clock here that could be set.
 var ErrNoClock = errors.New("a process' own clock cannot be set here")
 
-// Jump shifts the time of day that all processes of the server see, in whole seconds, from now on. Clocks that measure durations
-// are not shifted. The machine's clock is not touched: a process reads the time in its vDSO, a page of code, and Jump replaces
-// that code (see vdso). A process that starts later sees the true time until the next jump. A wait in the kernel until a time
-// of day does not notice. The processes that except names, such as a stopped one, are left alone.
+// Jump shifts the time of day that all processes of the server see, in whole seconds, from now on. Clocks that measure
+// durations are not shifted. The machine's clock is not touched: a process reads the time in its vDSO, a page of code,
+// and Jump replaces that code (see vdso). A process that starts later sees the true time until the next jump. A wait in
+// the kernel until a time of day does not notice. The processes that except names, such as a stopped one, are left
+// alone.
 func (s *Server) Jump(by time.Duration, except func(pid int) bool) error {
 	pids := []int{s.PID} // first: what it has just forked, and has not yet started, shares its memory
 	for _, pid := range s.Processes() {

@@ -119,17 +119,23 @@ type (
 	}
 )
 
-func (s traceService) Export(_ context.Context, r *tracepb.ExportTraceServiceRequest) (*tracepb.ExportTraceServiceResponse, error) {
+func (s traceService) Export(_ context.Context,
+	r *tracepb.ExportTraceServiceRequest,
+) (*tracepb.ExportTraceServiceResponse, error) {
 	s.c.takeSpans(r)
 	return &tracepb.ExportTraceServiceResponse{}, nil
 }
 
-func (s metricsService) Export(_ context.Context, r *metricspb.ExportMetricsServiceRequest) (*metricspb.ExportMetricsServiceResponse, error) {
+func (s metricsService) Export(_ context.Context,
+	r *metricspb.ExportMetricsServiceRequest,
+) (*metricspb.ExportMetricsServiceResponse, error) {
 	s.c.takeMetrics(r)
 	return &metricspb.ExportMetricsServiceResponse{}, nil
 }
 
-func (s logsService) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (*logspb.ExportLogsServiceResponse, error) {
+func (s logsService) Export(_ context.Context,
+	r *logspb.ExportLogsServiceRequest,
+) (*logspb.ExportLogsServiceResponse, error) {
 	s.c.takeLogs(r)
 	return &logspb.ExportLogsServiceResponse{}, nil
 }

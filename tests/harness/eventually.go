@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// timeout is when a state that does not come is given up: far beyond what an emulated processor on a busy machine needs.
+// timeout is when a state that does not come is given up: far beyond what an emulated processor on a busy machine
+// needs.
 const timeout = 3 * time.Minute
 
 // pause lies between two looks at a state.

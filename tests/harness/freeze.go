@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Freeze stops a process so that not even SIGKILL ends it, as one is that waits in a driver. The function that it returns
-// lets the process go on, and may be called more than once. The error says that no process can be frozen here: only the
-// first version of control groups has such a state, and only root may make groups.
+// Freeze stops a process so that not even SIGKILL ends it, as one is that waits in a driver. The function that it
+// returns lets the process go on, and may be called more than once. The error says that no process can be frozen here:
+// only the first version of control groups has such a state, and only root may make groups.
 func Freeze(pid int) (thaw func() error, err error) {
 	group := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("pinion-test-%d-%d", os.Getpid(), pid))
 	if err := os.Mkdir(group, 0o700); err != nil {

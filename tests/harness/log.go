@@ -48,7 +48,8 @@ func (l *Log) add(text string) {
 	line := Line{Raw: text}
 	line.broken = json.Unmarshal([]byte(text), &line) != nil
 	line.Text = strings.TrimSuffix(line.Text, "\n") // whether it should be there is for one test to say
-	if len(text) > longRaw {                        // a model that floods its log is to fill this process's memory once, not twice
+	// a model that floods its log is to fill this process's memory once, not twice
+	if len(text) > longRaw {
 		line.Raw = strings.Clone(text[:longRaw]) + "…"
 	}
 	l.lines = append(l.lines, line)

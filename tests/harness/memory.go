@@ -11,9 +11,9 @@ import (
 )
 
 // MemoryGroup makes a control group with a memory limit, and a command that enters it before it becomes another, and a
-// bystander in it: while the kernel takes back the memory of a process that it has ended, it may end a second, and where
-// that would be the front (docs/how-to/production.md tells how to exempt it, which takes rights that few have), it is the
-// bystander. Where no group can be made, as by most users and in most containers, ok is false.
+// bystander in it: while the kernel takes back the memory of a process that it has ended, it may end a second, and
+// where that would be the front (docs/how-to/production.md tells how to exempt it, which takes rights that few have),
+// it is the bystander. Where no group can be made, as by most users and in most containers, ok is false.
 func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok bool) {
 	t.Helper()
 	set := func(name, value string) error { // only what the kernel has put there

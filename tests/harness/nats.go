@@ -53,7 +53,8 @@ type NATS struct {
 	exited   chan struct{}
 }
 
-// StartNATS starts a NATS server and waits until it answers. Its clients may do what deploy/nats allows members of the model "m".
+// StartNATS starts a NATS server and waits until it answers. Its clients may do what deploy/nats allows members of the
+// model "m".
 func StartNATS(t testing.TB) *NATS {
 	t.Helper()
 	return StartNATSOf(t, "m")
@@ -74,7 +75,10 @@ func StartNATSFor(t testing.TB, user, pass string) *NATS {
 // StartNATSWithTLS starts a NATS server that wants a certificate of its clients, signed by ca. All are PEM files.
 func StartNATSWithTLS(t testing.TB, ca, cert, key string) *NATS {
 	t.Helper()
-	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), CA: ca, Cert: cert, Key: key})
+	return startNATS(t, natsSettings{
+		Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), CA: ca, Cert: cert,
+		Key: key,
+	})
 }
 
 // StartNATSAt starts a NATS server on another address of this host.
@@ -205,7 +209,8 @@ func serveNATS(text string) int {
 		JetStreamMaxStore: 8 << 30, JetStreamMaxMemory: 64 << 20, Username: s.User, Password: s.Pass,
 	}
 	if s.Cert != "" {
-		config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: s.Cert, KeyFile: s.Key, CaFile: s.CA, Verify: true})
+		config, err := server.GenTLSConfig(
+			&server.TLSConfigOpts{CertFile: s.Cert, KeyFile: s.Key, CaFile: s.CA, Verify: true})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "read the certificates of NATS:", err)
 			return 1

@@ -95,7 +95,8 @@ func EachPython(t *testing.T, test func(t *testing.T, python Python)) {
 var pythons = sync.OnceValue(func() []Python {
 	listed := os.Getenv(envPythons)
 	if listed == "" {
-		candidates, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.1[0-9].*/bin/python3")) // a fixed pattern
+		// a fixed pattern
+		candidates, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.1[0-9].*/bin/python3"))
 		listed = strings.Join(append(candidates, "/usr/bin/python3"), ":")
 	}
 	return usable(listed)
@@ -126,8 +127,10 @@ var sanitizers = []string{"ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "GORA
 // BareEnv is an environment without anything that speaks to Python, to Pinion or to Cog, except for what
 // sanitizers are told.
 func BareEnv() []string {
-	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8",
-		"XDG_CACHE_HOME=" + os.Getenv(envCache)}
+	env := []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8",
+		"XDG_CACHE_HOME=" + os.Getenv(envCache),
+	}
 	for _, name := range sanitizers {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)

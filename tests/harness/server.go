@@ -24,7 +24,8 @@ type Options struct {
 	Model  string   // --predictor, of the folder Dir
 	Dir    string   // the model's folder; default: a copy of tests/models
 	Args   []string // more arguments of `pinion serve`
-	// Models are arguments NAME=DIR, in place of Dir. Each model then has the Python of its folder, unless Python is given.
+	// Models are arguments NAME=DIR, in place of Dir. Each model then has the Python of its folder, unless Python is
+	// given.
 	Models []string
 	Env    []string // added to BareEnv
 	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
@@ -119,7 +120,10 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 // Launch starts a server, and waits for nothing.
 func Launch(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, cut: o.CutsOff, exited: make(chan struct{})}
+	s := &Server{
+		t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, cut: o.CutsOff,
+		exited: make(chan struct{}),
+	}
 	if s.Dir == "" {
 		s.Dir = Models(t)
 	}
@@ -153,7 +157,8 @@ func Launch(t testing.TB, o Options) *Server {
 	if os.Getenv("PINION_TEST_PRELOAD") != "" { // all of the suite against forked workers
 		arguments = append(arguments, "--preload")
 	}
-	s.marker = fmt.Sprintf("PINION_TEST_SERVER=%d-%s", os.Getpid(), filepath.Base(s.Tmp)+"-"+fmt.Sprint(time.Now().UnixNano()))
+	s.marker = fmt.Sprintf("PINION_TEST_SERVER=%d-%s", os.Getpid(),
+		filepath.Base(s.Tmp)+"-"+fmt.Sprint(time.Now().UnixNano()))
 	command := append(append(append([]string{}, o.Wrap...), cmp.Or(o.Binary, Binary(t))), append(arguments, o.Args...)...)
 	s.cmd = exec.Command(command[0], command[1:]...)
 	s.cmd.Env = append(append(BareEnv(), "TMPDIR="+s.Tmp, s.marker), o.Env...)

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// vdso is the code that the kernel gives each process to read the clock with. It is a private mapping, which a process that may
-// trace the process can write, and where it is written the process has its own pages. The other code goes to the end
-// of the last page, where nothing is, and the functions begin with a jump there.
+// vdso is the code that the kernel gives each process to read the clock with. It is a private mapping, which a process
+// that may trace the process can write, and where it is written the process has its own pages. The other code goes to
+// the end of the last page, where nothing is, and the functions begin with a jump there.
 type vdso struct {
 	entries [3]uint64 // of the functions, in the order of clockCode
 	room    uint64    // where the other code goes

@@ -28,7 +28,10 @@ func newCompose(s *store) *compose {
 		s.t.Fatal(err)
 	}
 	program := harness.Tool(s.t, "../../.cache/images/bin/podman-compose", "podman-compose")
-	return &compose{s, program, file, []string{"--podman-args=" + cgroupManager, "--podman-run-args=" + noCgroups + " --no-healthcheck"}}
+	return &compose{
+		s, program, file,
+		[]string{"--podman-args=" + cgroupManager, "--podman-run-args=" + noCgroups + " --no-healthcheck"},
+	}
 }
 
 // command is one that a user gives in a folder, with some variables set.
@@ -46,7 +49,8 @@ func (c *compose) good(dir string, variables []string, args ...string) {
 	}
 }
 
-// limits is a second compose file: with what containers may have on every machine, and a free port of the host's network.
+// limits is a second compose file: with what containers may have on every machine, and a free port of the host's
+// network.
 const limits = `
 services:
   packages: &limits
@@ -66,7 +70,8 @@ func testCompose(t *testing.T, s *store, file *compose) {
 	}
 	elsewhere := t.TempDir()
 	s.write(filepath.Join(elsewhere, "models", "six", "requirements.txt"), "six==1.17.0\n")
-	s.write(filepath.Join(elsewhere, "models", "six", "run.py"), "import os, six\n\ndef run(name: str) -> str:\n    return f'{name} {six.__version__} {os.getcwd()}'\n")
+	s.write(filepath.Join(elsewhere, "models", "six", "run.py"),
+		"import os, six\n\ndef run(name: str) -> str:\n    return f'{name} {six.__version__} {os.getcwd()}'\n")
 	for _, c := range []struct {
 		dir, want string
 		variables []string
@@ -85,7 +90,8 @@ func testCompose(t *testing.T, s *store, file *compose) {
 			down := []string{"-f", more, "down", "--volumes"}
 			// Detached, it starts one service after the other: attached, podman-compose does not wait for one that has to end.
 			with.good(c.dir, c.variables, "-f", more, "up", "--no-build", "--detach")
-			server := own.await("compose", port, with.command(c.dir, c.variables, "-f", more, "logs", "--follow", "pinion"), with.command(c.dir, c.variables, down...))
+			server := own.await("compose", port, with.command(c.dir, c.variables, "-f", more, "logs", "--follow", "pinion"),
+				with.command(c.dir, c.variables, down...))
 			if got := server.predict(`{"name":"Ada"}`); got != c.want {
 				t.Errorf("the output is %s, want %s", got, c.want)
 			}

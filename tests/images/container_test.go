@@ -67,11 +67,12 @@ func (s *store) podmanCommand(args ...string) *exec.Cmd {
 	return s.isolated(append([]string{"podman", cgroupManager}, args...)...)
 }
 
-// run are the options that containers have here: read-only except for /tmp. The limits are such as every machine allows;
-// cgroups and a separate network are not, everywhere.
+// run are the options that containers have here: read-only except for /tmp. The limits are such as every machine
+// allows; cgroups and a separate network are not, everywhere.
 func runOptions(name string, port int) []string {
 	return []string{
-		"run", "--rm", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+		"run", "--rm", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt",
+		"no-new-privileges",
 		"--network", "host", noCgroups, "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096", "--no-healthcheck",
 		"--env", fmt.Sprintf("PORT=%d", port), "--env", "PINION_HOST=127.0.0.1",
 	}
@@ -101,7 +102,8 @@ func (s *store) freePort() int {
 func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
 	s.t.Helper()
 	c := &container{
-		t: s.t, store: s, name: name, address: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: cmd, log: &log{}, done: make(chan struct{}),
+		t: s.t, store: s, name: name, address: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: cmd, log: &log{},
+		done: make(chan struct{}),
 	}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {

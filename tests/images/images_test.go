@@ -13,7 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestImages builds images of examples, and of folders that use all of cog.yaml's build section, runs them and asks them.
+// TestImages builds images of examples, and of folders that use all of cog.yaml's build section, runs them and asks
+// them.
 func TestImages(t *testing.T) {
 	harness.Full(t)
 	s := newStore(t)
@@ -45,7 +46,8 @@ func testHello(t *testing.T, s *store) {
 		t.Errorf("the output is %s", got)
 	}
 	for command, want := range map[string]string{
-		"id -u": "10001", "cat /proc/1/comm": "pinion", "pwd": "/src", "stat -c %U /src": "pinion", "command -v gcc cc make || echo none": "none",
+		"id -u": "10001", "cat /proc/1/comm": "pinion", "pwd": "/src", "stat -c %U /src": "pinion",
+		"command -v gcc cc make || echo none":          "none",
 		"test -s .cog/openapi_schema.json && echo has": "has", "grep -c CapEff:.0000000000000000 /proc/1/status": "1",
 		"touch /x 2>/dev/null || echo read-only": "read-only",
 	} {
@@ -62,7 +64,8 @@ func testHello(t *testing.T, s *store) {
 	}
 	c.stop()
 
-	if config.User != "10001:10001" || config.WorkingDir != "/src" || !slices.Equal(config.Entrypoint, []string{"pinion"}) || !slices.Equal(config.Cmd, []string{"serve"}) {
+	if config.User != "10001:10001" || config.WorkingDir != "/src" ||
+		!slices.Equal(config.Entrypoint, []string{"pinion"}) || !slices.Equal(config.Cmd, []string{"serve"}) {
 		t.Errorf("the image is %+v", config)
 	}
 	var settings, schema map[string]any
@@ -71,11 +74,13 @@ func testHello(t *testing.T, s *store) {
 			t.Errorf("%s is %.200s: %v", label, config.Labels[label], err)
 		}
 	}
-	if settings["run"] != "run.py:Runner" || schema["openapi"] != "3.0.2" || !strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`) {
+	if settings["run"] != "run.py:Runner" || schema["openapi"] != "3.0.2" ||
+		!strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`) {
 		t.Errorf("the labels are %.1000q", config.Labels)
 	}
 	for label, want := range map[string]string{
-		"run.cog.version": "0.23.1", "run.cog.has_init": "true", "org.opencontainers.image.title": "hello", "org.opencontainers.image.base.name": baseImage,
+		"run.cog.version": "0.23.1", "run.cog.has_init": "true", "org.opencontainers.image.title": "hello",
+		"org.opencontainers.image.base.name": baseImage,
 	} {
 		if config.Labels[label] != want {
 			t.Errorf("the label %s is %q, want %q", label, config.Labels[label], want)
@@ -169,7 +174,8 @@ func testRebuild(t *testing.T, s *store) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "hello"))); err != nil {
 		t.Fatal(err)
 	}
-	s.write(filepath.Join(dir, "cog.yaml"), "run: run.py:Runner\nbuild:\n  python_requirements: requirements.txt\nweights:\n  - {name: w, target: w.bin}\n")
+	s.write(filepath.Join(dir, "cog.yaml"),
+		"run: run.py:Runner\nbuild:\n  python_requirements: requirements.txt\nweights:\n  - {name: w, target: w.bin}\n")
 	s.write(filepath.Join(dir, "requirements.txt"), "six==1.17.0\n")
 	s.write(filepath.Join(dir, "w.bin"), strings.Repeat("w", 1<<20))
 	layers := func() []string {
@@ -285,7 +291,8 @@ build:
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"packages": "1.17.0", "tree": "/usr/bin/tree", "before": "True", "size": "10", "lines": "it's\n", "token": "False", "greeting": `it's "me"`, "shared": "shared",
+		"packages": "1.17.0", "tree": "/usr/bin/tree", "before": "True", "size": "10", "lines": "it's\n", "token": "False",
+		"greeting": `it's "me"`, "shared": "shared",
 		"local": "weights", "fetched": "False", "ignored": "False", "pip": "pip",
 	} {
 		if got[name] != want {

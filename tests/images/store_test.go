@@ -44,14 +44,16 @@ func newStore(t *testing.T) *store {
 	uv := harness.Tool(t, "../../.cache/images/bin/uv", "uv")
 	s := &store{t: t, dir: harness.ShortTempDir(t)}
 	config := filepath.Join(s.dir, "storage.conf")
-	s.write(config, fmt.Sprintf("[storage]\ndriver = \"overlay\"\nrunroot = %q\ngraphroot = %q\n", filepath.Join(s.dir, "run"), filepath.Join(s.dir, "graph")))
+	s.write(config, fmt.Sprintf("[storage]\ndriver = \"overlay\"\nrunroot = %q\ngraphroot = %q\n",
+		filepath.Join(s.dir, "run"), filepath.Join(s.dir, "graph")))
 	s.env = append(os.Environ(), "CONTAINERS_STORAGE_CONF="+config, "BUILDAH_ISOLATION=chroot", "TMPDIR="+s.dir)
 	t.Cleanup(func() {
 		_ = s.command("buildah", "rm", "--all").Run() // what a failed build left
 		_ = s.command("buildah", "rmi", "--all", "--force").Run()
 		_ = exec.Command("umount", "--lazy", filepath.Join(s.dir, "graph", "overlay")).Run()
 	})
-	s.image(baseImage, base, "FROM scratch\nADD file /\nCOPY ca-certificates.crt "+certificates+"\nENV SSL_CERT_FILE="+certificates+"\n")
+	s.image(baseImage, base, "FROM scratch\nADD file /\nCOPY ca-certificates.crt "+certificates+"\nENV SSL_CERT_FILE="+
+		certificates+"\n")
 	s.image(uvImage, uv, "FROM scratch\nCOPY file /uv\n")
 	return s
 }

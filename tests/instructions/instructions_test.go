@@ -15,8 +15,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// A request may grow by limit over the count that is recorded for the same build of CPython, and by nearLimit over that of
-// the nearest recorded build: compilers, libc and CPython itself differ.
+// A request may grow by limit over the count that is recorded for the same build of CPython, and by nearLimit over that
+// of the nearest recorded build: compilers, libc and CPython itself differ.
 const (
 	limit     = 0.05
 	nearLimit = 0.5
@@ -74,7 +74,8 @@ func grown(recorded, counts map[string]int, most float64) []string {
 	for _, name := range cases {
 		was, is := recorded[name], counts[name]
 		if growth := float64(is-was) / float64(was); was == 0 || is == 0 || growth > most {
-			problems = append(problems, fmt.Sprintf("%s: %d instructions, %+.1f %% of the %d that are recorded", name, is, 100*growth, was))
+			problems = append(problems,
+				fmt.Sprintf("%s: %d instructions, %+.1f %% of the %d that are recorded", name, is, 100*growth, was))
 		}
 	}
 	return problems
@@ -105,14 +106,17 @@ func build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	worker := filepath.Join(t.TempDir(), "worker")
-	arguments := []string{"-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-rdynamic",
-		"-I../../third_party/cpy3", "-I../../pyembed", "-o", worker, "testdata/worker.c", "../../third_party/cpy3/open.c"}
+	arguments := []string{
+		"-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-rdynamic",
+		"-I../../third_party/cpy3", "-I../../pyembed", "-o", worker, "testdata/worker.c", "../../third_party/cpy3/open.c",
+	}
 	for _, source := range sources {
 		if filepath.Base(source) != "px_jsontest.c" { // which is not in the binary either
 			arguments = append(arguments, source)
 		}
 	}
-	if out, err := exec.CommandContext(t.Context(), "gcc", append(arguments, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "gcc",
+		append(arguments, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
 		t.Fatalf("compile the worker: %v\n%s", err, out)
 	}
 	return worker
@@ -165,7 +169,8 @@ func count(t *testing.T, valgrind, worker string, python harness.Python, library
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python.Path, "-B", "testdata/count.py", start, library, sdk)
-	cmd.Env = append(harness.BareEnv(), "PYTHONPATH=../../pyembed/testdata", "PINION_TEST_SCRATCH="+scratch, "VALGRIND="+valgrind,
+	cmd.Env = append(harness.BareEnv(), "PYTHONPATH=../../pyembed/testdata", "PINION_TEST_SCRATCH="+scratch,
+		"VALGRIND="+valgrind,
 		"WORKER="+worker, "PYTHON="+python.Path, "LIBPYTHON="+library, "SDK="+sdk, "PYTHONHASHSEED=0",
 		// The processor decides how libc copies and compares, so it is given the same ways everywhere.
 		"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM")

@@ -48,8 +48,12 @@ func (c *Client) Open(method string, times int, header hpack.HeaderField) uint32
 	c.t.Helper()
 	c.fields.Reset()
 	for _, f := range []hpack.HeaderField{
-		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: method}, {Name: ":authority", Value: "x"},
-		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: method},
+		{Name: ":authority", Value: "x"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
 	} {
 		_ = c.hpack.WriteField(f) // into memory
 	}
@@ -62,7 +66,10 @@ func (c *Client) Open(method string, times int, header hpack.HeaderField) uint32
 	const most = 16 << 10
 	block := c.fields.Bytes()
 	first := block[:min(len(block), most)]
-	_ = c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.last, BlockFragment: first, EndHeaders: len(first) == len(block)})
+	_ = c.framer.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: c.last, BlockFragment: first,
+		EndHeaders: len(first) == len(block),
+	})
 	for block = block[len(first):]; len(block) > 0; {
 		n := min(len(block), most)
 		_ = c.framer.WriteContinuation(c.last, n == len(block), block[:n])

@@ -62,7 +62,8 @@ func TestInstall(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			prepared := newSystem(t, arch)
 			prepared.prepare()
-			if got, want := prepared.run("uname -m"), map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]; got != want {
+			if got, want := prepared.run("uname -m"),
+				map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]; got != want {
 				t.Fatalf("the system's processor is %s, want %s", got, want)
 			}
 			for _, line := range section(t, "# Install") {
@@ -75,7 +76,8 @@ func TestInstall(t *testing.T) {
 					for _, line := range lines[:len(lines)-1] {
 						s.run(s.name(line))
 					}
-					s.run(`test -x "$(dirname "$(command -v pinion || echo .venv/bin/pinion)")/pinion-nats"`) // what --nats embed starts
+					// what --nats embed starts
+					s.run(`test -x "$(dirname "$(command -v pinion || echo .venv/bin/pinion)")/pinion-nats"`)
 					s.serve(s.name(lines[len(lines)-1])).checkAndStop()
 				})
 			}
@@ -91,8 +93,11 @@ func TestMissingPackages(t *testing.T) {
 	prepared.prepare()
 	prepared.run(prepared.name("apt-get install --no-install-recommends ./pinion_VERSION_linux_amd64.deb"))
 	for name, c := range map[string]struct{ install, message, advice string }{
-		"no Python":  {"true", "there is no python3 on the PATH", "apt-get install python3 libpython3."},
-		"no library": {"apt-get install --no-install-recommends python3-minimal libpython3-stdlib", "has no shared library libpython3.", "apt-get install libpython3."},
+		"no Python": {"true", "there is no python3 on the PATH", "apt-get install python3 libpython3."},
+		"no library": {
+			"apt-get install --no-install-recommends python3-minimal libpython3-stdlib",
+			"has no shared library libpython3.", "apt-get install libpython3.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := prepared.copy(t)

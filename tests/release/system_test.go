@@ -86,7 +86,10 @@ func (s *system) command(line string) *exec.Cmd {
 	if s.arch == "arm64" {
 		emulate = setting(s.t, "PINION_TEST_EMULATE")
 	}
-	words := []string{"--mount", "--propagation", "private", "sh", "-c", enter, "enter", s.lower, s.layer, setting(s.t, "PINION_TEST_DIST"), emulate}
+	words := []string{
+		"--mount", "--propagation", "private", "sh", "-c", enter, "enter", s.lower, s.layer,
+		setting(s.t, "PINION_TEST_DIST"), emulate,
+	}
 	return exec.Command("unshare", append(append(words, settings...), "sh", "-c", line)...)
 }
 
@@ -197,7 +200,8 @@ func (s *system) serve(line string) *server {
 	return v
 }
 
-// checkAndStop holds that the server of examples/hello answers a prediction, ends on SIGTERM and leaves with exit status 0.
+// checkAndStop holds that the server of examples/hello answers a prediction, ends on SIGTERM and leaves with exit
+// status 0.
 func (v *server) checkAndStop() {
 	v.s.t.Helper()
 	answer := fmt.Sprint(ask(v.s.t, v.address, `{"input":{"name":"Bob"}}`))

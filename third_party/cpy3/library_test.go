@@ -77,9 +77,18 @@ func TestOpenRefuses(t *testing.T) {
 		{"version unknown", fakeLibrary(t, version("PyPy")), ErrNotPython, "its version is PyPy"},
 		{"Python 2", fakeLibrary(t, version("2.7.18 (default)")), ErrTooOld, "CPython 2.7.18: CPython 3.10 or newer"},
 		{"3.9", fakeLibrary(t, version("3.9.18 (main, Jan 1 2024)")), ErrTooOld, "CPython 3.9.18"},
-		{"free-threaded 3.13", fakeLibrary(t, usual+version("3.13.0 experimental free-threading build (main)")), ErrFreeThreaded, "CPython 3.13.0: free-threaded"},
-		{"free-threaded 3.14", fakeLibrary(t, usual+version("3.14.0 free-threading build (main)")), ErrFreeThreaded, "CPython 3.14.0"},
-		{"free-threaded by symbol", fakeLibrary(t, usual+version("3.15.0")+"void _Py_MergeZeroLocalRefcount(void) {}\n"), ErrFreeThreaded, "3.15.0"},
+		{
+			"free-threaded 3.13", fakeLibrary(t, usual+version("3.13.0 experimental free-threading build (main)")),
+			ErrFreeThreaded, "CPython 3.13.0: free-threaded",
+		},
+		{
+			"free-threaded 3.14", fakeLibrary(t, usual+version("3.14.0 free-threading build (main)")), ErrFreeThreaded,
+			"CPython 3.14.0",
+		},
+		{
+			"free-threaded by symbol", fakeLibrary(t, usual+version("3.15.0")+"void _Py_MergeZeroLocalRefcount(void) {}\n"),
+			ErrFreeThreaded, "3.15.0",
+		},
 		{"another layout", fakeLibrary(t, shifted+version("3.12.1 (main)")), ErrLayout, "CPython 3.12.1"},
 		{"a symbol missing", fakeLibrary(t, usual+version("3.12.1 (main)")), ErrMissingSymbol, "Py_BytesMain"},
 	}
@@ -114,7 +123,8 @@ print(get("LIBDIR"), get("INSTSONAME"), sys.executable, sys.version, sep="\n")`)
 		library = lines[1] // Debian: in the loader's path, not in LIBDIR
 	}
 
-	cmd := exec.Command(os.Args[0], lines[2], "-c", "import sys, json, ssl, ctypes; print(sys.executable, sys.argv[1]); sys.exit(7)", "ä b")
+	cmd := exec.Command(os.Args[0], lines[2], "-c",
+		"import sys, json, ssl, ctypes; print(sys.executable, sys.argv[1]); sys.exit(7)", "ä b")
 	cmd.Env = append(os.Environ(), childVariable+"="+library)
 	answer, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

@@ -12,7 +12,8 @@ import (
 	"pinion/runtime/memory"
 )
 
-// answer is a message that is encoded and charged. gRPC holds it until the client takes it, also after the call has ended.
+// answer is a message that is encoded and charged. gRPC holds it until the client takes it, also after the call has
+// ended.
 type answer struct {
 	data []byte
 	conn *conn // nil: nothing is charged

@@ -14,8 +14,8 @@ import (
 	"pinion/tests/rawgrpc"
 )
 
-// TestAnswers_AreChargedUntilTheyAreTaken: gRPC holds an answer after its call has ended. A client that takes none of it loses its
-// connection, and what it held is free.
+// TestAnswers_AreChargedUntilTheyAreTaken: gRPC holds an answer after its call has ended. A client that takes none of
+// it loses its connection, and what it held is free.
 func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 	b := memory.New(16 * mib)
 	s := serve(t, Options{Memory: b, WriteTimeout: 200 * time.Millisecond})

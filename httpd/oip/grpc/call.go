@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// callCost is about what a call takes in memory: a goroutine, gRPC's state, and bytes that the client may send unasked.
+	// callCost is about what a call takes in memory: a goroutine, gRPC's state, and bytes that the client may send
+	// unasked.
 	callCost = 32 << 10
 	// entryCost is what an entry of the metadata takes beside its text.
 	entryCost = 128
@@ -98,7 +99,8 @@ func (c *conn) begin(one *call) error {
 		c.watches++
 		if all := c.srv.watches.Add(1); c.watches > watchesEach || all > maxWatches {
 			c.drop(one)
-			return status.Errorf(codes.ResourceExhausted, "too many Watch calls: at most %d of a connection, and %d in all", watchesEach, maxWatches)
+			return status.Errorf(codes.ResourceExhausted, "too many Watch calls: at most %d of a connection, and %d in all",
+				watchesEach, maxWatches)
 		}
 	}
 	return nil
@@ -188,7 +190,8 @@ func (one *call) failed() error {
 	case errors.Is(cause, errSilent):
 		return status.Error(codes.DeadlineExceeded, "the message did not arrive in time")
 	case errors.Is(cause, memory.ErrFull):
-		return status.Error(codes.Unavailable, "the message came slowly while the server's memory budget was used up (--memory-budget)")
+		return status.Error(codes.Unavailable,
+			"the message came slowly while the server's memory budget was used up (--memory-budget)")
 	}
 	return nil
 }

@@ -235,8 +235,8 @@ func (s *Server) sweep() {
 	}
 }
 
-// overdue ends the calls that are overdue, forgets those that have ended without a handler, and reports whether the client takes
-// nothing of an answer.
+// overdue ends the calls that are overdue, forgets those that have ended without a handler, and reports whether the
+// client takes nothing of an answer.
 func (c *conn) overdue(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

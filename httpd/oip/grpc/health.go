@@ -36,9 +36,12 @@ func known(service string) bool {
 }
 
 // Check reports whether the models take predictions.
-func (h *health) Check(_ context.Context, req *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (h *health) Check(_ context.Context,
+	req *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
 	if !known(req.GetService()) {
-		return nil, status.Errorf(codes.NotFound, "unknown service %q: this server has %q", clip(req.GetService()), pb.GRPCInferenceService_ServiceDesc.ServiceName)
+		return nil, status.Errorf(codes.NotFound, "unknown service %q: this server has %q", clip(req.GetService()),
+			pb.GRPCInferenceService_ServiceDesc.ServiceName)
 	}
 	return h.state(), nil
 }

@@ -28,7 +28,9 @@ type inference struct {
 }
 
 // begin creates a message's predictions, which take over its body. The caller releases the run.
-func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body protocol.Body, stream bool) (*inference, *protocol.Error) {
+func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body protocol.Body,
+	stream bool,
+) (*inference, *protocol.Error) {
 	m, signature, err := oip.Find(s.opt.Models, msg.GetModelName(), msg.GetModelVersion())
 	if err != nil {
 		body.Release()
@@ -123,7 +125,9 @@ func (s *service) infer(stream grpc.ServerStream) error {
 }
 
 // wait carries the predictions out, encodes their answer in the message that wrap makes of it, and releases them.
-func (in *inference) wait(ctx context.Context, wrap func(*pb.ModelInferResponse) proto.Message) (*answer, *protocol.Error) {
+func (in *inference) wait(ctx context.Context,
+	wrap func(*pb.ModelInferResponse) proto.Message,
+) (*answer, *protocol.Error) {
 	defer in.run.Release()
 	stop := watch(ctx, in.run)
 	answers, err := in.run.Wait()

@@ -18,7 +18,8 @@ import (
 // public reports whether a method needs no token: probes have none.
 func public(method string) bool {
 	switch method {
-	case grpc_health_v1.Health_Check_FullMethodName, grpc_health_v1.Health_Watch_FullMethodName, grpc_health_v1.Health_List_FullMethodName,
+	case grpc_health_v1.Health_Check_FullMethodName, grpc_health_v1.Health_Watch_FullMethodName,
+		grpc_health_v1.Health_List_FullMethodName,
 		pb.GRPCInferenceService_ServerLive_FullMethodName, pb.GRPCInferenceService_ServerReady_FullMethodName:
 		return true
 	}
@@ -41,7 +42,9 @@ func (s *Server) authorize(ctx context.Context, method string) error {
 	return nil
 }
 
-func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
+func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler,
+) (resp any, err error) {
 	call := callOf(ctx)
 	call.handle()
 	call.received()
@@ -54,7 +57,9 @@ func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnarySe
 	return handle(ctx, req)
 }
 
-func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handle grpc.StreamHandler,
+) (err error) {
 	call := callOf(stream.Context())
 	call.handle()
 	defer call.end()

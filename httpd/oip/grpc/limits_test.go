@@ -43,7 +43,8 @@ func serve(t *testing.T, o Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Models, o.Logger, o.MaxMessage = protocol.Several(func() []*protocol.Model { return nil }), slog.New(slog.DiscardHandler), 100*mib
+	o.Models, o.Logger, o.MaxMessage = protocol.Several(func() []*protocol.Model { return nil }),
+		slog.New(slog.DiscardHandler), 100*mib
 	s := &site{New(o), ln.Addr().String()}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
@@ -74,7 +75,8 @@ func (s *site) client(t *testing.T) *grpc.ClientConn {
 // healthy asks for the health, which is to be answered.
 func (s *site) healthy(t *testing.T) {
 	t.Helper()
-	if _, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+	if _, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(),
+		&grpc_health_v1.HealthCheckRequest{}); err != nil {
 		t.Errorf("Check: %v", err)
 	}
 }
@@ -154,7 +156,8 @@ func TestCalls_SilentOnesEnd(t *testing.T) {
 	}
 }
 
-// TestCalls_SlowOnesGiveTheirMemoryBack: calls that announce much, or hold much, and stop are ended for those that need the memory.
+// TestCalls_SlowOnesGiveTheirMemoryBack: calls that announce much, or hold much, and stop are ended for those that need
+// the memory.
 func TestCalls_SlowOnesGiveTheirMemoryBack(t *testing.T) {
 	const most = 60_000 // within the first window
 	for what, begin := range map[string]int{"announced": 200, "held": most} {

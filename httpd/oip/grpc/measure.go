@@ -6,8 +6,9 @@ import (
 	"pinion/httpd/oip"
 )
 
-// maxFields bounds the fields of a message and of its inputs and outputs, and the lengths of shapes. An empty input has two bytes
-// in the message, and more than a hundred in memory, which are not charged. The elements of tensors do not count.
+// maxFields bounds the fields of a message and of its inputs and outputs, and the lengths of shapes. An empty input has
+// two bytes in the message, and more than a hundred in memory, which are not charged. The elements of tensors do not
+// count.
 const maxFields = 16 * oip.MaxMembers
 
 // The numbers of the fields that are looked into: of a ModelInferRequest, and of its inputs.

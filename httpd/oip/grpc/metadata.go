@@ -47,7 +47,8 @@ func (s *service) ModelMetadata(ctx context.Context, req *pb.ModelMetadataReques
 		return nil, failure(ctx, err)
 	}
 	return &pb.ModelMetadataResponse{
-		Name: d.Name, Versions: d.Versions, Platform: d.Platform, Inputs: tensorMetadata(d.Inputs), Outputs: tensorMetadata(d.Outputs),
+		Name: d.Name, Versions: d.Versions, Platform: d.Platform, Inputs: tensorMetadata(d.Inputs),
+		Outputs: tensorMetadata(d.Outputs),
 	}, nil
 }
 
@@ -60,7 +61,9 @@ func tensorMetadata(list []oip.TensorMetadata) []*pb.ModelMetadataResponse_Tenso
 }
 
 // RepositoryIndex lists the models.
-func (s *service) RepositoryIndex(_ context.Context, req *pb.RepositoryIndexRequest) (*pb.RepositoryIndexResponse, error) {
+func (s *service) RepositoryIndex(_ context.Context,
+	req *pb.RepositoryIndexRequest,
+) (*pb.RepositoryIndexResponse, error) {
 	out := new(pb.RepositoryIndexResponse)
 	for _, m := range s.opt.Models.List() {
 		if state := m.State(); !req.GetReady() || state.Name == "READY" {
@@ -73,7 +76,9 @@ func (s *service) RepositoryIndex(_ context.Context, req *pb.RepositoryIndexRequ
 }
 
 // RepositoryModelLoad loads a model.
-func (s *service) RepositoryModelLoad(ctx context.Context, req *pb.RepositoryModelLoadRequest) (*pb.RepositoryModelLoadResponse, error) {
+func (s *service) RepositoryModelLoad(ctx context.Context,
+	req *pb.RepositoryModelLoadRequest,
+) (*pb.RepositoryModelLoadResponse, error) {
 	name := cmp.Or(req.GetModelName(), req.GetRepositoryName())
 	if err := s.opt.Models.Load(name); err != nil {
 		return nil, failure(ctx, err)
@@ -82,7 +87,9 @@ func (s *service) RepositoryModelLoad(ctx context.Context, req *pb.RepositoryMod
 }
 
 // RepositoryModelUnload unloads a model.
-func (s *service) RepositoryModelUnload(ctx context.Context, req *pb.RepositoryModelUnloadRequest) (*pb.RepositoryModelUnloadResponse, error) {
+func (s *service) RepositoryModelUnload(ctx context.Context,
+	req *pb.RepositoryModelUnloadRequest,
+) (*pb.RepositoryModelUnloadResponse, error) {
 	name := cmp.Or(req.GetModelName(), req.GetRepositoryName())
 	if err := s.opt.Models.Unload(name); err != nil {
 		return nil, failure(ctx, err)

@@ -22,8 +22,9 @@ import (
 	"pinion/runtime/memory"
 )
 
-// transport is gRPC's side of a call. gRPC itself reads a message whole before it tells its length, and then the memory budget
-// cannot refuse it: a few clients with large tensors ended the server. The methods are of gRPC's transport.ServerStream.
+// transport is gRPC's side of a call. gRPC itself reads a message whole before it tells its length, and then the memory
+// budget cannot refuse it: a few clients with large tensors ended the server. The methods are of gRPC's
+// transport.ServerStream.
 type transport interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
@@ -58,9 +59,9 @@ const (
 	partSize = 1 << 20
 )
 
-// next reads a message. The body is its charge to the memory budget, which the caller releases, and the call works until the caller
-// says call.work(-1). After a *protocol.Error the message has been skipped and the call may go on; any other error ends it. io.EOF: the
-// client sends no more.
+// next reads a message. The body is its charge to the memory budget, which the caller releases, and the call works
+// until the caller says call.work(-1). After a *protocol.Error the message has been skipped and the call may go on; any
+// other error ends it. io.EOF: the client sends no more.
 func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	var header [5]byte
 	if err := r.from.ReadMessageHeader(header[:]); err != nil {
@@ -70,7 +71,9 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	r.call.work(1)
 	size := int64(binary.BigEndian.Uint32(header[1:]))
 	if size > r.opt.MaxMessage {
-		return nil, protocol.Body{}, status.Errorf(codes.ResourceExhausted, "the message has %d bytes; at most %d are taken (--max-body)", size, r.opt.MaxMessage)
+		return nil, protocol.Body{},
+			status.Errorf(codes.ResourceExhausted, "the message has %d bytes; at most %d are taken (--max-body)", size,
+				r.opt.MaxMessage)
 	}
 	data, body, err := r.content(size)
 	r.call.received()
@@ -91,8 +94,8 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	return msg, body, nil
 }
 
-// content reads the bytes of a message. It charges them when the first ones have come, so that a message that is only announced takes
-// no memory from others.
+// content reads the bytes of a message. It charges them when the first ones have come, so that a message that is only
+// announced takes no memory from others.
 func (r *receiver) content(size int64) (*bytes.Buffer, protocol.Body, error) {
 	data := bytes.NewBuffer(make([]byte, 0, min(size, callWindow)))
 	if size > callWindow {
@@ -165,12 +168,13 @@ func (r *receiver) read(size int64, w io.Writer) error {
 	return nil
 }
 
-// inflate returns a compressed message's content, whose size is added to the body's charge. The content is made twice, since
-// its size has to be charged before it takes memory.
+// inflate returns a compressed message's content, whose size is added to the body's charge. The content is made twice,
+// since its size has to be charged before it takes memory.
 func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffer, error) {
 	compressor := encoding.GetCompressor(r.from.RecvCompress())
 	if compressor == nil {
-		return nil, status.Errorf(codes.Unimplemented, "messages cannot be compressed by %q here: use gzip, deflate or none", r.from.RecvCompress())
+		return nil, status.Errorf(codes.Unimplemented, "messages cannot be compressed by %q here: use gzip, deflate or none",
+			r.from.RecvCompress())
 	}
 	inflate := func(w io.Writer) (int64, error) {
 		from, err := compressor.Decompress(bytes.NewReader(compressed))
@@ -190,7 +194,8 @@ func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffe
 	case err != nil:
 		return nil, broken(err)
 	case size > r.opt.MaxMessage:
-		return nil, status.Errorf(codes.ResourceExhausted, "the message has more than %d bytes after decompression (--max-body)", r.opt.MaxMessage)
+		return nil, status.Errorf(codes.ResourceExhausted,
+			"the message has more than %d bytes after decompression (--max-body)", r.opt.MaxMessage)
 	}
 	if err := r.charger(body)(size); err != nil {
 		return nil, err
@@ -205,11 +210,13 @@ func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffe
 // maxDepth bounds how deep a message nests; those of the protocol have three levels.
 const maxDepth = 100
 
-// unmarshal reads a message whose tensors stay in data. charge charges what their elements take, before they are decoded.
+// unmarshal reads a message whose tensors stay in data. charge charges what their elements take, before they are
+// decoded.
 func unmarshal(data []byte, msg *pb.ModelInferRequest, charge func(bytes int64) *protocol.Error) error {
 	size := measure(data)
 	if size.fields > maxFields {
-		return status.Errorf(codes.InvalidArgument, "the message has more than %d fields: send fewer inputs, outputs and parameters", maxFields)
+		return status.Errorf(codes.InvalidArgument,
+			"the message has more than %d fields: send fewer inputs, outputs and parameters", maxFields)
 	}
 	if size.elements > memory.Small {
 		if err := charge(size.elements); err != nil {

@@ -23,7 +23,8 @@ func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 		return nil, bad("the request has %d inputs or parameters, and may have %d", n, oip.MaxMembers)
 	}
 	if len(raw) > 0 && len(raw) != len(msg.GetInputs()) {
-		return nil, bad("raw_input_contents has %d entries, and there are %d inputs: each input has one", len(raw), len(msg.GetInputs()))
+		return nil, bad("raw_input_contents has %d entries, and there are %d inputs: each input has one", len(raw),
+			len(msg.GetInputs()))
 	}
 	for i, in := range msg.GetInputs() {
 		t := oip.Tensor{Name: in.GetName(), Shape: in.GetShape()}
@@ -151,7 +152,8 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", clip(t.Name), t.Type.Name)
 	}
 	if filled := filledContents(c); filled != elements {
-		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", clip(t.Name), t.Type.Name, filled-elements)
+		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", clip(t.Name),
+			t.Type.Name, filled-elements)
 	}
 	return raw, nil
 }

@@ -25,20 +25,45 @@ func tensor(datatype string, shape []int64, c *pb.InferTensorContents) *pb.Model
 // TestRefusals: what a request must not have, in words.
 func TestRefusals(t *testing.T) {
 	ints := &pb.InferTensorContents{IntContents: []int32{300}}
-	sequence := map[string]*pb.InferParameter{"sequence_id": {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: 1}}}
+	sequence := map[string]*pb.InferParameter{
+		"sequence_id": {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: 1}},
+	}
 	for want, msg := range map[string]*pb.ModelInferRequest{
-		"datatype is FP8, and takes one of BOOL":       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)}},
-		"element 0, 300, is no INT8":                   {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{1}, ints)}},
-		"in the fields of other":                       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)}},
-		"FP16 has no field":                            {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)}},
-		"4 bytes came, and INT32 of shape [2] takes 8": {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{2}, ints)}},
-		"negative length":                              {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{-1}, ints)}},
-		"has 2 entries":                                {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, nil)}, RawInputContents: [][]byte{{}, {}}},
-		"send one of them":                             {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, ints)}, RawInputContents: [][]byte{{1, 0, 0, 0}}},
-		"is not supported":                             {Parameters: sequence},
-		`"p" has no value`:                             {Parameters: map[string]*pb.InferParameter{"p": {}}},
-		"is asked for twice":                           {Outputs: []*pb.ModelInferRequest_InferRequestedOutputTensor{{Name: "a"}, {Name: "a"}}},
-		"each after its length":                        {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)}, RawInputContents: [][]byte{{9, 0, 0, 0}}},
+		"datatype is FP8, and takes one of BOOL": {
+			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)},
+		},
+		"element 0, 300, is no INT8": {
+			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{1}, ints)},
+		},
+		"in the fields of other": {
+			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)},
+		},
+		"FP16 has no field": {
+			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)},
+		},
+		"4 bytes came, and INT32 of shape [2] takes 8": {
+			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{2}, ints)},
+		},
+		"negative length": {
+			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{-1}, ints)},
+		},
+		"has 2 entries": {
+			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, nil)},
+			RawInputContents: [][]byte{{}, {}},
+		},
+		"send one of them": {
+			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, ints)},
+			RawInputContents: [][]byte{{1, 0, 0, 0}},
+		},
+		"is not supported": {Parameters: sequence},
+		`"p" has no value`: {Parameters: map[string]*pb.InferParameter{"p": {}}},
+		"is asked for twice": {
+			Outputs: []*pb.ModelInferRequest_InferRequestedOutputTensor{{Name: "a"}, {Name: "a"}},
+		},
+		"each after its length": {
+			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)},
+			RawInputContents: [][]byte{{9, 0, 0, 0}},
+		},
 	} {
 		if _, err := request(msg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -61,10 +86,11 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// TestSmallFieldsDoNotFillTheMemory: a message of many empty inputs, or of an input with many fields, is refused before it is
-// decoded, and a large tensor is not.
+// TestSmallFieldsDoNotFillTheMemory: a message of many empty inputs, or of an input with many fields, is refused before
+// it is decoded, and a large tensor is not.
 func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
-	inside := protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), bytes.Repeat([]byte{4<<3 | 2, 0}, maxFields))
+	inside := protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType),
+		bytes.Repeat([]byte{4<<3 | 2, 0}, maxFields))
 	shape := protowire.AppendBytes(protowire.AppendTag(nil, shapeField, protowire.BytesType), make([]byte, maxFields))
 	shape = protowire.AppendBytes(protowire.AppendTag(nil, inputsField, protowire.BytesType), shape)
 	large, err := proto.Marshal(&pb.ModelInferRequest{Inputs: []*pb.ModelInferRequest_InferInputTensor{
@@ -76,9 +102,15 @@ func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
 	for _, c := range []struct {
 		data []byte
 		want codes.Code
-	}{{bytes.Repeat([]byte{5<<3 | 2, 0}, maxFields+1), codes.InvalidArgument}, {inside, codes.InvalidArgument}, {shape, codes.InvalidArgument}, {large, codes.OK}} {
+	}{
+		{bytes.Repeat([]byte{5<<3 | 2, 0}, maxFields+1), codes.InvalidArgument},
+		{inside, codes.InvalidArgument},
+		{shape, codes.InvalidArgument},
+		{large, codes.OK},
+	} {
 		msg := new(pb.ModelInferRequest)
-		if err := unmarshal(c.data, msg, func(int64) *protocol.Error { return nil }); status.Code(err) != c.want || c.want != codes.OK && len(msg.GetInputs()) > 0 {
+		if err := unmarshal(c.data, msg, func(int64) *protocol.Error { return nil }); status.Code(err) != c.want ||
+			c.want != codes.OK && len(msg.GetInputs()) > 0 {
 			t.Errorf("%d bytes: %v with %d inputs, want %v", len(c.data), err, len(msg.GetInputs()), c.want)
 		}
 	}
@@ -120,9 +152,17 @@ func TestElementsAreMeasured(t *testing.T) {
 // FuzzRequest: no message panics; what is read has the size of its shape, and survives typed contents.
 func FuzzRequest(f *testing.F) {
 	for _, msg := range []*pb.ModelInferRequest{
-		{Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{2}, nil)}, RawInputContents: [][]byte{{1, 2, 3, 4}}},
-		{Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)}, RawInputContents: [][]byte{{1, 0, 0, 0, 'a'}}},
-		{Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{2}, &pb.InferTensorContents{IntContents: []int32{-1, 127}})}},
+		{
+			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{2}, nil)},
+			RawInputContents: [][]byte{{1, 2, 3, 4}},
+		},
+		{
+			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)},
+			RawInputContents: [][]byte{{1, 0, 0, 0, 'a'}},
+		},
+		{Inputs: []*pb.ModelInferRequest_InferInputTensor{
+			tensor("INT8", []int64{2}, &pb.InferTensorContents{IntContents: []int32{-1, 127}}),
+		}},
 		{Parameters: map[string]*pb.InferParameter{"k": {ParameterChoice: &pb.InferParameter_DoubleParam{DoubleParam: 2}}}},
 	} {
 		seed, err := proto.Marshal(msg)
@@ -158,7 +198,8 @@ func FuzzRequest(f *testing.F) {
 
 func TestClip_BetweenCharacters(t *testing.T) {
 	for shift := range 4 {
-		if got := clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) || !strings.HasSuffix(got, "€…") {
+		if got := clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) ||
+			!strings.HasSuffix(got, "€…") {
 			t.Errorf("got %q", got)
 		}
 	}

@@ -35,8 +35,8 @@ type Options struct {
 	Memory *memory.Budget
 	// Connections bounds the open connections; nil: no limit.
 	Connections *connlimit.Limit
-	// Silence is how long a client may send nothing of a message that it has begun, or of the first one of a call. Each 4 KiB
-	// add a second. Default: 60 s.
+	// Silence is how long a client may send nothing of a message that it has begun, or of the first one of a call. Each 4
+	// KiB add a second. Default: 60 s.
 	Silence time.Duration
 	// WriteTimeout ends a connection whose client takes nothing of an answer. Default: 60 s.
 	WriteTimeout time.Duration
@@ -66,10 +66,11 @@ type Server struct {
 const (
 	// maxStreams bounds the calls of one connection that are in flight. Each may hold a message of MaxMessage.
 	maxStreams = 1000
-	// connWindow lets a client send so much on a connection before the server has read it. A call's window stays gRPC's 64 KiB:
-	// what arrives of a message before it is charged. It grows by what is read at once.
+	// connWindow lets a client send so much on a connection before the server has read it. A call's window stays gRPC's 64
+	// KiB: what arrives of a message before it is charged. It grows by what is read at once.
 	connWindow = 4 << 20
-	// maxOther is the largest message in bytes of any call that has no tensors. gRPC takes memory for it before it is charged.
+	// maxOther is the largest message in bytes of any call that has no tensors. gRPC takes memory for it before it is
+	// charged.
 	maxOther = 64 << 10
 	// pingTimeout is how long a silent client has to answer a ping.
 	pingTimeout = 20 * time.Second
@@ -86,7 +87,10 @@ func (o Options) withDefaults() Options {
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{opt: o, closing: make(chan struct{})}
-	s.conns = conns{all: map[*conn]struct{}{}, every: min(time.Second, o.Silence/4, o.WriteTimeout/4), sweep: time.AfterFunc(time.Hour, s.sweep)}
+	s.conns = conns{
+		all: map[*conn]struct{}{}, every: min(time.Second, o.Silence/4, o.WriteTimeout/4),
+		sweep: time.AfterFunc(time.Hour, s.sweep),
+	}
 	s.conns.sweep.Stop()
 	if o.Connections != nil {
 		o.Connections.Add(s.idle)
@@ -106,7 +110,10 @@ func New(o Options) *Server {
 		// Triton's clients may be told to ping this often.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		// A client that stops within a frame answers no ping.
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: o.IdleTimeout, Time: o.Silence, Timeout: pingTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: o.IdleTimeout, Time: o.Silence,
+			Timeout: pingTimeout,
+		}),
 	)
 	s.grpc.RegisterService(description(), &service{Server: s})
 	grpc_health_v1.RegisterHealthServer(s.grpc, &health{Server: s})
@@ -114,11 +121,12 @@ func New(o Options) *Server {
 	return s
 }
 
-// description is the service's. ModelInfer is registered as a stream, which is the same to a client: only a stream's handler
-// begins before its message has been read.
+// description is the service's. ModelInfer is registered as a stream, which is the same to a client: only a stream's
+// handler begins before its message has been read.
 func description() *grpc.ServiceDesc {
 	desc := pb.GRPCInferenceService_ServiceDesc
-	desc.Methods = slices.DeleteFunc(slices.Clone(desc.Methods), func(m grpc.MethodDesc) bool { return m.MethodName == modelInfer })
+	desc.Methods = slices.DeleteFunc(slices.Clone(desc.Methods),
+		func(m grpc.MethodDesc) bool { return m.MethodName == modelInfer })
 	desc.Streams = append(slices.Clone(desc.Streams), grpc.StreamDesc{
 		StreamName: modelInfer, ClientStreams: true,
 		Handler: func(srv any, stream grpc.ServerStream) error { return srv.(*service).infer(stream) },
@@ -136,8 +144,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown accepts nothing more and waits until the calls in flight are answered. If ctx ends first it cancels them, and
-// returns the context's error.
+// Shutdown accepts nothing more and waits until the calls in flight are answered. If ctx ends first it cancels them,
+// and returns the context's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shutdown.Do(func() { close(s.closing) })
 	ended := make(chan struct{})

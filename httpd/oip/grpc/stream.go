@@ -16,8 +16,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// inferStream is one call of ModelStreamInfer. Its requests run beside one another as far as the model has slots; a request
-// that finds none waits for an earlier one of the same stream.
+// inferStream is one call of ModelStreamInfer. Its requests run beside one another as far as the model has slots; a
+// request that finds none waits for an earlier one of the same stream.
 type inferStream struct {
 	*Server
 	stream pb.GRPCInferenceService_ModelStreamInferServer
@@ -32,7 +32,10 @@ const maxActive = 256
 
 // ModelStreamInfer answers each request with a response for each item of its model.
 func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
-	st := &inferStream{Server: s.Server, stream: stream, call: callOf(stream.Context()), ended: make(chan struct{}, maxActive)}
+	st := &inferStream{
+		Server: s.Server, stream: stream, call: callOf(stream.Context()),
+		ended: make(chan struct{}, maxActive),
+	}
 	st.call.received() // it may wait for its first request
 	from, err := s.receiver(stream)
 	if err != nil {
@@ -151,7 +154,8 @@ func (st *inferStream) fail(msg *pb.ModelInferRequest, err *protocol.Error) erro
 	})
 }
 
-// write sends a response. The error is that of the stream, or a *protocol.Error if the memory budget has no room for it.
+// write sends a response. The error is that of the stream, or a *protocol.Error if the memory budget has no room for
+// it.
 func (st *inferStream) write(response *pb.ModelStreamInferResponse) error {
 	out, err := encode(st.stream.Context(), response)
 	if err != nil {

@@ -16,20 +16,25 @@ import (
 	"pinion/runtime/trace"
 )
 
-// traced begins the span of a call that makes predictions, and returns the stream that carries its trace to them. end is called
-// with the call's error. The attributes are of OpenTelemetry's conventions for RPC, version 1.43.
+// traced begins the span of a call that makes predictions, and returns the stream that carries its trace to them. end
+// is called with the call's error. The attributes are of OpenTelemetry's conventions for RPC, version 1.43.
 func (s *Server) traced(stream grpc.ServerStream, method string) (_ grpc.ServerStream, end func(error)) {
 	none := func(error) {}
-	if s.opt.Tracer == nil || method != pb.GRPCInferenceService_ModelInfer_FullMethodName && method != pb.GRPCInferenceService_ModelStreamInfer_FullMethodName {
+	if s.opt.Tracer == nil || method != pb.GRPCInferenceService_ModelInfer_FullMethodName &&
+		method != pb.GRPCInferenceService_ModelStreamInfer_FullMethodName {
 		return stream, none
 	}
 	ctx := stream.Context()
-	t := s.opt.Tracer.Begin(func(name string) string { return strings.Join(metadata.ValueFromIncomingContext(ctx, name), ",") })
+	t := s.opt.Tracer.Begin(func(name string) string {
+		return strings.Join(metadata.ValueFromIncomingContext(ctx, name),
+			",")
+	})
 	if t == nil {
 		return stream, none
 	}
 	name := strings.TrimPrefix(method, "/")
-	span := t.Span(name, trace.Server, trace.SpanID{}, time.Now(), trace.Attrs{}.Text("rpc.system.name", "grpc").Text("rpc.method", name))
+	span := t.Span(name, trace.Server, trace.SpanID{}, time.Now(),
+		trace.Attrs{}.Text("rpc.system.name", "grpc").Text("rpc.method", name))
 	t.Server = span.Context.Span
 	return &tracedStream{stream, t.In(ctx)}, func(err error) {
 		c := status.Code(err)

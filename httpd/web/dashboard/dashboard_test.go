@@ -38,7 +38,8 @@ func TestEvents(t *testing.T) {
 	if text := string(<-f); !strings.HasPrefix(text, "event: hello\ndata: {\"model\":\"fox\"") {
 		t.Fatalf("the first event is %s", text)
 	}
-	if text := string(<-f); !strings.Contains(text, `"state":{"status":"READY"`) || !strings.Contains(text, `"predictions":{`) {
+	if text := string(<-f); !strings.Contains(text, `"state":{"status":"READY"`) ||
+		!strings.Contains(text, `"predictions":{`) {
 		t.Fatalf("the second event is %s", text)
 	}
 	if text := string(<-f); !strings.Contains(text, `"point":[`) || strings.Contains(text, `"state":{`) {
@@ -57,7 +58,10 @@ func TestHistory(t *testing.T) {
 	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
 	h.add(sample{now, set.Figures()}, metrics.Load{})
 	for range 100 {
-		set.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond, Predict: 15 * time.Millisecond}})
+		set.Ended(predict.End{
+			Status: predict.Succeeded,
+			Times:  predict.Times{Total: 20 * time.Millisecond, Predict: 15 * time.Millisecond},
+		})
 	}
 	set.Refused(predict.KindPrediction, predict.Sync, predict.ReasonCapacity)
 	set.Webhook("completed", "failed")
@@ -82,14 +86,16 @@ func TestHistory(t *testing.T) {
 // TestContent: input and output are shown only where Content is set.
 func TestContent(t *testing.T) {
 	find := func(predict.Kind, string) (predict.Record, func(), bool) {
-		return predict.Record{ID: "a", Input: []byte(`{"x":1}`), Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")}, func() {}, true
+		return predict.Record{ID: "a", Input: []byte(`{"x":1}`), Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")},
+			func() {}, true
 	}
 	for _, content := range []bool{false, true} {
 		v := newView(t, Options{Content: content, Find: find})
 		var ctx fasthttp.RequestCtx
 		ctx.Request.SetRequestURI("/dashboard/prediction?kind=prediction&id=a")
 		v.prediction(&ctx)
-		if !json.Valid(ctx.Response.Body()) || bytes.Contains(ctx.Response.Body(), []byte(`"output":["y"]`)) != content || bytes.Contains(ctx.Response.Body(), []byte(`"x"`)) != content {
+		if !json.Valid(ctx.Response.Body()) || bytes.Contains(ctx.Response.Body(), []byte(`"output":["y"]`)) != content ||
+			bytes.Contains(ctx.Response.Body(), []byte(`"x"`)) != content {
 			t.Errorf("with content %v: %s", content, ctx.Response.Body())
 		}
 	}
@@ -98,7 +104,8 @@ func TestContent(t *testing.T) {
 func TestTraceID(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
 	for parent, want := range map[string]string{
-		"00-" + id + "-00f067aa0ba902b7-01": id, "": "", "00-" + strings.ToUpper(id) + "-1-01": "", "00-" + strings.Repeat("0", 32) + "-1-01": "",
+		"00-" + id + "-00f067aa0ba902b7-01": id, "": "", "00-" + strings.ToUpper(id) + "-1-01": "",
+		"00-" + strings.Repeat("0", 32) + "-1-01": "",
 	} {
 		if got := traceID(parent); got != want {
 			t.Errorf("%q: %q", parent, got)
@@ -112,7 +119,10 @@ func TestPage(t *testing.T) {
 	var ctx fasthttp.RequestCtx
 	v.Page(nil)(&ctx)
 	body := ctx.Response.Body()
-	for _, text := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write", "insertAdjacentHTML", "a <b>"} {
+	for _, text := range []string{
+		`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write",
+		"insertAdjacentHTML", "a <b>",
+	} {
 		if bytes.Contains(body, []byte(text)) {
 			t.Errorf("the page has %q", text)
 		}

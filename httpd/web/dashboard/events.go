@@ -62,8 +62,10 @@ type recent struct {
 func recentOf(w window) recent {
 	seconds := func(d metrics.Buckets) any { return round(mean(d) / float64(time.Second)) }
 	r := recent{
-		Seconds: round(w.seconds), Count: count(w.Total), Succeeded: w.Succeeded, Failed: w.Failed, Refused: w.Refused, Canceled: w.Canceled,
-		Reasons: w.Reasons, P50: round(quantile(w.Total, 0.5)), P90: round(quantile(w.Total, 0.9)), P99: round(quantile(w.Total, 0.99)),
+		Seconds: round(w.seconds), Count: count(w.Total), Succeeded: w.Succeeded, Failed: w.Failed, Refused: w.Refused,
+		Canceled: w.Canceled,
+		Reasons:  w.Reasons, P50: round(quantile(w.Total, 0.5)), P90: round(quantile(w.Total, 0.9)),
+		P99:   round(quantile(w.Total, 0.99)),
 		Total: seconds(w.Total), Queue: seconds(w.Queue), Predict: seconds(w.Predict), Overhead: seconds(w.Overhead),
 		Batches: count(w.BatchSize), Batch: round(mean(w.BatchSize)), Webhooks: w.LostWebhooks,
 	}
@@ -159,7 +161,8 @@ func firstLine(text string) string {
 // traceID is the trace's id in a W3C traceparent: VERSION-TRACE-PARENT-FLAGS; "": it has none.
 func traceID(parent string) string {
 	parts := strings.Split(parent, "-")
-	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" || strings.Trim(parts[1], "0") == "" {
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" ||
+		strings.Trim(parts[1], "0") == "" {
 		return ""
 	}
 	return parts[1]

@@ -30,7 +30,8 @@ func scriptNames() []string {
 // Page answers GET /dashboard, with links to the live views of all models; nil: there is one.
 func (v *View) Page(models []web.Link) fasthttp.RequestHandler {
 	return web.Handler(web.Source{
-		HTML: frame, Style: style, Scripts: scripts, Names: scriptNames(), Texts: map[string]string{"title": v.o.Model}, Models: models,
+		HTML: frame, Style: style, Scripts: scripts, Names: scriptNames(), Texts: map[string]string{"title": v.o.Model},
+		Models: models,
 	})
 }
 
@@ -39,8 +40,8 @@ func (v *View) Data() map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{"/dashboard/events": v.events, "/dashboard/prediction": v.prediction}
 }
 
-// events answers with server-sent events until the view is closed. An HTTP/1.0 client cannot be sent an answer in parts: it
-// gets the first events, and asks again.
+// events answers with server-sent events until the view is closed. An HTTP/1.0 client cannot be sent an answer in
+// parts: it gets the first events, and asks again.
 func (v *View) events(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	h.SetContentType("text/event-stream")
@@ -75,7 +76,8 @@ func (v *View) events(ctx *fasthttp.RequestCtx) {
 	})
 }
 
-// maxLogs is how many bytes of the end of a prediction's logs are sent, maxContent how many of its input and its output.
+// maxLogs is how many bytes of the end of a prediction's logs are sent, maxContent how many of its input and its
+// output.
 const (
 	maxLogs    = 256 << 10
 	maxContent = 256 << 10

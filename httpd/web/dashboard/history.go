@@ -29,7 +29,8 @@ var columns = []string{
 
 func (p *point) list() []any {
 	return []any{
-		p.at, round(p.succeeded), round(p.failed), round(p.refused), round(p.canceled), round(p.p50), round(p.p90), round(p.p99),
+		p.at, round(p.succeeded), round(p.failed), round(p.refused), round(p.canceled), round(p.p50), round(p.p90),
+		round(p.p99),
 		p.inFlight, p.queued, round(p.batch),
 	}
 }
@@ -58,7 +59,8 @@ func (h *history) add(now sample, load metrics.Load) (point, bool) {
 	last := h.since(1)
 	p := point{
 		at:        now.at.Unix(),
-		succeeded: last.rate(last.Succeeded), failed: last.rate(last.Failed), refused: last.rate(last.Refused), canceled: last.rate(last.Canceled),
+		succeeded: last.rate(last.Succeeded), failed: last.rate(last.Failed), refused: last.rate(last.Refused),
+		canceled: last.rate(last.Canceled),
 		inFlight: load.InFlight, queued: load.Queued, batch: mean(last.BatchSize),
 	}
 	total := h.since(shortly).Total
@@ -116,8 +118,8 @@ func count(d metrics.Buckets) (n uint64) {
 // mean is the mean value in the histogram's unit; NaN: there is none.
 func mean(d metrics.Buckets) float64 { return float64(d.Sum) / float64(count(d)) }
 
-// quantile is a quantile of times, in seconds; NaN: there are none. It is interpolated within its bucket, as Prometheus'
-// histogram_quantile does it. Above the last bound it is that bound.
+// quantile is a quantile of times, in seconds; NaN: there are none. It is interpolated within its bucket, as
+// Prometheus' histogram_quantile does it. Above the last bound it is that bound.
 func quantile(d metrics.Buckets, q float64) float64 {
 	n := count(d)
 	if n == 0 {

@@ -100,7 +100,8 @@ func (v *View) read() (state, predictions []byte) {
 func (v *View) figures(now time.Time) figures {
 	all := v.history.samples[len(v.history.samples)-1].Figures
 	e := figures{At: Milliseconds(now), Ended: map[string]any{
-		"succeeded": all.Succeeded, "failed": all.Failed, "refused": all.Refused, "canceled": all.Canceled, "reasons": all.Reasons,
+		"succeeded": all.Succeeded, "failed": all.Failed, "refused": all.Refused, "canceled": all.Canceled,
+		"reasons": all.Reasons,
 	}}
 	if len(v.history.samples) > 1 {
 		e.Recent = recentOf(v.history.since(minute))

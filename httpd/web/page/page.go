@@ -20,7 +20,10 @@ var scripts embed.FS
 
 // scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
 func scriptNames() []string {
-	return []string{"model", "controls", "files", "form", "memory", "media", "views", "result", "code", "openai", "colors", "run", "health", "start"}
+	return []string{
+		"model", "controls", "files", "form", "memory", "media", "views", "result", "code", "openai", "colors",
+		"run", "health", "start",
+	}
 }
 
 // link is the part of the page that leads to the live view.
@@ -49,6 +52,7 @@ func Handler(o Options) fasthttp.RequestHandler {
 	}
 	return web.Handler(web.Source{
 		HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
-		Texts: map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root}, Models: o.Models,
+		Texts:  map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root},
+		Models: o.Models,
 	})
 }

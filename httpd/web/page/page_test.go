@@ -41,7 +41,10 @@ func TestPage(t *testing.T) {
 	if Handler(Options{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
 		t.Error("the page has a link to a live view that is not there")
 	}
-	for _, from := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write", "insertAdjacentHTML"} {
+	for _, from := range []string{
+		`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write",
+		"insertAdjacentHTML",
+	} {
 		if bytes.Contains(body, []byte(from)) {
 			t.Errorf("the page has %q", from)
 		}

@@ -17,9 +17,10 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("a prediction with this id is known already; it is %s", e.State.Status)
 }
 
-// Accept stores a job; with its return the job survives. prediction is the object that clients see until it runs. If again is
-// true, an id that is known and still waits is published once more under its token, for a client whose first request was left in
-// doubt, and the caller releases the state of an *InUseError. Errors: *InUseError, ErrFull, ErrUnavailable (nothing is stored), ErrInDoubt.
+// Accept stores a job; with its return the job survives. prediction is the object that clients see until it runs. If
+// again is true, an id that is known and still waits is published once more under its token, for a client whose first
+// request was left in doubt, and the caller releases the state of an *InUseError. Errors: *InUseError, ErrFull,
+// ErrUnavailable (nothing is stored), ErrInDoubt.
 func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
 	if e := q.o.Embedded; e != nil {
 		if err := e.Room(); err != nil {
@@ -82,7 +83,8 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	return s, q.publish(ctx, j.ID, revision, m)
 }
 
-// publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0: it was there before.
+// publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0: it
+// was there before.
 func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats.Msg) error {
 	_, err := q.js.PublishMsg(ctx, m)
 	switch {

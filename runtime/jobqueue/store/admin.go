@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Admin looks at the queue of a model and mends it, for an operator. It is no member: it makes no stream, runs no job, and takes the
-// settings as they are.
+// Admin looks at the queue of a model and mends it, for an operator. It is no member: it makes no stream, runs no job,
+// and takes the settings as they are.
 type Admin struct {
 	q    *Queue
 	dead jetstream.Stream
@@ -30,11 +30,12 @@ func (e *NoQueueError) Error() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("there is no job queue of the model %s, nor of another one: is this the right NATS?", e.Model)
 	}
-	return fmt.Sprintf("there is no job queue of the model %s; there are queues of %s", e.Model, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("there is no job queue of the model %s; there are queues of %s", e.Model,
+		strings.Join(e.Known, ", "))
 }
 
-// Attend opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator cancels; 0: the
-// default. keys are those of the queue's members.
+// Attend opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator
+// cancels; 0: the default. keys are those of the queue's members.
 func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
 	if err := CheckModel(model); err != nil {
 		return nil, err
@@ -46,7 +47,10 @@ func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration,
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	a := &Admin{q: &Queue{o: Options{Model: model, ResultTTL: ttl, Keys: keys}.withDefaults(), names: names{model}, nc: nc, js: js}}
+	a := &Admin{q: &Queue{
+		o: Options{Model: model, ResultTTL: ttl, Keys: keys}.withDefaults(), names: names{model}, nc: nc,
+		js: js,
+	}}
 	for _, part := range []struct {
 		name string
 		to   *jetstream.Stream
@@ -99,8 +103,8 @@ type Letter struct {
 	Attempts int
 }
 
-// Jobs returns the oldest jobs that are stored, of one class or ("") of all, and of one status or ("") of both: Starting is one that
-// waits. limit is how many, 0: all.
+// Jobs returns the oldest jobs that are stored, of one class or ("") of all, and of one status or ("") of both:
+// Starting is one that waits. limit is how many, 0: all.
 func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int) ([]Entry, error) {
 	subject := "pinion.job." + a.q.o.Model + ".>"
 	if class != "" {
@@ -119,7 +123,10 @@ func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int)
 
 // entry reads a job's message, and its state.
 func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, error) {
-	e := Entry{ID: get(m.Header, headerID), Accepted: m.Time, Bytes: len(m.Data), ContentType: get(m.Header, headerContentType)}
+	e := Entry{
+		ID: get(m.Header, headerID), Accepted: m.Time, Bytes: len(m.Data),
+		ContentType: get(m.Header, headerContentType),
+	}
 	if parts := strings.Split(m.Subject, "."); len(parts) == 6 {
 		e.Class, e.Tenant = Class(parts[3]), parts[5]
 		e.Lane, _ = strconv.Atoi(parts[4])
@@ -152,12 +159,17 @@ func (a *Admin) letterSubject(token string) string { return "pinion.dead." + a.q
 
 func readLetter(m *jetstream.RawStreamMsg) Letter {
 	attempts, _ := strconv.Atoi(m.Header.Get(headerAttempts)) // 0 is for a message that no member wrote
-	return Letter{ID: get(m.Header, headerID), Reason: get(m.Header, headerReason), Died: m.Time, Bytes: len(m.Data), Attempts: attempts}
+	return Letter{
+		ID: get(m.Header, headerID), Reason: get(m.Header, headerReason), Died: m.Time, Bytes: len(m.Data),
+		Attempts: attempts,
+	}
 }
 
-// walk calls f with the messages of a subject, the oldest first, until it returns false. A work queue has no consumer for onlookers, so
-// each is a request.
-func walk(ctx context.Context, s jetstream.Stream, subject string, f func(*jetstream.RawStreamMsg) (bool, error)) error {
+// walk calls f with the messages of a subject, the oldest first, until it returns false. A work queue has no consumer
+// for onlookers, so each is a request.
+func walk(ctx context.Context, s jetstream.Stream, subject string,
+	f func(*jetstream.RawStreamMsg) (bool, error),
+) error {
 	for seq := uint64(1); ; {
 		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -173,8 +185,8 @@ func walk(ctx context.Context, s jetstream.Stream, subject string, f func(*jetst
 	}
 }
 
-// Job returns the state of a job that is known, its message while it is stored, and its dead letter: what there is of them, else
-// ErrUnknown.
+// Job returns the state of a job that is known, its message while it is stored, and its dead letter: what there is of
+// them, else ErrUnknown.
 func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, error) {
 	now, err := a.q.read(ctx, id)
 	if err != nil && !errors.Is(err, errNewer) {
@@ -256,7 +268,8 @@ type Counts struct {
 	Lanes           []LaneCount
 }
 
-// LaneCount says how a class of a lane stands. A job that a server gave back counts as delivered until the next one has it.
+// LaneCount says how a class of a lane stands. A job that a server gave back counts as delivered until the next one has
+// it.
 type LaneCount struct {
 	Name               string
 	Pending, Delivered int
@@ -272,7 +285,10 @@ func (a *Admin) Count(ctx context.Context) (Counts, error) {
 	if err != nil {
 		return Counts{}, fmt.Errorf("count dead letters: %w", err)
 	}
-	c := Counts{Stored: int(info.State.Msgs), Dead: int(dead.State.Msgs), Capacity: info.Config.MaxMsgs, Bytes: info.Config.MaxBytes, StoredBytes: info.State.Bytes}
+	c := Counts{
+		Stored: int(info.State.Msgs), Dead: int(dead.State.Msgs), Capacity: info.Config.MaxMsgs,
+		Bytes: info.Config.MaxBytes, StoredBytes: info.State.Bytes,
+	}
 	consumers := a.q.jobs.ListConsumers(ctx)
 	for lane := range consumers.Info() {
 		c.Lanes = append(c.Lanes, LaneCount{lane.Name, int(lane.NumPending), lane.NumAckPending})

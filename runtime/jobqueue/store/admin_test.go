@@ -39,7 +39,8 @@ func TestAnAdminSeesWaitingAndRunningJobs(t *testing.T) {
 	r.accept("urgent", func(j *Job) { j.Class = High })
 	a := r.admin()
 	all, err := a.Jobs(t.Context(), "", "", 0)
-	if err != nil || len(all) != 3 || all[0].ID != "runs" || all[0].State.Status != Processing || all[0].Tenant != "t1" || all[2].Class != High || all[1].Tenant != "" {
+	if err != nil || len(all) != 3 || all[0].ID != "runs" || all[0].State.Status != Processing || all[0].Tenant != "t1" ||
+		all[2].Class != High || all[1].Tenant != "" {
 		t.Fatalf("all jobs are %+v, %v", all, err)
 	}
 	for _, c := range []struct {
@@ -47,7 +48,13 @@ func TestAnAdminSeesWaitingAndRunningJobs(t *testing.T) {
 		status Status
 		limit  int
 		want   string
-	}{{"", "", 2, "runs waits"}, {High, "", 0, "urgent"}, {"", Starting, 0, "waits urgent"}, {"", Processing, 0, "runs"}, {Low, "", 0, ""}} {
+	}{
+		{"", "", 2, "runs waits"},
+		{High, "", 0, "urgent"},
+		{"", Starting, 0, "waits urgent"},
+		{"", Processing, 0, "runs"},
+		{Low, "", 0, ""},
+	} {
 		some, err := a.Jobs(t.Context(), c.class, c.status, c.limit)
 		var ids []string
 		for _, e := range some {
@@ -57,7 +64,8 @@ func TestAnAdminSeesWaitingAndRunningJobs(t *testing.T) {
 			t.Errorf("%q %q %d: %q, %v; want %q", c.class, c.status, c.limit, got, err, c.want)
 		}
 	}
-	if n, err := a.Count(t.Context()); err != nil || n.Stored != 3 || n.Lanes[2].Name != "std-0" || n.Lanes[2].Pending != 1 || n.Lanes[2].Delivered != 1 || n.Dead != 0 || len(n.Lanes) != 3 || n.Capacity != 100_000 {
+	if n, err := a.Count(t.Context()); err != nil || n.Stored != 3 || n.Lanes[2].Name != "std-0" ||
+		n.Lanes[2].Pending != 1 || n.Lanes[2].Delivered != 1 || n.Dead != 0 || len(n.Lanes) != 3 || n.Capacity != 100_000 {
 		t.Errorf("counts are %+v, %v", n, err)
 	}
 	s, e, l, err := a.Job(t.Context(), "runs")
@@ -75,7 +83,8 @@ func TestARetryIsANewJob(t *testing.T) {
 	r.dies("p1", func(j *Job) { j.Class, j.Tenant, j.Deadline = Normal, "t1", time.Now().Add(time.Hour) })
 	a := r.admin()
 	letters, err := a.Letters(t.Context(), 0)
-	if err != nil || len(letters) != 1 || letters[0].ID != "p1" || !strings.Contains(letters[0].Reason, "gave up after 1 attempt: the server that ran it was lost") {
+	if err != nil || len(letters) != 1 || letters[0].ID != "p1" ||
+		!strings.Contains(letters[0].Reason, "gave up after 1 attempt: the server that ran it was lost") {
 		t.Fatalf("dead letters are %+v, %v", letters, err)
 	}
 	object := func(old *State) json.RawMessage {
@@ -88,7 +97,8 @@ func TestARetryIsANewJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := r.claims(r.Queue)
-	if c.Job.ID != "p2" || string(c.Job.Body) != `{"input":{}}` || !c.Job.Deadline.IsZero() || c.Job.Attempts != 1 || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" {
+	if c.Job.ID != "p2" || string(c.Job.Body) != `{"input":{}}` || !c.Job.Deadline.IsZero() || c.Job.Attempts != 1 ||
+		c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" {
 		t.Errorf("the new job is %+v with %+v", c.Job, c.State)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p2")); err != nil {
@@ -108,7 +118,8 @@ func TestARetryThatTheFullQueueRefusesKeepsItsLetter(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Capacity = 1 })
 	r.dies("p1")
 	r.accept("fills")
-	if err := r.admin().Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }); !errors.Is(err, ErrFull) {
+	if err := r.admin().Retry(t.Context(), "p1", "p2",
+		func(*State) json.RawMessage { return starting("p2") }); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
 	if _, err := r.Find(t.Context(), "p2", shower{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
@@ -140,7 +151,8 @@ func TestAppliedLimitsAreThoseOfTheNextMember(t *testing.T) {
 	r.accept("p1")
 	a := r.admin()
 	capacity, bytes, tenant, lanes, wait := int64(50), int64(32<<20), int64(7), 2, 2*time.Second
-	changes, err := a.Apply(t.Context(), Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
+	changes, err := a.Apply(t.Context(),
+		Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
 	if err != nil || len(changes) != 3+6 {
 		t.Fatalf("changes are %+v, %v", changes, err)
 	}
@@ -157,7 +169,10 @@ func TestAppliedLimitsAreThoseOfTheNextMember(t *testing.T) {
 	r.accept("p2")
 	one := 1
 	small := int64(1)
-	for field, l := range map[string]Limits{"max_msgs": {Capacity: &small}, "max_bytes": {Bytes: &small}, "lanes": {Lanes: &one}} {
+	for field, l := range map[string]Limits{
+		"max_msgs": {Capacity: &small}, "max_bytes": {Bytes: &small},
+		"lanes": {Lanes: &one},
+	} {
 		var refused *LimitError
 		if changes, err := a.Apply(t.Context(), l); !errors.As(err, &refused) || refused.Field != field || len(changes) != 0 {
 			t.Errorf("a %s that is too small: %+v, %v", field, changes, err)
@@ -177,16 +192,19 @@ func TestAttendWantsAQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missing *MismatchError
-	if _, err := Attend(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) || missing.Stream != "the stream PINION_DEAD_m" {
+	if _, err := Attend(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) ||
+		missing.Stream != "the stream PINION_DEAD_m" {
 		t.Errorf("without its dead letters: %v", err)
 	}
 }
 
-// TestTheSocketOfAnEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a process that was killed.
+// TestTheSocketOfAnEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a
+// process that was killed.
 func TestTheSocketOfAnEmbeddedServer(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	if _, err := ConnectSocket(dir); err == nil || !strings.Contains(err.Error(), "no server runs with the job queue's folder "+dir) {
+	if _, err := ConnectSocket(dir); err == nil ||
+		!strings.Contains(err.Error(), "no server runs with the job queue's folder "+dir) {
 		t.Errorf("without a server: %v", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {

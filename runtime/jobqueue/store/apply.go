@@ -69,11 +69,20 @@ func (a *Admin) checkLimits(ctx context.Context, l *Limits) (lanes int, err erro
 	lanes = max(1, info.State.Consumers/len(Classes))
 	switch {
 	case l.Capacity != nil && uint64(*l.Capacity) < info.State.Msgs:
-		return 0, &LimitError{"max_msgs", strconv.FormatInt(*l.Capacity, 10), fmt.Sprintf("%d jobs are stored", info.State.Msgs)}
+		return 0, &LimitError{
+			"max_msgs", strconv.FormatInt(*l.Capacity, 10),
+			fmt.Sprintf("%d jobs are stored", info.State.Msgs),
+		}
 	case l.Bytes != nil && uint64(*l.Bytes) < info.State.Bytes:
-		return 0, &LimitError{"max_bytes", strconv.FormatInt(*l.Bytes, 10), fmt.Sprintf("the jobs have %d bytes", info.State.Bytes)}
+		return 0, &LimitError{
+			"max_bytes", strconv.FormatInt(*l.Bytes, 10),
+			fmt.Sprintf("the jobs have %d bytes", info.State.Bytes),
+		}
 	case l.Lanes != nil && *l.Lanes < lanes:
-		return 0, &LimitError{"lanes", strconv.Itoa(*l.Lanes), fmt.Sprintf("there are %d, and the jobs of one that is taken away would wait for ever", lanes)}
+		return 0, &LimitError{
+			"lanes", strconv.Itoa(*l.Lanes),
+			fmt.Sprintf("there are %d, and the jobs of one that is taken away would wait for ever", lanes),
+		}
 	}
 	return lanes, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Cancel cancels a job that waits, or asks the server that runs it to. kind "" is any kind. It returns false where the job has ended
-// otherwise, and ErrUnknown where none is known.
+// Cancel cancels a job that waits, or asks the server that runs it to. kind "" is any kind. It returns false where the
+// job has ended otherwise, and ErrUnknown where none is known.
 func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, show Shower) (bool, error) {
 	for {
 		now, err := q.lookup(ctx, id, show)
@@ -53,8 +53,8 @@ func (q *Queue) cancelWaiting(ctx context.Context, id string, now stored, show S
 	return nil
 }
 
-// cancelRun flags the state of a job that runs, which decides, and tells the server that runs it. What that is told has the flagged
-// state, so that it need not read it to end the job. Its heartbeat would see the flag too, later.
+// cancelRun flags the state of a job that runs, which decides, and tells the server that runs it. What that is told has
+// the flagged state, so that it need not read it to end the job. Its heartbeat would see the flag too, later.
 func (q *Queue) cancelRun(ctx context.Context, id string, now stored) error {
 	next := now.State
 	next.Cancel = true
@@ -62,7 +62,8 @@ func (q *Queue) cancelRun(ctx context.Context, id string, now stored) error {
 	if err != nil {
 		return err
 	}
-	revision, err := q.write(ctx, id, now.revision, text, false, func(s *State) bool { return s.Cancel && s.Job == now.Job })
+	revision, err := q.write(ctx, id, now.revision, text, false,
+		func(s *State) bool { return s.Cancel && s.Job == now.Job })
 	if err != nil {
 		return err
 	}

@@ -69,8 +69,8 @@ type delivered struct {
 	loaded    bool  // it has its body
 }
 
-// claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a state that
-// is given up or begins.
+// claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a
+// state that is given up or begins.
 func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Claim, what outcome) {
 	job, err := readJob(m.Headers(), m.Data())
 	meta, metaErr := m.Metadata()
@@ -138,7 +138,8 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	case err != nil:
 		return nil, deferred // NATS did not answer, or another server has the key
 	}
-	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), d.seq
+	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(),
+		d.seq
 	next.Prediction = d.show.Begun(&d.job, &next)
 	revision, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
@@ -151,7 +152,8 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	return nil, deferred
 }
 
-// wholeID is the job's id as its state has it. A server that does not escape headers wrote it without the spaces at its ends.
+// wholeID is the job's id as its state has it. A server that does not escape headers wrote it without the spaces at its
+// ends.
 func (d *delivered) wholeID() string {
 	s, ok := d.q.carried(d.m.Headers())
 	var object struct{ ID string }
@@ -207,8 +209,8 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 	return "", ""
 }
 
-// giveUp ends a job that no server runs any more. A job that was lost too often is a dead letter first: else it would be gone if
-// this server were lost in between.
+// giveUp ends a job that no server runs any more. A job that was lost too often is a dead letter first: else it would
+// be gone if this server were lost in between.
 func (d *delivered) giveUp(ctx context.Context, now stored, next State, status Status, reason string) outcome {
 	q, id := d.q, d.job.ID
 	if next.Lost >= d.job.Attempts && status == Failed {
@@ -229,8 +231,8 @@ func (d *delivered) giveUp(ctx context.Context, now stored, next State, status S
 	return settled
 }
 
-// settle publishes the end of a job, and then answers for its message: in this order, so that a server that is lost in between
-// leaves a message that is delivered again.
+// settle publishes the end of a job, and then answers for its message: in this order, so that a server that is lost in
+// between leaves a message that is delivered again.
 func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State) outcome {
 	if q.hook(ctx, id, s) != nil {
 		return deferred
@@ -238,14 +240,15 @@ func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State
 	if m.Ack() != nil { // if it does not arrive, the message is delivered again, and answered for again
 		return deferred
 	}
-	if attempts, _ := strconv.Atoi(m.Headers().Get(headerAttempts)); s.Status != Failed || s.Lost < attempts { // else its dead letter has it
+	// else its dead letter has it
+	if attempts, _ := strconv.Atoi(m.Headers().Get(headerAttempts)); s.Status != Failed || s.Lost < attempts {
 		q.dropBody(m.Headers())
 	}
 	return settled
 }
 
-// hook stores the webhook of a job's end. The job's token is the message's id: however often it is stored, it is sent once in
-// two minutes.
+// hook stores the webhook of a job's end. The job's token is the message's id: however often it is stored, it is sent
+// once in two minutes.
 func (q *Queue) hook(ctx context.Context, id string, s *State) error {
 	if s.Hook == nil {
 		return nil

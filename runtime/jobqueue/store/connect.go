@@ -46,7 +46,8 @@ func (c *Connection) Check() error {
 		case err != nil:
 			return errors.New("the NATS URL cannot be read: it is like nats://host:4222") // the text may hold a password
 		case !slices.Contains(schemes, u.Scheme) || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
-			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", redacted(u), strings.Join(schemes, ", "))
+			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", redacted(u),
+				strings.Join(schemes, ", "))
 		}
 		if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
 			return fmt.Errorf("the NATS URL %s has the port %s: a port is 1 to 65535", redacted(u), u.Port())
@@ -73,7 +74,8 @@ func (c *Connection) Check() error {
 	return nil
 }
 
-// checkCredentials refuses a file that has no user's credentials: the client of NATS would send what it has to the server.
+// checkCredentials refuses a file that has no user's credentials: the client of NATS would send what it has to the
+// server.
 func checkCredentials(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -111,8 +113,8 @@ func (c *Connection) pool() (*x509.CertPool, error) {
 // connectWait bounds the first attempt to connect.
 const connectWait = 5 * time.Second
 
-// Connect connects to NATS. If it cannot be reached, the connection is made later, as soon as it can; a NATS that refuses the
-// credentials or the certificate, or whose certificate is not trusted, is an error.
+// Connect connects to NATS. If it cannot be reached, the connection is made later, as soon as it can; a NATS that
+// refuses the credentials or the certificate, or whose certificate is not trusted, is an error.
 func (c *Connection) Connect() (*nats.Conn, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -142,8 +144,10 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 
 // refused reports whether NATS was there and will not have this member, or this member will not have NATS.
 func refused(err error) bool {
-	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrSecureConnRequired) ||
-		errors.Is(err, nats.ErrSecureConnWanted) || strings.Contains(err.Error(), "Authorization Violation") || untrusted(err) || alerted(err)
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		errors.Is(err, nats.ErrSecureConnRequired) ||
+		errors.Is(err, nats.ErrSecureConnWanted) || strings.Contains(err.Error(), "Authorization Violation") ||
+		untrusted(err) || alerted(err)
 }
 
 // untrusted reports whether NATS has a certificate that is not good here.
@@ -155,7 +159,8 @@ func untrusted(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &wrongName) || errors.As(err, &invalid) || errors.As(err, &verify)
 }
 
-// alerted reports whether NATS ended the handshake: it wants another certificate. Package tls keeps the type of an alert for itself.
+// alerted reports whether NATS ended the handshake: it wants another certificate. Package tls keeps the type of an
+// alert for itself.
 func alerted(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" || cutOff(err)
@@ -164,8 +169,8 @@ func alerted(err error) bool {
 // cutOffTries is how often a connection is tried again that NATS cut off: most often the alert comes then.
 const cutOffTries = 3
 
-// cutOff reports whether NATS closed a connection after the handshake. In TLS 1.3 it refuses a certificate there, and its alert is
-// lost if something was sent meanwhile. The client of NATS has no type for that.
+// cutOff reports whether NATS closed a connection after the handshake. In TLS 1.3 it refuses a certificate there, and
+// its alert is lost if something was sent meanwhile. The client of NATS has no type for that.
 func cutOff(err error) bool {
 	return strings.Contains(err.Error(), "closed by remote after TLS handshake")
 }
@@ -208,8 +213,8 @@ func redacted(u *url.URL) string {
 	return u.Redacted()
 }
 
-// options are against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back for later, for
-// what is published twice would be stored twice.
+// options are against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back for
+// later, for what is published twice would be stored twice.
 func (c *Connection) options() []nats.Option {
 	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(500*time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, 500*time.Millisecond))

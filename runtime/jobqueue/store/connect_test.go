@@ -32,7 +32,8 @@ func TestCertificates(t *testing.T) {
 		t.Fatal("NATS does not listen")
 	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, port, err := net.SplitHostPort(s.Addr().String())

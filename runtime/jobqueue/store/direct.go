@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A direct prediction is one that a client waits for at a server: it is no job, and has no state. While it runs, its server answers
-// for it to other members, by the same subjects as for jobs: held, cancel and attach, with a question. Where servers are few, the others
-// answer as well. Silence means that no server has it.
+// A direct prediction is one that a client waits for at a server: it is no job, and has no state. While it runs, its
+// server answers for it to other members, by the same subjects as for jobs: held, cancel and attach, with a question.
+// Where servers are few, the others answer as well. Silence means that no server has it.
 
 // Direct are the direct predictions of a server.
 type Direct interface {
@@ -20,8 +20,8 @@ type Direct interface {
 	ShowDirect(q Question) json.RawMessage
 	// CancelDirect cancels it; false: it does not run here.
 	CancelDirect(q Question) bool
-	// FollowDirect passes its events to send, those so far and those that come, in order, until it has ended or send returns false. The data of
-	// its end is its object. It returns at once where the prediction does not run here.
+	// FollowDirect passes its events to send, those so far and those that come, in order, until it has ended or send
+	// returns false. The data of its end is its object. It returns at once where the prediction does not run here.
 	FollowDirect(q Question, send func(Event) bool)
 }
 
@@ -84,8 +84,8 @@ func (q *Queue) pass(object json.RawMessage) (json.RawMessage, error) {
 	return q.storeResult(ctx, rand.Text(), object)
 }
 
-// Ask asks all servers for a direct prediction, for that long at most, and returns its object, which the caller releases; without
-// one, no server has it.
+// Ask asks all servers for a direct prediction, for that long at most, and returns its object, which the caller
+// releases; without one, no server has it.
 func (q *Queue) Ask(ctx context.Context, question Question, wait time.Duration) (Result, error) {
 	m := q.ask(ctx, "held", question, wait)
 	if m == nil {
@@ -99,10 +99,12 @@ func (q *Queue) CancelDirect(ctx context.Context, question Question, wait time.D
 	return q.ask(ctx, "cancel", question, wait) != nil
 }
 
-// mostAnswers is for how many servers all are asked to answer: a client that asks for unknown ids must not cost a large fleet more.
+// mostAnswers is for how many servers all are asked to answer: a client that asks for unknown ids must not cost a large
+// fleet more.
 const mostAnswers = 64
 
-// ask asks all servers about a direct prediction; nil: all that are known said that they do not have it, or none answered in time.
+// ask asks all servers about a direct prediction; nil: all that are known said that they do not have it, or none
+// answered in time.
 func (q *Queue) ask(ctx context.Context, verb string, question Question, wait time.Duration) *nats.Msg {
 	if q.o.Embedded != nil {
 		return nil // this is the only server

@@ -28,7 +28,8 @@ func (d *direct) ShowDirect(q Question) json.RawMessage {
 	return starting(q.ID)
 }
 
-// TestAllServersSayThatTheyDoNotHaveIt: then no client waits for their silence. A server that is known and does not answer may have it.
+// TestAllServersSayThatTheyDoNotHaveIt: then no client waits for their silence. A server that is known and does not
+// answer may have it.
 func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAFullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand: not even where
-// other programs have taken the last byte.
+// TestAFullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand: not
+// even where other programs have taken the last byte.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +38,8 @@ func TestAFullDisk(t *testing.T) {
 		}
 	}
 	free := fill(t, dir, 4<<20)
-	if err := accept("refused"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "the disk of its folder is full") {
+	if err := accept("refused"); !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "the disk of its folder is full") {
 		t.Errorf("a disk with little room: %v", err)
 	}
 	r := &rig{t: t, Queue: q}

@@ -1,10 +1,10 @@
-// Package jobs keeps accepted predictions in NATS JetStream until they have ended, so that a job survives its server, and any
-// server of the model can run it.
+// Package jobs keeps accepted predictions in NATS JetStream until they have ended, so that a job survives its server,
+// and any server of the model can run it.
 //
-// A job is two records. Its message waits in a work-queue stream; its state is a key of a bucket, and every move of a job is a
-// compare-and-swap of that key. JetStream delivers at least once. The state makes the result visible once: a server that takes
-// a job writes a random claim token into the state, and only who finds its own token there may end the job, or answer for its
-// message. Who finds another token has lost the job and stays silent.
+// A job is two records. Its message waits in a work-queue stream; its state is a key of a bucket, and every move of a
+// job is a compare-and-swap of that key. JetStream delivers at least once. The state makes the result visible once: a
+// server that takes a job writes a random claim token into the state, and only who finds its own token there may end
+// the job, or answer for its message. Who finds another token has lost the job and stays silent.
 //
 //	name.go      streams, buckets and subjects of a model
 //	layout.go    makes them, or compares them with what is there

@@ -28,8 +28,8 @@ type EmbedOptions struct {
 	Logger   *slog.Logger
 }
 
-// Embedded is a NATS server with JetStream on a folder, without a port, which this process starts, watches and ends. It is the queue
-// of one host: an accepted job survives the end of both processes.
+// Embedded is a NATS server with JetStream on a folder, without a port, which this process starts, watches and ends. It
+// is the queue of one host: an accepted job survives the end of both processes.
 type Embedded struct {
 	o       EmbedOptions
 	program *os.File // an upgrade may replace the file meanwhile
@@ -154,13 +154,14 @@ func (e *Embedded) Bytes(most int64) int64 {
 func (e *Embedded) Room() error {
 	d, err := diskOf(e.o.Dir)
 	if err == nil && d.free < d.reserve() {
-		err = fmt.Errorf("the disk of its folder is full: %d MiB are free, and %d are kept for jobs that were accepted", d.free>>20, d.reserve()>>20)
+		err = fmt.Errorf("the disk of its folder is full: %d MiB are free, and %d are kept for jobs that were accepted",
+			d.free>>20, d.reserve()>>20)
 	}
 	return err
 }
 
-// Revive has NATS look at its store: one that met a full disk answers no more, even when there is room again, and is started again.
-// It is called when NATS did not answer, which alone is no reason: it may be slow.
+// Revive has NATS look at its store: one that met a full disk answers no more, even when there is room again, and is
+// started again. It is called when NATS did not answer, which alone is no reason: it may be slow.
 func (e *Embedded) Revive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

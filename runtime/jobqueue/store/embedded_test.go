@@ -102,7 +102,8 @@ func waits(t *testing.T, q *Queue, id string) {
 	}
 }
 
-// TestEmbedded_ServerIsStartedAgain: a NATS server that is killed is started again, on the same jobs, for the same connection.
+// TestEmbedded_ServerIsStartedAgain: a NATS server that is killed is started again, on the same jobs, for the same
+// connection.
 func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
@@ -117,8 +118,8 @@ func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
 	waits(t, q, "p1")
 }
 
-// TestEmbedded_SlowServerIsNotStartedAgain: that it did not answer in time says nothing of its store, and to start it again would
-// lose what is on its way.
+// TestEmbedded_SlowServerIsNotStartedAgain: that it did not answer in time says nothing of its store, and to start it
+// again would lose what is on its way.
 func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
@@ -162,11 +163,20 @@ func TestEmbedded_StartIsRefused(t *testing.T) {
 		change func(*EmbedOptions)
 		want   string
 	}{
-		"another version": {func(o *EmbedOptions) { o.Version = "1.2.4" }, "pinion-nats is version 1.2.3 and pinion is version 1.2.4: install both from one release"},
-		"no program":      {func(o *EmbedOptions) { o.Program = filepath.Join(dir, "none") }, "start the job queue: open " + filepath.Join(dir, "none")},
-		"a broken one":    {func(o *EmbedOptions) { o.Program = broken }, "start the job queue with " + broken + ": "},
-		"one that ends":   {func(o *EmbedOptions) { o.Program = "/bin/true" }, "pinion-nats has ended"},
-		"no folder":       {func(o *EmbedOptions) { o.Dir = filepath.Join(broken, "queue") }, "make the job queue's folder: "},
+		"another version": {
+			func(o *EmbedOptions) { o.Version = "1.2.4" },
+			"pinion-nats is version 1.2.3 and pinion is version 1.2.4: install both from one release",
+		},
+		"no program": {
+			func(o *EmbedOptions) { o.Program = filepath.Join(dir, "none") },
+			"start the job queue: open " + filepath.Join(dir, "none"),
+		},
+		"a broken one":  {func(o *EmbedOptions) { o.Program = broken }, "start the job queue with " + broken + ": "},
+		"one that ends": {func(o *EmbedOptions) { o.Program = "/bin/true" }, "pinion-nats has ended"},
+		"no folder": {
+			func(o *EmbedOptions) { o.Dir = filepath.Join(broken, "queue") },
+			"make the job queue's folder: ",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,15 +38,18 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string {
 	if e.Have == "" {
-		return fmt.Sprintf("%s of the job queue is missing, though other parts are there: restore it, or remove the rest", e.Stream)
+		return fmt.Sprintf("%s of the job queue is missing, though other parts are there: restore it, or remove the rest",
+			e.Stream)
 	}
-	return fmt.Sprintf("%s has %s %s, but this server is to have %s: give all servers the same, or run pinion jobs apply", e.Stream, e.Field, e.Have, e.Want)
+	return fmt.Sprintf("%s has %s %s, but this server is to have %s: give all servers the same, or run pinion jobs apply",
+		e.Stream, e.Field, e.Have, e.Want)
 }
 
 // codeFull is JetStream's code for a stream that refuses a message because it, or the part of the tenant, is full.
 const codeFull jetstream.ErrorCode = 10077
 
-// Temporary reports whether what failed may succeed later: NATS did not answer, or its servers have not found each other yet.
+// Temporary reports whether what failed may succeed later: NATS did not answer, or its servers have not found each
+// other yet.
 func Temporary(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		const noPeers = 10005
@@ -54,7 +57,8 @@ func Temporary(err error) bool {
 	}
 	return slices.ContainsFunc([]error{
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
-		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
+		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse,
+		jetstream.ErrJetStreamNotEnabled,
 	}, func(one error) bool { return errors.Is(err, one) })
 }
 

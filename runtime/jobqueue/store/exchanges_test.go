@@ -78,8 +78,8 @@ func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	}
 }
 
-// TestACancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote, so it writes the end without
-// a look at it.
+// TestACancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote, so it
+// writes the end without a look at it.
 func TestACancelTakesOneReadAndTwoWrites(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -153,7 +153,8 @@ func TestAnUrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 	}
 }
 
-// TestAnIdleServerPullsOnceForAJob: where a pull waits for a class no job does, so it need not be asked for that class again.
+// TestAnIdleServerPullsOnceForAJob: where a pull waits for a class no job does, so it need not be asked for that class
+// again.
 func TestAnIdleServerPullsOnceForAJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

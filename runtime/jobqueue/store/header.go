@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// NATS trims the values of headers and replaces their line breaks by spaces. A value that would change is escaped as in RFC 8187; the
-// others are stored as they are, as servers write them that know no escapes.
+// NATS trims the values of headers and replaces their line breaks by spaces. A value that would change is escaped as in
+// RFC 8187; the others are stored as they are, as servers write them that know no escapes.
 
 // escaped begins a value that is escaped.
 const escaped = "UTF-8''"

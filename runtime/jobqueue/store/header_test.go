@@ -12,7 +12,8 @@ import (
 
 // oddTexts are values that a header of NATS would change, and their neighbours.
 var oddTexts = []string{
-	" p1", "p1 ", " p1 ", "\tp1", "p1\t", "p 1", " ", "\u00a0p1", "p1\u2003", "p\u2028", "é", "p1%20", "%", "UTF-8''p1", "UTF-8''%zz", " %20 ", "a\r\nb",
+	" p1", "p1 ", " p1 ", "\tp1", "p1\t", "p 1", " ", "\u00a0p1", "p1\u2003", "p\u2028", "é", "p1%20", "%", "UTF-8''p1",
+	"UTF-8''%zz", " %20 ", "a\r\nb",
 	"unknown", ".", "*", ">", "$", "a.b", "=p1", strings.Repeat("€", 256), " " + strings.Repeat("€", 255),
 }
 
@@ -53,7 +54,10 @@ func TestHeader_KeepsAnyText(t *testing.T) {
 // TestHeader_OfOlderMembers: plain text is stored as they write it, and what they wrote is read as they read it.
 func TestHeader_OfOlderMembers(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"p1", "p 1", "é", "p1%20", "application/json; charset=utf-8", "https://a.test/?q=%20x", "UTF-8''%zz"} {
+	for _, text := range []string{
+		"p1", "p 1", "é", "p1%20", "application/json; charset=utf-8", "https://a.test/?q=%20x",
+		"UTF-8''%zz",
+	} {
 		h := nats.Header{}
 		set(h, "H", text)
 		if got := h.Get("H"); got != text && text != "UTF-8''%zz" {
@@ -65,7 +69,8 @@ func TestHeader_OfOlderMembers(t *testing.T) {
 	}
 }
 
-// TestJob_WithAnyText goes with all its free text from its client to its end, its webhook, its dead letter and a retry of that.
+// TestJob_WithAnyText goes with all its free text from its client to its end, its webhook, its dead letter and a retry
+// of that.
 func TestJob_WithAnyText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -80,7 +85,8 @@ func TestJob_WithAnyText(t *testing.T) {
 		}
 		s := r.accept(odd, job)
 		list, err := a.Jobs(t.Context(), "", "", 0)
-		if err != nil || len(list) != 1 || list[0].ID != odd || list[0].ContentType != odd || list[0].State.Status != Starting {
+		if err != nil || len(list) != 1 || list[0].ID != odd || list[0].ContentType != odd ||
+			list[0].State.Status != Starting {
 			t.Errorf("%q is listed as %+v, %v", odd, list, err)
 		}
 		c := r.claims(r.Queue)
@@ -117,7 +123,8 @@ func TestJob_WithAnyText(t *testing.T) {
 		if _, _, l, err := a.Job(t.Context(), lost); err != nil || l == nil || l.ID != lost {
 			t.Errorf("%q has the letter %+v, %v", lost, l, err)
 		}
-		if err := a.Retry(t.Context(), lost, odd+"again", func(*State) json.RawMessage { return starting(odd + "again") }); err != nil {
+		if err := a.Retry(t.Context(), lost, odd+"again",
+			func(*State) json.RawMessage { return starting(odd + "again") }); err != nil {
 			t.Fatalf("retry %q: %v", lost, err)
 		}
 		c = r.claims(r.Queue)
@@ -146,7 +153,8 @@ func TestJob_WithTrimmedID(t *testing.T) {
 	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	if c := r.claims(r.Queue); c.Job.ID != id || c.End(t.Context(), Succeeded, starting(id)) != nil || r.state(id).Status != Succeeded {
+	if c := r.claims(r.Queue); c.Job.ID != id || c.End(t.Context(), Succeeded, starting(id)) != nil ||
+		r.state(id).Status != Succeeded {
 		t.Errorf("got the job %+v, want %q", c.Job, id)
 	}
 }

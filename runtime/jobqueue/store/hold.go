@@ -42,8 +42,9 @@ func (c *Claim) Beat(ctx context.Context) Sign {
 	return Held
 }
 
-// End writes the end of the job and then answers for its message. ErrLost: another server has the job, and nothing was written.
-// With any other error the end may be written or not: End can be called again with the same end, for as long as the job is held.
+// End writes the end of the job and then answers for its message. ErrLost: another server has the job, and nothing was
+// written. With any other error the end may be written or not: End can be called again with the same end, for as long
+// as the job is held.
 func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessage) error {
 	prediction, err := c.q.storeResult(ctx, c.State.Claim, prediction)
 	if err != nil {
@@ -68,7 +69,8 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 		if now.Cancel && status == Succeeded { // the client was told that it is canceled, before this run knew
 			next.Status, next.Prediction = Canceled, c.show.Ended(&c.Job, &next, Canceled, "")
 		}
-		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Claim == c.State.Claim && s.Status == next.Status })
+		_, err = c.q.swap(ctx, c.Job.ID, now, &next,
+			func(s *State) bool { return s.Claim == c.State.Claim && s.Status == next.Status })
 		switch {
 		case err == nil:
 			return c.settled(ctx, &next)
@@ -100,8 +102,8 @@ func (c *Claim) canceled(h nats.Header) {
 	}
 }
 
-// Release gives the job back before its end, for a server that drains: the next server begins it anew, and it does not count as
-// lost.
+// Release gives the job back before its end, for a server that drains: the next server begins it anew, and it does not
+// count as lost.
 func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 	for {
 		now, err := c.current(ctx)
@@ -110,7 +112,8 @@ func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 		}
 		next := now.State
 		next.Status, next.Server, next.Claim, next.Prediction = Starting, "", "", prediction
-		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
+		_, err = c.q.swap(ctx, c.Job.ID, now, &next,
+			func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
 		switch {
 		case err == nil:
 			return c.m.NakWithDelay(c.Later)
@@ -134,8 +137,8 @@ func (c *Claim) current(ctx context.Context) (stored, error) {
 	return now, nil
 }
 
-// reconnectWait is for how long after this server has connected the holder of a job may be on its way, too: one that was cut off
-// together with it has lost nothing.
+// reconnectWait is for how long after this server has connected the holder of a job may be on its way, too: one that
+// was cut off together with it has lost nothing.
 const reconnectWait = 10 * time.Second
 
 // rest is how long this server must wait before it may take a job from its holder.

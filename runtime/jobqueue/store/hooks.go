@@ -10,7 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hookWait is the AckWait of the webhooks' consumer. All members want the same, also older ones, which post a webhook for that long; see keep.
+// hookWait is the AckWait of the webhooks' consumer. All members want the same, also older ones, which post a webhook
+// for that long; see keep.
 const hookWait = 2 * time.Minute
 
 // mostHooks is how many webhooks a member posts at once.
@@ -24,8 +25,8 @@ type Posting struct {
 	Tries int    // this one included
 }
 
-// SendHooks has the webhooks of ended jobs posted, those of other servers' jobs too, until ctx ends. send posts one, and returns
-// after how long it is to be tried again; 0: never.
+// SendHooks has the webhooks of ended jobs posted, those of other servers' jobs too, until ctx ends. send posts one,
+// and returns after how long it is to be tried again; 0: never.
 func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Posting) time.Duration) error {
 	c, err := q.js.Consumer(ctx, q.names.hooks(), sender)
 	if err != nil {
@@ -82,8 +83,9 @@ func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Con
 	}
 }
 
-// keep keeps the message of a webhook that is being posted until stop is called: if this member is lost, another one gets the message
-// after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay says how long.
+// keep keeps the message of a webhook that is being posted until stop is called: if this member is lost, another one
+// gets the message after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay
+// says how long.
 func (q *Queue) keep(m jetstream.Msg) (stop func()) {
 	wait := min(q.o.AckWait, hookWait)
 	sign := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())
@@ -102,7 +104,9 @@ func (q *Queue) keep(m jetstream.Msg) (stop func()) {
 }
 
 // try tries one webhook, and returns after how long it is to be tried again; 0: never.
-func (q *Queue) try(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) (again time.Duration) {
+func (q *Queue) try(ctx context.Context, m jetstream.Msg,
+	send func(context.Context, Posting) time.Duration,
+) (again time.Duration) {
 	h := m.Headers()
 	p := Posting{ID: get(h, headerID), Body: m.Data(), Tries: 1}
 	hook, err := q.readHook(h)

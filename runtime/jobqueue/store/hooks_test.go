@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAWebhookStaysWithTheMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was lost: not after the
-// two minutes of the consumer.
+// TestAWebhookStaysWithTheMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was
+// lost: not after the two minutes of the consumer.
 func TestAWebhookStaysWithTheMemberThatPostsIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

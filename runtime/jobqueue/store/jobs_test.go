@@ -19,7 +19,8 @@ func TestAJobRunsOnceAndItsResultIsKnown(t *testing.T) {
 		t.Errorf("accepted as %+v", s)
 	}
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
-	if s := r.state("p1"); s.Attempt != 1 || s.Lost != 0 || string(s.Prediction) != `{"id":"p1","status":"succeeded","error":""}` {
+	if s := r.state("p1"); s.Attempt != 1 || s.Lost != 0 ||
+		string(s.Prediction) != `{"id":"p1","status":"succeeded","error":""}` {
 		t.Errorf("the state is %+v", s)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
@@ -49,11 +50,13 @@ func TestAnIDIsAcceptedOnce(t *testing.T) {
 	}
 }
 
-// TestAnAdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job leaves it for ever.
+// TestAnAdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job
+// leaves it for ever.
 func TestAnAdmissionCutShortIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	if _, _, err := r.create(t.Context(), "p1", &State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
+	if _, _, err := r.create(t.Context(), "p1",
+		&State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.messages(r.names.jobs()); n != 0 {
@@ -113,7 +116,8 @@ func TestATenantHasItsOwnBound(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.TenantCapacity = 1 })
 	tenant := func(name string) func(*Job) { return func(j *Job) { j.Tenant = name } }
 	r.accept("p1", tenant("greedy"))
-	_, err := r.Accept(t.Context(), Job{ID: "p2", Tenant: "greedy", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p2"), false)
+	_, err := r.Accept(t.Context(), Job{ID: "p2", Tenant: "greedy", Kind: Prediction, Class: Normal, Attempts: 3},
+		starting("p2"), false)
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
@@ -129,7 +133,8 @@ func TestTheStateOfAnEndedJobExpires(t *testing.T) {
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("p1 is forgotten", func() bool { _, err := r.Find(t.Context(), "p1", shower{}); return errors.Is(err, ErrUnknown) })
+	r.eventually("p1 is forgotten",
+		func() bool { _, err := r.Find(t.Context(), "p1", shower{}); return errors.Is(err, ErrUnknown) })
 	if s := r.state("p2"); s.Status != Starting {
 		t.Errorf("p2 is %+v", s)
 	}
@@ -165,8 +170,9 @@ func TestAServerThatIsLostLosesItsJob(t *testing.T) {
 	}
 }
 
-// TestAStaleAckLosesAJob is trap 1: a server that acknowledges without asking whether the job is still its own removes it. The
-// message is then gone though its job runs elsewhere: if that server is lost too the job never ends. Claim.End does not.
+// TestAStaleAckLosesAJob is trap 1: a server that acknowledges without asking whether the job is still its own removes
+// it. The message is then gone though its job runs elsewhere: if that server is lost too the job never ends. Claim.End
+// does not.
 func TestAStaleAckLosesAJob(t *testing.T) {
 	t.Parallel()
 	for _, fenced := range []bool{false, true} {
@@ -226,10 +232,12 @@ func TestAJobThatKillsServersIsADeadLetter(t *testing.T) {
 	r.claims(r.Queue)
 	r.claims(r.other("b"))
 	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), shower{})
-	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 || !strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
+	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 ||
+		!strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
 		t.Errorf("%s: %+v", what, s)
 	}
-	r.eventually("its dead letter is left", func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
+	r.eventually("its dead letter is left",
+		func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
 }
 
 func TestADeadlineThatPassedInTheQueue(t *testing.T) {
@@ -279,7 +287,8 @@ func TestCancel(t *testing.T) {
 	r.eventually("it is canceled", func() bool { return r.state("runs").Status == Canceled })
 }
 
-// TestACancelThatNoServerHeard: the message on the core subject is lost with the connection; the heartbeat reads the flag.
+// TestACancelThatNoServerHeard: the message on the core subject is lost with the connection; the heartbeat reads the
+// flag.
 func TestACancelThatNoServerHeard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -321,12 +330,14 @@ func TestAMessageWithoutAStateIsNeverRun(t *testing.T) {
 	if _, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, ""))); err != nil {
 		t.Fatal(err)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != orphaned || r.messages(r.names.dead()) != 1 {
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != orphaned ||
+		r.messages(r.names.dead()) != 1 {
 		t.Errorf("got %s, %d dead letters", what, r.messages(r.names.dead()))
 	}
 }
 
-// TestAClaimWhoseAnswerWasLost is trap 2: the swap was done, and its answer never came. The second try finds its own token.
+// TestAClaimWhoseAnswerWasLost is trap 2: the swap was done, and its answer never came. The second try finds its own
+// token.
 func TestAClaimWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -346,7 +357,8 @@ func TestAClaimWhoseAnswerWasLost(t *testing.T) {
 	if err != nil || again != first {
 		t.Errorf("the repeated swap: %d, %v, want %d", again, err, first)
 	}
-	if _, err := r.swap(t.Context(), "p1", now, &next, func(s *State) bool { return s.Claim == "another" }); !errors.Is(err, errConflict) {
+	if _, err := r.swap(t.Context(), "p1", now, &next,
+		func(s *State) bool { return s.Claim == "another" }); !errors.Is(err, errConflict) {
 		t.Errorf("another's swap: %v, want errConflict", err)
 	}
 }
@@ -363,7 +375,8 @@ func TestUrgentJobsComeFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.eventually("the consumer knows of all", func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 4 })
+		r.eventually("the consumer knows of all",
+			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 4 })
 	}
 	var order []string
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {

@@ -19,7 +19,8 @@ type Options struct {
 	Server string
 	// Replicas is on how many NATS servers everything is stored. Default: 1.
 	Replicas int
-	// Capacity and Bytes bound the jobs that were accepted and have not ended, and their messages. Defaults: 100 000, 1 GiB.
+	// Capacity and Bytes bound the jobs that were accepted and have not ended, and their messages. Defaults: 100 000, 1
+	// GiB.
 	Capacity, Bytes int64
 	// TenantCapacity bounds the jobs of one tenant in each class; 0: no bound.
 	TenantCapacity int64
@@ -39,8 +40,8 @@ type Options struct {
 	// OnWait, if set, is told how long a job waited that begins its first run.
 	OnWait func(time.Duration)
 
-	// lostAfter is how much older than the oldest message a state must be to be lost. Clocks may differ, and an admission takes a
-	// while. Tests set it.
+	// lostAfter is how much older than the oldest message a state must be to be lost. Clocks may differ, and an admission
+	// takes a while. Tests set it.
 	lostAfter time.Duration
 }
 
@@ -68,26 +69,31 @@ func (o Options) streams() []jetstream.StreamConfig {
 	if o.TenantCapacity > 0 {
 		perTenant, tenants = o.TenantCapacity, true
 	}
-	return []jetstream.StreamConfig{{
-		Name: n.jobs(), Subjects: []string{"pinion.job." + o.Model + ".>"},
-		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
-		Discard: jetstream.DiscardNew, DiscardNewPerSubject: tenants, MaxMsgsPerSubject: perTenant,
-		MaxMsgs: o.Capacity, MaxBytes: o.Bytes, Duplicates: duplicates,
-	}, {
-		Name: n.hooks(), Subjects: []string{"pinion.hook." + o.Model + ".*"},
-		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
-		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
-	}, {
-		Name: n.dead(), Subjects: []string{"pinion.dead." + o.Model + ".*"},
-		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
-		Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxAge: 7 * 24 * time.Hour, Duplicates: duplicates,
-	}, {
-		// A bucket of package jetstream's would answer reads from followers, which may be old.
-		Name: n.states(), Subjects: []string{"$KV.pinion_state_" + o.Model + ".>"},
-		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
-		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
-		AllowMsgTTL: true, AllowRollup: true, DenyDelete: true,
-	},
+	return []jetstream.StreamConfig{
+		{
+			Name: n.jobs(), Subjects: []string{"pinion.job." + o.Model + ".>"},
+			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+			Discard: jetstream.DiscardNew, DiscardNewPerSubject: tenants, MaxMsgsPerSubject: perTenant,
+			MaxMsgs: o.Capacity, MaxBytes: o.Bytes, Duplicates: duplicates,
+		},
+		{
+			Name: n.hooks(), Subjects: []string{"pinion.hook." + o.Model + ".*"},
+			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
+		},
+		{
+			Name: n.dead(), Subjects: []string{"pinion.dead." + o.Model + ".*"},
+			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+			Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxAge: 7 * 24 * time.Hour,
+			Duplicates: duplicates,
+		},
+		{
+			// A bucket of package jetstream's would answer reads from followers, which may be old.
+			Name: n.states(), Subjects: []string{"$KV.pinion_state_" + o.Model + ".>"},
+			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
+			AllowMsgTTL: true, AllowRollup: true, DenyDelete: true,
+		},
 		o.objects(n.bodies(), 8*24*time.Hour), // a day longer than dead letters
 		o.objects(n.results(), 25*time.Hour),  // an hour longer than any state
 	}
@@ -133,7 +139,8 @@ func (o Options) allConsumers() []ownConsumer {
 // layoutWait is how long a server waits for parts that another one is making.
 const layoutWait = 5 * time.Second
 
-// prepare makes what is missing if the queue was never complete, and compares the rest with what this server would make.
+// prepare makes what is missing if the queue was never complete, and compares the rest with what this server would
+// make.
 func prepare(ctx context.Context, js jetstream.JetStream, o Options) error {
 	end := time.Now().Add(layoutWait)
 	for {
@@ -168,8 +175,9 @@ type found struct {
 	used      bool // a stream has had a message
 }
 
-// unfinished reports whether nothing was ever stored in the queue, and its parts can be what a server made that was killed on the way:
-// it makes streams in their order, then consumers, then the mark. Else a part was lost, with what was in it.
+// unfinished reports whether nothing was ever stored in the queue, and its parts can be what a server made that was
+// killed on the way: it makes streams in their order, then consumers, then the mark. Else a part was lost, with what
+// was in it.
 func (f *found) unfinished() bool {
 	return !f.used && !f.hole && (!f.consumers || f.streams == streamsOfAQueue)
 }
@@ -257,8 +265,8 @@ func lanesOf(ctx context.Context, js jetstream.JetStream, model string) (int, er
 	return stream.CachedInfo().State.Consumers / len(Classes), nil
 }
 
-// enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last: where it has a
-// lane, no other server is making them now.
+// enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last:
+// where it has a lane, no other server is making them now.
 func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if o.Lanes == 1 {
 		return nil

@@ -25,7 +25,8 @@ func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
 		change(&o)
 		_, err := Open(t.Context(), r.nc, o)
 		var mismatch *MismatchError
-		if !errors.As(err, &mismatch) || mismatch.Field != field || mismatch.Have == mismatch.Want || !strings.Contains(err.Error(), mismatch.Want) {
+		if !errors.As(err, &mismatch) || mismatch.Field != field || mismatch.Have == mismatch.Want ||
+			!strings.Contains(err.Error(), mismatch.Want) {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}
@@ -35,7 +36,10 @@ func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
 func TestAMissingPartIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	n := names{"m"}
-	for _, part := range []string{n.jobs(), n.hooks(), n.dead(), n.states(), "OBJ_" + n.bodies(), "OBJ_" + n.results(), consumer(High, 0), consumer(Low, 0)} {
+	for _, part := range []string{
+		n.jobs(), n.hooks(), n.dead(), n.states(), "OBJ_" + n.bodies(), "OBJ_" + n.results(),
+		consumer(High, 0), consumer(Low, 0),
+	} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, nil)
@@ -46,7 +50,8 @@ func TestAMissingPartIsNotMadeAnew(t *testing.T) {
 			if err := remove(t.Context(), part); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Open(t.Context(), r.nc, r.o); err == nil || !strings.Contains(err.Error(), part+" of the job queue is missing") {
+			if _, err := Open(t.Context(), r.nc, r.o); err == nil ||
+				!strings.Contains(err.Error(), part+" of the job queue is missing") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -103,7 +108,10 @@ func TestMembersMayComeAtOnce(t *testing.T) {
 
 func TestOldServersAreRefused(t *testing.T) {
 	t.Parallel()
-	for version, ok := range map[string]bool{"2.13.9": false, "1.4.0": false, "": false, "2.14.0": true, "2.15.2": true, "3.0.0": true} {
+	for version, ok := range map[string]bool{
+		"2.13.9": false, "1.4.0": false, "": false, "2.14.0": true, "2.15.2": true,
+		"3.0.0": true,
+	} {
 		if err := checkServer(version); (err == nil) != ok {
 			t.Errorf("%q: %v", version, err)
 		}

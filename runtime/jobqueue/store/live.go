@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Event is a step of a job that runs, as members that follow it get it. Events are not stored: what one missed is in the state at
-// the end.
+// Event is a step of a job that runs, as members that follow it get it. Events are not stored: what one missed is in
+// the state at the end.
 type Event struct {
 	Attempt int             `json:"attempt"` // which run: those of an earlier one are out of date
 	Index   uint64          `json:"index"`   // of outputs, counted from 0
@@ -79,17 +79,19 @@ func (q *Queue) ReplySubject(id string) string {
 	return "pinion.reply." + q.o.Model + "." + token(q.o.Server) + "." + token(id)
 }
 
-// Waiter is the subject on which a member answers for as long as it is there, and by which a job's client is known to be there.
+// Waiter is the subject on which a member answers for as long as it is there, and by which a job's client is known to
+// be there.
 func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
 
-// Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called with the
-// subject of each, when it begins and when it has ended. It must not block. stop ends that.
+// Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called
+// with the subject of each, when it begins and when it has ended. It must not block. stop ends that.
 func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
 	alive, err := q.nc.Subscribe(q.Waiter(), func(m *nats.Msg) { _ = m.Respond(nil) })
 	if err != nil {
 		return nil, err
 	}
-	replies, err := q.nc.Subscribe("pinion.reply."+q.o.Model+"."+token(q.o.Server)+".*", func(m *nats.Msg) { told(m.Subject) })
+	replies, err := q.nc.Subscribe("pinion.reply."+q.o.Model+"."+token(q.o.Server)+".*",
+		func(m *nats.Msg) { told(m.Subject) })
 	loads, errLoads := q.hearLoads()
 	return func() {
 		_ = alive.Unsubscribe()

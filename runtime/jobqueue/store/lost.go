@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A state whose message is gone never ends: its admission was cut short and never repeated, or NATS has lost the message with a
-// disk. Such states are looked for when a client asks for one, and by one member at a time every ten minutes.
+// A state whose message is gone never ends: its admission was cut short and never repeated, or NATS has lost the
+// message with a disk. Such states are looked for when a client asks for one, and by one member at a time every ten
+// minutes.
 
 const (
 	// lookEvery is how often all states are looked at.
@@ -21,7 +22,8 @@ const (
 	lostByQueue = "lost by the queue: its job is not there any more"
 )
 
-// endAtRest ends a job that waits and whose deadline has passed, or whose message is lost. It returns the state as it is then.
+// endAtRest ends a job that waits and whose deadline has passed, or whose message is lost. It returns the state as it
+// is then.
 func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Shower) stored {
 	reason := ""
 	switch {
@@ -93,7 +95,8 @@ func (q *Queue) lookOnce(ctx context.Context, show Shower) error {
 // look looks at all states.
 func (q *Queue) look(ctx context.Context, show Shower) error {
 	c, err := q.js.OrderedConsumer(ctx, q.names.states(), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{"$KV.pinion_state_" + q.o.Model + ".id.>"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+		FilterSubjects: []string{"$KV.pinion_state_" + q.o.Model + ".id.>"},
+		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
 	})
 	if err != nil {
 		return fmt.Errorf("look for lost jobs: %w", err)

@@ -8,11 +8,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestAStateWithoutAJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting" for ever.
+// TestAStateWithoutAJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting" for
+// ever.
 func TestAStateWithoutAJobEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.lostAfter = 2 * time.Second })
-	if _, _, err := r.create(t.Context(), "lost", &State{Job: "token", Status: Starting, Prediction: starting("lost"), Hook: &Hook{URL: "u"}}); err != nil {
+	if _, _, err := r.create(t.Context(), "lost",
+		&State{Job: "token", Status: Starting, Prediction: starting("lost"), Hook: &Hook{URL: "u"}}); err != nil {
 		t.Fatal(err)
 	}
 	r.accept("waits")
@@ -58,7 +60,8 @@ func TestOneMemberLooksForLostJobs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.lostAfter = time.Nanosecond })
 	for _, id := range []string{"a", "odd id"} {
-		if _, _, err := r.create(t.Context(), id, &State{Job: "token", Status: Starting, Prediction: starting(id)}); err != nil {
+		if _, _, err := r.create(t.Context(), id,
+			&State{Job: "token", Status: Starting, Prediction: starting(id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +73,8 @@ func TestOneMemberLooksForLostJobs(t *testing.T) {
 			t.Errorf("%s is %+v, %v", id, s, err)
 		}
 	}
-	if _, _, err := r.create(t.Context(), "b", &State{Job: "token", Status: Starting, Prediction: starting("b")}); err != nil {
+	if _, _, err := r.create(t.Context(), "b",
+		&State{Job: "token", Status: Starting, Prediction: starting("b")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.other("b").lookOnce(t.Context(), shower{}); err != nil {

@@ -45,8 +45,8 @@ type Job struct {
 	token string // a random token of this life of the id
 }
 
-// The headers of a job's message. Its token is the message's id: an id that is used again must not meet the duplicates of its
-// former life.
+// The headers of a job's message. Its token is the message's id: an id that is used again must not meet the duplicates
+// of its former life.
 const (
 	headerToken       = nats.MsgIdHdr
 	headerID          = "Pinion-Id"
@@ -91,8 +91,8 @@ func (j *Job) message(subject string) *nats.Msg {
 // mostCarried is the largest state in bytes that a message carries.
 const mostCarried = 4 << 10
 
-// carry lets a message carry the first state of its job, so that who claims it first need not read the state: the swap of the claim
-// finds out whether it has moved. revision 0: it is not known.
+// carry lets a message carry the first state of its job, so that who claims it first need not read the state: the swap
+// of the claim finds out whether it has moved. revision 0: it is not known.
 func carry(h nats.Header, revision uint64, text []byte) {
 	if revision != 0 && len(text) <= mostCarried {
 		h.Set(headerState, strconv.FormatUint(revision, 10)+" "+string(text))
@@ -113,7 +113,8 @@ func (q *Queue) carried(h nats.Header) (s stored, ok bool) {
 // readJob reads a message. Its class and tenant are in the subject, and nothing asks for them afterwards.
 func readJob(h nats.Header, body []byte) (Job, error) {
 	j := Job{
-		ID: get(h, headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body, ContentType: get(h, headerContentType),
+		ID: get(h, headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body,
+		ContentType: get(h, headerContentType),
 		TraceParent: get(h, headerTraceParent), TraceState: get(h, headerTraceState), token: h.Get(headerToken),
 		Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
 	}
@@ -192,7 +193,8 @@ type State struct {
 // Release frees the memory of Prediction, which is not used afterwards.
 func (s *State) Release() { s.result.Release() }
 
-// Hook is where the end of a job is posted to. It stands in the state too, because a member that cancels a job does not have its message.
+// Hook is where the end of a job is posted to. It stands in the state too, because a member that cancels a job does not
+// have its message.
 type Hook struct {
 	URL         string `json:"url"`
 	RequestID   string `json:"request_id,omitempty"`
@@ -201,7 +203,10 @@ type Hook struct {
 }
 
 // known are the names of State's members.
-var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "yielded", "digest", "prediction"}
+var known = []string{
+	"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline",
+	"hook", "yielded", "digest", "prediction",
+}
 
 // plainState has State's members without its methods.
 type plainState State

@@ -16,7 +16,8 @@ import (
 func TestStoredBytes(t *testing.T) {
 	t.Parallel()
 	j := Job{
-		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json", Schema: "r1",
+		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json",
+		Schema:   "r1",
 		Deadline: time.UnixMilli(1700000000123), Attempts: 3, TraceParent: "00-11-22-01", TraceState: "k=v", token: "T",
 		Reply: "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a",
 	}
@@ -46,14 +47,21 @@ tracestate: k=v`
 		t.Errorf("read %+v, %v, want %+v", read, err, j)
 	}
 
-	s := State{Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7, Cancel: true,
-		Kind: Training, Deadline: 9, Hook: &Hook{URL: "u", RequestID: "q", TraceParent: "p", TraceState: "s"}, Prediction: json.RawMessage(`{"id":"p1"}`)}
+	s := State{
+		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7,
+		Cancel: true,
+		Kind:   Training, Deadline: 9, Hook: &Hook{URL: "u", RequestID: "q", TraceParent: "p", TraceState: "s"},
+		Prediction: json.RawMessage(`{"id":"p1"}`),
+	}
 	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
 	if got, err := json.Marshal(&s); err != nil || string(got) != state {
 		t.Errorf("got %s, %v, want %s", got, err, state)
 	}
 	const schema = `{"v":1,"rev":"-09kjZ4lbG_8G68U","streaming":true,"train":false,"predict":true,"openapi":{"a":1}}`
-	if got, err := json.Marshal(Schema{Streaming: true, Predict: true, OpenAPI: json.RawMessage(`{"a":1}`)}.Revised()); err != nil || string(got) != schema {
+	if got, err := json.Marshal(Schema{
+		Streaming: true, Predict: true,
+		OpenAPI: json.RawMessage(`{"a":1}`),
+	}.Revised()); err != nil || string(got) != schema {
 		t.Errorf("got %s, %v, want %s", got, err, schema)
 	}
 	h := nats.Header{headerToken: {"T"}}
@@ -78,8 +86,11 @@ tracestate: k=v`
 func TestBytesBetweenMembers(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]Event{
-		`{"attempt":1,"index":0,"event":"start"}`:                   {Attempt: 1, Event: EventStart},
-		`{"attempt":2,"index":7,"event":"output","data":{"a":"é"}}`: {Attempt: 2, Index: 7, Event: EventOutput, Data: json.RawMessage(`{"a":"é"}`)},
+		`{"attempt":1,"index":0,"event":"start"}`: {Attempt: 1, Event: EventStart},
+		`{"attempt":2,"index":7,"event":"output","data":{"a":"é"}}`: {
+			Attempt: 2, Index: 7, Event: EventOutput,
+			Data: json.RawMessage(`{"a":"é"}`),
+		},
 	} {
 		if got, err := json.Marshal(e); err != nil || string(got) != want {
 			t.Errorf("got %s, %v, want %s", got, err, want)
@@ -118,7 +129,10 @@ func TestMessagesThatCannotBeRead(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"abc-DEF_09": "abc-DEF_09", "": "=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"} {
+	for in, want := range map[string]string{
+		"abc-DEF_09": "abc-DEF_09",
+		"":           "=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+	} {
 		if got := token(in); got != want {
 			t.Errorf("token(%q) = %s, want %s", in, got, want)
 		}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// isPlain reports whether s is 1 to most letters, digits, _ or -. It is no regular expression: that would be compiled at each
-// start of a process that has no queue.
+// isPlain reports whether s is 1 to most letters, digits, _ or -. It is no regular expression: that would be compiled
+// at each start of a process that has no queue.
 func isPlain(s string, most int) bool {
 	for i := range len(s) {
 		switch b := s[i]; {
@@ -72,7 +72,8 @@ func (n names) hooks() string { return "PINION_HOOKS_" + n.model }
 func (n names) dead() string  { return "PINION_DEAD_" + n.model }
 
 // states is the bucket's stream. Its keys are subjects.
-func (n names) states() string            { return "KV_pinion_state_" + n.model }
+func (n names) states() string { return "KV_pinion_state_" + n.model }
+
 func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model + ".id." + token(id) }
 
 // schemaKey is the key of the model's schema.

@@ -19,7 +19,8 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// Children starts processes, and is told when one was waited for. A process that reaps orphans must tell its children from them.
+// Children starts processes, and is told when one was waited for. A process that reaps orphans must tell its children
+// from them.
 type Children interface {
 	Start(cmd *exec.Cmd) error
 	Waited(pid int)
@@ -126,7 +127,8 @@ func (p *natsProcess) close() {
 	}
 }
 
-// firstFD is above the descriptors that a process is started with: those are moved to their places before the file is executed.
+// firstFD is above the descriptors that a process is started with: those are moved to their places before the file is
+// executed.
 const firstFD = 10
 
 // openProgram opens a file to be executed by its descriptor.

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// objectFrom is the size in bytes from which a body or a result is an object: the servers of NATS hold messages in memory.
+	// objectFrom is the size in bytes from which a body or a result is an object: the servers of NATS hold messages in
+	// memory.
 	objectFrom = 512 << 10
 	// objectPrefix begins the value of headerBody.
 	objectPrefix = "obj/"
@@ -57,8 +58,8 @@ func (q *Queue) put(ctx context.Context, bucket, key string, data []byte) error 
 	return nil
 }
 
-// get reads an object. The error is jetstream.ErrObjectNotFound where it is gone. charge, if set, is called with its size before
-// it takes memory.
+// get reads an object. The error is jetstream.ErrObjectNotFound where it is gone. charge, if set, is called with its
+// size before it takes memory.
 func (q *Queue) get(ctx context.Context, bucket, key string, charge func(size int64) error) ([]byte, error) {
 	store, err := q.js.ObjectStore(ctx, bucket)
 	if err != nil {
@@ -124,8 +125,8 @@ func (q *Queue) storeBody(ctx context.Context, m *nats.Msg, key string) error {
 	return nil
 }
 
-// loadBody reads the body of a job. The error is jetstream.ErrObjectNotFound where it is gone, and errNoRoom where it does not fit
-// into the memory budget now. charged bytes are the caller's to free.
+// loadBody reads the body of a job. The error is jetstream.ErrObjectNotFound where it is gone, and errNoRoom where it
+// does not fit into the memory budget now. charged bytes are the caller's to free.
 func (q *Queue) loadBody(ctx context.Context, m jetstream.Msg, j *Job) (charged int64, err error) {
 	data := j.Body
 	if key, ok := strings.CutPrefix(m.Headers().Get(headerBody), objectPrefix); ok {
@@ -185,8 +186,9 @@ func (r *Result) Release() {
 // errNoRoom: an object does not fit into the memory budget now.
 var errNoRoom = errors.New("there is no memory for it now")
 
-// getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object wait in the
-// client of NATS while it is read, and then it is opened or parsed. One that is larger than half of the budget takes all of it.
+// getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object
+// wait in the client of NATS while it is read, and then it is opened or parsed. One that is larger than half of the
+// budget takes all of it.
 func (q *Queue) getCharged(ctx context.Context, bucket, key string) (data []byte, charged int64, err error) {
 	data, err = q.get(ctx, bucket, key, func(size int64) error {
 		if q.o.Memory == nil {

@@ -27,7 +27,8 @@ const (
 // older puts a job into the queue as an older member does.
 func (r *rig) older(state string) {
 	r.t.Helper()
-	if _, err := r.js.PublishMsg(r.t.Context(), &nats.Msg{Subject: r.names.stateKey("p1"), Data: []byte(state)}, jetstream.WithExpectLastSequencePerSubject(0)); err != nil {
+	if _, err := r.js.PublishMsg(r.t.Context(), &nats.Msg{Subject: r.names.stateKey("p1"), Data: []byte(state)},
+		jetstream.WithExpectLastSequencePerSubject(0)); err != nil {
 		r.t.Fatal(err)
 	}
 	if _, err := r.js.PublishMsg(r.t.Context(), r.olderMessage()); err != nil {
@@ -60,7 +61,8 @@ func TestAJobOfAnOlderMember(t *testing.T) {
 	r := newRig(t, nil)
 	r.older(olderState)
 	c := r.claims(r.Queue)
-	if string(c.Job.Body) != olderBody || c.Job.ID != "p1" || c.Job.Kind != Prediction || c.Job.Attempts != 3 || c.Job.TraceParent == "" || c.State.Attempt != 1 {
+	if string(c.Job.Body) != olderBody || c.Job.ID != "p1" || c.Job.Kind != Prediction || c.Job.Attempts != 3 ||
+		c.Job.TraceParent == "" || c.State.Attempt != 1 {
 		t.Errorf("the job is %+v, its state %+v", c.Job, c.State)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
@@ -68,7 +70,8 @@ func TestAJobOfAnOlderMember(t *testing.T) {
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if s := r.state("p1"); s.Status != Succeeded || r.messages(r.names.hooks()) != 1 || r.messages(r.names.dead()) != 0 {
-		t.Errorf("it is %s, with %d webhooks and %d dead letters", s.Status, r.messages(r.names.hooks()), r.messages(r.names.dead()))
+		t.Errorf("it is %s, with %d webhooks and %d dead letters", s.Status, r.messages(r.names.hooks()),
+			r.messages(r.names.dead()))
 	}
 }
 
@@ -106,7 +109,8 @@ func TestWhatANewerMemberAdds(t *testing.T) {
 			Alpha  string
 			Zeta   struct{ B []int }
 		}
-		if text := r.text("p1"); json.Unmarshal([]byte(text), &s) != nil || s.Status != status || s.Alpha != "é" || len(s.Zeta.B) != 2 {
+		if text := r.text("p1"); json.Unmarshal([]byte(text), &s) != nil || s.Status != status || s.Alpha != "é" ||
+			len(s.Zeta.B) != 2 {
 			t.Errorf("want it %s, with all members; the state is %s", status, text)
 		}
 	}
@@ -133,11 +137,13 @@ func TestWhatANewerMemberAdds(t *testing.T) {
 	}
 	for _, added := range []string{"", `,"zeta":1`} {
 		var e Event
-		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderEvent, "}")+added+"}"), &e); err != nil || e.Attempt != 1 || e.Index != 4 || e.Event != EventOutput || string(e.Data) != `"token 4"` {
+		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderEvent, "}")+added+"}"), &e); err != nil || e.Attempt != 1 ||
+			e.Index != 4 || e.Event != EventOutput || string(e.Data) != `"token 4"` {
 			t.Errorf("an event is %+v, %v", e, err)
 		}
 		var l Load
-		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l); err != nil || l.Slots != 1 || l.Running != 1 || l.Gone || l.Version == "" {
+		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l); err != nil || l.Slots != 1 ||
+			l.Running != 1 || l.Gone || l.Version == "" {
 			t.Errorf("a load is %+v, %v", l, err)
 		}
 	}
@@ -161,7 +167,8 @@ func TestAStateOfAHigherVersion(t *testing.T) {
 		if c, what := r.claim(t.Context(), m, shower{}); c != nil || what != deferred {
 			t.Errorf("it was %s", what)
 		}
-		if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ask a newer server") {
+		if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) ||
+			!strings.Contains(err.Error(), "ask a newer server") {
 			t.Errorf("a cancel: %v", err)
 		}
 		j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
@@ -175,7 +182,8 @@ func TestAStateOfAHigherVersion(t *testing.T) {
 	}
 }
 
-// TestADeadLetterOfAnOlderMember, which copied what a newer message carries, becomes a new job that is claimed by its own state.
+// TestADeadLetterOfAnOlderMember, which copied what a newer message carries, becomes a new job that is claimed by its
+// own state.
 func TestADeadLetterOfAnOlderMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -28,8 +28,8 @@ func TestACancelThatWasAnsweredIsKept(t *testing.T) {
 	}
 }
 
-// TestAServerKeepsTheMessageUntilItsWebhookIsStored: what comes before the webhook of the end may take longer than AckWait. No
-// other server may store that webhook meanwhile.
+// TestAServerKeepsTheMessageUntilItsWebhookIsStored: what comes before the webhook of the end may take longer than
+// AckWait. No other server may store that webhook meanwhile.
 func TestAServerKeepsTheMessageUntilItsWebhookIsStored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -71,7 +71,8 @@ func TestLanesOfOthersAreServed(t *testing.T) {
 
 	o.Lanes = 5
 	var mismatch *MismatchError
-	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &mismatch) || mismatch.Field != "lanes" || mismatch.Have != "3" || mismatch.Want != "5" {
+	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &mismatch) || mismatch.Field != "lanes" ||
+		mismatch.Have != "3" || mismatch.Want != "5" {
 		t.Errorf("a member with more lanes: %v", err)
 	}
 }
@@ -90,7 +91,8 @@ func TestOneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.eventually("the consumer knows of all", func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 8 })
+		r.eventually("the consumer knows of all",
+			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 8 })
 	}
 	p, err := newPuller(t.Context(), r.Queue)
 	if err != nil {
@@ -108,7 +110,8 @@ func TestOneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 	}
 }
 
-// TestConsumersWithOtherSettingsAreRefused: with the defaults of NATS they would stop a fleet (trap 5), or park jobs (trap 4).
+// TestConsumersWithOtherSettingsAreRefused: with the defaults of NATS they would stop a fleet (trap 5), or park jobs
+// (trap 4).
 func TestConsumersWithOtherSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for field, change := range map[string]func(*jetstream.ConsumerConfig){

@@ -62,7 +62,8 @@ func newPuller(ctx context.Context, q *Queue) (*puller, error) {
 	return p, nil
 }
 
-// look finds the consumers of all lanes, and begins the long pulls of new ones. This member may hash its tenants to fewer lanes.
+// look finds the consumers of all lanes, and begins the long pulls of new ones. This member may hash its tenants to
+// fewer lanes.
 func (p *puller) look(ctx context.Context) error {
 	p.looked = time.Now()
 	o := p.q.o
@@ -92,8 +93,9 @@ func (p *puller) look(ctx context.Context) error {
 // mostAtOnce is how many jobs one pull gets: more would wait for the first of them to be claimed.
 const mostAtOnce = 32
 
-// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that wait are taken in the order of the classes,
-// except that of eight turns one begins with the lowest and one with the middle class: so that no class starves.
+// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that
+// wait are taken in the order of the classes, except that of eight turns one begins with the lowest and one with the
+// middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 	if time.Since(p.looked) > lanesEvery {
 		_ = p.look(ctx) // else it looks again later
@@ -130,8 +132,8 @@ func (p *puller) only(job pulled) []jetstream.Msg {
 }
 
 const (
-	// shortTime is how long predictions take at most for which a job is pulled ahead of a place. The way of a job from the queue would
-	// take a good part of that time, and the place would be idle meanwhile.
+	// shortTime is how long predictions take at most for which a job is pulled ahead of a place. The way of a job from the
+	// queue would take a good part of that time, and the place would be idle meanwhile.
 	shortTime = 50 * time.Millisecond
 	// aheadWait is how long that job waits for a place.
 	aheadWait = 2 * shortTime
@@ -210,8 +212,8 @@ func (p *puller) take() bool {
 	return wanted
 }
 
-// pull keeps one long pull while a job is wanted. What it gets when none is wanted any more goes back at once, for another server:
-// a pull that is given up could be answered all the same, and its job would wait for AckWait.
+// pull keeps one long pull while a job is wanted. What it gets when none is wanted any more goes back at once, for
+// another server: a pull that is given up could be answered all the same, and its job would wait for AckWait.
 func (p *puller) pull(ctx context.Context, from *source) {
 	for p.isWanted() {
 		limited, cancel := context.WithTimeout(ctx, pullWait)

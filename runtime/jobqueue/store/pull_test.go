@@ -17,7 +17,8 @@ func deliveries(t *testing.T, c *Claim) uint64 {
 	return meta.NumDelivered
 }
 
-// TestNothingIsPulledForABusyPlace: a pull that is open though no place is free would take a job from another server, and give it back.
+// TestNothingIsPulledForABusyPlace: a pull that is open though no place is free would take a job from another server,
+// and give it back.
 func TestNothingIsPulledForABusyPlace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

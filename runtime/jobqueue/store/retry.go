@@ -12,11 +12,14 @@ import (
 )
 
 // notOfRetries are the headers of a dead letter that its new job does not have.
-var notOfRetries = []string{headerReason, headerSubject, headerDeadline, headerState, headerURL, headerRequestID, nats.ExpectedStreamHdr}
+var notOfRetries = []string{
+	headerReason, headerSubject, headerDeadline, headerState, headerURL, headerRequestID,
+	nats.ExpectedStreamHdr,
+}
 
-// Retry makes a new job of the last dead letter of an id, and removes the letter. waiting returns what clients see of the new job until
-// it runs; old is the state of the dead one, nil where it is not known any more. The error is ErrUnknown if there is no such letter, or
-// one of Accept's.
+// Retry makes a new job of the last dead letter of an id, and removes the letter. waiting returns what clients see of
+// the new job until it runs; old is the state of the dead one, nil where it is not known any more. The error is
+// ErrUnknown if there is no such letter, or one of Accept's.
 func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *State) json.RawMessage) error {
 	letter, err := a.dead.GetLastMsgForSubject(ctx, a.letterSubject(token(id)))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -86,6 +89,7 @@ func (q *Queue) readHook(h nats.Header) (*Hook, error) {
 		return nil, fmt.Errorf("read a webhook: %w", err)
 	}
 	return &Hook{
-		URL: address, RequestID: get(h, headerRequestID), TraceParent: get(h, headerTraceParent), TraceState: get(h, headerTraceState),
+		URL: address, RequestID: get(h, headerRequestID), TraceParent: get(h, headerTraceParent),
+		TraceState: get(h, headerTraceState),
 	}, nil
 }

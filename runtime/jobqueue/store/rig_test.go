@@ -30,7 +30,10 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	server := startServer(t)
 	// Of a process that this one has not started, for it is this one.
-	o := Options{Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20, Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}}}
+	o := Options{
+		Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20,
+		Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}},
+	}
 	if change != nil {
 		change(&o)
 	}
@@ -100,7 +103,10 @@ func (r *rig) other(name string) *Queue {
 // accept stores a job.
 func (r *rig) accept(id string, change ...func(*Job)) State {
 	r.t.Helper()
-	j := Job{ID: id, Kind: Prediction, Class: Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json", Attempts: 3, Hook: &Hook{URL: "http://hook.test/" + id}}
+	j := Job{
+		ID: id, Kind: Prediction, Class: Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json",
+		Attempts: 3, Hook: &Hook{URL: "http://hook.test/" + id},
+	}
 	for _, f := range change {
 		f(&j)
 	}
@@ -254,7 +260,8 @@ func succeed(_ context.Context, c *Claim) (Status, []byte) {
 	return Succeeded, shower{}.Ended(&c.Job, nil, Succeeded, "")
 }
 
-// serve runs a server of a member until the test's end, or until drain and stop are called: drain ends the pulls, stop waits.
+// serve runs a server of a member until the test's end, or until drain and stop are called: drain ends the pulls, stop
+// waits.
 func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
 	r.t.Helper()
 	s = q.Serve(run, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -282,7 +289,8 @@ func naive(t *testing.T, m jetstream.Msg) {
 // redelivery is a job's message, delivered to another server though its holder works on it.
 func (r *rig) redelivery(q *Queue) jetstream.Msg {
 	r.t.Helper()
-	c, err := q.js.CreateOrUpdateConsumer(r.t.Context(), q.names.dead(), jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy})
+	c, err := q.js.CreateOrUpdateConsumer(r.t.Context(), q.names.dead(),
+		jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
 		r.t.Fatal(err)
 	}

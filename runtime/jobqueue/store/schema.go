@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Schema is what a server writes of its model, for members that have no model: they check requests by it. The last server that wrote
-// it counts.
+// Schema is what a server writes of its model, for members that have no model: they check requests by it. The last
+// server that wrote it counts.
 type Schema struct {
 	Version   int    `json:"v"`
 	Revision  string `json:"rev"` // of the rest
@@ -56,7 +56,8 @@ func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
 	return nil
 }
 
-// ReadSchema returns what the last server wrote. Without a Revision: none has, or a newer one that this member cannot read.
+// ReadSchema returns what the last server wrote. Without a Revision: none has, or a newer one that this member cannot
+// read.
 func (q *Queue) ReadSchema(ctx context.Context) (Schema, error) {
 	var s Schema
 	m, err := q.states.GetLastMsgForSubject(ctx, q.names.schemaKey())

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// Keys seal what clients sent and get, so that NATS, its disks and its backups do not have it in the clear: bodies, prediction
-// objects, webhooks and the URLs of these. Ids, times, sizes and states stay readable. A nil *Keys seals nothing.
+// Keys seal what clients sent and get, so that NATS, its disks and its backups do not have it in the clear: bodies,
+// prediction objects, webhooks and the URLs of these. Ids, times, sizes and states stay readable. A nil *Keys seals
+// nothing.
 type Keys struct{ all []cipher.AEAD }
 
 // keyBytes is the size of an AES-256 key.
@@ -33,7 +34,8 @@ func ReadKeys(path string) (*Keys, error) {
 		}
 		key, err := base64.StdEncoding.DecodeString(line)
 		if err != nil || len(key) != keyBytes { // the line is not told: it may be nearly a key
-			return nil, fmt.Errorf("line %d of %s is no key: it is 32 bytes in base64, as openssl rand -base64 32 prints them", i+1, path)
+			return nil, fmt.Errorf("line %d of %s is no key: it is 32 bytes in base64, as openssl rand -base64 32 prints them",
+				i+1, path)
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {

@@ -47,8 +47,8 @@ func (r *rig) storedHas(text string) (found bool) {
 	return found
 }
 
-// TestSealedJobs: with keys, nothing that a client sent or gets is in the store, small or large, in jobs, results, webhooks and dead
-// letters; without them it is.
+// TestSealedJobs: with keys, nothing that a client sent or gets is in the store, small or large, in jobs, results,
+// webhooks and dead letters; without them it is.
 func TestSealedJobs(t *testing.T) {
 	t.Parallel()
 	for _, sealed := range []bool{false, true} {
@@ -71,7 +71,8 @@ func TestSealedJobs(t *testing.T) {
 			t.Errorf("sealed %t: the bodies have %d and %d bytes", sealed, len(a), len(b))
 		}
 		for id, size := range map[string]int{"small": len(word), "large": len(large)} {
-			if s := r.state(id); s.Status != Succeeded || strings.Count(string(s.Prediction), word) != size/len(word) || s.Hook == nil {
+			if s := r.state(id); s.Status != Succeeded || strings.Count(string(s.Prediction), word) != size/len(word) ||
+				s.Hook == nil {
 				t.Errorf("sealed %t: %s is %.100s", sealed, id, s.Prediction)
 			}
 		}
@@ -114,12 +115,14 @@ func TestASealedDeadLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := r.claims(r.Queue)
-	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" || r.storedHas("rumpelstilzchen") {
+	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" ||
+		r.storedHas("rumpelstilzchen") {
 		t.Errorf("the retry is %+v with %+v", c.Job, c.State.Hook)
 	}
 }
 
-// TestKeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server that has it.
+// TestKeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server that
+// has it.
 func TestKeysAreReplaced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
@@ -146,7 +149,8 @@ func TestKeysThatAreNone(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c2hv") {
+		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "c2hv") {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}

@@ -25,12 +25,12 @@ type Runner interface {
 	// Take takes a free place, which Run uses, or Return gives back; false: there is none any more.
 	Take() bool
 	Return()
-	// Run runs a job until it has ended, and returns how. It gives the place back. ctx ends with cause ErrLost where another server has the job; with
-	// context.Canceled where a client canceled it; with ErrDraining where this server drains and its time is over: a status
-	// Starting then gives the job back.
+	// Run runs a job until it has ended, and returns how. It gives the place back. ctx ends with cause ErrLost where
+	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
+	// drains and its time is over: a status Starting then gives the job back.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
-	// Follow passes the events of a job that runs to send, those so far and those that come, in order, until it has ended or send
-	// returns false. It returns at once where the job does not run.
+	// Follow passes the events of a job that runs to send, those so far and those that come, in order, until it has ended
+	// or send returns false. It returns at once where the job does not run.
 	Follow(id string, send func(Event) bool)
 }
 
@@ -91,8 +91,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// free waits for free places, and returns how many; 0: ctx has ended. Meanwhile the job that was pulled ahead waits, but not for
-// long: then it is given back, for a server with a free place.
+// free waits for free places, and returns how many; 0: ctx has ended. Meanwhile the job that was pulled ahead waits,
+// but not for long: then it is given back, for a server with a free place.
 func (s *Server) free(ctx context.Context, p *puller) int {
 	if p.ahead != nil {
 		short, cancel := context.WithTimeout(ctx, aheadWait)
@@ -197,10 +197,12 @@ func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseF
 	}
 }
 
-// mostAbsent is at how many heartbeats in a row the member of a waiting client must be gone: one may be connecting again.
+// mostAbsent is at how many heartbeats in a row the member of a waiting client must be gone: one may be connecting
+// again.
 const mostAbsent = 2
 
-// end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for a while.
+// end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for
+// a while.
 func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []byte) {
 	for context.Cause(ctx) != ErrLost { //nolint:errorlint // it is set above, and never wrapped
 		try, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/3+TransferTime(len(prediction)))
@@ -216,17 +218,20 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 			return
 		case !errors.Is(err, ErrLost):
 			s.q.doubt()
-			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", logtext.Clip(c.Job.ID), "error", err)
+			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", logtext.Clip(c.Job.ID), "error",
+				err)
 			_ = pause(context.Background(), time.Second)
 			continue
 		}
 		break
 	}
 	s.q.tally.fenced.Add(1)
-	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id", logtext.Clip(c.Job.ID))
+	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id",
+		logtext.Clip(c.Job.ID))
 }
 
-// listen subscribes to questions, once for all ids. It lasts as long as the connection: direct predictions outlive the last job.
+// listen subscribes to questions, once for all ids. It lasts as long as the connection: direct predictions outlive the
+// last job.
 func (s *Server) listen() error {
 	if s.listens {
 		return nil

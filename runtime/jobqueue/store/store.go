@@ -134,7 +134,8 @@ func (q *Queue) encode(s *State) ([]byte, error) {
 func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 	var s stored
 	meta, err := m.Metadata()
-	if err != nil || len(m.Data()) == 0 || json.Unmarshal(m.Data(), &s.State) != nil || s.Version > stateVersion || q.o.Keys.openState(&s.State) != nil {
+	if err != nil || len(m.Data()) == 0 || json.Unmarshal(m.Data(), &s.State) != nil || s.Version > stateVersion ||
+		q.o.Keys.openState(&s.State) != nil {
 		return "", s
 	}
 	s.revision, s.written = meta.Sequence.Stream, meta.Timestamp
@@ -143,10 +144,12 @@ func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 	return object.ID, s
 }
 
-// swap writes a state after the one that was read, and returns the new revision. The error is errConflict if that is not the state
-// any more, and ErrInDoubt if the outcome cannot be found out. mine reports whether a state is what this swap writes: it tells a swap
-// whose answer was lost from one that was refused.
-func (q *Queue) swap(ctx context.Context, id string, before stored, next *State, mine func(*State) bool) (uint64, error) {
+// swap writes a state after the one that was read, and returns the new revision. The error is errConflict if that is
+// not the state any more, and ErrInDoubt if the outcome cannot be found out. mine reports whether a state is what this
+// swap writes: it tells a swap whose answer was lost from one that was refused.
+func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
+	mine func(*State) bool,
+) (uint64, error) {
 	if before.Status != "" && !canMove(before.Status, next.Status) {
 		return 0, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
 	}
@@ -157,11 +160,14 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	return q.write(ctx, id, before.revision, text, next.Status.Ended(), mine)
 }
 
-// mostWithout is how often a state is written that no stream takes, half a second each: a stream may be choosing its leader.
+// mostWithout is how often a state is written that no stream takes, half a second each: a stream may be choosing its
+// leader.
 const mostWithout = 4
 
 // write is swap with a state as it is stored.
-func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool, mine func(*State) bool) (uint64, error) {
+func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool,
+	mine func(*State) bool,
+) (uint64, error) {
 	m := nats.NewMsg(q.names.stateKey(id))
 	m.Data = text
 	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(before)}
@@ -202,15 +208,16 @@ func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
 	m := nats.NewMsg(q.names.stateKey(id))
 	m.Header.Set(headerOperation, operationPurge)
 	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)
-	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(time.Minute))
+	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision),
+		jetstream.WithMsgTTL(time.Minute))
 	if err != nil && !conflict(err) {
 		return fmt.Errorf("remove a job's state: %w", err)
 	}
 	return nil
 }
 
-// Find returns the state of a job, which the caller releases, or ErrUnknown. A job that cannot end by itself any more ends now; see
-// endAtRest.
+// Find returns the state of a job, which the caller releases, or ErrUnknown. A job that cannot end by itself any more
+// ends now; see endAtRest.
 func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error) {
 	s, err := q.Look(ctx, id, show)
 	if err == nil && s.Status.Ended() {

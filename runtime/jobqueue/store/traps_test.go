@@ -23,8 +23,8 @@ func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 	return c.CachedInfo()
 }
 
-// TestAnIdlePlaceWaitsAtEveryLane: a place that went from lane to lane would leave all others without a pull, and their jobs waiting.
-// Without a free place, no pull waits: what it got would wait for AckWait.
+// TestAnIdlePlaceWaitsAtEveryLane: a place that went from lane to lane would leave all others without a pull, and their
+// jobs waiting. Without a free place, no pull waits: what it got would wait for AckWait.
 func TestAnIdlePlaceWaitsAtEveryLane(t *testing.T) {
 	t.Parallel()
 	const lanes = 8
@@ -85,7 +85,8 @@ func TestTheLagCountsWhatRuns(t *testing.T) {
 	})
 }
 
-// TestStatesAreReadFromTheLeader: a bucket as package jetstream makes it answers reads from followers, which may be old.
+// TestStatesAreReadFromTheLeader: a bucket as package jetstream makes it answers reads from followers, which may be
+// old.
 func TestStatesAreReadFromTheLeader(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -103,7 +104,8 @@ func TestStatesAreReadFromTheLeader(t *testing.T) {
 		t.Errorf("%d reads from followers, %v", n, err)
 	}
 
-	bucket, err := r.js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
+	bucket, err := r.js.CreateKeyValue(t.Context(),
+		jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,8 @@ func TestStatesAreReadFromTheLeader(t *testing.T) {
 	}
 }
 
-// TestAnOutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no heartbeat gets through.
+// TestAnOutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no heartbeat
+// gets through.
 func TestAnOutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	t.Parallel()
 	if o := (Options{}).withDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen

@@ -56,7 +56,8 @@ func (c conversion) metric(f *metrics.Family) metricdata.Metrics {
 	switch f.Kind {
 	case metrics.Counter, metrics.UpDown:
 		m.Data = metricdata.Sum[float64]{
-			DataPoints: c.values(f, c.start), Temporality: metricdata.CumulativeTemporality, IsMonotonic: f.Kind == metrics.Counter,
+			DataPoints: c.values(f, c.start), Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: f.Kind == metrics.Counter,
 		}
 	case metrics.Histogram:
 		m.Data = metricdata.Histogram[float64]{DataPoints: c.histograms(f), Temporality: metricdata.CumulativeTemporality}
@@ -71,7 +72,10 @@ func (c conversion) metric(f *metrics.Family) metricdata.Metrics {
 func (c conversion) values(f *metrics.Family, start time.Time) []metricdata.DataPoint[float64] {
 	points := make([]metricdata.DataPoint[float64], len(f.Samples))
 	for i, s := range f.Samples {
-		points[i] = metricdata.DataPoint[float64]{Attributes: attributes(s.Labels), StartTime: start, Time: c.now, Value: s.Value}
+		points[i] = metricdata.DataPoint[float64]{
+			Attributes: attributes(s.Labels), StartTime: start, Time: c.now,
+			Value: s.Value,
+		}
 	}
 	return points
 }
@@ -102,7 +106,8 @@ func (c conversion) summaries(f *metrics.Family) []metricdata.SummaryDataPoint {
 			Attributes: attributes(s.Labels), StartTime: c.start, Time: c.now, Count: s.Summary.Count, Sum: s.Summary.Sum,
 		}
 		for _, q := range s.Summary.Quantiles {
-			points[i].QuantileValues = append(points[i].QuantileValues, metricdata.QuantileValue{Quantile: q.Part, Value: q.Value})
+			points[i].QuantileValues = append(points[i].QuantileValues,
+				metricdata.QuantileValue{Quantile: q.Part, Value: q.Value})
 		}
 	}
 	return points

@@ -40,10 +40,19 @@ func used() *metrics.Set {
 	})
 	in := &trace.Context{Trace: trace.ID{1}, Span: trace.SpanID{2}, Sampled: true}
 	for _, status := range []predict.Status{predict.Succeeded, predict.Succeeded, predict.Canceled} {
-		s.Ended(predict.End{Status: status, Times: predict.Times{Total: time.Second, Predict: time.Second}, Trace: in, Metrics: []byte(`{"tokens":3}`)})
+		s.Ended(predict.End{
+			Status: status, Times: predict.Times{Total: time.Second, Predict: time.Second}, Trace: in,
+			Metrics: []byte(`{"tokens":3}`),
+		})
 	}
-	s.Ended(predict.End{Kind: predict.KindTraining, Status: predict.Failed, Reason: predict.ReasonModel, Times: predict.Times{Total: time.Hour}})
-	for _, reason := range []string{predict.ReasonValidation, predict.ReasonUnavailable, predict.ReasonMemory, predict.ReasonCapacity} {
+	s.Ended(predict.End{
+		Kind: predict.KindTraining, Status: predict.Failed, Reason: predict.ReasonModel,
+		Times: predict.Times{Total: time.Hour},
+	})
+	for _, reason := range []string{
+		predict.ReasonValidation, predict.ReasonUnavailable, predict.ReasonMemory,
+		predict.ReasonCapacity,
+	} {
 		s.Refused(predict.KindPrediction, predict.Sync, reason)
 	}
 	s.Request("/predictions", "POST", 200, time.Millisecond)
@@ -165,8 +174,10 @@ func TestNamesOfOpenTelemetryAndCog(t *testing.T) {
 			"operation=train,status=canceled 0", "operation=train,status=failed 1", "operation=train,status=succeeded 0",
 		}},
 		{"cog.runtime.prediction.rejected", "{prediction}", []string{
-			"operation=predict,reason=at_capacity 2", "operation=predict,reason=invalid_input 1", "operation=predict,reason=not_ready 1",
-			"operation=train,reason=at_capacity 0", "operation=train,reason=invalid_input 0", "operation=train,reason=not_ready 0",
+			"operation=predict,reason=at_capacity 2", "operation=predict,reason=invalid_input 1",
+			"operation=predict,reason=not_ready 1",
+			"operation=train,reason=at_capacity 0", "operation=train,reason=invalid_input 0",
+			"operation=train,reason=not_ready 0",
 		}},
 		{"cog.runtime.prediction.active", "{prediction}", []string{"operation=predict 5", "operation=train 2"}},
 		{"cog.runtime.prediction.duration", "s", []string{
@@ -185,8 +196,12 @@ func TestNamesOfOpenTelemetryAndCog(t *testing.T) {
 			t.Errorf("%s, unit %q:\n got %q\nwant %q, unit %q", want.name, m.Unit, got, want.points, want.unit)
 		}
 	}
-	for name, up := range map[string]bool{"cog.runtime.prediction.count": true, "cog.runtime.prediction.active": false, "cog.runtime.slot.count": false} {
-		if sum, ok := all[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up || sum.Temporality != metricdata.CumulativeTemporality {
+	for name, up := range map[string]bool{
+		"cog.runtime.prediction.count": true, "cog.runtime.prediction.active": false,
+		"cog.runtime.slot.count": false,
+	} {
+		if sum, ok := all[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up ||
+			sum.Temporality != metricdata.CumulativeTemporality {
 			t.Errorf("%s is %T, %+v", name, all[name].Data, sum)
 		}
 	}
@@ -199,7 +214,10 @@ func TestNamesOfOpenTelemetryAndCog(t *testing.T) {
 
 func TestExemplarsNameTheirTrace(t *testing.T) {
 	all := produce(t, used())
-	for _, name := range []string{"pinion_predict_seconds", "pinion_time_to_first_output_seconds", "cog.runtime.prediction.duration"} {
+	for _, name := range []string{
+		"pinion_predict_seconds", "pinion_time_to_first_output_seconds",
+		"cog.runtime.prediction.duration",
+	} {
 		data := all[name].Data.(metricdata.Histogram[float64])
 		found := 0
 		for _, p := range data.DataPoints {

@@ -142,7 +142,8 @@ func (v *findings) batches() {
 	// The front knows which items it sent as a batch. The model does not see those that left in time.
 	v.counts["tried again after a batch of one"] = single
 	if single > unseen {
-		v.complain("%d that were a batch of one were tried again, and at most %d others can have left before it", single, unseen)
+		v.complain("%d that were a batch of one were tried again, and at most %d others can have left before it", single,
+			unseen)
 	}
 	for pid, n := range again {
 		most := v.limits.slots*v.limits.batch + v.limits.unsent + v.limits.swallowed

@@ -19,14 +19,15 @@ const (
 	outOfMemory    = "out of memory: the kernel ended it"
 )
 
-// haste is how long after a worker died of taking all memory the kernel may end another, in nanoseconds: it does so where
-// the one that it has ended is on its way out, and what that had is not free yet.
+// haste is how long after a worker died of taking all memory the kernel may end another, in nanoseconds: it does so
+// where the one that it has ended is on its way out, and what that had is not free yet.
 const haste = int64(5e9)
 
 // failure looks at one that failed.
 func (v *findings) failure(p *prediction, end *entry) {
 	pid := p.last().pid
-	if pid != 0 && v.harmed[pid] == nil && strings.Contains(end.Error, outOfMemory) && v.overlaps(v.exhausted, p.asked.At, end.At) {
+	if pid != 0 && v.harmed[pid] == nil && strings.Contains(end.Error, outOfMemory) &&
+		v.overlaps(v.exhausted, p.asked.At, end.At) {
 		v.counts["workers that the kernel ended beside another"]++
 		v.harm(pid).outside = true
 	}
@@ -115,7 +116,8 @@ func (v *findings) casualties() {
 	}
 	v.counts["of these before the model's first line"] = nowhere
 	if most := v.limits.slots * len(v.harmed); unseen > most {
-		v.complain("%d were in a batch and failed with their worker, and were not tried again; only %d workers died", unseen, most)
+		v.complain("%d were in a batch and failed with their worker, and were not tried again; only %d workers died", unseen,
+			most)
 	}
 	total, most := nowhere+unseen, 0
 	for pid, h := range v.harmed {
@@ -133,7 +135,8 @@ func (v *findings) casualties() {
 			}
 		}
 		if diedWith > allowed {
-			v.complain("worker %d (%+v): %d failed with it, %d of them done; no more than %d may", pid, *h, diedWith, finished[pid], allowed)
+			v.complain("worker %d (%+v): %d failed with it, %d of them done; no more than %d may", pid, *h, diedWith,
+				finished[pid], allowed)
 		}
 		// Two at once cannot have been begun and not done in one slot.
 		if begun[pid] > v.limits.slots {
@@ -141,13 +144,14 @@ func (v *findings) casualties() {
 		}
 	}
 	if total > most {
-		v.complain("%d failed with their workers, %d of them before the model's first line; no more than %d may", total, nowhere, most)
+		v.complain("%d failed with their workers, %d of them before the model's first line; no more than %d may", total,
+			nowhere, most)
 	}
 }
 
-// line: first come, first served. A prediction that was taken in, as its client has read, before another was asked
-// for, begins before that other; except for those that lie ahead in the sockets of several workers, one of which may get
-// no processor for a moment.
+// line: first come, first served. A prediction that was taken in, as its client has read, before another was asked for,
+// begins before that other; except for those that lie ahead in the sockets of several workers, one of which may get no
+// processor for a moment.
 func (v *findings) line() {
 	idle := slices.Clone(v.stopped) // spans in which what lay with a worker did not move
 	for _, h := range v.harmed {

@@ -53,7 +53,8 @@ func check(r *record, l limits) *findings {
 		v.complain("%d were refused, and no more than %d may be", n, l.refused)
 	}
 	if n := v.counts["warned of another's coroutine"]; n > l.foreignCoroutines {
-		v.complain("%d have in their logs what Python says of another's coroutine, and no more than %d may", n, l.foreignCoroutines)
+		v.complain("%d have in their logs what Python says of another's coroutine, and no more than %d may", n,
+			l.foreignCoroutines)
 	}
 	return v
 }

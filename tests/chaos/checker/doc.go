@@ -16,9 +16,9 @@
 //     as many as it has slots, and where it wrote rubbish, those behind the rubbish too.
 //   - It was canceled only where that was asked for, or its client left.
 //   - The items of a batch (-batch) have one key, and there are no more than allowed. What raises is tried again in
-//     halves, and fails alone; no batch raises unless an item was to. An item of a batch whose worker was
-//     harmed is tried once more, in another worker and alone, and fails where that is harmed too; a death sets back as
-//     many as a batch may have, and costs one. Each answer names the size of its batch, and its logs are those of its batch.
+//     halves, and fails alone; no batch raises unless an item was to. An item of a batch whose worker was harmed is
+//     tried once more, in another worker and alone, and fails where that is harmed too; a death sets back as many as a
+//     batch may have, and costs one. Each answer names the size of its batch, and its logs are those of its batch.
 //   - The model did not have it for less time than it slept over it, or longer than its client waited, at any
 //     time of day that the server believes in.
 //   - Its webhook took completed in once, and nothing after that.

@@ -3,8 +3,8 @@ package main
 // rounding is how far off a duration may be, in seconds: sleep and answers round it.
 const rounding = 20e-6
 
-// durations: for as long as the server says that the model had a prediction, the model did have it, at least as long as it
-// slept where it came to its end, and that is part of what its client waited.
+// durations: for as long as the server says that the model had a prediction, the model did have it, at least as long as
+// it slept where it came to its end, and that is part of what its client waited.
 func (v *findings) durations(p *prediction) {
 	for _, e := range p.observed {
 		if e.Took == nil {

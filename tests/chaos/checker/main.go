@@ -22,11 +22,14 @@ func command(arguments []string, out, complaints io.Writer) int {
 	flags.SetOutput(complaints)
 	flags.IntVar(&l.slots, "slots", 1, "predictions, or with -batch batches, at once in a worker")
 	flags.IntVar(&l.batch, "batch", 0, "how many predictions may be in a batch; 0: there are no batches")
-	flags.IntVar(&l.swallowed, "swallowed", 0, "how many answers of an ended batch each death may take along, so that these are tried again")
+	flags.IntVar(&l.swallowed, "swallowed", 0,
+		"how many answers of an ended batch each death may take along, so that these are tried again")
 	flags.IntVar(&l.unsent, "unsent", 0, "how many finished predictions each death may cost beyond those that ran")
-	flags.IntVar(&l.behind, "behind", 33, "how many predictions of a slot may be lost with rubbish that their worker wrote")
+	flags.IntVar(&l.behind, "behind", 33,
+		"how many predictions of a slot may be lost with rubbish that their worker wrote")
 	flags.IntVar(&l.refused, "refused", 0, "how many predictions may be refused in all")
-	flags.IntVar(&l.foreignCoroutines, "foreign-coroutines", 0, "how many answers may have Python's warning of a canceled prediction's coroutine in their logs")
+	flags.IntVar(&l.foreignCoroutines, "foreign-coroutines", 0,
+		"how many answers may have Python's warning of a canceled prediction's coroutine in their logs")
 	flags.IntVar(&l.overtaken, "overtaken", 64, "by how many later ones a prediction may be overtaken")
 	flags.DurationVar(&l.late, "late", time.Second, "how long a prediction that is overtaken by more may have waited")
 	if flags.Parse(arguments) != nil {

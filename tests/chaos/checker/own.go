@@ -10,8 +10,8 @@ import (
 // neverAwaited is what Python says of a coroutine that was made, and then dropped because its prediction was canceled.
 const neverAwaited = "' was never awaited"
 
-// ignored is what Python says of an exception, such as that of a cancel, which came while a callback of a weak reference
-// or a __del__ ran: it goes no further. The front's next signal raises another one.
+// ignored is what Python says of an exception, such as that of a cancel, which came while a callback of a weak
+// reference or a __del__ ran: it goes no further. The front's next signal raises another one.
 const ignored = "Exception ignored in: "
 
 var (

@@ -11,8 +11,8 @@
 //	NAME.xml     a JUnit document, as pytest writes it
 //	NAME.log     what else the runner printed; without .json and .xml the suite is a single check
 //
-// A test that fails in NAME.json and passes in NAME.again is a flake. It is reported with its name and output, and counts
-// as passed. A run with more than maxFlakes of them has failed.
+// A test that fails in NAME.json and passes in NAME.again is a flake. It is reported with its name and output, and
+// counts as passed. A run with more than maxFlakes of them has failed.
 //
 // Only leaves are counted: a Go test with subtests stands for nothing itself, unless it failed though all of them
 // passed. A package that does not build, a test that a crash or a timeout cut off, and a runner that reports an

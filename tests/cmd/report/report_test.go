@@ -16,7 +16,8 @@ func events(lines ...string) string {
 		for len(f) < 4 {
 			f = append(f, "")
 		}
-		b.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `","Test":"` + f[2] + `","Output":"` + f[3] + `"}` + "\n")
+		b.WriteString(`{"Action":"` + f[0] + `","Package":"` + f[1] + `","Test":"` + f[2] + `","Output":"` + f[3] + `"}` +
+			"\n")
 	}
 	return b.String()
 }
@@ -36,7 +37,12 @@ func TestSuite(t *testing.T) {
 		shows []string // parts of the failures' output
 	}{
 		{"a check that passes", map[string]string{"s.rc": "0 1", "s.log": "fine"}, "1 passed, 0 failed", nil},
-		{"a check that fails", map[string]string{"s.rc": "3 1", "s.log": "bad"}, "0 passed, 1 failed", []string{"bad", "exit status 3"}},
+		{
+			"a check that fails",
+			map[string]string{"s.rc": "3 1", "s.log": "bad"},
+			"0 passed, 1 failed",
+			[]string{"bad", "exit status 3"},
+		},
 		{"a suite cut off", map[string]string{"s.log": "half"}, "0 passed, 1 failed", []string{"half", "never ended"}},
 		{"a status that is none", map[string]string{"s.rc": "zero"}, "0 passed, 1 failed", []string{"not two numbers"}},
 
@@ -44,52 +50,113 @@ func TestSuite(t *testing.T) {
 			"start p", "run p TestA", "run p TestA/x", "run p TestA/y", "pass p TestA/x", "skip p TestA/y", "pass p TestA",
 			"run p TestB", "pass p TestB", "pass p", "start q", "skip q")}, "2 passed, 0 failed, 1 skipped", nil},
 		{"slashes in a name", map[string]string{"s.rc": "0 1", "s.json": events(
-			"start p", "run p TestA", "run p TestA//usr/bin/x", "run p TestA//usr", "pass p TestA//usr/bin/x", "pass p TestA//usr",
+			"start p", "run p TestA", "run p TestA//usr/bin/x", "run p TestA//usr", "pass p TestA//usr/bin/x",
+			"pass p TestA//usr",
 			"pass p TestA", "pass p")}, "2 passed, 0 failed", nil},
-		{"a failed leaf explains what is above it", map[string]string{"s.rc": "1 1", "s.json": events(
-			"run p TestA", "run p TestA/x", "output p TestA/x broken", "fail p TestA/x", "fail p TestA", "fail p")},
-			"0 passed, 1 failed", []string{"p.TestA/x", "broken"}},
-		{"a parent that fails by itself", map[string]string{"s.rc": "1 1", "s.json": events(
-			"run p TestA", "run p TestA/x", "pass p TestA/x", "output p TestA later", "fail p TestA", "fail p")},
-			"1 passed, 1 failed", []string{"later"}},
+		{
+			"a failed leaf explains what is above it",
+			map[string]string{"s.rc": "1 1", "s.json": events(
+				"run p TestA", "run p TestA/x", "output p TestA/x broken", "fail p TestA/x", "fail p TestA", "fail p")},
+			"0 passed, 1 failed",
+			[]string{"p.TestA/x", "broken"},
+		},
+		{
+			"a parent that fails by itself",
+			map[string]string{"s.rc": "1 1", "s.json": events(
+				"run p TestA", "run p TestA/x", "pass p TestA/x", "output p TestA later", "fail p TestA", "fail p")},
+			"1 passed, 1 failed",
+			[]string{"later"},
+		},
 		{"a package that fails by itself", map[string]string{"s.rc": "1 1", "s.json": events(
 			"run p TestA", "pass p TestA", "output p  exit", "fail p")}, "1 passed, 1 failed", []string{"exit"}},
-		{"a test cut off by a crash", map[string]string{"s.rc": "1 1", "s.json": events(
-			"run p TestA", "pass p TestA", "run p TestB", "output p TestB SIGSEGV", "fail p")},
-			"1 passed, 1 failed", []string{"p.TestB", "SIGSEGV", "never ended"}},
-		{"a build that fails", map[string]string{"s.rc": "1 1", "s.json": `{"ImportPath":"p","Action":"build-output","Output":"p.go:1: oops\n"}
+		{
+			"a test cut off by a crash",
+			map[string]string{"s.rc": "1 1", "s.json": events(
+				"run p TestA", "pass p TestA", "run p TestB", "output p TestB SIGSEGV", "fail p")},
+			"1 passed, 1 failed",
+			[]string{"p.TestB", "SIGSEGV", "never ended"},
+		},
+		{"a build that fails", map[string]string{
+			"s.rc": "1 1",
+			"s.json": `{"ImportPath":"p","Action":"build-output","Output":"p.go:1: oops\n"}
 {"ImportPath":"p","Action":"build-fail"}
 {"Action":"start","Package":"p"}
 {"Action":"fail","Package":"p","FailedBuild":"p"}
-`}, "0 passed, 1 failed", []string{"oops"}},
-		{"a runner that never reached a test", map[string]string{"s.rc": "1 1", "s.json": "", "s.log": "go: no such module"},
-			"0 passed, 1 failed", []string{"no such module"}},
+`,
+		}, "0 passed, 1 failed", []string{"oops"}},
+		{
+			"a runner that never reached a test",
+			map[string]string{"s.rc": "1 1", "s.json": "", "s.log": "go: no such module"},
+			"0 passed, 1 failed",
+			[]string{"no such module"},
+		},
 		{"an empty run", map[string]string{"s.rc": "0 1", "s.json": ""}, "0 passed, 1 failed", []string{"holds no test"}},
-		{"a failure that the status hides", map[string]string{"s.rc": "0 1", "s.json": events("run p TestA", "fail p TestA")},
-			"0 passed, 1 failed", nil},
+		{
+			"a failure that the status hides",
+			map[string]string{"s.rc": "0 1", "s.json": events("run p TestA", "fail p TestA")},
+			"0 passed, 1 failed", nil,
+		},
 
-		{"a flake", map[string]string{"s.rc": "1 1", "s.json": events(
-			"run p TestA", "output p TestA late", "fail p TestA", "run p TestB", "output p TestB wrong", "fail p TestB", "fail p"),
-			"s.again": events("run p TestA", "pass p TestA", "run p TestB", "fail p TestB", "fail p")},
-			"1 passed, 1 failed", []string{"FLAKE s: p.TestA (", "late", "FAILED s: p.TestB", "wrong"}},
-		{"a flake of a parent", map[string]string{"s.rc": "1 1", "s.json": events(
-			"run p TestA", "run p TestA/x", "pass p TestA/x", "output p TestA late", "fail p TestA", "fail p"),
-			"s.again": events("run p TestA", "run p TestA/x", "pass p TestA/x", "pass p TestA", "pass p")},
-			"2 passed, 0 failed", []string{"FLAKE s: p.TestA (", "late"}},
-		{"a subtest that fails twice", map[string]string{"s.rc": "1 1", "s.json": events(
-			"run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p"),
-			"s.again": events("run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p")},
-			"1 passed, 1 failed", []string{"FAILED s: p.TestA/x"}},
-		{"a second run cut off", map[string]string{"s.rc": "1 1", "s.json": events("run p TestA", "fail p TestA", "fail p"),
-			"s.again": events("run p TestA")}, "0 passed, 1 failed", []string{"FAILED s: p.TestA"}},
+		{
+			"a flake",
+			map[string]string{
+				"s.rc": "1 1", "s.json": events(
+					"run p TestA", "output p TestA late", "fail p TestA", "run p TestB", "output p TestB wrong", "fail p TestB",
+					"fail p"),
+				"s.again": events("run p TestA", "pass p TestA", "run p TestB", "fail p TestB", "fail p"),
+			},
+			"1 passed, 1 failed",
+			[]string{"FLAKE s: p.TestA (", "late", "FAILED s: p.TestB", "wrong"},
+		},
+		{
+			"a flake of a parent",
+			map[string]string{
+				"s.rc": "1 1", "s.json": events(
+					"run p TestA", "run p TestA/x", "pass p TestA/x", "output p TestA late", "fail p TestA", "fail p"),
+				"s.again": events("run p TestA", "run p TestA/x", "pass p TestA/x", "pass p TestA", "pass p"),
+			},
+			"2 passed, 0 failed",
+			[]string{"FLAKE s: p.TestA (", "late"},
+		},
+		{
+			"a subtest that fails twice",
+			map[string]string{
+				"s.rc": "1 1", "s.json": events(
+					"run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p"),
+				"s.again": events("run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y",
+					"fail p TestA", "fail p"),
+			},
+			"1 passed, 1 failed",
+			[]string{"FAILED s: p.TestA/x"},
+		},
+		{"a second run cut off", map[string]string{
+			"s.rc": "1 1", "s.json": events("run p TestA", "fail p TestA", "fail p"),
+			"s.again": events("run p TestA"),
+		}, "0 passed, 1 failed", []string{"FAILED s: p.TestA"}},
 
-		{"pytest", map[string]string{"s.rc": "1 1", "s.xml": junitMixed}, "1 passed, 2 failed, 1 skipped",
-			[]string{"tests.test_a.test_bad", "assert 1 == 2", "said", "in teardown"}},
-		{"pytest with one suite as its root", map[string]string{"s.rc": "0 1", "s.xml": `<testsuite><testcase name="a"/></testsuite>`},
-			"1 passed, 0 failed", nil},
-		{"pytest cut off", map[string]string{"s.rc": "1 1", "s.xml": "<testsuites><testsu"}, "0 passed, 1 failed", []string{"JUnit"}},
-		{"pytest that found nothing", map[string]string{"s.rc": "5 1", "s.xml": "<testsuites></testsuites>"},
-			"0 passed, 1 failed", []string{"exit status 5"}},
+		{
+			"pytest",
+			map[string]string{"s.rc": "1 1", "s.xml": junitMixed},
+			"1 passed, 2 failed, 1 skipped",
+			[]string{"tests.test_a.test_bad", "assert 1 == 2", "said", "in teardown"},
+		},
+		{
+			"pytest with one suite as its root",
+			map[string]string{"s.rc": "0 1", "s.xml": `<testsuite><testcase name="a"/></testsuite>`},
+			"1 passed, 0 failed", nil,
+		},
+		{
+			"pytest cut off",
+			map[string]string{"s.rc": "1 1", "s.xml": "<testsuites><testsu"},
+			"0 passed, 1 failed",
+			[]string{"JUnit"},
+		},
+		{
+			"pytest that found nothing",
+			map[string]string{"s.rc": "5 1", "s.xml": "<testsuites></testsuites>"},
+			"0 passed, 1 failed",
+			[]string{"exit status 5"},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,8 +191,11 @@ func TestReportEndsWithTheSummaryLine(t *testing.T) {
 }
 
 func TestReportNamesFlakes(t *testing.T) {
-	dir := write(t, map[string]string{"a.rc": "1 1", "a.json": events("run p TestA", "fail p TestA", "run p TestB", "pass p TestB", "fail p"),
-		"a.again": events("run p TestA", "pass p TestA", "pass p")})
+	dir := write(t, map[string]string{
+		"a.rc":    "1 1",
+		"a.json":  events("run p TestA", "fail p TestA", "run p TestB", "pass p TestB", "fail p"),
+		"a.again": events("run p TestA", "pass p TestA", "pass p"),
+	})
 	var out strings.Builder
 	ok, err := report(&out, dir, nil)
 	if !ok || err != nil {
@@ -147,7 +217,8 @@ func TestManyFlakesFail(t *testing.T) {
 	if ok, err := report(&out, dir, nil); ok || err != nil {
 		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
 	}
-	if want := "FAILED: 6 tests are flaky; at most 5 may be\n6 passed, 0 failed\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "FAILED: 6 tests are flaky; at most 5 may be\n6 passed, 0 failed\n"; !strings.HasSuffix(out.String(),
+		want) {
 		t.Errorf("got %q, want it to end with %q", out.String(), want)
 	}
 }

@@ -1,2 +1,3 @@
-// Package asker makes one prediction or training, in a worker for it alone or at a running server, and prints what came of it.
+// Package asker makes one prediction or training, in a worker for it alone or at a running server, and prints what came
+// of it.
 package asker

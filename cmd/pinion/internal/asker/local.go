@@ -74,7 +74,8 @@ func (a *Asker) with(r *oneshot.Runner, input []byte) error {
 	rec := p.Record()
 	var encoder predict.Encoder
 	answer := oneshot.Answer{
-		Object: encoder.Append(nil, &rec), Status: rec.Status.String(), Error: rec.Error, Output: rec.Output, Interrupted: interrupted,
+		Object: encoder.Append(nil, &rec), Status: rec.Status.String(), Error: rec.Error, Output: rec.Output,
+		Interrupted: interrupted,
 	}
 	if rec.Open {
 		answer.Output = append(rec.Output[:len(rec.Output):len(rec.Output)], ']')

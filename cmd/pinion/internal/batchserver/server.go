@@ -67,7 +67,8 @@ func (s *server) wire(sink *logging.Sink) {
 	o := s.o
 	connections := connlimit.New(limits.Connections())
 	s.metrics = metrics.New(metrics.Options{
-		Version: o.Version, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true, Connections: connections.Stats,
+		Version: o.Version, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true,
+		Connections: connections.Stats,
 	})
 	s.queue = ventu.New(ventu.Options{
 		MaxSize: o.Size, Gather: o.Gather, Capacity: o.Capacity, Timeout: o.Timeout,
@@ -75,7 +76,8 @@ func (s *server) wire(sink *logging.Sink) {
 		Connections: connections.Part(limits.Connections() / 2), // clients keep the rest
 	})
 	s.http = httpd.NewJobs(jobs{s.queue}, httpd.Options{
-		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request, Memory: limits.NewBudget(0), Connections: connections,
+		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request,
+		Memory: limits.NewBudget(0), Connections: connections,
 	})
 }
 

@@ -34,8 +34,8 @@ type Options struct {
 	Start func(*model.Model, *locate.Python, *slog.Logger) (*oneshot.Runner, error)
 }
 
-// Run looks for mistakes in the model of a folder. The error says that a user interrupted it, or which of the options or
-// variables is wrong.
+// Run looks for mistakes in the model of a folder. The error says that a user interrupted it, or which of the options
+// or variables is wrong.
 func Run(dir string, o Options) (*Report, error) {
 	r := &Report{by: o, Problems: []model.Problem{}, Warnings: []model.Problem{}}
 	return r, r.run(dir)
@@ -106,7 +106,10 @@ func (c *Report) fileExists(m *model.Model) bool {
 	info, err := os.Stat(filepath.Join(m.Dir, file))
 	is := err == nil && info.Mode().IsRegular() // reading a device might never end
 	if !is && len(c.Problems) == 0 {
-		c.add(model.Problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
+		c.add(model.Problem{
+			What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir),
+			Mend: "name the predictor as FILE.py:NAME",
+		})
 	}
 	return is
 }
@@ -167,7 +170,10 @@ func (c *Report) source(m *model.Model, python *locate.Python) (good bool, err e
 	}
 	f, err := modelio.ReadFields(document, m.Ref == "")
 	if err != nil {
-		c.add(model.Problem{File: model.StoredSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
+		c.add(model.Problem{
+			File: model.StoredSchema, What: err.Error(),
+			Mend: "mend it, or remove it to have the schema made from the source",
+		})
 		return false, nil
 	}
 	c.Inputs = f.Order
@@ -180,7 +186,10 @@ func (c *Report) compare(stored, made []byte) {
 		return
 	}
 	for _, difference := range schemadiff.Compare(stored, made) {
-		c.warn(model.Problem{File: model.StoredSchema, What: difference, Mend: "the file is used; remove it to have the schema made from the source"})
+		c.warn(model.Problem{
+			File: model.StoredSchema, What: difference,
+			Mend: "the file is used; remove it to have the schema made from the source",
+		})
 	}
 }
 
@@ -258,7 +267,8 @@ func (c *Report) Print(w io.Writer, asJSON bool) error {
 		fmt.Fprintf(w, "%s%s in %s\n", terminal.Counted(problems, "problem"), also, c.Folder)
 		return nil
 	}
-	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", also, cmp.Or(c.Predictor, c.Train), c.how(), c.Version, c.Python)
+	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", also, cmp.Or(c.Predictor, c.Train), c.how(), c.Version,
+		c.Python)
 	return nil
 }
 

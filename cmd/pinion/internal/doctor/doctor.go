@@ -35,7 +35,8 @@ func Examine(dir string, python *locate.Python) (*Report, error) {
 		name := packageName.FindString(requirement.Value)
 		packages = append(packages, name)
 		if n := strings.ToLower(name); n == "cog" || n == "coglet" {
-			r.differ(requirement.File, requirement.Line, name+" is among the packages: the server brings its own, which is imported first", "remove it")
+			r.differ(requirement.File, requirement.Line,
+				name+" is among the packages: the server brings its own, which is imported first", "remove it")
 		}
 	}
 	if python != nil {
@@ -43,11 +44,13 @@ func Examine(dir string, python *locate.Python) (*Report, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(r.Differences, func(a, b model.Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+	slices.SortStableFunc(r.Differences,
+		func(a, b model.Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
 	return r, nil
 }
 
-// source looks at the Python files: what keeps the predictor from being read keeps the model from being served and built.
+// source looks at the Python files: what keeps the predictor from being read keeps the model from being served and
+// built.
 func (r *Report) source(dir string, packages []string, python *locate.Python) error {
 	m, err := model.Find(dir, "", os.Getenv)
 	switch {
@@ -91,17 +94,20 @@ func (r *Report) settings(b *model.Build, file *model.CogYAMLReport) {
 		{"sdk_version", "the server brings its cog package, which has the interface of Cog 0.23"},
 	} {
 		if line := file.KeyLine(key.name); line > 0 {
-			r.differ(model.CogFile, line, fmt.Sprintf("build.%s has no effect: %s", key.name, key.why), "leave it for Cog, or remove it")
+			r.differ(model.CogFile, line, fmt.Sprintf("build.%s has no effect: %s", key.name, key.why),
+				"leave it for Cog, or remove it")
 		}
 	}
 	compiler := regexp.MustCompile(`(?m)(^|[;&|(])\s*(\S*/)?(nvcc|gcc|g\+\+|cc|make|cmake|ninja)(\s|$)`)
 	cogCommand := regexp.MustCompile(`\bcog (predict|run|serve|build)\b|-m cog\b`)
 	hasCompiler := slices.ContainsFunc(b.SystemPackages, func(t model.Text) bool {
-		return strings.Contains(t.Value, "gcc") || strings.Contains(t.Value, "build-essential") || strings.Contains(t.Value, "clang")
+		return strings.Contains(t.Value, "gcc") || strings.Contains(t.Value, "build-essential") ||
+			strings.Contains(t.Value, "clang")
 	})
 	for _, step := range slices.Concat(b.PreInstall, b.Run) {
 		if cogCommand.MatchString(step.Command) {
-			r.differ(model.CogFile, step.Line, "this command runs Cog, which the image does not have", "run pinion in a later Dockerfile, or remove the command")
+			r.differ(model.CogFile, step.Line, "this command runs Cog, which the image does not have",
+				"run pinion in a later Dockerfile, or remove the command")
 		}
 		if compiler.MatchString(step.Command) && !hasCompiler {
 			r.differ(model.CogFile, step.Line, "this command compiles, and the image has no compiler: Cog's GPU images have one",
@@ -109,6 +115,7 @@ func (r *Report) settings(b *model.Build, file *model.CogYAMLReport) {
 		}
 	}
 	if line := file.KeyLine("system_packages"); line > 0 && len(b.SystemPackages) > 0 {
-		r.differ(model.CogFile, line, "packages that these only recommend are not installed; Cog installs them too", "list those that the model needs")
+		r.differ(model.CogFile, line, "packages that these only recommend are not installed; Cog installs them too",
+			"list those that the model needs")
 	}
 }

@@ -7,13 +7,17 @@ import (
 	"testing"
 )
 
-// TestSettings: what of cog.yaml and the requirements is another thing here. tests/cli_doctor_test.go has the source, too.
+// TestSettings: what of cog.yaml and the requirements is another thing here. tests/cli_doctor_test.go has the source,
+// too.
 func TestSettings(t *testing.T) {
 	const run = "run: run.py:Runner\n"
 	for _, c := range []struct{ name, config, want string }{
 		{"nothing", run, ""},
 		{"keys without an effect", "build:\n  cog_runtime: true\n" + run, "cog.yaml:2: build.cog_runtime has no effect"},
-		{"a compiler that is there", "build:\n  pre_install: [make -C /x]\n  system_packages: [build-essential]\n" + run, "cog.yaml:3: packages that these only recommend"},
+		{
+			"a compiler that is there", "build:\n  pre_install: [make -C /x]\n  system_packages: [build-essential]\n" + run,
+			"cog.yaml:3: packages that these only recommend",
+		},
 		{"a compiler that is not", "build:\n  pre_install: [cd /x && make]\n" + run, "cog.yaml:2: this command compiles"},
 		{"no compiler's name", "build:\n  run: [cmaker --gcc-like, apt-get install gcc]\n" + run, ""},
 		{"Cog's commands", "build:\n  run: [cog serve]\n" + run, "cog.yaml:2: this command runs Cog"},

@@ -20,6 +20,7 @@ func (r *Report) Print(w io.Writer, dir string, asJSON bool) error {
 	for _, p := range differences {
 		fmt.Fprintln(w, "different: "+p.String())
 	}
-	_, err := fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"), terminal.Counted(len(r.Differences), "difference"), dir)
+	_, err := fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"),
+		terminal.Counted(len(r.Differences), "difference"), dir)
 	return err
 }

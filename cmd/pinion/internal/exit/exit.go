@@ -60,8 +60,8 @@ func Misused(err error) error {
 	return &exitError{Usage, err}
 }
 
-// Code is the exit code of an error that a command has ended with, and what is to be printed of it. What cobra itself refuses
-// is usage.
+// Code is the exit code of an error that a command has ended with, and what is to be printed of it. What cobra itself
+// refuses is usage.
 func Code(err error) (int, error) {
 	if err == nil {
 		return OK, nil

@@ -40,8 +40,8 @@ func (b backend) Ready() error {
 	return err
 }
 
-// OpenAPI returns the model's schema document. Of a model that was never loaded it is the one in its folder: any page may ask for it,
-// so it loads nothing.
+// OpenAPI returns the model's schema document. Of a model that was never loaded it is the one in its folder: any page
+// may ask for it, so it loads nothing.
 func (b backend) OpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
 	if ok || !b.m.life.takes() {
@@ -142,8 +142,8 @@ func setupStatus(h service.Health) string {
 	}
 }
 
-// instant is a time as RFC 3339 in UTC, with microseconds; "" for none. The zone is +00:00 as in Cog's health, for Python reads
-// a Z only from 3.11 on.
+// instant is a time as RFC 3339 in UTC, with microseconds; "" for none. The zone is +00:00 as in Cog's health, for
+// Python reads a Z only from 3.11 on.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

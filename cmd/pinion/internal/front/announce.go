@@ -7,11 +7,12 @@ import (
 	"pinion/cmd/pinion/internal/model"
 )
 
-// announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model; Kubernetes,
-// where it runs, by a file; and Run, where a failure is to end the server.
+// announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model;
+// Kubernetes, where it runs, by a file; and Run, where a failure is to end the server.
 func (m *servedModel) announce() {
 	f := m.server
-	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint() && m == f.first(), m.failsFast()
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "",
+		f.s.WantsUsageHint() && m == f.first(), m.failsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
@@ -67,7 +68,8 @@ func (m *servedModel) reportFailure(p model.Problem) {
 		who = "model " + m.name
 	}
 	if !f.s.Log.Console() {
-		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
+		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback",
+			p.Traceback)
 		return
 	}
 	var text bytes.Buffer

@@ -40,7 +40,10 @@ func (c callee) Shape() (modelcall.Shape, error) {
 	case err != nil:
 		return modelcall.Shape{}, err
 	}
-	return modelcall.Shape{Iterator: s.Iterator, Files: mayHold(&s.Output, protocol.File), Tensors: mayHold(&s.Output, protocol.Number, protocol.Array)}, nil
+	return modelcall.Shape{
+		Iterator: s.Iterator, Files: mayHold(&s.Output, protocol.File),
+		Tensors: mayHold(&s.Output, protocol.Number, protocol.Array),
+	}, nil
 }
 
 // mayHold reports whether a value may be, or have in it, one of these kinds.

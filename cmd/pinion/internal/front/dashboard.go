@@ -32,8 +32,8 @@ func (m *servedModel) newDashboard() *dashboard.View {
 	return dashboard.New(o)
 }
 
-// hasDashboard reports whether the live view is on the server's own port, or on the one for monitoring. The port for monitoring asks
-// for no token, so with tokens the view stays on the server's own.
+// hasDashboard reports whether the live view is on the server's own port, or on the one for monitoring. The port for
+// monitoring asks for no token, so with tokens the view stays on the server's own.
 func (m *servedModel) hasDashboard(monitor bool) bool {
 	return m.view != nil && monitor == (m.server.s.Exposure.MetricsPort >= 0 && m.server.auth.Tokens() == nil)
 }
@@ -43,7 +43,10 @@ func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 	if !m.hasDashboard(monitor) {
 		return nil
 	}
-	return &httpd.Dashboard{Page: m.view.Page(m.links(atRoot, "dashboard")), Data: m.view.Data(), Origins: m.server.s.Exposure.CORSOrigins}
+	return &httpd.Dashboard{
+		Page: m.view.Page(m.links(atRoot, "dashboard")), Data: m.view.Data(),
+		Origins: m.server.s.Exposure.CORSOrigins,
+	}
 }
 
 // rootDashboard is the live view of the default model at the root.
@@ -101,7 +104,8 @@ func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.svc.Glance(), m.server.budget.Stats(), m.pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
-		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.pool.Queue(), Python: h.Version["python"],
+		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.pool.Queue(),
+		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}
 	if !h.Setup.Completed.IsZero() {
@@ -130,11 +134,13 @@ func (m *servedModel) webhookState() dashboard.Webhooks {
 	return dashboard.Webhooks{Pending: s.Pending, Retrying: s.Retrying, Retried: text(s.Retried), Lost: text(s.Lost)}
 }
 
-// workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view does not name.
+// workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view
+// does not name.
 func workerState(w supervise.Report) dashboard.Worker {
 	out := dashboard.Worker{
 		State: w.State.String(), PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.Since), Served: w.Served,
-		Restarts: w.Restarts, LastExit: strings.Replace(w.LastExit, "this prediction", "a prediction", 1), ExitedAt: dashboard.Milliseconds(w.ExitedAt), Memory: w.Memory, Device: w.Device,
+		Restarts: w.Restarts, LastExit: strings.Replace(w.LastExit, "this prediction", "a prediction", 1),
+		ExitedAt: dashboard.Milliseconds(w.ExitedAt), Memory: w.Memory, Device: w.Device,
 	}
 	if w.Successor != nil {
 		out.Successor = w.Successor.String()

@@ -21,7 +21,8 @@ type endpoints struct {
 }
 
 func (f *Server) listen() (err error) {
-	f.endpoints.ln, f.endpoints.address, err = listener.Listen(f.s.Exposure.Address(), f.s.Port, listener.PortSetting{Flag: "-p", Variable: f.s.PortVariable})
+	f.endpoints.ln, f.endpoints.address, err = listener.Listen(f.s.Exposure.Address(), f.s.Port,
+		listener.PortSetting{Flag: "-p", Variable: f.s.PortVariable})
 	return err
 }
 

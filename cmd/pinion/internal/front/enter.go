@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// enter lets a request into the model, which loads it if that is the model's way. deadline is the request's; zero: it has none.
-// leave follows once the service has the request, or has refused it.
+// enter lets a request into the model, which loads it if that is the model's way. deadline is the request's; zero: it
+// has none. leave follows once the service has the request, or has refused it.
 func (l *life) enter(deadline time.Time) error {
 	l.touch()
 	l.entering.Add(1)
@@ -40,7 +40,8 @@ func (l *life) touch() {
 	}
 }
 
-// await waits until a request can enter, where a request loads the model; else the service, or the error, says why it cannot.
+// await waits until a request can enter, where a request loads the model; else the service, or the error, says why it
+// cannot.
 func (l *life) await(deadline time.Time) error {
 	ctx, cancel := context.Background(), func() {}
 	if wait := l.m.s.QueueTimeout; wait > 0 && (deadline.IsZero() || time.Until(deadline) > wait) {
@@ -108,7 +109,9 @@ func (l *life) takes() bool {
 }
 
 func (l *life) failed(reason string) error {
-	return &predict.NotReadyError{Reason: "Model " + l.m.name + " could not be loaded: " + reason + l.advice(" tries again")}
+	return &predict.NotReadyError{
+		Reason: "Model " + l.m.name + " could not be loaded: " + reason + l.advice(" tries again"),
+	}
 }
 
 // advice says what a client may do, where it may.
@@ -129,7 +132,13 @@ func (l *life) refusal(err error) error {
 	case errors.As(err, &full):
 		return &predict.NotReadyError{Reason: err.Error(), RetryAfter: time.Second}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &predict.NotReadyError{Reason: fmt.Sprintf("Model %s is still being loaded", l.m.name), RetryAfter: time.Second}
+		return &predict.NotReadyError{
+			Reason:     fmt.Sprintf("Model %s is still being loaded", l.m.name),
+			RetryAfter: time.Second,
+		}
 	}
-	return &predict.NotReadyError{Reason: fmt.Sprintf("Model %s is not loaded: %v", l.m.name, err), RetryAfter: time.Second}
+	return &predict.NotReadyError{
+		Reason:     fmt.Sprintf("Model %s is not loaded: %v", l.m.name, err),
+		RetryAfter: time.Second,
+	}
 }

@@ -25,12 +25,14 @@ func (f *Server) openGRPC() error {
 	if strings.HasPrefix(host, "unix:") {
 		host = "127.0.0.1"
 	}
-	ln, address, err := listener.Listen(host, f.s.Protocols.GRPCPort, listener.PortSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
+	ln, address, err := listener.Listen(host, f.s.Protocols.GRPCPort,
+		listener.PortSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
 	if err != nil {
 		return err
 	}
 	o := grpc.Options{
-		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, Connections: f.connections, OnCall: f.metrics.Call,
+		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget,
+		Connections: f.connections, OnCall: f.metrics.Call,
 		Tracer: f.telemetry.Tracer(),
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {

@@ -39,9 +39,11 @@ func (f *Server) makeHTTP() error {
 	}
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
 		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
-		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(), CORSOrigins: s.Exposure.CORSOrigins,
-		Docs: f.rootPage(), Dashboard: f.rootDashboard(false),
-		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
+		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(),
+		CORSOrigins: s.Exposure.CORSOrigins,
+		Docs:        f.rootPage(), Dashboard: f.rootDashboard(false),
+		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration,
+		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
@@ -66,8 +68,8 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) { f.first().page(true)(ctx) }
 }
 
-// httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose name cannot
-// be in a path has no routes there.
+// httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose
+// name cannot be in a path has no routes there.
 func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 	for _, m := range f.all() {
 		if !modelsfile.IsName(m.name) {
@@ -78,7 +80,8 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 			Reload: f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
 			Load: m.changer("load", func(l *life) error { return l.load(context.Background(), true) }),
 			// A request loads a model again whose way that is.
-			Unload: m.changer("unload", func(l *life) error { return l.unload(context.Background(), m.s.Loading.When == settings.AtStartup) }),
+			Unload: m.changer("unload",
+				func(l *life) error { return l.unload(context.Background(), m.s.Loading.When == settings.AtStartup) }),
 		})
 	}
 	return models
@@ -95,7 +98,8 @@ func (m *servedModel) title() string {
 // page answers with the page to try the model, at the root or below /models.
 func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
 	o := page.Options{
-		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.name), Models: m.links(atRoot, "docs"),
+		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.name),
+		Models: m.links(atRoot, "docs"),
 	}
 	if !atRoot {
 		o.Root = "/../.."
@@ -113,7 +117,10 @@ func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 		above = "models/"
 	}
 	for _, other := range m.server.all() {
-		links = append(links, web.Link{Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to, Current: other == m})
+		links = append(links, web.Link{
+			Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to,
+			Current: other == m,
+		})
 	}
 	return links
 }

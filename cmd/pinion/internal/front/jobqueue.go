@@ -14,7 +14,8 @@ import (
 	"pinion/runtime/jobqueue/store"
 )
 
-// joinQueue joins the job queue of the model, if there is to be one. It needs the HTTP server, whose reader of bodies reads jobs too.
+// joinQueue joins the job queue of the model, if there is to be one. It needs the HTTP server, whose reader of bodies
+// reads jobs too.
 func (m *servedModel) joinQueue() error {
 	s := &m.server.s.Jobs
 	if !s.NATS.On() {
@@ -35,8 +36,10 @@ func (m *servedModel) joinQueue() error {
 	o.OnWait = m.metrics.JobWait
 	joined, err := jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget, Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
-		Schema: m.schema, Version: version.Pinion, Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
+		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget,
+		Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
+		Schema: m.schema, Version: version.Pinion,
+		Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.NATS.Close()
@@ -47,7 +50,8 @@ func (m *servedModel) joinQueue() error {
 		return err
 	}
 	m.queue = joined
-	m.server.endpoints.http.SetQueue(member.Queue{Member: joined}, httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
+	m.server.endpoints.http.SetQueue(member.Queue{Member: joined},
+		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
 	return nil
 }
 
@@ -57,8 +61,8 @@ func (m *servedModel) schema() (store.Schema, bool) {
 	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
-// leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other servers, or
-// for the next start.
+// leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other
+// servers, or for the next start.
 func (m *servedModel) leaveQueue(ctx context.Context) {
 	if m.queue != nil {
 		m.leaving.Do(func() { m.hangUp(ctx) })

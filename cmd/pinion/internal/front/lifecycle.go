@@ -180,7 +180,8 @@ func (l *life) start(ctx context.Context) error {
 	return nil
 }
 
-// launch reads the model and starts its workers. A shortage of the system is waited out, until the model is to be unloaded.
+// launch reads the model and starts its workers. A shortage of the system is waited out, until the model is to be
+// unloaded.
 func (l *life) launch() error {
 	for tries := 1; ; tries++ {
 		read, err := l.m.source.found, error(nil)

@@ -118,7 +118,10 @@ func (o observer) Ended(e predict.End) {
 func gpusOf(samples []nvml.Sample) []metrics.GPU {
 	gpus := make([]metrics.GPU, len(samples))
 	for i, s := range samples {
-		gpus[i] = metrics.GPU{Name: strconv.Itoa(s.Index), MemoryUsed: s.MemoryUsed, MemoryTotal: s.MemoryTotal, Utilization: s.Utilization}
+		gpus[i] = metrics.GPU{
+			Name: strconv.Itoa(s.Index), MemoryUsed: s.MemoryUsed, MemoryTotal: s.MemoryTotal,
+			Utilization: s.Utilization,
+		}
 	}
 	return gpus
 }
@@ -134,6 +137,7 @@ func exitCauses() (causes []string) {
 // recordGeneration records a request to a generative model.
 func (f *Server) recordGeneration(g protocol.Generation) {
 	f.metrics.Generation(metrics.Generation{
-		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken, PerToken: g.PerToken,
+		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken,
+		PerToken: g.PerToken,
 	})
 }

@@ -16,12 +16,14 @@ func (f *Server) openMonitor() (err error) {
 		return nil
 	}
 	var address string
-	if f.endpoints.watched, address, err = listener.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
+	if f.endpoints.watched, address, err = listener.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort,
+		listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
 	f.endpoints.monitor = httpd.NewMonitor(f.root(), httpd.Options{
-		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true), Connections: f.connections.Part(256),
-		Models: f.httpModels(true),
+		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true),
+		Connections: f.connections.Part(256),
+		Models:      f.httpModels(true),
 	})
 	f.log.Info("serving metrics and probes", "metrics_address", address)
 	return nil

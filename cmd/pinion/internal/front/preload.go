@@ -37,8 +37,8 @@ type reloads struct {
 	mu     sync.Mutex
 }
 
-// begin replaces the workers: at once, or where there is a preload process when that has been replaced, which takes as long
-// as the model's import.
+// begin replaces the workers: at once, or where there is a preload process when that has been replaced, which takes as
+// long as the model's import.
 func (r *reloads) begin(preload func(), wait bool, workers func()) {
 	if !wait {
 		workers()

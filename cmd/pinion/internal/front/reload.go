@@ -19,9 +19,9 @@ func (m *servedModel) use(read *model.Model) {
 	}
 }
 
-// reload replaces the workers, one after another, by workers that load the model as it is now. It returns at once.
-// If the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version, which no
-// worker will be of. The tokens are read anew in any case.
+// reload replaces the workers, one after another, by workers that load the model as it is now. It returns at once. If
+// the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version,
+// which no worker will be of. The tokens are read anew in any case.
 func (m *servedModel) reload(why string) (notice string, err error) {
 	return m.renew(why, func(w *supervise.Supervisor) { w.Renew("reload") })
 }
@@ -61,8 +61,8 @@ func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	return func() (string, error) { return of().reload("POST /reload") }
 }
 
-// watchReload has SIGHUP reload the models, or read their file again. At a terminal it means that the terminal is gone, and ends the
-// server as ever; and where it was set to be ignored, as nohup does, it is.
+// watchReload has SIGHUP reload the models, or read their file again. At a terminal it means that the terminal is gone,
+// and ends the server as ever; and where it was set to be ignored, as nohup does, it is.
 func (f *Server) watchReload() {
 	if terminal.IsTerminal(os.Stdin) || terminal.IsTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
 		return

@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// readAgain reads the file of models: new ones come, missing ones leave, changed ones are replaced, and the rest stays as it is. A file
-// with a mistake changes nothing.
+// readAgain reads the file of models: new ones come, missing ones leave, changed ones are replaced, and the rest stays
+// as it is. A file with a mistake changes nothing.
 func (f *Server) readAgain() {
 	f.auth.Reload()
 	wanted, err := f.reread()
@@ -40,8 +40,8 @@ func (f *Server) readAgain() {
 	}
 }
 
-// serveAgain returns the model as it is to be served: the old one where it is so already, or where the new one cannot be served; nil:
-// neither is there.
+// serveAgain returns the model as it is to be served: the old one where it is so already, or where the new one cannot
+// be served; nil: neither is there.
 func (f *Server) serveAgain(old *servedModel, of settings.Named) *servedModel {
 	if old != nil && reflect.DeepEqual(old.of, of) {
 		return old
@@ -68,8 +68,8 @@ func named(list []*servedModel, name string) *servedModel {
 	return list[i]
 }
 
-// succeed begins to serve a model, in the place of an old one or nil. If the old one is loaded, the new one is ready when succeed
-// returns; with --reload-strategy stop-first it is loaded after the old one.
+// succeed begins to serve a model, in the place of an old one or nil. If the old one is loaded, the new one is ready
+// when succeed returns; with --reload-strategy stop-first it is loaded after the old one.
 func (f *Server) succeed(old *servedModel, of settings.Named) (*servedModel, error) {
 	m := f.newModel(of)
 	m.late = true

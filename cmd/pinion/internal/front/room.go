@@ -30,7 +30,8 @@ func (f *Server) makeRoom(ctx context.Context, m *servedModel) (leave func(), er
 	return leave, nil
 }
 
-// evict unloads the least recently used models that are idle, until there is room for what m needs beside the others. It is called with the turn.
+// evict unloads the least recently used models that are idle, until there is room for what m needs beside the others.
+// It is called with the turn.
 func (f *Server) evict(ctx context.Context, m *servedModel, need int64) error {
 	for {
 		names, err := loading.MakeRoom(m.name, need, f.room.bound.Load(), f.holders())
@@ -74,7 +75,8 @@ func (f *Server) holders() (holders []loading.Holder) {
 			continue
 		}
 		holders = append(holders, loading.Holder{
-			Name: m.name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == loading.Ready && m.life.rests(), Used: m.life.lastUse(),
+			Name: m.name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == loading.Ready && m.life.rests(),
+			Used: m.life.lastUse(),
 		})
 	}
 	return holders

@@ -53,8 +53,11 @@ type Server struct {
 	reread      func() (*settings.Models, error) // reads the file of models again; nil: there is none
 }
 
-// New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there is none.
-func New(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error), log *slog.Logger, sink *logging.Sink) (_ *Server, err error) {
+// New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there
+// is none.
+func New(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error), log *slog.Logger,
+	sink *logging.Sink,
+) (_ *Server, err error) {
 	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
 	f.room.turn = make(chan struct{}, 1)
 	f.room.bound.Store(int64(s.ModelsMemory))
@@ -97,7 +100,8 @@ func (f *Server) wire(models []settings.Named) error {
 	f.models.replace(all)
 	f.makeMetrics()
 	for _, step := range []func() error{
-		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens, f.eachModel((*servedModel).makeView), f.makeHTTP,
+		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens,
+		f.eachModel((*servedModel).makeView), f.makeHTTP,
 		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
 		f.listen, f.openMonitor, f.openGRPC,
 		func() (err error) { f.image, err = process.FindBinary(); return err },
@@ -129,7 +133,8 @@ func (f *Server) logStart() {
 		return []any{"python", p.Executable, "python_version", p.Version, "python_from", p.Source}
 	}
 	if !f.several {
-		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().source.found.Name()}, about(f.first())...)...)
+		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().source.found.Name()},
+			about(f.first())...)...)
 		return
 	}
 	f.log.Info("listening", "address", f.endpoints.address)
@@ -187,8 +192,8 @@ func (f *Server) Run() int {
 	return code
 }
 
-// giveBack gives free memory back after that long. The collector does not run for every large body, and without it the memory
-// of the last ones would stay.
+// giveBack gives free memory back after that long. The collector does not run for every large body, and without it the
+// memory of the last ones would stay.
 func (f *Server) giveBack(after time.Duration) {
 	if h := f.heap.Load(); h != nil {
 		h.ReleaseSoon(after)

@@ -58,7 +58,8 @@ func (s *setupTrace) end(st supervise.SetupStatus) {
 		attrs = attrs.Text(trace.AttrModel, s.model)
 	}
 	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started, slices.Clip(attrs))
-	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started, slices.Clip(attrs))
+	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started,
+		slices.Clip(attrs))
 	predictor.Worker = true
 	if st.Failed {
 		const kind = "setup_failed"

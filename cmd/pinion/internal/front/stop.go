@@ -26,8 +26,8 @@ type stop struct {
 var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
 
 const (
-	// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself has:
-	// their workers are being killed.
+	// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself
+	// has: their workers are being killed.
 	lastWait = 5 * time.Second
 	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of the
 	// grace.
@@ -37,7 +37,10 @@ const (
 )
 
 func newStop(onlySIGINT bool) *stop {
-	return &stop{signals: process.WatchInterrupts(onlySIGINT), asked: make(chan struct{}, 1), broken: make(chan *servedModel, 1)}
+	return &stop{
+		signals: process.WatchInterrupts(onlySIGINT), asked: make(chan struct{}, 1),
+		broken: make(chan *servedModel, 1),
+	}
 }
 
 // ask ends the server as a client wants it. It does not block.
@@ -70,10 +73,10 @@ func (s *stop) await(done <-chan struct{}) bool {
 	}
 }
 
-// drain ends the server in order: nothing more is taken in; what is in flight may finish within
-// the grace (0: any time), then it is cancelled; the answers go out; the workers leave; the last webhooks are
-// delivered; the job queue is left. No client, receiver or other process holds it beyond the grace and that of cancels. A
-// SIGINT meanwhile ends everything at once, also after a SIGTERM: false.
+// drain ends the server in order: nothing more is taken in; what is in flight may finish within the grace (0: any
+// time), then it is cancelled; the answers go out; the workers leave; the last webhooks are delivered; the job queue is
+// left. No client, receiver or other process holds it beyond the grace and that of cancels. A SIGINT meanwhile ends
+// everything at once, also after a SIGTERM: false.
 func (f *Server) drain(grace time.Duration) bool {
 	begun := time.Now()
 	f.models.stop()
@@ -123,8 +126,8 @@ func (f *Server) drain(grace time.Duration) bool {
 	return f.stopWorkers(false, time.After(time.Until(end))) && f.leave(retried, end)
 }
 
-// whenLate fires when what is in flight has had its time: the grace; with 0, when for that long only clients, uploads and
-// downloads were waited for, and no model worked.
+// whenLate fires when what is in flight has had its time: the grace; with 0, when for that long only clients, uploads
+// and downloads were waited for, and no model worked.
 func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.Time {
 	if grace > 0 {
 		return time.After(grace)
@@ -224,8 +227,8 @@ func (m *servedModel) drain() {
 	m.closeDashboard()
 }
 
-// leave waits until the last webhooks are delivered and the job queue is left, or gives them up. Webhooks are retried until
-// one time, and tried for the last time until the other. A SIGINT meanwhile ends that: false.
+// leave waits until the last webhooks are delivered and the job queue is left, or gives them up. Webhooks are retried
+// until one time, and tried for the last time until the other. A SIGINT meanwhile ends that: false.
 func (f *Server) leave(retried, end time.Time) bool {
 	left := make(chan struct{})
 	go func() {
@@ -244,20 +247,22 @@ func (f *Server) leave(retried, end time.Time) bool {
 	return ordered
 }
 
-// deliver waits until the last webhooks are delivered or given up. The end of a job is stored in the queue after its webhooks.
+// deliver waits until the last webhooks are delivered or given up. The end of a job is stored in the queue after its
+// webhooks.
 func (f *Server) deliver(retried, end time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	hasten := time.AfterFunc(time.Until(retried), f.webhooks.Hasten)
 	defer hasten.Stop()
 	if f.webhooks.Drain(ctx) != nil {
-		f.log.Warn("the server stops: webhooks that their receivers have not accepted are given up", "predictions", f.webhooks.State().Pending)
+		f.log.Warn("the server stops: webhooks that their receivers have not accepted are given up", "predictions",
+			f.webhooks.State().Pending)
 	}
 	f.webhooks.Close()
 }
 
-// stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. At the end of the time,
-// and at a SIGINT, it kills them; false: at a SIGINT.
+// stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. At the end of the
+// time, and at a SIGINT, it kills them; false: at a SIGINT.
 func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 	f.models.stop()
 	for _, m := range f.models.everyone() {

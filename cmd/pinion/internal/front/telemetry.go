@@ -14,7 +14,8 @@ func (f *Server) beginTelemetry() (err error) {
 	for _, w := range f.s.Telemetry.Warnings {
 		f.log.Warn(w)
 	}
-	if f.telemetry, err = telemetry.Start(f.s.Telemetry, telemetry.Options{Version: version.Pinion, Log: f.log}); err != nil {
+	if f.telemetry, err = telemetry.Start(f.s.Telemetry,
+		telemetry.Options{Version: version.Pinion, Log: f.log}); err != nil {
 		return err
 	}
 	f.log = f.telemetry.Follow(f.log, f.telemetry.Tracer())
@@ -27,10 +28,14 @@ func (f *Server) sendMetrics() error {
 	return f.telemetry.SendMetrics(otlp.Producer{Set: f.allMetrics(), Version: version.Pinion})
 }
 
-// modelTracing is what the workers of a model are told of traces; nil where there are none. The hooks are a file of the model's folder.
+// modelTracing is what the workers of a model are told of traces; nil where there are none. The hooks are a file of the
+// model's folder.
 func modelTracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 	if c.Traces == nil {
 		return nil
 	}
-	return &ipc.Tracing{Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service, Hooks: telemetry.Hooks(of.Getenv, of.Observability)}
+	return &ipc.Tracing{
+		Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service,
+		Hooks: telemetry.Hooks(of.Getenv, of.Observability),
+	}
 }

@@ -12,7 +12,8 @@ func (f *Server) openFiles() (err error) {
 	s := f.s
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
-		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.UserAgent, "pinion/"+version.Pinion), DenyPrivate: s.DenyPrivate, Logger: f.log,
+		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.UserAgent, "pinion/"+version.Pinion),
+		DenyPrivate: s.DenyPrivate, Logger: f.log,
 		MaxFile: s.DownloadSize, MaxFiles: s.DownloadFiles, Timeout: s.DownloadTimeout,
 		DenyPrivateUploads: s.DenyPrivateWebhooks,
 	})

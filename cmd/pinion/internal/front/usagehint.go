@@ -13,8 +13,8 @@ import (
 // maxInput is the longest input, in bytes, of the curl line: an example may hold a picture.
 const maxInput = 2000
 
-// writeUsageHint says where the model is, and how to ask it from a shell: with a line that works for this very model. bound is the
-// server's address, document the model's.
+// writeUsageHint says where the model is, and how to ask it from a shell: with a line that works for this very model.
+// bound is the server's address, document the model's.
 func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
 	address, all := listener.Reachable(bound)
 	socket, page := "", address+"/docs is a page to try it, or"

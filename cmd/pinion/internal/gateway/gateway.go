@@ -89,18 +89,24 @@ func (g *Gateway) open(sink *logging.Sink) (err error) {
 	}
 	go g.dir.KeepFresh()
 	budget := limits.NewBudget(0)
-	if g.files, err = files.New(files.Options{Root: g.dir.Files(), Remake: g.dir.RemakeFiles, UserAgent: "pinion/" + o.Version, Logger: g.log}); err != nil {
+	if g.files, err = files.New(files.Options{
+		Root: g.dir.Files(), Remake: g.dir.RemakeFiles,
+		UserAgent: "pinion/" + o.Version, Logger: g.log,
+	}); err != nil {
 		return err
 	}
 	g.connections = connlimit.New(limits.Connections())
 	set := metrics.New(metrics.Options{
 		Connections: g.connections.Stats,
-		Version:     o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
-		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
+		Version:     o.Version, Model: func() (string, string) { return "", "" },
+		Load: func() metrics.Load { return metrics.Load{} },
+		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 },
+		Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
 	g.webhooks = webhook.New(webhook.Options{
-		Memory: budget, AuthToken: o.WebhookToken, UserAgent: "pinion/" + o.Version, Logger: g.log, DenyPrivate: o.DenyPrivateWebhooks,
-		OnDelivery: set.Webhook,
+		Memory: budget, AuthToken: o.WebhookToken, UserAgent: "pinion/" + o.Version, Logger: g.log,
+		DenyPrivate: o.DenyPrivateWebhooks,
+		OnDelivery:  set.Webhook,
 	})
 	var auth *tokenfile.File
 	if o.TokenFile != "" {
@@ -110,18 +116,23 @@ func (g *Gateway) open(sink *logging.Sink) (err error) {
 	}
 	check := newChecker(g.files, g.log)
 	g.http = httpd.New(service{check, g}, httpd.Options{
-		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
-		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true, ReplayPuts: o.ReplayPuts,
+		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model,
+		Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
+		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
+		ReplayPuts: o.ReplayPuts,
 	})
 	g.member, err = jobqueue.Join(jobqueue.Options{
-		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget, Webhooks: g.webhooks, Logger: g.log,
+		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget,
+		Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
 		return err
 	}
-	g.http.SetQueue(member.Queue{Member: g.member}, httpd.QueueOptions{TenantHeader: o.TenantHeader, All: true, Wait: o.QueueTimeout})
+	g.http.SetQueue(member.Queue{Member: g.member},
+		httpd.QueueOptions{TenantHeader: o.TenantHeader, All: true, Wait: o.QueueTimeout})
 	var address string
-	if g.ln, address, err = listener.Listen(o.Host, o.Port, listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
+	if g.ln, address, err = listener.Listen(o.Host, o.Port,
+		listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
 		return err
 	}
 	g.log.Info("listening", "address", address, "model", o.Queue.Model)

@@ -46,7 +46,10 @@ func (s service) Health(context.Context) httpd.Health {
 		status = "STARTING"
 	}
 	return httpd.Health{
-		Status: status, Version: map[string]string{"pinion": s.g.o.Version, "cog": s.g.o.CogVersion, "coglet": s.g.o.CogVersion},
+		Status: status, Version: map[string]string{
+			"pinion": s.g.o.Version, "cog": s.g.o.CogVersion,
+			"coglet": s.g.o.CogVersion,
+		},
 		Fleet: member.Fleet(h), Connections: httpd.ConnectionsOf(s.g.connections.Stats()),
 	}
 }

@@ -1,2 +1,3 @@
-// Package gpus decides which GPUs each worker sees. It reads CUDA_VISIBLE_DEVICES and /dev and never loads the CUDA driver.
+// Package gpus decides which GPUs each worker sees. It reads CUDA_VISIBLE_DEVICES and /dev and never loads the CUDA
+// driver.
 package gpus

@@ -61,14 +61,18 @@ func planEach(workers int, set bool, visible []string) (Plan, error) {
 	case !set || workers == 0:
 		workers = len(visible)
 	case workers > len(visible):
-		return Plan{}, fmt.Errorf("%d workers want a GPU each, and %d are visible (%s)", workers, len(visible), strings.Join(visible, ","))
+		return Plan{}, fmt.Errorf("%d workers want a GPU each, and %d are visible (%s)", workers, len(visible),
+			strings.Join(visible, ","))
 	}
 	return Plan{devices: visible[:workers], Workers: workers}, nil
 }
 
 // gpuName is how CUDA_VISIBLE_DEVICES names a device: by its number, or by (the beginning of) the identifier
 // of a GPU or of a part of one, "MIG-GPU-<uuid>/<gi>/<ci>" being the older form.
-var gpuName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`) })
+var gpuName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^([0-9]+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`)
+})
 
 // parseGPUs reads a list such as "0;1;2,3": workers are parted by semicolons, the GPUs of one by commas.
 func parseGPUs(list string) ([]string, error) {
@@ -90,8 +94,8 @@ func parseGPUs(list string) ([]string, error) {
 	return devices, nil
 }
 
-// unseen warns of numbers of GPUs that are not here: CUDA hides all that stand behind one. Identifiers may be cut, and those of
-// parts have several forms, so they are CUDA's business.
+// unseen warns of numbers of GPUs that are not here: CUDA hides all that stand behind one. Identifiers may be cut, and
+// those of parts have several forms, so they are CUDA's business.
 func unseen(devices, visible []string) string {
 	for _, name := range visible {
 		if _, err := strconv.Atoi(name); err != nil {
@@ -101,7 +105,8 @@ func unseen(devices, visible []string) string {
 	for _, worker := range devices {
 		for name := range strings.SplitSeq(worker, ",") {
 			if _, err := strconv.Atoi(name); err == nil && !slices.Contains(visible, name) {
-				return fmt.Sprintf("--gpus names GPU %s, which is not visible here (%s)", name, cmp.Or(strings.Join(visible, ","), "none is"))
+				return fmt.Sprintf("--gpus names GPU %s, which is not visible here (%s)", name,
+					cmp.Or(strings.Join(visible, ","), "none is"))
 			}
 		}
 	}
@@ -141,7 +146,8 @@ func listed(list string) (names []string) {
 func gpuNodes(root string) (names []string) {
 	found, _ := filepath.Glob(filepath.Join(root, "dev/nvidia[0-9]*")) // a fixed pattern
 	if len(found) == 0 {
-		found, _ = filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*")) // no nodes yet: they are made by the first who asks
+		// no nodes yet: they are made by the first who asks
+		found, _ = filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*"))
 	}
 	for i := range found {
 		names = append(names, strconv.Itoa(i))

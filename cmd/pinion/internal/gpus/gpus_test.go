@@ -35,14 +35,30 @@ func TestVisibleGPUs(t *testing.T) {
 		"no driver":                         {nil, nil, nil},
 		"no driver, an image made for GPUs": {nil, map[string]string{"NVIDIA_VISIBLE_DEVICES": "all"}, nil},
 		"two":                               {two, nil, []string{"0", "1"}},
-		"two of a container, which are others on the host": {two, map[string]string{"NVIDIA_VISIBLE_DEVICES": "4,6"}, []string{"0", "1"}},
-		"by identifier":                        {two, map[string]string{"NVIDIA_VISIBLE_DEVICES": gpu}, []string{gpu}},
-		"a part of one":                        {two[:1], map[string]string{"NVIDIA_VISIBLE_DEVICES": mig}, []string{mig}},
-		"CUDA's own variable":                  {two, map[string]string{"CUDA_VISIBLE_DEVICES": "1", "NVIDIA_VISIBLE_DEVICES": "all"}, []string{"1"}},
-		"none by CUDA's own variable":          {two, map[string]string{"CUDA_VISIBLE_DEVICES": ""}, nil},
-		"none by a number that is none":        {two, map[string]string{"CUDA_VISIBLE_DEVICES": "-1"}, nil},
-		"up to the first that is no device":    {two, map[string]string{"CUDA_VISIBLE_DEVICES": "1, 0,-1,2"}, []string{"1", "0"}},
-		"the driver before its nodes are made": {[]string{"proc/driver/nvidia/gpus/0000:01:00.0/information"}, nil, []string{"0"}},
+		"two of a container, which are others on the host": {
+			two,
+			map[string]string{"NVIDIA_VISIBLE_DEVICES": "4,6"},
+			[]string{"0", "1"},
+		},
+		"by identifier": {two, map[string]string{"NVIDIA_VISIBLE_DEVICES": gpu}, []string{gpu}},
+		"a part of one": {two[:1], map[string]string{"NVIDIA_VISIBLE_DEVICES": mig}, []string{mig}},
+		"CUDA's own variable": {
+			two,
+			map[string]string{"CUDA_VISIBLE_DEVICES": "1", "NVIDIA_VISIBLE_DEVICES": "all"},
+			[]string{"1"},
+		},
+		"none by CUDA's own variable":   {two, map[string]string{"CUDA_VISIBLE_DEVICES": ""}, nil},
+		"none by a number that is none": {two, map[string]string{"CUDA_VISIBLE_DEVICES": "-1"}, nil},
+		"up to the first that is no device": {
+			two,
+			map[string]string{"CUDA_VISIBLE_DEVICES": "1, 0,-1,2"},
+			[]string{"1", "0"},
+		},
+		"the driver before its nodes are made": {
+			[]string{"proc/driver/nvidia/gpus/0000:01:00.0/information"},
+			nil,
+			[]string{"0"},
+		},
 	} {
 		env := func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }
 		if got := visibleGPUs(env, machine(t, c.files...)); !slices.Equal(got, c.want) {
@@ -102,7 +118,8 @@ func TestPlanGPUs(t *testing.T) {
 			got = strings.Join(plan.devices, "|")
 		}
 		if got != c.want || plan.Workers != c.count {
-			t.Errorf("--gpus %s --workers %d: got %d workers with %s, want %d with %s", c.gpus, c.workers, plan.Workers, got, c.count, c.want)
+			t.Errorf("--gpus %s --workers %d: got %d workers with %s, want %d with %s", c.gpus, c.workers, plan.Workers, got,
+				c.count, c.want)
 		}
 	}
 }

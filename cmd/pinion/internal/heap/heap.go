@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Go's collector starts a cycle when the heap has doubled. The front's heap is 3 MB, so under load that is thirty cycles
-// a second. A block that is never touched counts as heap and delays the next cycle; it takes addresses, not memory. A
-// larger GOGC gains as much, but multiplies a large live heap (docs/experiments.md).
+// Go's collector starts a cycle when the heap has doubled. The front's heap is 3 MB, so under load that is thirty
+// cycles a second. A block that is never touched counts as heap and delays the next cycle; it takes addresses, not
+// memory. A larger GOGC gains as much, but multiplies a large live heap (docs/experiments.md).
 const heapRoom = 16 << 20
 
 // QuietTime is for how long the collector must have had nothing to do before the memory of a busy time is given back.
@@ -47,7 +47,8 @@ func New() *Heap {
 	return h
 }
 
-// follow calls collected at the end of each cycle, which finds an unreachable object with a finalizer. The object holds h.
+// follow calls collected at the end of each cycle, which finds an unreachable object with a finalizer. The object holds
+// h.
 func (h *Heap) follow() {
 	runtime.SetFinalizer(&struct{ h *Heap }{h}, func(*struct{ h *Heap }) {
 		h.collected()

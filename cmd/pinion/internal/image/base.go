@@ -16,7 +16,8 @@ type base struct {
 	why   string
 }
 
-// cudaImage is a release of nvidia/cuda with Ubuntu 22.04 or newer. A binary that is built there may want its C library.
+// cudaImage is a release of nvidia/cuda with Ubuntu 22.04 or newer. A binary that is built there may want its C
+// library.
 type cudaImage struct{ minor, patch, cudnn, ubuntu string }
 
 // tag is its name; from 12.4 on images have the one cuDNN of their time and do not name it.
@@ -31,10 +32,17 @@ func (c cudaImage) tag() string {
 // cudaImages are the newest patches of each minor version, oldest first, with the cuDNN that they have.
 func cudaImages() []cudaImage {
 	return []cudaImage{
-		{"11.7", "11.7.1", "8", "22.04"}, {"11.8", "11.8.0", "8", "22.04"},
-		{"12.0", "12.0.1", "8", "22.04"}, {"12.1", "12.1.1", "8", "22.04"}, {"12.2", "12.2.2", "8", "22.04"},
-		{"12.3", "12.3.2", "9", "22.04"}, {"12.4", "12.4.1", "9", "22.04"}, {"12.5", "12.5.1", "9", "22.04"},
-		{"12.6", "12.6.3", "9", "24.04"}, {"12.8", "12.8.1", "9", "24.04"}, {"12.9", "12.9.1", "9", "24.04"},
+		{"11.7", "11.7.1", "8", "22.04"},
+		{"11.8", "11.8.0", "8", "22.04"},
+		{"12.0", "12.0.1", "8", "22.04"},
+		{"12.1", "12.1.1", "8", "22.04"},
+		{"12.2", "12.2.2", "8", "22.04"},
+		{"12.3", "12.3.2", "9", "22.04"},
+		{"12.4", "12.4.1", "9", "22.04"},
+		{"12.5", "12.5.1", "9", "22.04"},
+		{"12.6", "12.6.3", "9", "24.04"},
+		{"12.8", "12.8.1", "9", "24.04"},
+		{"12.9", "12.9.1", "9", "24.04"},
 		{"13.0", "13.0.1", "9", "24.04"},
 	}
 }
@@ -75,7 +83,8 @@ func (p *Plan) chooseCUDA(add reporter) {
 	var found *cudaImage
 	for i, image := range slices.Backward(images) {
 		minors = append(minors, image.minor)
-		fits := asked.Value == "" && (cudnn == "" && image.minor == defaultCUDA || cudnn == image.cudnn && (cudnn != "9" || image.minor == defaultCUDA))
+		fits := asked.Value == "" &&
+			(cudnn == "" && image.minor == defaultCUDA || cudnn == image.cudnn && (cudnn != "9" || image.minor == defaultCUDA))
 		if found == nil && (fits || minor == image.minor) {
 			found = &images[i]
 		}
@@ -88,11 +97,14 @@ func (p *Plan) chooseCUDA(add reporter) {
 		if near := nearest.Word(minor, minors); near != "" && strings.HasPrefix(near, strings.Split(minor, ".")[0]+".") {
 			mend = fmt.Sprintf("write %q, if that will do, or another of %s, %s", near, strings.Join(minors, ", "), own)
 		}
-		add(asked.Line, fmt.Sprintf("build.cuda: NVIDIA has no image of CUDA %s with Ubuntu 22.04 or newer", asked.Value), mend)
+		add(asked.Line, fmt.Sprintf("build.cuda: NVIDIA has no image of CUDA %s with Ubuntu 22.04 or newer", asked.Value),
+			mend)
 	case found == nil:
-		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: there is no image with cuDNN %s", p.build.CUDNN.Value), `write "8" or "9", `+own)
+		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: there is no image with cuDNN %s", p.build.CUDNN.Value),
+			`write "8" or "9", `+own)
 	case cudnn != "" && cudnn != found.cudnn:
-		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: the image for CUDA %s has cuDNN %s, not %s", found.minor, found.cudnn, p.build.CUDNN.Value),
+		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: the image for CUDA %s has cuDNN %s, not %s", found.minor,
+			found.cudnn, p.build.CUDNN.Value),
 			fmt.Sprintf("write %q, %s", found.cudnn, own))
 	default:
 		p.base = base{found.tag(), "CUDA " + found.patch + " with cuDNN " + found.cudnn}

@@ -22,10 +22,14 @@ func BuilderNames() []string { return []string{"docker", "podman", "buildah"} }
 
 // BuilderOptions are those of the programs that people type most, without dashes. They pass to the program as they are.
 func BuilderOptions() []string {
-	return []string{"add-host", "annotation", "cache-from", "cache-to", "label", "load", "network", "output", "pull", "push", "ssh", "target"}
+	return []string{
+		"add-host", "annotation", "cache-from", "cache-to", "label", "load", "network", "output", "pull",
+		"push", "ssh", "target",
+	}
 }
 
-// probe asks a program whether it can build. docker alone has a daemon, which need not run, and its builder is a plugin.
+// probe asks a program whether it can build. docker alone has a daemon, which need not run, and its builder is a
+// plugin.
 func probe(name string) [][]string {
 	if name == "docker" {
 		return [][]string{{"version", "--format", "{{.Server.Version}}"}, {"buildx", "version"}}
@@ -36,7 +40,8 @@ func probe(name string) [][]string {
 // Builder is a program that builds images.
 type Builder struct{ Name, path string }
 
-// FindBuilder is the program with a name, or the first that works where the name is empty. The error says of each what is wrong.
+// FindBuilder is the program with a name, or the first that works where the name is empty. The error says of each what
+// is wrong.
 func FindBuilder(name string) (*Builder, error) {
 	names := BuilderNames()
 	if name != "" {
@@ -113,8 +118,8 @@ func (b *Builder) arguments(o Build) []string {
 	return append(append(args, o.More...), o.Context)
 }
 
-// Build builds, with the program's output on this one's. When ctx ends, the program is interrupted and waited for, and the error is
-// process.ErrInterrupted.
+// Build builds, with the program's output on this one's. When ctx ends, the program is interrupted and waited for, and
+// the error is process.ErrInterrupted.
 func (b *Builder) Build(ctx context.Context, o Build) error {
 	cmd := exec.CommandContext(ctx, b.path, b.arguments(o)...)
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = os.Stdout, os.Stderr, os.Stdin

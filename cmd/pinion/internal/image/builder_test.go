@@ -35,10 +35,25 @@ func TestFind(t *testing.T) {
 	}{
 		{"docker first", map[string]string{"docker": works, "podman": works, "buildah": works}, "", "docker", nil},
 		{"docker without a daemon", map[string]string{"docker": dead, "buildah": works}, "", "buildah", nil},
-		{"docker without buildx", map[string]string{"docker": `[ "$1" != buildx ]` + "\n", "podman": works}, "", "podman", nil},
+		{
+			"docker without buildx",
+			map[string]string{"docker": `[ "$1" != buildx ]` + "\n", "podman": works},
+			"", "podman",
+			nil,
+		},
 		{"as asked", map[string]string{"docker": works, "podman": works}, "podman", "podman", nil},
-		{"asked for what is not there", map[string]string{"docker": works}, "buildah", "", []string{"buildah: not on the PATH", "pinion dockerfile"}},
-		{"none", map[string]string{"docker": dead}, "", "", []string{"docker: Cannot connect to the Docker daemon", "podman: not on the PATH", "buildah: not on the PATH"}},
+		{
+			"asked for what is not there",
+			map[string]string{"docker": works},
+			"buildah", "",
+			[]string{"buildah: not on the PATH", "pinion dockerfile"},
+		},
+		{
+			"none",
+			map[string]string{"docker": dead},
+			"", "",
+			[]string{"docker: Cannot connect to the Docker daemon", "podman: not on the PATH", "buildah: not on the PATH"},
+		},
 		{"another word", nil, "kaniko", "", []string{`"kaniko"`, "docker, podman, buildah"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +77,8 @@ func TestBuildRunsTheProgram(t *testing.T) {
 		Args: []string{"BASE=x"}, Secrets: []string{"id=s,src=f"}, NoCache: true, More: []string{"--pull"},
 	}
 	common := []string{
-		"--build-context", "pinion=/p", "--tag", "a", "--tag", "b", "--build-arg", "BASE=x", "--secret", "id=s,src=f", "--no-cache", "--pull", "/c",
+		"--build-context", "pinion=/p", "--tag", "a", "--tag", "b", "--build-arg", "BASE=x", "--secret", "id=s,src=f",
+		"--no-cache", "--pull", "/c",
 	}
 	for _, name := range BuilderNames() {
 		dir := programs(t, map[string]string{name: `[ "$1" != build ] || printf '%s\n' "$@" >"${0%/*}/args"` + "\n"})
@@ -93,7 +109,8 @@ func TestBuildSaysWhatFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Build(context.Background(), Build{}); err == nil || !strings.Contains(err.Error(), "podman build: exit status 1") {
+	if err := b.Build(context.Background(), Build{}); err == nil ||
+		!strings.Contains(err.Error(), "podman build: exit status 1") {
 		t.Errorf("it says %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -25,8 +25,8 @@ const (
 	wantedNotes      = "notes"
 )
 
-// TestDockerfiles makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it is about,
-// options as "name: value", the files of the folder, and what is to come of them.
+// TestDockerfiles makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it is
+// about, options as "name: value", the files of the folder, and what is to come of them.
 func TestDockerfiles(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) < 30 {
@@ -67,7 +67,8 @@ func TestDockerfiles(t *testing.T) {
 			}
 			for _, name := range []string{wantedDockerfile, wantedIgnore, wantedProblems, wantedNotes} {
 				if got[name] != wanted[name] {
-					t.Errorf("%s is\n%s\nwant\n%s\n(go test ./cmd/pinion/internal/image -update writes it anew)", name, got[name], wanted[name])
+					t.Errorf("%s is\n%s\nwant\n%s\n(go test ./cmd/pinion/internal/image -update writes it anew)", name, got[name],
+						wanted[name])
 				}
 			}
 		})
@@ -110,7 +111,8 @@ func said(problems []model.Problem) (text string) {
 	return text
 }
 
-// TestLongLabels: no line of a Dockerfile is longer than docker takes, and the builder's joining of the lines gives the text.
+// TestLongLabels: no line of a Dockerfile is longer than docker takes, and the builder's joining of the lines gives the
+// text.
 func TestLongLabels(t *testing.T) {
 	values := make([]string, 20_000)
 	for i := range values {
@@ -129,7 +131,8 @@ func TestLongLabels(t *testing.T) {
 		}
 		joined := strings.Trim(strings.ReplaceAll(quoted, "\\\n", ""), "'")
 		var one, other any
-		if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal([]byte(joined), &other)); err != nil || !reflect.DeepEqual(one, other) {
+		if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal([]byte(joined), &other)); err != nil ||
+			!reflect.DeepEqual(one, other) {
 			t.Errorf("the label has another text: %v", err)
 		}
 		if strings.Contains(joined, "'") {

@@ -14,7 +14,8 @@ import (
 func (p *Plan) Ignore() string {
 	w := &writer{}
 	w.lines("# Made by pinion "+p.Version+": what no image needs, then the folder's own .dockerignore.",
-		"**/.git", "**/.venv", "**/__pycache__", "**/*.pyc", "**/.pytest_cache", "**/.mypy_cache", "**/.ruff_cache", "**/.DS_Store", "**/.cog/tmp")
+		"**/.git", "**/.venv", "**/__pycache__", "**/*.pyc", "**/.pytest_cache", "**/.mypy_cache", "**/.ruff_cache",
+		"**/.DS_Store", "**/.cog/tmp")
 	if own, err := textfile.Read(filepath.Join(p.root, ".dockerignore"), textfile.MaxText); err == nil {
 		w.lines(strings.TrimSpace(string(own)))
 	}

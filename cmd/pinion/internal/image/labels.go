@@ -20,7 +20,11 @@ func (p *Plan) labels(w *writer) {
 	w.lines("# SageMaker may choose the port, by SAGEMAKER_BIND_TO_PORT.",
 		"LABEL com.amazonaws.sagemaker.capabilities.accept-bind-to-port=true")
 	line := "LABEL org.opencontainers.image.title=" + literal(p.Title)
-	for _, label := range [][2]string{{"description", p.build.Description}, {"revision", p.Revision}, {"source", p.Repository}} {
+	for _, label := range [][2]string{
+		{"description", p.build.Description},
+		{"revision", p.Revision},
+		{"source", p.Repository},
+	} {
 		if label[1] != "" {
 			line += " \\\n    org.opencontainers.image." + label[0] + "=" + literal(label[1])
 		}

@@ -8,12 +8,16 @@ import (
 	"testing"
 )
 
-// TestPlan_NoTextAddsInstructions: a text of cog.yaml that would begin lines of its own is refused with its line, or quoted.
+// TestPlan_NoTextAddsInstructions: a text of cog.yaml that would begin lines of its own is refused with its line, or
+// quoted.
 func TestPlan_NoTextAddsInstructions(t *testing.T) {
 	const attack = `A=1\nRUN touch /x\nENTRYPOINT [\"/bin/sh\"]\n#`
 	for _, c := range []struct{ text, refused string }{
 		{"environment: [\"%s\"]", "cog.yaml:1: environment: "},
-		{"environment: [\"A 1\\nRUN touch /x\\nENV B=x\"]", `cog.yaml:1: environment: "A 1\nRUN touch /x\nENV B=x" is not NAME=value`},
+		{
+			"environment: [\"A 1\\nRUN touch /x\\nENV B=x\"]",
+			`cog.yaml:1: environment: "A 1\nRUN touch /x\nENV B=x" is not NAME=value`,
+		},
 		{"environment: [\"A B=1\"]", `cog.yaml:1: environment: "A B=1" is not NAME=value`},
 		{"environment: [\"A=1\\rRUN touch /x\"]", "cog.yaml:1: environment: "},
 		{"build:\n  python_packages: [\"%s\"]", "cog.yaml:2: build.python_packages: "},
@@ -23,9 +27,18 @@ func TestPlan_NoTextAddsInstructions(t *testing.T) {
 		{"build:\n  python_extra_index_urls: [\"https://x/%s\"]", "cog.yaml:2: build.python_extra_index_urls: "},
 		{"build:\n  python_version: \"3.12\\nRUN touch /x\"", "cog.yaml:2: build.python_version: "},
 		{"build:\n  cuda: \"12.4\\nRUN touch /x\"", "cog.yaml:2: build.cuda: "},
-		{"build:\n  run:\n  - command: ls\n    mounts:\n    - {type: secret, id: \"%s\", target: /t}", "cog.yaml:5: build.run.mounts.id: "},
-		{"build:\n  run:\n  - command: ls\n    mounts:\n    - {type: cache, target: \"/%s\"}", "cog.yaml:5: build.run.mounts.target: "},
-		{"build:\n  run:\n  - command: ls\n    mounts:\n    - {type: cache, target: '/a\\'}", "cog.yaml:5: build.run.mounts: "},
+		{
+			"build:\n  run:\n  - command: ls\n    mounts:\n    - {type: secret, id: \"%s\", target: /t}",
+			"cog.yaml:5: build.run.mounts.id: ",
+		},
+		{
+			"build:\n  run:\n  - command: ls\n    mounts:\n    - {type: cache, target: \"/%s\"}",
+			"cog.yaml:5: build.run.mounts.target: ",
+		},
+		{
+			"build:\n  run:\n  - command: ls\n    mounts:\n    - {type: cache, target: '/a\\'}",
+			"cog.yaml:5: build.run.mounts: ",
+		},
 		{"weights:\n- {name: a, target: \"%s\"}", "cog.yaml:2: weights.target: "},
 		{"weights:\n- {name: a, source: \"%s\"}", "cog.yaml:2: weights.source: "},
 		{"weights:\n- {name: a, source: {uri: \"https://x/%s\"}, target: a}", "cog.yaml:2: weights.source.uri: "},
@@ -56,7 +69,8 @@ func TestPlan_NoTextAddsInstructions(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(plan.Text()) {
-			if strings.HasPrefix(line, "RUN touch") && !strings.Contains(c.text, `"touch /x"`) || strings.HasPrefix(line, "ENTRYPOINT [\"/bin/sh") ||
+			if strings.HasPrefix(line, "RUN touch") && !strings.Contains(c.text, `"touch /x"`) ||
+				strings.HasPrefix(line, "ENTRYPOINT [\"/bin/sh") ||
 				strings.HasPrefix(line, "RUN cat <<") || strings.Contains(line, "\r") {
 				t.Errorf("%s: got the line %q", text, line)
 			}
@@ -112,7 +126,8 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 		t.Errorf("got %v, want a problem", problems)
 	}
 	write("line\nbreak/cog.yaml", "")
-	if plan, problems = New(filepath.Join(root, "line\nbreak"), Options{Context: root}); plan != nil || !strings.Contains(fmt.Sprint(problems), "control character") {
+	if plan, problems = New(filepath.Join(root, "line\nbreak"), Options{Context: root}); plan != nil ||
+		!strings.Contains(fmt.Sprint(problems), "control character") {
 		t.Errorf("got %v, want a problem", problems)
 	}
 }

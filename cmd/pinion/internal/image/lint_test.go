@@ -9,10 +9,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// ignored are rules of the linter for other cases: versions of Debian packages (DL3008, a base has one of each), a folder
-// for one command (DL3003), a stage that is a context (DL3022), and users' own commands.
+// ignored are rules of the linter for other cases: versions of Debian packages (DL3008, a base has one of each), a
+// folder for one command (DL3003), a stage that is a context (DL3022), and users' own commands.
 var ignored = []string{
-	"--ignore", "DL3008", "--ignore", "DL3003", "--ignore", "DL3022", "--ignore", "DL4006", "--ignore", "DL3042", "--ignore", "DL3013",
+	"--ignore", "DL3008", "--ignore", "DL3003", "--ignore", "DL3022", "--ignore", "DL4006", "--ignore", "DL3042",
+	"--ignore", "DL3013",
 }
 
 // TestTheDockerfilesAreLinted by hadolint, which ./build.sh test installs.

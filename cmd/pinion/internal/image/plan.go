@@ -62,7 +62,11 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 	if o.Context != "" {
 		below, err := filepath.Rel(o.Context, dir)
 		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
-			return nil, append(problems, model.Problem{What: fmt.Sprintf("the context %s does not hold the model's folder %s", o.Context, dir), Mend: "name a folder above it"})
+			return nil, append(problems,
+				model.Problem{
+					What: fmt.Sprintf("the context %s does not hold the model's folder %s", o.Context, dir),
+					Mend: "name a folder above it",
+				})
 		}
 		p.root, p.below = o.Context, filepath.ToSlash(below)
 	}
@@ -75,7 +79,8 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 	p.readWeights(add)
 	problems = append(problems, p.checkNames()...)
 	if len(problems) > 0 {
-		slices.SortStableFunc(problems, func(a, b model.Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+		slices.SortStableFunc(problems,
+			func(a, b model.Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
 		return nil, problems
 	}
 	return p, nil
@@ -84,7 +89,10 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 // checkNames refuses names of files and the flags' values that would begin lines of their own.
 func (p *Plan) checkNames() (problems []model.Problem) {
 	add := func(what string) {
-		problems = append(problems, model.Problem{What: what + " has a line break or another control character, which an image cannot be built with", Mend: "choose another name"})
+		problems = append(problems, model.Problem{
+			What: what + " has a line break or another control character, which an image cannot be built with",
+			Mend: "choose another name",
+		})
 	}
 	names := append([]string{p.below}, p.requirements...)
 	for _, w := range p.weights {
@@ -99,7 +107,10 @@ func (p *Plan) checkNames() (problems []model.Problem) {
 		add(fmt.Sprintf("--predictor %.200q", p.Ref))
 	}
 	if strings.ContainsFunc(p.Base, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		problems = append(problems, model.Problem{What: fmt.Sprintf("--base %.200q: an image's name has no space", p.Base), Mend: "name one image, as python:3.12-slim"})
+		problems = append(problems, model.Problem{
+			What: fmt.Sprintf("--base %.200q: an image's name has no space", p.Base),
+			Mend: "name one image, as python:3.12-slim",
+		})
 	}
 	return problems
 }
@@ -118,18 +129,23 @@ func (p *Plan) choosePython(add reporter) {
 		add(p.build.Python.Line, fmt.Sprintf("build.python_version: Python %s is too old: %s", p.python, served),
 			fmt.Sprintf(`write "3.%d", and newer versions of packages that do not support it`, oldestPython))
 	case minor > newestPython:
-		add(p.build.Python.Line, fmt.Sprintf("build.python_version: Python %s is too new: %s", p.python, served), fmt.Sprintf(`write "3.%d"`, newestPython))
+		add(p.build.Python.Line, fmt.Sprintf("build.python_version: Python %s is too new: %s", p.python, served),
+			fmt.Sprintf(`write "3.%d"`, newestPython))
 	}
 }
 
 // unnamedRequirements notes a file that is likely meant to be installed.
 func (p *Plan) unnamedRequirements() {
 	const usual = "requirements.txt"
-	if _, err := os.Stat(filepath.Join(p.root, p.below, usual)); err != nil || p.build.Requirements.Value != "" || len(p.build.Packages) > 0 {
+	if _, err := os.Stat(filepath.Join(p.root, p.below, usual)); err != nil || p.build.Requirements.Value != "" ||
+		len(p.build.Packages) > 0 {
 		return
 	}
-	p.Notes = append(p.Notes, model.Problem{File: usual, What: "cog.yaml does not name it, so the image does not have its packages",
-		Mend: "write python_requirements: " + usual + " below build: in cog.yaml"})
+	p.Notes = append(p.Notes, model.Problem{
+		File: usual,
+		What: "cog.yaml does not name it, so the image does not have its packages",
+		Mend: "write python_requirements: " + usual + " below build: in cog.yaml",
+	})
 }
 
 // checkCommands looks at mounts, which are easily left half.
@@ -144,7 +160,8 @@ func (p *Plan) checkCommands(add reporter) {
 			case !path.IsAbs(m.Target):
 				add(m.Line, fmt.Sprintf("build.run.mounts: the target %q is not absolute", m.Target), "begin it with /")
 			case m.Type == "secret" && m.ID == "":
-				add(m.Line, "build.run.mounts: the secret has no id", "write id: and the name that `pinion build --secret id=NAME,src=FILE` gives it")
+				add(m.Line, "build.run.mounts: the secret has no id",
+					"write id: and the name that `pinion build --secret id=NAME,src=FILE` gives it")
 			case strings.ContainsAny(m.ID+m.Target, ", \t\"'\\"):
 				add(m.Line, "build.run.mounts: an id and a target hold no comma, space, quote or backslash", "choose other names")
 			}

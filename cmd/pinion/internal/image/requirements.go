@@ -24,12 +24,13 @@ var (
 	localName      = pattern(`^(?:[A-Za-z0-9._-]+\s*(?:\[[^]]*\])?\s*@\s*)?(?:file:(?://)?)?(\.{1,2}(?:/\S*)?|\S+\.(?:whl|tar\.gz|zip))(?:\s|$|\[)`)
 )
 
-// readRequirements finds the files that installing the packages takes: the requirements file, those that it includes, and
-// the packages that it names by a path.
+// readRequirements finds the files that installing the packages takes: the requirements file, those that it includes,
+// and the packages that it names by a path.
 func (p *Plan) readRequirements() []model.Problem {
 	r := &requirementsReader{plan: p, seen: map[string]bool{}}
 	if file := p.build.Requirements; file.Value != "" {
-		if place, ok := r.place(model.CogFile, file.Line, "build.python_requirements", path.Join(p.below, filepath.ToSlash(file.Value))); ok {
+		if place, ok := r.place(model.CogFile, file.Line, "build.python_requirements",
+			path.Join(p.below, filepath.ToSlash(file.Value))); ok {
 			r.file(place)
 		}
 	}
@@ -57,7 +58,8 @@ func (r *requirementsReader) add(file string, line int, what, mend string) {
 // place checks that a file is within the context.
 func (r *requirementsReader) place(file string, line int, what, place string) (string, bool) {
 	if path.IsAbs(place) || place == ".." || strings.HasPrefix(place, "../") {
-		r.add(file, line, fmt.Sprintf("%s: %s is outside of the folder that the image is built from", what, place), "name a folder above both by --context")
+		r.add(file, line, fmt.Sprintf("%s: %s is outside of the folder that the image is built from", what, place),
+			"name a folder above both by --context")
 		return "", false
 	}
 	return place, true
@@ -78,7 +80,8 @@ func (r *requirementsReader) file(place string) {
 		return
 	}
 	if !textfile.IsUTF8(filepath.Join(r.plan.root, filepath.FromSlash(place))) {
-		r.add(r.shown(place), 0, "it is not in UTF-8, and uv, which installs the packages, reads nothing else", "save it as UTF-8; in PowerShell: Set-Content -Encoding utf8")
+		r.add(r.shown(place), 0, "it is not in UTF-8, and uv, which installs the packages, reads nothing else",
+			"save it as UTF-8; in PowerShell: Set-Content -Encoding utf8")
 		return
 	}
 	r.plan.requirements = append(r.plan.requirements, place)
@@ -117,7 +120,8 @@ func (r *requirementsReader) line(file string, number int, dir, text string) {
 		return
 	}
 	if editableOption().MatchString(text) {
-		r.add(file, number, fmt.Sprintf("%s: the code is not there yet when packages are installed, so none can be editable", text),
+		r.add(file, number, fmt.Sprintf("%s: the code is not there yet when packages are installed, so none can be editable",
+			text),
 			"remove the line: the model's folder can be imported; or name the package's folder without -e")
 		return
 	}
@@ -125,7 +129,8 @@ func (r *requirementsReader) line(file string, number int, dir, text string) {
 		r.local(file, number, text, path.Join(dir, m[1]))
 		return
 	}
-	if m := localName().FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") || m != nil && strings.Contains(text, "file://") {
+	if m := localName().FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") ||
+		m != nil && strings.Contains(text, "file://") {
 		r.local(file, number, text, path.Join(dir, m[1]))
 	}
 }

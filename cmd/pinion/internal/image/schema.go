@@ -9,8 +9,8 @@ import (
 	"pinion/pyembed/locate"
 )
 
-// FindSchema finds the OpenAPI document, as far as this machine can tell it without importing the model. What it cannot tell is
-// written to notes.
+// FindSchema finds the OpenAPI document, as far as this machine can tell it without importing the model. What it cannot
+// tell is written to notes.
 func (o *Options) FindSchema(m *model.Model, find locate.Options, notes io.Writer) error {
 	stored, err := model.ReadStored(m.Dir)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 // 22.04, the oldest bases that chooseBase takes, have the present name too. Any other package has its own.
 func newName(old string) string {
 	return cmp.Or(map[string]string{
-		"libgl1-mesa-glx": "libgl1", "libegl1-mesa": "libegl1", "libgles2-mesa": "libgles2", "libgdk-pixbuf2.0-0": "libgdk-pixbuf-2.0-0",
-		"netcat": "netcat-openbsd", "ttf-dejavu": "fonts-dejavu",
+		"libgl1-mesa-glx": "libgl1", "libegl1-mesa": "libegl1", "libgles2-mesa": "libgles2",
+		"libgdk-pixbuf2.0-0": "libgdk-pixbuf-2.0-0",
+		"netcat":             "netcat-openbsd", "ttf-dejavu": "fonts-dejavu",
 	}[old], old)
 }
 
@@ -22,9 +23,11 @@ func (p *Plan) noteRenamed() {
 	for _, line := range p.build.SystemPackages {
 		for _, name := range strings.Fields(line.Value) {
 			if now := newName(name); now != name {
-				p.Notes = append(p.Notes, model.Problem{File: model.CogFile, Line: line.Line,
+				p.Notes = append(p.Notes, model.Problem{
+					File: model.CogFile, Line: line.Line,
 					What: fmt.Sprintf("build.system_packages: %s is now called %s, and is installed by that name", name, now),
-					Mend: "write " + now + ", which Cog installs too"})
+					Mend: "write " + now + ", which Cog installs too",
+				})
 			}
 		}
 	}

@@ -28,7 +28,8 @@ func (p *Plan) readWeights(add reporter) {
 			case s.Remote():
 				p.noteFetched(w, s)
 			case s.URI == "":
-				add(w.Line, "weights: an entry has neither source nor target", "write target: and the path where the model reads them")
+				add(w.Line, "weights: an entry has neither source nor target",
+					"write target: and the path where the model reads them")
 			default:
 				p.localWeights(w, s, add)
 			}
@@ -42,7 +43,8 @@ func (p *Plan) noteFetched(w model.Weight, s model.Source) {
 	}
 	p.Notes = append(p.Notes, model.Problem{
 		File: model.CogFile, Line: s.Line, What: fmt.Sprintf("weights: %s is not part of the image", cmp.Or(w.Name, s.URI)),
-		Mend: fmt.Sprintf("mount a volume at %s that holds %s, or fetch it in setup", cmp.Or(w.Target, "the path that the model reads"), s.URI),
+		Mend: fmt.Sprintf("mount a volume at %s that holds %s, or fetch it in setup",
+			cmp.Or(w.Target, "the path that the model reads"), s.URI),
 	})
 }
 
@@ -56,12 +58,14 @@ func (p *Plan) localWeights(w model.Weight, s model.Source, add reporter) {
 	}
 	place = path.Join(p.below, place)
 	if place == ".." || strings.HasPrefix(place, "../") {
-		add(s.Line, fmt.Sprintf("weights: %s is outside of the folder that the image is built from", s.URI), "put the weights below it, or name a folder above both by --context")
+		add(s.Line, fmt.Sprintf("weights: %s is outside of the folder that the image is built from", s.URI),
+			"put the weights below it, or name a folder above both by --context")
 		return
 	}
 	info, err := os.Stat(filepath.Join(p.root, filepath.FromSlash(place)))
 	if err != nil {
-		add(s.Line, fmt.Sprintf("weights: there is no %s", place), "put the weights there, or write source: with the URL that they come from")
+		add(s.Line, fmt.Sprintf("weights: there is no %s", place),
+			"put the weights there, or write source: with the URL that they come from")
 		return
 	}
 	chosen := info.IsDir() && len(s.Include)+len(s.Exclude) > 0

@@ -39,7 +39,8 @@ func (p *Plan) Text() string {
 	w.lines(
 		"EXPOSE 5000",
 		"# Healthy is a model that is set up.",
-		"HEALTHCHECK --interval=15s --timeout=10s --start-period=10m --retries=3 CMD "+execForm("python3", "-I", "-S", "-c", healthProbe),
+		"HEALTHCHECK --interval=15s --timeout=10s --start-period=10m --retries=3 CMD "+
+			execForm("python3", "-I", "-S", "-c", healthProbe),
 		"# pinion is process 1: it reaps orphans, and drains on the SIGTERM of `docker stop`; give that its time (-t 45).",
 		`ENTRYPOINT ["pinion"]`,
 		`CMD ["serve"]`,
@@ -87,7 +88,8 @@ func (p *Plan) head(w *writer) {
 		contexts += " --build-context weights=."
 	}
 	w.lines(
-		"# Made by pinion "+p.Version+" from cog.yaml; `pinion dockerfile` makes it anew. `pinion build` builds it, and so does",
+		"# Made by pinion "+p.Version+
+			" from cog.yaml; `pinion dockerfile` makes it anew. `pinion build` builds it, and so does",
 		"#     docker build "+contexts+" .",
 		"# DIR holds usr/local/bin/pinion and pinion-nats; without that option the server comes from an image with the name pinion.",
 		"",
@@ -107,7 +109,8 @@ func (p *Plan) installPython(w *writer) {
 	if p.wantsPip() {
 		seed = " --seed"
 	}
-	w.lines("", "# Python "+p.python+" of the base, else of its distribution, else uv's: never compiled. The virtual environment also sees the",
+	w.lines("", "# Python "+p.python+
+		" of the base, else of its distribution, else uv's: never compiled. The virtual environment also sees the",
 		"# packages of the base. The user has a name, which getpass and PyTorch's caches ask for.")
 	w.run(uvMounts,
 		"export DEBIAN_FRONTEND=noninteractive UV_PYTHON_INSTALL_DIR=/opt/python;",
@@ -128,7 +131,8 @@ func (p *Plan) installPython(w *writer) {
 var pipCommand = pattern(`\bpip3?\b`)
 
 func (p *Plan) wantsPip() bool {
-	return slices.ContainsFunc(slices.Concat(p.build.PreInstall, p.build.Run), func(s model.Step) bool { return pipCommand().MatchString(s.Command) })
+	return slices.ContainsFunc(slices.Concat(p.build.PreInstall, p.build.Run),
+		func(s model.Step) bool { return pipCommand().MatchString(s.Command) })
 }
 
 func (p *Plan) environment(w *writer) {
@@ -166,10 +170,11 @@ func (p *Plan) commands(w *writer, title string, steps []model.Step) {
 	}
 }
 
-// command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines; so does one with <<,
-// after which a builder would take the lines that follow for a document.
+// command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines; so does one
+// with <<, after which a builder would take the lines that follow for a document.
 func command(text string) string {
-	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "<<") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
+	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "<<") || strings.HasPrefix(text, "[") ||
+		strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
 		return execForm("/bin/sh", "-ec", text)
 	}
 	return text

@@ -51,10 +51,13 @@ when they start: give them the same flags from then on.
 	f := cmd.Flags()
 	f.Int64Var(&s.capacity, "jobs-capacity", 0, "how many jobs may wait and run (default: as it is)")
 	f.Var(&s.bytes, "jobs-bytes", "disk space that NATS reserves for the bodies of jobs (default: as it is)")
-	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0, "how many jobs of one tenant may wait and run in each class; 0: any number (default: as it is)")
+	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0,
+		"how many jobs of one tenant may wait and run in each class; 0: any number (default: as it is)")
 	f.IntVar(&s.replicas, "nats-replicas", 0, "on how many NATS servers each job is stored (default: as it is)")
-	f.IntVar(&s.lanes, "lanes", 0, "number of lanes over which the tenants are spread; cannot be lowered (default: as it is)")
-	f.DurationVar(&s.ackWait, "ack-wait", 0, "how long a server may be silent before another one gets its job; at least 15s (default: as it is)")
+	f.IntVar(&s.lanes, "lanes", 0,
+		"number of lanes over which the tenants are spread; cannot be lowered (default: as it is)")
+	f.DurationVar(&s.ackWait, "ack-wait", 0,
+		"how long a server may be silent before another one gets its job; at least 15s (default: as it is)")
 	return cmd
 }
 
@@ -70,9 +73,18 @@ func (s *limitFlags) limits(given func(string) bool) (l store.Limits, err error)
 		{"jobs-capacity", s.capacity >= 1, "at least 1", func() { l.Capacity = &s.capacity }},
 		{"jobs-bytes", bytes >= settings.LeastJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
 		{"tenant-capacity", s.tenantCapacity >= 0, "at least 0", func() { l.TenantCapacity = &s.tenantCapacity }},
-		{"nats-replicas", s.replicas >= 1 && s.replicas <= settings.MostReplicas, fmt.Sprint("1 to ", settings.MostReplicas), func() { l.Replicas = &s.replicas }},
-		{"lanes", s.lanes >= 1 && s.lanes <= settings.MostLanes, fmt.Sprint("1 to ", settings.MostLanes), func() { l.Lanes = &s.lanes }},
-		{"ack-wait", s.ackWait >= settings.LeastAckWait, fmt.Sprint("at least ", settings.LeastAckWait), func() { l.AckWait = &s.ackWait }},
+		{
+			"nats-replicas", s.replicas >= 1 && s.replicas <= settings.MostReplicas, fmt.Sprint("1 to ", settings.MostReplicas),
+			func() { l.Replicas = &s.replicas },
+		},
+		{
+			"lanes", s.lanes >= 1 && s.lanes <= settings.MostLanes, fmt.Sprint("1 to ", settings.MostLanes),
+			func() { l.Lanes = &s.lanes },
+		},
+		{
+			"ack-wait", s.ackWait >= settings.LeastAckWait, fmt.Sprint("at least ", settings.LeastAckWait),
+			func() { l.AckWait = &s.ackWait },
+		},
 	} {
 		switch {
 		case !given(flag.name):

@@ -60,7 +60,8 @@ func New() *cobra.Command {
 }
 
 func (c *command) fromEnvironment(f *pflag.FlagSet) error {
-	variables := append(c.nats.Variables(f), settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
+	variables := append(c.nats.Variables(f),
+		settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
 	if err := settings.ReadVariables(f, os.Getenv, variables); err != nil {
 		return err
 	}
@@ -80,7 +81,9 @@ func (c *command) fromEnvironment(f *pflag.FlagSet) error {
 const longest = time.Minute
 
 // run opens the queue for f.
-func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error) func(*cobra.Command, []string) error {
+func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []string,
+	a *store.Admin) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd.Flags()); err != nil {
 			return exit.Misused(err)
@@ -140,7 +143,8 @@ func (c *command) list() *cobra.Command {
 	var class, status string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good", Args: usage.NoArguments,
+		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good",
+		Args: usage.NoArguments,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if err := option.Choice(class, "hi", "std", "lo"); class != "" && err != nil {
@@ -201,7 +205,8 @@ func (c *command) retry() *cobra.Command {
 		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			id := predict.NewID(time.Now())
-			err := a.Retry(ctx, args[0], id, func(old *store.State) json.RawMessage { return (&jobqueue.Objects{}).Again(id, old) })
+			err := a.Retry(ctx, args[0], id,
+				func(old *store.State) json.RawMessage { return (&jobqueue.Objects{}).Again(id, old) })
 			if errors.Is(err, store.ErrUnknown) {
 				err = errors.New("there is no dead letter of it")
 			}
@@ -250,7 +255,8 @@ func oneID(cmd *cobra.Command, args []string) error {
 // about names the job that an error is about.
 func about(id string, err error) error {
 	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%s: no job of that id is known: it was never accepted, or has ended more than --result-ttl ago", predict.Clip(id))
+		return fmt.Errorf("%s: no job of that id is known: it was never accepted, or has ended more than --result-ttl ago",
+			predict.Clip(id))
 	}
 	return fmt.Errorf("%s: %w", predict.Clip(id), err)
 }

@@ -29,8 +29,9 @@ const natsPassword = "password-of-nats"
 func newJobsRig(t *testing.T) *jobsRig {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 8 << 30,
-		Username: "u", Password: natsPassword,
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		JetStreamMaxStore: 8 << 30,
+		Username:          "u", Password: natsPassword,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +60,13 @@ func (r *jobsRig) accept(id string) {
 	r.t.Helper()
 	j := store.Job{
 		ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, ContentType: "application/json", Tenant: "t1",
-		Body: []byte(`{"input":{"key":"secret-of-the-body"}}`), Hook: &store.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
+		Body: []byte(`{"input":{"key":"secret-of-the-body"}}`),
+		Hook: &store.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
 	}
-	object, err := json.Marshal(map[string]any{"id": id, "input": map[string]string{"key": "**********"}, "status": "starting"})
+	object, err := json.Marshal(map[string]any{
+		"id": id, "input": map[string]string{"key": "**********"},
+		"status": "starting",
+	})
 	if err == nil {
 		_, err = r.q.Accept(r.t.Context(), j, object, false)
 	}
@@ -75,8 +80,9 @@ func (r *jobsRig) letter(id, reason string) {
 	r.t.Helper()
 	m := nats.NewMsg("pinion.dead.m." + id)
 	for name, value := range map[string]string{
-		"Pinion-Id": id, "Pinion-Kind": "prediction", "Pinion-Attempts": "3", "Pinion-Reason": reason, "Pinion-Subject": "pinion.job.m.hi.0.t1",
-		nats.MsgIdHdr: "token-" + id, "Pinion-Webhook": "http://hook.test/?token=secret-of-the-hook",
+		"Pinion-Id": id, "Pinion-Kind": "prediction", "Pinion-Attempts": "3", "Pinion-Reason": reason,
+		"Pinion-Subject": "pinion.job.m.hi.0.t1",
+		nats.MsgIdHdr:    "token-" + id, "Pinion-Webhook": "http://hook.test/?token=secret-of-the-hook",
 	} {
 		m.Header.Set(name, value)
 	}
@@ -127,7 +133,10 @@ func TestJobsListAndShow(t *testing.T) {
 	r.accept("p\x1b[2J")
 	r.letter("d1", "gave up after 3 attempts")
 	table := r.good("list")
-	for _, want := range []string{"jobs: 2 of at most 100000; dead letters: 1\n", "\np1 ", " waiting ", " std ", " t1 ", `"p\x1b[2J"`, "\nd1 ", "gave up after 3 attempts"} {
+	for _, want := range []string{
+		"jobs: 2 of at most 100000; dead letters: 1\n", "\np1 ", " waiting ", " std ", " t1 ",
+		`"p\x1b[2J"`, "\nd1 ", "gave up after 3 attempts",
+	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %q:\n%s", want, table)
 		}
@@ -140,19 +149,23 @@ func TestJobsListAndShow(t *testing.T) {
 		}
 		Letters []struct{ ID, Reason string } `json:"dead_letters"`
 	}
-	if err := json.Unmarshal([]byte(r.good("list", "--json")), &list); err != nil || list.Stored != 2 || len(list.Jobs) != 2 || len(list.Letters) != 1 {
+	if err := json.Unmarshal([]byte(r.good("list", "--json")), &list); err != nil || list.Stored != 2 ||
+		len(list.Jobs) != 2 || len(list.Letters) != 1 {
 		t.Fatalf("the list is %+v, %v", list, err)
 	}
-	if j := list.Jobs[0]; j.ID != "p1" || j.Status != "waiting" || j.Class != "std" || j.Tenant != "t1" || j.Webhook != "hook.test" {
+	if j := list.Jobs[0]; j.ID != "p1" || j.Status != "waiting" || j.Class != "std" || j.Tenant != "t1" ||
+		j.Webhook != "hook.test" {
 		t.Errorf("the first job is %+v", j)
 	}
-	if out := r.good("list", "--json", "--status", "dead"); !strings.Contains(out, `"jobs":[]`) || !strings.Contains(out, `"id":"d1"`) {
+	if out := r.good("list", "--json", "--status", "dead"); !strings.Contains(out, `"jobs":[]`) ||
+		!strings.Contains(out, `"id":"d1"`) {
 		t.Errorf("what is dead: %s", out)
 	}
 	if out := r.good("show", "p1"); !strings.Contains(out, `"key":"**********"`) || !strings.Contains(out, "waiting") {
 		t.Errorf("one job: %s", out)
 	}
-	if out := r.good("show", "d1", "--json"); out != `{"dead_letter":`+out[len(`{"dead_letter":`):] || !strings.Contains(out, `"reason":"gave up after 3 attempts"`) {
+	if out := r.good("show", "d1", "--json"); out != `{"dead_letter":`+out[len(`{"dead_letter":`):] ||
+		!strings.Contains(out, `"reason":"gave up after 3 attempts"`) {
 		t.Errorf("one dead letter: %s", out)
 	}
 }
@@ -164,7 +177,8 @@ func TestJobsCancelRetryPurge(t *testing.T) {
 		t.Errorf("cancel: %q", out)
 	}
 	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Objects{})
-	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) || !strings.Contains(string(s.Prediction), `"key":"**********"`) {
+	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) ||
+		!strings.Contains(string(s.Prediction), `"key":"**********"`) {
 		t.Errorf("the canceled job is %+v, %v", s, err)
 	}
 	r.letter("d1", "gave up")
@@ -196,7 +210,8 @@ func TestJobsApply(t *testing.T) {
 	if out := r.good("apply", "--jobs-capacity", "5"); out != "nothing to change\n" {
 		t.Errorf("the same again: %q", out)
 	}
-	if _, err := store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
+	if _, err := store.Open(t.Context(), r.nc,
+		store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
 		t.Error(err)
 	}
 }
@@ -213,11 +228,23 @@ func TestJobsRefuses(t *testing.T) {
 	}{
 		{[]string{"list"}, "--nats is missing"},
 		{[]string{"list", "--nats", r.url}, "--model is missing"},
-		{[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"}, "--nats: the NATS URL http://u:xxxxx@h is not one"},
+		{
+			[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"},
+			"--nats: the NATS URL http://u:xxxxx@h is not one",
+		},
 		{[]string{"list", "--nats", r.url, "--model", "a.b"}, `--model: the model's name is "a.b"`},
-		{[]string{"list", "--nats", r.url, "--model", "other"}, "there is no job queue of the model other; there are queues of m"},
-		{[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"}, "Authorization Violation"},
-		{[]string{"list", "--nats", "nats://127.0.0.1:1", "--model", "m"}, "NATS cannot be reached: connect to NATS at nats://127.0.0.1:1: "},
+		{
+			[]string{"list", "--nats", r.url, "--model", "other"},
+			"there is no job queue of the model other; there are queues of m",
+		},
+		{
+			[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"},
+			"Authorization Violation",
+		},
+		{
+			[]string{"list", "--nats", "nats://127.0.0.1:1", "--model", "m"},
+			"NATS cannot be reached: connect to NATS at nats://127.0.0.1:1: ",
+		},
 		{[]string{"list", "--nats", "embed:" + t.TempDir(), "--model", "m"}, "no server runs with the job queue's folder"},
 		{append([]string{"list", "--class", "urgent"}, at...), `--class "urgent": it is hi, std or lo`},
 		{append([]string{"list", "--status", "done"}, at...), `--status "done": it is waiting, running or dead`},

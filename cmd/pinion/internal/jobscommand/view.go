@@ -67,8 +67,8 @@ type showView struct {
 	Prediction json.RawMessage `json:"prediction,omitempty"`
 }
 
-// readList asks the queue for the jobs of a class ("": every one) that are waiting, running or dead ("": all of these), at most
-// limit of jobs and of dead letters; 0: all.
+// readList asks the queue for the jobs of a class ("": every one) that are waiting, running or dead ("": all of these),
+// at most limit of jobs and of dead letters; 0: all.
 func readList(ctx context.Context, a *store.Admin, class store.Class, status string, limit int) (*listView, error) {
 	c, err := a.Count(ctx)
 	if err != nil {
@@ -120,7 +120,8 @@ var words = map[store.Status]string{store.Starting: "waiting", store.Processing:
 
 func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 	j := &jobView{
-		ID: id, Kind: string(cmp.Or(s.Kind, store.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server, Cancel: s.Cancel,
+		ID: id, Kind: string(cmp.Or(s.Kind, store.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server,
+		Cancel: s.Cancel,
 		Status: cmp.Or(words[s.Status], string(s.Status), "unknown"), // a message whose state is not known any more
 	}
 	if s.Hook != nil {
@@ -136,7 +137,10 @@ func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 }
 
 func newLetterView(l *store.Letter) *letterView {
-	return &letterView{ID: l.ID, Reason: l.Reason, DiedAt: instant(l.Died), Attempts: l.Attempts, Bytes: l.Bytes, died: l.Died}
+	return &letterView{
+		ID: l.ID, Reason: l.Reason, DiedAt: instant(l.Died), Attempts: l.Attempts, Bytes: l.Bytes,
+		died: l.Died,
+	}
 }
 
 // instant is a time as RFC 3339 in UTC; "" for none.

@@ -20,11 +20,11 @@ const memoryShare = 2 // one half
 // besideBudget is what the front may have besides, in bytes, for connections and itself.
 const besideBudget = 128 << 20
 
-// ApplyMemory sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says otherwise; asked is
-// the budget that was asked for, or 0. It returns what it set, or 0.
+// ApplyMemory sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says
+// otherwise; asked is the budget that was asked for, or 0. It returns what it set, or 0.
 //
-// Without a limit, the heap grows to twice what was in use when the collector began, and while it works to far more: on a
-// machine without a free CPU, to ten times the budget.
+// Without a limit, the heap grows to twice what was in use when the collector began, and while it works to far more: on
+// a machine without a free CPU, to ten times the budget.
 func ApplyMemory(asked int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
@@ -51,15 +51,15 @@ func NATSMemory() []string {
 }
 
 const (
-	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector lets the heap
-	// become twice as large as what is in use: so the front stays within its half.
+	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector lets
+	// the heap become twice as large as what is in use: so the front stays within its half.
 	budgetShare = 4
 	// largestBudget bounds the default budget, in bytes.
 	largestBudget = 1 << 30
 )
 
-// NewBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it has none of
-// the machine's memory, and no more than largestBudget.
+// NewBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it
+// has none of the machine's memory, and no more than largestBudget.
 func NewBudget(asked int64) *memory.Budget { return memory.New(budgetSize(asked)) }
 
 func budgetSize(asked int64) int64 {
@@ -84,8 +84,9 @@ const (
 	fewestConnections = 64
 )
 
-// Connections is how many connections may be open at once: three quarters of the descriptors that the process may open, less 256.
-// The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to the hard one.
+// Connections is how many connections may be open at once: three quarters of the descriptors that the process may open,
+// less 256. The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to the hard
+// one.
 func Connections() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
@@ -117,8 +118,8 @@ const (
 	BusyPollOff  = "off"
 )
 
-// BusyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and one is
-// left for the front.
+// BusyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and
+// one is left for the front.
 func BusyPolling(mode string, workers, cores int) slot.BusyPoll {
 	if mode == BusyPollOff {
 		return slot.BusyPoll{}

@@ -24,7 +24,10 @@ func TestBusyPolling(t *testing.T) {
 }
 
 func TestConnections_LeaveDescriptors(t *testing.T) {
-	for descriptors, want := range map[uint64]int{64: 32, 256: 64, 1024: 512, 4096: 2816, 20000: 14744, 1 << 20: mostConnections, 1 << 63: mostConnections} {
+	for descriptors, want := range map[uint64]int{
+		64: 32, 256: 64, 1024: 512, 4096: 2816, 20000: 14744,
+		1 << 20: mostConnections, 1 << 63: mostConnections,
+	} {
 		if got := connections(descriptors); got != want {
 			t.Errorf("%d descriptors: got %d connections, want %d", descriptors, got, want)
 		}

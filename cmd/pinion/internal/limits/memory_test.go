@@ -13,7 +13,8 @@ func TestApplyMemory_FollowsTheBudget(t *testing.T) {
 	for _, budget := range []int64{64 << 20, 256 << 20, 1 << 30} {
 		got, most := ApplyMemory(budget), 2*budget+besideBudget
 		if got < budget || got > most || got != debug.SetMemoryLimit(-1) {
-			t.Errorf("a budget of %d: got a limit of %d, and %d in force; want at least the budget and at most %d", budget, got, debug.SetMemoryLimit(-1), most)
+			t.Errorf("a budget of %d: got a limit of %d, and %d in force; want at least the budget and at most %d", budget, got,
+				debug.SetMemoryLimit(-1), most)
 		}
 	}
 	t.Setenv("GOMEMLIMIT", "1GiB")

@@ -36,8 +36,8 @@ func Listen(host string, port int, by PortSetting) (net.Listener, string, error)
 	return ln, "http://" + net.JoinHostPort(host, picked), nil
 }
 
-// Reachable is an address by which programs on this machine reach a server that is bound to address, which may stand for
-// all of the machine's: all is then true.
+// Reachable is an address by which programs on this machine reach a server that is bound to address, which may stand
+// for all of the machine's: all is then true.
 func Reachable(address string) (_ string, all bool) {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

@@ -17,7 +17,8 @@ type PortSetting struct {
 	Flag, Variable string // Variable "": there is none
 }
 
-// takenError adds to EADDRINUSE which process has the port, if /proc shows it, and what to do. It returns other errors unchanged.
+// takenError adds to EADDRINUSE which process has the port, if /proc shows it, and what to do. It returns other errors
+// unchanged.
 func takenError(err error, port int, by PortSetting) error {
 	if !errors.Is(err, unix.EADDRINUSE) {
 		return err
@@ -54,7 +55,8 @@ func portOwner(port int) int {
 	return 0
 }
 
-// listeners are the inodes of the sockets that listen on a port, by one of the kernel's tables (Documentation/networking/proc_net_tcp.rst).
+// listeners are the inodes of the sockets that listen on a port, by one of the kernel's tables
+// (Documentation/networking/proc_net_tcp.rst).
 func listeners(table string, port int) (inodes []string) {
 	const listening = "0A"
 	file, err := os.Open(table)

@@ -37,7 +37,10 @@ func TestQuantiles(t *testing.T) {
 		to.Add(time.Duration(i) * time.Millisecond)
 	}
 	h.Merge(&other)
-	for q, want := range map[float64]time.Duration{0.001: time.Millisecond, 0.5: 500 * time.Millisecond, 0.99: 990 * time.Millisecond, 1: time.Second} {
+	for q, want := range map[float64]time.Duration{
+		0.001: time.Millisecond, 0.5: 500 * time.Millisecond,
+		0.99: 990 * time.Millisecond, 1: time.Second,
+	} {
 		if got := h.Quantile(q); got < want || float64(got) > 1.016*float64(want) {
 			t.Errorf("the quantile %g is %s, not %s", q, got, want)
 		}
@@ -126,7 +129,8 @@ func TestNoServerThere(t *testing.T) {
 	}
 }
 
-// TestOpenLoopPaysForAStop: a server that answers nothing for a second adds that second to the requests that were due meanwhile.
+// TestOpenLoopPaysForAStop: a server that answers nothing for a second adds that second to the requests that were due
+// meanwhile.
 func TestOpenLoopPaysForAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &part{generator: &generator{Options: Options{Rate: 10}}, begin: time.Now(), end: time.Now().Add(2 * time.Second)}
@@ -142,7 +146,8 @@ func TestOpenLoopPaysForAStop(t *testing.T) {
 			}
 			got = append(got, time.Since(from))
 		}
-		if len(got) != 20 || got[3] != 0 || got[4] != time.Second || got[5] != 900*time.Millisecond || got[13] != 100*time.Millisecond || got[19] != 0 || own.Late != 9 {
+		if len(got) != 20 || got[3] != 0 || got[4] != time.Second || got[5] != 900*time.Millisecond ||
+			got[13] != 100*time.Millisecond || got[19] != 0 || own.Late != 9 {
 			t.Errorf("%d late; %v", own.Late, got)
 		}
 	})

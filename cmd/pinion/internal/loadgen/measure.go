@@ -35,7 +35,8 @@ func (m *Measurement) Run(client *oneshot.Client, stop <-chan struct{}) error {
 		return err
 	}
 	o := m.Load
-	o.URL, o.Body, o.UserAgent, o.Stop = client.Base+"/predictions", append(append([]byte(`{"input":`), input...), '}'), client.UserAgent, stop
+	o.URL, o.Body, o.UserAgent, o.Stop = client.Base+"/predictions", append(append([]byte(`{"input":`), input...), '}'),
+		client.UserAgent, stop
 	if err := try(o); err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ func (r *Report) Write(w io.Writer) {
 	if r.Asked.Rate > 0 {
 		loop = fmt.Sprintf("%g requests a second by the clock", r.Asked.Rate)
 	}
-	fmt.Fprintf(w, "%s, %d connections, %s, %s\n", r.Target, r.Asked.Connections, loop, r.Got.Length.Round(time.Millisecond))
+	fmt.Fprintf(w, "%s, %d connections, %s, %s\n", r.Target, r.Asked.Connections, loop,
+		r.Got.Length.Round(time.Millisecond))
 	fmt.Fprintf(w, "input %s\n\n", shorten(string(r.Input), 100))
 	row := func(name, value, more string) {
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-10s %12s  %s", name, value, more), " "))
@@ -47,7 +48,8 @@ func (r *Report) Write(w io.Writer) {
 		row(q.name, milliseconds(r.Got.Times.Quantile(q.q)), "")
 	}
 	row("max", milliseconds(r.Got.Times.Max()), "")
-	row("model", fmt.Sprintf("%.1f %%", 100*r.inModel()), fmt.Sprintf("of the time; server, queue and network the other %.1f %%", 100-100*r.inModel()))
+	row("model", fmt.Sprintf("%.1f %%", 100*r.inModel()),
+		fmt.Sprintf("of the time; server, queue and network the other %.1f %%", 100-100*r.inModel()))
 	if r.Got.Late > 0 {
 		row("late", fmt.Sprint(r.Got.Late), "were due while every connection waited for an answer; that counts as their time")
 	}

@@ -14,11 +14,13 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// newConsole makes the handler of a log that people read. A message of several lines, such as a traceback, is a block: the
-// record's fields follow its first line. draws: the reader is a terminal, on which a draft stands until the next record.
+// newConsole makes the handler of a log that people read. A message of several lines, such as a traceback, is a block:
+// the record's fields follow its first line. draws: the reader is a terminal, on which a draft stands until the next
+// record.
 func newConsole(w io.Writer, level slog.Level, colour, draws bool) slog.Handler {
 	block := &blockWriter{w: w, draws: draws}
-	return blockHandler{tint.NewTextHandler(block, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colour}), block}
+	return blockHandler{tint.NewTextHandler(block,
+		&tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colour}), block}
 }
 
 // blockWriter adds the lines of a block to the line that tint makes, so that both are one write.

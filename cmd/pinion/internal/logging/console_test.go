@@ -11,7 +11,8 @@ import (
 func TestAConsoleShowsATracebackAsABlock(t *testing.T) {
 	var out bytes.Buffer
 	log := newLogger(&out, slog.LevelInfo, true, false)
-	log.Info("Traceback (most recent call last):\n  File \"run.py\", line 4, in run\nKeyError: 'nope'", "worker", 0, "stream", "stderr")
+	log.Info("Traceback (most recent call last):\n  File \"run.py\", line 4, in run\nKeyError: 'nope'", "worker", 0,
+		"stream", "stderr")
 	log.With("more", 1).Info("one line", "worker", 0)
 	want := "^[0-9:.]+ INF Traceback \\(most recent call last\\): worker=0 stream=stderr\n" +
 		"  File \"run.py\", line 4, in run\nKeyError: 'nope'\n[0-9:.]+ INF one line more=1 worker=0\n$"

@@ -11,14 +11,15 @@ import (
 // BufferSize is how many bytes of log wait for a reader that does not take them. A record that does not fit is dropped.
 const BufferSize = 8 << 20
 
-// retryPause is the time between two attempts to write to a descriptor that refuses: a full disk, a pipe without a reader.
+// retryPause is the time between two attempts to write to a descriptor that refuses: a full disk, a pipe without a
+// reader.
 const retryPause = time.Second
 
 // writeSize is how much is written at once: Flush sees by it whether the reader goes on.
 const writeSize = 64 << 10
 
-// Sink writes the server's log to a descriptor. Write never blocks, even without a reader: a goroutine
-// does the writing, and what exceeds the buffer is dropped and counted. Each Write is one record, written whole or not at all.
+// Sink writes the server's log to a descriptor. Write never blocks, even without a reader: a goroutine does the
+// writing, and what exceeds the buffer is dropped and counted. Each Write is one record, written whole or not at all.
 type Sink struct {
 	fd    int
 	limit int
@@ -63,7 +64,8 @@ func (s *Sink) Write(record []byte) (int, error) {
 // Dropped is how much was dropped until now.
 func (s *Sink) Dropped() (records, bytes uint64) { return s.records.Load(), s.bytes.Load() }
 
-// Flush waits until everything is written, or the reader has taken nothing for so long: ten times as long in all at most.
+// Flush waits until everything is written, or the reader has taken nothing for so long: ten times as long in all at
+// most.
 func (s *Sink) Flush(stall time.Duration) {
 	late := false
 	alarm := time.AfterFunc(10*stall, func() {

@@ -84,7 +84,8 @@ func TestSinkSurvivesABrokenPipe(t *testing.T) {
 	s.Flush(time.Minute)
 }
 
-// TestFlushWaitsForAReaderThatGoesOn: what was accepted is read to its end, however slowly, and nothing is written twice.
+// TestFlushWaitsForAReaderThatGoesOn: what was accepted is read to its end, however slowly, and nothing is written
+// twice.
 func TestFlushWaitsForAReaderThatGoesOn(t *testing.T) {
 	s, read := sinkOnPipe(t, 1<<20)
 	const all = 5000

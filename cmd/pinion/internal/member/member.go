@@ -28,7 +28,10 @@ func (q Queue) Submit(s httpd.Submission, lives bool) (*predict.Prediction, erro
 
 // Fleet is the member's part in the queue, for its health.
 func Fleet(h jobqueue.Health) *httpd.Fleet {
-	return &httpd.Fleet{Connected: h.Connected, Servers: h.Servers, Stored: h.Stored, Waiting: h.Waiting, Running: h.Running, Error: h.Error}
+	return &httpd.Fleet{
+		Connected: h.Connected, Servers: h.Servers, Stored: h.Stored, Waiting: h.Waiting,
+		Running: h.Running, Error: h.Error,
+	}
 }
 
 // Jobs is the queue as the metrics want it.
@@ -37,5 +40,8 @@ func Jobs(m *jobqueue.Member) *metrics.Jobs {
 		return nil
 	}
 	h := m.Health()
-	return &metrics.Jobs{Waiting: h.Waiting, Running: h.Here, Redelivered: h.Tally.Redelivered, Dead: h.Tally.Dead, Fenced: h.Tally.Fenced}
+	return &metrics.Jobs{
+		Waiting: h.Waiting, Running: h.Here, Redelivered: h.Tally.Redelivered, Dead: h.Tally.Dead,
+		Fenced: h.Tally.Fenced,
+	}
 }

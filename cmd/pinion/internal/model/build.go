@@ -94,7 +94,8 @@ func stepsOf(n *yamltree.Node) (steps []Step) {
 			if mounts := item.Get("mounts"); mounts != nil {
 				for _, m := range mounts.Items {
 					step.Mounts = append(step.Mounts, Mount{
-						Type: textOf(m.Get("type")).Value, ID: textOf(m.Get("id")).Value, Target: textOf(m.Get("target")).Value, Line: m.Line,
+						Type: textOf(m.Get("type")).Value, ID: textOf(m.Get("id")).Value, Target: textOf(m.Get("target")).Value,
+						Line: m.Line,
 					})
 				}
 			}

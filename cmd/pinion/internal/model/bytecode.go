@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DropBytecode removes the bytecode of changed files. Python takes it for good where a source file has the length and the time,
-// in seconds, that it had: so quick an edit would not be seen.
+// DropBytecode removes the bytecode of changed files. Python takes it for good where a source file has the length and
+// the time, in seconds, that it had: so quick an edit would not be seen.
 func DropBytecode(dir string, names []string) {
 	for _, name := range names {
 		stem, isPython := strings.CutSuffix(filepath.Base(name), ".py")

@@ -37,7 +37,8 @@ func (f *valueForm) allows(n *yamltree.Node) bool {
 
 // oneLine says what is wrong with a text that could begin lines of its own in the Dockerfile; "" for nothing.
 func (f *valueForm) oneLine(n *yamltree.Node) (what, mend string) {
-	if !f.line || !strings.ContainsFunc(strings.TrimSpace(n.Text), func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
+	if !f.line || !strings.ContainsFunc(strings.TrimSpace(n.Text),
+		func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
 		return "", ""
 	}
 	return fmt.Sprintf("%.60q has a line break or another control character, which an image cannot be built with", n.Text),
@@ -75,7 +76,8 @@ func (f *valueForm) isText() bool { return f.kinds[0] == yamltree.Text }
 // cogForm is what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
 func cogForm() *valueForm {
 	text := func(rule func(*yamltree.Node) (string, string)) *valueForm {
-		return &valueForm{kinds: []yamltree.Kind{yamltree.Text, yamltree.Number, yamltree.Bool}, rule: rule} // words of a text, all of them
+		// words of a text, all of them
+		return &valueForm{kinds: []yamltree.Kind{yamltree.Text, yamltree.Number, yamltree.Bool}, rule: rule}
 	}
 	line := func(rule func(*yamltree.Node) (string, string)) *valueForm {
 		f := text(rule)
@@ -86,23 +88,28 @@ func cogForm() *valueForm {
 	texts := list(line(nil))
 	toggle := &valueForm{kinds: []yamltree.Kind{yamltree.Bool}}
 	build := mapping(map[string]*valueForm{
-		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("version of cuDNN", "8 or 8.9")), "fast": toggle, "gpu": toggle,
-		"pre_install": list(text(nil)), "python_extra_index_urls": texts, "python_find_links": texts, "python_packages": texts,
-		"python_requirements": line(nil), "python_version": text(pythonRule), "run": {kinds: []yamltree.Kind{yamltree.List}, item: buildStep()},
+		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("version of cuDNN", "8 or 8.9")),
+		"fast": toggle, "gpu": toggle,
+		"pre_install": list(text(nil)), "python_extra_index_urls": texts, "python_find_links": texts,
+		"python_packages":     texts,
+		"python_requirements": line(nil), "python_version": text(pythonRule),
+		"run":         {kinds: []yamltree.Kind{yamltree.List}, item: buildStep()},
 		"sdk_version": text(numbersRule("version of Cog's package", "0.18.0")), "system_packages": texts,
 	})
 	served := func(f *valueForm) *valueForm { f.serves = true; return f }
 	traces := mapping(map[string]*valueForm{
 		"enabled": served(&valueForm{kinds: []yamltree.Kind{yamltree.Bool}}), "sampler": served(text(oneOf(samplers()...))),
-		"sampler_arg": served(text(ratioRule)), "trace_header": served(text(nil)), "trace_header_format": served(text(oneOf("w3c", "jaeger"))),
+		"sampler_arg": served(text(ratioRule)), "trace_header": served(text(nil)),
+		"trace_header_format": served(text(oneOf("w3c", "jaeger"))),
 	})
 	metrics := mapping(map[string]*valueForm{"enabled": served(&valueForm{kinds: []yamltree.Kind{yamltree.Bool}})})
 	for _, f := range []*valueForm{traces, metrics} {
 		f.kinds, f.serves = append(f.kinds, yamltree.Bool), true
 	}
 	return mapping(map[string]*valueForm{
-		"build":       build,
-		"concurrency": served(mapping(map[string]*valueForm{"default_target": {kinds: []yamltree.Kind{yamltree.Number}}, "max": served(count())})),
+		"build": build,
+		"concurrency": served(mapping(
+			map[string]*valueForm{"default_target": {kinds: []yamltree.Kind{yamltree.Number}}, "max": served(count())})),
 		"description": text(nil),
 		"environment": served(list(served(line(environmentRule)))),
 		"image":       served(line(nil)), // the page has the model's name from it
@@ -126,7 +133,10 @@ func mapping(keys map[string]*valueForm) *valueForm {
 func buildStep() *valueForm {
 	text := &valueForm{kinds: []yamltree.Kind{yamltree.Text}}
 	word := &valueForm{kinds: []yamltree.Kind{yamltree.Text}, line: true}
-	mount := mapping(map[string]*valueForm{"id": word, "target": word, "type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")}})
+	mount := mapping(map[string]*valueForm{
+		"id": word, "target": word,
+		"type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")},
+	})
 	step := mapping(map[string]*valueForm{"command": text, "mounts": {kinds: []yamltree.Kind{yamltree.List}, item: mount}})
 	step.kinds = append([]yamltree.Kind{yamltree.Text}, step.kinds...)
 	step.rule = func(n *yamltree.Node) (string, string) {
@@ -139,7 +149,10 @@ func buildStep() *valueForm {
 }
 
 func samplers() []string {
-	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+	return []string{
+		"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
+		"parentbased_traceidratio",
+	}
 }
 
 const mostConcurrency = 1<<31 - 1
@@ -174,8 +187,10 @@ func ratioRule(n *yamltree.Node) (string, string) {
 }
 
 func environmentRule(n *yamltree.Node) (string, string) {
-	if name, value, ok := strings.Cut(n.Text, "="); !ok || !variableName().MatchString(name) || strings.ContainsRune(value, 0) {
-		return fmt.Sprintf("%.60q is not NAME=value", n.Text), "write it as NAME=value, with a name of letters, digits and _, one in a line"
+	if name, value, ok := strings.Cut(n.Text, "="); !ok || !variableName().MatchString(name) ||
+		strings.ContainsRune(value, 0) {
+		return fmt.Sprintf("%.60q is not NAME=value", n.Text),
+			"write it as NAME=value, with a name of letters, digits and _, one in a line"
 	}
 	return "", ""
 }
@@ -198,7 +213,8 @@ func numbersRule(noun, example string) func(*yamltree.Node) (string, string) {
 }
 
 // pythonVersion is a version of Python as cog.yaml has it: 3.12 or 3.12.1.
-var pythonVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`) })
+var pythonVersion = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`) })
 
 func pythonRule(n *yamltree.Node) (string, string) {
 	const mend = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
@@ -213,7 +229,8 @@ func cudaRule(n *yamltree.Node) (string, string) {
 	parts := strings.Split(strings.TrimSpace(n.Text), ".")
 	major, err := strconv.Atoi(parts[0])
 	if err != nil || len(parts) < 2 || !versionNumbers().MatchString(n.Text) {
-		return fmt.Sprintf("%q is no version of CUDA", n.Text), `write the minor or patch version in quotes, as "12.4" or "12.4.1"`
+		return fmt.Sprintf("%q is no version of CUDA", n.Text),
+			`write the minor or patch version in quotes, as "12.4" or "12.4.1"`
 	}
 	if major < 9 {
 		return fmt.Sprintf("there are no images for CUDA %s", n.Text), "choose a newer version, such as 12.4"

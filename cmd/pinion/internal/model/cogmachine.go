@@ -19,8 +19,8 @@ import (
 // machineLimit is how long this machine may take to say what it has.
 const machineLimit = time.Minute
 
-// CheckMachine warns of what build: asks for and this machine does not have: an image would have it, and a model that is
-// served without it fails.
+// CheckMachine warns of what build: asks for and this machine does not have: an image would have it, and a model that
+// is served without it fails.
 func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
 	build := c.root.Get("build")
 	if build == nil || build.Kind != yamltree.Mapping {
@@ -43,7 +43,8 @@ func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
 
 func (c *CogYAMLReport) gpu(n *yamltree.Node, visible []string) {
 	if isTrue(n) && len(visible) == 0 {
-		c.warn(n.Line, "build.gpu is true, and no GPU is visible here", "check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
+		c.warn(n.Line, "build.gpu is true, and no GPU is visible here",
+			"check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
 	}
 }
 
@@ -54,14 +55,16 @@ func (c *CogYAMLReport) pythonVersion(n *yamltree.Node, python *locate.Python) {
 	wanted, has := strings.Split(strings.TrimSpace(n.Text), "."), strings.Split(python.Version, ".")
 	for i := range min(len(wanted), len(has)) {
 		if wanted[i] != has[i] {
-			c.warn(n.Line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)", strings.TrimSpace(n.Text), python.Version, python.Executable),
+			c.warn(n.Line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)",
+				strings.TrimSpace(n.Text), python.Version, python.Executable),
 				"choose another with --python, or write the version into cog.yaml that the model is served with")
 			return
 		}
 	}
 }
 
-// installedDebs are the Debian packages of this machine, those that others stand for included; nil where dpkg cannot tell.
+// installedDebs are the Debian packages of this machine, those that others stand for included; nil where dpkg cannot
+// tell.
 func installedDebs() (map[string]bool, error) {
 	cmd := exec.Command("dpkg-query", "--show", "--showformat", "${Package}\t${db:Status-Status}\t${Provides}\n")
 	cmd.Env = append(os.Environ(), "LC_ALL=C")

@@ -139,7 +139,8 @@ func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 	known := slices.Sorted(maps.Keys(f.keys))
 	for _, entry := range n.Entries {
 		if entry.Again {
-			c.addUnusable(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.Key, entry.First), "remove one of them")
+			c.addUnusable(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.Key, entry.First),
+				"remove one of them")
 			continue
 		}
 		form, is := f.keys[entry.Key]
@@ -153,8 +154,8 @@ func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 	}
 }
 
-// unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else: Cog
-// ignores those that it does not know.
+// unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else:
+// Cog ignores those that it does not know.
 func (c *CogYAMLReport) unknownKey(path string, entry yamltree.Entry, known []string) {
 	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.Key)
 	near := nearest.Word(entry.Key, known)
@@ -196,8 +197,10 @@ func example(f *valueForm) string {
 
 // together looks at keys that exclude each other, and at values that are not used as they stand.
 func (c *CogYAMLReport) together() {
-	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number > 1 && slots.Number != math.Trunc(slots.Number) {
-		c.warn(slots.Line, fmt.Sprintf("concurrency.max: it is %s, and %.0f is used", slots.Text, math.Trunc(slots.Number)), "give a whole number")
+	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number > 1 &&
+		slots.Number != math.Trunc(slots.Number) {
+		c.warn(slots.Line, fmt.Sprintf("concurrency.max: it is %s, and %.0f is used", slots.Text, math.Trunc(slots.Number)),
+			"give a whole number")
 	}
 	run, predict := c.root.Get("run"), c.root.Get("predict")
 	if run != nil && predict != nil && run.Text != "" && predict.Text != "" {
@@ -207,10 +210,12 @@ func (c *CogYAMLReport) together() {
 	packages, file := build.Get("python_packages"), build.Get("python_requirements")
 	if file != nil && file.Text != "" {
 		if packages != nil && len(packages.Items) > 0 {
-			c.warn(packages.Line, "build: python_packages and python_requirements are both given, which Cog refuses", "list the packages in one of them")
+			c.warn(packages.Line, "build: python_packages and python_requirements are both given, which Cog refuses",
+				"list the packages in one of them")
 		}
 		if !isFile(below(c.dir, file.Text)) {
-			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: there is no file %s", file.Text), "make it, or name another one")
+			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: there is no file %s", file.Text),
+				"make it, or name another one")
 		}
 	}
 }

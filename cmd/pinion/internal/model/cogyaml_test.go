@@ -30,62 +30,192 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 // Mistakes in a cog.yaml: its text, and of each finding the beginning and the end.
 func TestMistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
-		{"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: "concurency" is no key that is known`, `write "concurrency", if that is what is meant`},
-		{"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: "rnu" is no key that is known`, `write "run", if that is what is meant`},
-		{"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: "licence" is no key that is known`, "the keys here are build, concurrency, description, environment, image, model, none_defaults, observability, predict, run, tests, train, weights"},
-		{"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n", `warning: cog.yaml:3: build: "pyton_version" is no key that is known`, `write "python_version", if that is what is meant`},
-		{"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: "mx" is no key that is known`, `write "max", if that is what is meant`},
-		{"of observability", "observability:\n  trace:\n    enabled: true\n", `warning: cog.yaml:2: observability: "trace" is no key`, `write "traces", if that is what is meant`},
-		{"of traces", "observability:\n  traces:\n    enable: true\n", `warning: cog.yaml:3: observability.traces: "enable" is no key`, `write "enabled", if that is what is meant`},
-		{"of a command", "build:\n  run:\n    - commend: ls\n      command: ls\n", `warning: cog.yaml:3: build.run: "commend" is no key`, `write "command", if that is what is meant`},
-		{"of a mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: secret\n          target: /x\n          ids: x\n",
-			`warning: cog.yaml:7: build.run.mounts: "ids" is no key`, `write "id", if that is what is meant`},
-		{"of weights", "weights:\n  - sourc: x\n", `warning: cog.yaml:2: weights: "sourc" is no key`, `write "source", if that is what is meant`},
+		{
+			"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: "concurency" is no key that is known`,
+			`write "concurrency", if that is what is meant`,
+		},
+		{
+			"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: "rnu" is no key that is known`,
+			`write "run", if that is what is meant`,
+		},
+		{
+			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: "licence" is no key that is known`,
+			"the keys here are build, concurrency, description, environment, image, model, none_defaults, observability, predict, run, tests, train, weights",
+		},
+		{
+			"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n",
+			`warning: cog.yaml:3: build: "pyton_version" is no key that is known`,
+			`write "python_version", if that is what is meant`,
+		},
+		{
+			"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: "mx" is no key that is known`,
+			`write "max", if that is what is meant`,
+		},
+		{
+			"of observability", "observability:\n  trace:\n    enabled: true\n",
+			`warning: cog.yaml:2: observability: "trace" is no key`, `write "traces", if that is what is meant`,
+		},
+		{
+			"of traces", "observability:\n  traces:\n    enable: true\n",
+			`warning: cog.yaml:3: observability.traces: "enable" is no key`, `write "enabled", if that is what is meant`,
+		},
+		{
+			"of a command", "build:\n  run:\n    - commend: ls\n      command: ls\n",
+			`warning: cog.yaml:3: build.run: "commend" is no key`, `write "command", if that is what is meant`,
+		},
+		{
+			"of a mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: secret\n          target: /x\n          ids: x\n",
+			`warning: cog.yaml:7: build.run.mounts: "ids" is no key`, `write "id", if that is what is meant`,
+		},
+		{
+			"of weights", "weights:\n  - sourc: x\n", `warning: cog.yaml:2: weights: "sourc" is no key`,
+			`write "source", if that is what is meant`,
+		},
 
-		{"a scheme of weights", "weights:\n  - {name: a, source: {uri: 'htps://x/y'}, target: a}\n", `warning: cog.yaml:2: weights.source.uri: "htps" has an unknown scheme`, "write https://, if that is what is meant"},
-		{"a password of weights", "weights:\n  - {name: a, source: 'https://me:pw@x/y', target: a}\n", "warning: cog.yaml:2: weights.source: the URL has a user or a password", ""},
-		{"a target above", "weights:\n  - {name: a, source: 'https://x/y', target: ../a}\n", "warning: cog.yaml:2: weights: the target ../a is outside of the model's folder", ""},
-		{"a target twice", "weights:\n  - {source: 'https://x/y', target: a}\n  - {source: 'https://x/z', target: ./a}\n", "warning: cog.yaml:3: weights: another entry has the target ./a, in line 2", ""},
-		{"weights that are not there", "weights:\n  - {source: [run.py, gone], target: a}\n", "warning: cog.yaml:2: weights: there is no gone", ""},
-		{"a pattern that leaves none", "weights:\n  - {source: {uri: ., include: ['*.bin']}, target: a}\n", "warning: cog.yaml:2: weights: no file below . is one that include and exclude leave", ""},
-		{"no pattern", "weights:\n  - {source: {uri: ., include: ['[', '*']}, target: a}\n", `warning: cog.yaml:2: weights.source.include: "[" is no pattern`, ""},
-		{"a line break of a package", "build:\n  python_packages: [\"a\\nb\"]\n", `warning: cog.yaml:2: build.python_packages: "a\nb" has a line break`, "each item by itself"},
+		{
+			"a scheme of weights", "weights:\n  - {name: a, source: {uri: 'htps://x/y'}, target: a}\n",
+			`warning: cog.yaml:2: weights.source.uri: "htps" has an unknown scheme`, "write https://, if that is what is meant",
+		},
+		{
+			"a password of weights", "weights:\n  - {name: a, source: 'https://me:pw@x/y', target: a}\n",
+			"warning: cog.yaml:2: weights.source: the URL has a user or a password", "",
+		},
+		{
+			"a target above", "weights:\n  - {name: a, source: 'https://x/y', target: ../a}\n",
+			"warning: cog.yaml:2: weights: the target ../a is outside of the model's folder", "",
+		},
+		{
+			"a target twice", "weights:\n  - {source: 'https://x/y', target: a}\n  - {source: 'https://x/z', target: ./a}\n",
+			"warning: cog.yaml:3: weights: another entry has the target ./a, in line 2", "",
+		},
+		{
+			"weights that are not there", "weights:\n  - {source: [run.py, gone], target: a}\n",
+			"warning: cog.yaml:2: weights: there is no gone", "",
+		},
+		{
+			"a pattern that leaves none", "weights:\n  - {source: {uri: ., include: ['*.bin']}, target: a}\n",
+			"warning: cog.yaml:2: weights: no file below . is one that include and exclude leave", "",
+		},
+		{
+			"no pattern", "weights:\n  - {source: {uri: ., include: ['[', '*']}, target: a}\n",
+			`warning: cog.yaml:2: weights.source.include: "[" is no pattern`, "",
+		},
+		{
+			"a line break of a package", "build:\n  python_packages: [\"a\\nb\"]\n",
+			`warning: cog.yaml:2: build.python_packages: "a\nb" has a line break`, "each item by itself",
+		},
 		{"a variable's name", "environment: [\"A B=1\"]\n", `cog.yaml:1: environment: "A B=1" is not NAME=value`, ""},
 
 		{"the file", "- run\n", "cog.yaml:1: the file is a list, and should be a mapping", "as key: value"},
-		{"a text for a mapping", "concurrency: 4\n", "cog.yaml:1: concurrency is a number, and should be a mapping", "write its keys below it, each as key: value"},
-		{"a mapping for a text", "image:\n  name: x\n", "cog.yaml:2: image is a mapping, and should be a text", "write a text, in quotes"},
-		{"a text for a list", "build:\n  system_packages: ffmpeg\n", "warning: cog.yaml:2: build.system_packages is a text, and should be a list", "as - item"},
-		{"a mapping in a list", "build:\n  python_packages:\n    - torch: 2.0\n", "warning: cog.yaml:3: build.python_packages is a mapping, and should be a text", ""},
-		{"a text for a boolean", "build:\n  gpu: 'true'\n", "warning: cog.yaml:2: build.gpu is a text, and should be a boolean", "write true or false, without quotes"},
-		{"a mapping for a list", "environment:\n  A: b\n", "cog.yaml:2: environment is a mapping, and should be a list", "as - item"},
+		{
+			"a text for a mapping", "concurrency: 4\n", "cog.yaml:1: concurrency is a number, and should be a mapping",
+			"write its keys below it, each as key: value",
+		},
+		{
+			"a mapping for a text", "image:\n  name: x\n", "cog.yaml:2: image is a mapping, and should be a text",
+			"write a text, in quotes",
+		},
+		{
+			"a text for a list", "build:\n  system_packages: ffmpeg\n",
+			"warning: cog.yaml:2: build.system_packages is a text, and should be a list", "as - item",
+		},
+		{
+			"a mapping in a list", "build:\n  python_packages:\n    - torch: 2.0\n",
+			"warning: cog.yaml:3: build.python_packages is a mapping, and should be a text", "",
+		},
+		{
+			"a text for a boolean", "build:\n  gpu: 'true'\n",
+			"warning: cog.yaml:2: build.gpu is a text, and should be a boolean", "write true or false, without quotes",
+		},
+		{
+			"a mapping for a list", "environment:\n  A: b\n", "cog.yaml:2: environment is a mapping, and should be a list",
+			"as - item",
+		},
 		{"a list for a reference", "run:\n  - run.py:a\n", "cog.yaml:2: run is a list, and should be a text", ""},
 
 		{"no slots", "concurrency:\n  max: 0\n", "cog.yaml:2: concurrency.max: it is 0", "give a whole number of at least 1"},
-		{"half a slot", "concurrency:\n  max: 1.5\n", "warning: cog.yaml:2: concurrency.max: it is 1.5, and 1 is used", "give a whole number"},
-		{"less than a slot", "concurrency:\n  max: 0.5\n", "cog.yaml:2: concurrency.max: it is 0.5", "give a whole number of at least 1"},
+		{
+			"half a slot", "concurrency:\n  max: 1.5\n", "warning: cog.yaml:2: concurrency.max: it is 1.5, and 1 is used",
+			"give a whole number",
+		},
+		{
+			"less than a slot", "concurrency:\n  max: 0.5\n", "cog.yaml:2: concurrency.max: it is 0.5",
+			"give a whole number of at least 1",
+		},
 		{"too many slots", "concurrency:\n  max: 99999999999999999999\n", "cog.yaml:2: ", ""},
 		{"no number of slots", "concurrency:\n  max: .nan\n", "cog.yaml:2: concurrency.max: it is .nan", ""},
-		{"slots in quotes", "concurrency:\n  max: '4'\n", "cog.yaml:2: concurrency.max is a text, and should be a number", "without quotes"},
-		{"a version of Python", "build:\n  python_version: three\n", `warning: cog.yaml:2: build.python_version: "three" is no version of Python`, `as "3.12" or "3.12.1"`},
-		{"a major version of Python", "build:\n  python_version: 3\n", `warning: cog.yaml:2: build.python_version: "3" is no version of Python`, ""},
-		{"a version of CUDA", "build:\n  cuda: eleven\n", `warning: cog.yaml:2: build.cuda: "eleven" is no version of CUDA`, `as "12.4" or "12.4.1"`},
-		{"a major version of CUDA", "build:\n  cuda: 12\n", `warning: cog.yaml:2: build.cuda: "12" is no version of CUDA`, ""},
-		{"an old version of CUDA", "build:\n  cuda: '2.0'\n", "warning: cog.yaml:2: build.cuda: there are no images for CUDA 2.0", ""},
+		{
+			"slots in quotes", "concurrency:\n  max: '4'\n", "cog.yaml:2: concurrency.max is a text, and should be a number",
+			"without quotes",
+		},
+		{
+			"a version of Python", "build:\n  python_version: three\n",
+			`warning: cog.yaml:2: build.python_version: "three" is no version of Python`, `as "3.12" or "3.12.1"`,
+		},
+		{
+			"a major version of Python", "build:\n  python_version: 3\n",
+			`warning: cog.yaml:2: build.python_version: "3" is no version of Python`, "",
+		},
+		{
+			"a version of CUDA", "build:\n  cuda: eleven\n", `warning: cog.yaml:2: build.cuda: "eleven" is no version of CUDA`,
+			`as "12.4" or "12.4.1"`,
+		},
+		{
+			"a major version of CUDA", "build:\n  cuda: 12\n", `warning: cog.yaml:2: build.cuda: "12" is no version of CUDA`,
+			"",
+		},
+		{
+			"an old version of CUDA", "build:\n  cuda: '2.0'\n",
+			"warning: cog.yaml:2: build.cuda: there are no images for CUDA 2.0", "",
+		},
 		{"a version of cuDNN", "build:\n  cudnn: x\n", `warning: cog.yaml:2: build.cudnn: "x" is no version of cuDNN`, ""},
-		{"a version of Cog", "build:\n  sdk_version: newest\n", `warning: cog.yaml:2: build.sdk_version: "newest" is no version`, ""},
-		{"a sampler", "observability:\n  traces:\n    sampler: allways_on\n", `cog.yaml:3: observability.traces.sampler: "allways_on" is not known`, `write "always_on", if that is what is meant`},
-		{"a ratio", "observability:\n  traces:\n    sampler_arg: '2'\n", `cog.yaml:3: observability.traces.sampler_arg: "2" is no ratio`, `give a number from "0" to "1"`},
-		{"a header's form", "observability:\n  traces:\n    trace_header_format: b3\n", `cog.yaml:3: observability.traces.trace_header_format: "b3" is not known`, "write one of w3c, jaeger"},
-		{"a kind of mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: bind\n", `warning: cog.yaml:5: build.run.mounts.type: "bind" is not known`, ""},
+		{
+			"a version of Cog", "build:\n  sdk_version: newest\n",
+			`warning: cog.yaml:2: build.sdk_version: "newest" is no version`, "",
+		},
+		{
+			"a sampler", "observability:\n  traces:\n    sampler: allways_on\n",
+			`cog.yaml:3: observability.traces.sampler: "allways_on" is not known`,
+			`write "always_on", if that is what is meant`,
+		},
+		{
+			"a ratio", "observability:\n  traces:\n    sampler_arg: '2'\n",
+			`cog.yaml:3: observability.traces.sampler_arg: "2" is no ratio`, `give a number from "0" to "1"`,
+		},
+		{
+			"a header's form", "observability:\n  traces:\n    trace_header_format: b3\n",
+			`cog.yaml:3: observability.traces.trace_header_format: "b3" is not known`, "write one of w3c, jaeger",
+		},
+		{
+			"a kind of mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: bind\n",
+			`warning: cog.yaml:5: build.run.mounts.type: "bind" is not known`, "",
+		},
 		{"no command", "build:\n  run:\n    - mounts: []\n", "warning: cog.yaml:3: build.run: it has no command", ""},
 
-		{"a key twice", "run: run.py:a\nbuild:\n  gpu: true\nrun: run.py:b\n", `cog.yaml:4: "run" is given twice, first in line 1`, "remove one of them"},
-		{"a key twice below", "build:\n  gpu: true\n  gpu: false\n", `cog.yaml:3: build: "gpu" is given twice, first in line 2`, "remove one of them"},
-		{"two documents", "run: run.py:a\n---\npredict: run.py:b\n", "warning: cog.yaml:3: another YAML document begins here, and only the first is read", "or what follows"},
-		{"two names", "run: run.py:a\npredict: run.py:b\n", "cog.yaml:2: run and predict are both set, and Cog refuses that", "remove predict, for it is run that is served"},
-		{"two lists of packages", "build:\n  python_requirements: requirements.txt\n  python_packages:\n    - a\n", "warning: cog.yaml:4: build: python_packages and python_requirements", ""},
-		{"no such requirements", "build:\n  python_requirements: reqs.txt\n", "warning: cog.yaml:2: build.python_requirements: there is no file reqs.txt", ""},
+		{
+			"a key twice", "run: run.py:a\nbuild:\n  gpu: true\nrun: run.py:b\n",
+			`cog.yaml:4: "run" is given twice, first in line 1`, "remove one of them",
+		},
+		{
+			"a key twice below", "build:\n  gpu: true\n  gpu: false\n",
+			`cog.yaml:3: build: "gpu" is given twice, first in line 2`, "remove one of them",
+		},
+		{
+			"two documents", "run: run.py:a\n---\npredict: run.py:b\n",
+			"warning: cog.yaml:3: another YAML document begins here, and only the first is read", "or what follows",
+		},
+		{
+			"two names", "run: run.py:a\npredict: run.py:b\n", "cog.yaml:2: run and predict are both set, and Cog refuses that",
+			"remove predict, for it is run that is served",
+		},
+		{
+			"two lists of packages", "build:\n  python_requirements: requirements.txt\n  python_packages:\n    - a\n",
+			"warning: cog.yaml:4: build: python_packages and python_requirements", "",
+		},
+		{
+			"no such requirements", "build:\n  python_requirements: reqs.txt\n",
+			"warning: cog.yaml:2: build.python_requirements: there is no file reqs.txt", "",
+		},
 		{"no such file", "run: gone.py:a\n", "cog.yaml:1: run: there is no file gone.py", ""},
 		{"no reference", "train: train\n", `cog.yaml:1: train: "train" is no reference`, ""},
 		{"no YAML", "run: [\n", "cog.yaml:1: ", "mend the YAML; keys and values are written as key: value"},
@@ -164,7 +294,10 @@ build:
 
 func TestReadDebs(t *testing.T) {
 	got := readDebs("bash\tinstalled\t\nmawk\tinstalled\tawk, other (= 1.2)\ngone\tconfig-files\tgone-too\nnot a line\n")
-	for name, want := range map[string]bool{"bash": true, "mawk": true, "awk": true, "other": true, "gone": false, "gone-too": false, "not a line": false} {
+	for name, want := range map[string]bool{
+		"bash": true, "mawk": true, "awk": true, "other": true, "gone": false,
+		"gone-too": false, "not a line": false,
+	} {
 		if got[name] != want {
 			t.Errorf("%s: %v", name, got[name])
 		}
@@ -177,7 +310,10 @@ func TestReadDebs(t *testing.T) {
 
 // FuzzCogYAML: every file is looked at without a panic, and one that is found good can be used.
 func FuzzCogYAML(f *testing.F) {
-	for _, text := range []string{"run: run.py:a\n", "a: &a\n  <<: *a\nb: *a\n", "? [a]\n: b\n", "!!map {a: b}\n", "a: |\n  b\n", "- - -\n", "&a [*a,*a]\n", "{a: 1, a: 2}\n---\n"} {
+	for _, text := range []string{
+		"run: run.py:a\n", "a: &a\n  <<: *a\nb: *a\n", "? [a]\n: b\n", "!!map {a: b}\n",
+		"a: |\n  b\n", "- - -\n", "&a [*a,*a]\n", "{a: 1, a: 2}\n---\n",
+	} {
 		f.Add(text)
 	}
 	dir := f.TempDir()

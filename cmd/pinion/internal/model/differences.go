@@ -12,8 +12,8 @@ type Difference struct {
 	Unreadable bool `json:"unreadable"`
 }
 
-// ReadDifferences asks an interpreter for what the folder's source does that works in Cog and not here. packages are the
-// names that the model's requirements list.
+// ReadDifferences asks an interpreter for what the folder's source does that works in Cog and not here. packages are
+// the names that the model's requirements list.
 func ReadDifferences(dir string, packages []string, python *locate.Python) (found []Difference, err error) {
 	request := map[string]any{"root": dir, "packages": fitting(packages)}
 	err = runSDK(python, "model.differences", dir, WithoutSecrets(os.Environ()), request, readLimit, &found)

@@ -1,5 +1,5 @@
-// Package model reads a model's folder from outside, without a worker: cog.yaml, the predictor's reference, and the OpenAPI
-// document, stored or made from the source.
+// Package model reads a model's folder from outside, without a worker: cog.yaml, the predictor's reference, and the
+// OpenAPI document, stored or made from the source.
 //
 //	Find, Guess      the folder's settings, strict or as far as they can be read
 //	CheckCogYAML     every mistake in cog.yaml, with its line and the remedy

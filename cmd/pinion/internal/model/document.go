@@ -180,7 +180,9 @@ func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
 }
 
 // runSDK runs the program of a module of cog._worker with a request, in a folder, and reads its answer.
-func runSDK(python *locate.Python, module, dir string, env []string, request map[string]any, limit time.Duration, answer any) error {
+func runSDK(python *locate.Python, module, dir string, env []string, request map[string]any, limit time.Duration,
+	answer any,
+) error {
 	arg, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", module, err)

@@ -16,10 +16,12 @@ type Flags struct {
 
 func (s *Flags) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
-	f.StringVar(&s.Python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	f.StringVar(&s.Python, "python", "",
+		"the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.LibPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
-	f.Var(&s.NoneDefaults, "none-defaults", "required or optional: whether a request must bring an input whose default is None and whose type "+
-		"has no None ("+NoneDefaultsVariable+"; default: cog.yaml's none_defaults, else required)")
+	f.Var(&s.NoneDefaults, "none-defaults",
+		"required or optional: whether a request must bring an input whose default is None and whose type "+
+			"has no None ("+NoneDefaultsVariable+"; default: cog.yaml's none_defaults, else required)")
 }
 
 // FindModel reads a model's folder and applies the flags that concern it.

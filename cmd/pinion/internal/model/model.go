@@ -48,7 +48,8 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 	m := &Model{Dir: abs}
 	report := readCogYAML(abs, false)
 	if len(report.unusable) > 0 {
-		return nil, fmt.Errorf("the model in %s cannot be served:\n%w", abs, &ProblemsError{&Reading{Problems: report.unusable}})
+		return nil, fmt.Errorf("the model in %s cannot be served:\n%w", abs,
+			&ProblemsError{&Reading{Problems: report.unusable}})
 	}
 	y := report.settings()
 	m.Image, m.Observability = y.image, y.observability

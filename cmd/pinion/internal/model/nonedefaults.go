@@ -9,13 +9,14 @@ import (
 	"pinion/cmd/pinion/internal/modelio"
 )
 
-// NoneDefaults is what the default None means for an input whose type has no None, as in `seed: int = Input(default=None)`.
-// The zero value says nothing. It implements pflag.Value.
+// NoneDefaults is what the default None means for an input whose type has no None, as in `seed: int =
+// Input(default=None)`. The zero value says nothing. It implements pflag.Value.
 type NoneDefaults string
 
 const (
 	noneRequired NoneDefaults = "required" // a request must bring the input, as with Cog 0.23
-	NoneOptional NoneDefaults = "optional" // the input may be null, and is where a request leaves it out, as with older Cog
+	// the input may be null, and is where a request leaves it out, as with older Cog
+	NoneOptional NoneDefaults = "optional"
 
 	NoneDefaultsVariable = "PINION_NONE_DEFAULTS"
 )

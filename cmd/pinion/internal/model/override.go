@@ -47,6 +47,7 @@ func (o *Override) compare(stored, made []byte) {
 	o.said = found
 	o.mu.Unlock()
 	if found != "" && !again {
-		o.Log.Warn("the model's own schema disagrees with its source, and is used", "file", StoredSchema, "differences", found)
+		o.Log.Warn("the model's own schema disagrees with its source, and is used", "file", StoredSchema, "differences",
+			found)
 	}
 }

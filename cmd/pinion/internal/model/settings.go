@@ -20,13 +20,15 @@ type settings struct {
 func (c *CogYAMLReport) settings() settings {
 	text := func(key string) string { return textOf(c.root.Get(key)).Value }
 	s := settings{
-		image: text("image"), run: text("run"), predict: text("predict"), train: text("train"), noneDefaults: text("none_defaults"),
+		image: text("image"), run: text("run"), predict: text("predict"), train: text("train"),
+		noneDefaults:  text("none_defaults"),
 		observability: observabilityOf(c.root.Get("observability")),
 	}
 	for _, entry := range environmentOf(c.root) {
 		s.environment = append(s.environment, entry.Value)
 	}
-	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number >= 1 && slots.Number <= mostConcurrency {
+	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number >= 1 &&
+		slots.Number <= mostConcurrency {
 		s.concurrency = int(slots.Number)
 	}
 	return s

@@ -15,7 +15,8 @@ import (
 // StoredSchema is where a model may bring its own document, below its folder.
 const StoredSchema = ".cog/openapi_schema.json"
 
-// ReadStored is the document that a model brings, or nil. A file without content is none: `pinion schema > FILE` finds it so.
+// ReadStored is the document that a model brings, or nil. A file without content is none: `pinion schema > FILE` finds
+// it so.
 func ReadStored(dir string) (json.RawMessage, error) {
 	file := filepath.Join(dir, filepath.FromSlash(StoredSchema))
 	data, err := textfile.Read(file, textfile.MaxSchema)
@@ -33,7 +34,8 @@ func ReadStored(dir string) (json.RawMessage, error) {
 		err = errors.New("it holds no JSON object")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file, textfile.Reason(err))
+		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file,
+			textfile.Reason(err))
 	}
 	return data, nil
 }

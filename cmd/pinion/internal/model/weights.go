@@ -52,11 +52,12 @@ func (s Source) Files(folder string) (files []string, err error) {
 
 // NoFiles is what is wrong with patterns that leave no file of a place, and what would be right.
 func NoFiles(place string) (what, mend string) {
-	return fmt.Sprintf("weights: no file below %s is one that include and exclude leave", place), "mend the patterns: *.safetensors is for a name, folder/** for a path"
+	return fmt.Sprintf("weights: no file below %s is one that include and exclude leave", place),
+		"mend the patterns: *.safetensors is for a name, folder/** for a path"
 }
 
-// takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and ** in it
-// for any folders; another one is for the name of the file or of a folder above it.
+// takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and
+// ** in it for any folders; another one is for the name of the file or of a folder above it.
 func (s Source) takes(file string) bool {
 	matches := func(pattern string) bool { return matchesPath(pattern, file) }
 	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
@@ -95,8 +96,8 @@ func matchesParts(pattern, parts []string) bool {
 // sourceSchemes are those that weights may come from.
 func sourceSchemes() []string { return []string{"https", "http", "hf", "s3", "gs", "oci", "file"} }
 
-// weightsForm is what may stand under weights: URLs or paths, or mappings with a name, a target and a source, which is one of those
-// or a mapping, or a list of them.
+// weightsForm is what may stand under weights: URLs or paths, or mappings with a name, a target and a source, which is
+// one of those or a mapping, or a list of them.
 func weightsForm(line func(rule func(*yamltree.Node) (string, string)) *valueForm) *valueForm {
 	patterns := &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: line(patternRule)}
 	uri := line(sourceRule)
@@ -108,7 +109,10 @@ func weightsForm(line func(rule func(*yamltree.Node) (string, string)) *valueFor
 	one := mappingOf(map[string]*valueForm{"uri": uri, "include": patterns, "exclude": patterns})
 	source := mappingOf(one.keys)
 	source.kinds, source.item = append(source.kinds, yamltree.List), one
-	entry := mappingOf(map[string]*valueForm{"name": line(nil), "target": line(nil), "source": source, "sha256": line(nil), "wait": {kinds: []yamltree.Kind{yamltree.Bool}}})
+	entry := mappingOf(map[string]*valueForm{
+		"name": line(nil), "target": line(nil), "source": source, "sha256": line(nil),
+		"wait": {kinds: []yamltree.Kind{yamltree.Bool}},
+	})
 	return &valueForm{kinds: []yamltree.Kind{yamltree.List, yamltree.Text}, item: entry, rule: sourceRule, line: true}
 }
 
@@ -148,7 +152,8 @@ func weightsOf(n *yamltree.Node) (list []Weight) {
 	for _, item := range n.Items {
 		w := Weight{Line: item.Line}
 		if item.Kind == yamltree.Mapping {
-			w.Name, w.Target, w.Sources = textOf(item.Get("name")).Value, textOf(item.Get("target")).Value, sourcesOf(item.Get("source"))
+			w.Name, w.Target, w.Sources = textOf(item.Get("name")).Value, textOf(item.Get("target")).Value,
+				sourcesOf(item.Get("source"))
 		} else {
 			w.Sources = sourcesOf(item)
 		}
@@ -201,11 +206,13 @@ func (c *CogYAMLReport) weights() {
 		}
 		if !path.IsAbs(target) {
 			if target = path.Clean(target); target == ".." || strings.HasPrefix(target, "../") {
-				report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target), "name a place below the folder, or an absolute path")
+				report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target),
+					"name a place below the folder, or an absolute path")
 			}
 		}
 		if line, again := first[target]; again {
-			report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, line), "give each entry its own target; an entry may have a list of sources")
+			report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, line),
+				"give each entry its own target; an entry may have a list of sources")
 		}
 		first[target] = w.Line
 	}
@@ -219,7 +226,8 @@ func (c *CogYAMLReport) localWeights(w Weight) {
 		}
 		place := below(c.dir, s.Path())
 		if _, err := os.Stat(place); err != nil {
-			c.warn(s.Line, fmt.Sprintf("weights: there is no %s", s.URI), "put the weights there, or write source: with the URL that they come from")
+			c.warn(s.Line, fmt.Sprintf("weights: there is no %s", s.URI),
+				"put the weights there, or write source: with the URL that they come from")
 			continue
 		}
 		if len(s.Include)+len(s.Exclude) == 0 {

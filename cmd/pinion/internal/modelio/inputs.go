@@ -31,7 +31,8 @@ type InputFlags struct {
 
 func (i *InputFlags) BindFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&i.Pairs, "input", "i", nil, "an input, as name=value or name=@file; repeat a name for a list")
-	f.StringVar(&i.whole, "json", "", "the whole input: a JSON object, @file, or - for stdin; the answer is then the whole prediction as JSON")
+	f.StringVar(&i.whole, "json", "",
+		"the whole input: a JSON object, @file, or - for stdin; the answer is then the whole prediction as JSON")
 }
 
 // Read is the input as a JSON object, checked against the model's schema.
@@ -246,7 +247,8 @@ func fitsOne(types []string, text string) bool {
 		rawjson.KindNumber: {"integer", "number"}, rawjson.KindBool: {"boolean"},
 		rawjson.KindArray: {"array"}, rawjson.KindObject: {"object"},
 	}
-	return slices.ContainsFunc(kinds[rawjson.KindOf([]byte(text))], func(t string) bool { return slices.Contains(types, t) })
+	return slices.ContainsFunc(kinds[rawjson.KindOf([]byte(text))],
+		func(t string) bool { return slices.Contains(types, t) })
 }
 
 func isJSON(text string) bool {

@@ -12,7 +12,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// treeWriter writes the files in an output that is an object or a list, and makes the JSON that names them in their places.
+// treeWriter writes the files in an output that is an object or a list, and makes the JSON that names them in their
+// places.
 type treeWriter struct {
 	outputs *Outputs
 	fields  *Fields
@@ -105,8 +106,8 @@ func namePart(key string) string {
 	return strings.ToValidUTF8(part[:min(len(part), longest)], "")
 }
 
-// File is the content of a string that is a file: a data URL, where the schema does not say that it is text. Where the schema
-// says nothing, as for Any, only base64 counts, which is how files of the model come.
+// File is the content of a string that is a file: a data URL, where the schema does not say that it is text. Where the
+// schema says nothing, as for Any, only base64 counts, which is how files of the model come.
 func (f *Fields) file(s *shape, value []byte) (kind string, data []byte, ok bool) {
 	if !isDataURL(value) || f.saysText(s) {
 		return "", nil, false

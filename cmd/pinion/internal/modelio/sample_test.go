@@ -33,11 +33,15 @@ func TestSamplesFitTheirSchema(t *testing.T) {
 		{"object", `{"$ref":"#/components/schemas/Point"}`, `{"x":{"left":1,"name":"sample"}}`},
 		{"either", `{"anyOf":[{"type":"string","format":"uri"},{"type":"integer"}]}`, `{"x":1}`},
 		{"file", `{"type":"string","format":"uri"}`, "no value can be made up for x: give the input by -i or --json"},
-		{"pattern", `{"type":"string","pattern":"^[0-9]+$"}`, "the input that was made up is not valid: give one by -i or --json"},
+		{
+			"pattern", `{"type":"string","pattern":"^[0-9]+$"}`,
+			"the input that was made up is not valid: give one by -i or --json",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			document := `{"openapi":"3.0.2","components":{"schemas":{
-				"Input":{"type":"object","properties":{"x":` + c.schema + `,"given":{"type":"integer","default":1}},"required":["x"]},
+				"Input":{"type":"object","properties":{"x":` + c.schema +
+				`,"given":{"type":"integer","default":1}},"required":["x"]},
 				"Size":{"enum":["s","m"],"type":"string"},
 				"Point":{"type":"object","properties":{"left":{"type":"integer"},"name":{"type":"string"}},"required":["left","name"]},
 				"Output":{"type":"string"}}}}`

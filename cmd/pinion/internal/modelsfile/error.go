@@ -11,7 +11,8 @@ type Error struct {
 	mistakes []string
 }
 
-// Add adds a mistake: in which line (0: in the file as a whole), what is wrong, and what would be right; mend may be "".
+// Add adds a mistake: in which line (0: in the file as a whole), what is wrong, and what would be right; mend may be
+// "".
 func (e *Error) Add(line int, what, mend string) {
 	at := e.File
 	if line > 0 {

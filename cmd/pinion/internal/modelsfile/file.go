@@ -89,7 +89,8 @@ func parse(data []byte, path, dir string, words Words) (*File, error) {
 	case len(documents) == 0:
 		r.mistakes.Add(0, "it is empty", "name the models under "+keyModels+", each as NAME: {path: DIR}")
 	case len(documents) > 1:
-		r.mistakes.Add(documents[1].Line, "another YAML document begins here", "remove the line --- before it, or what follows")
+		r.mistakes.Add(documents[1].Line, "another YAML document begins here",
+			"remove the line --- before it, or what follows")
 	default:
 		r.root(documents[0])
 	}
@@ -140,7 +141,8 @@ func (r *reader) settleDefault(n *yamltree.Node, line int) {
 	case r.file.Default == "":
 		r.file.Default = names[0]
 	case !slices.Contains(names, r.file.Default):
-		r.mistakes.Add(line, fmt.Sprintf("default: there is no model %q", r.file.Default), r.advise(r.file.Default, names, "the models are "))
+		r.mistakes.Add(line, fmt.Sprintf("default: there is no model %q", r.file.Default),
+			r.advise(r.file.Default, names, "the models are "))
 	}
 }
 
@@ -154,7 +156,8 @@ func (r *reader) models(models yamltree.Entry) {
 		case !IsName(entry.Key):
 			r.mistakes.Add(entry.Line, fmt.Sprintf("%q is no name of a model", entry.Key), NameForm)
 		case entry.Value.Kind != yamltree.Mapping:
-			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind), "write it as "+entry.Key+": {path: DIR}")
+			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind),
+				"write it as "+entry.Key+": {path: DIR}")
 		default:
 			r.model(entry)
 		}
@@ -191,7 +194,8 @@ func (r *reader) model(entry yamltree.Entry) {
 // again refuses a key that is given twice.
 func (r *reader) again(prefix string, entry yamltree.Entry) bool {
 	if entry.Again {
-		r.mistakes.Add(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix, entry.Key, entry.First), "remove one of them")
+		r.mistakes.Add(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix, entry.Key, entry.First),
+			"remove one of them")
 	}
 	return entry.Again
 }
@@ -199,7 +203,8 @@ func (r *reader) again(prefix string, entry yamltree.Entry) bool {
 // is refuses a value of another kind.
 func (r *reader) is(n *yamltree.Node, kind yamltree.Kind, what string) bool {
 	if n.Kind != kind {
-		r.mistakes.Add(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, kind), "write its keys below it, each as key: value")
+		r.mistakes.Add(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, kind),
+			"write its keys below it, each as key: value")
 	}
 	return n.Kind == kind
 }
@@ -210,18 +215,21 @@ func (r *reader) scalar(entry yamltree.Entry) bool {
 	case yamltree.Text, yamltree.Number, yamltree.Bool:
 		return true
 	}
-	r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be one value", entry.Key, entry.Value.Kind), "write it as "+entry.Key+": VALUE")
+	r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be one value", entry.Key, entry.Value.Kind),
+		"write it as "+entry.Key+": VALUE")
 	return false
 }
 
 func (r *reader) unknown(prefix string, entry yamltree.Entry, known []string) {
 	what := fmt.Sprintf("%s%q is no key that is known", prefix, entry.Key)
 	if slices.Contains(r.words.Server, entry.Key) {
-		r.mistakes.Add(entry.Line, what, fmt.Sprintf("it belongs to the server: give it on the command line, as --%s", entry.Key))
+		r.mistakes.Add(entry.Line, what,
+			fmt.Sprintf("it belongs to the server: give it on the command line, as --%s", entry.Key))
 		return
 	}
 	if prefix == "" && slices.Contains(r.words.Model, entry.Key) {
-		r.mistakes.Add(entry.Line, what, "it belongs to a model: write it below its name, or give it for all on the command line, as --"+entry.Key)
+		r.mistakes.Add(entry.Line, what,
+			"it belongs to a model: write it below its name, or give it for all on the command line, as --"+entry.Key)
 		return
 	}
 	r.mistakes.Add(entry.Line, what, r.advise(entry.Key, known, "the keys here are "))

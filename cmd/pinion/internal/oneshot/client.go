@@ -87,7 +87,8 @@ type Answer struct {
 	Interrupted bool
 }
 
-// Predict makes a prediction. An interrupt cancels it. After a second one Predict returns process.ErrInterrupted at once.
+// Predict makes a prediction. An interrupt cancels it. After a second one Predict returns process.ErrInterrupted at
+// once.
 func (c *Client) Predict(p Prediction) (Answer, error) {
 	address := c.Base + p.Path
 	body := append(append([]byte(`{"input":`), p.Input...), '}')

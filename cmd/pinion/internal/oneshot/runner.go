@@ -15,8 +15,8 @@ import (
 )
 
 type RunnerOptions struct {
-	// Worker returns the options of the worker. sdk is the folder of the cog package; loaded is to be called when the model
-	// is imported.
+	// Worker returns the options of the worker. sdk is the folder of the cog package; loaded is to be called when the
+	// model is imported.
 	Worker func(sdk string, loaded func(ipc.Loaded)) supervise.Options
 	Pool   slot.Options
 	// UserAgent is that of downloads.
@@ -45,7 +45,10 @@ func NewRunner(o RunnerOptions) (_ *Runner, err error) {
 			r.clean()
 		}
 	}()
-	r.files, err = files.New(files.Options{Root: r.dir.Files(), Remake: r.dir.RemakeFiles, UserAgent: o.UserAgent, Logger: o.Log})
+	r.files, err = files.New(files.Options{
+		Root: r.dir.Files(), Remake: r.dir.RemakeFiles, UserAgent: o.UserAgent,
+		Logger: o.Log,
+	})
 	if err != nil {
 		return nil, err
 	}

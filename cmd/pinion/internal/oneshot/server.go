@@ -33,8 +33,8 @@ type Server struct {
 // saidMost bounds what is kept of the log.
 const saidMost = 64 << 10
 
-// StartServer starts a server and waits until it is ready. When stop is closed before, it returns process.ErrInterrupted. The error of a
-// server whose arguments are wrong has the exit code exit.Usage.
+// StartServer starts a server and waits until it is ready. When stop is closed before, it returns
+// process.ErrInterrupted. The error of a server whose arguments are wrong has the exit code exit.Usage.
 func StartServer(args []string, stop <-chan struct{}) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -34,7 +34,8 @@ func Host(v string) (string, error) {
 	case strings.Contains(text, "://"):
 		return "", fmt.Errorf("%q is a URL: write the address alone, and the port by its own flag", v)
 	case strings.Contains(text, ":"):
-		return "", fmt.Errorf("%q has a port, or is no IPv6 address: write the address alone, and the port by its own flag", v)
+		return "", fmt.Errorf("%q has a port, or is no IPv6 address: write the address alone, and the port by its own flag",
+			v)
 	case strings.ContainsAny(text, "/ ,[]"):
 		return "", fmt.Errorf("%q is no address: write one IP address or name, or unix:/path", v)
 	}

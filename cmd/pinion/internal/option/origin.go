@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Origin is an origin in the form in which browsers send it, or a pattern of origins: https://*.example.com for all names below,
-// http://localhost:* for all ports, * for all origins. What no browser could send is an error.
+// Origin is an origin in the form in which browsers send it, or a pattern of origins: https://*.example.com for all
+// names below, http://localhost:* for all ports, * for all origins. What no browser could send is an error.
 func Origin(v string) (string, error) {
 	text := strings.TrimSpace(v)
 	if text == "*" || text == "null" {

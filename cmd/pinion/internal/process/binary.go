@@ -42,7 +42,8 @@ func (i Binary) Change(version string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the binary %s %s: workers are of this server's version, %s, until the server is started again", i.path, was, version)
+	return fmt.Sprintf("the binary %s %s: workers are of this server's version, %s, until the server is started again",
+		i.path, was, version)
 }
 
 // sameBuild tells whether two binaries are of one build.

@@ -26,7 +26,8 @@ func Companion(name string) (string, error) {
 	case lookErr == nil:
 		return path, nil
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("the program %s is neither in %s nor in the PATH: install it from the release of this binary", name, filepath.Dir(own))
+		return "", fmt.Errorf("the program %s is neither in %s nor in the PATH: install it from the release of this binary",
+			name, filepath.Dir(own))
 	}
 	return "", fmt.Errorf("find %s: %w", name, err)
 }

@@ -127,8 +127,8 @@ func ContainMain(program []string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// killDescendants kills what the program left: a process that loses its parent becomes a child of this process, so there is
-// an end only when there are no children any more.
+// killDescendants kills what the program left: a process that loses its parent becomes a child of this process, so
+// there is an end only when there are no children any more.
 func killDescendants() {
 	for {
 		left := childrenOf(os.Getpid())

@@ -15,8 +15,13 @@ func TestWhatIsASecondInterrupt(t *testing.T) {
 		later         time.Duration
 		again         bool
 	}{
-		{key, key, 0, false}, {key, stop, 0, false}, {stop, stop, 0, false}, {stop, key, 0, true},
-		{key, key, 2 * echo, true}, {stop, stop, 2 * echo, true}, {key, stop, 2 * echo, true},
+		{key, key, 0, false},
+		{key, stop, 0, false},
+		{stop, stop, 0, false},
+		{stop, key, 0, true},
+		{key, key, 2 * echo, true},
+		{stop, stop, 2 * echo, true},
+		{key, stop, 2 * echo, true},
 	} {
 		var asked InterruptRequests
 		if asked.Again(c.first) {

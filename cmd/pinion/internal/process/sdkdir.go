@@ -73,8 +73,8 @@ func CachedSDKFolder() (string, error) {
 	return dir, intact(dir)
 }
 
-// makeCache makes the folder for what is kept. It makes no home: in a container $HOME often names a folder that is not there,
-// and that another user of the container is to make.
+// makeCache makes the folder for what is kept. It makes no home: in a container $HOME often names a folder that is not
+// there, and that another user of the container is to make.
 func makeCache(parent string) error {
 	if os.Getenv("XDG_CACHE_HOME") == "" {
 		home, err := os.UserHomeDir()
@@ -125,8 +125,8 @@ var sdkSum = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), err
 })
 
-// eachFile calls do with the files of the package. The data is there during the call only: one buffer serves all, for this is work
-// of each start.
+// eachFile calls do with the files of the package. The data is there during the call only: one buffer serves all, for
+// this is work of each start.
 func eachFile(do func(name string, data []byte) error) error {
 	var data []byte
 	return fs.WalkDir(sdk.FS(), ".", func(name string, entry fs.DirEntry, err error) error {

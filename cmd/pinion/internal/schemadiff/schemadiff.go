@@ -18,7 +18,10 @@ func Compare(stored, made []byte) []string {
 		return nil // the user of the document reports what is wrong with it
 	}
 	for _, part := range []struct{ component, noun string }{
-		{"Input", "input"}, {"Output", "the output"}, {"TrainingInput", "training input"}, {"TrainingOutput", "the training's output"},
+		{"Input", "input"},
+		{"Output", "the output"},
+		{"TrainingInput", "training input"},
+		{"TrainingOutput", "the training's output"},
 	} {
 		s, inStored := c.stored[part.component]
 		m, inMade := c.made[part.component]
@@ -128,7 +131,8 @@ func (c *comparison) members(noun, prefix string, stored, made any, depth int) {
 			continue
 		}
 		if was, is := isRequired(s, name), isRequired(m, name); was != is {
-			c.found = append(c.found, fmt.Sprintf("%s is %s in the file and %s in the source", what, necessity(was), necessity(is)))
+			c.found = append(c.found, fmt.Sprintf("%s is %s in the file and %s in the source", what, necessity(was),
+				necessity(is)))
 		}
 		c.schema(what, prefix+name, one, other, depth)
 	}
@@ -157,7 +161,8 @@ func (c *comparison) schema(what, path string, stored, made any, depth int) {
 			}
 			c.only(fmt.Sprintf("%s of %s (%s)", key, what, shown(one)), inStored)
 		case !sameValue(one, other):
-			c.found = append(c.found, fmt.Sprintf("%s of %s is %s in the file and %s in the source", key, what, shown(one), shown(other)))
+			c.found = append(c.found, fmt.Sprintf("%s of %s is %s in the file and %s in the source", key, what, shown(one),
+				shown(other)))
 		}
 	}
 	if s["properties"] != nil || m["properties"] != nil {

@@ -35,7 +35,8 @@ var errDSN = errors.New("it must have the form https://KEY@HOST/PROJECT")
 // parse reads a DSN: scheme://key@host/path/project. A secret after the key is of older servers, and not needed.
 func (c *Config) parse(dsn string) error {
 	u, err := url.Parse(dsn)
-	if err != nil || u.Host == "" || u.User == nil || u.User.Username() == "" || u.Scheme != "https" && u.Scheme != "http" {
+	if err != nil || u.Host == "" || u.User == nil || u.User.Username() == "" ||
+		u.Scheme != "https" && u.Scheme != "http" {
 		return errDSN // the parser's error would repeat the key
 	}
 	folder, project := path.Split(strings.TrimSuffix(u.Path, "/"))
@@ -43,6 +44,9 @@ func (c *Config) parse(dsn string) error {
 		return errDSN
 	}
 	c.key = u.User.Username()
-	c.endpoint = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: path.Join("/", folder, "api", project, "envelope") + "/"}).String()
+	c.endpoint = (&url.URL{
+		Scheme: u.Scheme, Host: u.Host,
+		Path: path.Join("/", folder, "api", project, "envelope") + "/",
+	}).String()
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package sentry reports the errors of the server's log to Sentry, as Cog's server does: failed setups, workers that die, what
-// the server cannot do. Warnings go with them as breadcrumbs. Failed predictions are the model's results, and are not reported.
+// Package sentry reports the errors of the server's log to Sentry, as Cog's server does: failed setups, workers that
+// die, what the server cannot do. Warnings go with them as breadcrumbs. Failed predictions are the model's results, and
+// are not reported.
 //
 //	Read    the settings: SENTRY_DSN, SENTRY_ENVIRONMENT, SENTRY_RELEASE
 //	Start   starts to send; without a DSN nothing of it runs

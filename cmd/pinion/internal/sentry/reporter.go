@@ -194,7 +194,8 @@ func (r *Reporter) enqueue(e *event) {
 	}
 	var envelope bytes.Buffer
 	fmt.Fprintf(&envelope, "{\"event_id\":%q,\"sent_at\":%q}\n", e.ID, time.Now().UTC().Format(time.RFC3339Nano))
-	fmt.Fprintf(&envelope, "{\"type\":\"event\",\"content_type\":\"application/json\",\"length\":%d}\n%s\n", len(body), body)
+	fmt.Fprintf(&envelope, "{\"type\":\"event\",\"content_type\":\"application/json\",\"length\":%d}\n%s\n", len(body),
+		body)
 	select {
 	case r.queue <- envelope.Bytes():
 	default: // Sentry does not keep up

@@ -34,7 +34,8 @@ func newScrubber(secrets []string) scrubber {
 		pairs = append(pairs, s, filtered)
 	}
 	return scrubber{strings.NewReplacer(pairs...), []*regexp.Regexp{
-		regexp.MustCompile(`(https?://[^\s?"']+\?)[^\s"']*`),                                              // a URL's query, which may be signed
+		// a URL's query, which may be signed
+		regexp.MustCompile(`(https?://[^\s?"']+\?)[^\s"']*`),
 		regexp.MustCompile(`(://)[^/\s@]+@`),                                                              // its credentials
 		regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}`),                           // an Authorization
 		regexp.MustCompile(`(?i)((?:token|secret|passw(?:or)?d|api_?key)["']?\s*[=:]\s*["']?)[^\s"',;]+`), // name=value

@@ -39,20 +39,26 @@ func TestRead_DSN(t *testing.T) {
 }
 
 // collected starts a Sentry and a reporter for it, and returns both ends: what follows the log, and what came.
-func collected(t *testing.T, environ []string, answer http.HandlerFunc) (r *Reporter, log *slog.Logger, written *bytes.Buffer, events func() []map[string]any) {
+func collected(t *testing.T, environ []string,
+	answer http.HandlerFunc,
+) (r *Reporter, log *slog.Logger, written *bytes.Buffer, events func() []map[string]any) {
 	t.Helper()
 	var bodies [][]byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		bodies = append(bodies, body)
-		if auth := q.Header.Get("X-Sentry-Auth"); q.URL.Path != "/api/7/envelope/" || !strings.Contains(auth, "sentry_key=abc") {
+		if auth := q.Header.Get("X-Sentry-Auth"); q.URL.Path != "/api/7/envelope/" ||
+			!strings.Contains(auth, "sentry_key=abc") {
 			t.Errorf("got %s with %q", q.URL.Path, auth)
 		}
 		answer(w, q)
 	}))
 	t.Cleanup(server.Close)
 	c, err := Read(func(name string) string {
-		return map[string]string{"SENTRY_DSN": strings.Replace(server.URL, "//", "//abc@", 1) + "/7", "SENTRY_ENVIRONMENT": "test"}[name]
+		return map[string]string{
+			"SENTRY_DSN":         strings.Replace(server.URL, "//", "//abc@", 1) + "/7",
+			"SENTRY_ENVIRONMENT": "test",
+		}[name]
 	}, environ)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +79,8 @@ func collected(t *testing.T, environ []string, answer http.HandlerFunc) (r *Repo
 				Length int
 			}
 			var e map[string]any
-			if err := errors.Join(json.Unmarshal(lines[1], &item), json.Unmarshal(lines[2], &e)); err != nil || item.Type != "event" || item.Length != len(lines[2]) {
+			if err := errors.Join(json.Unmarshal(lines[1], &item), json.Unmarshal(lines[2], &e)); err != nil ||
+				item.Type != "event" || item.Length != len(lines[2]) {
 				t.Fatalf("got %v: %s", err, b)
 			}
 			all = append(all, e)
@@ -95,7 +102,8 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 	}
 	text, _ := json.Marshal(all[0])
 	for _, part := range []string{
-		`"type":"worker ended"`, `"value":"worker killed by SIGSEGV"`, `"model":"ocr"`, `"worker":"2"`, `"release":"pinion@1.2.3"`,
+		`"type":"worker ended"`, `"value":"worker killed by SIGSEGV"`, `"model":"ocr"`, `"worker":"2"`,
+		`"release":"pinion@1.2.3"`,
 		`"environment":"test"`, `"level":"error"`, `"message":"worker restarts after a pause"`,
 	} {
 		if !strings.Contains(string(text), part) {
@@ -112,11 +120,16 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 
 func TestReporter_LeavesSecretsOut(t *testing.T) {
 	_, log, _, events := collected(t, []string{"HF_TOKEN=hf_abcdefgh", "PATH=/usr/bin:/bin", "SHORT_KEY=1"}, ok)
-	log.Error("setup failed", "error", "OSError: https://user:pass1word@host/x?sig=s1gned hf_abcdefgh Authorization: Bearer abcdefghij "+
-		`api_key="k3y-value" password: hunter22 data:image/png;base64,AAAABBBB in /usr/bin:/bin 1`+strings.Repeat("x", 2*maxText))
+	log.Error("setup failed", "error",
+		"OSError: https://user:pass1word@host/x?sig=s1gned hf_abcdefgh Authorization: Bearer abcdefghij "+
+			`api_key="k3y-value" password: hunter22 data:image/png;base64,AAAABBBB in /usr/bin:/bin 1`+
+			strings.Repeat("x", 2*maxText))
 	all := events()
 	text, _ := json.Marshal(all)
-	for _, secret := range []string{"pass1word", "s1gned", "hf_abcdefgh", "abcdefghij", "k3y-value", "hunter22", "AAAABBBB"} {
+	for _, secret := range []string{
+		"pass1word", "s1gned", "hf_abcdefgh", "abcdefghij", "k3y-value", "hunter22",
+		"AAAABBBB",
+	} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("got %q in %s", secret, text)
 		}

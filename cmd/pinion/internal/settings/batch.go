@@ -16,13 +16,20 @@ type Batch struct {
 }
 
 func (s *Batch) bindFlags(f *pflag.FlagSet) {
-	f.IntVar(&s.size, "batch-size", 0, "the largest batch of a model with @cog.batch (PINION_BATCH_SIZE; default: the model's)")
-	f.StringVar(&s.wait, "batch-wait", "", "how long a batch that is not full waits for more while a worker is idle, as 2ms; 0: not at all; adaptive: by the load (PINION_BATCH_WAIT; default: the model's)")
+	f.IntVar(&s.size, "batch-size", 0,
+		"the largest batch of a model with @cog.batch (PINION_BATCH_SIZE; default: the model's)")
+	f.StringVar(&s.wait, "batch-wait", "",
+		"how long a batch that is not full waits for more while a worker is idle, as 2ms; 0: not at all; adaptive: by the load (PINION_BATCH_WAIT; default: the model's)")
 }
 
 func (s *Batch) variables(f *pflag.FlagSet) []Variable {
 	return append(numbers(f, 1, "batch-size"),
-		variable(f, "batch-wait", func(to pflag.Value, v string) error { _, err := batch.ParseWait(v); return cmp.Or(err, to.Set(v)) }))
+		variable(f, "batch-wait", func(to pflag.Value,
+			v string,
+		) error {
+			_, err := batch.ParseWait(v)
+			return cmp.Or(err, to.Set(v))
+		}))
 }
 
 func (s *Batch) check() error {

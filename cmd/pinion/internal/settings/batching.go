@@ -26,18 +26,21 @@ type Batching struct {
 func (s *Batching) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("batching", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are printed by main, help by the command
-	f.StringVar(&s.Address, "address", "batching.socket", "where workers connect: the `path` of a unix socket, or host:port")
+	f.StringVar(&s.Address, "address", "batching.socket",
+		"where workers connect: the `path` of a unix socket, or host:port")
 	f.StringVar(&s.Protocol, "protocol", "unix", "unix or tcp")
 	f.IntVar(&s.Size, "batch", 32, "largest batch, 1 to 4096")
 	f.IntVar(&s.Capacity, "capacity", 1024, "how many requests may wait for a worker; when it is full, the answer is 429")
-	f.IntVar(&s.latency, "latency", 10, "`ms` for which a batch that is not full waits for more; without this flag the wait adapts\n"+
-		"to the workers and the load, and a single request is sent at once")
+	f.IntVar(&s.latency, "latency", 10,
+		"`ms` for which a batch that is not full waits for more; without this flag the wait adapts\n"+
+			"to the workers and the load, and a single request is sent at once")
 	f.IntVar(&s.timeout, "timeout", 5000, "`ms` after which a request is answered 408")
 	f.StringVar(&s.Host, "host", "0.0.0.0", "address to listen on for HTTP, or unix:/path")
 	f.IntVar(&s.Port, "port", 8080, "port to listen on for HTTP; 0 picks a free one and prints it")
 	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest body of a request or an answer, in `bytes`")
 	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
-	f.BoolVar(&s.LeaveSockets, "leave-sockets", false, "leave the socket options of ventu workers on this host as they are")
+	f.BoolVar(&s.LeaveSockets, "leave-sockets", false,
+		"leave the socket options of ventu workers on this host as they are")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (default: console on a terminal)")
 	return f

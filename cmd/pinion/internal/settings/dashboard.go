@@ -20,8 +20,11 @@ const traceMark = "{trace_id}"
 
 func (s *Dashboard) bindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.Off, "no-dashboard", false, "do not serve the live view at /dashboard (PINION_NO_DASHBOARD)")
-	f.BoolVar(&s.Content, "dashboard-content", false, "show inputs and outputs of predictions in the live view (PINION_DASHBOARD_CONTENT)")
-	f.StringVar(&s.TraceURL, "dashboard-trace-url", "", "address of a trace, with "+traceMark+" for its id, to which the live view links (PINION_DASHBOARD_TRACE_URL; default: ids without a link)")
+	f.BoolVar(&s.Content, "dashboard-content", false,
+		"show inputs and outputs of predictions in the live view (PINION_DASHBOARD_CONTENT)")
+	f.StringVar(&s.TraceURL, "dashboard-trace-url", "",
+		"address of a trace, with "+traceMark+
+			" for its id, to which the live view links (PINION_DASHBOARD_TRACE_URL; default: ids without a link)")
 }
 
 func (s *Dashboard) check() error {

@@ -33,17 +33,25 @@ const (
 )
 
 func (s *Exposure) bindFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
-	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com or https://*.example.com; * for all; may be repeated")
-	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
+	f.StringVar(&s.host, "host", "",
+		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
+	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil,
+		"an origin whose pages may call this server, as https://example.com or https://*.example.com; * for all; may be repeated")
+	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal,
+		"local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
-	f.BoolVar(&s.Reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
-	f.StringVar(&s.AuthFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
-	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
-	f.IntVar(&s.MetricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for /dashboard; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
+	f.BoolVar(&s.Reload, "reload", false,
+		"allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
+	f.StringVar(&s.AuthFile, "auth-token-file", "",
+		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"},
+		"pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
+	f.IntVar(&s.MetricsPort, "metrics-port", -1,
+		"a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for /dashboard; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
 	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
 	s.Dashboard.bindFlags(f)
-	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
+	f.StringVar(&s.metricsHost, "metrics-host", "",
+		"address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
 }
 
 func (s *Exposure) variables(f *pflag.FlagSet) []Variable {

@@ -30,14 +30,21 @@ type Fleet struct {
 func (s *Fleet) bindFlags(f *pflag.FlagSet) {
 	s.workers = 1
 	f.Var(&s.workers, "workers", "worker processes, or auto: one for each visible GPU, else 1 (PINION_WORKERS)")
-	f.StringVar(&s.gpus, "gpus", "", `all: every worker sees all GPUs; each: one GPU each; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
-	f.DurationVar(&s.PredictLimit, "predict-timeout", 0, "how long a prediction may run before it is canceled and fails; 0: any time (PINION_PREDICT_TIMEOUT)")
-	f.DurationVar(&s.HangTimeout, "hang-timeout", time.Minute, "how long a worker may show no sign of life, or not start a prediction that one of its free slots was given, before it is replaced; a running prediction may take longer; 0: any time (PINION_HANG_TIMEOUT)")
-	f.IntVar(&s.MaxRequests, "max-requests", 0, "replace a worker after this number of predictions; 0: never (PINION_MAX_REQUESTS)")
+	f.StringVar(&s.gpus, "gpus", "",
+		`all: every worker sees all GPUs; each: one GPU each; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
+	f.DurationVar(&s.PredictLimit, "predict-timeout", 0,
+		"how long a prediction may run before it is canceled and fails; 0: any time (PINION_PREDICT_TIMEOUT)")
+	f.DurationVar(&s.HangTimeout, "hang-timeout", time.Minute,
+		"how long a worker may show no sign of life, or not start a prediction that one of its free slots was given, before it is replaced; a running prediction may take longer; 0: any time (PINION_HANG_TIMEOUT)")
+	f.IntVar(&s.MaxRequests, "max-requests", 0,
+		"replace a worker after this number of predictions; 0: never (PINION_MAX_REQUESTS)")
 	f.Var(&s.MaxRSS, "max-rss", "replace a worker that uses more memory, as 8GiB; 0: never (PINION_MAX_RSS)")
-	f.StringVar(&s.Renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker stops when its successor is ready; stop-first: it stops before its successor starts, for models that fit into memory only once (PINION_RELOAD_STRATEGY)")
-	f.BoolVar(&s.Preload, "preload", false, "import the model's modules once, in a preload process from which workers are forked (PINION_PRELOAD)")
-	f.IntVar(&s.SetupRetries, "setup-retries", 0, "how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
+	f.StringVar(&s.Renewal, "reload-strategy", string(supervise.StartFirst),
+		"start-first: a worker stops when its successor is ready; stop-first: it stops before its successor starts, for models that fit into memory only once (PINION_RELOAD_STRATEGY)")
+	f.BoolVar(&s.Preload, "preload", false,
+		"import the model's modules once, in a preload process from which workers are forked (PINION_PRELOAD)")
+	f.IntVar(&s.SetupRetries, "setup-retries", 0,
+		"how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
 }
 
 func (s *Fleet) variables(f *pflag.FlagSet) []Variable {

@@ -32,19 +32,24 @@ type Gateway struct {
 
 func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
-	f.StringVar(&s.exposure.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
-	f.StringVar(&s.exposure.AuthFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringVar(&s.exposure.host, "host", "",
+		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
+	f.StringVar(&s.exposure.AuthFile, "auth-token-file", "",
+		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
 	f.StringVar(&s.model, "model", "", "the model's name in the queue (PINION_MODEL)")
 	s.jobs.bindFlags(f)
 	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"
 	for _, name := range []string{"nats-sync", "overflow"} { // of servers
 		_ = f.MarkHidden(name)
 	}
-	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
-	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction: twice --ack-wait to 24h")
+	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second,
+		"how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
+	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute,
+		"how long GET /predictions/{id} answers for an ended prediction: twice --ack-wait to 24h")
 	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
-	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
+	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false,
+		"never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
 	f.StringVar(&s.log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 }
@@ -74,7 +79,8 @@ func (s *Gateway) check() error {
 		return errors.New("--nats is missing: give the URL of NATS")
 	}
 	if _, embeds := s.jobs.NATS.Embeds(); embeds {
-		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself", s.jobs.NATS.urls[0])
+		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself",
+			s.jobs.NATS.urls[0])
 	}
 	if s.model == "" {
 		return errors.New("--model is missing: give the model's name in the queue")

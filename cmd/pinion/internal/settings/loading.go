@@ -24,8 +24,10 @@ type Loading struct {
 }
 
 func (s *Loading) bindFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.When, "load", AtStartup, "startup, on-demand (by the first request) or manual (by POST /models/{name}/load): when the model is loaded (PINION_LOAD)")
-	f.DurationVar(&s.IdleTimeout, "idle-timeout", 0, "end the processes of a model that has had no request for this time; 0: never (PINION_IDLE_TIMEOUT)")
+	f.StringVar(&s.When, "load", AtStartup,
+		"startup, on-demand (by the first request) or manual (by POST /models/{name}/load): when the model is loaded (PINION_LOAD)")
+	f.DurationVar(&s.IdleTimeout, "idle-timeout", 0,
+		"end the processes of a model that has had no request for this time; 0: never (PINION_IDLE_TIMEOUT)")
 }
 
 // bindKeys declares what stands in the file only: on the command line it would be every model's.

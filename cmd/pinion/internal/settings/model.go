@@ -17,8 +17,8 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Model are the flags and variables of 'pinion serve' that belong to one model: its code and Python, its workers and queue, what
-// its predictions may do.
+// Model are the flags and variables of 'pinion serve' that belong to one model: its code and Python, its workers and
+// queue, what its predictions may do.
 type Model struct {
 	model.Flags
 	Concurrency, Queue         int
@@ -40,24 +40,33 @@ type Model struct {
 
 func (s *Model) BindFlags(f *pflag.FlagSet) {
 	s.Flags.BindFlags(f)
-	f.IntVar(&s.Concurrency, "concurrency", 0, "predictions at once in a worker; more than 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
+	f.IntVar(&s.Concurrency, "concurrency", 0,
+		"predictions at once in a worker; more than 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
 	s.Fleet.bindFlags(f)
 	s.Batch.bindFlags(f)
-	f.StringVar(&s.outputs, "validate-output", "warn", "off, warn or error: what happens to an output that the return annotation does not allow; warn logs the first (PINION_VALIDATE_OUTPUT)")
+	f.StringVar(&s.outputs, "validate-output", "warn",
+		"off, warn or error: what happens to an output that the return annotation does not allow; warn logs the first (PINION_VALIDATE_OUTPUT)")
 	f.BoolVar(&s.NoWarmUp, "no-warm-up", false, "do not run the model's example after its setup (PINION_NO_WARM_UP)")
 	s.Loading.bindFlags(f)
-	f.IntVar(&s.Queue, "queue", 0, "how many predictions may wait for a slot; with --nats only synchronous ones, for the others wait in the job queue (PINION_QUEUE)")
-	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
+	f.IntVar(&s.Queue, "queue", 0,
+		"how many predictions may wait for a slot; with --nats only synchronous ones, for the others wait in the job queue (PINION_QUEUE)")
+	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second,
+		"how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.SetupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
-	f.DurationVar(&s.CancelGrace, "cancel-grace", 10*time.Second, "how long a canceled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
-	f.StringVar(&s.Restart, "restart", string(supervise.OnCrash), "whether a worker that has died is replaced: on-crash or never (PINION_RESTART)")
-	f.DurationVar(&s.ResultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction; 0: not at all; with --nats twice --ack-wait to 24h")
-	f.StringVar(&s.UploadURL, "upload-url", "", "URL prefix to which output files are uploaded with PUT (default: the answer holds them as data: URLs)")
+	f.DurationVar(&s.CancelGrace, "cancel-grace", 10*time.Second,
+		"how long a canceled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
+	f.StringVar(&s.Restart, "restart", string(supervise.OnCrash),
+		"whether a worker that has died is replaced: on-crash or never (PINION_RESTART)")
+	f.DurationVar(&s.ResultTTL, "result-ttl", 10*time.Minute,
+		"how long GET /predictions/{id} answers for an ended prediction; 0: not at all; with --nats twice --ack-wait to 24h")
+	f.StringVar(&s.UploadURL, "upload-url", "",
+		"URL prefix to which output files are uploaded with PUT (default: the answer holds them as data: URLs)")
 	f.StringVar(&s.Mode, "x-mode", "predict", "predict, or train: serve only the train function")
 	f.BoolVar(&s.Watch, "watch", false, "reload the model when its source or configuration changes (PINION_WATCH)")
 }
 
-// bindKeys declares the keys of a model in the file of --config: its flags, and what only one of several models can say.
+// bindKeys declares the keys of a model in the file of --config: its flags, and what only one of several models can
+// say.
 func (s *Model) bindKeys(f *pflag.FlagSet) {
 	s.BindFlags(f)
 	s.Loading.bindKeys(f)
@@ -92,7 +101,8 @@ func (s *Model) fromCog(f *pflag.FlagSet, env func(string) string) {
 	cog.read("concurrency", "COG_MAX_CONCURRENCY", func(v string) error {
 		err := option.Int(&s.Concurrency, v, 1)
 		if s.Concurrency > ipc.MaxSlots { // Cog has no such limit
-			s.Warnings = append(s.Warnings, fmt.Sprintf("COG_MAX_CONCURRENCY is %d: %d is used, the most that a worker has", s.Concurrency, ipc.MaxSlots))
+			s.Warnings = append(s.Warnings,
+				fmt.Sprintf("COG_MAX_CONCURRENCY is %d: %d is used, the most that a worker has", s.Concurrency, ipc.MaxSlots))
 			s.Concurrency = ipc.MaxSlots
 		}
 		return err
@@ -145,7 +155,10 @@ func (s *Model) check() error {
 
 // OutputCheck is --validate-output.
 func (s *Model) OutputCheck() service.OutputCheck {
-	return map[string]service.OutputCheck{"off": service.IgnoreOutputs, "warn": service.WarnOfOutputs, "error": service.RefuseOutputs}[s.outputs]
+	return map[string]service.OutputCheck{
+		"off": service.IgnoreOutputs, "warn": service.WarnOfOutputs,
+		"error": service.RefuseOutputs,
+	}[s.outputs]
 }
 
 // KeepFor is how long ended predictions are kept, as predict.Retention says it.

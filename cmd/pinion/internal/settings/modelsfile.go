@@ -33,8 +33,9 @@ type Models struct {
 	Memory option.Bytes // what loaded models may have together; 0: any
 }
 
-// ReadModels reads the settings of the server and of its models: those of the folders that args name, or of the file of --config.
-// The flags of the command line are every model's default. The server's variables may stand in the cog.yaml of the default model.
+// ReadModels reads the settings of the server and of its models: those of the folders that args name, or of the file of
+// --config. The flags of the command line are every model's default. The server's variables may stand in the cog.yaml
+// of the default model.
 func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string) string) (*Models, error) {
 	file := s.Config
 	if file == "" && len(args) == 0 {
@@ -78,7 +79,8 @@ func (s *Serve) checkLoading(models *Models) error {
 			return errors.New("--nats: jobs do not load a model, so leave out --load and --idle-timeout")
 		}
 		if m.Settings.Loading.When == Manual && !s.Exposure.Reload {
-			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload", cmp.Or(m.Name, m.Found.Title()))
+			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload",
+				cmp.Or(m.Name, m.Found.Title()))
 		}
 	}
 	return nil
@@ -170,7 +172,8 @@ func at(line int, err error) error {
 	return &lineError{line, err}
 }
 
-// readModel gives a model the flags of the command line, and then its keys; value is a key's value as its flag takes it.
+// readModel gives a model the flags of the command line, and then its keys; value is a key's value as its flag takes
+// it.
 func readModel(given *pflag.FlagSet, m modelsfile.Model, value func(modelsfile.Key) string) (Named, error) {
 	n := Named{Name: m.Name, Settings: &Model{}}
 	f := pflag.NewFlagSet(m.Name, pflag.ContinueOnError)

@@ -19,7 +19,8 @@ func modelFolders(t *testing.T, file string) (path string) {
 		}
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name, "run.py"), []byte("def run() -> int: return 1\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, "run.py"), []byte("def run() -> int: return 1\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +40,8 @@ func givenFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	return f
 }
 
-// TestModelsFile reads a file as it should be: keys before flags, flags before variables, and paths from the file's folder.
+// TestModelsFile reads a file as it should be: keys before flags, flags before variables, and paths from the file's
+// folder.
 func TestModelsFile(t *testing.T) {
 	path := modelFolders(t, `
 default: b
@@ -61,14 +63,17 @@ models:
 		t.Fatalf("memory %d, %d models", models.Memory, len(models.List))
 	}
 	b, a := models.List[0], models.List[1] // the default comes first
-	if a.Name != "a" || a.Found.Dir != filepath.Join(filepath.Dir(path), "a") || b.Found.Dir != filepath.Join(filepath.Dir(path), "b") {
+	if a.Name != "a" || a.Found.Dir != filepath.Join(filepath.Dir(path), "a") ||
+		b.Found.Dir != filepath.Join(filepath.Dir(path), "b") {
 		t.Errorf("%s is %s, %s is %s", a.Name, a.Found.Dir, b.Name, b.Found.Dir)
 	}
-	if s := a.Settings; a.GPUs.Workers != 2 || s.Queue != 7 || s.QueueTimeout != 9*time.Second || !s.Fleet.Preload || s.CancelGrace != 3*time.Second ||
+	if s := a.Settings; a.GPUs.Workers != 2 || s.Queue != 7 || s.QueueTimeout != 9*time.Second || !s.Fleet.Preload ||
+		s.CancelGrace != 3*time.Second ||
 		s.Loading != (Loading{OnDemand, 10 * time.Minute, 2 << 30}) {
 		t.Errorf("a: %d workers, %+v", a.GPUs.Workers, s)
 	}
-	if s := b.Settings; b.GPUs.Workers != 3 || s.Queue != 5 || s.outputs != "off" || s.ResultTTL != 90*time.Second || s.Loading.When != AtStartup {
+	if s := b.Settings; b.GPUs.Workers != 3 || s.Queue != 5 || s.outputs != "off" || s.ResultTTL != 90*time.Second ||
+		s.Loading.When != AtStartup {
 		t.Errorf("b: %d workers, %+v", b.GPUs.Workers, s)
 	}
 }
@@ -84,37 +89,82 @@ func TestModelsFileFirst(t *testing.T) {
 // TestModelsFileMistakes: each is named with its line and what would be right.
 func TestModelsFileMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ file, want, mend string }{
-		"nothing":             {"", ": it is empty", "name the models"},
-		"a list":              {"- a\n", ":1: the file is a list, and should be a mapping", ""},
-		"no YAML":             {"models:\n  a: {path: a}\n b: {path: b}\n", ":3: ", "mend the YAML"},
-		"two documents":       {"models: {a: {path: a}}\n---\nx: 1\n", ":3: another YAML document begins here", "---"},
-		"no models":           {"default: a\n", ": it has no models", "name them under models"},
-		"models of nothing":   {"models:\n", ":1: models is nothing, and should be a mapping", ""},
-		"an empty mapping":    {"models: {}\n", ":1: models names none", "name them below it"},
-		"an unknown key":      {"modles: {a: {path: a}}\n", `:1: "modles" is no key that is known`, `write "models"`},
-		"a server's flag":     {"port: 80\nmodels: {a: {path: a}}\n", `:1: "port" is no key that is known`, "give it on the command line, as --port"},
-		"a model's key":       {"queue: 80\nmodels: {a: {path: a}}\n", `:1: "queue" is no key that is known`, "write it below its name"},
-		"a key twice":         {"models: {a: {path: a}}\nmodels: {b: {path: b}}\n", `:2: "models" is given twice, first in line 1`, ""},
-		"a name twice":        {"models:\n  a: {path: a}\n  a: {path: b}\n", `:3: models: "a" is given twice, first in line 2`, "remove one"},
-		"a bad name":          {"models:\n  -a: {path: a}\n", `:2: "-a" is no name of a model`, "begins with a letter or digit"},
-		"a model in short":    {"models:\n  a: a\n", ":2: a is a text, and should be a mapping", "write it as a: {path: DIR}"},
-		"no path":             {"models:\n  a: {queue: 1}\n", ":2: a has no path", "add path: DIR"},
-		"a misspelt key":      {"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: "queu" is no key that is known`, `write "queue"`},
-		"a path of nothing":   {"models:\n  a:\n    path:\n", ":3: path is nothing, and should be one value", ""},
-		"a server's key":      {"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: "max-body" is no key that is known`, "--max-body"},
-		"a model's key twice": {"models:\n  a:\n    path: a\n    queue: 1\n    queue: 2\n", `:5: a: "queue" is given twice, first in line 4`, ""},
-		"a list for a value":  {"models:\n  a:\n    path: a\n    queue: [1]\n", ":4: queue is a list, and should be one value", ""},
-		"no number":           {"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": it is a whole number`, ""},
-		"too few":             {"models:\n  a:\n    path: a\n    queue: -1\n", ":4: a: queue -1: it is at least 0", ""},
-		"a time of no unit":   {"models:\n  a:\n    path: a\n    idle-timeout: 10\n", `:4: a: idle-timeout "10": it is a time with its unit`, ""},
-		"no time to load":     {"models:\n  a:\n    path: a\n    load: later\n", `:4: a: load "later": it is startup, on-demand or manual`, ""},
-		"no size":             {"memory: lots\nmodels: {a: {path: a}}\n", `:1: memory: "lots" is no size`, "20GiB"},
-		"no such default":     {"models: {ab: {path: a}}\ndefault: ba\n", `:2: default: there is no model "ba"`, ""},
-		"no folder":           {"models:\n  a: {path: c}\n", ":2: a: find model folder: ", "no such file"},
-		"no model there":      {"models:\n  a: {path: empty}\n", ":2: a: ", "names no predictor"},
-		"no Python":           {"models:\n  a:\n    path: a\n    python: ./none/bin/python\n", ":4: a: ", "none/bin/python"},
-		"all at once":         {"models:\n  a: {path: a, queu: 1}\n  b: {path: b, wokers: 1}\n", `:2: a: "queu"`, `:3: b: "wokers"`},
-		"values of all":       {"models:\n  a: {path: a, queue: x}\n  b: {path: b, workers: 0}\n", `:2: a: queue "x"`, `:3: b: workers`},
+		"nothing":           {"", ": it is empty", "name the models"},
+		"a list":            {"- a\n", ":1: the file is a list, and should be a mapping", ""},
+		"no YAML":           {"models:\n  a: {path: a}\n b: {path: b}\n", ":3: ", "mend the YAML"},
+		"two documents":     {"models: {a: {path: a}}\n---\nx: 1\n", ":3: another YAML document begins here", "---"},
+		"no models":         {"default: a\n", ": it has no models", "name them under models"},
+		"models of nothing": {"models:\n", ":1: models is nothing, and should be a mapping", ""},
+		"an empty mapping":  {"models: {}\n", ":1: models names none", "name them below it"},
+		"an unknown key":    {"modles: {a: {path: a}}\n", `:1: "modles" is no key that is known`, `write "models"`},
+		"a server's flag": {
+			"port: 80\nmodels: {a: {path: a}}\n", `:1: "port" is no key that is known`,
+			"give it on the command line, as --port",
+		},
+		"a model's key": {
+			"queue: 80\nmodels: {a: {path: a}}\n", `:1: "queue" is no key that is known`,
+			"write it below its name",
+		},
+		"a key twice": {
+			"models: {a: {path: a}}\nmodels: {b: {path: b}}\n",
+			`:2: "models" is given twice, first in line 1`, "",
+		},
+		"a name twice": {
+			"models:\n  a: {path: a}\n  a: {path: b}\n",
+			`:3: models: "a" is given twice, first in line 2`, "remove one",
+		},
+		"a bad name": {
+			"models:\n  -a: {path: a}\n", `:2: "-a" is no name of a model`,
+			"begins with a letter or digit",
+		},
+		"a model in short": {
+			"models:\n  a: a\n", ":2: a is a text, and should be a mapping",
+			"write it as a: {path: DIR}",
+		},
+		"no path": {"models:\n  a: {queue: 1}\n", ":2: a has no path", "add path: DIR"},
+		"a misspelt key": {
+			"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: "queu" is no key that is known`,
+			`write "queue"`,
+		},
+		"a path of nothing": {"models:\n  a:\n    path:\n", ":3: path is nothing, and should be one value", ""},
+		"a server's key": {
+			"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: "max-body" is no key that is known`,
+			"--max-body",
+		},
+		"a model's key twice": {
+			"models:\n  a:\n    path: a\n    queue: 1\n    queue: 2\n",
+			`:5: a: "queue" is given twice, first in line 4`, "",
+		},
+		"a list for a value": {
+			"models:\n  a:\n    path: a\n    queue: [1]\n",
+			":4: queue is a list, and should be one value", "",
+		},
+		"no number": {
+			"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": it is a whole number`,
+			"",
+		},
+		"too few": {"models:\n  a:\n    path: a\n    queue: -1\n", ":4: a: queue -1: it is at least 0", ""},
+		"a time of no unit": {
+			"models:\n  a:\n    path: a\n    idle-timeout: 10\n",
+			`:4: a: idle-timeout "10": it is a time with its unit`, "",
+		},
+		"no time to load": {
+			"models:\n  a:\n    path: a\n    load: later\n",
+			`:4: a: load "later": it is startup, on-demand or manual`, "",
+		},
+		"no size":         {"memory: lots\nmodels: {a: {path: a}}\n", `:1: memory: "lots" is no size`, "20GiB"},
+		"no such default": {"models: {ab: {path: a}}\ndefault: ba\n", `:2: default: there is no model "ba"`, ""},
+		"no folder":       {"models:\n  a: {path: c}\n", ":2: a: find model folder: ", "no such file"},
+		"no model there":  {"models:\n  a: {path: empty}\n", ":2: a: ", "names no predictor"},
+		"no Python":       {"models:\n  a:\n    path: a\n    python: ./none/bin/python\n", ":4: a: ", "none/bin/python"},
+		"all at once": {
+			"models:\n  a: {path: a, queu: 1}\n  b: {path: b, wokers: 1}\n", `:2: a: "queu"`,
+			`:3: b: "wokers"`,
+		},
+		"values of all": {
+			"models:\n  a: {path: a, queue: x}\n  b: {path: b, workers: 0}\n", `:2: a: queue "x"`,
+			`:3: b: workers`,
+		},
 	} {
 		path := modelFolders(t, c.file)
 		_, err := readFile(path, givenFlags(t))

@@ -32,11 +32,15 @@ type NATS struct {
 }
 
 func (s *NATS) BindFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.urls, "nats", nil, "URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
+	f.StringSliceVar(&s.urls, "nats", nil,
+		"URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
 	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
-	f.StringVar(&s.ca, "nats-tls-ca", "", "PEM file of the certificate authorities that NATS' certificate is checked by (PINION_NATS_TLS_CA; default: the system's)")
-	f.StringVar(&s.cert, "nats-tls-cert", "", "PEM file of the client certificate that NATS asks for (PINION_NATS_TLS_CERT)")
-	f.StringVar(&s.keyFile, "jobs-key", "", "file of AES-256 keys in base64, one a line, that encrypt inputs, results and webhooks in NATS: the first key encrypts, every key decrypts (PINION_JOBS_KEY)")
+	f.StringVar(&s.ca, "nats-tls-ca", "",
+		"PEM file of the certificate authorities that NATS' certificate is checked by (PINION_NATS_TLS_CA; default: the system's)")
+	f.StringVar(&s.cert, "nats-tls-cert", "",
+		"PEM file of the client certificate that NATS asks for (PINION_NATS_TLS_CERT)")
+	f.StringVar(&s.keyFile, "jobs-key", "",
+		"file of AES-256 keys in base64, one a line, that encrypt inputs, results and webhooks in NATS: the first key encrypts, every key decrypts (PINION_JOBS_KEY)")
 	f.StringVar(&s.key, "nats-tls-key", "", "PEM file of the client certificate's key (PINION_NATS_TLS_KEY)")
 }
 
@@ -84,14 +88,17 @@ func (s *NATS) Check() error {
 			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", one)
 		}
 	}
-	if err := (&store.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key}).Check(); err != nil {
+	if err := (&store.Connection{
+		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert,
+		Key: s.key,
+	}).Check(); err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
 	return nil
 }
 
-// Embed starts NATS on this host, if it is to run here. Its process is registered with children. sync is how often it writes
-// through to the disk.
+// Embed starts NATS on this host, if it is to run here. Its process is registered with children. sync is how often it
+// writes through to the disk.
 func (s *NATS) Embed(modelName string, sync time.Duration, children store.Children, log *slog.Logger) error {
 	dir, ok := s.Embeds()
 	if !ok {
@@ -106,7 +113,8 @@ func (s *NATS) Embed(modelName string, sync time.Duration, children store.Childr
 		return exit.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
 	}
 	s.embedded, err = store.Embed(store.EmbedOptions{
-		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: limits.NATSMemory(), Children: children, Logger: log,
+		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: limits.NATSMemory(), Children: children,
+		Logger: log,
 	})
 	return err
 }
@@ -115,7 +123,10 @@ func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, e
 	if s.embedded != nil {
 		return s.embedded.Connect(store.Always(member, changed)...)
 	}
-	c := store.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model, Name: member, OnChange: changed}
+	c := store.Connection{
+		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model,
+		Name: member, OnChange: changed,
+	}
 	return c.Connect()
 }
 

@@ -31,7 +31,11 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return instances.Vertex(models, s.Vertex)
 	},
-	protocol.SageMaker: func(_ *Protocols, models protocol.Models) protocol.Protocol { return instances.SageMaker(models) },
+	protocol.SageMaker: func(_ *Protocols,
+		models protocol.Models,
+	) protocol.Protocol {
+		return instances.SageMaker(models)
+	},
 }
 
 // Protocols say which other protocols the server speaks, and the name by which they know the model.
@@ -49,10 +53,14 @@ type Protocols struct {
 const noProtocols = "none"
 
 func (s *Protocols) bindFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.Names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
-	f.StringVar(&s.model, "model", "", "the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
-	f.IntVar(&s.GRPCPort, "grpc-port", -1, "a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
-	f.BoolVar(&s.openAIStrict, "openai-strict", false, "refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k (PINION_OPENAI_STRICT)")
+	f.StringSliceVar(&s.Names, "protocols", protocol.Names(),
+		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
+	f.StringVar(&s.model, "model", "",
+		"the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
+	f.IntVar(&s.GRPCPort, "grpc-port", -1,
+		"a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
+	f.BoolVar(&s.openAIStrict, "openai-strict", false,
+		"refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k (PINION_OPENAI_STRICT)")
 	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
 }
 
@@ -86,7 +94,8 @@ func (s *Protocols) check() error {
 		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
 	case s.model != "" && !modelsfile.IsName(s.model):
 		return fmt.Errorf("--model %q: %s", s.model, modelsfile.NameForm)
-	case s.model != "" && s.given != "" && s.model != s.given && store.CheckModel(s.given) == nil: // else one is for the queue
+	// else one is for the queue
+	case s.model != "" && s.given != "" && s.model != s.given && store.CheckModel(s.given) == nil:
 		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
 	}
 	return nil

@@ -38,7 +38,8 @@ func TestOddValuesAreIgnored(t *testing.T) {
 					t.Errorf("%s=%q: %v", name, env, err)
 				}
 			}
-			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 || !strings.HasPrefix(warnings[0], name+" is ignored: ") {
+			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 ||
+				!strings.HasPrefix(warnings[0], name+" is ignored: ") {
 				t.Errorf("%s=%q: warnings %q", name, value, warnings)
 			}
 			if with.Port != without.Port || with.Log.Format != without.Log.Format || with.Concurrency != without.Concurrency {
@@ -97,7 +98,10 @@ func TestVariables_LinksToServicesAreIgnored(t *testing.T) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
 	err := s.FromEnvironment(f, func(name string) string {
-		return map[string]string{"PORT": "tcp://10.0.0.1:80", "PINION_GRPC_PORT": "tcp://10.0.0.1:80", "PINION_METRICS_PORT": "udp://10.0.0.1:80"}[name]
+		return map[string]string{
+			"PORT": "tcp://10.0.0.1:80", "PINION_GRPC_PORT": "tcp://10.0.0.1:80",
+			"PINION_METRICS_PORT": "udp://10.0.0.1:80",
+		}[name]
 	})
 	if err != nil || s.Port != 5000 || s.Protocols.GRPCPort != -1 || s.Exposure.MetricsPort != -1 {
 		t.Errorf("got ports %d, %d, %d, %v, want the defaults", s.Port, s.Protocols.GRPCPort, s.Exposure.MetricsPort, err)
@@ -114,9 +118,15 @@ func TestServe_FlagsWithoutAnEffectAreNamed(t *testing.T) {
 		{[]string{"--port", "0", "--host", "[::1]", "--shutdown-from", "any"}, nil},
 		{[]string{"--auth-public", "none"}, []string{"--auth-public has no effect without --auth-token-file"}},
 		{[]string{"--shutdown-from", "any", "--no-shutdown"}, []string{"--shutdown-from has no effect with --no-shutdown"}},
-		{[]string{"--no-dashboard", "--dashboard-content"}, []string{"--dashboard-content has no effect with --no-dashboard"}},
+		{
+			[]string{"--no-dashboard", "--dashboard-content"},
+			[]string{"--dashboard-content has no effect with --no-dashboard"},
+		},
 		{[]string{"--host", "unix:/x", "--port", "1"}, []string{"--port has no effect with --host unix:/path"}},
-		{[]string{"--lanes", "2", "--nats-sync", "always"}, []string{"--lanes has no effect without --nats", "--nats-sync has no effect without --nats embed"}},
+		{
+			[]string{"--lanes", "2", "--nats-sync", "always"},
+			[]string{"--lanes has no effect without --nats", "--nats-sync has no effect without --nats embed"},
+		},
 	} {
 		var s Serve
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -124,7 +134,8 @@ func TestServe_FlagsWithoutAnEffectAreNamed(t *testing.T) {
 		if err := f.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Server.FromEnvironment(f, func(string) string { return "" }); err != nil || !slices.Equal(s.Server.Warnings, c.want) {
+		if err := s.Server.FromEnvironment(f, func(string) string { return "" }); err != nil ||
+			!slices.Equal(s.Server.Warnings, c.want) {
 			t.Errorf("%v: got %q, %v, want %q", c.args, s.Server.Warnings, err, c.want)
 		}
 	}
@@ -132,12 +143,18 @@ func TestServe_FlagsWithoutAnEffectAreNamed(t *testing.T) {
 
 // TestExposure_ValuesThatNothingCouldMatchAreErrors, and others are written as they are compared.
 func TestExposure_ValuesThatNothingCouldMatchAreErrors(t *testing.T) {
-	s := Exposure{host: "[::]", ShutdownFrom: "local", MetricsPort: 0, metricsHost: "[::1]", CORSOrigins: []string{"HTTPS://A.example/, https://*.b.example", "http://c:80"}}
-	if err := s.check(); err != nil || s.host != "::" || s.metricsHost != "::1" || !slices.Equal(s.CORSOrigins, []string{"https://a.example", "https://*.b.example", "http://c"}) {
+	s := Exposure{
+		host: "[::]", ShutdownFrom: "local", MetricsPort: 0, metricsHost: "[::1]",
+		CORSOrigins: []string{"HTTPS://A.example/, https://*.b.example", "http://c:80"},
+	}
+	if err := s.check(); err != nil || s.host != "::" || s.metricsHost != "::1" ||
+		!slices.Equal(s.CORSOrigins, []string{"https://a.example", "https://*.b.example", "http://c"}) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	for _, s := range []Exposure{
-		{host: "localhost:5000", ShutdownFrom: "local"}, {metricsHost: "x:1", MetricsPort: 1, ShutdownFrom: "local"}, {CORSOrigins: []string{"a.example"}, ShutdownFrom: "local"},
+		{host: "localhost:5000", ShutdownFrom: "local"},
+		{metricsHost: "x:1", MetricsPort: 1, ShutdownFrom: "local"},
+		{CORSOrigins: []string{"a.example"}, ShutdownFrom: "local"},
 	} {
 		if err := s.check(); err == nil {
 			t.Errorf("%+v is taken", s)
@@ -151,7 +168,10 @@ func TestGateway_PlatformVariablesAreIgnored(t *testing.T) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
 	err := s.FromEnvironment(f, func(name string) string {
-		return map[string]string{"PORT": "tcp://10.0.0.1:80", "COG_LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "PINION_NATS": "nats://h", "PINION_MODEL": "m"}[name]
+		return map[string]string{
+			"PORT": "tcp://10.0.0.1:80", "COG_LOG_LEVEL": "loud", "LOG_FORMAT": "xml",
+			"PINION_NATS": "nats://h", "PINION_MODEL": "m",
+		}[name]
 	})
 	if err != nil || s.port != 5000 || len(s.warnings) != 3 {
 		t.Errorf("got port %d, warnings %q, %v, want 5000 and 3 warnings", s.port, s.warnings, err)
@@ -161,7 +181,8 @@ func TestGateway_PlatformVariablesAreIgnored(t *testing.T) {
 // TestBadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
 func TestBadPlatformValues(t *testing.T) {
 	for name, value := range map[string]string{
-		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health", "AIP_PREDICT_ROUTE": "/{any}",
+		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health",
+		"AIP_PREDICT_ROUTE": "/{any}",
 	} {
 		var s Serve
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)

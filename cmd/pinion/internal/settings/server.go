@@ -56,26 +56,33 @@ func (s *Server) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Config, "config", "", "file of the models to serve and their settings, as pinion.yaml (PINION_CONFIG)")
 	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
 	s.Exposure.bindFlags(f)
-	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal, with one model and without --watch)")
+	f.Var(&s.failFast, "fail-fast",
+		"end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal, with one model and without --watch)")
 	f.Lookup("fail-fast").NoOptDefVal = "true"
 	s.Protocols.bindFlags(f)
 	s.Jobs.bindFlags(f)
 	f.DurationVar(&s.Grace, "grace", DefaultGrace, "how long predictions in flight may go on after SIGINT or SIGTERM")
-	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them sooner (PINION_BUSY_POLL)")
+	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto,
+		"auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them sooner (PINION_BUSY_POLL)")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
-	f.IntVar(&s.accessLines, "access-log", 0, "log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
+	f.IntVar(&s.accessLines, "access-log", 0,
+		"log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
 	f.Lookup("access-log").NoOptDefVal = "100"
 	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest request body in bytes")
-	f.Var(&s.MemoryBudget, "memory-budget", "memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
-	f.BoolVar(&s.AwaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
+	f.Var(&s.MemoryBudget, "memory-budget",
+		"memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
+	f.BoolVar(&s.AwaitExplicitShutdown, "await-explicit-shutdown", false,
+		"ignore SIGTERM: only SIGINT and POST /shutdown end the server")
 	f.Int("threads", 0, "ignored, as by Cog's server")
 	_ = f.MarkHidden("threads")
 	f.Int64Var(&s.DownloadSize, "max-download", 10<<30, "largest input file to download, in bytes")
 	f.IntVar(&s.DownloadFiles, "max-downloads", 1000, "most files that one request may name")
 	f.DurationVar(&s.DownloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
-	f.BoolVar(&s.DenyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public (PINION_DENY_PRIVATE_DOWNLOADS)")
-	f.BoolVar(&s.DenyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
+	f.BoolVar(&s.DenyPrivate, "deny-private-downloads", false,
+		"never download inputs from addresses that are not public (PINION_DENY_PRIVATE_DOWNLOADS)")
+	f.BoolVar(&s.DenyPrivateWebhooks, "deny-private-webhooks", false,
+		"never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
 }
 
 // FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
@@ -160,8 +167,8 @@ func (s *Server) check() error {
 	return nil
 }
 
-// FailsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells
-// why, and with --watch, for the next change may mend it.
+// FailsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its
+// health tells why, and with --watch, for the next change may mend it.
 func (s *Server) FailsFast(watch bool) bool {
 	return s.failFast.Or(terminal.IsTerminal(os.Stderr) && !watch)
 }

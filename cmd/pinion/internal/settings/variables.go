@@ -21,7 +21,10 @@ type Variable struct {
 // variable is the variable of a flag, which is named after it.
 func variable(f *pflag.FlagSet, flag string, set func(to pflag.Value, v string) error) Variable {
 	to := f.Lookup(flag).Value
-	return Variable{flag, "PINION_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), func(v string) error { return set(to, v) }}
+	return Variable{
+		flag, "PINION_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")),
+		func(v string) error { return set(to, v) },
+	}
 }
 
 // variablesOf are those of flags whose type says what they may be. A time may be a number of seconds.
@@ -89,8 +92,8 @@ func ReadVariables(f *pflag.FlagSet, env func(string) string, variables []Variab
 	return nil
 }
 
-// isServiceLink tells whether a variable is Kubernetes' for a service of that name: the service pinion-grpc gives each pod of its
-// namespace PINION_GRPC_PORT=tcp://10.0.0.7:8001. A variable that the pod itself sets replaces it.
+// isServiceLink tells whether a variable is Kubernetes' for a service of that name: the service pinion-grpc gives each
+// pod of its namespace PINION_GRPC_PORT=tcp://10.0.0.7:8001. A variable that the pod itself sets replaces it.
 func isServiceLink(name, v string) bool {
 	protocol, _, is := strings.Cut(v, "://")
 	return is && strings.HasSuffix(name, "_PORT") && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)

@@ -9,7 +9,9 @@ import (
 )
 
 // WorkerOptions are the options that the workers of the server and of the local runner share.
-func (s *Model) WorkerOptions(m *model.Model, python *locate.Python, sdk string, loaded func(ipc.Loaded)) supervise.Options {
+func (s *Model) WorkerOptions(m *model.Model, python *locate.Python, sdk string,
+	loaded func(ipc.Loaded),
+) supervise.Options {
 	return supervise.Options{
 		Exe: process.RunningBinary,
 		Spec: ipc.WorkerConfig{

@@ -19,7 +19,10 @@ var starter embed.FS
 // files are the files of a new model, by the name that each has there.
 func files() [][2]string {
 	return [][2]string{
-		{model.CogFile, "cog.yaml"}, {"run.py", "run.py"}, {"requirements.txt", "requirements.txt"}, {".dockerignore", "dockerignore"},
+		{model.CogFile, "cog.yaml"},
+		{"run.py", "run.py"},
+		{"requirements.txt", "requirements.txt"},
+		{".dockerignore", "dockerignore"},
 	}
 }
 

@@ -143,7 +143,8 @@ func (h modelLog) Handle(_ context.Context, r slog.Record) error {
 func (h modelLog) WithAttrs([]slog.Attr) slog.Handler { return h }
 func (h modelLog) WithGroup(string) slog.Handler      { return h }
 
-// AppendClipped appends a line that the terminal cuts at its edge instead of wrapping it, so that EraseLine erases all of it.
+// AppendClipped appends a line that the terminal cuts at its edge instead of wrapping it, so that EraseLine erases all
+// of it.
 func AppendClipped(dst, line []byte) []byte {
 	dst = append(append(dst, "\x1b[?7l"...), line...)
 	return append(dst, "\x1b[?7h"...)

@@ -11,7 +11,8 @@ import (
 func TestRead_EachEncoding(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	for content, want := range map[string]string{
-		"": "", "é": "é", "\ufeffé": "é", "\xff\xfee\x00\xe9\x00": "eé", "\xfe\xff\x00e\x00\xe9": "eé", "\xff\xfe": "", "\xff\xfea": "", "\xff": "\xff",
+		"": "", "é": "é", "\ufeffé": "é", "\xff\xfee\x00\xe9\x00": "eé", "\xfe\xff\x00e\x00\xe9": "eé", "\xff\xfe": "",
+		"\xff\xfea": "", "\xff": "\xff",
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -33,7 +34,10 @@ func TestRead_LargerFilesAreErrors(t *testing.T) {
 	if got, err := Read(name, 2<<20); err != nil || len(got) != 2<<20 {
 		t.Errorf("got %d bytes, %v, want all", len(got), err)
 	}
-	for file, want := range map[string]string{name: "it is larger than 1 MiB", "/dev/zero": "it is larger than 1 MiB", filepath.Dir(name): "is a directory"} {
+	for file, want := range map[string]string{
+		name: "it is larger than 1 MiB", "/dev/zero": "it is larger than 1 MiB",
+		filepath.Dir(name): "is a directory",
+	} {
 		_, err := Read(file, 1<<20)
 		var at *fs.PathError
 		if !errors.As(err, &at) || Reason(err).Error() != want {

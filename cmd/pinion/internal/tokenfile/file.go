@@ -73,11 +73,13 @@ func (f *File) read() error {
 		return err
 	}
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o027 != 0 {
-		f.log.Warn("the token file is open to other users: set its mode to 0600", "file", f.path, "mode", fmt.Sprintf("%#o", mode.Perm()))
+		f.log.Warn("the token file is open to other users: set its mode to 0600", "file", f.path, "mode",
+			fmt.Sprintf("%#o", mode.Perm()))
 	}
 	for i, token := range tokens {
 		if len(token) < shortToken {
-			f.log.Warn("a token is short enough to be guessed", "file", f.path, "token", i+1, "characters", len(token), "at_least", shortToken)
+			f.log.Warn("a token is short enough to be guessed", "file", f.path, "token", i+1, "characters", len(token),
+				"at_least", shortToken)
 		}
 	}
 	f.current.Set(tokens)
@@ -85,7 +87,8 @@ func (f *File) read() error {
 	return nil
 }
 
-// parse reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a token.
+// parse reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a
+// token.
 func parse(text string) (tokens []string, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)

@@ -13,9 +13,11 @@ func TestParseTokens(t *testing.T) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 	for text, want := range map[string]string{
-		"": "no token", "# nothing\n\n": "no token", "good\nse cret": "line 2", "sécret": "line 1", "secret\x00": "line 1", "Bearer secret": "line 1",
+		"": "no token", "# nothing\n\n": "no token", "good\nse cret": "line 2", "sécret": "line 1", "secret\x00": "line 1",
+		"Bearer secret": "line 1",
 	} {
-		if got, err := parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "cret") {
+		if got, err := parse(text); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "cret") {
 			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
 		}
 	}

@@ -43,7 +43,8 @@ type Entry struct {
 	First int
 }
 
-// Get is the value of a key; nil where there is none. Of several entries the first counts: those that << merges stand last.
+// Get is the value of a key; nil where there is none. Of several entries the first counts: those that << merges stand
+// last.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What a file may have. The parser takes memory by these characters, a kilobyte and more each in a line without an end; an alias
-// repeats all that its anchor holds.
+// What a file may have. The parser takes memory by these characters, a kilobyte and more each in a line without an end;
+// an alias repeats all that its anchor holds.
 const (
 	maxSize   = 1 << 20
 	maxParts  = 60_000
@@ -38,7 +38,8 @@ func (e *SyntaxError) Error() string {
 // *SyntaxError.
 func Parse(data []byte) (documents []*Node, err error) {
 	if len(data) > maxSize || countParts(data) > maxParts {
-		return nil, &SyntaxError{What: fmt.Sprintf("the file is too large: it may have 1 MiB, and %d lines, commas, colons and brackets", maxParts)}
+		return nil, &SyntaxError{What: fmt.Sprintf(
+			"the file is too large: it may have 1 MiB, and %d lines, commas, colons and brackets", maxParts)}
 	}
 	file := yaml.NewDecoder(bytes.NewReader(data))
 	for range maxParts {
@@ -95,7 +96,10 @@ type reader struct {
 func (r *reader) read(node *yaml.Node, depth int) *Node {
 	out := &Node{Line: node.Line}
 	if r.values++; r.err == nil && (depth > maxDepth || r.values > maxValues) {
-		r.err = &SyntaxError{node.Line, fmt.Sprintf("values are nested more than %d deep, or more than %d with what aliases repeat", maxDepth, maxValues)}
+		r.err = &SyntaxError{
+			node.Line,
+			fmt.Sprintf("values are nested more than %d deep, or more than %d with what aliases repeat", maxDepth, maxValues),
+		}
 	}
 	if r.err != nil {
 		return out

@@ -46,7 +46,8 @@ func TestParse_HostileFilesAreBounded(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			documents, err := Parse([]byte(c.text))
 			runtime.ReadMemStats(&after)
-			if got := fmt.Sprint(err); c.want != "" && !strings.Contains(got, c.want) || c.want == "" && err != nil || len(got) > 1000 {
+			if got := fmt.Sprint(err); c.want != "" && !strings.Contains(got, c.want) || c.want == "" && err != nil ||
+				len(got) > 1000 {
 				t.Errorf("got %.300s, want %q", got, c.want)
 			}
 			if len(documents) > 2 {
@@ -70,7 +71,8 @@ func indents(n int) string {
 
 // TestParse_KindsAreThoseOfCog: Cog reads its file with this library too.
 func TestParse_KindsAreThoseOfCog(t *testing.T) {
-	documents, err := Parse([]byte("a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n"))
+	documents, err := Parse([]byte(
+		"a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n"))
 	if err != nil || len(documents) != 1 {
 		t.Fatalf("got %d documents, %v", len(documents), err)
 	}
@@ -79,7 +81,8 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 		"a": {Kind: Number, Line: 1, Text: "3.10", Number: 3.1}, "b": {Kind: Number, Line: 2, Text: "4e0", Number: 4},
 		"c": {Kind: Number, Line: 3, Text: "1_0", Number: 10}, "d": {Kind: Number, Line: 4, Text: "0x4", Number: 4},
 		"e": {Kind: Text, Line: 5, Text: "yes"}, "f": {Kind: Bool, Line: 6, Text: "true"}, "g": {Kind: Null, Line: 7},
-		"h": {Kind: Text, Line: 8, Text: "2024-01-02"}, "i": {Kind: Text, Line: 9, Text: "3"}, "j": {Kind: Other, Line: 10, Text: "x"},
+		"h": {Kind: Text, Line: 8, Text: "2024-01-02"}, "i": {Kind: Text, Line: 9, Text: "3"},
+		"j": {Kind: Other, Line: 10, Text: "x"},
 		"k": {Kind: List, Line: 11}, "l": {Kind: Text, Line: 12, Text: "x\ny\n"},
 	} {
 		got := *root.Get(key)
