@@ -34,7 +34,8 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 // startingObject is the prediction object of one that has not begun.
 func startingObject(id string) []byte {
 	const begin, end = `{"id":`, `,"status":"starting"}`
-	object := append(make([]byte, 0, len(begin)+len(`""`)+len(id)+len(end)), begin...) // longer only for an id that is escaped
+	// longer only for an id that is escaped
+	object := append(make([]byte, 0, len(begin)+len(`""`)+len(id)+len(end)), begin...)
 	return append(rawjson.AppendQuoted(object, id), end...)
 }
 

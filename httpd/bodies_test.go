@@ -347,7 +347,7 @@ func TestRendered(t *testing.T) {
 		"application/json, image/png": asJSONText, "image/png, application/json": asFile,
 		"image/png;q=0.9, application/json": asJSONText,
 		"*/*, image/png":                    asFile, "image/png;q=0.9, */*": asJSONText, "image/png, */*;q=0.8": asFile,
-		"application/msgpack, */*":                                        asPack,
+		"application/msgpack, */*": asPack,
 		"text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8": asFile, "application/problem+json": asJSONText,
 		"image/png;q=0.123, application/msgpack;q=0.124": asPack, "text/*;x=\"image/png\"": asJSONText,
 	} {

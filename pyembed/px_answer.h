@@ -32,8 +32,8 @@ PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, P
 // value: for PX_SUCCEEDED the output or px_w.yielded, for PX_FAILED the error text (str), else NULL. encode replaces what is
 // no JSON. metrics: the model's dict, None or NULL. An output that cannot be encoded or sent becomes a failure, whose text
 // fail makes; a failure leaves out metrics that cannot be encoded. 0, or -1 with an exception without memory even for that.
-int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos,
-             PyObject *metrics, PyObject *encode, PyObject *fail);
+int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
+             PyObject *encode, PyObject *fail);
 
 // px_build_answer makes the body of an answer in b. *kind becomes PX_FAILED if the output cannot be encoded.
 // px_begin_answer and px_end_answer make its two parts; the first is the same for all answers with the same metrics.
@@ -59,7 +59,7 @@ PyObject *px_failure(PyObject *fail);
 
 // How the scopes of predictions are made. All functions: GIL held.
 struct px_scopes {
-  PyObject *make;      // scope(context)
+  PyObject *make;  // scope(context)
   PyObject *variable;  // the context variable that holds the scope
   PyObject *values_name, *context_name;
   PyObject *unused;  // see px_scopereuse.c; NULL: none

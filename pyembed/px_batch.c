@@ -169,7 +169,7 @@ static PyObject *reply_item(PX_SELF, PyObject *const *args, Py_ssize_t n) {
 }
 
 Py_ssize_t px_reply_batch(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
-                           PyObject *encode) {
+                          PyObject *encode) {
   struct px_buf b = px_buf_take(&reused);
   Py_ssize_t done = 0, count = PyList_Size(ids);
   int status = count < 0 ? -1 : px_begin_answer(&b, nanos, metrics, encode);

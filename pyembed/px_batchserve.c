@@ -46,7 +46,7 @@ struct server {
 
 static void release(struct server *s) {
   px_scopes_free(&s->scopes);
-  PyObject *all[] = {s->function, s->prepare,   s->batched, s->keys,     s->encode,     s->no_args,
+  PyObject *all[] = {s->function,  s->prepare,   s->batched, s->keys,        s->encode,   s->no_args,
                      s->input_key, s->files_key, s->ids_key, s->context_key, s->size_key, s->inside_name};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) Py_XDECREF(all[i]);
   for (size_t i = 0; i < s->nitems; i++) Py_DecRef(s->items[i].input);
@@ -69,10 +69,13 @@ static int load(struct server *s, PyObject *handler) {
   struct {
     PyObject **to;
     const char *name;
-  } fields[] = {{&s->function, "function"}, {&s->prepare, "prepare"}, {&s->batched, "batched"},
-                {&s->keys, "keys"},         {&s->encode, "encode"}},
-    names[] = {{&s->input_key, "input"}, {&s->files_key, "files"}, {&s->ids_key, "ids"}, {&s->context_key, "context"},
-               {&s->size_key, "batch_size"}, {&s->inside_name, "inside"}};
+  } fields[] = {{&s->function, "function"},
+                {&s->prepare, "prepare"},
+                {&s->batched, "batched"},
+                {&s->keys, "keys"},
+                {&s->encode, "encode"}},
+    names[] = {{&s->input_key, "input"},     {&s->files_key, "files"},     {&s->ids_key, "ids"},
+               {&s->context_key, "context"}, {&s->size_key, "batch_size"}, {&s->inside_name, "inside"}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     if (!(*fields[i].to = PyObject_GetAttrString(handler, fields[i].name))) return -1;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -181,10 +184,16 @@ static int hand_over(struct server *s, PyObject *last) {
 static int take(struct server *s, const struct px_frame *f) {
   int simple = 0;
   switch (f->kind) {
-    case PX_PREDICT: simple = take_item(s, f); break;
-    case PX_BATCH: simple = take_batch(s, f); break;
-    case PX_DROP: break;
-    default: return 0;  // of a newer front
+    case PX_PREDICT:
+      simple = take_item(s, f);
+      break;
+    case PX_BATCH:
+      simple = take_batch(s, f);
+      break;
+    case PX_DROP:
+      break;
+    default:
+      return 0;  // of a newer front
   }
   if (simple != 0) return simple < 0 ? -1 : 0;
   PyObject *frame = px_frame_read(f);
@@ -272,8 +281,10 @@ static int answer(struct server *s, uint64_t id, PyObject *ids, PyObject *values
   if (status == 0) status = px_batch_done(s->ch, id, nanos, 1, (int)n, false);
   if (status == 0) done = px_reply_batch(s->ch, ids, values, nanos, all, s->encode);
   // Now, and not with what follows, which may run for long.
-  if (done == n) px_flush_with_gil(s->ch);
-  else px_flusher_arm_for(s->ch);
+  if (done == n)
+    px_flush_with_gil(s->ch);
+  else
+    px_flusher_arm_for(s->ch);
   if ((frames = remove_items(s, (size_t)n)) == NULL) status = -1;
   if (status == 0 && done < n) {
     status = PyList_SetSlice(frames, 0, done, NULL);
@@ -306,7 +317,8 @@ static int run(struct server *s) {
   PyObject *arguments = ids ? arguments_of(s, ids) : NULL;
   // The scope is made before the claim: after that, a cancel would interrupt any Python code.
   if (arguments) {
-    PyObject *context = PyDict_Size(r.message) > 1 ? PyDict_GetItemWithError(r.message, s->context_key) : NULL;  // borrowed
+    PyObject *context =
+        PyDict_Size(r.message) > 1 ? PyDict_GetItemWithError(r.message, s->context_key) : NULL;  // borrowed
     scope = px_scope_enter(&s->scopes, context, &around);
   }
   if (!scope || !px_claim(s->ch->page, r.id)) {

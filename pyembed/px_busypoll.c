@@ -13,7 +13,7 @@
 #include <poll.h>
 
 #define PX_SHORT_WAITS 16  // after so many short waits in a row the next one polls
-#define PX_PAUSE 4         // waits without polling after one that outlasted the budget
+#define PX_PAUSE 4  // waits without polling after one that outlasted the budget
 
 int px_wait(int fd, unsigned *short_waits, int64_t most) {
   struct pollfd one = {fd, POLLIN, 0};

@@ -13,13 +13,13 @@
 // What was done last. With the GIL, on the main thread.
 static struct {
   struct px_channel *ch;  // the channel whose prediction is to end, or NULL
-  PyObject *handler;      // the server's; NULL: it is a synchronous prediction
-  PyObject *diverter;     // makes a loop or greenlets end it, where an exception cannot; NULL: not imported yet
-  bool diverted;          // it does
-  PyObject *frame;        // what the handler interrupts, while it runs; borrowed
-  int looks;              // how often the handler looks at once whether the exception was dropped
-  bool printed;           // Python has printed an exception that was dropped
-  PyObject *print;        // Python's own unraisablehook
+  PyObject *handler;  // the server's; NULL: it is a synchronous prediction
+  PyObject *diverter;  // makes a loop or greenlets end it, where an exception cannot; NULL: not imported yet
+  bool diverted;  // it does
+  PyObject *frame;  // what the handler interrupts, while it runs; borrowed
+  int looks;  // how often the handler looks at once whether the exception was dropped
+  bool printed;  // Python has printed an exception that was dropped
+  PyObject *print;  // Python's own unraisablehook
 } cancel;
 
 static PyObject *attribute(PyObject *o, const char *name) {
@@ -109,7 +109,8 @@ void px_cancel_forget(void) {
 static PyObject *divert(void) {
   PyObject *modules = PyImport_GetModuleDict();
   PyObject *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
-  bool any = greenlet && events && (PyDict_GetItemWithError(modules, greenlet) || PyDict_GetItemWithError(modules, events));
+  bool any =
+      greenlet && events && (PyDict_GetItemWithError(modules, greenlet) || PyDict_GetItemWithError(modules, events));
   Py_XDECREF(greenlet);
   Py_XDECREF(events);
   if (!any) return Py_NewRef(Py_None);

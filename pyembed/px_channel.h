@@ -10,16 +10,16 @@
 #include "px_mem.h"
 #include "px_page.h"
 
-#define PX_COPY_MAX ((size_t)1 << 20)     // a longer body is sent from where it lies
-#define PX_KEEP_OUT ((size_t)256 << 10)   // more than this in out is sent at once
-#define PX_LATE 100000                    // ns by which the flusher may be late
+#define PX_COPY_MAX ((size_t)1 << 20)  // a longer body is sent from where it lies
+#define PX_KEEP_OUT ((size_t)256 << 10)  // more than this in out is sent at once
+#define PX_LATE 100000  // ns by which the flusher may be late
 
 struct px_json_room;
 
 struct px_channel {
   int fd;
   struct px_slot_page *page;  // NULL: the control socket
-  uint64_t current;       // the request that is claimed and not answered, or 0; GIL held
+  uint64_t current;  // the request that is claimed and not answered, or 0; GIL held
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
   struct px_json_room *room;  // for arrays of the answer to current; NULL: there is none; GIL held
 
@@ -28,22 +28,22 @@ struct px_channel {
   size_t in_cap, in_r, in_w;
   int fds[PX_MAX_FDS];
   int nfds;
-  unsigned taken;         // frames since the last read; a batch with its items counts as one
-  unsigned short_waits;   // see px_wait
+  unsigned taken;  // frames since the last read; a batch with its items counts as one
+  unsigned short_waits;  // see px_wait
 
   // Output, guarded by mu.
   pthread_mutex_t mu;
-  struct px_buf out;           // lies in shared while what is queued fits there
-  size_t sent;                 // bytes of out that are sent
+  struct px_buf out;  // lies in shared while what is queued fits there
+  size_t sent;  // bytes of out that are sent
   struct px_out_page *shared;  // NULL: the control socket
-  uint64_t position;           // bytes of the stream that are sent
-  uint64_t unsent_since;       // ns, monotonic; of the first answer in out
-  bool broken;                 // the front has closed its end
+  uint64_t position;  // bytes of the stream that are sent
+  uint64_t unsent_since;  // ns, monotonic; of the first answer in out
+  bool broken;  // the front has closed its end
 
-  uint64_t armed_for;   // the unsent_since that the flusher knows of
+  uint64_t armed_for;  // the unsent_since that the flusher knows of
   uint64_t emitted_at;  // ns, monotonic: when the last frame of px_channel_emit left
-  unsigned bursts;      // how many frames may still leave one by one
-  bool emit_armed;      // the flusher knows of frames of px_channel_emit in out
+  unsigned bursts;  // how many frames may still leave one by one
+  bool emit_armed;  // the flusher knows of frames of px_channel_emit in out
 };
 
 // ---- px_receive.c -----------------------------------------------------------
@@ -125,8 +125,8 @@ int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t na
 
 // px_channel_put_parts is px_channel_put, with flags, of a body that lies in parts[1] to parts[n - 1], in this order; parts[0]
 // is room for the header. It changes parts; when it returns, it does not need the bytes any more.
-int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *parts,
-                         int n);
+int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
+                         struct iovec *parts, int n);
 
 // px_channel_put_fd sends a frame without a body, with a descriptor. It waits for the front if the socket is full.
 void px_channel_put_fd(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, int fd);

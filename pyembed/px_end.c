@@ -43,7 +43,8 @@ static bool stat_of(pid_t pid, struct process *p) {
   int parent, group;
   read_file(pid, "stat", text, sizeof text);
   const char *rest = strrchr(text, ')');  // the name before it may hold any character
-  if (!rest || sscanf(rest + 1, " %c %d %d", &state, &parent, &group) != 3 || state == 'Z' || state == 'X') return false;
+  if (!rest || sscanf(rest + 1, " %c %d %d", &state, &parent, &group) != 3 || state == 'Z' || state == 'X')
+    return false;
   *p = (struct process){.pid = pid, .parent = parent, .group = group};
   return true;
 }

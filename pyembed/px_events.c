@@ -18,8 +18,10 @@ static int emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *bo
   PyThreadState *state = len > PX_EMIT_ALONE ? PyEval_SaveThread() : NULL;
   int status = px_channel_emit(ch, kind, id, body, len), saved = errno;
   if (state && status >= 0) px_channel_flush(ch, true);
-  if (state) PyEval_RestoreThread(state);
-  else if (status > 0) px_flush_with_gil(ch);
+  if (state)
+    PyEval_RestoreThread(state);
+  else if (status > 0)
+    px_flush_with_gil(ch);
   if (status >= 0) return 0;
   PyErr_Format(PyExc_OSError, "send %zu bytes of an output: %s", len, strerror(saved));
   return -1;

@@ -30,8 +30,10 @@ static void set_timer(void) {
 // one channel has asked, nothing of its earlier frames is left, and a timer that fires too soon may be put off.
 void px_flusher_arm_between(struct px_channel *ch, uint64_t soonest, uint64_t latest) {
   pthread_mutex_lock(&timer.mu);
-  if (timer.due == 0) timer.only = ch;
-  else if (timer.only != ch) timer.only = NULL;
+  if (timer.due == 0)
+    timer.only = ch;
+  else if (timer.only != ch)
+    timer.only = NULL;
   if (timer.due == 0 || latest < timer.due || (timer.only && timer.due < soonest)) {
     timer.due = latest;
     set_timer();
@@ -73,8 +75,10 @@ static bool expired(void) {
   timer.due = 0;
   timer.only = NULL;
   bool look = timer.log_due && px_now() >= timer.log_due;
-  if (look) timer.log_due = 0;
-  else if (timer.log_due) set_timer();
+  if (look)
+    timer.log_due = 0;
+  else if (timer.log_due)
+    set_timer();
   pthread_mutex_unlock(&timer.mu);
   return look;
 }

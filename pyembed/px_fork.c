@@ -41,8 +41,10 @@ void px_signals_default(void) {
     struct sigaction act;
     if (sig == SIGKILL || sig == SIGSTOP || sigaction(sig, NULL, &act) < 0) continue;
     if (act.sa_handler == SIG_IGN || act.sa_handler == SIG_DFL) continue;
-    if (sigismember(&inherited.ignored, sig)) signal(sig, SIG_IGN);
-    else set_default(sig);
+    if (sigismember(&inherited.ignored, sig))
+      signal(sig, SIG_IGN);
+    else
+      set_default(sig);
   }
 }
 
@@ -134,7 +136,8 @@ static int exit_status(void) {
   if (code && PyType_IsSubtype(code->ob_type, &PyLong_Type)) return (int)PyLong_AsLong(code);
   PyObject *stream = PySys_GetObject("stderr");
   PyObject *text = code ? PyObject_Str(code) : NULL;
-  if (text && stream && PyObject_CallMethod(stream, "write", "O", text)) PyObject_CallMethod(stream, "write", "s", "\n");
+  if (text && stream && PyObject_CallMethod(stream, "write", "O", text))
+    PyObject_CallMethod(stream, "write", "s", "\n");
   return 1;
 }
 

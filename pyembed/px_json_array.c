@@ -21,10 +21,18 @@ struct array {
 
 static size_t size_of(char code) {
   switch (code) {
-    case 'b': case 'B': return 1;
-    case 'h': case 'H': return 2;
-    case 'i': case 'I': case 'f': return 4;
-    default: return 8;
+    case 'b':
+    case 'B':
+      return 1;
+    case 'h':
+    case 'H':
+      return 2;
+    case 'i':
+    case 'I':
+    case 'f':
+      return 4;
+    default:
+      return 8;
   }
 }
 
@@ -35,8 +43,10 @@ static void skip_space(struct array *a) {
 // grow makes room for more numbers. false with a Python error.
 static bool grow(struct array *a) {
   size_t room = a->room ? 2 * a->room : 4096;
-  if (!a->bytes) a->bytes = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)room);
-  else if (PyByteArray_Resize(a->bytes, (Py_ssize_t)room) < 0) return false;
+  if (!a->bytes)
+    a->bytes = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)room);
+  else if (PyByteArray_Resize(a->bytes, (Py_ssize_t)room) < 0)
+    return false;
   if (!a->bytes) return false;
   a->data = PyByteArray_AsString(a->bytes);
   a->room = room;
@@ -95,7 +105,8 @@ static bool read_level(struct array *a, int level) {
   a->p++;
   skip_space(a);
   bool empty = a->p < a->end && *a->p == ']', lists = a->p < a->end && *a->p == '[';
-  if (lists ? level + 1 == MOST_DIMENSIONS || level + 1 == a->dimensions : !empty && a->dimensions > level + 1) return false;
+  if (lists ? level + 1 == MOST_DIMENSIONS || level + 1 == a->dimensions : !empty && a->dimensions > level + 1)
+    return false;
   if (!lists && a->dimensions == 0) a->dimensions = level + 1;
   while (!empty) {
     if (lists ? a->p == a->end || *a->p != '[' || !read_level(a, level + 1) : !put(a)) return false;

@@ -9,11 +9,13 @@ typedef unsigned __int128 wide;
 
 // The powers of five that fit in 64 bits; 10**k is 5**k with a shift.
 #define POWERS(X) \
-  X(1u) X(5u) X(25u) X(125u) X(625u) X(3125u) X(15625u) X(78125u) X(390625u) X(1953125u) X(9765625u)         \
-  X(48828125u) X(244140625u) X(1220703125u) X(6103515625u) X(30517578125u) X(152587890625u) X(762939453125u) \
-  X(3814697265625u) X(19073486328125u) X(95367431640625u) X(476837158203125u) X(2384185791015625u)           \
-  X(11920928955078125u) X(59604644775390625u) X(298023223876953125u) X(1490116119384765625u)                 \
-  X(7450580596923828125u)
+  X(1u) \
+  X(5u) \
+  X(25u) \
+  X(125u) X(625u) X(3125u) X(15625u) X(78125u) X(390625u) X(1953125u) X(9765625u) X(48828125u) X(244140625u) \
+      X(1220703125u) X(6103515625u) X(30517578125u) X(152587890625u) X(762939453125u) X(3814697265625u) \
+          X(19073486328125u) X(95367431640625u) X(476837158203125u) X(2384185791015625u) X(11920928955078125u) \
+              X(59604644775390625u) X(298023223876953125u) X(1490116119384765625u) X(7450580596923828125u)
 #define MAX_POWER 27
 
 #define AS_IT_IS(f) f,
@@ -22,7 +24,8 @@ static const uint64_t five[MAX_POWER + 1] = {POWERS(AS_IT_IS)};
 // 2**191 / f, cut down, where f is shifted until its highest bit is set, so
 // that it has 128 bits. (For f = 1, which is not used, it would have more.)
 #define SHIFTED(f) ((uint64_t)(f) << __builtin_clzll(f))
-#define INVERSE(f) {(uint64_t)(((wide)1 << 127) / SHIFTED(f)), (uint64_t)((((wide)1 << 127) % SHIFTED(f) << 64) / SHIFTED(f))},
+#define INVERSE(f) \
+  {(uint64_t)(((wide)1 << 127) / SHIFTED(f)), (uint64_t)((((wide)1 << 127) % SHIFTED(f) << 64) / SHIFTED(f))},
 static const struct inverse {
   uint64_t high, low;
 } inverse[MAX_POWER + 1] = {POWERS(INVERSE)};

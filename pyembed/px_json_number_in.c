@@ -45,7 +45,8 @@ static inline int take_eight(const char *p, uint64_t *value) {
   if (n == 0) return 0;
   x <<= 64 - 8 * n;       // zeros before the digits
   x = x * 10 + (x >> 8);  // in every other byte the value of two digits, of the lowest first
-  x = ((x & 0x000000ff000000ff) * (100 + (1000000ull << 32)) + (x >> 16 & 0x000000ff000000ff) * (1 + (10000ull << 32))) >>
+  x = ((x & 0x000000ff000000ff) * (100 + (1000000ull << 32)) +
+       (x >> 16 & 0x000000ff000000ff) * (1 + (10000ull << 32))) >>
       32;
   *value = *value * ten[n] + x;
   return n;
@@ -110,8 +111,10 @@ static inline int take(const char **at, const char *end, struct px_json_number *
     *why = p < end && *p == 'I' ? "JSON has no NaN or infinity" : "expected a digit";
     goto failed;
   }
-  if (end - p > 1 && !is_digit(p + 1, end)) mantissa = (unsigned)(*p++ - '0');
-  else p = take_digits(p, end, &mantissa);
+  if (end - p > 1 && !is_digit(p + 1, end))
+    mantissa = (unsigned)(*p++ - '0');
+  else
+    p = take_digits(p, end, &mantissa);
   if (*digits == '0' && p - digits > 1) {
     p = digits;
     *why = "number with a leading zero";
@@ -166,8 +169,10 @@ PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *s
   struct px_json_number v;
   if (take(at, end, &v, why) < 0) return NULL;
   switch (v.kind) {
-    case PX_JSON_INT: return PyLong_FromLongLong(v.i);
-    case PX_JSON_FLOAT: return PyFloat_FromDouble(v.d);
+    case PX_JSON_INT:
+      return PyLong_FromLongLong(v.i);
+    case PX_JSON_FLOAT:
+      return PyFloat_FromDouble(v.d);
     case PX_JSON_LONG_INT:
       if (*at - v.digits <= PX_JSON_DIGITS) return px_json_read_bigint(v.digits, (size_t)(*at - v.digits), v.negative);
       *why = "integer of more than 100000 digits";

@@ -38,9 +38,12 @@ static int hex4(const char *p, const char *end) {
   if (end - p < 4) return -1;
   for (int i = 0; i < 4; i++) {
     int c = (unsigned char)p[i], d;
-    if (c >= '0' && c <= '9') d = c - '0';
-    else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') d = (c | 0x20) - 'a' + 10;
-    else return -1;
+    if (c >= '0' && c <= '9')
+      d = c - '0';
+    else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+      d = (c | 0x20) - 'a' + 10;
+    else
+      return -1;
     v = v * 16 + d;
   }
   return v;
@@ -300,31 +303,52 @@ static PyObject *read_word(struct reader *r, const char *word, size_t n, PyObjec
 static PyObject *read_value(struct reader *r) {
   if (r->p == r->end) return fail(r, r->p, "expected a value, but the text ends");
   switch (*r->p) {
-    case '"': return read_string(r, 0);
-    case '{': return read_object(r);
-    case '[': return read_array(r);
-    case 't': return read_word(r, "true", 4, Py_True);
-    case 'f': return read_word(r, "false", 5, Py_False);
-    case 'n': return read_word(r, "null", 4, Py_None);
-    case '-': case '0': case '1': case '2': case '3': case '4':
-    case '5': case '6': case '7': case '8': case '9': {
+    case '"':
+      return read_string(r, 0);
+    case '{':
+      return read_object(r);
+    case '[':
+      return read_array(r);
+    case 't':
+      return read_word(r, "true", 4, Py_True);
+    case 'f':
+      return read_word(r, "false", 5, Py_False);
+    case 'n':
+      return read_word(r, "null", 4, Py_None);
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9': {
       const char *why = NULL;
       PyObject *number = px_json_read_number(&r->p, r->end, &r->scratch, &why);
       return why ? fail(r, r->p, why) : number;
     }
-    case 'N': case 'I': return fail(r, r->p, "JSON has no NaN or infinity");
+    case 'N':
+    case 'I':
+      return fail(r, r->p, "JSON has no NaN or infinity");
     case PX_TENSOR_MARK:
       if (r->tensors) {
         PyObject *tensor = px_json_read_tensor(&r->p, r->end, r->shared);
         return tensor || PyErr_Occurred() ? tensor : fail(r, r->p, "a tensor that is cut off");
       }
       return fail(r, r->p, "expected a value");
-    case '\xef': return fail(r, r->p, "expected a value (a byte order mark is not allowed)");
-    default: return fail(r, r->p, "expected a value");
+    case '\xef':
+      return fail(r, r->p, "expected a value (a byte order mark is not allowed)");
+    default:
+      return fail(r, r->p, "expected a value");
   }
 }
 
-PyObject *px_json_loads(const char *s, size_t n) { return px_json_loads_arrays(s, n, NULL, (struct px_shared){NULL, 0, NULL}); }
+PyObject *px_json_loads(const char *s, size_t n) {
+  return px_json_loads_arrays(s, n, NULL, (struct px_shared){NULL, 0, NULL});
+}
 
 PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays, struct px_shared shared) {
   struct reader r;

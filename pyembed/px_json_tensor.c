@@ -45,7 +45,8 @@ PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared 
   PyObject *shape = read_shape(&at, end, dimensions), *result = NULL;
   uint64_t size, offset = 0;
   if (!shape || !take64(&at, end, &size)) goto done;
-  if (elsewhere ? !take64(&at, end, &offset) || offset > shared.size || size > shared.size - offset : size > (uint64_t)(end - at))
+  if (elsewhere ? !take64(&at, end, &offset) || offset > shared.size || size > shared.size - offset
+                : size > (uint64_t)(end - at))
     goto done;
   if (!elsewhere && dimensions == 0 && code == 'd' && size == sizeof(double)) {  // a number that JSON does not have
     double number;
@@ -54,7 +55,8 @@ PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared 
     if (result) *p = at + size;
     goto done;
   }
-  PyObject *data = elsewhere ? px_shared_elements(shared, offset, size) : PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
+  PyObject *data =
+      elsewhere ? px_shared_elements(shared, offset, size) : PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
   PyObject *name = data ? PyUnicode_FromStringAndSize(&code, 1) : NULL;
   if (name) result = PyTuple_Pack(3, data, shape, name);
   Py_XDECREF(name);

@@ -37,13 +37,27 @@ static size_t escape(char *to, unsigned char c) {
   static const char hex[] = "0123456789abcdef";
   char letter;
   switch (c) {
-    case '"': letter = '"'; break;
-    case '\\': letter = '\\'; break;
-    case '\b': letter = 'b'; break;
-    case '\f': letter = 'f'; break;
-    case '\n': letter = 'n'; break;
-    case '\r': letter = 'r'; break;
-    case '\t': letter = 't'; break;
+    case '"':
+      letter = '"';
+      break;
+    case '\\':
+      letter = '\\';
+      break;
+    case '\b':
+      letter = 'b';
+      break;
+    case '\f':
+      letter = 'f';
+      break;
+    case '\n':
+      letter = 'n';
+      break;
+    case '\r':
+      letter = 'r';
+      break;
+    case '\t':
+      letter = 't';
+      break;
     default:
       memcpy(to, "\\u00", 4);
       to[4] = hex[c >> 4];

@@ -174,7 +174,8 @@ static const char *constant(PyObject *o) {
 // ---- containers ----------------------------------------------------------------
 
 static int enter(struct writer *w) {
-  if (w->depth >= PX_JSON_DEPTH) return fail(w, PyExc_ValueError, "nested deeper than " TEXT(PX_JSON_DEPTH) " levels, or contains itself");
+  if (w->depth >= PX_JSON_DEPTH)
+    return fail(w, PyExc_ValueError, "nested deeper than " TEXT(PX_JSON_DEPTH) " levels, or contains itself");
   w->depth++;
   return 0;
 }
@@ -331,8 +332,7 @@ static int write_tensor(struct writer *w, PyObject *tensor) {
   uint64_t bytes = size;
   if (px_buf_put(w->out, (char *)&bytes, sizeof bytes) < 0) return no_memory();
   if (elsewhere) return px_buf_put(w->out, (char *)&elsewhere, sizeof elsewhere) < 0 ? no_memory() : 0;
-  if (!large || w->borrowed->n == PX_BORROWED_MAX)
-    return px_buf_put(w->out, data, size) < 0 ? no_memory() : 0;
+  if (!large || w->borrowed->n == PX_BORROWED_MAX) return px_buf_put(w->out, data, size) < 0 ? no_memory() : 0;
   w->borrowed->list[w->borrowed->n++] = (struct px_borrowed_str){w->out->len, data, size, Py_NewRef(owner)};
   return 0;
 }
@@ -351,8 +351,10 @@ static int write_by_fallback(struct writer *w, PyObject *o) {
   PyObject *module = px_json_attr((PyObject *)Py_TYPE(o), "__module__");
   if (name && module) {
     int plain = PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "builtins") == 0;
-    if (plain) PyErr_Format(PyExc_TypeError, "%S has no JSON form", name);
-    else PyErr_Format(PyExc_TypeError, "%S.%S has no JSON form", module, name);
+    if (plain)
+      PyErr_Format(PyExc_TypeError, "%S has no JSON form", name);
+    else
+      PyErr_Format(PyExc_TypeError, "%S.%S has no JSON form", module, name);
     own_error(w);
   }
   Py_DecRef(name);
@@ -370,14 +372,22 @@ static int write_other(struct writer *w, PyObject *o) {
   if (before_python(w) < 0) goto done;
   member = is_enum(w, o);
   if (member < 0) goto done;
-  if (member && w->fallback) rc = write_by_fallback(w, o);
-  else if (PyUnicode_Check(o)) rc = write_str(w, o, w->borrowed);
-  else if (PyLong_Check(o)) rc = write_int(w, o);
-  else if (PyFloat_Check(o)) rc = write_number(w, o);
-  else if (PyList_Check(o)) rc = write_array(w, o, 0);
-  else if (PyTuple_Check(o)) rc = write_array(w, o, 1);
-  else if (PyDict_Check(o)) rc = write_mapping(w, o);
-  else rc = write_by_fallback(w, o);
+  if (member && w->fallback)
+    rc = write_by_fallback(w, o);
+  else if (PyUnicode_Check(o))
+    rc = write_str(w, o, w->borrowed);
+  else if (PyLong_Check(o))
+    rc = write_int(w, o);
+  else if (PyFloat_Check(o))
+    rc = write_number(w, o);
+  else if (PyList_Check(o))
+    rc = write_array(w, o, 0);
+  else if (PyTuple_Check(o))
+    rc = write_array(w, o, 1);
+  else if (PyDict_Check(o))
+    rc = write_mapping(w, o);
+  else
+    rc = write_by_fallback(w, o);
 done:
   Py_DECREF(o);
   return rc;

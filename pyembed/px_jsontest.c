@@ -49,8 +49,10 @@ static PyObject *dumps(PX_SELF, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O|Oy#", &o, &fallback, &before, &n)) return NULL;
   if (fallback == Py_None) fallback = NULL;
   if (px_buf_put(&out, before, (size_t)n) < 0) return PyErr_NoMemory();
-  if (px_json_dumps(&out, o, fallback) == 0) result = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.len);
-  else if (out.len != (size_t)n) PyErr_SetString(PyExc_SystemError, "px_json_dumps failed and left text behind");
+  if (px_json_dumps(&out, o, fallback) == 0)
+    result = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.len);
+  else if (out.len != (size_t)n)
+    PyErr_SetString(PyExc_SystemError, "px_json_dumps failed and left text behind");
   px_buf_free(&out);
   return result;
 }
@@ -87,13 +89,9 @@ static PyObject *clear(PX_SELF, PX_NO_ARGS) {
   Py_RETURN_NONE;
 }
 
-static PyObject *live(PX_SELF, PX_NO_ARGS) {
-  return PyLong_FromUnsignedLongLong(px_mem_live());
-}
+static PyObject *live(PX_SELF, PX_NO_ARGS) { return PyLong_FromUnsignedLongLong(px_mem_live()); }
 
-static PyObject *total(PX_SELF, PX_NO_ARGS) {
-  return PyLong_FromUnsignedLongLong(px_mem_total());
-}
+static PyObject *total(PX_SELF, PX_NO_ARGS) { return PyLong_FromUnsignedLongLong(px_mem_total()); }
 
 // fail_at(n): the nth allocation of C memory from now on fails.
 static PyObject *fail_at(PX_SELF, PyObject *n) {

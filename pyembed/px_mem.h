@@ -70,9 +70,7 @@ static inline void px_buf_give_back(struct px_buf *place, struct px_buf *b, size
 }
 
 // px_buf_reserve sees that n more bytes fit; 0 or -1 as px_buf_grow.
-static inline int px_buf_reserve(struct px_buf *b, size_t n) {
-  return b->cap - b->len >= n ? 0 : px_buf_grow(b, n);
-}
+static inline int px_buf_reserve(struct px_buf *b, size_t n) { return b->cap - b->len >= n ? 0 : px_buf_grow(b, n); }
 
 // px_buf_put appends n bytes; 0 or -1 as px_buf_grow.
 static inline int px_buf_put(struct px_buf *b, const void *p, size_t n) {

@@ -102,9 +102,7 @@ static PyObject *memory(PX_SELF, PX_NO_ARGS) {
 }
 
 // is_child() -> bool: whether this process was forked from the worker.
-static PyObject *is_child(PX_SELF, PX_NO_ARGS) {
-  return PyBool_FromLong(atomic_load(&px_w.is_child));
-}
+static PyObject *is_child(PX_SELF, PX_NO_ARGS) { return PyBool_FromLong(atomic_load(&px_w.is_child)); }
 
 // exit_child(exception): ends a forked child that came back from the model's code, by this exception or with None.
 static PyObject *exit_child(PX_SELF, PyObject *raised) {
@@ -158,9 +156,11 @@ PyObject *px_module_init(void) {
   if (config) Py_DecRef(config);
   px_w.yielded = PyUnicode_FromString("what was yielded");  // compared by identity
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
-  PyMethodDef *more[] = {px_task_methods, px_preload_methods, px_request_methods, px_pipes_methods,
-                         px_call_methods, px_thread_methods,  px_batch_methods,   px_substitute_methods, px_cancel_methods};
-  for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++) status = PyModule_AddFunctions(module, more[i]);
+  PyMethodDef *more[] = {px_task_methods,  px_preload_methods,    px_request_methods,
+                         px_pipes_methods, px_call_methods,       px_thread_methods,
+                         px_batch_methods, px_substitute_methods, px_cancel_methods};
+  for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++)
+    status = PyModule_AddFunctions(module, more[i]);
   if (status == 0) return module;
   Py_DecRef(module);
   return NULL;

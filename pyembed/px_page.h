@@ -78,8 +78,7 @@ _Static_assert(sizeof(struct px_page) == PX_PAGE_SIZE, "layout of ipc/page.go");
 static inline bool px_claim(struct px_slot_page *s, uint64_t id) {
   uint64_t expected = id << PX_CLAIM_SHIFT | PX_CLAIM_QUEUED;
   atomic_store(&s->running, id);
-  if (atomic_compare_exchange_strong(&s->claims[id % PX_CLAIMS], &expected,
-                                     id << PX_CLAIM_SHIFT | PX_CLAIM_RUNNING))
+  if (atomic_compare_exchange_strong(&s->claims[id % PX_CLAIMS], &expected, id << PX_CLAIM_SHIFT | PX_CLAIM_RUNNING))
     return true;
   atomic_store(&s->running, 0);
   return false;

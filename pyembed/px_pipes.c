@@ -19,8 +19,8 @@
 // Set once, by Python, under the GIL.
 static struct {
   PyObject *variable, *none;  // the context variable of scopes, and what it holds outside of predictions
-  PyObject *local;            // holds the scope of a thread, as its attribute scope; NULL: no thread has one
-  PyObject *owner;           // has the scope of the prediction that runs as its attribute running; NULL: px_w.scope is it
+  PyObject *local;  // holds the scope of a thread, as its attribute scope; NULL: no thread has one
+  PyObject *owner;  // has the scope of the prediction that runs as its attribute running; NULL: px_w.scope is it
 } who;
 
 // use_scope_variable(variable, none): where the scope of code is found. use_thread_scopes(local), use_task_owner(owner): see above.
@@ -92,9 +92,7 @@ static PyObject *is_log(PX_SELF, PyObject *number) {
 }
 
 // is_leftover() -> bool: whether a child of this code belongs to a prediction that has ended.
-static PyObject *call_is_leftover(PX_SELF, PX_NO_ARGS) {
-  return PyBool_FromLong(px_is_leftover());
-}
+static PyObject *call_is_leftover(PX_SELF, PX_NO_ARGS) { return PyBool_FromLong(px_is_leftover()); }
 
 PyMethodDef px_pipes_methods[] = {
     {"is_leftover", call_is_leftover, METH_NOARGS, NULL},

@@ -31,7 +31,7 @@
 static struct {
   const struct px_config *config;
   char go_name[NAME_SIZE];  // of Go's threads, which were there before main got another name
-  int nforeign;             // foreign threads: those that a fork would lack
+  int nforeign;  // foreign threads: those that a fork would lack
   struct {
     int tid;
     char name[NAME_SIZE];

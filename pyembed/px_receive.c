@@ -162,9 +162,14 @@ int px_channel_next(struct px_channel *ch, struct px_frame *f) {
     return -1;
   }
   if (have < PX_HEADER + len) return 0;
-  *f = (struct px_frame){
-      .kind = (uint8_t)h[4], .flags = (uint8_t)h[5], .id = load64(h + 8), .body = h + PX_HEADER, .len = len, .fd = -1,
-      .file = -1, .room = load64(h + 16)};
+  *f = (struct px_frame){.kind = (uint8_t)h[4],
+                         .flags = (uint8_t)h[5],
+                         .id = load64(h + 8),
+                         .body = h + PX_HEADER,
+                         .len = len,
+                         .fd = -1,
+                         .file = -1,
+                         .room = load64(h + 16)};
   ch->in_r += PX_HEADER + len;
   ch->taken += !(f->flags & PX_FLAG_BATCH_ITEM);
   if (f->flags & PX_FLAG_FILE && attach(ch, f) < 0) return -1;

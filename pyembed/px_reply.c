@@ -102,8 +102,8 @@ static int build(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, P
 
 // build_encoded runs the encoder over the whole output: slower than the fallback
 // of the writer, but its errors say where in the output the trouble lies.
-static int build_encoded(struct px_buf *b, struct px_borrowed *borrowed, PyObject *value, uint64_t nanos, PyObject *metrics,
-                         PyObject *encode) {
+static int build_encoded(struct px_buf *b, struct px_borrowed *borrowed, PyObject *value, uint64_t nanos,
+                         PyObject *metrics, PyObject *encode) {
   PyErr_Clear();
   PyObject *plain = PyObject_CallFunctionObjArgs(encode, value, NULL);
   if (!plain) return -1;
@@ -145,8 +145,8 @@ int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t n
 }
 
 // put_answer is px_put_answer, with flags, of b with what was borrowed to it.
-static int put_answer(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, const struct px_buf *b,
-                      const struct px_borrowed *borrowed) {
+static int put_answer(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
+                      const struct px_buf *b, const struct px_borrowed *borrowed) {
   struct iovec parts[1 + 2 * PX_BORROWED_MAX + 1];  // the header, and the buffer around what was borrowed
   int n = 1;
   size_t at = 0, size = b->len;

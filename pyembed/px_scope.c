@@ -35,8 +35,10 @@ static PyObject *open_context(struct px_scopes *s, PyObject *scope) {
 
 PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **around) {
   PyObject *scope = px_scope_reuse(s);
-  if (!scope) scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
-  else if (context && PyObject_SetAttr(scope, s->context_name, context) < 0) Py_CLEAR(scope);
+  if (!scope)
+    scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
+  else if (context && PyObject_SetAttr(scope, s->context_name, context) < 0)
+    Py_CLEAR(scope);
   if (!scope) return NULL;
   *around = open_context(s, scope);
   if (*around) return px_w.scope = scope;
@@ -63,6 +65,4 @@ PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, Py
   return metrics;
 }
 
-PyObject *px_scope(PX_SELF, PX_NO_ARGS) {
-  return Py_NewRef(px_w.scope ? px_w.scope : Py_None);
-}
+PyObject *px_scope(PX_SELF, PX_NO_ARGS) { return Py_NewRef(px_w.scope ? px_w.scope : Py_None); }

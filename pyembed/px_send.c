@@ -95,8 +95,7 @@ static bool send_all(struct px_channel *ch, struct iovec *parts, int n, int fd) 
 static bool flush_locked(struct px_channel *ch, bool wait) {
   if (ch->out.len == 0) return true;
   while (ch->sent < ch->out.len && !ch->broken) {
-    ssize_t k = send(ch->fd, ch->out.data + ch->sent, ch->out.len - ch->sent,
-                     MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+    ssize_t k = send(ch->fd, ch->out.data + ch->sent, ch->out.len - ch->sent, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
     if (k >= 0) {
       ch->sent += (size_t)k;
       ch->position += (size_t)k;
@@ -197,8 +196,8 @@ int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t na
   return px_channel_put_parts(ch, kind, 0, id, nanos, parts, 2);
 }
 
-int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *parts,
-                         int n) {
+int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
+                         struct iovec *parts, int n) {
   size_t len = size_of(parts + 1, n - 1);
   if (len > PX_INLINE_MAX) return put_file(ch, kind, flags, id, nanos, parts + 1, n - 1);
   int status = 0;

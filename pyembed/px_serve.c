@@ -52,8 +52,8 @@ static PyObject *optional(PyObject *o) {
 }
 
 static void handler_free(struct handler *h) {
-  PyObject *all[] = {h->encode,  h->fail,      h->keep,        h->hook,      h->generator,
-                     h->draw,    h->no_args,   h->input_key,   h->context_key, h->files_key};
+  PyObject *all[] = {h->encode, h->fail,    h->keep,      h->hook,        h->generator,
+                     h->draw,   h->no_args, h->input_key, h->context_key, h->files_key};
   px_scopes_free(&h->scopes);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) Py_DecRef(all[i]);
@@ -81,7 +81,8 @@ static int load_fields(PyObject *o, const struct field *fields, size_t n) {
 
 static int load_function(struct function *f, PyObject *o) {
   if (o == Py_None) return 0;
-  struct field fields[] = {{&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}, {&f->settle, "settle"}};
+  struct field fields[] = {
+      {&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}, {&f->settle, "settle"}};
   if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   f->prepare = optional(f->prepare);
   f->collect = optional(f->collect);
@@ -91,8 +92,8 @@ static int load_function(struct function *f, PyObject *o) {
 
 static int handler_load(struct handler *h, PyObject *o) {
   memset(h, 0, sizeof *h);
-  struct field fields[] = {{&h->encode, "encode"}, {&h->fail, "fail"}, {&h->keep, "keep"},
-                           {&h->hook, "hook"}, {&h->generator, "generator"}, {&h->draw, "draw"}};
+  struct field fields[] = {{&h->encode, "encode"}, {&h->fail, "fail"},           {&h->keep, "keep"},
+                           {&h->hook, "hook"},     {&h->generator, "generator"}, {&h->draw, "draw"}};
   if (px_scopes_load(&h->scopes, o) < 0 || load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   PyObject *functions = PyObject_GetAttrString(o, "functions");
   if (!functions) return -1;
@@ -153,7 +154,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   if (result) result = settle(h, c, result);
   if (result && f->collect) {
     output = c->observed ? px_yield_all(c->ch, c->id, result, c->encode)
-                     : PyObject_CallFunctionObjArgs(f->collect, result, c->encode, NULL);
+                         : PyObject_CallFunctionObjArgs(f->collect, result, c->encode, NULL);
     Py_DecRef(result);
   } else {
     output = result;
@@ -221,8 +222,11 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
   PyObject *scope = NULL, *around = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
   uint64_t began = px_now(), took = 0;
-  struct call c = {.ch = ch, .id = f->id, .observed = f->flags & PX_FLAG_EVENTS,
-                   .traced = f->flags & PX_FLAG_TRACE, .encode = h->encode,
+  struct call c = {.ch = ch,
+                   .id = f->id,
+                   .observed = f->flags & PX_FLAG_EVENTS,
+                   .traced = f->flags & PX_FLAG_TRACE,
+                   .encode = h->encode,
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
   if (c.observed && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer reports the problem
@@ -235,8 +239,10 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
       context = PyDict_GetItemWithError(message, h->context_key);
       files = PyDict_GetItemWithError(message, h->files_key);
     }
-    if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
-    else if (!files || use_files(h, &c, files) == 0) scope = px_scope_enter(&h->scopes, context, &around);
+    if (!input)
+      PyErr_SetString(PyExc_ValueError, "a request without an input");
+    else if (!files || use_files(h, &c, files) == 0)
+      scope = px_scope_enter(&h->scopes, context, &around);
     if (scope && (!c.observed || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_exit_child();

@@ -40,7 +40,8 @@ static void end_redirect(const struct redirect *r) {
   errno = error;
 }
 
-typedef int spawn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
+typedef int spawn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[],
+                  char *const[]);
 
 // spawn_by calls one of glibc's two functions.
 static int spawn_by(const char *name, pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
@@ -55,7 +56,8 @@ static int spawn_by(const char *name, pid_t *pid, const char *program, const pos
 }
 
 PX_VISIBLE int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const env[restrict]) {
+                           const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+                           char *const env[restrict]) {
   return spawn_by("posix_spawn", pid, path, actions, attr, argv, env);
 }
 
@@ -107,6 +109,7 @@ __asm__(
 __asm__(
     ".text\n.globl vfork\n.type vfork, @function\nvfork:\n"
     "  .cfi_startproc\n  stp x29, x30, [sp, #-16]!\n  .cfi_adjust_cfa_offset 16\n  bl px_vfork_next\n"
-    "  ldp x29, x30, [sp], #16\n  .cfi_adjust_cfa_offset -16\n  mov x16, x0\n  br x16\n  .cfi_endproc\n.size vfork, .-vfork\n");
+    "  ldp x29, x30, [sp], #16\n  .cfi_adjust_cfa_offset -16\n  mov x16, x0\n  br x16\n  .cfi_endproc\n.size vfork, "
+    ".-vfork\n");
 #endif
 #endif

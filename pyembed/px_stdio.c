@@ -5,7 +5,7 @@
 // left behind they take a stream for unattributed text. C++ streams call these functions too, unless they are not
 // synchronised with C's: then they call write. What writes wide characters is not covered.
 #undef _FORTIFY_SOURCE  // its headers define some of these functions
-#define _GNU_SOURCE     // RTLD_NEXT
+#define _GNU_SOURCE  // RTLD_NEXT
 #ifndef __NO_INLINE__
 #define __NO_INLINE__ 1  // optimised, its headers define more of them inline, and clang refuses a second definition
 #endif
@@ -68,18 +68,18 @@ static void end_call(const struct call *c) {
 }
 
 // DEFINE_AGAIN defines a function with a parameter FILE *f.
-#define DEFINE_AGAIN(result, name, parameters, arguments)           \
-  PX_VISIBLE result name parameters {                               \
-    typedef result function parameters;                             \
-    static void *_Atomic found;                                     \
-    function *next;                                                 \
-    *(void **)&next = px_find_next(&found, #name);                  \
-    if (!px_thread_has_owner()) return next arguments;              \
-    struct call c;                                                  \
-    begin_call(&c, &f);                                             \
-    result done = next arguments;                                   \
-    end_call(&c);                                                   \
-    return done;                                                    \
+#define DEFINE_AGAIN(result, name, parameters, arguments) \
+  PX_VISIBLE result name parameters { \
+    typedef result function parameters; \
+    static void *_Atomic found; \
+    function *next; \
+    *(void **)&next = px_find_next(&found, #name); \
+    if (!px_thread_has_owner()) return next arguments; \
+    struct call c; \
+    begin_call(&c, &f); \
+    result done = next arguments; \
+    end_call(&c); \
+    return done; \
   }
 
 int __vfprintf_chk(FILE *f, int flag, const char *format, va_list values);  // what the fortified headers call
@@ -91,23 +91,23 @@ DEFINE_AGAIN(int, fputc_unlocked, (int c_, FILE *f), (c_, f))
 DEFINE_AGAIN(int, putc, (int c_, FILE *f), (c_, f))
 DEFINE_AGAIN(size_t, fwrite, (const void *data, size_t size, size_t n, FILE *f), (data, size, n, f))
 DEFINE_AGAIN(size_t, fwrite_unlocked, (const void *data, size_t size, size_t n, FILE *f), (data, size, n, f))
-DEFINE_AGAIN(int, vfprintf, (FILE *f, const char *format, va_list values), (f, format, values))
-DEFINE_AGAIN(int, __vfprintf_chk, (FILE *f, int flag, const char *format, va_list values), (f, flag, format, values))
+DEFINE_AGAIN(int, vfprintf, (FILE * f, const char *format, va_list values), (f, format, values))
+DEFINE_AGAIN(int, __vfprintf_chk, (FILE * f, int flag, const char *format, va_list values), (f, flag, format, values))
 
 // The others are those for a stream that they do not name, or with their own arguments.
 
-#define FORMAT(f, format)                 \
-  va_list values;                         \
-  va_start(values, format);               \
+#define FORMAT(f, format) \
+  va_list values; \
+  va_start(values, format); \
   int done = vfprintf(f, format, values); \
-  va_end(values);                         \
+  va_end(values); \
   return done
 
-#define FORMAT_CHECKED(f, flag, format)               \
-  va_list values;                                     \
-  va_start(values, format);                           \
+#define FORMAT_CHECKED(f, flag, format) \
+  va_list values; \
+  va_start(values, format); \
   int done = __vfprintf_chk(f, flag, format, values); \
-  va_end(values);                                     \
+  va_end(values); \
   return done
 
 PX_VISIBLE int fprintf(FILE *f, const char *format, ...) { FORMAT(f, format); }

@@ -16,12 +16,15 @@ static struct substitute {
 
 // A function in C does not know by which definition it was called, so each place has one.
 #define CALL(i) \
-  static PyObject *call_##i(PX_SELF, PyObject *args, PyObject *named) {    \
-    return PyObject_Call(substitutes[i].function, args, named);            \
+  static PyObject *call_##i(PX_SELF, PyObject *args, PyObject *named) { \
+    return PyObject_Call(substitutes[i].function, args, named); \
   }
-CALL(0) CALL(1) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
+CALL(0)
+CALL(1)
+CALL(2)
+CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
 
-typedef PyObject *with_names(PyObject *, PyObject *, PyObject *);
+    typedef PyObject *with_names(PyObject *, PyObject *, PyObject *);
 static with_names *const calls[PX_SUBSTITUTES] = {call_0, call_1, call_2, call_3, call_4, call_5, call_6, call_7};
 
 // doc_of returns the docstring of a function as its definition has it, which begins with the signature. NULL with an
@@ -53,9 +56,11 @@ static PyObject *substitute(PX_SELF, PyObject *args) {
   struct substitute *s = &substitutes[at];
   PyObject *name = PyObject_GetAttrString(like, "__name__"), *owner = NULL, *module = NULL;
   const char *utf8 = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-  if (utf8 && (owner = PyObject_GetAttrString(like, "__self__")) && (module = PyObject_GetAttrString(like, "__module__"))) {
+  if (utf8 && (owner = PyObject_GetAttrString(like, "__self__")) &&
+      (module = PyObject_GetAttrString(like, "__module__"))) {
     // They live as long as the process.
-    s->definition = (PyMethodDef){.ml_name = strdup(utf8), .ml_flags = METH_VARARGS | METH_KEYWORDS, .ml_doc = doc_of(like)};
+    s->definition =
+        (PyMethodDef){.ml_name = strdup(utf8), .ml_flags = METH_VARARGS | METH_KEYWORDS, .ml_doc = doc_of(like)};
     s->definition.ml_meth = (PyCFunction)(void (*)(void))calls[at];
     if (s->definition.ml_name && s->definition.ml_doc) result = PyCFunction_NewEx(&s->definition, owner, module);
   }

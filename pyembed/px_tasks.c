@@ -9,8 +9,8 @@
 
 #define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
 #define PX_LONG 86400                     // seconds that a wait takes at most: more would not fit
-#define PX_READY 64                       // descriptors that a turn of the loop learns of; the next one learns of the others
-#define PX_EVENT_READ 1                   // as in Python's selectors
+#define PX_READY 64  // descriptors that a turn of the loop learns of; the next one learns of the others
+#define PX_EVENT_READ 1  // as in Python's selectors
 #define PX_EVENT_WRITE 2
 #define PX_LOG_BACKLOG ((size_t)4 << 20)  // more log than this is not queued
 
@@ -94,7 +94,8 @@ static int add_ready(PyObject *list, PyObject *keys, const struct epoll_event *e
   PyObject *wanted = PyTuple_GetItem(key, 2);
   long events = wanted ? PyLong_AsLong(wanted) : 0;
   if (PyErr_Occurred()) return -1;
-  events &= (e->events & ~(uint32_t)EPOLLOUT ? PX_EVENT_READ : 0) | (e->events & ~(uint32_t)EPOLLIN ? PX_EVENT_WRITE : 0);
+  events &=
+      (e->events & ~(uint32_t)EPOLLOUT ? PX_EVENT_READ : 0) | (e->events & ~(uint32_t)EPOLLIN ? PX_EVENT_WRITE : 0);
   PyObject *n = PyLong_FromLong(events);
   int status = px_append(list, n ? PyTuple_Pack(2, key, n) : NULL);
   Py_XDECREF(n);
@@ -251,13 +252,17 @@ static PyObject *is_canceled(PX_SELF, PyObject *args) {
 }
 
 PyMethodDef px_task_methods[] = {
-    {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_O, NULL},
+    {"slots", slots, METH_VARARGS, NULL},
+    {"receive", receive, METH_O, NULL},
     {"select", (PyCFunction)(void (*)(void))select_ready, METH_FASTCALL, NULL},
     {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
     {"reply", (PyCFunction)(void (*)(void))reply, METH_FASTCALL, NULL},
-    {"started", started, METH_VARARGS, NULL}, {"put_times", put_times, METH_VARARGS, NULL}, {"emit_all", emit_all, METH_VARARGS, NULL},
+    {"started", started, METH_VARARGS, NULL},
+    {"put_times", put_times, METH_VARARGS, NULL},
+    {"emit_all", emit_all, METH_VARARGS, NULL},
     {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
-    {"flush", flush, METH_O, NULL},     {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
+    {"flush", flush, METH_O, NULL},
+    {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},
     {"is_canceled", is_canceled, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

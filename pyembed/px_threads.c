@@ -17,11 +17,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PX_NO_PREDICTION UINT64_MAX   // owns the threads that leftover code starts
+#define PX_NO_PREDICTION UINT64_MAX  // owns the threads that leftover code starts
 #define PX_WRITES_TIMEOUT 1000000000  // ns for a write to a log pipe, which the front reads all the time
 
 static __thread uint64_t owner;  // the prediction that this thread belongs to, or 0
-static _Atomic int writing;      // writes of the running prediction's threads to its log pipes
+static _Atomic int writing;  // writes of the running prediction's threads to its log pipes
 
 _Atomic uint64_t px_threads_of;
 
@@ -120,8 +120,8 @@ static void *start_owned(void *p) {
   return s.function(s.argument);
 }
 
-PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*function)(void *),
-                              void *restrict argument) {
+PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+                              void *(*function)(void *), void *restrict argument) {
   typedef int call(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   call *next;
   *(void **)&next = px_find_next(&next_create, "pthread_create");
@@ -136,9 +136,7 @@ PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
 }
 
 // thread_owner() -> int: what set_thread_owner takes in a thread that works for this code.
-static PyObject *thread_owner(PX_SELF, PX_NO_ARGS) {
-  return PyLong_FromUnsignedLongLong(owner_of_new());
-}
+static PyObject *thread_owner(PX_SELF, PX_NO_ARGS) { return PyLong_FromUnsignedLongLong(owner_of_new()); }
 
 // set_thread_owner(owner) -> int: makes this thread one of that owner; returns the one before.
 static PyObject *set_thread_owner(PX_SELF, PyObject *number) {

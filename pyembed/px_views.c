@@ -14,17 +14,17 @@
 #include "px_worker.h"
 
 #define ALIGNED 16  // as the memory of malloc is
-#define COPIED 16   // after a model has kept an array, so many requests are copied: new files cost more than copies
-#define PART 16     // a smaller part of the memory is copied: a model that keeps it would hold all of the memory
-#define MOST 4096   // requests of which arrays are kept without a copy: each takes a mapping, of which there are 65 530
+#define COPIED 16  // after a model has kept an array, so many requests are copied: new files cost more than copies
+#define PART 16  // a smaller part of the memory is copied: a model that keeps it would hold all of the memory
+#define MOST 4096  // requests of which arrays are kept without a copy: each takes a mapping, of which there are 65 530
 #define PAGE 4096u
 
 struct px_views {
   struct px_shared shared;
-  size_t body;    // bytes of it that arrays may use
-  int fd;         // valid while this is px_views_current
-  int arrays;     // that live; GIL held
-  bool own;       // the pages are this process's own
+  size_t body;  // bytes of it that arrays may use
+  int fd;  // valid while this is px_views_current
+  int arrays;  // that live; GIL held
+  bool own;  // the pages are this process's own
   bool returned;  // the request has ended
 };
 
@@ -38,8 +38,8 @@ struct elements {
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 struct px_views *px_views_current;  // written with the GIL and mu held
-static int copied;                // requests still to be copied; GIL held
-static int kept;                  // requests of which arrays are left; GIL held
+static int copied;  // requests still to be copied; GIL held
+static int kept;  // requests of which arrays are left; GIL held
 
 // own_pages makes the pages of arrays private. Where that fails, the process ends: a child or the front would see what the
 // model writes later, or the pages are gone. mu held.
@@ -79,7 +79,9 @@ static bool within(const struct px_views *v, uint64_t offset, uint64_t size) {
   return v && offset <= v->body && size <= v->body - offset;
 }
 
-bool px_views_cover(const struct px_views *v, uint64_t offset, uint64_t size) { return within(v, offset, size) && !v->own; }
+bool px_views_cover(const struct px_views *v, uint64_t offset, uint64_t size) {
+  return within(v, offset, size) && !v->own;
+}
 
 bool px_views_finish(void) {
   struct px_views *v = px_views_current;

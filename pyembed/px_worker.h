@@ -22,36 +22,36 @@ struct px_worker {
   struct px_channel control;
   struct px_page *page;
   struct px_channel *slots[PX_MAX_SLOTS];
-  int nslots;              // guarded by mu
-  bool stopping;           // guarded by mu: the worker is to leave
-  uint64_t health;         // guarded by mu: the health check that was asked for last, or 0
+  int nslots;  // guarded by mu
+  bool stopping;  // guarded by mu: the worker is to leave
+  uint64_t health;  // guarded by mu: the health check that was asked for last, or 0
   pthread_mutex_t mu;
   pthread_cond_t changed;  // nslots, stopping or health
 
   // The log pipes. log_mu guards the rest, and marks, which go out in the order of their positions.
-  int log_fd[2];              // our own duplicates of the pipes' write ends
+  int log_fd[2];  // our own duplicates of the pipes' write ends
   PyTypeObject *stream_type;  // of Python's standard streams, which report writes; NULL: not made yet
-  bool wrote;                 // GIL: Python's streams were written to since the last look
-  uint64_t looked;            // GIL: when px_log_look read the positions last, ns
+  bool wrote;  // GIL: Python's streams were written to since the last look
+  uint64_t looked;  // GIL: when px_log_look read the positions last, ns
   pthread_mutex_t log_mu;
-  uint64_t log_seen[2];       // the positions last sent to the front
-  _Atomic bool own;           // stdout and stderr are pipes of the prediction's own: see px_pipes.c
-  int own_fd[2];              // our own duplicates of those, or -1
-  uint64_t own_seen[2];       // as log_seen
-  uint64_t own_ended;         // how many such pairs there were
-  int unattributed[2];        // pipes for text that belongs to no running prediction, or 0
-  _Atomic uint64_t log_watch; // the prediction whose logs are marked as they come, or 0
+  uint64_t log_seen[2];  // the positions last sent to the front
+  _Atomic bool own;  // stdout and stderr are pipes of the prediction's own: see px_pipes.c
+  int own_fd[2];  // our own duplicates of those, or -1
+  uint64_t own_seen[2];  // as log_seen
+  uint64_t own_ended;  // how many such pairs there were
+  int unattributed[2];  // pipes for text that belongs to no running prediction, or 0
+  _Atomic uint64_t log_watch;  // the prediction whose logs are marked as they come, or 0
 
   _Atomic bool is_child;  // this process was forked from the worker
-  bool forking_worker;    // main: the fork in progress makes a worker, not a child of the model's
-  bool forked;            // this worker was forked from the preload process
+  bool forking_worker;  // main: the fork in progress makes a worker, not a child of the model's
+  bool forked;  // this worker was forked from the preload process
 
   const char *config;  // JSON of the front, for Python
   size_t (*cuda_report)(char *, size_t, int);
   PyObject *cancel_type;  // cog.CancelationException
-  PyObject *raised;       // GIL: the exception that ends the running prediction, since a cancel; or NULL
-  PyObject *scope;        // GIL: of the prediction that px_serve runs, borrowed; NULL: none
-  PyObject *yielded;      // stands for an output whose items were emitted
+  PyObject *raised;  // GIL: the exception that ends the running prediction, since a cancel; or NULL
+  PyObject *scope;  // GIL: of the prediction that px_serve runs, borrowed; NULL: none
+  PyObject *yielded;  // stands for an output whose items were emitted
 };
 
 extern struct px_worker px_w;

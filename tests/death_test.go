@@ -138,7 +138,10 @@ func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 func TestDeath_AllPredictionsNameTheClosedChannel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py:Async", Args: []string{"--concurrency", "2"}})
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "dying.py:Async",
+			Args: []string{"--concurrency", "2"},
+		})
 		beside := s.Begin("beside", input{})
 		s.WaitLog("begun")
 		wantText(t, "the error of the one that closes", s.Fail(input{"close": true}).Error, "closed", "channel to the server")

@@ -95,7 +95,8 @@ func TestStreams(t *testing.T) {
 				`{"tool_calls":[{"id":"c2","function":{"name":"g","arguments":{}}}]}`,
 			},
 			[]string{
-				role, chatChunk(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}`, "null"),
+				role, chatChunk(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}`,
+					"null"),
 				chatChunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`, "null"),
 				chatChunk(`{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"g","arguments":"{}"}}]}`,
 					"null"),

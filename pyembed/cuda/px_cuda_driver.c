@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const char *library,
-                    char *file, size_t file_cap, char *why, size_t why_cap)
-{
+enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const char *library, char *file, size_t file_cap,
+                                        char *why, size_t why_cap) {
   file[0] = why[0] = '\0';
   // RTLD_GLOBAL would change which symbols Python's extension modules are bound to.
   void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -26,8 +25,7 @@ enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const cha
   } while (0)
 #define PX_CU_MUST(result, name, args) \
   PX_CU_LOAD(name); \
-  if (!driver->name && !missing) \
-    missing = #name;
+  if (!driver->name && !missing) missing = #name;
 #define PX_CU_MAY(result, name, args) PX_CU_LOAD(name);
   PX_CU_REQUIRED(PX_CU_MUST)
   PX_CU_OPTIONAL(PX_CU_MAY)

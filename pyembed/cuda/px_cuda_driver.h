@@ -9,7 +9,9 @@
 typedef int px_cu_result;
 typedef int px_cu_device;
 typedef void *px_cu_context;
-typedef struct { unsigned char bytes[16]; } px_cu_uuid;
+typedef struct {
+  unsigned char bytes[16];
+} px_cu_uuid;
 
 // CUdevice_attribute
 enum { PX_CU_CAPABILITY_MAJOR = 75, PX_CU_CAPABILITY_MINOR = 76 };
@@ -19,22 +21,22 @@ enum { PX_CU_CAPABILITY_MAJOR = 75, PX_CU_CAPABILITY_MINOR = 76 };
   X(px_cu_result, cuInit, (unsigned flags)) \
   X(px_cu_result, cuDriverGetVersion, (int *version)) \
   X(px_cu_result, cuDeviceGetCount, (int *count)) \
-  X(px_cu_result, cuDeviceGet, (px_cu_device *device, int ordinal)) \
+  X(px_cu_result, cuDeviceGet, (px_cu_device * device, int ordinal)) \
   X(px_cu_result, cuDeviceGetName, (char *name, int len, px_cu_device device)) \
   X(px_cu_result, cuDeviceGetAttribute, (int *value, int attribute, px_cu_device device)) \
   X(px_cu_result, cuDeviceTotalMem_v2, (size_t *bytes, px_cu_device device)) \
   X(px_cu_result, cuDeviceGetPCIBusId, (char *id, int len, px_cu_device device)) \
-  X(px_cu_result, cuDevicePrimaryCtxRetain, (px_cu_context *context, px_cu_device device)) \
+  X(px_cu_result, cuDevicePrimaryCtxRetain, (px_cu_context * context, px_cu_device device)) \
   X(px_cu_result, cuCtxPushCurrent_v2, (px_cu_context context)) \
-  X(px_cu_result, cuCtxPopCurrent_v2, (px_cu_context *context)) \
+  X(px_cu_result, cuCtxPopCurrent_v2, (px_cu_context * context)) \
   X(px_cu_result, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) \
   X(px_cu_result, cuGetErrorName, (px_cu_result error, const char **text)) \
   X(px_cu_result, cuGetErrorString, (px_cu_result error, const char **text))
 
 // NULL in older drivers.
 #define PX_CU_OPTIONAL(X) \
-  X(px_cu_result, cuDeviceGetUuid, (px_cu_uuid *uuid, px_cu_device device)) \
-  X(px_cu_result, cuDeviceGetUuid_v2, (px_cu_uuid *uuid, px_cu_device device)) \
+  X(px_cu_result, cuDeviceGetUuid, (px_cu_uuid * uuid, px_cu_device device)) \
+  X(px_cu_result, cuDeviceGetUuid_v2, (px_cu_uuid * uuid, px_cu_device device)) \
   X(px_cu_result, cuDevicePrimaryCtxRelease_v2, (px_cu_device device))
 
 struct px_cuda_driver {
@@ -50,7 +52,7 @@ enum px_cuda_opened { PX_CUDA_OPENED, PX_CUDA_NO_LIBRARY, PX_CUDA_NO_SYMBOL };
 // known, why the text of what went wrong; both are always terminated. One thread; it takes
 // the dynamic loader's lock, so no fork may happen meanwhile. The library is never closed:
 // libcuda starts its own threads and exit handlers.
-enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const char *library,
-                    char *file, size_t file_cap, char *why, size_t why_cap);
+enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const char *library, char *file, size_t file_cap,
+                                        char *why, size_t why_cap);
 
 #endif

@@ -11,23 +11,18 @@ struct text {
   size_t cap, len;
 };
 
-static void put_char(struct text *t, char c)
-{
-  if (t->len < t->cap)
-    t->buf[t->len] = c;
+static void put_char(struct text *t, char c) {
+  if (t->len < t->cap) t->buf[t->len] = c;
   t->len++;
 }
 
-static void put(struct text *t, const char *s)
-{
-  for (; *s; s++)
-    put_char(t, *s);
+static void put(struct text *t, const char *s) {
+  for (; *s; s++) put_char(t, *s);
 }
 
 // Only integers and our own words pass through here: printf's floating point follows the locale
 // that a model may set, and would write a comma.
-__attribute__((format(printf, 2, 3))) static void putf(struct text *t, const char *format, ...)
-{
+__attribute__((format(printf, 2, 3))) static void putf(struct text *t, const char *format, ...) {
   char small[64];
   va_list args;
   va_start(args, format);
@@ -38,8 +33,7 @@ __attribute__((format(printf, 2, 3))) static void putf(struct text *t, const cha
 
 // What a driver or a path says is text by convention only: bytes outside ASCII are taken as Latin-1,
 // which always is valid JSON.
-static void put_string(struct text *t, const char *s)
-{
+static void put_string(struct text *t, const char *s) {
   put_char(t, '"');
   for (; *s; s++) {
     unsigned char c = (unsigned char)*s;
@@ -55,36 +49,29 @@ static void put_string(struct text *t, const char *s)
   put_char(t, '"');
 }
 
-static void put_member(struct text *t, const char *name, const char *value)
-{
-  if (!*value)
-    return;
+static void put_member(struct text *t, const char *name, const char *value) {
+  if (!*value) return;
   putf(t, ",\"%s\":", name);
   put_string(t, value);
 }
 
-static void put_seconds(struct text *t, const char *name, int64_t us)
-{
-  if (us < 0)
-    us = 0;
+static void put_seconds(struct text *t, const char *name, int64_t us) {
+  if (us < 0) us = 0;
   putf(t, "\"%s\":%lld.%06lld", name, (long long)(us / 1000000), (long long)(us % 1000000));
 }
 
-static void put_device(struct text *t, int index, const struct px_cuda_device *device)
-{
+static void put_device(struct text *t, int index, const struct px_cuda_device *device) {
   putf(t, "{\"index\":%d", index);
   put_member(t, "name", device->name);
   put_member(t, "uuid", device->uuid);
   putf(t, ",\"compute_capability\":\"%d.%d\"", device->capability_major, device->capability_minor);
   putf(t, ",\"memory_total_bytes\":%llu", (unsigned long long)device->memory_total);
-  if (device->memory_free)
-    putf(t, ",\"memory_free_bytes\":%llu", (unsigned long long)device->memory_free);
+  if (device->memory_free) putf(t, ",\"memory_free_bytes\":%llu", (unsigned long long)device->memory_free);
   put_member(t, "pci_bus_id", device->pci_bus_id);
   put_char(t, '}');
 }
 
-size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms)
-{
+size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms) {
   struct px_cuda_report report;
   struct text t = {.buf = buf, .cap = cap, .len = 0};
   px_cuda_wait(timeout_ms, &report);
@@ -96,8 +83,7 @@ size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms)
   put_member(&t, "library", report.library);
   put(&t, ",\"devices\":[");
   for (int i = 0; i < report.device_count; i++) {
-    if (i)
-      put_char(&t, ',');
+    if (i) put_char(&t, ',');
     put_device(&t, i, &report.devices[i]);
   }
   put(&t, "],");
@@ -109,8 +95,7 @@ size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms)
   put_char(&t, ',');
   put_seconds(&t, "context", report.context_us);
   put_char(&t, '}');
-  if (report.code)
-    putf(&t, ",\"code\":%d", report.code);
+  if (report.code) putf(&t, ",\"code\":%d", report.code);
   put_member(&t, "error", report.error);
   put_member(&t, "hint", report.hint);
   put_char(&t, '}');

@@ -13,24 +13,33 @@
 #include "px_cuda_probe.h"
 
 static const char *const state_names[PX_CUDA_STATES] = {
-  [PX_CUDA_OFF] = "off", [PX_CUDA_STARTING] = "starting", [PX_CUDA_ABSENT] = "absent",
-  [PX_CUDA_NO_DEVICE] = "no_device", [PX_CUDA_DRIVER_TOO_OLD] = "driver_too_old",
-  [PX_CUDA_FAILED] = "failed", [PX_CUDA_READY] = "ready",
-  [PX_CUDA_HANGING] = "hanging", [PX_CUDA_FORKED] = "forked",
+    [PX_CUDA_OFF] = "off",
+    [PX_CUDA_STARTING] = "starting",
+    [PX_CUDA_ABSENT] = "absent",
+    [PX_CUDA_NO_DEVICE] = "no_device",
+    [PX_CUDA_DRIVER_TOO_OLD] = "driver_too_old",
+    [PX_CUDA_FAILED] = "failed",
+    [PX_CUDA_READY] = "ready",
+    [PX_CUDA_HANGING] = "hanging",
+    [PX_CUDA_FORKED] = "forked",
 };
 
 #define BIT(state) (1u << (state))
-#define FINAL (BIT(PX_CUDA_ABSENT) | BIT(PX_CUDA_NO_DEVICE) | BIT(PX_CUDA_DRIVER_TOO_OLD) | \
-               BIT(PX_CUDA_FAILED) | BIT(PX_CUDA_READY))
+#define FINAL \
+  (BIT(PX_CUDA_ABSENT) | BIT(PX_CUDA_NO_DEVICE) | BIT(PX_CUDA_DRIVER_TOO_OLD) | BIT(PX_CUDA_FAILED) | \
+   BIT(PX_CUDA_READY))
 
 // Where each state may go. The two views go nowhere: they are never stored.
 static const unsigned moves[PX_CUDA_STATES] = {
-  [PX_CUDA_OFF] = BIT(PX_CUDA_STARTING),
-  [PX_CUDA_STARTING] = FINAL,
+    [PX_CUDA_OFF] = BIT(PX_CUDA_STARTING),
+    [PX_CUDA_STARTING] = FINAL,
 };
 
 static const char *const step_names[PX_CUDA_STEPS] = {
-  "while it is loaded", "in cuInit", "while it lists its devices", "in cuDevicePrimaryCtxRetain",
+    "while it is loaded",
+    "in cuInit",
+    "while it lists its devices",
+    "in cuDevicePrimaryCtxRetain",
 };
 
 // How long a fork waits for dlopen to end. A loader that is held up for longer is broken, and
@@ -54,31 +63,26 @@ static struct {
   pthread_cond_t ended;
   struct px_cuda_report result;
 } cuda = {
-  .claimed = ATOMIC_FLAG_INIT,
-  .load_lock = PTHREAD_MUTEX_INITIALIZER,
-  .lock = PTHREAD_MUTEX_INITIALIZER,
+    .claimed = ATOMIC_FLAG_INIT,
+    .load_lock = PTHREAD_MUTEX_INITIALIZER,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-const char *px_cuda_state_name(int state)
-{
+const char *px_cuda_state_name(int state) {
   return state >= 0 && state < PX_CUDA_STATES ? state_names[state] : "unknown";
 }
 
-int px_cuda_may_move(int from, int to)
-{
+int px_cuda_may_move(int from, int to) {
   return from >= 0 && from < PX_CUDA_STATES && to >= 0 && to < PX_CUDA_STATES && (moves[from] & BIT(to)) != 0;
 }
 
-static int state_named(const char *name)
-{
+static int state_named(const char *name) {
   for (int state = 0; state < PX_CUDA_STATES; state++)
-    if (strcmp(state_names[state], name) == 0)
-      return state;
+    if (strcmp(state_names[state], name) == 0) return state;
   return PX_CUDA_FAILED;
 }
 
-const char *px_cuda_hint(const char *key, int *state)
-{
+const char *px_cuda_hint(const char *key, int *state) {
   const char *at = cuda.hints, *end = cuda.hints + cuda.hints_len;
   const char *found = "", *found_state = "failed";
   while (at < end) {
@@ -92,8 +96,7 @@ const char *px_cuda_hint(const char *key, int *state)
       found_state = field[1];
       found = field[3];
     }
-    if (same)
-      break;
+    if (same) break;
   }
   *state = state_named(found_state);
   return found;
@@ -103,59 +106,47 @@ const char *px_cuda_hint(const char *key, int *state)
 // tables. The side thread is the only one of ours that loads anything.
 static _Thread_local int fork_holds_load_lock;
 
-static void before_fork(void)
-{
+static void before_fork(void) {
   fork_holds_load_lock = 0;
-  if (!atomic_load(&cuda.loading))
-    return;
+  if (!atomic_load(&cuda.loading)) return;
   // pthread_mutex_timedlock waits until a time of day, and the clock of that may be set meanwhile.
   int64_t until_us = px_cuda_now_us() + FORK_WAIT_SECONDS * 1000000;
   for (;;) {
     fork_holds_load_lock = pthread_mutex_trylock(&cuda.load_lock) == 0;
-    if (fork_holds_load_lock || px_cuda_now_us() >= until_us)
-      return;
+    if (fork_holds_load_lock || px_cuda_now_us() >= until_us) return;
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
 }
 
-static void after_fork_in_parent(void)
-{
-  if (fork_holds_load_lock)
-    pthread_mutex_unlock(&cuda.load_lock);
+static void after_fork_in_parent(void) {
+  if (fork_holds_load_lock) pthread_mutex_unlock(&cuda.load_lock);
 }
 
-static void after_fork_in_child(void)
-{
-  if (fork_holds_load_lock)
-    pthread_mutex_unlock(&cuda.load_lock);
+static void after_fork_in_child(void) {
+  if (fork_holds_load_lock) pthread_mutex_unlock(&cuda.load_lock);
   // The side thread does not exist here, its locks may stay locked, and CUDA refuses to work in a fork. From here on only
   // the state is read.
   atomic_store(&cuda.forked, 1);
 }
 
-static void on_step(enum px_cuda_step step)
-{
+static void on_step(enum px_cuda_step step) {
   atomic_store(&cuda.step, (int)step);
-  if (step != PX_CUDA_LOADING && atomic_exchange(&cuda.loading, 0))
-    pthread_mutex_unlock(&cuda.load_lock);
+  if (step != PX_CUDA_LOADING && atomic_exchange(&cuda.loading, 0)) pthread_mutex_unlock(&cuda.load_lock);
 }
 
 // Stores the result and wakes the waiting threads. An illegal state would be a fault of this package: it
 // is reported as failed rather than lost.
-static void finish(const struct px_cuda_report *result)
-{
+static void finish(const struct px_cuda_report *result) {
   pthread_mutex_lock(&cuda.lock);
   cuda.result = *result;
-  if (!px_cuda_may_move(PX_CUDA_STARTING, cuda.result.state))
-    cuda.result.state = PX_CUDA_FAILED;
+  if (!px_cuda_may_move(PX_CUDA_STARTING, cuda.result.state)) cuda.result.state = PX_CUDA_FAILED;
   cuda.result.total_us = px_cuda_now_us() - cuda.started_us;
   atomic_store(&cuda.state, cuda.result.state);
   pthread_cond_broadcast(&cuda.ended);
   pthread_mutex_unlock(&cuda.lock);
 }
 
-static void *side_thread(void *unused)
-{
+static void *side_thread(void *unused) {
   (void)unused;
   static struct px_cuda_report result;  // this thread's alone, and too large for a small stack
   pthread_setname_np(pthread_self(), "px-cuda");
@@ -169,22 +160,18 @@ static void *side_thread(void *unused)
 
 // Signals are for Python's main thread. The threads that the driver starts inherit this mask. Faults
 // stay open: blocked, they would kill without the fault handler's traceback.
-static void side_thread_mask(sigset_t *mask)
-{
+static void side_thread_mask(sigset_t *mask) {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
   sigfillset(mask);
-  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-    sigdelset(mask, faults[i]);
+  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(mask, faults[i]);
 }
 
-static int make_thread(void)
-{
+static int make_thread(void) {
   pthread_t thread;
   pthread_attr_t attr;
   sigset_t mask, old;
   int err = pthread_attr_init(&attr);
-  if (err)
-    return err;
+  if (err) return err;
   // Detached: joining it would delay the exit if the driver hangs.
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   side_thread_mask(&mask);
@@ -196,29 +183,23 @@ static int make_thread(void)
 }
 
 // Copies what the options point to; EINVAL where it does not fit or the hints are no whole records.
-static int take_options(const struct px_cuda_options *options)
-{
+static int take_options(const struct px_cuda_options *options) {
   size_t fields = 0;
   if (strlen(options->library) >= sizeof cuda.library || strlen(options->device_node) >= sizeof cuda.device_node ||
-    options->hints_len > sizeof cuda.hints || options->hang_ms <= 0)
+      options->hints_len > sizeof cuda.hints || options->hang_ms <= 0)
     return EINVAL;
-  for (size_t i = 0; i < options->hints_len; i++)
-    fields += options->hints[i] == '\0';
-  if (fields % 4 != 0 || (options->hints_len > 0 && options->hints[options->hints_len - 1] != '\0'))
-    return EINVAL;
+  for (size_t i = 0; i < options->hints_len; i++) fields += options->hints[i] == '\0';
+  if (fields % 4 != 0 || (options->hints_len > 0 && options->hints[options->hints_len - 1] != '\0')) return EINVAL;
   strcpy(cuda.library, options->library);
   strcpy(cuda.device_node, options->device_node);
-  if (options->hints_len > 0)
-    memcpy(cuda.hints, options->hints, options->hints_len);
+  if (options->hints_len > 0) memcpy(cuda.hints, options->hints, options->hints_len);
   cuda.hints_len = options->hints_len;
   cuda.hang_ms = options->hang_ms;
   return 0;
 }
 
-int px_cuda_start(const struct px_cuda_options *options)
-{
-  if (atomic_flag_test_and_set(&cuda.claimed))
-    return EALREADY;
+int px_cuda_start(const struct px_cuda_options *options) {
+  if (atomic_flag_test_and_set(&cuda.claimed)) return EALREADY;
   int err = take_options(options);
   if (err) {
     atomic_flag_clear(&cuda.claimed);  // nothing has begun: another try is welcome
@@ -233,8 +214,7 @@ int px_cuda_start(const struct px_cuda_options *options)
   atomic_store(&cuda.loading, 1);
   atomic_store(&cuda.state, PX_CUDA_STARTING);
   err = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  if (!err)
-    err = make_thread();
+  if (!err) err = make_thread();
   if (err) {
     static struct px_cuda_report result;
     atomic_store(&cuda.loading, 0);
@@ -247,28 +227,23 @@ int px_cuda_start(const struct px_cuda_options *options)
 
 static int64_t hang_us(void) { return cuda.started_us + (int64_t)cuda.hang_ms * 1000; }
 
-int px_cuda_state(void)
-{
+int px_cuda_state(void) {
   int state = atomic_load(&cuda.state);
-  if (state != PX_CUDA_OFF && atomic_load(&cuda.forked))
-    return PX_CUDA_FORKED;
-  if (state == PX_CUDA_STARTING && px_cuda_now_us() >= hang_us())
-    return PX_CUDA_HANGING;
+  if (state != PX_CUDA_OFF && atomic_load(&cuda.forked)) return PX_CUDA_FORKED;
+  if (state == PX_CUDA_STARTING && px_cuda_now_us() >= hang_us()) return PX_CUDA_HANGING;
   return state;
 }
 
 // Reports a state that has no result yet, or no longer one that counts.
-static void report_view(int state, struct px_cuda_report *out)
-{
+static void report_view(int state, struct px_cuda_report *out) {
   int ignored;
   memset(out, 0, sizeof *out);
   out->state = state;
-  if (state == PX_CUDA_OFF)
-    return;
+  if (state == PX_CUDA_OFF) return;
   out->total_us = px_cuda_now_us() - cuda.started_us;
   if (state == PX_CUDA_HANGING) {
     snprintf(out->error, sizeof out->error, "the CUDA driver does not answer: it has hung %s for %lld s",
-                 step_names[atomic_load(&cuda.step)], (long long)(out->total_us / 1000000));
+             step_names[atomic_load(&cuda.step)], (long long)(out->total_us / 1000000));
     snprintf(out->hint, sizeof out->hint, "%s", px_cuda_hint("hanging", &ignored));
   } else if (state == PX_CUDA_FORKED) {
     snprintf(out->error, sizeof out->error, "this process was forked after the CUDA driver had been started");
@@ -276,12 +251,10 @@ static void report_view(int state, struct px_cuda_report *out)
   }
 }
 
-int px_cuda_wait(int timeout_ms, struct px_cuda_report *out)
-{
+int px_cuda_wait(int timeout_ms, struct px_cuda_report *out) {
   int state = px_cuda_state();
   if (state == PX_CUDA_OFF || state == PX_CUDA_FORKED) {
-    if (out)
-      report_view(state, out);
+    if (out) report_view(state, out);
     return 0;
   }
   int64_t until_us = hang_us();
@@ -294,10 +267,8 @@ int px_cuda_wait(int timeout_ms, struct px_cuda_report *out)
   while (atomic_load(&cuda.state) == PX_CUDA_STARTING && err == 0)
     err = pthread_cond_timedwait(&cuda.ended, &cuda.lock, &until);
   int ended = atomic_load(&cuda.state) != PX_CUDA_STARTING;
-  if (ended && out)
-    *out = cuda.result;
+  if (ended && out) *out = cuda.result;
   pthread_mutex_unlock(&cuda.lock);
-  if (!ended && out)
-    report_view(px_cuda_state() == PX_CUDA_HANGING ? PX_CUDA_HANGING : PX_CUDA_STARTING, out);
+  if (!ended && out) report_view(px_cuda_state() == PX_CUDA_HANGING ? PX_CUDA_HANGING : PX_CUDA_STARTING, out);
   return ended;
 }

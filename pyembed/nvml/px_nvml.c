@@ -4,15 +4,13 @@
 #include <string.h>
 
 // load copies a function's address: C has no conversion from an object pointer to a function pointer.
-static int load(void *handle, const char *name, void *to)
-{
+static int load(void *handle, const char *name, void *to) {
   void *symbol = dlsym(handle, name);
   memcpy(to, &symbol, sizeof symbol);
   return symbol ? 0 : -1;
 }
 
-int px_nvml_open(struct px_nvml *nvml, const char *library)
-{
+int px_nvml_open(struct px_nvml *nvml, const char *library) {
   void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     (void)dlerror();  // frees what glibc keeps of it for this thread
@@ -28,18 +26,15 @@ int px_nvml_open(struct px_nvml *nvml, const char *library)
   return 0;
 }
 
-size_t px_nvml_read(const struct px_nvml *nvml, struct px_nvml_sample *samples, size_t cap)
-{
+size_t px_nvml_read(const struct px_nvml *nvml, struct px_nvml_sample *samples, size_t cap) {
   unsigned int count = 0;
-  if (nvml->count(&count))
-    return 0;
+  if (nvml->count(&count)) return 0;
   size_t read = 0;
   for (unsigned int i = 0; i < count && read < cap; i++) {
     void *device = NULL;
     struct px_nvml_memory memory;
     struct px_nvml_utilization utilization;
-    if (nvml->device(i, &device) || nvml->memory(device, &memory))
-      continue;
+    if (nvml->device(i, &device) || nvml->memory(device, &memory)) continue;
     samples[read].index = i;
     samples[read].memory_used = memory.used;
     samples[read].memory_total = memory.total;

@@ -35,7 +35,8 @@ typedef struct cpy3_type PyTypeObject;
 typedef struct cpy3_thread PyThreadState;
 
 typedef struct cpy3_object {
-  Py_ssize_t ob_refcnt;  // never written: Py_IncRef and Py_DecRef know immortal objects. Read by pyembed/px_scopereuse.c alone
+  Py_ssize_t
+      ob_refcnt;  // never written: Py_IncRef and Py_DecRef know immortal objects. Read by pyembed/px_scopereuse.c alone
   PyTypeObject *ob_type;
 } PyObject;
 
@@ -86,7 +87,7 @@ typedef struct {
   freefunc m_free;
 } PyModuleDef;
 
-#define PyModuleDef_HEAD_INIT { { 1, NULL }, NULL, 0, NULL }
+#define PyModuleDef_HEAD_INIT {{1, NULL}, NULL, 0, NULL}
 #define PYTHON_API_VERSION 1013
 
 typedef struct {

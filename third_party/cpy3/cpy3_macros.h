@@ -7,11 +7,11 @@
 #define Py_INCREF(o) Py_IncRef((PyObject *)(o))
 #define Py_DECREF(o) Py_DecRef((PyObject *)(o))
 #define Py_XDECREF(o) Py_DecRef((PyObject *)(o))
-#define Py_CLEAR(o)                     \
-  do {                                  \
+#define Py_CLEAR(o) \
+  do { \
     PyObject *cpy3_old = (PyObject *)(o); \
-    (o) = NULL;                         \
-    Py_DecRef(cpy3_old);                \
+    (o) = NULL; \
+    Py_DecRef(cpy3_old); \
   } while (0)
 
 #define Py_RETURN_NONE return Py_NewRef(Py_None)

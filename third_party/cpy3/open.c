@@ -23,8 +23,8 @@ static const char *fill(void *lib, struct cpy3_api *api) {
 #define X(ret, name, args) STORE(api->name, required(lib, #name, &missing));
   CPY3_FUNCS(X)
 #undef X
-#define X(ret, name, args)                                \
-  STORE(api->name, dlsym(lib, "_" #name "_SizeT"));       \
+#define X(ret, name, args) \
+  STORE(api->name, dlsym(lib, "_" #name "_SizeT")); \
   if (!api->name) STORE(api->name, required(lib, #name, &missing));
   CPY3_FUNCS_SIZE_T(X)
 #undef X

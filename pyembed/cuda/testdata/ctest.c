@@ -34,24 +34,22 @@ struct counts {
 };
 
 static const char hints[] =
-  "100\0no_device\0N\0hint for 100\0"
-  "999\0failed\0N\0hint for 999\0"
-  "hanging\0hanging\0\0hint for hanging\0"
-  "forked\0forked\0\0hint for forked\0"
-  "no_library\0absent\0\0hint for no_library\0"
-  "other\0failed\0\0hint for other";  // the literal's own NUL ends the last field
+    "100\0no_device\0N\0hint for 100\0"
+    "999\0failed\0N\0hint for 999\0"
+    "hanging\0hanging\0\0hint for hanging\0"
+    "forked\0forked\0\0hint for forked\0"
+    "no_library\0absent\0\0hint for no_library\0"
+    "other\0failed\0\0hint for other";  // the literal's own NUL ends the last field
 
 static struct px_cuda_report report;
 
-static int start(const char *library, int hang_ms)
-{
+static int start(const char *library, int hang_ms) {
   struct px_cuda_options options = {
-    .library = library, .device_node = "/nonexistent", .hang_ms = hang_ms, .hints = hints, .hints_len = sizeof hints};
+      .library = library, .device_node = "/nonexistent", .hang_ms = hang_ms, .hints = hints, .hints_len = sizeof hints};
   return px_cuda_start(&options);
 }
 
-static struct counts *fake_counts(const char *library)
-{
+static struct counts *fake_counts(const char *library) {
   void *handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
   CHECK(handle);
   struct counts *(*get)(void);
@@ -62,19 +60,16 @@ static struct counts *fake_counts(const char *library)
 }
 
 // Every pair of states; the lines are compared by the Go test.
-static void test_moves(const char *library)
-{
+static void test_moves(const char *library) {
   (void)library;
   for (int from = -1; from <= PX_CUDA_STATES; from++)
     for (int to = -1; to <= PX_CUDA_STATES; to++)
-      if (px_cuda_may_move(from, to))
-        printf("%s %s\n", px_cuda_state_name(from), px_cuda_state_name(to));
+      if (px_cuda_may_move(from, to)) printf("%s %s\n", px_cuda_state_name(from), px_cuda_state_name(to));
   CHECK(strcmp(px_cuda_state_name(-1), "unknown") == 0);
   CHECK(strcmp(px_cuda_state_name(PX_CUDA_STATES), "unknown") == 0);
 }
 
-static void test_off(const char *library)
-{
+static void test_off(const char *library) {
   (void)library;
   char buf[256];
   CHECK(px_cuda_state() == PX_CUDA_OFF);
@@ -84,10 +79,9 @@ static void test_off(const char *library)
   CHECK(n == strlen(buf) && strstr(buf, "{\"state\":\"off\"") == buf);
 }
 
-static void test_options(const char *library)
-{
+static void test_options(const char *library) {
   struct px_cuda_options good = {
-    .library = library, .device_node = "/nonexistent", .hang_ms = 60000, .hints = hints, .hints_len = sizeof hints};
+      .library = library, .device_node = "/nonexistent", .hang_ms = 60000, .hints = hints, .hints_len = sizeof hints};
   struct px_cuda_options bad = good;
   bad.hints_len = sizeof hints - 1;  // the last field is not ended
   CHECK(px_cuda_start(&bad) == EINVAL);
@@ -119,8 +113,7 @@ static void test_options(const char *library)
 }
 
 // The context stays retained and no thread is left with it on its stack.
-static void test_context(const char *library)
-{
+static void test_context(const char *library) {
   CHECK(start(library, 60000) == 0);
   CHECK(px_cuda_wait(-1, &report) == 1);
   struct counts *counts = fake_counts(library);
@@ -133,8 +126,7 @@ static void test_context(const char *library)
   printf("%s\n", px_cuda_state_name(report.state));
 }
 
-static void test_buffer(const char *library)
-{
+static void test_buffer(const char *library) {
   CHECK(start(library, 60000) == 0);
   CHECK(px_cuda_wait(-1, NULL) == 1);
   size_t need = px_cuda_report_json(NULL, 0, 0);
@@ -150,12 +142,10 @@ static void test_buffer(const char *library)
 }
 
 // A model may set a locale whose decimal point is a comma.
-static void test_locale(const char *library)
-{
+static void test_locale(const char *library) {
   static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
   const char *set = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof names[0] && !set; i++)
-    set = setlocale(LC_ALL, names[i]);
+  for (size_t i = 0; i < sizeof names / sizeof names[0] && !set; i++) set = setlocale(LC_ALL, names[i]);
   CHECK(start(library, 60000) == 0);
   CHECK(px_cuda_wait(-1, NULL) == 1);
   char buf[8192];
@@ -167,13 +157,11 @@ static void test_locale(const char *library)
   printf("%s\n", set ? set : "no such locale here");
 }
 
-static int signals_blocked(int task, unsigned long long *mask, char *name, size_t cap)
-{
+static int signals_blocked(int task, unsigned long long *mask, char *name, size_t cap) {
   char path[64], line[256];
   snprintf(path, sizeof path, "/proc/self/task/%d/status", task);
   FILE *file = fopen(path, "r");
-  if (!file)
-    return 0;
+  if (!file) return 0;
   int found = 0;
   while (fgets(line, sizeof line, file)) {
     char *value = strchr(line, '\t');
@@ -187,8 +175,7 @@ static int signals_blocked(int task, unsigned long long *mask, char *name, size_
 }
 
 // The side thread is held in cuInit (mode hang), and what it blocks is read from /proc.
-static void test_signals(const char *library)
-{
+static void test_signals(const char *library) {
   CHECK(start(library, 200) == 0);
   CHECK(px_cuda_wait(-1, &report) == 0 && report.state == PX_CUDA_HANGING);
   unsigned long long mask = 0, mine = 0;
@@ -199,15 +186,13 @@ static void test_signals(const char *library)
   DIR *dir = opendir("/proc/self/task");
   CHECK(dir);
   for (struct dirent *entry; (entry = readdir(dir));) {
-    if (!signals_blocked(atoi(entry->d_name), &mask, name, sizeof name) || strcmp(name, "px-cuda") != 0)
-      continue;
+    if (!signals_blocked(atoi(entry->d_name), &mask, name, sizeof name) || strcmp(name, "px-cuda") != 0) continue;
     seen++;
-    static const int blocked[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM, SIGHUP, SIGPIPE, SIGPROF, SIGURG};
+    static const int blocked[] = {SIGINT,  SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD,
+                                  SIGALRM, SIGHUP,  SIGPIPE, SIGPROF, SIGURG};
     static const int open_ones[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++)
-      CHECK(mask & 1ull << (blocked[i] - 1));
-    for (size_t i = 0; i < sizeof open_ones / sizeof open_ones[0]; i++)
-      CHECK(!(mask & 1ull << (open_ones[i] - 1)));
+    for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++) CHECK(mask & 1ull << (blocked[i] - 1));
+    for (size_t i = 0; i < sizeof open_ones / sizeof open_ones[0]; i++) CHECK(!(mask & 1ull << (open_ones[i] - 1)));
   }
   closedir(dir);
   CHECK(seen == 1);
@@ -215,8 +200,7 @@ static void test_signals(const char *library)
 }
 
 // The process ends although the driver hangs.
-static void test_exit(const char *library)
-{
+static void test_exit(const char *library) {
   CHECK(start(library, 100) == 0);
   CHECK(px_cuda_wait(-1, &report) == 0 && report.state == PX_CUDA_HANGING);
   CHECK(strstr(report.error, "in cuInit"));
@@ -226,15 +210,13 @@ static void test_exit(const char *library)
   exit(0);
 }
 
-static void *wait_for_end(void *out)
-{
+static void *wait_for_end(void *out) {
   *(int *)out = px_cuda_wait(-1, NULL);
   return NULL;
 }
 
 // starting, then ready; several threads wait meanwhile. The mode is gate=FIFO.
-static void test_gate(const char *library)
-{
+static void test_gate(const char *library) {
   const char *fifo = strchr(getenv("FAKECUDA"), '=') + 1;
   pthread_t threads[4];
   int ended[4] = {0};
@@ -242,8 +224,7 @@ static void test_gate(const char *library)
   CHECK(px_cuda_state() == PX_CUDA_STARTING);
   CHECK(px_cuda_wait(0, &report) == 0 && report.state == PX_CUDA_STARTING);
   CHECK(px_cuda_wait(20, &report) == 0 && report.state == PX_CUDA_STARTING && report.error[0] == '\0');
-  for (int i = 0; i < 4; i++)
-    CHECK(pthread_create(&threads[i], NULL, wait_for_end, &ended[i]) == 0);
+  for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, wait_for_end, &ended[i]) == 0);
   int fd = open(fifo, O_WRONLY);
   CHECK(fd >= 0 && write(fd, "x", 1) == 1);
   close(fd);
@@ -256,22 +237,19 @@ static void test_gate(const char *library)
 }
 
 // Late is better than never: hanging, then ready.
-static void test_late(const char *library)
-{
+static void test_late(const char *library) {
   const char *fifo = strchr(getenv("FAKECUDA"), '=') + 1;
   CHECK(start(library, 50) == 0);
   CHECK(px_cuda_wait(-1, &report) == 0 && report.state == PX_CUDA_HANGING);
   int fd = open(fifo, O_WRONLY);
   CHECK(fd >= 0 && write(fd, "x", 1) == 1);
   close(fd);
-  while (px_cuda_state() == PX_CUDA_HANGING)
-    poll(NULL, 0, 1);
+  while (px_cuda_state() == PX_CUDA_HANGING) poll(NULL, 0, 1);
   CHECK(px_cuda_wait(0, &report) == 1 && report.state == PX_CUDA_READY && report.error[0] == '\0');
 }
 
 // The state in a forked child, and that nothing there waits. Returns the child's exit code.
-static int fork_and_look(void)
-{
+static int fork_and_look(void) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
@@ -291,16 +269,14 @@ static int fork_and_look(void)
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void test_fork_after(const char *library)
-{
+static void test_fork_after(const char *library) {
   CHECK(start(library, 60000) == 0);
   CHECK(px_cuda_wait(-1, &report) == 1);
   CHECK(fork_and_look() == 0);
   CHECK(px_cuda_state() == PX_CUDA_READY);  // the parent goes on
 }
 
-static void test_fork_while_hanging(const char *library)
-{
+static void test_fork_while_hanging(const char *library) {
   CHECK(start(library, 100) == 0);
   CHECK(px_cuda_wait(-1, NULL) == 0);
   CHECK(fork_and_look() == 0);
@@ -310,8 +286,7 @@ static void test_fork_while_hanging(const char *library)
 static atomic_int gate_opened;
 static sem_t in_dlopen;
 
-static void *open_later(void *fifo)
-{
+static void *open_later(void *fifo) {
   int fd = open(fifo, O_WRONLY);  // returns once the library's constructor reads
   CHECK(fd >= 0 && sem_post(&in_dlopen) == 0);
   poll(NULL, 0, 100);  // let the fork begin; in either order, the check below holds
@@ -322,15 +297,13 @@ static void *open_later(void *fifo)
 }
 
 // A fork in the middle of dlopen (mode loadgate) waits for its end.
-static void test_fork_while_loading(const char *library)
-{
+static void test_fork_while_loading(const char *library) {
   pthread_t opener;
   CHECK(sem_init(&in_dlopen, 0, 0) == 0);
   CHECK(start(library, 60000) == 0);
   CHECK(pthread_create(&opener, NULL, open_later, strchr(getenv("FAKECUDA"), '=') + 1) == 0);
   CHECK(pthread_detach(opener) == 0);  // the child, which has no such thread, has none to join
-  while (sem_wait(&in_dlopen) != 0)
-    CHECK(errno == EINTR);
+  while (sem_wait(&in_dlopen) != 0) CHECK(errno == EINTR);
   time_t before = time(NULL);
   CHECK(fork_and_look() == 0);
   // It may give up after 2 s, which only a machine that stands still lets happen.
@@ -338,8 +311,7 @@ static void test_fork_while_loading(const char *library)
   CHECK(px_cuda_wait(-1, &report) == 1 && report.state == PX_CUDA_READY);
 }
 
-static void test_fork_before(const char *library)
-{
+static void test_fork_before(const char *library) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {  // a child may start a driver that its parent has not
@@ -353,17 +325,25 @@ static void test_fork_before(const char *library)
   CHECK(px_cuda_state() == PX_CUDA_OFF);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(const char *library);
   } tests[] = {
-    {"moves", test_moves}, {"off", test_off}, {"options", test_options}, {"context", test_context},
-    {"buffer", test_buffer}, {"locale", test_locale}, {"signals", test_signals}, {"exit", test_exit},
-    {"gate", test_gate}, {"late", test_late}, {"fork_after", test_fork_after},
-    {"fork_while_hanging", test_fork_while_hanging}, {"fork_while_loading", test_fork_while_loading},
-    {"fork_before", test_fork_before},
+      {"moves", test_moves},
+      {"off", test_off},
+      {"options", test_options},
+      {"context", test_context},
+      {"buffer", test_buffer},
+      {"locale", test_locale},
+      {"signals", test_signals},
+      {"exit", test_exit},
+      {"gate", test_gate},
+      {"late", test_late},
+      {"fork_after", test_fork_after},
+      {"fork_while_hanging", test_fork_while_hanging},
+      {"fork_while_loading", test_fork_while_loading},
+      {"fork_before", test_fork_before},
   };
   CHECK(argc == 3);
   for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)

@@ -36,8 +36,7 @@ static struct counts counts;
 
 API struct counts *fake_counts(void) { return &counts; }
 
-static const char *mode(void)
-{
+static const char *mode(void) {
   const char *value = getenv("FAKECUDA");
   return value ? value : "ok";
 }
@@ -45,63 +44,52 @@ static const char *mode(void)
 static int is(const char *name) { return strcmp(mode(), name) == 0; }
 
 // The N of "name=N", else 0.
-static int number(const char *name)
-{
+static int number(const char *name) {
   size_t n = strlen(name);
   return strncmp(mode(), name, n) == 0 && mode()[n] == '=' ? atoi(mode() + n + 1) : 0;
 }
 
-static void wait_at(const char *name)
-{
+static void wait_at(const char *name) {
   size_t n = strlen(name);
   char byte;
-  if (strncmp(mode(), name, n) != 0 || mode()[n] != '=')
-    return;
+  if (strncmp(mode(), name, n) != 0 || mode()[n] != '=') return;
   int fd = open(mode() + n + 1, O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || read(fd, &byte, 1) < 0)
-    abort();
+  if (fd < 0 || read(fd, &byte, 1) < 0) abort();
   close(fd);
 }
 
 __attribute__((constructor)) static void loaded(void) { wait_at("loadgate"); }
 
-API int cuInit(unsigned flags)
-{
+API int cuInit(unsigned flags) {
   (void)flags;
   counts.init++;
   if (is("hang"))
-    for (;;)
-      pause();
+    for (;;) pause();
   wait_at("gate");
   return number("init");
 }
 
-API int cuCtxGetCurrent(void **context)
-{
+API int cuCtxGetCurrent(void **context) {
   *context = NULL;
   return counts.init ? 0 : 3;
 }
 
-API int cuDriverGetVersion(int *version)
-{
+API int cuDriverGetVersion(int *version) {
   *version = 12040;
   return 0;
 }
 
-API int cuDeviceGetCount(int *count)
-{
+API int cuDeviceGetCount(int *count) {
   *count = is("zero") ? 0 : is("mig") || is("odd") ? 1 : 2;
   return number("count");
 }
 
-API int cuDeviceGet(int *device, int ordinal)
-{
+API int cuDeviceGet(int *device, int ordinal) {
   *device = 7 + ordinal;  // a handle is not an index
   return 0;
 }
 
-API int cuDeviceGetName(char *name, int len, int device)
-{
+API int cuDeviceGetName(char *name, int len, int device) {
   if (is("odd"))
     snprintf(name, (size_t)len, "a \"quoted\" \\ name\twith \xff bytes");
   else
@@ -109,34 +97,26 @@ API int cuDeviceGetName(char *name, int len, int device)
   return 0;
 }
 
-API int cuDeviceGetAttribute(int *value, int attribute, int device)
-{
-  if (device < 7 || is("odd"))
-    return 1;
+API int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  if (device < 7 || is("odd")) return 1;
   *value = attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
   return 0;
 }
 
-API int cuDeviceTotalMem_v2(size_t *bytes, int device)
-{
+API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
   *bytes = device == 7 ? (size_t)80 << 30 : (size_t)24 << 30;
   return 0;
 }
 
-API int cuDeviceGetPCIBusId(char *id, int len, int device)
-{
-  if (is("odd"))
-    return 1;
+API int cuDeviceGetPCIBusId(char *id, int len, int device) {
+  if (is("odd")) return 1;
   snprintf(id, (size_t)len, "0000:%02x:00.0", device);
   return 0;
 }
 
-static int fill_uuid(uuid *out, int device, int salt)
-{
-  if (is("odd"))
-    return 801;
-  for (int i = 0; i < 16; i++)
-    out->bytes[i] = (unsigned char)(device * 16 + i + salt);
+static int fill_uuid(uuid *out, int device, int salt) {
+  if (is("odd")) return 801;
+  for (int i = 0; i < 16; i++) out->bytes[i] = (unsigned char)(device * 16 + i + salt);
   return 0;
 }
 
@@ -144,8 +124,7 @@ API int cuDeviceGetUuid(uuid *out, int device) { return fill_uuid(out, device, 0
 API int cuDeviceGetUuid_v2(uuid *out, int device) { return fill_uuid(out, device, is("mig") ? 1 : 0); }
 
 #ifndef WITHOUT_RETAIN
-API int cuDevicePrimaryCtxRetain(void **context, int device)
-{
+API int cuDevicePrimaryCtxRetain(void **context, int device) {
   int code = device == 7 ? number("context") : 101;
   if (code == 0) {
     counts.retained++;
@@ -155,62 +134,77 @@ API int cuDevicePrimaryCtxRetain(void **context, int device)
 }
 #endif
 
-API int cuDevicePrimaryCtxRelease_v2(int device)
-{
+API int cuDevicePrimaryCtxRelease_v2(int device) {
   (void)device;
   counts.released++;
   return 0;
 }
 
-API int cuCtxPushCurrent_v2(void *context)
-{
-  if (context != &counts)
-    return 201;
-  if (number("push"))
-    return number("push");
+API int cuCtxPushCurrent_v2(void *context) {
+  if (context != &counts) return 201;
+  if (number("push")) return number("push");
   counts.pushed++;
   return 0;
 }
 
-API int cuCtxPopCurrent_v2(void **context)
-{
+API int cuCtxPopCurrent_v2(void **context) {
   *context = &counts;
   counts.popped++;
   return 0;
 }
 
-API int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
-{
-  if (counts.pushed == counts.popped)
-    return 201;  // CUDA_ERROR_INVALID_CONTEXT: no context is current
+API int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
+  if (counts.pushed == counts.popped) return 201;  // CUDA_ERROR_INVALID_CONTEXT: no context is current
   *free_bytes = (size_t)79 << 30;
   *total_bytes = (size_t)80 << 30;
   return number("meminfo");
 }
 
-API int cuGetErrorName(int error, const char **text)
-{
+API int cuGetErrorName(int error, const char **text) {
   switch (error) {
-  case 2: *text = "CUDA_ERROR_OUT_OF_MEMORY"; return 0;
-  case 46: *text = "CUDA_ERROR_DEVICE_UNAVAILABLE"; return 0;
-  case 100: *text = "CUDA_ERROR_NO_DEVICE"; return 0;
-  case 802: *text = "CUDA_ERROR_SYSTEM_NOT_READY"; return 0;
-  case 803: *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"; return 0;
-  case 999: *text = "CUDA_ERROR_UNKNOWN"; return 0;
+    case 2:
+      *text = "CUDA_ERROR_OUT_OF_MEMORY";
+      return 0;
+    case 46:
+      *text = "CUDA_ERROR_DEVICE_UNAVAILABLE";
+      return 0;
+    case 100:
+      *text = "CUDA_ERROR_NO_DEVICE";
+      return 0;
+    case 802:
+      *text = "CUDA_ERROR_SYSTEM_NOT_READY";
+      return 0;
+    case 803:
+      *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
+      return 0;
+    case 999:
+      *text = "CUDA_ERROR_UNKNOWN";
+      return 0;
   }
   *text = NULL;  // as the driver does for numbers that it does not know
   return 1;
 }
 
-API int cuGetErrorString(int error, const char **text)
-{
+API int cuGetErrorString(int error, const char **text) {
   switch (error) {
-  case 2: *text = "out of memory"; return 0;
-  case 46: *text = "CUDA-capable device(s) is/are busy or unavailable"; return 0;
-  case 100: *text = "no CUDA-capable device is detected"; return 0;
-  case 802: *text = "system not yet initialized"; return 0;
-  case 803: *text = "system has unsupported display driver / cuda driver combination"; return 0;
-  case 999: *text = "unknown error"; return 0;
+    case 2:
+      *text = "out of memory";
+      return 0;
+    case 46:
+      *text = "CUDA-capable device(s) is/are busy or unavailable";
+      return 0;
+    case 100:
+      *text = "no CUDA-capable device is detected";
+      return 0;
+    case 802:
+      *text = "system not yet initialized";
+      return 0;
+    case 803:
+      *text = "system has unsupported display driver / cuda driver combination";
+      return 0;
+    case 999:
+      *text = "unknown error";
+      return 0;
   }
   *text = NULL;
   return 1;

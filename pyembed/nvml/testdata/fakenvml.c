@@ -11,13 +11,11 @@ struct utilization {
 
 static int gpus[3];
 
-int nvmlInit_v2(void)
-{
+int nvmlInit_v2(void) {
   return getenv("FAKE_NVML_BROKEN") ? 9 : 0;  // NVML_ERROR_DRIVER_NOT_LOADED
 }
 
-int nvmlDeviceGetCount_v2(unsigned int *count)
-{
+int nvmlDeviceGetCount_v2(unsigned int *count) {
   const char *gate = getenv("FAKE_NVML_GATE");
   while (gate && access(gate, F_OK))  // a driver in trouble, until the file is there
     usleep(1000);
@@ -25,26 +23,21 @@ int nvmlDeviceGetCount_v2(unsigned int *count)
   return 0;
 }
 
-int nvmlDeviceGetHandleByIndex_v2(unsigned int i, void **device)
-{
-  if (i == 1)
-    return 15;  // NVML_ERROR_GPU_IS_LOST
+int nvmlDeviceGetHandleByIndex_v2(unsigned int i, void **device) {
+  if (i == 1) return 15;  // NVML_ERROR_GPU_IS_LOST
   *device = &gpus[i];
   return 0;
 }
 
-int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
-{
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
   memory->total = 80ull << 30;
   memory->used = device == &gpus[0] ? 5ull << 30 : 1ull << 30;
   memory->free = memory->total - memory->used;
   return 0;
 }
 
-int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization)
-{
-  if (device == &gpus[2])
-    return 3;  // NVML_ERROR_NOT_SUPPORTED
+int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization) {
+  if (device == &gpus[2]) return 3;  // NVML_ERROR_NOT_SUPPORTED
   utilization->gpu = 75;
   utilization->memory = 20;
   return 0;
