@@ -347,7 +347,7 @@ cmd_bench() {
   "bench/$name.sh" "$@"
 }
 
-# need_lint_tools makes the virtual environment of the tools for Python files.
+# need_lint_tools makes the virtual environment of the tools for C and Python files.
 need_lint_tools() {
   local python
   python=$(choose_python)
@@ -362,36 +362,43 @@ ruff() {
   return $status
 }
 
+readonly golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+readonly actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 gofmt_check() {
   local files
   files=$(gofmt -l .)
   [[ -z $files ]] || { echo "gofmt would change: $files" && return 1; }
 }
 
-## lint             gofmt, vet, staticcheck, shellcheck, ruff, mypy
+# clang_format FLAG... formats the C files, or with --dry-run says where that would change them.
+clang_format() { git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 "$cache/lint/bin/clang-format" -Werror "$@"; }
+
+## lint             golangci-lint, clang-format, shellcheck, actionlint, ruff, mypy
 cmd_lint() {
   need_go
   need_cc
   command -v shellcheck >/dev/null || install shellcheck shellcheck
   need_lint_tools
   local failed=0
-  gofmt_check || failed=1
-  go vet -tags pinion_test ./... github.com/go-python/cpy3/... || failed=1
-  # ST1005, no capitals in errors: some are sentences that clients of Cog know.
-  go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags pinion_test -checks inherit,-ST1005 ./... || failed=1
+  go run "$golangci_lint" run ./... || failed=1
+  go vet -tags pinion_test github.com/go-python/cpy3/... || failed=1
+  clang_format --dry-run || failed=1
   git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x || failed=1
+  go run "$actionlint" || failed=1
   # B008, no calls in defaults: that is how cog.Input works.
   ruff check --extend-ignore B008 || failed=1
   ruff format --check || failed=1
   (cd pyembed/sdk && "$cache/lint/bin/mypy" --cache-dir "$cache/mypy") || failed=1
-  [[ $failed == 0 ]] || die "there is something to mend"
+  [[ $failed == 0 ]] || die "there is something to fix"
 }
 
-## fmt              formats Go and Python files
+## fmt              formats Go, C and Python files
 cmd_fmt() {
   need_go
   need_lint_tools
-  gofmt -w .
+  go run "$golangci_lint" fmt ./...
+  clang_format -i
   ruff format
 }
 

@@ -338,18 +338,33 @@ func TestFilesOnDiskAreSent(t *testing.T) {
 }
 
 func TestRendered(t *testing.T) {
+	const ofBrowser = "text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8"
 	for accept, want := range map[string]rendering{
-		"": asJSONText, "*/*": asJSONText, "text/html": asJSONText, "application/json": asJSONText,
-		"application/*": asJSONText, "nonsense": asJSONText,
-		"image/png": asFile, "IMAGE/*": asFile, "audio/wav, video/*": asFile, "application/octet-stream": asFile,
-		"image/png;q=0":       asJSONText,
-		"application/msgpack": asPack, "application/x-msgpack;v=1": asPack, "application/vnd.msgpack": asPack,
-		"application/json, image/png": asJSONText, "image/png, application/json": asFile,
+		"":                                  asJSONText,
+		"*/*":                               asJSONText,
+		"text/html":                         asJSONText,
+		"application/json":                  asJSONText,
+		"application/*":                     asJSONText,
+		"nonsense":                          asJSONText,
+		"image/png":                         asFile,
+		"IMAGE/*":                           asFile,
+		"audio/wav, video/*":                asFile,
+		"application/octet-stream":          asFile,
+		"image/png;q=0":                     asJSONText,
+		"application/msgpack":               asPack,
+		"application/x-msgpack;v=1":         asPack,
+		"application/vnd.msgpack":           asPack,
+		"application/json, image/png":       asJSONText,
+		"image/png, application/json":       asFile,
 		"image/png;q=0.9, application/json": asJSONText,
-		"*/*, image/png":                    asFile, "image/png;q=0.9, */*": asJSONText, "image/png, */*;q=0.8": asFile,
-		"application/msgpack, */*": asPack,
-		"text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8": asFile, "application/problem+json": asJSONText,
-		"image/png;q=0.123, application/msgpack;q=0.124": asPack, "text/*;x=\"image/png\"": asJSONText,
+		"*/*, image/png":                    asFile,
+		"image/png;q=0.9, */*":              asJSONText,
+		"image/png, */*;q=0.8":              asFile,
+		"application/msgpack, */*":          asPack,
+		ofBrowser:                           asFile,
+		"application/problem+json":          asJSONText,
+		"image/png;q=0.123, application/msgpack;q=0.124": asPack,
+		"text/*;x=\"image/png\"":                         asJSONText,
 	} {
 		s := New(newFake(), Options{})
 		ctx := loopback(t, s, "")

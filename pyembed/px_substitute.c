@@ -19,10 +19,9 @@ static struct substitute {
   static PyObject *call_##i(PX_SELF, PyObject *args, PyObject *named) { \
     return PyObject_Call(substitutes[i].function, args, named); \
   }
-CALL(0)
-CALL(1)
-CALL(2)
-CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
+// clang-format off
+CALL(0) CALL(1) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
+    // clang-format on
 
     typedef PyObject *with_names(PyObject *, PyObject *, PyObject *);
 static with_names *const calls[PX_SUBSTITUTES] = {call_0, call_1, call_2, call_3, call_4, call_5, call_6, call_7};
