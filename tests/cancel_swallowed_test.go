@@ -13,7 +13,7 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for model, ways := range map[string][]string{
-			"Sync":  {"waiting", "blocking", "ticking", "callback", "native", "weakly"},
+			"Sync":  {"waiting", "blocking", "ticking", "forever", "callback", "native", "weakly"},
 			"Async": {"native", "weakly"},
 			"Batch": {"waiting", "blocking", "native"},
 		} {

@@ -235,6 +235,9 @@ class Runner(BaseRunner):
         if how == "uvloop":
             import uvloop
             uvloop.run(asyncio.sleep(1000))
+        elif how == "uvloop forever":
+            import uvloop
+            uvloop.new_event_loop().run_forever()
         elif how == "sleeping":
             time.sleep(1000)
         elif how == "computing":
@@ -253,7 +256,7 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 	python := librariesPython(t)
 	dir := folder(t, "run.py", loops)
 	for library, ways := range map[string][]string{
-		"": {"uvloop"}, "gevent": {"sleeping", "computing"},
+		"": {"uvloop", "uvloop forever"}, "gevent": {"sleeping", "computing"},
 		"eventlet": {"sleeping", "computing"},
 	} {
 		s := harness.Ready(t, harness.Options{

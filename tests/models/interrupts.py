@@ -77,6 +77,20 @@ class Ways:
 
         asyncio.run(main())
 
+    def forever(self) -> None:
+        loop = asyncio.new_event_loop()
+
+        def tick() -> None:
+            time.sleep(0.01)
+            loop.call_soon(tick)
+
+        loop.call_soon(print, "begun")
+        loop.call_soon(tick)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
     def native(self) -> None:
         compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda a, b: time.sleep(0.001) or 0)
         numbers = (ctypes.c_int * 50)()

@@ -52,6 +52,7 @@ class Diverter:
         import asyncio
 
         if again and not self._waits:
+            loop.call_soon_threadsafe(_stop_without_tasks, loop)
             return True  # the tasks may be cleaning up
         running = asyncio.current_task(loop)
 
@@ -85,6 +86,12 @@ class Diverter:
         else:
             return None
         return True
+
+
+def _stop_without_tasks(loop: Any) -> None:
+    """Stop a loop that was asked to run forever."""
+    if not sys.modules["asyncio"].all_tasks(loop):
+        loop.stop()
 
 
 def _passes_on(loop: Any, frame: FrameType | None) -> bool:
