@@ -110,7 +110,7 @@ func examples() []example {
 		worker("loaded", KindLoaded, 0, 0, `{"cog":"0.23.0","slots":1,"async":false,"schema":{"openapi":"3.0.2"}}`),
 		worker("ready", KindReady, 0, 0, `{"seconds":0.25,"stdout":512,"stderr":0}`),
 		worker("setup-failed", KindSetupFailed, 0, 0,
-			`{"error":"KeyError: 'w'","seconds":0.25,"stdout":0,"stderr":1024,"problem":{"file":"run.py","line":7,"what":"KeyError: 'w'","mend":"","traceback":"…"}}`),
+			`{"error":"KeyError: 'w'","seconds":0.25,"stdout":0,"stderr":1024,"problem":{"file":"run.py","line":7,"what":"KeyError: 'w'","fix":"","traceback":"…"}}`),
 		worker("cuda", KindCUDA, 0, 0,
 			`{"state":"absent","devices":[],"seconds":0.000512,"steps":{"load":0.000512,"init":0,"context":0}}`),
 		worker("healthy", KindHealthy, 7, 0, `{"ok":false,"error":"the healthcheck returned False"}`),

@@ -86,7 +86,7 @@ type Problem struct {
 	File      string `json:"file"` // below the model's folder; "": it is about no file
 	Line      int    `json:"line"`
 	What      string `json:"what"`
-	Mend      string `json:"mend"`      // what to do about it; "": unknown
+	Fix       string `json:"fix"`       // what to do about it; "": unknown
 	Traceback string `json:"traceback"` // of an exception of the model's own; "": there is none
 }
 
@@ -99,8 +99,8 @@ func (p *Problem) Text() string {
 	if p.File != "" {
 		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
 	}
-	if p.Mend != "" {
-		text += "; " + p.Mend
+	if p.Fix != "" {
+		text += "; " + p.Fix
 	}
 	return text
 }

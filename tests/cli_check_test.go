@@ -31,7 +31,7 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 				"5 problems in",
 			},
 		},
-		{"no YAML", []string{"cog.yaml", "run: [\n"}, nil, []string{"cog.yaml:1: ", "mend the YAML", "1 problem in"}},
+		{"no YAML", []string{"cog.yaml", "run: [\n"}, nil, []string{"cog.yaml:1: ", "fix the YAML", "1 problem in"}},
 		{"keys twice", []string{
 			"cog.yaml", "run: run.py:run\nbuild:\n  gpu: false\n  gpu: true\nrun: run.py:run\n", "run.py",
 			"def run() -> int: ...\n",
@@ -118,7 +118,7 @@ func TestCLICheckOfAGoodModelInEachPython(t *testing.T) {
 func TestCLICheckForPrograms(t *testing.T) {
 	t.Parallel()
 	type found struct {
-		Problems []struct{ File, What, Mend string }
+		Problems []struct{ File, What, Fix string }
 		Inputs   []string
 	}
 	read := func(text string) (f found) {
@@ -131,7 +131,7 @@ func TestCLICheckForPrograms(t *testing.T) {
 		t.Errorf("a good model gives %+v", good)
 	}
 	bad := read(cli{dir: folder(t, "run.py", "def run(a: bytes) -> int: ...\n")}.run(t, "check", "--json").stdout)
-	if len(bad.Problems) != 1 || bad.Problems[0].File != "run.py" || bad.Problems[0].Mend == "" {
+	if len(bad.Problems) != 1 || bad.Problems[0].File != "run.py" || bad.Problems[0].Fix == "" {
 		t.Errorf("a bad one gives %+v", bad)
 	}
 }

@@ -38,7 +38,7 @@ run: run.py:Runner
 		wantText(t, "it", out, want)
 	}
 	var report struct {
-		Problems, Differences []struct{ File, What, Mend string }
+		Problems, Differences []struct{ File, What, Fix string }
 	}
 	if err := json.Unmarshal([]byte(c.good(t, "doctor", "--json", "--python", python)), &report); err != nil ||
 		len(report.Differences) != 7 {

@@ -150,7 +150,7 @@ func TestCLISchemaIntoTheStoredDocument(t *testing.T) {
 func TestCLISchemaWithABrokenDocument(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "{")}
-	wantText(t, "the reason", c.bad(t, 1, "schema"), "openapi_schema.json", "mend it, or remove it")
+	wantText(t, "the reason", c.bad(t, 1, "schema"), "openapi_schema.json", "fix it, or remove it")
 }
 
 // A document that the model brings and that disagrees with the source is used, and named by everything that reads it.

@@ -253,7 +253,7 @@ func TestLoadThatFails(t *testing.T) {
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "load of what is mended", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+	wantCode(t, "load of what is fixed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
 	saidBy(t, predictBy(s, "a", input{}), "a")
 }
 

@@ -25,13 +25,13 @@ func StartFunc(o Options) (start, options unsafe.Pointer) {
 		return nil, nil
 	}
 	o = o.withDefaults()
-	hints := encode(Meanings(), "")
+	fixes := encode(Meanings(), "")
 	c := (*C.struct_px_cuda_options)(C.calloc(1, C.sizeof_struct_px_cuda_options))
 	c.library = C.CString(o.Library)
 	c.device_node = C.CString(o.deviceNode)
 	c.hang_ms = C.int(o.HangAfter / time.Millisecond)
-	c.hints = (*C.char)(C.CBytes([]byte(hints)))
-	c.hints_len = C.size_t(len(hints))
+	c.fixes = (*C.char)(C.CBytes([]byte(fixes)))
+	c.fixes_len = C.size_t(len(fixes))
 	return unsafe.Pointer(C.px_cuda_start), unsafe.Pointer(c)
 }
 
@@ -48,8 +48,8 @@ func Start(o Options) error {
 	if hangAfter <= 0 || hangAfter > math.MaxInt32 {
 		return fmt.Errorf("start CUDA driver: %w: HangAfter is %v", ErrOptions, o.HangAfter)
 	}
-	hints := encode(Meanings(), o.visible)
-	library, node, table := C.CString(o.Library), C.CString(o.deviceNode), C.CString(hints)
+	fixes := encode(Meanings(), o.visible)
+	library, node, table := C.CString(o.Library), C.CString(o.deviceNode), C.CString(fixes)
 	defer C.free(unsafe.Pointer(library))
 	defer C.free(unsafe.Pointer(node))
 	defer C.free(unsafe.Pointer(table))
@@ -57,8 +57,8 @@ func Start(o Options) error {
 		library:     library,
 		device_node: node,
 		hang_ms:     C.int(hangAfter),
-		hints:       table,
-		hints_len:   C.size_t(len(hints)),
+		fixes:       table,
+		fixes_len:   C.size_t(len(fixes)),
 	}
 	switch err := C.px_cuda_start(&options); err {
 	case 0:

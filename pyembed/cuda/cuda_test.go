@@ -147,8 +147,8 @@ func TestReports(t *testing.T) {
 			if a.Report.State != c.state {
 				t.Errorf("state is %s, want %s", a.Report.State, c.state)
 			}
-			if c.state == Ready && (a.Report.Seconds <= 0 || a.Report.Error != "" || a.Report.Hint != "") {
-				t.Errorf("ready with %v s, %q, %q", a.Report.Seconds, a.Report.Error, a.Report.Hint)
+			if c.state == Ready && (a.Report.Seconds <= 0 || a.Report.Error != "" || a.Report.Fix != "") {
+				t.Errorf("ready with %v s, %q, %q", a.Report.Seconds, a.Report.Error, a.Report.Fix)
 			}
 			golden(t, c.name, a.Report, map[string]string{driver: "DRIVER", old: "DRIVER"})
 		})

@@ -30,8 +30,8 @@ type Meaning struct {
 	State State
 	// Name is the driver's own name of the error; empty for conditions.
 	Name string
-	// Hint says what it means and what to do.
-	Hint string
+	// Fix says what it means and what to do.
+	Fix string
 }
 
 // Conditions that no CUresult stands for. The C code asks for them by these keys.
@@ -157,7 +157,7 @@ func Meanings() []Meaning {
 		},
 		{
 			"999", Failed, "CUDA_ERROR_UNKNOWN",
-			"the driver gives no reason; usual ones are the kernel module nvidia_uvm that is not loaded (modprobe nvidia_uvm, or run nvidia-smi once on the host), a machine that was suspended, or a GPU that fell off the bus (dmesg shows Xid lines); a restart of the machine mends most",
+			"the driver gives no reason; usual ones are the kernel module nvidia_uvm that is not loaded (modprobe nvidia_uvm, or run nvidia-smi once on the host), a machine that was suspended, or a GPU that fell off the bus (dmesg shows Xid lines); a restart of the machine fixes most",
 		},
 
 		{
@@ -191,11 +191,11 @@ func Meanings() []Meaning {
 func encode(table []Meaning, visible string) string {
 	var b strings.Builder
 	for _, m := range table {
-		hint := m.Hint
+		fix := m.Fix
 		if m.State == NoDevice && visible != "" {
-			hint += "; " + visible
+			fix += "; " + visible
 		}
-		for _, field := range []string{m.Key, string(m.State), m.Name, hint} {
+		for _, field := range []string{m.Key, string(m.State), m.Name, fix} {
 			// A NUL ends a field; only the environment could bring one in, and it can't.
 			b.WriteString(strings.ReplaceAll(field, "\x00", ""))
 			b.WriteByte(0)

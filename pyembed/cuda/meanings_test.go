@@ -19,8 +19,8 @@ func TestMeanings(t *testing.T) {
 		if !slices.Contains([]State{Absent, NoDevice, DriverTooOld, Failed, Hanging, Forked}, m.State) {
 			t.Errorf("%s has the state %q", m.Key, m.State)
 		}
-		if m.Hint == "" || len(m.Hint) > 800 { // 1024 in C, less what is added
-			t.Errorf("%s has a hint of %d bytes", m.Key, len(m.Hint))
+		if m.Fix == "" || len(m.Fix) > 800 { // 1024 in C, less what is added
+			t.Errorf("%s has a fix of %d bytes", m.Key, len(m.Fix))
 		}
 		code, _ := strconv.Atoi(m.Key) // 0 for a condition
 		if code != 0 && (code <= last || m.Name == "") {
@@ -43,7 +43,7 @@ func TestMeanings(t *testing.T) {
 func TestEncode(t *testing.T) {
 	long := visibleDevices(strings.Repeat("\x01", 5000), true)
 	text := encode(Meanings(), long)
-	if len(text) > 16384 { // PX_CUDA_HINTS_MAX
+	if len(text) > 16384 { // PX_CUDA_FIXES_MAX
 		t.Errorf("%d bytes are too many", len(text))
 	}
 	if n := strings.Count(text, "\x00"); n != 4*len(Meanings()) {
@@ -66,7 +66,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, m := range Meanings() {
 		// else it would end the cell
-		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Hint, "|", `\|`) +
+		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Fix, "|", `\|`) +
 			" |"
 		if !strings.Contains(string(text), row) {
 			t.Errorf("docs/explanation/cuda.md has no row\n%s", row)

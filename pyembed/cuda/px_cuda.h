@@ -30,7 +30,7 @@ enum px_cuda_state {
   PX_CUDA_STATES
 };
 
-enum { PX_CUDA_MAX_DEVICES = 64, PX_CUDA_HINTS_MAX = 16384 };
+enum { PX_CUDA_MAX_DEVICES = 64, PX_CUDA_FIXES_MAX = 16384 };
 
 struct px_cuda_device {
   char name[256];
@@ -50,19 +50,19 @@ struct px_cuda_report {
   int64_t load_us, init_us, context_us;  // dlopen, cuInit, cuDevicePrimaryCtxRetain
   char library[512];  // the file that was opened
   char error[512];  // what happened, to which call; empty: nothing
-  char hint[1024];  // what it means and what to do; empty: nothing
+  char fix[1024];  // what it means and what to do; empty: nothing
   struct px_cuda_device devices[PX_CUDA_MAX_DEVICES];
 };
 
 struct px_cuda_options {
   const char *library;  // for dlopen: "libcuda.so.1" or a path
-  const char *device_node;  // "/dev/nvidiactl": there without a library, it is worth a hint
+  const char *device_node;  // "/dev/nvidiactl": there without a library, it is worth a fix
   int hang_ms;  // after so long the state is called hanging
   // What errors mean: records of four strings, each ended by a NUL: key (a CUresult in
   // decimal, or one of "no_library", "symbol", "hanging", "forked", "thread", "other"),
-  // state, CUDA's name, hint. hints_len bytes, at most PX_CUDA_HINTS_MAX; copied.
-  const char *hints;
-  size_t hints_len;
+  // state, CUDA's name, fix. fixes_len bytes, at most PX_CUDA_FIXES_MAX; copied.
+  const char *fixes;
+  size_t fixes_len;
 };
 
 // Starts the side thread. Once in a process, by any thread.

@@ -15,11 +15,11 @@ int64_t px_cuda_now_us(void) {
 }
 
 static void set_hint(struct px_cuda_report *report, const char *key) {
-  const char *hint = px_cuda_hint(key, &report->state);
-  snprintf(report->hint, sizeof report->hint, "%s", hint);
+  const char *fix = px_cuda_fix(key, &report->state);
+  snprintf(report->fix, sizeof report->fix, "%s", fix);
 }
 
-// Records that a call failed: the state, the error in the driver's words, the hint in ours.
+// Records that a call failed: the state, the error in the driver's words, the fix in ours.
 static void call_failed(const struct px_cuda_driver *driver, struct px_cuda_report *report, const char *call,
                         px_cu_result code) {
   const char *name = NULL, *text = NULL;

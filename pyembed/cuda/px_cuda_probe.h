@@ -10,9 +10,9 @@ enum px_cuda_step { PX_CUDA_LOADING, PX_CUDA_INITIALISING, PX_CUDA_LISTING, PX_C
 // Called before each step; runs on the probing thread.
 typedef void (*px_cuda_on_step)(enum px_cuda_step step);
 
-// Looks a hint up; gives the state that goes with the key in state (of unknown keys those of
-// "other"). Static memory, "" where there is none. Any thread once the hints are set.
-const char *px_cuda_hint(const char *key, int *state);
+// Looks a fix up; gives the state that goes with the key in state (of unknown keys those of
+// "other"). Static memory, "" where there is none. Any thread once the fixes are set.
+const char *px_cuda_fix(const char *key, int *state);
 
 // Opens the driver, initialises it, lists the devices and retains the first one's primary
 // context. Fills report, whose state is a final one afterwards. One thread, once; no context is

@@ -97,7 +97,7 @@ size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms) {
   put_char(&t, '}');
   if (report.code) putf(&t, ",\"code\":%d", report.code);
   put_member(&t, "error", report.error);
-  put_member(&t, "hint", report.hint);
+  put_member(&t, "fix", report.fix);
   put_char(&t, '}');
 
   if (t.len < cap)

@@ -56,8 +56,8 @@ static struct {
   atomic_int loading;  // from before the thread is made until dlopen has returned
   int64_t started_us;  // these: written before state leaves OFF
   int hang_ms;
-  char library[4096], device_node[4096], hints[PX_CUDA_HINTS_MAX];
-  size_t hints_len;
+  char library[4096], device_node[4096], fixes[PX_CUDA_FIXES_MAX];
+  size_t fixes_len;
   pthread_mutex_t load_lock;  // held around dlopen, and by a fork around itself
   pthread_mutex_t lock;  // guards result and the wait for ended
   pthread_cond_t ended;
@@ -82,8 +82,8 @@ static int state_named(const char *name) {
   return PX_CUDA_FAILED;
 }
 
-const char *px_cuda_hint(const char *key, int *state) {
-  const char *at = cuda.hints, *end = cuda.hints + cuda.hints_len;
+const char *px_cuda_fix(const char *key, int *state) {
+  const char *at = cuda.fixes, *end = cuda.fixes + cuda.fixes_len;
   const char *found = "", *found_state = "failed";
   while (at < end) {
     const char *field[4];
@@ -182,18 +182,18 @@ static int make_thread(void) {
   return err;
 }
 
-// Copies what the options point to; EINVAL where it does not fit or the hints are no whole records.
+// Copies what the options point to; EINVAL where it does not fit or the fixes are no whole records.
 static int take_options(const struct px_cuda_options *options) {
   size_t fields = 0;
   if (strlen(options->library) >= sizeof cuda.library || strlen(options->device_node) >= sizeof cuda.device_node ||
-      options->hints_len > sizeof cuda.hints || options->hang_ms <= 0)
+      options->fixes_len > sizeof cuda.fixes || options->hang_ms <= 0)
     return EINVAL;
-  for (size_t i = 0; i < options->hints_len; i++) fields += options->hints[i] == '\0';
-  if (fields % 4 != 0 || (options->hints_len > 0 && options->hints[options->hints_len - 1] != '\0')) return EINVAL;
+  for (size_t i = 0; i < options->fixes_len; i++) fields += options->fixes[i] == '\0';
+  if (fields % 4 != 0 || (options->fixes_len > 0 && options->fixes[options->fixes_len - 1] != '\0')) return EINVAL;
   strcpy(cuda.library, options->library);
   strcpy(cuda.device_node, options->device_node);
-  if (options->hints_len > 0) memcpy(cuda.hints, options->hints, options->hints_len);
-  cuda.hints_len = options->hints_len;
+  if (options->fixes_len > 0) memcpy(cuda.fixes, options->fixes, options->fixes_len);
+  cuda.fixes_len = options->fixes_len;
   cuda.hang_ms = options->hang_ms;
   return 0;
 }
@@ -219,7 +219,7 @@ int px_cuda_start(const struct px_cuda_options *options) {
     static struct px_cuda_report result;
     atomic_store(&cuda.loading, 0);
     snprintf(result.error, sizeof result.error, "no thread could be made to start the CUDA driver (error %d)", err);
-    snprintf(result.hint, sizeof result.hint, "%s", px_cuda_hint("thread", &result.state));
+    snprintf(result.fix, sizeof result.fix, "%s", px_cuda_fix("thread", &result.state));
     finish(&result);
   }
   return err;
@@ -244,10 +244,10 @@ static void report_view(int state, struct px_cuda_report *out) {
   if (state == PX_CUDA_HANGING) {
     snprintf(out->error, sizeof out->error, "the CUDA driver does not answer: it has hung %s for %lld s",
              step_names[atomic_load(&cuda.step)], (long long)(out->total_us / 1000000));
-    snprintf(out->hint, sizeof out->hint, "%s", px_cuda_hint("hanging", &ignored));
+    snprintf(out->fix, sizeof out->fix, "%s", px_cuda_fix("hanging", &ignored));
   } else if (state == PX_CUDA_FORKED) {
     snprintf(out->error, sizeof out->error, "this process was forked after the CUDA driver had been started");
-    snprintf(out->hint, sizeof out->hint, "%s", px_cuda_hint("forked", &ignored));
+    snprintf(out->fix, sizeof out->fix, "%s", px_cuda_fix("forked", &ignored));
   }
 }
 

@@ -44,9 +44,9 @@ type Report struct {
 	Steps   Steps   `json:"steps"`
 	// Code is the CUresult of the call that failed.
 	Code int `json:"code,omitempty"`
-	// Error says what happened, Hint what it means and what to do.
+	// Error says what happened, Fix what it means and what to do.
 	Error string `json:"error,omitempty"`
-	Hint  string `json:"hint,omitempty"`
+	Fix   string `json:"fix,omitempty"`
 }
 
 // Device is a GPU, or a MIG instance of one.

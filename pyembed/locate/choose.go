@@ -46,7 +46,7 @@ func (f *finder) choose(flag string) (path, source string, err error) {
 	}
 	path, ok := f.lookPath("python3")
 	if !ok {
-		return "", "", fail(ErrNoPython, f.pythonAdvice(),
+		return "", "", fail(ErrNoPython, f.pythonFix(),
 			"there is no python3 on the PATH (%s), no active virtual environment and no .venv in %s",
 			f.env("PATH"), absolute(f.dir))
 	}
@@ -75,26 +75,26 @@ func (f *finder) ownEnvironment() (dir string, ok bool) {
 // named finds the interpreter that a user named: a path, a name on the PATH, or
 // the folder of an environment. setting is the name of what named it.
 func (f *finder) named(name, setting string) (string, error) {
-	const do = "give the path of a Python 3.10 or newer, for example /usr/bin/python3"
+	const fix = "give the path of a Python 3.10 or newer, for example /usr/bin/python3"
 	if !strings.Contains(name, "/") {
 		if path, ok := f.lookPath(name); ok {
 			return path, nil
 		}
 		// "--python venv" with a folder of that name is clear enough.
 		if !isEnvironment(absolute(name)) {
-			return "", fail(ErrNoPython, do, "%s names %q, and there is no such program on the PATH", setting, name)
+			return "", fail(ErrNoPython, fix, "%s names %q, and there is no such program on the PATH", setting, name)
 		}
 	}
 	path := absolute(name)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		inside, err := inEnvironment(path)
 		if err != nil {
-			return "", fail(ErrNoPython, do, "%s names the folder %s, but %v", setting, path, err)
+			return "", fail(ErrNoPython, fix, "%s names the folder %s, but %v", setting, path, err)
 		}
 		return inside, nil
 	}
 	if err := executable(path); err != nil {
-		return "", fail(ErrNoPython, do, "%s names %s, but %v", setting, path, err)
+		return "", fail(ErrNoPython, fix, "%s names %s, but %v", setting, path, err)
 	}
 	return path, nil
 }

@@ -233,7 +233,7 @@ func wantError(t *testing.T, got *Python, err error, kind error, words ...string
 		t.Errorf("kind is wrong, want %v: %v", kind, err)
 	}
 	var typed *Error
-	if !errors.As(err, &typed) || typed.What == "" || typed.Do == "" {
+	if !errors.As(err, &typed) || typed.What == "" || typed.Fix == "" {
 		t.Errorf("not a full *Error: %#v", err)
 	}
 	for _, word := range words {

@@ -37,8 +37,8 @@
 //
 // CPython before 3.10, free-threaded builds, other implementations, interpreters
 // for another processor or C library, and interpreters without a libpython.so.
-// Every error is an *Error whose Kind is one of the sentinels of errors.go. Its advice names the package or the command
-// that helps where the interpreter comes from: the distribution by os-release(5), uv, conda, pyenv (advice.go).
+// Every error is an *Error whose Kind is one of the sentinels of errors.go. Its fix names the package or the command
+// that helps where the interpreter comes from: the distribution by os-release(5), uv, conda, pyenv (fix.go).
 //
 // Importers: cmd/pinion. Linux only.
 package locate

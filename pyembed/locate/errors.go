@@ -28,20 +28,20 @@ type Error struct {
 	Kind error
 	// What happened, and to which file.
 	What string
-	// Do is what mends it.
-	Do string
+	// Fix says what to do about it.
+	Fix string
 }
 
 // Error returns both sentences.
-func (e *Error) Error() string { return e.What + "; " + e.Do }
+func (e *Error) Error() string { return e.What + "; " + e.Fix }
 
 // Unwrap makes errors.Is find the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// fail makes an *Error; do comes first because what is the one with arguments.
-func fail(kind error, do, what string, args ...any) *Error {
-	return &Error{Kind: kind, What: fmt.Sprintf(what, args...), Do: do}
+// fail makes an *Error; fix comes first because what is the one with arguments.
+func fail(kind error, fix, what string, args ...any) *Error {
+	return &Error{Kind: kind, What: fmt.Sprintf(what, args...), Fix: fix}
 }
 
-// pickAnother is the advice where only another interpreter helps.
+// pickAnother is the fix where only another interpreter helps.
 const pickAnother = "choose another interpreter with --python PATH or PINION_PYTHON"

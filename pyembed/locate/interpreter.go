@@ -118,13 +118,13 @@ func (f *finder) checkPlatform(img *image, path string) error {
 	if img.musl() == f.host.musl || img.interp == "" {
 		return nil
 	}
-	theirs, ours, do := "musl", "glibc", "choose one that is linked with glibc, with --python PATH or PINION_PYTHON"
+	theirs, ours, fix := "musl", "glibc", "choose one that is linked with glibc, with --python PATH or PINION_PYTHON"
 	if f.host.musl {
-		theirs, ours, do = ours, theirs, pickAnother
+		theirs, ours, fix = ours, theirs, pickAnother
 	} else if f.host.distribution().usesMusl() {
-		do = useGlibc
+		fix = useGlibc
 	}
-	return fail(ErrWrongPlatform, do,
+	return fail(ErrWrongPlatform, fix,
 		"%s and this program use different C libraries, %s (%s) and %s, and one process can load only one",
 		path, theirs, img.interp, ours)
 }
@@ -133,7 +133,7 @@ func (f *finder) checkPlatform(img *image, path string) error {
 func (f *finder) checkVersion(in *interpreter) error {
 	newer := ""
 	if in.version.olderThan(oldest) {
-		newer = f.newerAdvice(in)
+		newer = f.newerFix(in)
 	}
 	return checkVersion(in.version, in.path, newer)
 }

@@ -105,26 +105,26 @@ func (f *finder) usable(path string) bool {
 }
 
 func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
-	const do = "give the libpython3.X.so.1.0 that belongs to the interpreter, or leave --libpython out"
+	const fix = "give the libpython3.X.so.1.0 that belongs to the interpreter, or leave --libpython out"
 	if !strings.Contains(name, "/") && !fileExists(name) {
 		// A soname: dlopen finds it where ldconfig or LD_LIBRARY_PATH say.
 		if v, ok := parseSoname(name); ok {
 			return name, f.checkGiven(v, name, in)
 		}
-		return "", fail(ErrNoLibPython, do, "--libpython names %q, which is no file and no name of a libpython", name)
+		return "", fail(ErrNoLibPython, fix, "--libpython names %q, which is no file and no name of a libpython", name)
 	}
 	path := absolute(name)
 	img, err := readImage(path)
 	if err != nil {
-		return "", fail(ErrNoLibPython, do, "--libpython names %s, which is no shared library: %v", path, err)
+		return "", fail(ErrNoLibPython, fix, "--libpython names %s, which is no shared library: %v", path, err)
 	}
 	if f.host.machine != 0 && img.machine != f.host.machine {
-		return "", fail(ErrWrongPlatform, do,
+		return "", fail(ErrWrongPlatform, fix,
 			"--libpython names %s, which is built for the processor %v, and this program for %v", path, img.machine,
 			f.host.machine)
 	}
 	if img.kind != elf.ET_DYN || img.interp != "" && img.soname == "" {
-		return "", fail(ErrNoLibPython, do, "--libpython names %s, which is a program, not a shared library", path)
+		return "", fail(ErrNoLibPython, fix, "--libpython names %s, which is a program, not a shared library", path)
 	}
 	for _, candidate := range []string{img.soname, filepath.Base(img.path)} {
 		if v, ok := parseSoname(candidate); ok {
@@ -135,7 +135,7 @@ func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 	if _, v, ok := img.libpython(); ok && img.soname == "libpython3.so" {
 		return path, f.checkGiven(v, path, in)
 	}
-	return "", fail(ErrNoLibPython, do, "--libpython names %s, which is some other library (%s)", path, img.soname)
+	return "", fail(ErrNoLibPython, fix, "--libpython names %s, which is some other library (%s)", path, img.soname)
 }
 
 // checkGiven refuses a library whose version is not the interpreter's: it would

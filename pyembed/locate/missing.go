@@ -6,14 +6,14 @@ import (
 )
 
 // missing is the error for an interpreter that has no shared library, with the
-// advice that fits where the interpreter comes from.
+// fix that fits where the interpreter comes from.
 func (f *finder) missing(in *interpreter) error {
 	name := in.version.sonames()[0]
 	what := fmt.Sprintf("the Python %s at %s has no shared library %s", in.version, in.path, name)
 	if other, ok := f.elsewhere(name); ok {
 		what += fmt.Sprintf(" of its own (%s belongs to another installation)", other)
 	}
-	return fail(ErrNoLibPython, f.libraryAdvice(in)+", or name the library with --libpython PATH", "%s", what)
+	return fail(ErrNoLibPython, f.libraryFix(in)+", or name the library with --libpython PATH", "%s", what)
 }
 
 // elsewhere finds a library of the right name that is not this interpreter's.

@@ -120,7 +120,7 @@ func TestProbeRefused(t *testing.T) {
 	}
 }
 
-// TestNoLibPython: the advice fits where the interpreter comes from. The programs
+// TestNoLibPython: the fix fits where the interpreter comes from. The programs
 // are scripts, as only something that runs gets as far as this error.
 func TestNoLibPython(t *testing.T) {
 	for _, c := range []struct {

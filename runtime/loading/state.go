@@ -43,7 +43,7 @@ var moves = [states]map[Event]State{
 	Loading:   {Up: Ready, SetupFailed: Failed, Lost: Defunct, Unload: Unloading},
 	Ready:     {SetupFailed: Failed, Lost: Defunct, Unload: Unloading},
 	Unloading: {Gone: Unloaded},
-	Failed:    {Up: Ready, Lost: Defunct, Unload: Unloading}, // Up: a reload has mended it
+	Failed:    {Up: Ready, Lost: Defunct, Unload: Unloading}, // Up: a reload has fixed it
 	Defunct:   {Up: Ready, SetupFailed: Failed, Unload: Unloading},
 }
 

@@ -80,7 +80,7 @@ func (j *job) fault(value []byte, check func(*schema.Output, []byte) string) str
 	if fault != "" && o.check == WarnOfOutputs {
 		if !o.warned.Swap(true) {
 			j.service.o.Logger.Warn("an output is not what the return annotation says; the outputs after it are not checked",
-				"prediction_id", predict.Clip(j.p.ID()), "problem", fault, "hint", "--validate-output error fails such predictions")
+				"prediction_id", predict.Clip(j.p.ID()), "problem", fault, "fix", "--validate-output error fails such predictions")
 		}
 		fault = ""
 	}

@@ -44,12 +44,12 @@ func TestSetupRetries(t *testing.T) {
 	}
 }
 
-// TestLinger: a server whose model could not be set up serves once that is mended.
+// TestLinger: a server whose model could not be set up serves once that is repaired.
 func TestLinger(t *testing.T) {
 	for _, restart := range []Restart{OnCrash, Never} {
 		s := act(t, "lives fails=1", func(o *Options) { o.Policy.Linger, o.Policy.Restart = true, restart })
 		s.until("defunct", defunct)
-		s.Renew("it is mended")
+		s.Renew("it is repaired")
 		st := s.until("ready", ready)
 		if st.Defunct || st.SetupFailed || st.Setup.Failed {
 			t.Errorf("got %+v", st)

@@ -175,12 +175,12 @@ func (w *worker) cuda(body []byte) error {
 	}
 	w.change(func(st *ProcessStatus) { st.CUDA = report })
 	level := slog.LevelWarn
-	hint, _ := report["hint"].(string)
+	fix, _ := report["fix"].(string)
 	switch state, _ := report["state"].(string); state {
 	case "off":
 		level = slog.LevelDebug
 	case "absent":
-		if hint == "" { // no GPU and no driver: most machines
+		if fix == "" { // no GPU and no driver: most machines
 			level = slog.LevelDebug
 		}
 	case "ready", "no_device":

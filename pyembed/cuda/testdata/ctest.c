@@ -33,19 +33,19 @@ struct counts {
   int init, retained, released, pushed, popped;
 };
 
-static const char hints[] =
-    "100\0no_device\0N\0hint for 100\0"
-    "999\0failed\0N\0hint for 999\0"
-    "hanging\0hanging\0\0hint for hanging\0"
-    "forked\0forked\0\0hint for forked\0"
-    "no_library\0absent\0\0hint for no_library\0"
-    "other\0failed\0\0hint for other";  // the literal's own NUL ends the last field
+static const char fixes[] =
+    "100\0no_device\0N\0fix for 100\0"
+    "999\0failed\0N\0fix for 999\0"
+    "hanging\0hanging\0\0fix for hanging\0"
+    "forked\0forked\0\0fix for forked\0"
+    "no_library\0absent\0\0fix for no_library\0"
+    "other\0failed\0\0fix for other";  // the literal's own NUL ends the last field
 
 static struct px_cuda_report report;
 
 static int start(const char *library, int hang_ms) {
   struct px_cuda_options options = {
-      .library = library, .device_node = "/nonexistent", .hang_ms = hang_ms, .hints = hints, .hints_len = sizeof hints};
+      .library = library, .device_node = "/nonexistent", .hang_ms = hang_ms, .fixes = fixes, .fixes_len = sizeof fixes};
   return px_cuda_start(&options);
 }
 
@@ -81,14 +81,14 @@ static void test_off(const char *library) {
 
 static void test_options(const char *library) {
   struct px_cuda_options good = {
-      .library = library, .device_node = "/nonexistent", .hang_ms = 60000, .hints = hints, .hints_len = sizeof hints};
+      .library = library, .device_node = "/nonexistent", .hang_ms = 60000, .fixes = fixes, .fixes_len = sizeof fixes};
   struct px_cuda_options bad = good;
-  bad.hints_len = sizeof hints - 1;  // the last field is not ended
+  bad.fixes_len = sizeof fixes - 1;  // the last field is not ended
   CHECK(px_cuda_start(&bad) == EINVAL);
-  bad.hints_len = 4;  // one field of four
+  bad.fixes_len = 4;  // one field of four
   CHECK(px_cuda_start(&bad) == EINVAL);
   bad = good;
-  bad.hints_len = PX_CUDA_HINTS_MAX + 1;
+  bad.fixes_len = PX_CUDA_FIXES_MAX + 1;
   CHECK(px_cuda_start(&bad) == EINVAL);
   bad = good;
   bad.hang_ms = 0;
@@ -105,8 +105,8 @@ static void test_options(const char *library) {
   CHECK(px_cuda_start(&bad) == EINVAL);
   free(long_path);
   CHECK(px_cuda_state() == PX_CUDA_OFF);
-  good.hints = NULL;
-  good.hints_len = 0;
+  good.fixes = NULL;
+  good.fixes_len = 0;
   CHECK(px_cuda_start(&good) == 0);
   CHECK(px_cuda_start(&good) == EALREADY);
   CHECK(px_cuda_wait(-1, &report) == 1 && report.state == PX_CUDA_READY);
@@ -204,7 +204,7 @@ static void test_exit(const char *library) {
   CHECK(start(library, 100) == 0);
   CHECK(px_cuda_wait(-1, &report) == 0 && report.state == PX_CUDA_HANGING);
   CHECK(strstr(report.error, "in cuInit"));
-  CHECK(strcmp(report.hint, "hint for hanging") == 0);
+  CHECK(strcmp(report.fix, "fix for hanging") == 0);
   CHECK(px_cuda_state() == PX_CUDA_HANGING);
   CHECK(px_cuda_wait(3600 * 1000, NULL) == 0);  // waits no longer, once it hangs
   exit(0);
@@ -257,7 +257,7 @@ static int fork_and_look(void) {
     alarm(20);  // a child that hangs fails the test instead of holding it
     int bad = px_cuda_state() != PX_CUDA_FORKED;
     bad |= px_cuda_wait(-1, &report) != 0 || report.state != PX_CUDA_FORKED;
-    bad |= strcmp(report.hint, "hint for forked") != 0 || report.device_count != 0;
+    bad |= strcmp(report.fix, "fix for forked") != 0 || report.device_count != 0;
     size_t n = px_cuda_report_json(buf, sizeof buf, -1);
     bad |= n != strlen(buf) || strstr(buf, "{\"state\":\"forked\"") != buf;
     void *lib = dlopen("libm.so.6", RTLD_NOW);  // the loader must be in order

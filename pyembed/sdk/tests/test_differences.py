@@ -21,7 +21,7 @@ def found(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["", json.dumps(request)])
         differences.main()
         answer = json.loads(capsys.readouterr().out)
-        assert all(d["file"] == name and d["mend"] for d in answer)
+        assert all(d["file"] == name and d["fix"] for d in answer)
         return [(d["line"], d["what"]) for d in answer]
 
     return look

@@ -94,4 +94,4 @@ def test_the_remedy_is_a_command(monkeypatch, pip, command):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: pip or None)
     (problem,) = packages._problems("no-such-package>=2", {"line": 3})
     assert problem["line"] == 3
-    assert problem["mend"] == f"install it, as with `{command} 'no-such-package>=2'`"
+    assert problem["fix"] == f"install it, as with `{command} 'no-such-package>=2'`"

@@ -183,14 +183,14 @@ def test_the_program_finds_every_mistake(tmp_path):
     )
     problems = ask(tmp_path, "run.py", "check")["problems"]
     assert [(p["file"], p["line"]) for p in problems] == [("run.py", n) for n in (3, 4, 5, 7)]
-    assert problems[0]["mend"] == "use cog.Path for binary data"
+    assert problems[0]["fix"] == "use cog.Path for binary data"
 
 
 def test_the_program_reports_what_an_import_raises(tmp_path):
     (tmp_path / "run.py").write_text("\nimport not_there_at_all\n")
     (problem,) = ask(tmp_path, "run.py", "check")["problems"]
     assert (problem["file"], problem["line"]) == ("run.py", 2)
-    assert problem["mend"].endswith(" not_there_at_all`")
+    assert problem["fix"].endswith(" not_there_at_all`")
 
 
 def test_the_program_ends_what_takes_too_long(tmp_path):

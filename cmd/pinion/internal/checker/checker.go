@@ -108,7 +108,7 @@ func (c *Report) fileExists(m *model.Model) bool {
 	if !is && len(c.Problems) == 0 {
 		c.add(model.Problem{
 			What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir),
-			Mend: "name the predictor as FILE.py:NAME",
+			Fix:  "name the predictor as FILE.py:NAME",
 		})
 	}
 	return is
@@ -121,7 +121,7 @@ func (c *Report) interpreter() *locate.Python {
 	var notFound *locate.Error
 	switch {
 	case errors.As(err, &notFound):
-		c.add(model.Problem{What: notFound.What, Mend: notFound.Do})
+		c.add(model.Problem{What: notFound.What, Fix: notFound.Fix})
 	case err != nil:
 		c.add(model.Problem{What: err.Error()})
 	}
@@ -172,7 +172,7 @@ func (c *Report) source(m *model.Model, python *locate.Python) (good bool, err e
 	if err != nil {
 		c.add(model.Problem{
 			File: model.StoredSchema, What: err.Error(),
-			Mend: "mend it, or remove it to have the schema made from the source",
+			Fix: "fix it, or remove it to have the schema made from the source",
 		})
 		return false, nil
 	}
@@ -188,7 +188,7 @@ func (c *Report) compare(stored, made []byte) {
 	for _, difference := range schemadiff.Compare(stored, made) {
 		c.warn(model.Problem{
 			File: model.StoredSchema, What: difference,
-			Mend: "the file is used; remove it to have the schema made from the source",
+			Fix: "the file is used; remove it to have the schema made from the source",
 		})
 	}
 }
@@ -201,13 +201,13 @@ func (c *Report) notImported(r *model.Reading) {
 	}
 	for _, command := range r.Commands {
 		if r.Document != nil || len(r.Problems) > 0 {
-			command.Mend = "so its source alone was looked at; --execute imports it"
+			command.Fix = "so its source alone was looked at; --execute imports it"
 			c.warn(command)
 			continue
 		}
-		command.Mend = "so it was not imported; --execute imports it all the same"
+		command.Fix = "so it was not imported; --execute imports it all the same"
 		for _, refusal := range r.Refusals {
-			command.Mend += "\n    the source alone does not tell: " + refusal
+			command.Fix += "\n    the source alone does not tell: " + refusal
 		}
 		c.add(command)
 	}
@@ -241,9 +241,9 @@ func (c *Report) setUp(m *model.Model, python *locate.Python) {
 func setupProblem(st supervise.Status, err error) model.Problem {
 	p := model.Problem{What: err.Error()}
 	if setup := st.Setup.Problem; setup != nil {
-		p = model.Problem{File: setup.File, Line: setup.Line, What: "setup failed: " + setup.What, Mend: setup.Mend}
+		p = model.Problem{File: setup.File, Line: setup.Line, What: "setup failed: " + setup.What, Fix: setup.Fix}
 	}
-	p.Mend = cmp.Or(p.Mend, "what the model printed stands above")
+	p.Fix = cmp.Or(p.Fix, "what the model printed stands above")
 	return p
 }
 

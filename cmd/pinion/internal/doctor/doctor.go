@@ -67,7 +67,7 @@ func (r *Report) source(dir string, packages []string, python *locate.Python) er
 	for _, d := range found {
 		switch {
 		case d.Unreadable && m != nil && (names(m.Ref, d.File) || names(m.Train, d.File)):
-			d.Mend = "mend it, for the model is in this file"
+			d.Fix = "fix it, for the model is in this file"
 			r.Problems = append(r.Problems, d.Problem)
 		default:
 			r.Differences = append(r.Differences, d.Problem)
@@ -82,8 +82,8 @@ func names(ref, file string) bool {
 	return of != "" && filepath.Clean(of) == file
 }
 
-func (r *Report) differ(file string, line int, what, mend string) {
-	r.Differences = append(r.Differences, model.Problem{File: file, Line: line, What: what, Mend: mend})
+func (r *Report) differ(file string, line int, what, fix string) {
+	r.Differences = append(r.Differences, model.Problem{File: file, Line: line, What: what, Fix: fix})
 }
 
 // settings looks at keys of cog.yaml that have another effect here, or none.

@@ -52,13 +52,13 @@ func (f *Server) writeReadyFile() {
 func (m *servedModel) failure() model.Problem {
 	all := m.workers.current().all
 	if len(all) == 0 {
-		return model.Problem{What: "no worker could be started", Mend: "the server's log says why"}
+		return model.Problem{What: "no worker could be started", Fix: "the server's log says why"}
 	}
 	st := all[0].Status()
 	if st.Setup.Problem != nil {
 		return model.Problem(*st.Setup.Problem)
 	}
-	return model.Problem{What: st.LastExit, Mend: "what the model printed stands above"}
+	return model.Problem{What: st.LastExit, Fix: "what the model printed stands above"}
 }
 
 // reportFailure writes why the setup failed, when that ends the server.
@@ -68,7 +68,7 @@ func (m *servedModel) reportFailure(p model.Problem) {
 		who = "model " + m.name
 	}
 	if !f.s.Log.Console() {
-		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback",
+		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "fix", p.Fix, "traceback",
 			p.Traceback)
 		return
 	}
@@ -77,10 +77,10 @@ func (m *servedModel) reportFailure(p model.Problem) {
 	switch {
 	case p.Traceback == "":
 		text.WriteString(p.String() + "\n")
-	case p.Mend == "":
+	case p.Fix == "":
 		text.WriteString(p.Traceback)
 	default:
-		text.WriteString(p.Traceback + "    " + p.Mend + "\n")
+		text.WriteString(p.Traceback + "    " + p.Fix + "\n")
 	}
 	_, _ = f.sink.Write(text.Bytes()) // it never fails
 }

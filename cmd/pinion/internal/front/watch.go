@@ -14,7 +14,7 @@ func (m *servedModel) watchFolder() (err error) {
 		return nil
 	}
 	m.source.watcher, err = watch.New(m.source.found.Dir, func(err error) {
-		m.log.Warn("a part of the model's folder is not watched", "error", err, "advice",
+		m.log.Warn("a part of the model's folder is not watched", "error", err, "fix",
 			"raise fs.inotify.max_user_watches, or restart after a change there")
 	})
 	return err

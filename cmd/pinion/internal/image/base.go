@@ -93,12 +93,12 @@ func (p *Plan) chooseCUDA(add reporter) {
 	const own = "or choose the base image yourself by --base"
 	switch {
 	case found == nil && asked.Value != "":
-		mend := fmt.Sprintf("write one of %s, %s", strings.Join(minors, ", "), own)
+		fix := fmt.Sprintf("write one of %s, %s", strings.Join(minors, ", "), own)
 		if near := nearest.Word(minor, minors); near != "" && strings.HasPrefix(near, strings.Split(minor, ".")[0]+".") {
-			mend = fmt.Sprintf("write %q, if that will do, or another of %s, %s", near, strings.Join(minors, ", "), own)
+			fix = fmt.Sprintf("write %q, if that will do, or another of %s, %s", near, strings.Join(minors, ", "), own)
 		}
 		add(asked.Line, fmt.Sprintf("build.cuda: NVIDIA has no image of CUDA %s with Ubuntu 22.04 or newer", asked.Value),
-			mend)
+			fix)
 	case found == nil:
 		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: there is no image with cuDNN %s", p.build.CUDNN.Value),
 			`write "8" or "9", `+own)

@@ -56,8 +56,8 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 	build, report := model.ReadBuild(dir)
 	p := &Plan{Options: o, build: build, below: ".", root: dir, Notes: report.Warnings}
 	problems := report.Problems
-	add := func(line int, what, mend string) {
-		problems = append(problems, model.Problem{File: model.CogFile, Line: line, What: what, Mend: mend})
+	add := func(line int, what, fix string) {
+		problems = append(problems, model.Problem{File: model.CogFile, Line: line, What: what, Fix: fix})
 	}
 	if o.Context != "" {
 		below, err := filepath.Rel(o.Context, dir)
@@ -65,7 +65,7 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 			return nil, append(problems,
 				model.Problem{
 					What: fmt.Sprintf("the context %s does not hold the model's folder %s", o.Context, dir),
-					Mend: "name a folder above it",
+					Fix:  "name a folder above it",
 				})
 		}
 		p.root, p.below = o.Context, filepath.ToSlash(below)
@@ -91,7 +91,7 @@ func (p *Plan) checkNames() (problems []model.Problem) {
 	add := func(what string) {
 		problems = append(problems, model.Problem{
 			What: what + " has a line break or another control character, which an image cannot be built with",
-			Mend: "choose another name",
+			Fix:  "choose another name",
 		})
 	}
 	names := append([]string{p.below}, p.requirements...)
@@ -109,13 +109,13 @@ func (p *Plan) checkNames() (problems []model.Problem) {
 	if strings.ContainsFunc(p.Base, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		problems = append(problems, model.Problem{
 			What: fmt.Sprintf("--base %.200q: an image's name has no space", p.Base),
-			Mend: "name one image, as python:3.12-slim",
+			Fix:  "name one image, as python:3.12-slim",
 		})
 	}
 	return problems
 }
 
-type reporter = func(line int, what, mend string)
+type reporter = func(line int, what, fix string)
 
 func (p *Plan) choosePython(add reporter) {
 	p.python = cmp.Or(p.build.Python.Value, defaultPython)
@@ -144,7 +144,7 @@ func (p *Plan) unnamedRequirements() {
 	p.Notes = append(p.Notes, model.Problem{
 		File: usual,
 		What: "cog.yaml does not name it, so the image does not have its packages",
-		Mend: "write python_requirements: " + usual + " below build: in cog.yaml",
+		Fix:  "write python_requirements: " + usual + " below build: in cog.yaml",
 	})
 }
 

@@ -51,8 +51,8 @@ type requirementsReader struct {
 	problems []model.Problem
 }
 
-func (r *requirementsReader) add(file string, line int, what, mend string) {
-	r.problems = append(r.problems, model.Problem{File: file, Line: line, What: what, Mend: mend})
+func (r *requirementsReader) add(file string, line int, what, fix string) {
+	r.problems = append(r.problems, model.Problem{File: file, Line: line, What: what, Fix: fix})
 }
 
 // place checks that a file is within the context.

@@ -26,7 +26,7 @@ func (p *Plan) noteRenamed() {
 				p.Notes = append(p.Notes, model.Problem{
 					File: model.CogFile, Line: line.Line,
 					What: fmt.Sprintf("build.system_packages: %s is now called %s, and is installed by that name", name, now),
-					Mend: "write " + now + ", which Cog installs too",
+					Fix:  "write " + now + ", which Cog installs too",
 				})
 			}
 		}

@@ -43,7 +43,7 @@ func (p *Plan) noteFetched(w model.Weight, s model.Source) {
 	}
 	p.Notes = append(p.Notes, model.Problem{
 		File: model.CogFile, Line: s.Line, What: fmt.Sprintf("weights: %s is not part of the image", cmp.Or(w.Name, s.URI)),
-		Mend: fmt.Sprintf("mount a volume at %s that holds %s, or fetch it in setup",
+		Fix: fmt.Sprintf("mount a volume at %s that holds %s, or fetch it in setup",
 			cmp.Or(w.Target, "the path that the model reads"), s.URI),
 	})
 }
@@ -93,8 +93,8 @@ func (p *Plan) chosenWeights(s model.Source, place, to string, add reporter) {
 	case err != nil:
 		add(s.Line, fmt.Sprintf("weights: %s cannot be read: %v", place, err), "make it readable")
 	case len(files) == 0:
-		what, mend := model.NoFiles(place)
-		add(s.Line, what, mend)
+		what, fix := model.NoFiles(place)
+		add(s.Line, what, fix)
 	}
 	for _, file := range files {
 		from := path.Join(place, file)

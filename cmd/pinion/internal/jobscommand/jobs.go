@@ -22,8 +22,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-const help = `Look at the job queue of a model, which pinion serve --nats keeps, and mend it. No request body is shown, nor what a server
-has redacted.
+const help = `Look at the job queue of a model, which pinion serve --nats keeps, and repair it. No request body is shown, nor what a
+server has redacted.
 
   pinion jobs list --nats nats://localhost:4222 --model ocr
   pinion jobs show ID --nats nats://localhost:4222 --model ocr

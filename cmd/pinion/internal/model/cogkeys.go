@@ -19,7 +19,7 @@ type valueForm struct {
 	keys  map[string]*valueForm // of a mapping; nil: any
 	item  *valueForm            // of a list
 	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
-	rule func(n *yamltree.Node) (what, mend string)
+	rule func(n *yamltree.Node) (what, fix string)
 	// line: it becomes part of one line of the Dockerfile or of a list of files.
 	line bool
 	// serves: a server uses it, so that a mistake in it is one for serving too. What only concerns building an image is
@@ -36,7 +36,7 @@ func (f *valueForm) allows(n *yamltree.Node) bool {
 }
 
 // oneLine says what is wrong with a text that could begin lines of its own in the Dockerfile; "" for nothing.
-func (f *valueForm) oneLine(n *yamltree.Node) (what, mend string) {
+func (f *valueForm) oneLine(n *yamltree.Node) (what, fix string) {
 	if !f.line || !strings.ContainsFunc(strings.TrimSpace(n.Text),
 		func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
 		return "", ""
@@ -171,11 +171,11 @@ func oneOf(words ...string) func(*yamltree.Node) (string, string) {
 		if slices.Contains(words, n.Text) {
 			return "", ""
 		}
-		mend := "write one of " + strings.Join(words, ", ")
+		fix := "write one of " + strings.Join(words, ", ")
 		if near := nearest.Word(n.Text, words); near != "" {
-			mend = fmt.Sprintf("write %q, if that is what is meant", near)
+			fix = fmt.Sprintf("write %q, if that is what is meant", near)
 		}
-		return fmt.Sprintf("%q is not known", n.Text), mend
+		return fmt.Sprintf("%q is not known", n.Text), fix
 	}
 }
 
@@ -217,10 +217,10 @@ var pythonVersion = sync.OnceValue(
 	func() *regexp.Regexp { return regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`) })
 
 func pythonRule(n *yamltree.Node) (string, string) {
-	const mend = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
+	const fix = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
 	text := strings.TrimSpace(n.Text)
 	if !pythonVersion().MatchString(text) {
-		return fmt.Sprintf("%q is no version of Python", n.Text), mend
+		return fmt.Sprintf("%q is no version of Python", n.Text), fix
 	}
 	return "", ""
 }

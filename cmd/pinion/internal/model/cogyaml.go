@@ -63,7 +63,7 @@ func readCogYAML(dir string, strict bool) *CogYAMLReport {
 	if err != nil {
 		var fault *yamltree.SyntaxError
 		errors.As(err, &fault)
-		c.addUnusable(fault.Line, fault.What, "mend the YAML; keys and values are written as key: value")
+		c.addUnusable(fault.Line, fault.What, "fix the YAML; keys and values are written as key: value")
 		return c
 	}
 	c.documents(documents)
@@ -85,21 +85,21 @@ func (c *CogYAMLReport) documents(found []*yamltree.Node) {
 	}
 }
 
-func (c *CogYAMLReport) add(line int, what, mend string) {
-	c.Problems = append(c.Problems, Problem{File: CogFile, Line: line, What: what, Mend: mend})
+func (c *CogYAMLReport) add(line int, what, fix string) {
+	c.Problems = append(c.Problems, Problem{File: CogFile, Line: line, What: what, Fix: fix})
 }
 
-func (c *CogYAMLReport) warn(line int, what, mend string) {
-	c.Warnings = append(c.Warnings, Problem{File: CogFile, Line: line, What: what, Mend: mend})
+func (c *CogYAMLReport) warn(line int, what, fix string) {
+	c.Warnings = append(c.Warnings, Problem{File: CogFile, Line: line, What: what, Fix: fix})
 }
 
-func (c *CogYAMLReport) addUnusable(line int, what, mend string) {
-	c.add(line, what, mend)
+func (c *CogYAMLReport) addUnusable(line int, what, fix string) {
+	c.add(line, what, fix)
 	c.unusable = append(c.unusable, c.Problems[len(c.Problems)-1])
 }
 
 // reporter is addUnusable for a value that a server uses, add for one that an image is made of, else warn.
-func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, mend string) {
+func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, fix string) {
 	switch {
 	case f.serves:
 		return c.addUnusable
@@ -120,12 +120,12 @@ func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
 		return
 	}
 	if f.rule != nil && n.Kind != yamltree.Null {
-		if what, mend := f.rule(n); what != "" {
-			c.reporter(f)(n.Line, path+": "+what, mend)
+		if what, fix := f.rule(n); what != "" {
+			c.reporter(f)(n.Line, path+": "+what, fix)
 		}
 	}
-	if what, mend := f.oneLine(n); what != "" {
-		c.reporter(&valueForm{})(n.Line, path+": "+what, mend)
+	if what, fix := f.oneLine(n); what != "" {
+		c.reporter(&valueForm{})(n.Line, path+": "+what, fix)
 	}
 	if f.item != nil {
 		for _, item := range n.Items {
@@ -159,14 +159,14 @@ func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 func (c *CogYAMLReport) unknownKey(path string, entry yamltree.Entry, known []string) {
 	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.Key)
 	near := nearest.Word(entry.Key, known)
-	mend := fmt.Sprintf("write %q, if that is what is meant", near)
+	fix := fmt.Sprintf("write %q, if that is what is meant", near)
 	switch {
 	case near != "" && (c.strict || path == "" && nearest.Distance(entry.Key, near) <= 2):
-		c.add(entry.Line, what, mend)
+		c.add(entry.Line, what, fix)
 	case c.strict:
 		c.add(entry.Line, what, "remove it; the keys here are "+strings.Join(known, ", "))
 	case near != "":
-		c.warn(entry.Line, what, mend)
+		c.warn(entry.Line, what, fix)
 	default:
 		c.warn(entry.Line, what, "it has no effect; the keys here are "+strings.Join(known, ", "))
 	}

@@ -218,7 +218,7 @@ func TestMistakesInCogYAML(t *testing.T) {
 		},
 		{"no such file", "run: gone.py:a\n", "cog.yaml:1: run: there is no file gone.py", ""},
 		{"no reference", "train: train\n", `cog.yaml:1: train: "train" is no reference`, ""},
-		{"no YAML", "run: [\n", "cog.yaml:1: ", "mend the YAML; keys and values are written as key: value"},
+		{"no YAML", "run: [\n", "cog.yaml:1: ", "fix the YAML; keys and values are written as key: value"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

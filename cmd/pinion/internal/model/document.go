@@ -57,7 +57,7 @@ type Problem struct {
 	File      string `json:"file,omitempty"` // below the folder
 	Line      int    `json:"line,omitempty"`
 	What      string `json:"what"`
-	Mend      string `json:"mend,omitempty"`
+	Fix       string `json:"fix,omitempty"`
 	Traceback string `json:"traceback,omitempty"`
 }
 
@@ -68,8 +68,8 @@ func (p Problem) String() string {
 	} else if p.File != "" {
 		text = p.File + ": " + text
 	}
-	if p.Mend != "" {
-		text += "\n    " + p.Mend
+	if p.Fix != "" {
+		text += "\n    " + p.Fix
 	}
 	return text
 }
@@ -88,7 +88,7 @@ func Shown(problems []Problem) []Problem {
 	}
 	for i := range shown {
 		p := &shown[i]
-		p.File, p.What, p.Mend = plainText(p.File), plainText(p.What), plainText(p.Mend)
+		p.File, p.What, p.Fix = plainText(p.File), plainText(p.What), plainText(p.Fix)
 	}
 	return shown
 }

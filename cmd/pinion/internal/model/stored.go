@@ -34,7 +34,7 @@ func ReadStored(dir string) (json.RawMessage, error) {
 		err = errors.New("it holds no JSON object")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file,
+		return nil, fmt.Errorf("read %s: %w; fix it, or remove it to have the schema made from the source", file,
 			textfile.Reason(err))
 	}
 	return data, nil

@@ -51,9 +51,9 @@ func (s Source) Files(folder string) (files []string, err error) {
 }
 
 // NoFiles is what is wrong with patterns that leave no file of a place, and what would be right.
-func NoFiles(place string) (what, mend string) {
+func NoFiles(place string) (what, fix string) {
 	return fmt.Sprintf("weights: no file below %s is one that include and exclude leave", place),
-		"mend the patterns: *.safetensors is for a name, folder/** for a path"
+		"fix the patterns: *.safetensors is for a name, folder/** for a path"
 }
 
 // takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and
@@ -117,17 +117,17 @@ func weightsForm(line func(rule func(*yamltree.Node) (string, string)) *valueFor
 }
 
 // sourceRule looks at a URI; mappings and lists have rules for what is in them.
-func sourceRule(n *yamltree.Node) (what, mend string) {
+func sourceRule(n *yamltree.Node) (what, fix string) {
 	scheme, rest, is := strings.Cut(n.Text, "://")
 	if n.Kind != yamltree.Text || !is {
 		return "", ""
 	}
 	if !slices.Contains(sourceSchemes(), scheme) {
-		mend = "write one of " + strings.Join(sourceSchemes(), ", ") + ", or a path below this folder"
+		fix = "write one of " + strings.Join(sourceSchemes(), ", ") + ", or a path below this folder"
 		if near := nearest.Word(scheme, sourceSchemes()); near != "" {
-			mend = fmt.Sprintf("write %s://, if that is what is meant", near)
+			fix = fmt.Sprintf("write %s://, if that is what is meant", near)
 		}
-		return fmt.Sprintf("%.60q has an unknown scheme", scheme), mend
+		return fmt.Sprintf("%.60q has an unknown scheme", scheme), fix
 	}
 	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") && scheme != "hf" {
 		return "the URL has a user or a password", "remove it: cog.yaml becomes part of the image"
@@ -135,7 +135,7 @@ func sourceRule(n *yamltree.Node) (what, mend string) {
 	return "", ""
 }
 
-func patternRule(n *yamltree.Node) (what, mend string) {
+func patternRule(n *yamltree.Node) (what, fix string) {
 	if _, err := path.Match(n.Text, ""); err != nil {
 		return fmt.Sprintf("%.60q is no pattern", n.Text), "write it as *.safetensors or as folder/**"
 	}
@@ -234,8 +234,8 @@ func (c *CogYAMLReport) localWeights(w Weight) {
 			continue
 		}
 		if files, err := s.Files(place); err == nil && len(files) == 0 {
-			what, mend := NoFiles(s.URI)
-			c.warn(s.Line, what, mend)
+			what, fix := NoFiles(s.URI)
+			c.warn(s.Line, what, fix)
 		}
 	}
 }

@@ -11,20 +11,20 @@ type Error struct {
 	mistakes []string
 }
 
-// Add adds a mistake: in which line (0: in the file as a whole), what is wrong, and what would be right; mend may be
+// Add adds a mistake: in which line (0: in the file as a whole), what is wrong, and what would be right; fix may be
 // "".
-func (e *Error) Add(line int, what, mend string) {
+func (e *Error) Add(line int, what, fix string) {
 	at := e.File
 	if line > 0 {
 		at = fmt.Sprintf("%s:%d", e.File, line)
 	}
-	if mend != "" {
-		mend = "\n    " + mend
+	if fix != "" {
+		fix = "\n    " + fix
 	}
 	if len(what) > longest {
 		what = strings.ToValidUTF8(what[:longest], "") + "…"
 	}
-	e.mistakes = append(e.mistakes, at+": "+what+mend)
+	e.mistakes = append(e.mistakes, at+": "+what+fix)
 }
 
 // OrNil is the error, or nil where there is no mistake.

@@ -85,7 +85,7 @@ func parse(data []byte, path, dir string, words Words) (*File, error) {
 	case err != nil:
 		var fault *yamltree.SyntaxError
 		errors.As(err, &fault)
-		r.mistakes.Add(fault.Line, fault.What, "mend the YAML; keys and values are written as key: value")
+		r.mistakes.Add(fault.Line, fault.What, "fix the YAML; keys and values are written as key: value")
 	case len(documents) == 0:
 		r.mistakes.Add(0, "it is empty", "name the models under "+keyModels+", each as NAME: {path: DIR}")
 	case len(documents) > 1:

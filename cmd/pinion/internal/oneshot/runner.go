@@ -122,8 +122,8 @@ func (r *Runner) Ready() error {
 // setupError is why the model cannot be set up; its traceback was printed.
 func (r *Runner) setupError() error {
 	st := r.worker.Status()
-	if p := st.Setup.Problem; p != nil && p.Mend != "" {
-		return fmt.Errorf("setup failed: %s\n    %s", p.What, p.Mend)
+	if p := st.Setup.Problem; p != nil && p.Fix != "" {
+		return fmt.Errorf("setup failed: %s\n    %s", p.What, p.Fix)
 	}
 	if st.LastExit != "" {
 		return fmt.Errorf("setup failed: %s", st.LastExit)

@@ -88,10 +88,10 @@ func TestModelsFileFirst(t *testing.T) {
 
 // TestModelsFileMistakes: each is named with its line and what would be right.
 func TestModelsFileMistakes(t *testing.T) {
-	for name, c := range map[string]struct{ file, want, mend string }{
+	for name, c := range map[string]struct{ file, want, fix string }{
 		"nothing":           {"", ": it is empty", "name the models"},
 		"a list":            {"- a\n", ":1: the file is a list, and should be a mapping", ""},
-		"no YAML":           {"models:\n  a: {path: a}\n b: {path: b}\n", ":3: ", "mend the YAML"},
+		"no YAML":           {"models:\n  a: {path: a}\n b: {path: b}\n", ":3: ", "fix the YAML"},
 		"two documents":     {"models: {a: {path: a}}\n---\nx: 1\n", ":3: another YAML document begins here", "---"},
 		"no models":         {"default: a\n", ": it has no models", "name them under models"},
 		"models of nothing": {"models:\n", ":1: models is nothing, and should be a mapping", ""},
@@ -168,8 +168,8 @@ func TestModelsFileMistakes(t *testing.T) {
 	} {
 		path := modelFolders(t, c.file)
 		_, err := readFile(path, givenFlags(t))
-		if err == nil || !strings.HasPrefix(err.Error(), path+c.want) || !strings.Contains(err.Error(), c.mend) {
-			t.Errorf("%s: %v\nwant %s…%s", name, err, c.want, c.mend)
+		if err == nil || !strings.HasPrefix(err.Error(), path+c.want) || !strings.Contains(err.Error(), c.fix) {
+			t.Errorf("%s: %v\nwant %s…%s", name, err, c.want, c.fix)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 """What in a model's source would behave differently here than in Cog.
 
 The command runs `main` with one argument, JSON: {"root", "packages"}; packages are the names that
-the model's requirements list. The answer is a list of {"file", "line", "what", "mend"}. The files
+the model's requirements list. The answer is a list of {"file", "line", "what", "fix"}. The files
 are parsed and never run.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 2000
 _LARGEST = 4 << 20  # bytes of a file that is read
-_UNREADABLE = "mend it, if the model imports this file"
+_UNREADABLE = "fix it, if the model imports this file"
 # Modules that Cog's own requirements install, and the packages they are in.
 _BROUGHT = {
     "requests": "requests",
@@ -37,9 +37,9 @@ def main() -> None:
     found: list[dict[str, object]] = []
     for file in _sources(request["root"]):
         shown = os.path.relpath(file, request["root"])
-        for line, what, mend in sorted(set(_differences(file, packages))):
-            finding: dict[str, object] = {"file": shown, "line": line, "what": what, "mend": mend}
-            if mend == _UNREADABLE:
+        for line, what, fix in sorted(set(_differences(file, packages))):
+            finding: dict[str, object] = {"file": shown, "line": line, "what": what, "fix": fix}
+            if fix == _UNREADABLE:
                 finding["unreadable"] = True
             found.append(finding)
     json.dump(found, sys.stdout)

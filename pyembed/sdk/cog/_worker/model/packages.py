@@ -2,7 +2,7 @@
 
 The command runs `main` with one argument, JSON: {"root", "requirements", "packages"}. requirements
 is a file in pip's format or "", packages are lines of such a file. The answer is a list of
-{"file"?, "line", "what", "mend"}; for packages the line is the index in the list.
+{"file"?, "line", "what", "fix"}; for packages the line is the index in the list.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _problems(text: str, place: dict[str, Any]) -> list[dict[str, Any]]:
     what = missing(text)
     if not what:
         return []
-    return [{**place, "what": what, "mend": f"install it, as with `{install_command(text)}`"}]
+    return [{**place, "what": what, "fix": f"install it, as with `{install_command(text)}`"}]
 
 
 def install_command(text: str) -> str:

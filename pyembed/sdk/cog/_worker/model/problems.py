@@ -64,10 +64,10 @@ def _signature_errors(function: Any, root: str) -> list[LoadError]:
 
 
 def problem_of(text: str) -> Problem:
-    """Return a message of ours as a problem: before "; " is the fault, behind it the advice."""
+    """Return a message of ours as a problem: before "; " is the fault, behind it the fix."""
     file, line, what = split_place(text)
-    what, _, mend = what.partition("; ")
-    return {"file": file, "line": line, "what": what, "mend": mend}
+    what, _, fix = what.partition("; ")
+    return {"file": file, "line": line, "what": what, "fix": fix}
 
 
 def failure(error: BaseException, root: str) -> Problem:
@@ -92,10 +92,10 @@ def mistake(error: BaseException, root: str) -> Problem:
         file, line = error.filename, error.lineno or 0
         if file.startswith(root + os.sep):
             file = file[len(root) + 1 :]
-    return {"file": file, "line": line, "what": describe(error), "mend": _advice(error)}
+    return {"file": file, "line": line, "what": describe(error), "fix": _fix(error)}
 
 
-def _advice(error: BaseException) -> str:
+def _fix(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         from .packages import install_command
 

@@ -11,7 +11,7 @@ ref and train are references or "", none_defaults is the server's flag, and how 
 A model whose import runs commands or downloads is imported only with execute.
 
 The answer is JSON on stdout: {"document"?, "how", "problems", "warnings", "refusals", "commands"}.
-Output of the model goes to stderr. A problem is {"file", "line", "what", "mend", "traceback"}. A
+Output of the model goes to stderr. A problem is {"file", "line", "what", "fix", "traceback"}. A
 warning is a problem that does not stop the model from being served. A command is a problem that
 prevented the import. A refusal is a line that says why the source is not enough.
 """
@@ -195,6 +195,6 @@ def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
             "line": signature.line,
             "what": f"a concurrency of {wanted} needs an async function, "
             f"and {signature.name} is not",
-            "mend": "write `async def`, or remove concurrency.max from cog.yaml",
+            "fix": "write `async def`, or remove concurrency.max from cog.yaml",
         }
     ]

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// suggested is the version that advice names where any would do: each way to install Python has it.
+// suggested is the version that a fix names where any would do: each way to install Python has it.
 const suggested = "3.12"
 
-// nameIt ends advice after which the new interpreter is not found by itself.
+// nameIt ends a fix after which the new interpreter is not found by itself.
 const nameIt = ", and name it with --python PATH or PINION_PYTHON"
 
-// useGlibc is the advice on a system whose C library is musl.
+// useGlibc is the fix on a system whose C library is musl.
 const useGlibc = "run the model on a system with glibc, such as Debian or Ubuntu, or in an image with it, such as python:" +
 	suggested + "-slim"
 
@@ -46,8 +46,8 @@ func (f *finder) origin(in *interpreter) (origin, string) {
 	return fromSource, ""
 }
 
-// libraryAdvice says how to get the shared library of an interpreter.
-func (f *finder) libraryAdvice(in *interpreter) string {
+// libraryFix says how to get the shared library of an interpreter.
+func (f *finder) libraryFix(in *interpreter) string {
 	from, prefix := f.origin(in)
 	switch from {
 	case fromPyenv:
@@ -91,8 +91,8 @@ func (f *finder) isPython3(in *interpreter) bool {
 	return err == nil && in.image != nil && path == in.image.path
 }
 
-// pythonAdvice says how to get a Python on a system that has none, or none that is new enough.
-func (f *finder) pythonAdvice() string {
+// pythonFix says how to get a Python on a system that has none, or none that is new enough.
+func (f *finder) pythonFix() string {
 	const orName = ", or name another one with --python PATH or PINION_PYTHON"
 	system := f.host.distribution()
 	own := system.python3()
@@ -116,27 +116,27 @@ func (f *finder) pythonAdvice() string {
 	return fmt.Sprintf("install CPython %s or newer with its shared library (Debian and Ubuntu: apt-get install python3 libpython3-dev)", oldest) + orName
 }
 
-// newerAdvice says how to get a newer Python from where an interpreter comes from.
-func (f *finder) newerAdvice(in *interpreter) string {
+// newerFix says how to get a newer Python from where an interpreter comes from.
+func (f *finder) newerFix(in *interpreter) string {
 	if in.venv != nil && in.venv.uv {
 		return "make the environment again with uv venv --clear --python " + suggested + " " + in.venv.dir
 	}
-	do := newerPython
+	fix := newerPython
 	switch from, prefix := f.origin(in); from {
 	case fromPyenv:
-		do = "install a newer one with PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install " + suggested + nameIt
+		fix = "install a newer one with PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install " + suggested + nameIt
 	case fromConda:
-		do = "install a newer one with conda install --prefix " + prefix + " python=" + suggested
+		fix = "install a newer one with conda install --prefix " + prefix + " python=" + suggested
 	case fromUV:
-		do = "install a newer one with uv python install " + suggested + nameIt
+		fix = "install a newer one with uv python install " + suggested + nameIt
 	case fromSystem:
-		do = f.pythonAdvice()
+		fix = f.pythonFix()
 	}
 	if in.venv != nil {
-		do += ", then make the environment again by its -m venv --clear " + in.venv.dir
+		fix += ", then make the environment again by its -m venv --clear " + in.venv.dir
 	}
-	return do
+	return fix
 }
 
-// newerPython is the advice where nothing is known of how the old one was installed.
+// newerPython is the fix where nothing is known of how the old one was installed.
 const newerPython = "install Python 3.10 or newer and name it with --python PATH or PINION_PYTHON"
