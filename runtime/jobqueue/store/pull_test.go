@@ -53,6 +53,8 @@ func TestAJobThatWaitsIsPulledAhead(t *testing.T) {
 	for i := range 3 {
 		r.accept(fmt.Sprint("p", i))
 	}
+	// JetStream stores a job before it tells the consumers of it.
+	r.eventually("the consumer knows of all", func() bool { return r.consumerInfo(consumer(Normal, 0)).NumPending == 3 })
 	for i := range 3 {
 		found := p.next(t.Context(), 1)
 		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
