@@ -203,7 +203,10 @@ class TestInputs:
             ("def run(a: list[bytes]) -> list[str]: ...", "bytes is not supported; use cog.Path"),
             ("def run(a: list[str], b) -> list[str]: ...", 'parameter "b" of run: it has no type'),
             ("def run(a: 'list[Nope]') -> list[str]: ...", "Nope"),
-            ("def run(*a: list[str]) -> list[str]: ...", r"\*args"),
+            (
+                "def run(*a: list[str]) -> list[str]: ...",
+                "@batch wants a parameter that takes a list",
+            ),
             ("def run(a: list[str] = Input(ge='x')) -> list[str]: ...", "ge is 'x'"),
         ],
     )
