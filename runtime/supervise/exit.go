@@ -19,6 +19,7 @@ type Exit struct {
 	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0: it has not
 	CPUUsed  time.Duration
 	Stuck    time.Duration // it was given up so long after its end began; 0: it has ended
+	Lacked   string        // what the system was short of before any code of the model ran; "": nothing
 	Unknown  error         // why its exit status could not be read
 }
 
@@ -40,6 +41,8 @@ func (e Exit) Describe(during string) string {
 			during, e.Stuck)
 	case e.Unknown != nil:
 		return fmt.Sprintf("worker ended %s; its exit status cannot be read: %v", during, e.Unknown)
+	case e.Lacked != "":
+		return fmt.Sprintf("worker ended %s: the system is short of what it needs: %s", during, e.Lacked)
 	case e.Killed == lostControlReason:
 		return fmt.Sprintf("worker ended itself %s: %s", during, e.Killed)
 	case e.Killed != "" && e.Signal == syscall.SIGKILL:

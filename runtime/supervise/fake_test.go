@@ -37,6 +37,12 @@ func fakeWorker(mode string) int {
 			mode = what
 		}
 	}
+	if file, ok := strings.CutPrefix(mode, "lacks until "); ok {
+		mode = "serve"
+		if _, err := os.Stat(file); err != nil {
+			mode = "lacks"
+		}
+	}
 	control, err := ipc.NewConn(ControlFD, "control")
 	if err != nil {
 		return 1
@@ -45,6 +51,9 @@ func fakeWorker(mode string) int {
 	switch mode {
 	case "exit":
 		return 7
+	case "lacks":
+		fmt.Fprintln(os.Stderr, "runtime/cgo: pthread_create failed: Resource temporarily unavailable")
+		_ = unix.Kill(os.Getpid(), unix.SIGABRT)
 	case "garbage":
 		_, _ = unix.Write(ControlFD, []byte(strings.Repeat("rubbish ", 10)))
 		return untilClosed(control)

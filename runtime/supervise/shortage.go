@@ -3,12 +3,13 @@ package supervise
 import (
 	"errors"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
 
 // A worker that this server cannot start says nothing about the model: descriptors, processes, memory or disk space are
-// short. Such a start is tried again for as long as it takes.
+// short. Nor does one that lacks threads or memory before its hello. Such a start is tried again for as long as it takes.
 const (
 	firstStartDelay = 500 * time.Millisecond
 	maxStartDelay   = 5 * time.Second // a try is cheap, and nobody waits long after the end of a shortage
@@ -31,6 +32,20 @@ func IsShortage(err error) bool {
 		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT,
 		syscall.EINTR, syscall.ETXTBSY, syscall.EIO, syscall.ESTALE, syscall.ENOLCK, syscall.ETIMEDOUT, syscall.ENOTCONN,
 	}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// lackOf returns the system's error that a process has written about a shortage: its own, Go's, Python's or the dynamic
+// linker's; "": none.
+func lackOf(text string) string {
+	text = strings.ToLower(text)
+	for _, e := range []syscall.Errno{
+		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOSPC,
+	} {
+		if strings.Contains(text, e.Error()) {
+			return e.Error()
+		}
+	}
+	return ""
 }
 
 // startsAgain tells whether a failed start is tried again. A first start that is to end the server waits for the end of

@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -81,6 +82,26 @@ func TestStart_ShortageIsShown(t *testing.T) {
 	says(t, "the last exit", st.LastExit, syscall.EMFILE.Error())
 	free.Store(true)
 	s.until("ready", ready)
+	s.Stop()
+	s.over()
+}
+
+// TestStart_ShortageInTheWorker: its process was started, and found no threads for itself.
+func TestStart_ShortageInTheWorker(t *testing.T) {
+	over := filepath.Join(t.TempDir(), "over")
+	s := act(t, "lacks until "+over, func(o *Options) { o.Policy.Linger = true })
+	st := s.until("blocked", func(st Status) bool { return st.Blocked })
+	if st.Defunct || st.Setup.Failed {
+		t.Errorf("got %+v, want neither defunct nor a failed setup", st)
+	}
+	says(t, "the last exit", st.LastExit, syscall.EAGAIN.Error())
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st = s.until("ready", ready)
+	if st.Restarts != 0 || st.Blocked {
+		t.Errorf("got %+v, want a worker like any other", st)
+	}
 	s.Stop()
 	s.over()
 }

@@ -247,6 +247,11 @@ func (w *worker) finish() outcome {
 	if exit.Signal == syscall.SIGKILL && exit.Killed == "" {
 		exit.Shortage, exit.Limit = w.memory.oom.killed(), w.memory.oom.limit
 	}
+	var rest []byte
+	if !w.setup.hello && exit.Killed == "" {
+		rest = p.logs.TakeAll()
+		exit.Lacked = lackOf(string(rest))
+	}
 	cause := exit.Describe(w.activity)
 	if w.setup.failure != "" {
 		cause = w.setup.failure
@@ -258,14 +263,14 @@ func (w *worker) finish() outcome {
 	} else {
 		w.exited(cause)
 	}
-	var rest []byte
-	logs := func() []byte { rest = p.logs.TakeAll(); return rest }
+	logs := func() []byte { rest = append(rest, p.logs.TakeAll()...); return rest }
 	had := w.sup.o.Pool.Detach(w.slots, slot.WorkerExit{Cause: cause, Logs: logs})
 	if had == 0 && worked { // its last answers lay in its sockets
 		cause = exit.Describe(duringIdle)
 		w.setLastExit(cause)
 	}
-	if !worked {
+	unstarted := (p.shortage.Load() || exit.Lacked != "") && w.sup.o.Policy.Restart != Never
+	if !worked && !(unstarted && exit.Lacked != "") {
 		w.failSetup(cause, rest)
 	}
 	switch {
@@ -283,7 +288,7 @@ func (w *worker) finish() outcome {
 		retired:   w.retirement != nil && !w.retirement.fault,
 		served:    slices.ContainsFunc(w.slots, (*slot.Slot).Served),
 		lasted:    worked && time.Since(w.readyAt) > deathWindow,
-		unstarted: p.shortage.Load() && w.sup.o.Policy.Restart != Never,
+		unstarted: unstarted,
 	}
 }
 
