@@ -60,6 +60,8 @@ const (
 	seenPrefer
 	seenDeadline
 	seenTraceParent
+
+	seenPropagated = seenRequestID | seenTraceParent // those that trace.ReadPropagation begins with
 )
 
 // seenHeader is the bit of a header's name; 0: it has none.
@@ -80,7 +82,7 @@ func seenHeader(name []byte) seenHeaders {
 			return seenDeadline
 		}
 	case 't':
-		if isHeader(name, headerTraceParent, 't') {
+		if isHeader(name, "Traceparent", 't') {
 			return seenTraceParent
 		}
 	case 'x':

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"bytes"
 	"errors"
 	"time"
 
@@ -220,27 +219,14 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return req, how, predict.ErrTrainingStream
 	}
-	req.RequestID = string(requestID(ctx))
-	if k.opt.Tracer != nil { // its context replaces the client's
+	traced := k.opt.Tracer != nil
+	if traced {
 		req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	} else if hasSeen(ctx, seenTraceParent) {
-		readTraceContext(&req, h)
+	}
+	if hasSeen(ctx, seenPropagated) {
+		req.Propagation = trace.ReadPropagation(traced, h.PeekAll)
 	}
 	return req, how, nil
-}
-
-const headerTraceParent = "Traceparent"
-
-// readTraceContext reads a client's trace context, which the model gets (W3C Trace Context).
-func readTraceContext(req *predict.Request, h *fasthttp.RequestHeader) {
-	parent := h.Peek(headerTraceParent)
-	if len(parent) == 0 || !printable(parent) {
-		return
-	}
-	req.TraceParent = string(parent)
-	if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
-		req.TraceState = string(state)
-	}
 }
 
 // join answers a PUT with the prediction in flight with that id; false: there is none.

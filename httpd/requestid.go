@@ -4,12 +4,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/trace"
 )
 
 const (
 	// headerRequestID identifies a request for clients and proxies: in its answer, in logs and in webhooks.
 	headerRequestID = "X-Request-Id"
-	maxRequestID    = 200 // bytes
 
 	// headerWarning tells a client about an unknown input, one header for each.
 	headerWarning = protocol.HeaderWarning
@@ -22,7 +22,7 @@ func requestID(ctx *fasthttp.RequestCtx) []byte {
 		return nil
 	}
 	id := ctx.Request.Header.Peek(headerRequestID)
-	if len(id) == 0 || len(id) > maxRequestID || !printable(id) {
+	if !trace.ValidRequestID(id) {
 		return nil
 	}
 	return id

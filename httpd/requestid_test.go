@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // lockedBuffer is a log that is read while others write it.
@@ -62,7 +63,7 @@ func TestRequestIDs(t *testing.T) {
 	if got := f.request().RequestID; got != "the id" {
 		t.Errorf("the service gets %q", got)
 	}
-	for _, unusable := range []string{"", strings.Repeat("x", maxRequestID+1), "a\tb", "\xc3\xbc"} {
+	for _, unusable := range []string{"", strings.Repeat("x", trace.MaxRequestID+1), "a\tb", "\xc3\xbc"} {
 		client := s.dial(t)
 		client.send(ask("GET", "/", "X-Request-Id: "+unusable+"\r\n", ""))
 		if resp, _ := client.want(200); resp.Header.Get("X-Request-Id") != "" {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -165,21 +166,11 @@ func (x *Exchange) Sampled() bool {
 
 // Begin is Model.Begin with what the request's headers say. The caller calls Wait, Follow or Stream next.
 func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
-	h := &x.Request.Header
-	if c.RequestID == "" {
-		if id := h.Peek("X-Request-Id"); len(id) <= maxRequestID && printable(id) {
-			c.RequestID = string(id)
-		}
-	}
-	if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
-		c.TraceParent = string(parent)
-		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
-			c.TraceState = string(state)
-		}
-	}
-	if t, traced := x.host.Trace(x.RequestCtx); traced {
-		c.Trace, c.TraceParent, c.TraceState = t, "", ""
-	}
+	id := c.RequestID
+	var traced bool
+	c.Trace, traced = x.host.Trace(x.RequestCtx)
+	c.Propagation = trace.ReadPropagation(traced, x.Request.Header.PeekAll)
+	c.RequestID = cmp.Or(id, c.RequestID)
 	if n := c.copied() + RowsCost(len(c.Inputs)); n > 0 {
 		if err := x.Charge(&c.Body, n); err != nil {
 			new(Run).drop(&c)
@@ -196,17 +187,6 @@ func (x *Exchange) Charge(body *Body, bytes int64) *Error {
 	}
 	body.Charged += bytes
 	return nil
-}
-
-const maxRequestID = 200 // bytes
-
-func printable(text []byte) bool {
-	for _, b := range text {
-		if b < ' ' || b > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // Predict carries a call out, and cancels it if the client disconnects. The caller releases the answers.

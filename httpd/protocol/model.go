@@ -96,8 +96,9 @@ type Call struct {
 	WantFile bool
 	// WantTensors: arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a stream.
 	WantTensors bool
-	// RequestID, TraceParent and TraceState are the request's headers; Exchange.Predict and Exchange.Begin fill them in.
-	RequestID, TraceParent, TraceState string
+	// Propagation is what the request's headers hand on; Exchange.Predict and Exchange.Begin read it. A RequestID that is
+	// set stays.
+	trace.Propagation
 	// Trace records the request; nil: it is not traced. Exchange.Begin sets it.
 	Trace *trace.Trace
 	// Span adds to the span of each prediction.
@@ -197,8 +198,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
-		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, Trace: c.Trace, Span: c.Span,
+		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, Trace: c.Trace, Span: c.Span,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,13 +17,15 @@ import (
 // Destination is where files are uploaded.
 type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
-	// These headers are sent if not empty: TraceParent, TraceState, Prediction (its id) as X-Prediction-Id, and RequestID
-	// as X-Request-Id.
-	TraceParent, TraceState, Prediction, RequestID string
-	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the headers of
-	// the file's span are sent instead of TraceParent and TraceState.
-	Trace   *trace.Trace
-	carried http.Header
+	// Propagation is the headers that are sent.
+	trace.Propagation
+	Prediction string // its id, sent as X-Prediction-Id; "": it is not sent
+	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the context of
+	// the file's span is sent instead of that of Propagation.
+	Trace *trace.Trace
+	// spanTrace is Trace if span, the context of the file's span, is sent; nil: it is not.
+	spanTrace *trace.Trace
+	span      trace.Context
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
@@ -63,8 +64,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string,
 		span := t.Span("cog.prediction.upload_output", trace.Client, t.Prediction, time.Now(),
 			trace.Attrs{}.Text("cog.output.mime_type", file.kind).Int("cog.output.bytes", size))
 		if t.Files() {
-			to.TraceParent, to.TraceState, to.carried = "", "", http.Header{}
-			t.Headers(span.Context, func(name, value string) { passOn(to.carried, name, value) })
+			to.spanTrace, to.span = t, span.Context
 		}
 		defer func() { endSpan(t, span, err) }()
 	}
@@ -177,11 +177,8 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 	header := request.Header
 	header.Set("User-Agent", s.options.UserAgent)
 	header.Set("Content-Type", file.kind)
-	passOn(header, "traceparent", to.TraceParent)
-	passOn(header, "tracestate", to.TraceState)
-	maps.Copy(header, to.carried)
+	to.SetHeaders(to.spanTrace, to.span, header.Set)
 	passOn(header, "X-Prediction-Id", to.Prediction)
-	passOn(header, "X-Request-Id", to.RequestID)
 	if file.size > expectAbove {
 		header.Set("Expect", "100-continue")
 	}

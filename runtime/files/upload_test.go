@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pinion/runtime/trace"
 )
 
 // put is one request that a storage got.
@@ -107,7 +109,7 @@ func TestUpload(t *testing.T) {
 		{"big.bin", big, "application/octet-stream", "/b/big.bin"},
 	} {
 		found, err := s.Upload(t.Context(),
-			Destination{Prefix: target.URL + "/b", TraceParent: "00-1-2-01", TraceState: "bad\nstate", Prediction: "an id"},
+			Destination{Prefix: target.URL + "/b", Propagation: trace.Propagation{TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, Prediction: "an id"},
 			writeFile(t, test.name, test.content))
 		if err != nil || found != target.URL+test.uri {
 			t.Errorf("%s: %s, %v", test.name, found, err)

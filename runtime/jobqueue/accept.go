@@ -107,17 +107,14 @@ func (m *Member) job(s *Submission, class store.Class, w waiting) store.Job {
 	req := &s.Request
 	j := store.Job{
 		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
-		Deadline: req.Deadline, Attempts: m.o.Attempts, TraceParent: req.TraceParent, TraceState: req.TraceState,
+		Deadline: req.Deadline, Attempts: m.o.Attempts, Propagation: req.Propagation,
 		Reply: w.reply, Waiter: w.waiter, Digest: req.Digest, Schema: m.schema.revision(),
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1
 	}
 	if req.Webhook != "" && req.WebhookEvents&predict.OnCompleted != 0 {
-		j.Hook = &store.Hook{
-			URL: req.Webhook, RequestID: req.RequestID, TraceParent: req.TraceParent,
-			TraceState: req.TraceState,
-		}
+		j.Hook = &store.Hook{URL: req.Webhook, Propagation: req.Propagation}
 	}
 	return j
 }

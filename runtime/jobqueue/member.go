@@ -205,8 +205,7 @@ func (m *Member) repeat(ctx context.Context, f func() error) {
 // post posts the webhook of a job that has ended.
 func (m *Member) post(ctx context.Context, p store.Posting) time.Duration {
 	return m.o.Webhooks.Post(ctx, webhook.Stored{
-		Prediction: p.ID, URL: p.Hook.URL, Body: withoutInput(p.Body), RequestID: p.Hook.RequestID,
-		TraceParent: p.Hook.TraceParent, TraceState: p.Hook.TraceState,
+		Prediction: p.ID, URL: p.Hook.URL, Body: withoutInput(p.Body), Propagation: p.Hook.Propagation,
 	}, p.Tries)
 }
 

@@ -66,7 +66,7 @@ func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
 	c.Job.Body = nil // what the request needs of it, it has
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
-		req.Deadline, req.TraceParent, req.TraceState = c.Job.Deadline, c.Job.TraceParent, c.Job.TraceState
+		req.Deadline, req.Propagation = c.Job.Deadline, c.Job.Propagation
 		if m.o.Tracer != nil { // the trace of who accepted it
 			parent, _ := trace.Parse(req.TraceParent, req.TraceState)
 			req.Trace, req.TraceParent, req.TraceState = m.o.Tracer.Continue(parent), "", ""

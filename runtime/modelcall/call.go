@@ -167,9 +167,9 @@ func (c *call) carryOut(body []byte) {
 	}
 	req := predict.Request{
 		Input: m.input, Tensors: m.tensors, WantTensors: shape.Tensors, WantPaths: shape.Files, Callers: callers,
-		RequestID: c.of[0].Request.RequestID, Trace: c.o.Tracer.Continue(m.parent),
-		TraceParent: m.parent.Parent(), TraceState: m.parent.State,
+		Trace: c.o.Tracer.Continue(m.parent), Propagation: c.of[0].Request.Propagation,
 	}
+	req.TraceParent, req.TraceState = m.parent.Parent(), m.parent.State
 	if m.files != nil {
 		req.Attachments = m.files
 	}

@@ -92,14 +92,12 @@ type Request struct {
 	WebhookEvents Events
 	// OutputPrefix is the URL to which output files are uploaded; "": the server's, if it has one.
 	OutputPrefix string
-	// TraceParent and TraceState are the request's W3C trace headers, which the model and uploads receive.
-	TraceParent, TraceState string
+	// Propagation is what the request's headers hand on to the model, webhooks and uploads.
+	trace.Propagation
 	// Trace records the request; nil: it is not traced.
 	Trace *trace.Trace
 	// Span adds to the prediction's span.
 	Span SpanAttrs
-	// RequestID is the client's X-Request-Id, for logs and webhooks; "" if it sent none.
-	RequestID string
 	// Deadline is when it is too late to begin; zero: the server's default.
 	Deadline time.Time
 	// Group is the request of another protocol whose rows are separate predictions; nil: none.

@@ -260,7 +260,9 @@ func (j *job) context() []byte {
 	if len(req.Context) == 0 && in.State == "" {
 		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+traceParent+`":"`...)), `"}`...)
 	}
-	return contextOf(&predict.Request{Context: req.Context, TraceParent: in.Parent(), TraceState: in.State})
+	return contextOf(&predict.Request{
+		Context: req.Context, Propagation: trace.Propagation{TraceParent: in.Parent(), TraceState: in.State},
+	})
 }
 
 // Bounds of the attributes that a client's context adds, as Cog has them. They keep the sum below Cog's bound of 4 KiB.

@@ -46,8 +46,7 @@ func (s *Service) uploads(req *predict.Request) bool {
 func (s *Service) newUploader(ctx context.Context, j *job) (*uploader, error) {
 	req := &j.p.Request
 	to := files.Destination{
-		Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState,
-		Prediction: j.p.ID(), RequestID: req.RequestID,
+		Prefix: req.OutputPrefix, Propagation: req.Propagation, Prediction: j.p.ID(),
 	}
 	if to.Trace = req.Trace; to.Trace != nil {
 		to.TraceParent, to.TraceState = "", "" // such URLs are often signed

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"pinion/runtime/memory"
@@ -90,14 +89,13 @@ func (s *Sender) address(request *http.Request, d *delivery, target *url.URL, sp
 	header := request.Header
 	header.Set("Content-Type", "application/json")
 	header.Set("User-Agent", s.o.UserAgent)
+	from := &d.prediction.Request
 	if span != nil {
-		d.prediction.Request.Trace.Headers(span.Context, func(name, value string) { setTrace(header, name, value) })
+		from.SetHeaders(from.Trace, span.Context, header.Set)
 	} else {
-		setTrace(header, "traceparent", d.prediction.Request.TraceParent)
-		setTrace(header, "tracestate", d.prediction.Request.TraceState)
+		from.SetHeaders(nil, trace.Context{}, header.Set)
 	}
-	setTrace(header, "X-Request-Id", d.prediction.Request.RequestID)
-	if attempt := d.prediction.Request.Attempt; attempt > 0 {
+	if attempt := from.Attempt; attempt > 0 {
 		header.Set("Pinion-Attempt", strconv.Itoa(attempt))
 	}
 	if d.stored {
@@ -111,13 +109,6 @@ func (s *Sender) address(request *http.Request, d *delivery, target *url.URL, sp
 	case target.User != nil:
 		password, _ := target.User.Password()
 		request.SetBasicAuth(target.User.Username(), password)
-	}
-}
-
-// setTrace forwards a header of the prediction's request, unless net/http would refuse the whole delivery for it.
-func setTrace(header http.Header, name, value string) {
-	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
-		header.Set(name, value)
 	}
 }
 

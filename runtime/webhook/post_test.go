@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 func mustParse(t *testing.T, raw string) *url.URL {
@@ -40,8 +41,8 @@ func TestHeaders(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{AuthToken: " token\n", UserAgent: "pinion/9"})
 	p := attach(t, s, predict.Request{
-		Webhook: r.URL + "/a%2Fb?q=1", WebhookEvents: completed, TraceParent: "00-1-2-01",
-		TraceState: "a=b\x01",
+		Webhook: r.URL + "/a%2Fb?q=1", WebhookEvents: completed,
+		Propagation: trace.Propagation{TraceParent: "00-1-2-01", TraceState: "a=b\x01"},
 	})
 	p.succeed("1")
 	drain(t, s)

@@ -6,16 +6,15 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // Stored is a completed event that a queue keeps until it is delivered, and not this sender.
 type Stored struct {
-	Prediction string // its id, which is the request's Webhook-Id: the receiver may get the event more than once
-	URL        string
-	Body       []byte // the prediction object
-	RequestID  string
-	// TraceParent and TraceState are those of the prediction's request.
-	TraceParent, TraceState string
+	Prediction        string // its id, which is the request's Webhook-Id: the receiver may get the event more than once
+	URL               string
+	Body              []byte // the prediction object
+	trace.Propagation        // of the prediction's request
 }
 
 // Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were;
@@ -25,7 +24,7 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	if target == nil {
 		return 0
 	}
-	request := predict.Request{RequestID: e.RequestID, TraceParent: e.TraceParent, TraceState: e.TraceState}
+	request := predict.Request{Propagation: e.Propagation}
 	d := &delivery{
 		sender: s, prediction: predict.New(e.Prediction, request, s.now(), nil, predict.Options{}),
 		target: target, stored: true,

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/runtime/trace"
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
@@ -53,32 +54,12 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 	}
 	c.Body, c.Stream, in.shape = body, stream && signature.Iterator, shape
 	c.WantTensors = c.WantTensors && !c.Stream
-	c.RequestID, c.Trace = first(ctx, "x-request-id"), traceOf(ctx)
-	if c.TraceParent = first(ctx, "traceparent"); c.TraceParent != "" {
-		c.TraceState = first(ctx, "tracestate")
-	}
-	if s.opt.Tracer != nil { // its context replaces the client's
-		c.TraceParent, c.TraceState = "", ""
-	}
+	c.Trace = traceOf(ctx)
+	c.Propagation = trace.ReadPropagation(s.opt.Tracer != nil, func(name string) []string {
+		return metadata.ValueFromIncomingContext(ctx, name)
+	})
 	in.run, err = m.Begin(c)
 	return in, err
-}
-
-const maxHeader = 200 // bytes
-
-// first is the first value of a metadata key that is short and printable, or "".
-func first(ctx context.Context, key string) string {
-	for _, value := range metadata.ValueFromIncomingContext(ctx, key) {
-		for i := range len(value) {
-			if value[i] < ' ' || value[i] > '~' {
-				return ""
-			}
-		}
-		if len(value) <= maxHeader {
-			return value
-		}
-	}
-	return ""
 }
 
 // watch cancels a run if ctx ends before stop is called.

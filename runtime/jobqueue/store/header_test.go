@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/trace"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -81,7 +83,7 @@ func TestJob_WithAnyText(t *testing.T) {
 	for _, odd := range oddTexts {
 		job := func(j *Job) {
 			j.ContentType, j.TraceState, j.Attempts, j.Tenant = odd, odd, 1, odd
-			j.Hook = &Hook{URL: "http://hook.test/" + odd, RequestID: odd, TraceParent: odd, TraceState: odd}
+			j.Hook = &Hook{URL: "http://hook.test/" + odd, Propagation: trace.Propagation{RequestID: odd, TraceParent: odd, TraceState: odd}}
 		}
 		s := r.accept(odd, job)
 		list, err := a.Jobs(t.Context(), "", "", 0)

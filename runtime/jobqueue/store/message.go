@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/runtime/rawjson"
+	"pinion/runtime/trace"
 )
 
 // Kind is what a job runs.
@@ -34,11 +35,10 @@ type Job struct {
 	Schema      string    // the revision of the schema that it was checked against; "": not checked
 	Deadline    time.Time // zero: none
 	Attempts    int       // runs that may lose their server
-	TraceParent string
-	TraceState  string
-	Hook        *Hook  // nil: no webhook is sent at its end
-	Reply       string // the subject of a member that waits for it; see Queue.ReplySubject
-	Waiter      string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
+	trace.Propagation
+	Hook   *Hook  // nil: no webhook is sent at its end
+	Reply  string // the subject of a member that waits for it; see Queue.ReplySubject
+	Waiter string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
 
 	Digest string // identifies its input; "": it is not known
 
@@ -61,10 +61,7 @@ const (
 	headerContentType = "Content-Type"
 	headerReply       = "Pinion-Reply"
 	headerWaiter      = "Pinion-Waiter"
-	headerTraceParent = "traceparent"
-	headerTraceState  = "tracestate"
 	headerURL         = "Pinion-Webhook"
-	headerRequestID   = "X-Request-Id"
 )
 
 // message is a job's message.
@@ -79,13 +76,27 @@ func (j *Job) message(subject string) *nats.Msg {
 	set(headerContentType, j.ContentType)
 	set(headerReply, j.Reply)
 	set(headerWaiter, j.Waiter)
-	set(headerTraceParent, j.TraceParent)
-	set(headerTraceState, j.TraceState)
+	setPropagation(m.Header, &j.Propagation)
 	set(headerAttempts, strconv.Itoa(j.Attempts))
 	if !j.Deadline.IsZero() {
 		set(headerDeadline, strconv.FormatInt(j.Deadline.UnixMilli(), 10))
 	}
 	return m
+}
+
+// setPropagation writes what a request hands on into headers.
+func setPropagation(h nats.Header, p *trace.Propagation) {
+	for name, value := range p.Headers() {
+		set(h, name, *value)
+	}
+}
+
+// propagation is the opposite.
+func propagation(h nats.Header) (p trace.Propagation) {
+	for name, value := range p.Headers() {
+		*value = get(h, name)
+	}
+	return p
 }
 
 // mostCarried is the largest state in bytes that a message carries.
@@ -115,8 +126,7 @@ func readJob(h nats.Header, body []byte) (Job, error) {
 	j := Job{
 		ID: get(h, headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body,
 		ContentType: get(h, headerContentType),
-		TraceParent: get(h, headerTraceParent), TraceState: get(h, headerTraceState), token: h.Get(headerToken),
-		Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
+		Propagation: propagation(h), token: h.Get(headerToken), Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
 	}
 	var err error
 	if j.Attempts, err = strconv.Atoi(h.Get(headerAttempts)); err != nil {
@@ -196,10 +206,8 @@ func (s *State) Release() { s.result.Release() }
 // Hook is where the end of a job is posted to. It stands in the state too, because a member that cancels a job does not
 // have its message.
 type Hook struct {
-	URL         string `json:"url"`
-	RequestID   string `json:"request_id,omitempty"`
-	TraceParent string `json:"traceparent,omitempty"`
-	TraceState  string `json:"tracestate,omitempty"`
+	URL string `json:"url"`
+	trace.Propagation
 }
 
 // known are the names of State's members.

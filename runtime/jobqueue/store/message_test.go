@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/trace"
+
 	"github.com/nats-io/nats.go"
 )
 
@@ -18,8 +20,9 @@ func TestStoredBytes(t *testing.T) {
 	j := Job{
 		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json",
 		Schema:   "r1",
-		Deadline: time.UnixMilli(1700000000123), Attempts: 3, TraceParent: "00-11-22-01", TraceState: "k=v", token: "T",
-		Reply: "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a",
+		Deadline: time.UnixMilli(1700000000123), Attempts: 3, token: "T",
+		Propagation: trace.Propagation{RequestID: "r", TraceParent: "00-11-22-01", TraceState: "k=v"},
+		Reply:       "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a",
 	}
 	m := j.message(names{"m"}.job(j.Class, 4, j.Tenant))
 	var lines []string
@@ -36,6 +39,7 @@ Pinion-Kind: prediction
 Pinion-Reply: pinion.reply.m.a.p1
 Pinion-Rev: r1
 Pinion-Waiter: pinion.alive.m.a
+X-Request-Id: r
 traceparent: 00-11-22-01
 tracestate: k=v`
 	if got := m.Subject + "\n" + strings.Join(lines, "\n"); got != want {
@@ -50,7 +54,7 @@ tracestate: k=v`
 	s := State{
 		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7,
 		Cancel: true,
-		Kind:   Training, Deadline: 9, Hook: &Hook{URL: "u", RequestID: "q", TraceParent: "p", TraceState: "s"},
+		Kind:   Training, Deadline: 9, Hook: &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q", TraceParent: "p", TraceState: "s"}},
 		Prediction: json.RawMessage(`{"id":"p1"}`),
 	}
 	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`

@@ -13,8 +13,7 @@ import (
 
 // notOfRetries are the headers of a dead letter that its new job does not have.
 var notOfRetries = []string{
-	headerReason, headerSubject, headerDeadline, headerState, headerURL, headerRequestID,
-	nats.ExpectedStreamHdr,
+	headerReason, headerSubject, headerDeadline, headerState, headerURL, nats.ExpectedStreamHdr,
 }
 
 // Retry makes a new job of the last dead letter of an id, and removes the letter. waiting returns what clients see of
@@ -73,9 +72,7 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 // setHook writes the webhook of a job's end into headers.
 func (q *Queue) setHook(h nats.Header, hook *Hook) {
 	set(h, headerURL, q.o.Keys.sealText(hook.URL))
-	set(h, headerRequestID, hook.RequestID)
-	set(h, headerTraceParent, hook.TraceParent)
-	set(h, headerTraceState, hook.TraceState)
+	setPropagation(h, &hook.Propagation)
 }
 
 // readHook is the opposite; nil: there is none.
@@ -88,8 +85,5 @@ func (q *Queue) readHook(h nats.Header) (*Hook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a webhook: %w", err)
 	}
-	return &Hook{
-		URL: address, RequestID: get(h, headerRequestID), TraceParent: get(h, headerTraceParent),
-		TraceState: get(h, headerTraceState),
-	}, nil
+	return &Hook{URL: address, Propagation: propagation(h)}, nil
 }
