@@ -136,7 +136,8 @@
   X(PyObject *, PyObject_CallMethod, (PyObject *, const char *, const char *, ...))
 
 // Functions of some versions only; test the slot before the call.
-#define CPY3_FUNCS_OPTIONAL(X) X(PyObject *, PyObject_Vectorcall, (PyObject *, PyObject *const *, size_t, PyObject *))
+#define CPY3_FUNCS_OPTIONAL(X) \
+  X(PyObject *, PyObject_Vectorcall, (PyObject *, PyObject *const *, size_t, PyObject *))
 
 #define CPY3_TYPES(X) \
   X(PyUnicode_Type) \
