@@ -36,7 +36,7 @@ func newBatching() *cobra.Command {
 			case err != nil:
 				return err
 			}
-			return batchserver.Run(s.Server())
+			return batchserver.Run(&s)
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

@@ -25,7 +25,7 @@ func newGateway() *cobra.Command {
 			if err := s.FromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return exit.Misused(err)
 			}
-			return gateway.Run(s.Options())
+			return gateway.Run(&s)
 		},
 	}
 	s.BindFlags(cmd.Flags())

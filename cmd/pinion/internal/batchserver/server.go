@@ -7,37 +7,23 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/httpd"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/metrics"
 	"pinion/runtime/ventu"
 )
 
-// Options are the flags of 'pinion batching'.
-type Options struct {
-	Protocol, Address string // where workers connect: unix or tcp
-	Host              string // to listen on for HTTP, or unix:/path
-	Port              int
-	Size, Capacity    int           // of a batch, and of the queue
-	Gather            time.Duration // as of ventu.Options
-	Timeout           time.Duration // of a request
-	MaxBody           int64
-	Grace             time.Duration
-	LeaveSockets      bool
-	Log               logging.Settings
-	Version           string
-}
-
 // server is the wired service.
 type server struct {
-	o       Options
+	s       *settings.Batching
 	log     *slog.Logger
 	queue   *ventu.Queue
 	http    *httpd.Server
@@ -46,8 +32,8 @@ type server struct {
 }
 
 // Run serves until a signal. The error has the command's exit code.
-func Run(o Options) error {
-	s := &server{o: o, served: make(chan error, 2)}
+func Run(o *settings.Batching) error {
+	s := &server{s: o, served: make(chan error, 2)}
 	log, sink := o.Log.Open()
 	defer sink.Flush(logging.FlushTimeout)
 	s.log = log
@@ -64,14 +50,14 @@ func Run(o Options) error {
 
 // wire makes the queue and the HTTP server.
 func (s *server) wire(sink *logging.Sink) {
-	o := s.o
+	o := s.s
 	connections := connlimit.New(limits.Connections())
 	s.metrics = metrics.New(metrics.Options{
-		Version: o.Version, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true,
+		Version: version.Pinion, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true,
 		Connections: connections.Stats,
 	})
 	s.queue = ventu.New(ventu.Options{
-		MaxSize: o.Size, Gather: o.Gather, Capacity: o.Capacity, Timeout: o.Timeout,
+		MaxSize: o.Size, Gather: o.Gather(), Capacity: o.Capacity, Timeout: o.Timeout(),
 		MaxAnswer: o.MaxBody, LeaveSockets: o.LeaveSockets, Logger: s.log, Observer: observer{s.metrics},
 		Connections: connections.Part(limits.Connections() / 2), // clients keep the rest
 	})
@@ -83,24 +69,24 @@ func (s *server) wire(sink *logging.Sink) {
 
 // listen opens both sockets, and begins to serve them.
 func (s *server) listen() error {
-	workers, err := listenWorkers(s.o.Protocol, s.o.Address)
+	workers, err := listenWorkers(s.s.Protocol, s.s.Address)
 	if err != nil {
 		return err
 	}
-	clients, address, err := listener.Listen(s.o.Host, s.o.Port, listener.PortSetting{Flag: "-port", Variable: ""})
+	clients, address, err := listener.Listen(s.s.Host, s.s.Port, listener.PortSetting{Flag: "-port", Variable: ""})
 	if err != nil {
 		workers.Close()
 		return err
 	}
-	s.log.Info("listening", "address", address, "workers", s.o.Protocol+":"+workers.Addr().String(),
-		"batch", s.o.Size, "wait", s.waitText())
+	s.log.Info("listening", "address", address, "workers", s.s.Protocol+":"+workers.Addr().String(),
+		"batch", s.s.Size, "wait", s.waitText())
 	go func() { s.served <- s.queue.Serve(workers) }()
 	go func() { s.served <- s.http.Serve(clients) }()
 	return nil
 }
 
 func (s *server) waitText() string {
-	if g := s.o.Gather; g != ventu.Adaptive {
+	if g := s.s.Gather(); g != ventu.Adaptive {
 		return g.String()
 	}
 	return "adaptive"
@@ -124,7 +110,7 @@ func listenWorkers(protocol, address string) (net.Listener, error) {
 func (s *server) run(signals <-chan os.Signal) (err error) {
 	select {
 	case sig := <-signals:
-		s.log.Info("shutting down", "signal", sig.String(), "grace", s.o.Grace.String())
+		s.log.Info("shutting down", "signal", sig.String(), "grace", s.s.Grace.String())
 		if !s.drain(signals) {
 			err = exit.With(exit.Interrupted)
 		}
@@ -140,7 +126,7 @@ func (s *server) run(signals <-chan os.Signal) (err error) {
 // drain takes nothing more in and waits until what is in flight is answered, for the grace at most. A SIGINT meanwhile
 // ends everything at once: false.
 func (s *server) drain(signals <-chan os.Signal) bool {
-	ctx, giveUp := context.WithTimeout(context.Background(), s.o.Grace)
+	ctx, giveUp := context.WithTimeout(context.Background(), s.s.Grace)
 	defer giveUp()
 	answered := make(chan error, 1)
 	go func() { answered <- s.http.Shutdown(ctx) }()
@@ -162,7 +148,7 @@ func (s *server) drain(signals <-chan os.Signal) bool {
 
 func (s *server) load() metrics.Load {
 	l := s.queue.Load()
-	return metrics.Load{InFlight: l.InFlight, Queued: l.Queued, Capacity: l.Capacity, Slots: len(l.PIDs) * s.o.Size}
+	return metrics.Load{InFlight: l.InFlight, Queued: l.Queued, Capacity: l.Capacity, Slots: len(l.PIDs) * s.s.Size}
 }
 
 func (s *server) workers() []metrics.Worker {

@@ -74,7 +74,7 @@ func (m *servedModel) makeService() error {
 		OnBatch: m.metrics.Batch,
 		OnCalls: m.onCalls(),
 		Tracer:  f.telemetry.Tracer(), Model: m.label(),
-		BusyPoll: limits.BusyPolling(f.s.BusyPoll, f.workerCount(), limits.Cores()),
+		BusyPoll: limits.BusyPolling(f.s.BusyPolls(), f.workerCount(), limits.Cores()),
 	})
 	m.svc = service.New(service.Options{
 		Model: m.label(), Pool: m.pool, Files: f.files, Logger: m.log, Queue: s.Queue > 0,

@@ -6,16 +6,17 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/member"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
 	"pinion/runtime/connlimit"
@@ -26,28 +27,9 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// Options are the settings of a gateway.
-type Options struct {
-	Host                string // to listen on, or unix:/path
-	Port                int
-	TokenFile           string // "": no token is needed
-	Queue               store.Options
-	Connect             func(changed func(error)) (*nats.Conn, error) // to NATS
-	Attempts            int
-	TenantHeader        string
-	ReplayPuts          bool
-	QueueTimeout, Grace time.Duration
-	MaxBody             int64
-	DenyPrivateWebhooks bool
-	WebhookToken        string
-	Log                 logging.Settings
-	Warnings            []string // for the log
-	Version, CogVersion string
-}
-
 // Gateway is the wired gateway.
 type Gateway struct {
-	o        Options
+	s        *settings.Gateway
 	log      *slog.Logger
 	dir      *process.RunDir
 	files    *files.Store
@@ -61,14 +43,14 @@ type Gateway struct {
 }
 
 // Run serves until a signal. The error has the command's exit code.
-func Run(o Options) error {
-	log, sink := o.Log.Open()
+func Run(s *settings.Gateway) error {
+	log, sink := s.Log.Open()
 	defer sink.Flush(logging.FlushTimeout)
 	limits.ApplyMemory(0)
-	for _, w := range o.Warnings {
+	for _, w := range s.Warnings {
 		log.Warn(w)
 	}
-	g := &Gateway{o: o, log: log, signals: process.WatchInterrupts(false)}
+	g := &Gateway{s: s, log: log, signals: process.WatchInterrupts(false)}
 	defer g.clean()
 	err := g.open(sink)
 	if err == nil {
@@ -83,7 +65,7 @@ func Run(o Options) error {
 
 // open wires the gateway and joins the queue.
 func (g *Gateway) open(sink *logging.Sink) (err error) {
-	o := g.o
+	s := g.s
 	if g.dir, err = process.MakeRunDir(); err != nil {
 		return err
 	}
@@ -91,51 +73,55 @@ func (g *Gateway) open(sink *logging.Sink) (err error) {
 	budget := limits.NewBudget(0)
 	if g.files, err = files.New(files.Options{
 		Root: g.dir.Files(), Remake: g.dir.RemakeFiles,
-		UserAgent: "pinion/" + o.Version, Logger: g.log,
+		UserAgent: "pinion/" + version.Pinion, Logger: g.log,
 	}); err != nil {
 		return err
 	}
 	g.connections = connlimit.New(limits.Connections())
 	set := metrics.New(metrics.Options{
 		Connections: g.connections.Stats,
-		Version:     o.Version, Model: func() (string, string) { return "", "" },
+		Version:     version.Pinion, Model: func() (string, string) { return "", "" },
 		Load: func() metrics.Load { return metrics.Load{} },
 		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 },
 		Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
 	g.webhooks = webhook.New(webhook.Options{
-		Memory: budget, AuthToken: o.WebhookToken, UserAgent: "pinion/" + o.Version, Logger: g.log,
-		DenyPrivate: o.DenyPrivateWebhooks,
+		Memory: budget, AuthToken: s.WebhookToken, UserAgent: "pinion/" + version.Pinion, Logger: g.log,
+		DenyPrivate: s.DenyPrivateWebhooks,
 		OnDelivery:  set.Webhook,
 	})
 	var auth *tokenfile.File
-	if o.TokenFile != "" {
-		if auth, err = tokenfile.Open(o.TokenFile, g.log); err != nil {
+	if s.Exposure.AuthFile != "" {
+		if auth, err = tokenfile.Open(s.Exposure.AuthFile, g.log); err != nil {
 			return err
 		}
 	}
 	check := newChecker(g.files, g.log)
 	g.http = httpd.New(service{check, g}, httpd.Options{
-		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model,
+		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, ModelName: s.Model,
 		Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
 		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
-		ReplayPuts: o.ReplayPuts,
+		ReplayPuts: s.Jobs.ReplayPuts,
 	})
+	queue := s.Jobs.Options(s.Model, s.ResultTTL)
 	g.member, err = jobqueue.Join(jobqueue.Options{
-		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget,
+		Connect: func(changed func(error)) (*nats.Conn, error) {
+			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
+		},
+		Queue: queue, Attempts: s.Jobs.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget,
 		Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
 		return err
 	}
 	g.http.SetQueue(member.Queue{Member: g.member},
-		httpd.QueueOptions{TenantHeader: o.TenantHeader, All: true, Wait: o.QueueTimeout})
+		httpd.QueueOptions{TenantHeader: s.Jobs.TenantHeader, All: true, Wait: s.QueueTimeout})
 	var address string
-	if g.ln, address, err = listener.Listen(o.Host, o.Port,
+	if g.ln, address, err = listener.Listen(s.Exposure.Address(), s.Port,
 		listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
 		return err
 	}
-	g.log.Info("listening", "address", address, "model", o.Queue.Model)
+	g.log.Info("listening", "address", address, "model", s.Model)
 	return nil
 }
 
@@ -145,8 +131,8 @@ func (g *Gateway) run() error {
 	go func() { served <- g.http.Serve(g.ln) }()
 	select {
 	case sig := <-g.signals:
-		g.log.Info("shutting down", "signal", sig.String(), "grace", g.o.Grace.String())
-		ctx, cancel := context.WithTimeout(context.Background(), g.o.Grace)
+		g.log.Info("shutting down", "signal", sig.String(), "grace", g.s.Grace.String())
+		ctx, cancel := context.WithTimeout(context.Background(), g.s.Grace)
 		defer cancel()
 		go func() { // a second signal ends it at once
 			select {

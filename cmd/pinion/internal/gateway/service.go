@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/member"
 	"pinion/httpd"
 	"pinion/runtime/predict"
@@ -47,8 +48,8 @@ func (s service) Health(context.Context) httpd.Health {
 	}
 	return httpd.Health{
 		Status: status, Version: map[string]string{
-			"pinion": s.g.o.Version, "cog": s.g.o.CogVersion,
-			"coglet": s.g.o.CogVersion,
+			"pinion": version.Pinion, "cog": version.Cog,
+			"coglet": version.Cog,
 		},
 		Fleet: member.Fleet(h), Connections: httpd.ConnectionsOf(s.g.connections.Stats()),
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -36,18 +35,6 @@ func ApplyMemory(asked int64) int64 {
 	}
 	debug.SetMemoryLimit(soft)
 	return soft
-}
-
-// natsShare is the part of that memory which a NATS server of this host may have before its collector works harder.
-const natsShare = 8
-
-// NATSMemory is the environment of such a server: its soft memory limit, where there is one.
-func NATSMemory() []string {
-	limit := supervise.MemoryLimit()
-	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
-		return nil
-	}
-	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare, 10)}
 }
 
 const (
@@ -112,16 +99,10 @@ func Cores() int {
 	return n
 }
 
-// The values of --busy-poll.
-const (
-	BusyPollAuto = "auto"
-	BusyPollOff  = "off"
-)
-
 // BusyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and
 // one is left for the front.
-func BusyPolling(mode string, workers, cores int) slot.BusyPoll {
-	if mode == BusyPollOff {
+func BusyPolling(wanted bool, workers, cores int) slot.BusyPoll {
+	if !wanted {
 		return slot.BusyPoll{}
 	}
 	return slot.BusyPoll{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}

@@ -13,12 +13,12 @@ func TestBusyPolling(t *testing.T) {
 		{2, 3, true, true},
 		{8, 4, true, false},
 	} {
-		got := BusyPolling(BusyPollAuto, c.workers, c.cores)
+		got := BusyPolling(true, c.workers, c.cores)
 		if got.Front != c.front || got.Workers != c.each {
 			t.Errorf("%d workers, %d cores: %v for the front, %v for workers", c.workers, c.cores, got.Front, got.Workers)
 		}
 	}
-	if got := BusyPolling(BusyPollOff, 1, 8); got.Front || got.Workers || got.Pressure != nil {
+	if got := BusyPolling(false, 1, 8); got.Front || got.Workers || got.Pressure != nil {
 		t.Errorf("off: %+v", got)
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"io"
 	"time"
 
-	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/batchserver"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/batch"
@@ -17,9 +16,16 @@ import (
 
 // Batching are the flags of 'pinion batching'.
 type Batching struct {
-	batchserver.Options
-	latency, timeout int // milliseconds
-	latencyGiven     bool
+	Protocol, Address string // where workers connect: unix or tcp
+	Host              string // to listen on for HTTP, or unix:/path
+	Port              int
+	Size, Capacity    int // of a batch, and of the queue
+	MaxBody           int64
+	Grace             time.Duration
+	LeaveSockets      bool
+	Log               logging.Settings
+	latency, timeout  int // milliseconds
+	latencyGiven      bool
 }
 
 // Flags declares the flags: first those of the service that is stood in for.
@@ -89,12 +95,13 @@ func (s *Batching) check() (err error) {
 	return nil
 }
 
-// Server are the options of the server.
-func (s *Batching) Server() batchserver.Options {
-	o := s.Options
-	o.Version, o.Timeout, o.Gather = version.Pinion, time.Duration(s.timeout)*time.Millisecond, ventu.Adaptive
+// Timeout is that of a request.
+func (s *Batching) Timeout() time.Duration { return time.Duration(s.timeout) * time.Millisecond }
+
+// Gather is how long a batch that is not full waits, as ventu.Options has it.
+func (s *Batching) Gather() time.Duration {
 	if s.latencyGiven {
-		o.Gather = time.Duration(s.latency) * time.Millisecond
+		return time.Duration(s.latency) * time.Millisecond
 	}
-	return o
+	return ventu.Adaptive
 }

@@ -6,11 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/gateway"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/jobqueue/store"
@@ -18,53 +15,53 @@ import (
 
 // Gateway are the flags and variables of 'pinion gateway'.
 type Gateway struct {
-	port                           int
-	exposure                       Exposure // its host and tokens
-	model                          string
-	jobs                           Jobs
-	queueTimeout, resultTTL, grace time.Duration
-	maxBody                        int64
-	denyPrivateWebhooks            bool
-	webhookToken                   string
-	log                            logging.Settings
-	warnings                       []string // of Cog's variables with invalid values
+	Port                           int
+	Exposure                       Exposure // its host and tokens
+	Model                          string   // in the queue
+	Jobs                           Jobs
+	QueueTimeout, ResultTTL, Grace time.Duration
+	MaxBody                        int64
+	DenyPrivateWebhooks            bool
+	WebhookToken                   string
+	Log                            logging.Settings
+	Warnings                       []string // of Cog's variables with invalid values
 }
 
 func (s *Gateway) BindFlags(f *pflag.FlagSet) {
-	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
-	f.StringVar(&s.exposure.host, "host", "",
+	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
+	f.StringVar(&s.Exposure.host, "host", "",
 		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
-	f.StringVar(&s.exposure.AuthFile, "auth-token-file", "",
+	f.StringVar(&s.Exposure.AuthFile, "auth-token-file", "",
 		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
-	f.StringVar(&s.model, "model", "", "the model's name in the queue (PINION_MODEL)")
-	s.jobs.bindFlags(f)
+	f.StringVar(&s.Model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	s.Jobs.bindFlags(f)
 	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"
 	for _, name := range []string{"nats-sync", "overflow"} { // of servers
 		_ = f.MarkHidden(name)
 	}
-	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second,
+	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second,
 		"how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
-	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute,
+	f.DurationVar(&s.ResultTTL, "result-ttl", 10*time.Minute,
 		"how long GET /predictions/{id} answers for an ended prediction: twice --ack-wait to 24h")
-	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
-	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
-	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false,
+	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
+	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest request body in bytes")
+	f.BoolVar(&s.DenyPrivateWebhooks, "deny-private-webhooks", false,
 		"never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
-	f.StringVar(&s.log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
-	f.StringVar(&s.log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 }
 
 // FromEnvironment fills what no flag has set.
 func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	variables := slices.Concat(
-		s.jobs.variables(f),
+		s.Jobs.variables(f),
 		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
 	)
-	cog := cogVariables{f, env, &s.warnings}
-	cog.read("port", "PORT", func(v string) error { return option.Port(&s.port, v) })
-	cog.read("log-level", "COG_LOG_LEVEL", s.log.SetLevel)
-	cog.read("log-format", "LOG_FORMAT", s.log.SetFormat)
-	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) })
+	cog := cogVariables{f, env, &s.Warnings}
+	cog.read("port", "PORT", func(v string) error { return option.Port(&s.Port, v) })
+	cog.read("log-level", "COG_LOG_LEVEL", s.Log.SetLevel)
+	cog.read("log-format", "LOG_FORMAT", s.Log.SetFormat)
+	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.WebhookToken, v) })
 	if err := ReadVariables(f, env, variables); err != nil {
 		return err
 	}
@@ -72,50 +69,35 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 }
 
 func (s *Gateway) check() error {
-	if err := s.exposure.checkHosts(); err != nil {
+	if err := s.Exposure.checkHosts(); err != nil {
 		return err
 	}
-	if !s.jobs.NATS.On() {
+	if !s.Jobs.NATS.On() {
 		return errors.New("--nats is missing: give the URL of NATS")
 	}
-	if _, embeds := s.jobs.NATS.Embeds(); embeds {
+	if _, embeds := s.Jobs.NATS.Embeds(); embeds {
 		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself",
-			s.jobs.NATS.urls[0])
+			s.Jobs.NATS.urls[0])
 	}
-	if s.model == "" {
+	if s.Model == "" {
 		return errors.New("--model is missing: give the model's name in the queue")
 	}
-	if err := store.CheckModel(s.model); err != nil {
+	if err := store.CheckModel(s.Model); err != nil {
 		return fmt.Errorf("--model: %w", err)
 	}
-	if err := s.jobs.check(s.resultTTL); err != nil {
+	if err := s.Jobs.check(s.ResultTTL); err != nil {
 		return err
 	}
 	switch {
-	case s.port < 0 || s.port > 65535:
-		return fmt.Errorf("--port %d: a port is 0 to 65535", s.port)
-	case s.maxBody < 1:
-		return fmt.Errorf("--max-body %d: it is at least 1", s.maxBody)
-	case s.queueTimeout <= 0 || s.grace <= 0:
+	case s.Port < 0 || s.Port > 65535:
+		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
+	case s.MaxBody < 1:
+		return fmt.Errorf("--max-body %d: it is at least 1", s.MaxBody)
+	case s.QueueTimeout <= 0 || s.Grace <= 0:
 		return errors.New("--queue-timeout and --grace are more than 0")
 	}
-	if err := s.log.Check(); err != nil {
+	if err := s.Log.Check(); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
 	return nil
-}
-
-// Options are those of the gateway, of settings that were checked.
-func (s *Gateway) Options() gateway.Options {
-	queue := s.jobs.Options(s.model, s.resultTTL)
-	return gateway.Options{
-		Host: s.exposure.Address(), Port: s.port, TokenFile: s.exposure.AuthFile,
-		Queue: queue, Attempts: s.jobs.Attempts, TenantHeader: s.jobs.TenantHeader, ReplayPuts: s.jobs.ReplayPuts,
-		Connect: func(changed func(error)) (*nats.Conn, error) {
-			return s.jobs.NATS.Connect(queue.Model, queue.Server, changed)
-		},
-		QueueTimeout: s.queueTimeout, Grace: s.grace, MaxBody: s.maxBody,
-		DenyPrivateWebhooks: s.denyPrivateWebhooks, WebhookToken: s.webhookToken,
-		Log: s.log, Warnings: s.warnings, Version: version.Pinion, CogVersion: version.Cog,
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/supervise"
 )
 
 // NATS say how a command reaches the job queue of a model.
@@ -113,10 +114,23 @@ func (s *NATS) Embed(modelName string, sync time.Duration, children store.Childr
 		return exit.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
 	}
 	s.embedded, err = store.Embed(store.EmbedOptions{
-		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: limits.NATSMemory(), Children: children,
+		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: natsMemory(), Children: children,
 		Logger: log,
 	})
 	return err
+}
+
+// natsShare is the part of the memory of the server and its workers that a NATS server of this host may have before its
+// collector works harder.
+const natsShare = 8
+
+// natsMemory is the environment of such a server: its soft memory limit, where there is one.
+func natsMemory() []string {
+	limit := supervise.MemoryLimit()
+	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare, 10)}
 }
 
 func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {

@@ -173,8 +173,8 @@ func TestGateway_PlatformVariablesAreIgnored(t *testing.T) {
 			"PINION_NATS": "nats://h", "PINION_MODEL": "m",
 		}[name]
 	})
-	if err != nil || s.port != 5000 || len(s.warnings) != 3 {
-		t.Errorf("got port %d, warnings %q, %v, want 5000 and 3 warnings", s.port, s.warnings, err)
+	if err != nil || s.Port != 5000 || len(s.Warnings) != 3 {
+		t.Errorf("got port %d, warnings %q, %v, want 5000 and 3 warnings", s.Port, s.Warnings, err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/sentry"
@@ -21,6 +20,12 @@ import (
 // DefaultGrace is the default of --grace.
 const DefaultGrace = 30 * time.Second
 
+// The values of --busy-poll.
+const (
+	busyPollAuto = "auto"
+	busyPollOff  = "off"
+)
+
 // Server are the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
 type Server struct {
 	Config                string // the file of models; "": they are folders
@@ -30,7 +35,7 @@ type Server struct {
 	failFast              option.OptionalBool
 	Grace                 time.Duration
 	Log                   logging.Settings
-	BusyPoll              string // auto or off
+	busyPoll              string // auto or off
 	MaxBody               int64
 	MemoryBudget          option.Bytes // 0: by the container's limit
 	ModelsMemory          option.Bytes // what loaded models may have together, of the file of models; 0: any
@@ -62,7 +67,7 @@ func (s *Server) BindFlags(f *pflag.FlagSet) {
 	s.Protocols.bindFlags(f)
 	s.Jobs.bindFlags(f)
 	f.DurationVar(&s.Grace, "grace", DefaultGrace, "how long predictions in flight may go on after SIGINT or SIGTERM")
-	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto,
+	f.StringVar(&s.busyPoll, "busy-poll", busyPollAuto,
 		"auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them sooner (PINION_BUSY_POLL)")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
@@ -98,7 +103,7 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 		s.Jobs.variables(f),
 		variablesOf(f, "fail-fast", "memory-budget", "deny-private-downloads", "deny-private-webhooks"),
 		numbers(f, 0, "access-log"),
-		[]Variable{choice(f, "busy-poll", limits.BusyPollAuto, limits.BusyPollOff)},
+		[]Variable{choice(f, "busy-poll", busyPollAuto, busyPollOff)},
 	)
 	if err := ReadVariables(f, env, ours); err != nil {
 		return err
@@ -155,8 +160,8 @@ func (s *Server) check() error {
 		return fmt.Errorf("--memory-budget %d: it is 0 or at least %d bytes", s.MemoryBudget, memory.LeastBudget)
 	case s.DownloadSize < 1 || s.DownloadFiles < 1 || s.DownloadTimeout <= 0:
 		return fmt.Errorf("--max-download, --max-downloads and --download-timeout are more than 0")
-	case s.BusyPoll != limits.BusyPollAuto && s.BusyPoll != limits.BusyPollOff:
-		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.BusyPoll, limits.BusyPollAuto, limits.BusyPollOff)
+	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
+		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
 	}
 	if err := cmp.Or(s.Exposure.check(), s.Protocols.check()); err != nil {
 		return err
@@ -187,3 +192,6 @@ const accessOnTerminal = 100
 func (s *Server) WantsUsageHint() bool {
 	return terminal.IsTerminal(os.Stderr) && s.Log.Format != "json"
 }
+
+// BusyPolls tells whether idle CPUs may poll for the next request.
+func (s *Server) BusyPolls() bool { return s.busyPoll != busyPollOff }
