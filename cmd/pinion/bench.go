@@ -9,13 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/loadgen"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
-	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // benching is 'pinion bench'.
@@ -51,7 +50,7 @@ The input is made of the schema's examples, and of values of the right types. -i
 			}
 			b.Screen = terminal.NewScreen(os.Stderr)
 			defer b.Screen.Hide()
-			return exit.Failed(b.start(folderOf(args), flags))
+			return process.Failed(b.start(folderOf(args), flags))
 		},
 	}
 	b.flags.BindFlags(cmd.Flags())
@@ -71,9 +70,9 @@ func (b *benching) check(args, flags []string) error {
 	switch {
 	case len(args) > 1:
 		return fmt.Errorf("%d folders or URLs: one is measured at a time", len(args))
-	case len(args) == 1 && option.IsHTTP(args[0]) && len(flags) > 0:
+	case len(args) == 1 && usertext.IsHTTP(args[0]) && len(flags) > 0:
 		return errors.New("the server at a URL has its flags: leave out what follows --")
-	case len(args) == 1 && !option.IsHTTP(args[0]) && strings.Contains(args[0], "://"):
+	case len(args) == 1 && !usertext.IsHTTP(args[0]) && strings.Contains(args[0], "://"):
 		return fmt.Errorf("%s: a server's address is an http or https URL", args[0])
 	case b.Load.Connections < 1:
 		return fmt.Errorf("--connections %d: it is at least 1", b.Load.Connections)
@@ -95,9 +94,9 @@ func (b *benching) start(target string, flags []string) error {
 		<-signals
 		close(stop)
 		<-signals // a second signal does not wait for the last answers
-		os.Exit(exit.Interrupted)
+		os.Exit(process.ExitInterrupted)
 	}()
-	if option.IsHTTP(target) {
+	if usertext.IsHTTP(target) {
 		return b.Run(clientOf(target), stop)
 	}
 	b.Screen.Show("setting the model up")

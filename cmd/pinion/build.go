@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usage"
@@ -61,11 +60,11 @@ type build struct {
 
 func (b *build) run(dir string) error {
 	if err := b.cog.check(dir); err != nil {
-		return exit.Misused(err)
+		return process.Misused(err)
 	}
 	program, err := image.FindBuilder(b.builder)
 	if err != nil {
-		return exit.Misused(err)
+		return process.Misused(err)
 	}
 	plan, err := b.plan(dir)
 	if err != nil {
@@ -76,12 +75,12 @@ func (b *build) run(dir string) error {
 		tags = []string{plan.Image()}
 	}
 	if len(tags) == 0 {
-		return exit.Misused(errors.New("the image has no name: give -t NAME, or write image: NAME into cog.yaml"))
+		return process.Misused(errors.New("the image has no name: give -t NAME, or write image: NAME into cog.yaml"))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := b.build(ctx, program, plan, tags); err != nil {
-		return exit.Failed(err)
+		return process.Failed(err)
 	}
 	gpu := ""
 	if plan.GPU() {

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/checker"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
@@ -37,15 +36,15 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 			})
 			switch {
 			case errors.Is(err, process.ErrInterrupted):
-				return exit.Failed(err)
+				return process.Failed(err)
 			case err != nil:
-				return exit.Misused(err)
+				return process.Misused(err)
 			}
 			if err := report.Print(os.Stdout, asJSON); err != nil {
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
 			if len(report.Problems) > 0 {
-				return exit.With(exit.Failure)
+				return process.ExitWith(process.ExitFailure)
 			}
 			return nil
 		},

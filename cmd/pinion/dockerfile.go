@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usage"
 )
 
@@ -32,9 +32,9 @@ without rights. Mistakes in cog.yaml are printed with their place, and the exit 
 			}
 			if output == "" || output == "-" {
 				_, err = os.Stdout.WriteString(plan.Text())
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
-			return exit.Failed(plan.WriteFiles(output))
+			return process.Failed(plan.WriteFiles(output))
 		},
 	}
 	s.bindFlags(cmd.Flags())
@@ -61,17 +61,17 @@ func (s *imageFlags) bindFlags(f *pflag.FlagSet) {
 func (s *imageFlags) plan(dir string) (*image.Plan, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, exit.Failed(err)
+		return nil, process.Failed(err)
 	}
 	o := image.Options{Base: s.base, Ref: s.Predictor, Version: version.Pinion, CogVersion: version.Cog}
 	if s.context != "" {
 		if o.Context, err = filepath.Abs(s.context); err != nil {
-			return nil, exit.Failed(err)
+			return nil, process.Failed(err)
 		}
 	}
 	// First, for its messages have lines.
 	if _, problems := image.New(abs, o); len(problems) > 0 {
-		return nil, exit.Failed(image.ProblemsError(problems))
+		return nil, process.Failed(image.ProblemsError(problems))
 	}
 	m, err := findModel(&s.Flags, abs)
 	if err != nil {
@@ -80,13 +80,13 @@ func (s *imageFlags) plan(dir string) (*image.Plan, error) {
 	o.Title = m.Title()
 	if !s.noSchema {
 		if err := o.FindSchema(m, s.Locate(m.Dir), os.Stderr); err != nil {
-			return nil, exit.Failed(err)
+			return nil, process.Failed(err)
 		}
 	}
 	o.FindGit(abs)
 	plan, problems := image.New(abs, o)
 	if plan == nil {
-		return nil, exit.Failed(image.ProblemsError(problems))
+		return nil, process.Failed(image.ProblemsError(problems))
 	}
 	for _, note := range model.Shown(plan.Notes) {
 		fmt.Fprintln(os.Stderr, "note: "+note.String())

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/doctor"
-	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 )
@@ -26,10 +26,10 @@ code is 1 where something keeps the model from being served or built.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := filepath.Abs(folderOf(args))
 			if err != nil {
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
 			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-				return exit.Misused(fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir))
+				return process.Misused(fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir))
 			}
 			interpreter, err := locate.Interpreter(locate.Options{Python: python, Dir: dir})
 			if err != nil {
@@ -38,13 +38,13 @@ code is 1 where something keeps the model from being served or built.`,
 			}
 			report, err := doctor.Examine(dir, interpreter)
 			if err != nil {
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
 			if err := report.Print(os.Stdout, dir, asJSON); err != nil {
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
 			if len(report.Problems) > 0 {
-				return exit.With(exit.Failure)
+				return process.ExitWith(process.ExitFailure)
 			}
 			return nil
 		},

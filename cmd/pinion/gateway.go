@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/gateway"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 )
@@ -23,7 +23,7 @@ func newGateway() *cobra.Command {
 		Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.FromEnvironment(cmd.Flags(), os.Getenv); err != nil {
-				return exit.Misused(err)
+				return process.Misused(err)
 			}
 			return gateway.Run(&s)
 		},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/starter"
 	"pinion/cmd/pinion/internal/usage"
 )
@@ -18,7 +18,7 @@ func newInit() *cobra.Command {
 .dockerignore. What is there already is never overwritten.`,
 		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return exit.Failed(starter.Write(folderOf(args), os.Stdout))
+			return process.Failed(starter.Write(folderOf(args), os.Stdout))
 		},
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
@@ -22,7 +22,7 @@ func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp b
 ) (*oneshot.Runner, error) {
 	s, err := settings.FromEnvironment(m.Getenv)
 	if err != nil {
-		return nil, exit.Misused(err)
+		return nil, process.Misused(err)
 	}
 	stored := &model.Override{Dir: m.Dir, Log: log, Current: func() *model.Model { return m }}
 	return oneshot.NewRunner(oneshot.RunnerOptions{

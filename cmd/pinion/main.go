@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strconv"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/process"
 	_ "pinion/cmd/pinion/timerslack" // its constructor runs before Go starts
@@ -34,7 +33,7 @@ func main() {
 func run(args []string) int {
 	root := newRoot()
 	root.SetArgs(joinWords(args))
-	code, err := exit.Code(root.Execute())
+	code, err := process.ExitCode(root.Execute())
 	if err != nil {
 		// As for the log: a stderr without a reader must not keep the process from its exit code.
 		stderr := logging.Open(int(os.Stderr.Fd()), logging.BufferSize)

@@ -3,14 +3,14 @@ package main
 import (
 	"fmt"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/process"
 )
 
 // findModel reads a model's folder.
 func findModel(s *model.Flags, dir string) (*model.Model, error) {
 	m, err := s.FindModel(dir)
-	return m, exit.Misused(err)
+	return m, process.Misused(err)
 }
 
 // folderOf is the argument DIR of a command.
@@ -24,7 +24,8 @@ func folderOf(args []string) string {
 // trains is the model's train function, or an error that says how to have one.
 func trains(m *model.Model) error {
 	if m.Train == "" {
-		return exit.Misused(fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir))
+		return process.Misused(fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml",
+			m.Dir))
 	}
 	return nil
 }
@@ -35,7 +36,7 @@ func has(m *model.Model, train bool) error {
 		return trains(m)
 	}
 	if m.Ref == "" {
-		return exit.Misused(fmt.Errorf("%s has no predict function, only a train function: ask it by pinion train", m.Dir))
+		return process.Misused(fmt.Errorf("%s has no predict function, only a train function: ask it by pinion train", m.Dir))
 	}
 	return nil
 }

@@ -10,13 +10,13 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/asker"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/oneshot"
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
 )
 
@@ -58,8 +58,8 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = usage.OneFolder
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.Input.IsSet = cmd.Flags().Changed("json")
-		if err := modelio.CheckFile(a.Output); err != nil {
-			return exit.Misused(err)
+		if err := inputs.CheckFile(a.Output); err != nil {
+			return process.Misused(err)
 		}
 		a.Screen = terminal.NewScreen(os.Stderr)
 		defer a.Screen.Hide()
@@ -89,23 +89,23 @@ func (a *asking) locally(dir string) error {
 	}
 	python, err := locate.Find(a.flags.Locate(m.Dir))
 	if err != nil {
-		return exit.Misused(err)
+		return process.Misused(err)
 	}
 	mode := "predict"
 	if a.Train {
 		mode = "train"
 	}
-	return exit.Failed(a.Locally(m, python, func() (*oneshot.Runner, error) {
+	return process.Failed(a.Locally(m, python, func() (*oneshot.Runner, error) {
 		return newLocalRunner(m, python, mode, false, terminal.NewModelLog(a.Screen))
 	}))
 }
 
 // remotely makes the prediction at the server of --url.
 func (a *asking) remotely() error {
-	if !option.IsHTTP(a.url) {
+	if !usertext.IsHTTP(a.url) {
 		return fmt.Errorf("--url %q: it is an http or https URL", a.url)
 	}
-	return exit.Failed(a.Remotely(clientOf(a.url)))
+	return process.Failed(a.Remotely(clientOf(a.url)))
 }
 
 // clientOf is the client of a server, with the token that the environment has.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
@@ -58,20 +58,20 @@ that takes --execute.`,
 			document, err := model.ServedDocument(m, python, by, os.Stderr)
 			switch {
 			case errors.Is(err, model.ErrNoPython):
-				return exit.Misused(noPython)
+				return process.Misused(noPython)
 			case err != nil:
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
 			train = train || m.Ref == "" // it has no other function
 			if !input && !output {
 				document, err = openapi.Complete(document, served(m, document))
 			} else {
-				document, err = modelio.Component(document, modelio.ComponentName(output, train))
+				document, err = inputs.Component(document, inputs.ComponentName(output, train))
 			}
 			if err != nil {
-				return exit.Failed(err)
+				return process.Failed(err)
 			}
-			return exit.Failed(modelio.PrintJSON(os.Stdout, document))
+			return process.Failed(inputs.PrintJSON(os.Stdout, document))
 		},
 	}
 	s.BindFlags(cmd.Flags())

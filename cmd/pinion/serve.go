@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/front"
 	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/telemetry"
@@ -23,7 +23,7 @@ func newServe() *cobra.Command {
 			heap.Pause()
 			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)
 			if err != nil {
-				return exit.Misused(err)
+				return process.Misused(err)
 			}
 			of := models.List[0].Found
 			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
@@ -48,10 +48,10 @@ func serve(s *settings.Server, models []settings.Named, reread func() (*settings
 	defer sink.Flush(logging.FlushTimeout)
 	f, err := front.New(s, models, reread, log, sink)
 	if err != nil {
-		return exit.Failed(err)
+		return process.Failed(err)
 	}
-	if code := f.Run(); code != exit.OK {
-		return exit.With(code)
+	if code := f.Run(); code != process.ExitOK {
+		return process.ExitWith(code)
 	}
 	return nil
 }

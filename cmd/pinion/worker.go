@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/ipc"
 	"pinion/pyembed"
 	"pinion/pyembed/cuda"
@@ -27,7 +27,7 @@ func workerMain(config string) int {
 	spec, err := ipc.ParseWorkerConfig([]byte(config))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pinion: this process is to be a worker, which only 'pinion serve' can start:", err)
-		return exit.Usage
+		return process.ExitUsage
 	}
 	if spec.Preload {
 		return preloadMain(spec, config)
@@ -61,7 +61,7 @@ func runPython(role string, spec ipc.WorkerConfig, c pyembed.Config) int {
 	code, err := pyembed.Main(c)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "pinion %s: %v\n", role, err)
-		return exit.Failure
+		return process.ExitFailure
 	}
 	return code
 }

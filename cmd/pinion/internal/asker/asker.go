@@ -4,26 +4,26 @@ import (
 	"fmt"
 	"os"
 
-	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
 )
 
 // Asker makes one prediction, or training.
 type Asker struct {
-	Input  modelio.InputFlags
+	Input  inputs.Flags
 	Output string // the file for the output; "": as its type wants it
 	Train  bool
 	Screen *terminal.Screen
 
-	fields *modelio.Fields
+	fields *inputs.Fields
 }
 
 // read is the input, checked.
 func (a *Asker) read(document []byte) ([]byte, error) {
-	f, err := modelio.ReadFields(document, a.Train)
+	f, err := inputs.ReadFields(document, a.Train)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (a *Asker) isLive() bool {
 
 // report prints what came of a prediction. live has what was printed before its end.
 func (a *Asker) report(got oneshot.Answer, live *terminal.Tokens) error {
-	o := &modelio.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr}
+	o := &inputs.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr}
 	if live.Printed {
 		fmt.Fprintln(os.Stdout)
 	}
@@ -74,8 +74,8 @@ func (a *Asker) report(got oneshot.Answer, live *terminal.Tokens) error {
 		return nil
 	case got.Interrupted:
 		fmt.Fprintln(os.Stderr, a.noun()+" canceled")
-		return exit.With(exit.Interrupted)
+		return process.ExitWith(process.ExitInterrupted)
 	}
 	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.Status, got.Error)
-	return exit.With(exit.Failure)
+	return process.ExitWith(process.ExitFailure)
 }

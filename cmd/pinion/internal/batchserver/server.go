@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logging"
@@ -43,7 +42,7 @@ func Run(o *settings.Batching) error {
 	signals := process.WatchInterrupts(false)
 	s.wire(sink)
 	if err := s.listen(); err != nil {
-		return exit.Failed(err)
+		return process.Failed(err)
 	}
 	return s.run(signals)
 }
@@ -112,11 +111,11 @@ func (s *server) run(signals <-chan os.Signal) (err error) {
 	case sig := <-signals:
 		s.log.Info("shutting down", "signal", sig.String(), "grace", s.s.Grace.String())
 		if !s.drain(signals) {
-			err = exit.With(exit.Interrupted)
+			err = process.ExitWith(process.ExitInterrupted)
 		}
 	case why := <-s.served:
 		s.log.Error("a socket of the server failed", "error", why)
-		err = exit.With(exit.Failure)
+		err = process.ExitWith(process.ExitFailure)
 	}
 	s.queue.Close()
 	s.log.Info("stopped")

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/schemadiff"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/supervise"
@@ -168,7 +167,7 @@ func (c *Report) source(m *model.Model, python *locate.Python) (good bool, err e
 	if document == nil {
 		return c.by.SetUp && len(c.Problems) == 0, nil // the worker imports it
 	}
-	f, err := modelio.ReadFields(document, m.Ref == "")
+	f, err := inputs.ReadFields(document, m.Ref == "")
 	if err != nil {
 		c.add(model.Problem{
 			File: model.StoredSchema, What: err.Error(),
@@ -185,7 +184,7 @@ func (c *Report) compare(stored, made []byte) {
 	if made == nil {
 		return
 	}
-	for _, difference := range schemadiff.Compare(stored, made) {
+	for _, difference := range model.CompareSchemas(stored, made) {
 		c.warn(model.Problem{
 			File: model.StoredSchema, What: difference,
 			Fix: "the file is used; remove it to have the schema made from the source",
@@ -251,7 +250,7 @@ func (c *Report) Print(w io.Writer, asJSON bool) error {
 	problems, warnings := len(c.Problems), len(c.Warnings)
 	c.Problems, c.Warnings = model.Shown(c.Problems), model.Shown(c.Warnings)
 	if asJSON {
-		return modelio.PrintValue(w, c)
+		return inputs.PrintValue(w, c)
 	}
 	for _, p := range c.Problems {
 		fmt.Fprintln(w, p.Traceback+p.String())

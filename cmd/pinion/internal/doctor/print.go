@@ -5,14 +5,14 @@ import (
 	"io"
 
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
 func (r *Report) Print(w io.Writer, dir string, asJSON bool) error {
 	problems, differences := model.Shown(r.Problems), model.Shown(r.Differences)
 	if asJSON {
-		return modelio.PrintValue(w, &Report{problems, differences})
+		return inputs.PrintValue(w, &Report{problems, differences})
 	}
 	for _, p := range problems {
 		fmt.Fprintln(w, p)

@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/member"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
@@ -45,7 +45,7 @@ func (m *servedModel) joinQueue() error {
 		s.NATS.Close()
 		var other *store.MismatchError
 		if errors.As(err, &other) {
-			return exit.Misused(err)
+			return process.Misused(err)
 		}
 		return err
 	}

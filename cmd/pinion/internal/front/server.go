@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/logging"
@@ -165,28 +164,28 @@ func (f *Server) Run() int {
 	served := f.endpoints.serve()
 	f.heap.Store(heap.New()) // it begins with a collection, which disturbs nothing while a worker starts
 	f.watchReload()
-	code := exit.OK
+	code := process.ExitOK
 	select {
 	case sig := <-f.stop.signals:
 		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.Grace.String())
 		if !f.drain(f.s.Grace) {
-			code = exit.Interrupted
+			code = process.ExitInterrupted
 		}
 	case <-f.stop.asked:
 		f.log.Info("shutting down", "asked_by", "POST /shutdown")
 		if !f.drain(0) {
-			code = exit.Interrupted
+			code = process.ExitInterrupted
 		}
 	case err := <-served:
 		f.log.Error("the server's socket failed", "error", err)
 		f.stopWorkers(true, nil)
-		code = exit.Failure
+		code = process.ExitFailure
 	case m := <-f.stop.broken:
 		why := m.failure()
 		f.sentry.Report("setup failed", why.What)
 		f.stopWorkers(true, nil)
 		defer m.reportFailure(why)
-		code = exit.Failure
+		code = process.ExitFailure
 	}
 	f.clean()
 	return code

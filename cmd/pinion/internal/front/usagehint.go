@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/listener"
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
@@ -30,7 +30,7 @@ func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
 		path = "/trainings"
 	}
 	input := []byte(`{…}`) // of what cannot be made up, as files cannot
-	if fields, err := modelio.ReadFields(document, train); err == nil {
+	if fields, err := inputs.ReadFields(document, train); err == nil {
 		if made, err := fields.Sample(); err == nil && len(made) <= maxInput {
 			input = made
 		}

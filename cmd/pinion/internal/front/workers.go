@@ -5,15 +5,15 @@ import (
 	"strings"
 	"sync"
 
-	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/ipc"
+	"pinion/runtime/gpu"
 	"pinion/runtime/supervise"
 )
 
 // workers are the worker processes of a model.
 type workers struct {
-	plan    gpus.Plan
+	plan    gpu.Plan
 	reloads reloads
 
 	mu  sync.Mutex

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logging"
@@ -58,9 +57,9 @@ func Run(s *settings.Gateway) error {
 	}
 	var other *store.MismatchError
 	if errors.As(err, &other) {
-		return exit.Misused(err)
+		return process.Misused(err)
 	}
-	return exit.Failed(err)
+	return process.Failed(err)
 }
 
 // open wires the gateway and joins the queue.
@@ -148,7 +147,7 @@ func (g *Gateway) run() error {
 		return nil
 	case err := <-served:
 		g.log.Error("the gateway's socket failed", "error", err)
-		return exit.With(exit.Failure)
+		return process.ExitWith(process.ExitFailure)
 	}
 }
 

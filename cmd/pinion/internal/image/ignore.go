@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/textfile"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // Ignore is the .dockerignore: what no image needs, the folder's own, and weights that come from elsewhere.
@@ -16,7 +16,7 @@ func (p *Plan) Ignore() string {
 	w.lines("# Made by pinion "+p.Version+": what no image needs, then the folder's own .dockerignore.",
 		"**/.git", "**/.venv", "**/__pycache__", "**/*.pyc", "**/.pytest_cache", "**/.mypy_cache", "**/.ruff_cache",
 		"**/.DS_Store", "**/.cog/tmp")
-	if own, err := textfile.Read(filepath.Join(p.root, ".dockerignore"), textfile.MaxText); err == nil {
+	if own, err := usertext.ReadFile(filepath.Join(p.root, ".dockerignore"), usertext.MaxText); err == nil {
 		w.lines(strings.TrimSpace(string(own)))
 	}
 	if len(p.weightPlaces) > 0 {

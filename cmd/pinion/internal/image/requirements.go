@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/textfile"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // requirementsDir holds, in the image, what the packages are installed from, in the same places as in the context.
@@ -71,15 +71,15 @@ func (r *requirementsReader) file(place string) {
 		return
 	}
 	r.seen[place] = true
-	data, err := textfile.Read(filepath.Join(r.plan.root, filepath.FromSlash(place)), textfile.MaxLock)
+	data, err := usertext.ReadFile(filepath.Join(r.plan.root, filepath.FromSlash(place)), usertext.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err != nil {
-		r.add(r.shown(place), 0, textfile.Reason(err).Error(), "make it a file that can be read, of 16 MiB at most")
+		r.add(r.shown(place), 0, usertext.Reason(err).Error(), "make it a file that can be read, of 16 MiB at most")
 		return
 	}
-	if !textfile.IsUTF8(filepath.Join(r.plan.root, filepath.FromSlash(place))) {
+	if !usertext.IsUTF8(filepath.Join(r.plan.root, filepath.FromSlash(place))) {
 		r.add(r.shown(place), 0, "it is not in UTF-8, and uv, which installs the packages, reads nothing else",
 			"save it as UTF-8; in PowerShell: Set-Content -Encoding utf8")
 		return
@@ -188,7 +188,7 @@ func Requirements(dir string, b *model.Build) (lines []Requirement) {
 	seen := map[string]bool{}
 	var read func(file string)
 	read = func(file string) {
-		data, err := textfile.Read(filepath.Join(dir, file), textfile.MaxLock)
+		data, err := usertext.ReadFile(filepath.Join(dir, file), usertext.MaxLock)
 		if err != nil || seen[file] {
 			return
 		}

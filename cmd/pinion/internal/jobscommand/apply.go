@@ -8,17 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
 )
 
 // limitFlags are the limits of 'pinion jobs apply'.
 type limitFlags struct {
 	capacity, tenantCapacity int64
-	bytes                    option.Bytes
+	bytes                    usertext.Bytes
 	replicas, lanes          int
 	ackWait                  time.Duration
 }
@@ -35,7 +35,7 @@ when they start: give them the same flags from then on.
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		limits, err := s.limits(cmd.Flags().Changed)
 		if err != nil {
-			return exit.Misused(err)
+			return process.Misused(err)
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
 			changes, err := a.Apply(ctx, limits)

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
@@ -86,20 +86,20 @@ func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []str
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd.Flags()); err != nil {
-			return exit.Misused(err)
+			return process.Misused(err)
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), longest)
 		defer cancel()
 		nc, err := c.connect()
 		if err != nil {
-			return exit.Failed(err)
+			return process.Failed(err)
 		}
 		defer nc.Close()
 		a, err := store.Attend(ctx, nc, c.model, 0, c.nats.Keys)
 		if err != nil {
-			return exit.Failed(err)
+			return process.Failed(err)
 		}
-		return exit.Failed(f(ctx, cmd, args, a))
+		return process.Failed(f(ctx, cmd, args, a))
 	}
 }
 
@@ -147,14 +147,14 @@ func (c *command) list() *cobra.Command {
 		Args: usage.NoArguments,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if err := option.Choice(class, "hi", "std", "lo"); class != "" && err != nil {
-			return exit.Misused(fmt.Errorf("--class %w", err))
+		if err := usertext.CheckChoice(class, "hi", "std", "lo"); class != "" && err != nil {
+			return process.Misused(fmt.Errorf("--class %w", err))
 		}
-		if err := option.Choice(status, "waiting", "running", "dead"); status != "" && err != nil {
-			return exit.Misused(fmt.Errorf("--status %w", err))
+		if err := usertext.CheckChoice(status, "waiting", "running", "dead"); status != "" && err != nil {
+			return process.Misused(fmt.Errorf("--status %w", err))
 		}
 		if limit < 0 {
-			return exit.Misused(fmt.Errorf("--limit %d: it is at least 0", limit))
+			return process.Misused(fmt.Errorf("--limit %d: it is at least 0", limit))
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
 			list, err := readList(ctx, a, store.Class(class), status, limit)

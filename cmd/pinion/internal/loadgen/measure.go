@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"os"
 
-	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
 // Measurement is what is measured, and where its figures go.
 type Measurement struct {
-	Input  modelio.InputFlags
+	Input  inputs.Flags
 	Load   Options // connections, rate and times
 	Output string  // a file for the figures as JSON; "-": stdout, instead of the table; "": none
 	Screen *terminal.Screen
@@ -26,7 +26,7 @@ func (m *Measurement) Run(client *oneshot.Client, stop <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	f, err := modelio.ReadFields(document, false)
+	f, err := inputs.ReadFields(document, false)
 	if err != nil {
 		return err
 	}

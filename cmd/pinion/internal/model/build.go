@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // Build is what cog.yaml says of the model's image.
@@ -47,7 +47,7 @@ func ReadBuild(dir string) (*Build, *CogYAMLReport) {
 	report := checkCogYAML(dir, true)
 	root := report.root
 	b := &Build{Config: json.RawMessage("{}")}
-	if root == nil || root.Kind != yamltree.Mapping {
+	if root == nil || root.Kind != usertext.Mapping {
 		return b, report
 	}
 	build := root.Get("build")
@@ -64,14 +64,14 @@ func ReadBuild(dir string) (*Build, *CogYAMLReport) {
 	return b, report
 }
 
-func textOf(n *yamltree.Node) Text {
-	if n == nil || n.Kind == yamltree.Null || n.Kind == yamltree.Mapping || n.Kind == yamltree.List {
+func textOf(n *usertext.Node) Text {
+	if n == nil || n.Kind == usertext.Null || n.Kind == usertext.Mapping || n.Kind == usertext.List {
 		return Text{}
 	}
 	return Text{strings.TrimSpace(n.Text), n.Line}
 }
 
-func textsOf(n *yamltree.Node) (list []Text) {
+func textsOf(n *usertext.Node) (list []Text) {
 	if n == nil {
 		return nil
 	}
@@ -83,13 +83,13 @@ func textsOf(n *yamltree.Node) (list []Text) {
 	return list
 }
 
-func stepsOf(n *yamltree.Node) (steps []Step) {
+func stepsOf(n *usertext.Node) (steps []Step) {
 	if n == nil {
 		return nil
 	}
 	for _, item := range n.Items {
 		step := Step{Command: textOf(item).Value, Line: item.Line}
-		if item.Kind == yamltree.Mapping {
+		if item.Kind == usertext.Mapping {
 			step.Command = textOf(item.Get("command")).Value
 			if mounts := item.Get("mounts"); mounts != nil {
 				for _, m := range mounts.Items {
@@ -108,7 +108,7 @@ func stepsOf(n *yamltree.Node) (steps []Step) {
 }
 
 // configJSON is the file as JSON. Versions stay as they are written: to YAML 3.10 is the number 3.1.
-func configJSON(root *yamltree.Node, b *Build) json.RawMessage {
+func configJSON(root *usertext.Node, b *Build) json.RawMessage {
 	config := root.Value().(map[string]any)
 	if build, ok := config["build"].(map[string]any); ok {
 		for key, text := range map[string]Text{"python_version": b.Python, "cuda": b.CUDA, "cudnn": b.CUDNN} {

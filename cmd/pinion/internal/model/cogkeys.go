@@ -9,17 +9,16 @@ import (
 	"sync"
 	"unicode"
 
-	"pinion/cmd/pinion/internal/nearest"
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // valueForm is what may stand at a place of cog.yaml.
 type valueForm struct {
-	kinds []yamltree.Kind       // nil: anything
+	kinds []usertext.NodeKind   // nil: anything
 	keys  map[string]*valueForm // of a mapping; nil: any
 	item  *valueForm            // of a list
 	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
-	rule func(n *yamltree.Node) (what, fix string)
+	rule func(n *usertext.Node) (what, fix string)
 	// line: it becomes part of one line of the Dockerfile or of a list of files.
 	line bool
 	// serves: a server uses it, so that a mistake in it is one for serving too. What only concerns building an image is
@@ -28,15 +27,15 @@ type valueForm struct {
 }
 
 // allows tells whether a value is of a kind that may stand there.
-func (f *valueForm) allows(n *yamltree.Node) bool {
-	if f.kinds == nil || n.Kind == yamltree.Null || slices.Contains(f.kinds, n.Kind) {
+func (f *valueForm) allows(n *usertext.Node) bool {
+	if f.kinds == nil || n.Kind == usertext.Null || slices.Contains(f.kinds, n.Kind) {
 		return true
 	}
-	return n.Kind == yamltree.Text && slices.Contains(f.kinds, yamltree.Bool) && isOldBool(n.Text)
+	return n.Kind == usertext.Text && slices.Contains(f.kinds, usertext.Bool) && isOldBool(n.Text)
 }
 
 // oneLine says what is wrong with a text that could begin lines of its own in the Dockerfile; "" for nothing.
-func (f *valueForm) oneLine(n *yamltree.Node) (what, fix string) {
+func (f *valueForm) oneLine(n *usertext.Node) (what, fix string) {
 	if !f.line || !strings.ContainsFunc(strings.TrimSpace(n.Text),
 		func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
 		return "", ""
@@ -46,8 +45,8 @@ func (f *valueForm) oneLine(n *yamltree.Node) (what, fix string) {
 }
 
 // isTrue tells whether a value is true, in either version of YAML.
-func isTrue(n *yamltree.Node) bool {
-	return n != nil && isOldTrue(n.Text) && (n.Kind == yamltree.Bool || n.Kind == yamltree.Text)
+func isTrue(n *usertext.Node) bool {
+	return n != nil && isOldTrue(n.Text) && (n.Kind == usertext.Bool || n.Kind == usertext.Text)
 }
 
 func isOldTrue(text string) bool {
@@ -63,7 +62,7 @@ func isOldBool(text string) bool {
 func (f *valueForm) wanted() string {
 	var words []string
 	for _, kind := range f.kinds {
-		if !f.isText() || kind != yamltree.Number && kind != yamltree.Bool {
+		if !f.isText() || kind != usertext.Number && kind != usertext.Bool {
 			words = append(words, kind.String())
 		}
 	}
@@ -71,45 +70,48 @@ func (f *valueForm) wanted() string {
 }
 
 // isText: words that are numbers or booleans to YAML are texts as well there.
-func (f *valueForm) isText() bool { return f.kinds[0] == yamltree.Text }
+func (f *valueForm) isText() bool { return f.kinds[0] == usertext.Text }
 
 // cogForm is what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
 func cogForm() *valueForm {
-	text := func(rule func(*yamltree.Node) (string, string)) *valueForm {
+	text := func(rule func(*usertext.Node) (string, string)) *valueForm {
 		// words of a text, all of them
-		return &valueForm{kinds: []yamltree.Kind{yamltree.Text, yamltree.Number, yamltree.Bool}, rule: rule}
+		return &valueForm{kinds: []usertext.NodeKind{usertext.Text, usertext.Number, usertext.Bool}, rule: rule}
 	}
-	line := func(rule func(*yamltree.Node) (string, string)) *valueForm {
+	line := func(rule func(*usertext.Node) (string, string)) *valueForm {
 		f := text(rule)
 		f.line = true
 		return f
 	}
-	list := func(item *valueForm) *valueForm { return &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: item} }
+	list := func(item *valueForm) *valueForm {
+		return &valueForm{kinds: []usertext.NodeKind{usertext.List}, item: item}
+	}
 	texts := list(line(nil))
-	toggle := &valueForm{kinds: []yamltree.Kind{yamltree.Bool}}
+	toggle := &valueForm{kinds: []usertext.NodeKind{usertext.Bool}}
 	build := mapping(map[string]*valueForm{
 		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("version of cuDNN", "8 or 8.9")),
 		"fast": toggle, "gpu": toggle,
 		"pre_install": list(text(nil)), "python_extra_index_urls": texts, "python_find_links": texts,
 		"python_packages":     texts,
 		"python_requirements": line(nil), "python_version": text(pythonRule),
-		"run":         {kinds: []yamltree.Kind{yamltree.List}, item: buildStep()},
+		"run":         {kinds: []usertext.NodeKind{usertext.List}, item: buildStep()},
 		"sdk_version": text(numbersRule("version of Cog's package", "0.18.0")), "system_packages": texts,
 	})
 	served := func(f *valueForm) *valueForm { f.serves = true; return f }
 	traces := mapping(map[string]*valueForm{
-		"enabled": served(&valueForm{kinds: []yamltree.Kind{yamltree.Bool}}), "sampler": served(text(oneOf(samplers()...))),
+		"enabled":     served(&valueForm{kinds: []usertext.NodeKind{usertext.Bool}}),
+		"sampler":     served(text(oneOf(samplers()...))),
 		"sampler_arg": served(text(ratioRule)), "trace_header": served(text(nil)),
 		"trace_header_format": served(text(oneOf("w3c", "jaeger"))),
 	})
-	metrics := mapping(map[string]*valueForm{"enabled": served(&valueForm{kinds: []yamltree.Kind{yamltree.Bool}})})
+	metrics := mapping(map[string]*valueForm{"enabled": served(&valueForm{kinds: []usertext.NodeKind{usertext.Bool}})})
 	for _, f := range []*valueForm{traces, metrics} {
-		f.kinds, f.serves = append(f.kinds, yamltree.Bool), true
+		f.kinds, f.serves = append(f.kinds, usertext.Bool), true
 	}
 	return mapping(map[string]*valueForm{
 		"build": build,
 		"concurrency": served(mapping(
-			map[string]*valueForm{"default_target": {kinds: []yamltree.Kind{yamltree.Number}}, "max": served(count())})),
+			map[string]*valueForm{"default_target": {kinds: []usertext.NodeKind{usertext.Number}}, "max": served(count())})),
 		"description": text(nil),
 		"environment": served(list(served(line(environmentRule)))),
 		"image":       served(line(nil)), // the page has the model's name from it
@@ -127,20 +129,23 @@ func cogForm() *valueForm {
 }
 
 func mapping(keys map[string]*valueForm) *valueForm {
-	return &valueForm{kinds: []yamltree.Kind{yamltree.Mapping}, keys: keys}
+	return &valueForm{kinds: []usertext.NodeKind{usertext.Mapping}, keys: keys}
 }
 
 func buildStep() *valueForm {
-	text := &valueForm{kinds: []yamltree.Kind{yamltree.Text}}
-	word := &valueForm{kinds: []yamltree.Kind{yamltree.Text}, line: true}
+	text := &valueForm{kinds: []usertext.NodeKind{usertext.Text}}
+	word := &valueForm{kinds: []usertext.NodeKind{usertext.Text}, line: true}
 	mount := mapping(map[string]*valueForm{
 		"id": word, "target": word,
-		"type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")},
+		"type": {kinds: []usertext.NodeKind{usertext.Text}, rule: oneOf("secret", "cache")},
 	})
-	step := mapping(map[string]*valueForm{"command": text, "mounts": {kinds: []yamltree.Kind{yamltree.List}, item: mount}})
-	step.kinds = append([]yamltree.Kind{yamltree.Text}, step.kinds...)
-	step.rule = func(n *yamltree.Node) (string, string) {
-		if n.Kind == yamltree.Mapping && n.Get("command") == nil {
+	step := mapping(map[string]*valueForm{
+		"command": text,
+		"mounts":  {kinds: []usertext.NodeKind{usertext.List}, item: mount},
+	})
+	step.kinds = append([]usertext.NodeKind{usertext.Text}, step.kinds...)
+	step.rule = func(n *usertext.Node) (string, string) {
+		if n.Kind == usertext.Mapping && n.Get("command") == nil {
 			return "it has no command", "write command: and what is to be run"
 		}
 		return "", ""
@@ -158,7 +163,7 @@ func samplers() []string {
 const mostConcurrency = 1<<31 - 1
 
 func count() *valueForm {
-	return &valueForm{kinds: []yamltree.Kind{yamltree.Number}, rule: func(n *yamltree.Node) (string, string) {
+	return &valueForm{kinds: []usertext.NodeKind{usertext.Number}, rule: func(n *usertext.Node) (string, string) {
 		if !(n.Number >= 1 && n.Number <= mostConcurrency) {
 			return fmt.Sprintf("it is %.30s", n.Text), "give a whole number of at least 1"
 		}
@@ -166,27 +171,27 @@ func count() *valueForm {
 	}}
 }
 
-func oneOf(words ...string) func(*yamltree.Node) (string, string) {
-	return func(n *yamltree.Node) (string, string) {
+func oneOf(words ...string) func(*usertext.Node) (string, string) {
+	return func(n *usertext.Node) (string, string) {
 		if slices.Contains(words, n.Text) {
 			return "", ""
 		}
 		fix := "write one of " + strings.Join(words, ", ")
-		if near := nearest.Word(n.Text, words); near != "" {
+		if near := usertext.Nearest(n.Text, words); near != "" {
 			fix = fmt.Sprintf("write %q, if that is what is meant", near)
 		}
 		return fmt.Sprintf("%q is not known", n.Text), fix
 	}
 }
 
-func ratioRule(n *yamltree.Node) (string, string) {
+func ratioRule(n *usertext.Node) (string, string) {
 	if v, err := strconv.ParseFloat(n.Text, 64); err != nil || !(v >= 0 && v <= 1) {
 		return fmt.Sprintf("%q is no ratio", n.Text), `give a number from "0" to "1"`
 	}
 	return "", ""
 }
 
-func environmentRule(n *yamltree.Node) (string, string) {
+func environmentRule(n *usertext.Node) (string, string) {
 	if name, value, ok := strings.Cut(n.Text, "="); !ok || !variableName().MatchString(name) ||
 		strings.ContainsRune(value, 0) {
 		return fmt.Sprintf("%.60q is not NAME=value", n.Text),
@@ -203,8 +208,8 @@ var versionNumbers = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9]+)((\.[0-9]+)*)([-.+]?[A-Za-z][A-Za-z0-9.+-]*)?$`)
 })
 
-func numbersRule(noun, example string) func(*yamltree.Node) (string, string) {
-	return func(n *yamltree.Node) (string, string) {
+func numbersRule(noun, example string) func(*usertext.Node) (string, string) {
+	return func(n *usertext.Node) (string, string) {
 		if !versionNumbers().MatchString(strings.TrimSpace(n.Text)) {
 			return fmt.Sprintf("%q is no %s", n.Text, noun), "write it as " + example
 		}
@@ -216,7 +221,7 @@ func numbersRule(noun, example string) func(*yamltree.Node) (string, string) {
 var pythonVersion = sync.OnceValue(
 	func() *regexp.Regexp { return regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`) })
 
-func pythonRule(n *yamltree.Node) (string, string) {
+func pythonRule(n *usertext.Node) (string, string) {
 	const fix = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
 	text := strings.TrimSpace(n.Text)
 	if !pythonVersion().MatchString(text) {
@@ -225,7 +230,7 @@ func pythonRule(n *yamltree.Node) (string, string) {
 	return "", ""
 }
 
-func cudaRule(n *yamltree.Node) (string, string) {
+func cudaRule(n *usertext.Node) (string, string) {
 	parts := strings.Split(strings.TrimSpace(n.Text), ".")
 	major, err := strconv.Atoi(parts[0])
 	if err != nil || len(parts) < 2 || !versionNumbers().MatchString(n.Text) {

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
+	"pinion/runtime/gpu"
 )
 
 // machineLimit is how long this machine may take to say what it has.
@@ -23,10 +23,10 @@ const machineLimit = time.Minute
 // is served without it fails.
 func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
 	build := c.root.Get("build")
-	if build == nil || build.Kind != yamltree.Mapping {
+	if build == nil || build.Kind != usertext.Mapping {
 		return nil
 	}
-	c.gpu(build.Get("gpu"), gpus.Visible())
+	c.gpu(build.Get("gpu"), gpu.Visible())
 	if n := build.Get("system_packages"); n != nil && len(n.Items) > 0 {
 		debs, err := installedDebs()
 		if err != nil {
@@ -41,14 +41,14 @@ func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
 	return c.pythonPackages(build, python)
 }
 
-func (c *CogYAMLReport) gpu(n *yamltree.Node, visible []string) {
+func (c *CogYAMLReport) gpu(n *usertext.Node, visible []string) {
 	if isTrue(n) && len(visible) == 0 {
 		c.warn(n.Line, "build.gpu is true, and no GPU is visible here",
 			"check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
 	}
 }
 
-func (c *CogYAMLReport) pythonVersion(n *yamltree.Node, python *locate.Python) {
+func (c *CogYAMLReport) pythonVersion(n *usertext.Node, python *locate.Python) {
 	if n == nil || python.Version == "" || !pythonVersion().MatchString(strings.TrimSpace(n.Text)) {
 		return
 	}
@@ -98,7 +98,7 @@ func readDebs(list string) map[string]bool {
 // debName is the name at the beginning of what apt-get install takes.
 var debName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+$`) })
 
-func (c *CogYAMLReport) systemPackages(n *yamltree.Node, installed map[string]bool) {
+func (c *CogYAMLReport) systemPackages(n *usertext.Node, installed map[string]bool) {
 	if len(installed) == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func (c *CogYAMLReport) systemPackages(n *yamltree.Node, installed map[string]bo
 }
 
 // pythonPackages asks the interpreter for what python_packages and python_requirements name.
-func (c *CogYAMLReport) pythonPackages(build *yamltree.Node, python *locate.Python) error {
+func (c *CogYAMLReport) pythonPackages(build *usertext.Node, python *locate.Python) error {
 	var packages []string
 	var lines []int
 	if list := build.Get("python_packages"); list != nil {

@@ -11,9 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"pinion/cmd/pinion/internal/nearest"
-	"pinion/cmd/pinion/internal/textfile"
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 const CogFile = "cog.yaml"
@@ -21,7 +19,7 @@ const CogFile = "cog.yaml"
 // CogYAMLReport is what a look at a folder's cog.yaml finds.
 type CogYAMLReport struct {
 	dir  string
-	root *yamltree.Node // nil: there is no file, or none that can be read
+	root *usertext.Node // nil: there is no file, or none that can be read
 	// strict: what only concerns an image is a mistake too.
 	strict   bool
 	Problems []Problem
@@ -41,7 +39,7 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 	c.together()
 	c.weights()
 	for _, key := range []string{"run", "predict", "train"} {
-		if n := c.root.Get(key); n != nil && n.Kind == yamltree.Text {
+		if n := c.root.Get(key); n != nil && n.Kind == usertext.Text {
 			c.reference(key, n)
 		}
 	}
@@ -51,17 +49,17 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 // readCogYAML reads a folder's cog.yaml and looks at each of its values.
 func readCogYAML(dir string, strict bool) *CogYAMLReport {
 	c := &CogYAMLReport{dir: dir, strict: strict}
-	data, err := textfile.Read(filepath.Join(dir, CogFile), textfile.MaxText)
+	data, err := usertext.ReadFile(filepath.Join(dir, CogFile), usertext.MaxText)
 	if errors.Is(err, os.ErrNotExist) {
 		return c
 	}
 	if err != nil {
-		c.addUnusable(0, textfile.Reason(err).Error(), "make it a file that can be read, of 1 MiB at most")
+		c.addUnusable(0, usertext.Reason(err).Error(), "make it a file that can be read, of 1 MiB at most")
 		return c
 	}
-	documents, err := yamltree.Parse(data)
+	documents, err := usertext.ParseYAML(data)
 	if err != nil {
-		var fault *yamltree.SyntaxError
+		var fault *usertext.SyntaxError
 		errors.As(err, &fault)
 		c.addUnusable(fault.Line, fault.What, "fix the YAML; keys and values are written as key: value")
 		return c
@@ -74,7 +72,7 @@ func readCogYAML(dir string, strict bool) *CogYAMLReport {
 }
 
 // documents takes the document that counts, which is the first.
-func (c *CogYAMLReport) documents(found []*yamltree.Node) {
+func (c *CogYAMLReport) documents(found []*usertext.Node) {
 	if len(found) == 0 {
 		return
 	}
@@ -110,7 +108,7 @@ func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, fix string) 
 }
 
 // value looks at the value of a key, and at all below it; path is "build.run", "" for the whole file.
-func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
+func (c *CogYAMLReport) value(path string, n *usertext.Node, f *valueForm) {
 	if !f.allows(n) {
 		what := path
 		if path == "" {
@@ -119,7 +117,7 @@ func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
 		c.reporter(f)(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, f.wanted()), example(f))
 		return
 	}
-	if f.rule != nil && n.Kind != yamltree.Null {
+	if f.rule != nil && n.Kind != usertext.Null {
 		if what, fix := f.rule(n); what != "" {
 			c.reporter(f)(n.Line, path+": "+what, fix)
 		}
@@ -135,7 +133,7 @@ func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
 	c.keys(path, n, f)
 }
 
-func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
+func (c *CogYAMLReport) keys(path string, n *usertext.Node, f *valueForm) {
 	known := slices.Sorted(maps.Keys(f.keys))
 	for _, entry := range n.Entries {
 		if entry.Again {
@@ -156,12 +154,12 @@ func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 
 // unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else:
 // Cog ignores those that it does not know.
-func (c *CogYAMLReport) unknownKey(path string, entry yamltree.Entry, known []string) {
+func (c *CogYAMLReport) unknownKey(path string, entry usertext.Entry, known []string) {
 	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.Key)
-	near := nearest.Word(entry.Key, known)
+	near := usertext.Nearest(entry.Key, known)
 	fix := fmt.Sprintf("write %q, if that is what is meant", near)
 	switch {
-	case near != "" && (c.strict || path == "" && nearest.Distance(entry.Key, near) <= 2):
+	case near != "" && (c.strict || path == "" && usertext.Distance(entry.Key, near) <= 2):
 		c.add(entry.Line, what, fix)
 	case c.strict:
 		c.add(entry.Line, what, "remove it; the keys here are "+strings.Join(known, ", "))
@@ -183,13 +181,13 @@ func prefix(path string) string {
 // example is how to write a value.
 func example(f *valueForm) string {
 	switch f.kinds[0] {
-	case yamltree.Mapping:
+	case usertext.Mapping:
 		return "write its keys below it, each as key: value"
-	case yamltree.List:
+	case usertext.List:
 		return "write each item in its own line, as - item"
-	case yamltree.Bool:
+	case usertext.Bool:
 		return "write true or false, without quotes"
-	case yamltree.Number:
+	case usertext.Number:
 		return "write a number, without quotes"
 	}
 	return "write a text, in quotes"
@@ -235,7 +233,7 @@ func isFile(name string) bool {
 }
 
 // reference checks that run:, predict: or train: names a file that is there.
-func (c *CogYAMLReport) reference(key string, n *yamltree.Node) {
+func (c *CogYAMLReport) reference(key string, n *usertext.Node) {
 	if n.Text == "" {
 		return
 	}

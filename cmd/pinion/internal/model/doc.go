@@ -5,7 +5,8 @@
 //	CheckCogYAML     every mistake in cog.yaml, with its line and the remedy
 //	ReadStored       the document that the model brings
 //	Override         a callback that replaces the documents of workers by it
-//	ReadSource       the document from the source; Python runs in its own process, see package contain
+//	ReadSource       the document from the source; Python runs in its own process, see process.Output
+//	CompareSchemas   the differences of two documents
 //
 // Errors that end with process.ErrInterrupted mean that the user stopped the command.
 package model

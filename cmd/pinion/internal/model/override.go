@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"pinion/cmd/pinion/internal/schemadiff"
 	"pinion/ipc"
 )
 
@@ -41,7 +40,7 @@ func (o *Override) Before(next func(ipc.Loaded)) func(ipc.Loaded) {
 
 // compare logs the differences, once for all workers that load the same source.
 func (o *Override) compare(stored, made []byte) {
-	found := strings.Join(schemadiff.Compare(stored, made), "; ")
+	found := strings.Join(CompareSchemas(stored, made), "; ")
 	o.mu.Lock()
 	again := found == o.said
 	o.said = found

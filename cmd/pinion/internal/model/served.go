@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/schemadiff"
 	"pinion/pyembed/locate"
 )
 
@@ -62,7 +61,7 @@ func compareStored(m *Model, python *locate.Python, stored []byte, by Reader, wa
 }
 
 func warnOfStored(stored, made []byte, to io.Writer) {
-	for _, difference := range schemadiff.Compare(stored, made) {
+	for _, difference := range CompareSchemas(stored, made) {
 		fmt.Fprintf(to, "warning: %s disagrees with the source: %s\n", StoredSchema, difference)
 	}
 }

@@ -3,7 +3,7 @@ package model
 import (
 	"strings"
 
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/telemetry"
 )
 
@@ -35,7 +35,7 @@ func (c *CogYAMLReport) settings() settings {
 }
 
 // environmentOf is the variables of the file, with the spaces of their values.
-func environmentOf(root *yamltree.Node) (list []Text) {
+func environmentOf(root *usertext.Node) (list []Text) {
 	n := root.Get("environment")
 	if n == nil {
 		return nil
@@ -49,7 +49,7 @@ func environmentOf(root *yamltree.Node) (list []Text) {
 }
 
 // observabilityOf reads that key. traces and metrics are a mapping, or only whether they are on.
-func observabilityOf(n *yamltree.Node) telemetry.CogYAML {
+func observabilityOf(n *usertext.Node) telemetry.CogYAML {
 	traces, metrics := n.Get("traces"), n.Get("metrics")
 	text := func(key string) string { return textOf(traces.Get(key)).Value }
 	return telemetry.CogYAML{
@@ -63,11 +63,11 @@ func observabilityOf(n *yamltree.Node) telemetry.CogYAML {
 }
 
 // enabled is a switch; nil: it is not there.
-func enabled(n *yamltree.Node) *bool {
-	if n != nil && n.Kind == yamltree.Mapping {
+func enabled(n *usertext.Node) *bool {
+	if n != nil && n.Kind == usertext.Mapping {
 		n = n.Get("enabled")
 	}
-	if n == nil || n.Kind == yamltree.Null {
+	if n == nil || n.Kind == usertext.Null {
 		return nil
 	}
 	on := isTrue(n)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"pinion/cmd/pinion/internal/textfile"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/rawjson"
 )
 
@@ -19,7 +19,7 @@ const StoredSchema = ".cog/openapi_schema.json"
 // it so.
 func ReadStored(dir string) (json.RawMessage, error) {
 	file := filepath.Join(dir, filepath.FromSlash(StoredSchema))
-	data, err := textfile.Read(file, textfile.MaxSchema)
+	data, err := usertext.ReadFile(file, usertext.MaxSchema)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func ReadStored(dir string) (json.RawMessage, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w; fix it, or remove it to have the schema made from the source", file,
-			textfile.Reason(err))
+			usertext.Reason(err))
 	}
 	return data, nil
 }

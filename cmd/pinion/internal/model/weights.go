@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"pinion/cmd/pinion/internal/nearest"
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // Weight is an entry of weights.
@@ -98,33 +97,33 @@ func sourceSchemes() []string { return []string{"https", "http", "hf", "s3", "gs
 
 // weightsForm is what may stand under weights: URLs or paths, or mappings with a name, a target and a source, which is
 // one of those or a mapping, or a list of them.
-func weightsForm(line func(rule func(*yamltree.Node) (string, string)) *valueForm) *valueForm {
-	patterns := &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: line(patternRule)}
+func weightsForm(line func(rule func(*usertext.Node) (string, string)) *valueForm) *valueForm {
+	patterns := &valueForm{kinds: []usertext.NodeKind{usertext.List}, item: line(patternRule)}
 	uri := line(sourceRule)
 	mappingOf := func(keys map[string]*valueForm) *valueForm {
 		f := mapping(keys)
-		f.kinds, f.rule, f.line = append([]yamltree.Kind{yamltree.Text}, f.kinds...), sourceRule, true
+		f.kinds, f.rule, f.line = append([]usertext.NodeKind{usertext.Text}, f.kinds...), sourceRule, true
 		return f
 	}
 	one := mappingOf(map[string]*valueForm{"uri": uri, "include": patterns, "exclude": patterns})
 	source := mappingOf(one.keys)
-	source.kinds, source.item = append(source.kinds, yamltree.List), one
+	source.kinds, source.item = append(source.kinds, usertext.List), one
 	entry := mappingOf(map[string]*valueForm{
 		"name": line(nil), "target": line(nil), "source": source, "sha256": line(nil),
-		"wait": {kinds: []yamltree.Kind{yamltree.Bool}},
+		"wait": {kinds: []usertext.NodeKind{usertext.Bool}},
 	})
-	return &valueForm{kinds: []yamltree.Kind{yamltree.List, yamltree.Text}, item: entry, rule: sourceRule, line: true}
+	return &valueForm{kinds: []usertext.NodeKind{usertext.List, usertext.Text}, item: entry, rule: sourceRule, line: true}
 }
 
 // sourceRule looks at a URI; mappings and lists have rules for what is in them.
-func sourceRule(n *yamltree.Node) (what, fix string) {
+func sourceRule(n *usertext.Node) (what, fix string) {
 	scheme, rest, is := strings.Cut(n.Text, "://")
-	if n.Kind != yamltree.Text || !is {
+	if n.Kind != usertext.Text || !is {
 		return "", ""
 	}
 	if !slices.Contains(sourceSchemes(), scheme) {
 		fix = "write one of " + strings.Join(sourceSchemes(), ", ") + ", or a path below this folder"
-		if near := nearest.Word(scheme, sourceSchemes()); near != "" {
+		if near := usertext.Nearest(scheme, sourceSchemes()); near != "" {
 			fix = fmt.Sprintf("write %s://, if that is what is meant", near)
 		}
 		return fmt.Sprintf("%.60q has an unknown scheme", scheme), fix
@@ -135,23 +134,23 @@ func sourceRule(n *yamltree.Node) (what, fix string) {
 	return "", ""
 }
 
-func patternRule(n *yamltree.Node) (what, fix string) {
+func patternRule(n *usertext.Node) (what, fix string) {
 	if _, err := path.Match(n.Text, ""); err != nil {
 		return fmt.Sprintf("%.60q is no pattern", n.Text), "write it as *.safetensors or as folder/**"
 	}
 	return "", ""
 }
 
-func weightsOf(n *yamltree.Node) (list []Weight) {
+func weightsOf(n *usertext.Node) (list []Weight) {
 	if n == nil {
 		return nil
 	}
-	if n.Kind == yamltree.Text {
+	if n.Kind == usertext.Text {
 		return []Weight{{Sources: sourcesOf(n), Line: n.Line}}
 	}
 	for _, item := range n.Items {
 		w := Weight{Line: item.Line}
-		if item.Kind == yamltree.Mapping {
+		if item.Kind == usertext.Mapping {
 			w.Name, w.Target, w.Sources = textOf(item.Get("name")).Value, textOf(item.Get("target")).Value,
 				sourcesOf(item.Get("source"))
 		} else {
@@ -163,18 +162,18 @@ func weightsOf(n *yamltree.Node) (list []Weight) {
 }
 
 // sourcesOf reads a source: a text, a mapping, or a list of them.
-func sourcesOf(n *yamltree.Node) (list []Source) {
+func sourcesOf(n *usertext.Node) (list []Source) {
 	if n == nil {
 		return nil
 	}
 	s := Source{Line: n.Line}
 	switch n.Kind {
-	case yamltree.List:
+	case usertext.List:
 		for _, item := range n.Items {
 			list = append(list, sourcesOf(item)...)
 		}
 		return list
-	case yamltree.Mapping:
+	case usertext.Mapping:
 		s.URI, s.Include, s.Exclude = textOf(n.Get("uri")).Value, valuesOf(n.Get("include")), valuesOf(n.Get("exclude"))
 	default:
 		s.URI = textOf(n).Value
@@ -185,7 +184,7 @@ func sourcesOf(n *yamltree.Node) (list []Source) {
 	return []Source{s}
 }
 
-func valuesOf(n *yamltree.Node) (list []string) {
+func valuesOf(n *usertext.Node) (list []string) {
 	for _, text := range textsOf(n) {
 		list = append(list, text.Value)
 	}

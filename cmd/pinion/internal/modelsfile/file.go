@@ -9,10 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"pinion/cmd/pinion/internal/nearest"
-	"pinion/cmd/pinion/internal/option"
-	"pinion/cmd/pinion/internal/textfile"
-	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // The keys of the file itself.
@@ -25,11 +22,11 @@ const (
 
 // File is what the file says.
 type File struct {
-	Path    string       // of the file
-	dir     string       // its folder
-	Default string       // the model that also answers at the root
-	Memory  option.Bytes // what loaded models may have together; 0: any
-	Models  []Model      // in their order
+	Path    string         // of the file
+	dir     string         // its folder
+	Default string         // the model that also answers at the root
+	Memory  usertext.Bytes // what loaded models may have together; 0: any
+	Models  []Model        // in their order
 }
 
 // Model is one model of the file.
@@ -67,7 +64,7 @@ func IsName(text string) bool { return len(text) <= longestName && name().MatchS
 
 // Read reads a file. The error names every mistake in its form, and is a *Error where the file can be read at all.
 func Read(path string, words Words) (*File, error) {
-	data, err := textfile.Read(path, textfile.MaxText)
+	data, err := usertext.ReadFile(path, usertext.MaxText)
 	if err != nil {
 		return nil, fmt.Errorf("read the models of the server: %w", err)
 	}
@@ -80,10 +77,10 @@ func Read(path string, words Words) (*File, error) {
 
 func parse(data []byte, path, dir string, words Words) (*File, error) {
 	r := reader{words: words, file: &File{Path: path, dir: dir}, mistakes: Error{File: path}}
-	documents, err := yamltree.Parse(data)
+	documents, err := usertext.ParseYAML(data)
 	switch {
 	case err != nil:
-		var fault *yamltree.SyntaxError
+		var fault *usertext.SyntaxError
 		errors.As(err, &fault)
 		r.mistakes.Add(fault.Line, fault.What, "fix the YAML; keys and values are written as key: value")
 	case len(documents) == 0:
@@ -103,8 +100,8 @@ type reader struct {
 	mistakes Error
 }
 
-func (r *reader) root(n *yamltree.Node) {
-	if !r.is(n, yamltree.Mapping, "the file") {
+func (r *reader) root(n *usertext.Node) {
+	if !r.is(n, usertext.Mapping, "the file") {
 		return
 	}
 	line := 0 // of default
@@ -132,7 +129,7 @@ func (r *reader) root(n *yamltree.Node) {
 }
 
 // settleDefault finds the default model, and refuses one that there is not.
-func (r *reader) settleDefault(n *yamltree.Node, line int) {
+func (r *reader) settleDefault(n *usertext.Node, line int) {
 	names := r.file.names()
 	switch {
 	case n.Get(keyModels) == nil:
@@ -146,8 +143,8 @@ func (r *reader) settleDefault(n *yamltree.Node, line int) {
 	}
 }
 
-func (r *reader) models(models yamltree.Entry) {
-	if !r.is(models.Value, yamltree.Mapping, keyModels) {
+func (r *reader) models(models usertext.Entry) {
+	if !r.is(models.Value, usertext.Mapping, keyModels) {
 		return
 	}
 	for _, entry := range models.Value.Entries {
@@ -155,7 +152,7 @@ func (r *reader) models(models yamltree.Entry) {
 		case r.again(keyModels+": ", entry):
 		case !IsName(entry.Key):
 			r.mistakes.Add(entry.Line, fmt.Sprintf("%q is no name of a model", entry.Key), NameForm)
-		case entry.Value.Kind != yamltree.Mapping:
+		case entry.Value.Kind != usertext.Mapping:
 			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind),
 				"write it as "+entry.Key+": {path: DIR}")
 		default:
@@ -167,7 +164,7 @@ func (r *reader) models(models yamltree.Entry) {
 	}
 }
 
-func (r *reader) model(entry yamltree.Entry) {
+func (r *reader) model(entry usertext.Entry) {
 	m := Model{Name: entry.Key, Line: entry.Line}
 	for _, key := range entry.Value.Entries {
 		switch {
@@ -192,7 +189,7 @@ func (r *reader) model(entry yamltree.Entry) {
 }
 
 // again refuses a key that is given twice.
-func (r *reader) again(prefix string, entry yamltree.Entry) bool {
+func (r *reader) again(prefix string, entry usertext.Entry) bool {
 	if entry.Again {
 		r.mistakes.Add(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix, entry.Key, entry.First),
 			"remove one of them")
@@ -201,7 +198,7 @@ func (r *reader) again(prefix string, entry yamltree.Entry) bool {
 }
 
 // is refuses a value of another kind.
-func (r *reader) is(n *yamltree.Node, kind yamltree.Kind, what string) bool {
+func (r *reader) is(n *usertext.Node, kind usertext.NodeKind, what string) bool {
 	if n.Kind != kind {
 		r.mistakes.Add(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, kind),
 			"write its keys below it, each as key: value")
@@ -210,9 +207,9 @@ func (r *reader) is(n *yamltree.Node, kind yamltree.Kind, what string) bool {
 }
 
 // scalar refuses what is not one value.
-func (r *reader) scalar(entry yamltree.Entry) bool {
+func (r *reader) scalar(entry usertext.Entry) bool {
 	switch entry.Value.Kind {
-	case yamltree.Text, yamltree.Number, yamltree.Bool:
+	case usertext.Text, usertext.Number, usertext.Bool:
 		return true
 	}
 	r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be one value", entry.Key, entry.Value.Kind),
@@ -220,7 +217,7 @@ func (r *reader) scalar(entry yamltree.Entry) bool {
 	return false
 }
 
-func (r *reader) unknown(prefix string, entry yamltree.Entry, known []string) {
+func (r *reader) unknown(prefix string, entry usertext.Entry, known []string) {
 	what := fmt.Sprintf("%s%q is no key that is known", prefix, entry.Key)
 	if slices.Contains(r.words.Server, entry.Key) {
 		r.mistakes.Add(entry.Line, what,
@@ -237,7 +234,7 @@ func (r *reader) unknown(prefix string, entry yamltree.Entry, known []string) {
 
 // advise names the nearest word, or all.
 func (r *reader) advise(word string, known []string, all string) string {
-	if near := nearest.Word(word, known); near != "" {
+	if near := usertext.Nearest(word, known); near != "" {
 		return fmt.Sprintf("write %q, if that is what is meant", near)
 	}
 	return all + strings.Join(slices.Sorted(slices.Values(known)), ", ")

@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/process"
 )
 
@@ -60,7 +59,7 @@ func StartServer(args []string, stop <-chan struct{}) (*Server, error) {
 		}
 		s.read(log, listening)
 		_ = cmd.Wait() // what it said tells more
-		s.misused = cmd.ProcessState.ExitCode() == exit.Usage
+		s.misused = cmd.ProcessState.ExitCode() == process.ExitUsage
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
@@ -119,7 +118,7 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 		case s.Address = <-listening:
 		case <-s.ended:
 			if s.misused {
-				return exit.Misused(s.broken("the server ended"))
+				return process.Misused(s.broken("the server ended"))
 			}
 			return s.broken("the server ended")
 		case <-stop:

@@ -3,6 +3,7 @@
 //	Output           runs a program of the model's side, Python or dpkg, so that nothing of it survives
 //	WatchInterrupts  the signals by which a user ends a command, SIGINT and SIGTERM
 //	Binary           the binary of this process: how to execute and copy it, and whether its file was replaced since
+//	ExitWith, …      how a command ends: exit codes, and errors that carry one
 //	RunDir           what a server keeps on disk while it runs: a locked folder below TMPDIR
 //	SDKFolder        the cog package, which is cached for the user from one run to the next
 //

@@ -5,11 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/option"
-	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/batch"
 	"pinion/runtime/ventu"
 )
@@ -58,7 +58,7 @@ func (s *Batching) Parse(f *flag.FlagSet, args []string) error {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return usage.GoFlagError(f, args, err)
+		return unknownFlag(f, args, err)
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("pinion batching takes flags only, not %q", f.Arg(0))
@@ -68,7 +68,7 @@ func (s *Batching) Parse(f *flag.FlagSet, args []string) error {
 }
 
 func (s *Batching) check() (err error) {
-	if s.Host, err = option.Host(s.Host); err != nil {
+	if s.Host, err = usertext.ParseHost(s.Host); err != nil {
 		return fmt.Errorf("-host %w", err)
 	}
 	switch {
@@ -104,4 +104,20 @@ func (s *Batching) Gather() time.Duration {
 		return time.Duration(s.latency) * time.Millisecond
 	}
 	return ventu.Adaptive
+}
+
+// unknownFlag names the flag that is nearest to the one at which parsing stopped, if no flag has that name.
+func unknownFlag(f *flag.FlagSet, args []string, err error) error {
+	name := strings.TrimLeft(args[len(args)-f.NArg()-1], "-")
+	name, _, _ = strings.Cut(name, "=")
+	if f.Lookup(name) != nil {
+		return err
+	}
+	var names []string
+	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
+	best := usertext.NearestWithin(len(name)/2, name, names)
+	if best == "" {
+		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
+	}
+	return fmt.Errorf("%w; did you mean -%s?", err, best)
 }

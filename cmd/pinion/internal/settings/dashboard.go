@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // Dashboard are those of the live view.
@@ -28,7 +28,7 @@ func (s *Dashboard) bindFlags(f *pflag.FlagSet) {
 }
 
 func (s *Dashboard) check() error {
-	if s.TraceURL != "" && (!option.IsHTTP(s.TraceURL) || !strings.Contains(s.TraceURL, traceMark)) {
+	if s.TraceURL != "" && (!usertext.IsHTTP(s.TraceURL) || !strings.Contains(s.TraceURL, traceMark)) {
 		return fmt.Errorf("--dashboard-trace-url %q: it is an http or https URL with %s in it, as https://tempo.example.com/trace/%s", s.TraceURL, traceMark, traceMark)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // Exposure say who may reach the server, and what they may do.
@@ -84,7 +84,7 @@ func (s *Exposure) check() error {
 
 func (s *Exposure) checkHosts() (err error) {
 	for flag, host := range map[string]*string{"host": &s.host, "metrics-host": &s.metricsHost} {
-		if *host, err = option.Host(*host); err != nil {
+		if *host, err = usertext.ParseHost(*host); err != nil {
 			return fmt.Errorf("--%s %w", flag, err)
 		}
 	}
@@ -96,7 +96,7 @@ func (s *Exposure) checkOrigins() error {
 	var origins []string
 	for _, text := range s.CORSOrigins {
 		for part := range strings.SplitSeq(text, ",") {
-			origin, err := option.Origin(part)
+			origin, err := usertext.ParseOrigin(part)
 			if err != nil {
 				return fmt.Errorf("--cors-origin %w", err)
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/gpus"
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/gpu"
 	"pinion/runtime/supervise"
 )
 
@@ -20,7 +20,7 @@ type Fleet struct {
 	PredictLimit time.Duration
 	HangTimeout  time.Duration
 	MaxRequests  int
-	MaxRSS       option.Bytes
+	MaxRSS       usertext.Bytes
 	Renewal      string
 	Preload      bool
 	SetupRetries int
@@ -71,8 +71,8 @@ func (s *Fleet) check() error {
 	return nil
 }
 
-func (s *Fleet) Plan() (gpus.Plan, error) {
-	plan, err := gpus.MakePlan(s.gpus, int(s.workers), s.WorkersGiven, gpus.Visible())
+func (s *Fleet) Plan() (gpu.Plan, error) {
+	plan, err := gpu.MakePlan(s.gpus, int(s.workers), s.WorkersGiven, gpu.Visible())
 	if err != nil {
 		err = fmt.Errorf("--gpus %s: %w", s.gpus, err)
 	}
@@ -87,7 +87,7 @@ func (c *workerCount) Set(v string) error {
 		*c = 0
 		return nil
 	}
-	return option.Int((*int)(c), v, 1)
+	return usertext.ParseInt((*int)(c), v, 1)
 }
 
 func (c *workerCount) String() string {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
 )
 
@@ -58,10 +58,10 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
 	)
 	cog := cogVariables{f, env, &s.Warnings}
-	cog.read("port", "PORT", func(v string) error { return option.Port(&s.Port, v) })
+	cog.read("port", "PORT", func(v string) error { return usertext.ParsePort(&s.Port, v) })
 	cog.read("log-level", "COG_LOG_LEVEL", s.Log.SetLevel)
 	cog.read("log-format", "LOG_FORMAT", s.Log.SetFormat)
-	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.WebhookToken, v) })
+	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return usertext.ParseHeader(&s.WebhookToken, v) })
 	if err := ReadVariables(f, env, variables); err != nil {
 		return err
 	}

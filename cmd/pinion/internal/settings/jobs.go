@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
 )
 
@@ -20,7 +20,7 @@ type Jobs struct {
 	replicas       int
 	sync           string // a time, or always
 	capacity       int64
-	bytes          option.Bytes
+	bytes          usertext.Bytes
 	TenantHeader   string
 	tenantCapacity int64
 	lanes          int
@@ -116,7 +116,7 @@ func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 	if s.sync == syncAlways {
 		return 0, nil
 	}
-	if option.Seconds(&every, s.sync) != nil || every < time.Second {
+	if usertext.ParseSeconds(&every, s.sync) != nil || every < time.Second {
 		return 0, fmt.Errorf("--nats-sync %q: it is a time of at least 1s, or always", s.sync)
 	}
 	return every, nil

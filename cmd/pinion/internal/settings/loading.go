@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // When a model is loaded.
@@ -19,8 +19,8 @@ const (
 // Loading say when a model has processes.
 type Loading struct {
 	When        string
-	IdleTimeout time.Duration // without requests, until it is unloaded; 0: never
-	Memory      option.Bytes  // what it needs; 0: what it had when it was last loaded
+	IdleTimeout time.Duration  // without requests, until it is unloaded; 0: never
+	Memory      usertext.Bytes // what it needs; 0: what it had when it was last loaded
 }
 
 func (s *Loading) bindFlags(f *pflag.FlagSet) {
@@ -40,7 +40,7 @@ func (s *Loading) variables(f *pflag.FlagSet) []Variable {
 }
 
 func (s *Loading) check() error {
-	if err := option.Choice(s.When, AtStartup, OnDemand, Manual); err != nil {
+	if err := usertext.CheckChoice(s.When, AtStartup, OnDemand, Manual); err != nil {
 		return fmt.Errorf("--load %w", err)
 	}
 	if s.IdleTimeout < 0 {

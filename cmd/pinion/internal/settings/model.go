@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
+	"pinion/runtime/gpu"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
@@ -99,7 +99,7 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 func (s *Model) fromCog(f *pflag.FlagSet, env func(string) string) {
 	cog := cogVariables{f, env, &s.Warnings}
 	cog.read("concurrency", "COG_MAX_CONCURRENCY", func(v string) error {
-		err := option.Int(&s.Concurrency, v, 1)
+		err := usertext.ParseInt(&s.Concurrency, v, 1)
 		if s.Concurrency > ipc.MaxSlots { // Cog has no such limit
 			s.Warnings = append(s.Warnings,
 				fmt.Sprintf("COG_MAX_CONCURRENCY is %d: %d is used, the most that a worker has", s.Concurrency, ipc.MaxSlots))
@@ -107,9 +107,10 @@ func (s *Model) fromCog(f *pflag.FlagSet, env func(string) string) {
 		}
 		return err
 	})
-	cog.read("setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return option.Seconds(&s.SetupTimeout, v) })
+	cog.read("setup-timeout", "COG_SETUP_TIMEOUT",
+		func(v string) error { return usertext.ParseSeconds(&s.SetupTimeout, v) })
 	cog.read("", "COG_STREAM_HISTORY_CAPACITY", func(v string) error {
-		err := option.Int(&s.StreamHistory, v, 0)
+		err := usertext.ParseInt(&s.StreamHistory, v, 0)
 		if err == nil && s.StreamHistory == 0 {
 			s.StreamHistory = -1
 		}
@@ -118,7 +119,7 @@ func (s *Model) fromCog(f *pflag.FlagSet, env func(string) string) {
 }
 
 // Interpreter finds what the model is run with, before anything listens.
-func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpus.Plan, err error) {
+func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpu.Plan, err error) {
 	if s.Mode == "train" && m.Train == "" {
 		return nil, plan, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)
 	}
@@ -139,7 +140,7 @@ func (s *Model) check() error {
 		return fmt.Errorf("--result-ttl %s: it is at least 0", s.ResultTTL)
 	case s.Mode != "predict" && s.Mode != "train":
 		return fmt.Errorf("--x-mode %q: it is predict or train", s.Mode)
-	case s.UploadURL != "" && !option.IsHTTP(s.UploadURL):
+	case s.UploadURL != "" && !usertext.IsHTTP(s.UploadURL):
 		return fmt.Errorf("--upload-url %q: it is an http or https URL", s.UploadURL)
 	case s.Restart != string(supervise.OnCrash) && s.Restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.Restart)
@@ -147,7 +148,7 @@ func (s *Model) check() error {
 	if err := cmp.Or(s.Fleet.check(), s.Batch.check()); err != nil {
 		return err
 	}
-	if err := option.Choice(s.outputs, "off", "warn", "error"); err != nil {
+	if err := usertext.CheckChoice(s.outputs, "off", "warn", "error"); err != nil {
 		return fmt.Errorf("--validate-output %w", err)
 	}
 	return s.Loading.check()

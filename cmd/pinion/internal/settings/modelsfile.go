@@ -10,12 +10,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelsfile"
-	"pinion/cmd/pinion/internal/option"
-	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
+	"pinion/runtime/gpu"
 )
 
 // Named is a model of a server that has several.
@@ -24,13 +23,13 @@ type Named struct {
 	Settings *Model
 	Found    *model.Model
 	Python   *locate.Python
-	GPUs     gpus.Plan
+	GPUs     gpu.Plan
 }
 
 // Models are the models of a server; the first is the default.
 type Models struct {
 	List   []Named
-	Memory option.Bytes // what loaded models may have together; 0: any
+	Memory usertext.Bytes // what loaded models may have together; 0: any
 }
 
 // ReadModels reads the settings of the server and of its models: those of the folders that args name, or of the file of
@@ -187,7 +186,7 @@ func readModel(given *pflag.FlagSet, m modelsfile.Model, value func(modelsfile.K
 	lines := map[string]int{}
 	for _, k := range m.Keys {
 		lines[k.Name] = k.Line
-		err := usage.ValueError(f.Set(k.Name, value(k)))
+		err := usertext.FlagValueError(f.Set(k.Name, value(k)))
 		if err == nil {
 			err = n.Settings.check()
 		}
@@ -207,7 +206,7 @@ func readModel(given *pflag.FlagSet, m modelsfile.Model, value func(modelsfile.K
 func takeDefaults(f, given *pflag.FlagSet) (err error) {
 	given.Visit(func(flag *pflag.Flag) {
 		if f.Lookup(flag.Name) != nil && err == nil {
-			err = usage.ValueError(f.Set(flag.Name, flag.Value.String()))
+			err = usertext.FlagValueError(f.Set(flag.Name, flag.Value.String()))
 		}
 	})
 	return err

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/jobqueue/store"
@@ -111,7 +110,7 @@ func (s *NATS) Embed(modelName string, sync time.Duration, children store.Childr
 	}
 	program, err := process.Companion(process.NATS)
 	if err != nil {
-		return exit.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
+		return process.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
 	}
 	s.embedded, err = store.Embed(store.EmbedOptions{
 		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: natsMemory(), Children: children,

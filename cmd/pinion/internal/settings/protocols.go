@@ -11,7 +11,7 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelsfile"
-	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/httpd/instances"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
@@ -82,7 +82,7 @@ func (s *Protocols) check() error {
 			return fmt.Errorf("--protocols %s: none stands alone", strings.Join(s.Names, ","))
 		}
 		hint := ""
-		if near := nearest.Word(name, protocol.Names()); near != "" {
+		if near := usertext.Nearest(name, protocol.Names()); near != "" {
 			hint = fmt.Sprintf("; is it %s?", near)
 		}
 		return fmt.Errorf("--protocols %q: it is of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)

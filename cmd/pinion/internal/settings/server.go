@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/memory"
 	"pinion/runtime/telemetry"
 )
@@ -32,13 +32,13 @@ type Server struct {
 	Port                  int
 	PortVariable          string // the variable that says the port, or would
 	Exposure              Exposure
-	failFast              option.OptionalBool
+	failFast              usertext.OptionalBool
 	Grace                 time.Duration
 	Log                   logging.Settings
 	busyPoll              string // auto or off
 	MaxBody               int64
-	MemoryBudget          option.Bytes // 0: by the container's limit
-	ModelsMemory          option.Bytes // what loaded models may have together, of the file of models; 0: any
+	MemoryBudget          usertext.Bytes // 0: by the container's limit
+	ModelsMemory          usertext.Bytes // what loaded models may have together, of the file of models; 0: any
 	AwaitExplicitShutdown bool
 	DenyPrivate           bool
 	DenyPrivateWebhooks   bool
@@ -116,19 +116,19 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 func (s *Server) fromCog(f *pflag.FlagSet, env func(string) string) {
 	cog := cogVariables{f, env, &s.Warnings}
 	if s.PortVariable == "PORT" {
-		cog.read("port", "PORT", func(v string) error { return option.Port(&s.Port, v) })
+		cog.read("port", "PORT", func(v string) error { return usertext.ParsePort(&s.Port, v) })
 	}
 	cog.read("log-level", "COG_LOG_LEVEL", s.Log.SetLevel)
 	cog.read("log-format", "LOG_FORMAT", s.Log.SetFormat)
 	cog.read("", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
-		err := option.Seconds(&s.WebhookInterval, v)
+		err := usertext.ParseSeconds(&s.WebhookInterval, v)
 		if err == nil && s.WebhookInterval == 0 {
 			s.WebhookInterval = -1
 		}
 		return err
 	})
-	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.WebhookToken, v) })
-	cog.read("", "COG_USER_AGENT", func(v string) error { return option.Header(&s.UserAgent, v) })
+	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return usertext.ParseHeader(&s.WebhookToken, v) })
+	cog.read("", "COG_USER_AGENT", func(v string) error { return usertext.ParseHeader(&s.UserAgent, v) })
 }
 
 // platformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.
@@ -140,7 +140,7 @@ func (s *Server) platformPort(f *pflag.FlagSet, env func(string) string) error {
 			continue
 		}
 		s.PortVariable = name
-		if err := option.Port(&s.Port, v); err != nil {
+		if err := usertext.ParsePort(&s.Port, v); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // Variable is one of our environment variables, and the flag that counts before it.
@@ -39,12 +39,12 @@ func setByType(to pflag.Value, v string) error {
 	switch to.Type() {
 	case "bool":
 		var on bool
-		if err := option.Bool(&on, v); err != nil {
+		if err := usertext.ParseBool(&on, v); err != nil {
 			return err
 		}
 	case "duration":
 		var d time.Duration
-		if err := option.Seconds(&d, v); err != nil {
+		if err := usertext.ParseSeconds(&d, v); err != nil {
 			return err
 		}
 		v = d.String()
@@ -59,7 +59,7 @@ func numbers(f *pflag.FlagSet, least int, flags ...string) (all []Variable) {
 	for _, flag := range flags {
 		all = append(all, variable(f, flag, func(to pflag.Value, v string) error {
 			var n int
-			if err := option.Int(&n, v, least); err != nil {
+			if err := usertext.ParseInt(&n, v, least); err != nil {
 				return err
 			}
 			return to.Set(strconv.Itoa(n))
@@ -71,7 +71,7 @@ func numbers(f *pflag.FlagSet, least int, flags ...string) (all []Variable) {
 // choice is the variable of a flag that is one of some words.
 func choice(f *pflag.FlagSet, flag string, words ...string) Variable {
 	return variable(f, flag, func(to pflag.Value, v string) error {
-		if err := option.Choice(v, words...); err != nil {
+		if err := usertext.CheckChoice(v, words...); err != nil {
 			return err
 		}
 		return to.Set(v)

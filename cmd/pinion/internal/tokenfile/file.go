@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"pinion/cmd/pinion/internal/textfile"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/httpd"
 )
 
@@ -57,16 +57,16 @@ func (f *File) read() error {
 	defer f.mu.Unlock()
 	file, err := os.Open(f.path)
 	if err != nil {
-		return textfile.Reason(err)
+		return usertext.Reason(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return textfile.Reason(err)
+		return usertext.Reason(err)
 	}
-	text, err := textfile.ReadFrom(file, maxTokenFile)
+	text, err := usertext.ReadFrom(file, maxTokenFile)
 	if err != nil {
-		return textfile.Reason(err)
+		return usertext.Reason(err)
 	}
 	tokens, err := parse(string(text))
 	if err != nil {

@@ -2,16 +2,14 @@ package usage
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/image"
-	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // FlagError says what is wrong with a flag, and what would be right.
@@ -22,35 +20,14 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: %s", missing.GetFlag().Name, wanted(missing.GetFlag()))
 	case errors.As(err, &invalid):
-		return ValueError(err)
+		return usertext.FlagValueError(err)
 	}
 	return suggestFlag(cmd, err)
 }
 
-// ValueError says what is wrong with the value that a flag was given, and what would be right.
-func ValueError(err error) error {
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	f := invalid.GetFlag()
-	if form, ok := valueForms()[f.Value.Type()]; ok {
-		return fmt.Errorf("--%s %q: it is %s", f.Name, invalid.GetValue(), form)
-	}
-	return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
-}
-
-// valueForms say what the values of pflag's own types look like.
-func valueForms() map[string]string {
-	return map[string]string{
-		"bool": "true or false", "int": "a whole number", "int64": "a whole number", "float64": "a number",
-		"duration": "a time with its unit, as 500ms, 30s or 1m30s",
-	}
-}
-
 // wanted is the form of a flag's value.
 func wanted(f *pflag.Flag) string {
-	if form, ok := valueForms()[f.Value.Type()]; ok {
+	if form := usertext.FlagForm(f); form != "" {
 		return form
 	}
 	_, usage := pflag.UnquoteUsage(f)
@@ -66,7 +43,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	best := nearest.Within(len(name)/2, name, names)
+	best := usertext.NearestWithin(len(name)/2, name, names)
 	if cmd.Name() == "build" && slices.Contains(image.BuilderOptions(), name) {
 		return fmt.Errorf("%w; options of the builder stand after --, as in: pinion build -t NAME -- --%s", err, name)
 	}
@@ -77,20 +54,4 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; 'pinion help %s' lists the flags", err, cmd.Name())
 	}
 	return fmt.Errorf("%w; did you mean --%s?", err, best)
-}
-
-// GoFlagError names the flag that is nearest to the one at which parsing stopped, if no flag has that name.
-func GoFlagError(f *flag.FlagSet, args []string, err error) error {
-	name := strings.TrimLeft(args[len(args)-f.NArg()-1], "-")
-	name, _, _ = strings.Cut(name, "=")
-	if f.Lookup(name) != nil {
-		return err
-	}
-	var names []string
-	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
-	best := nearest.Within(len(name)/2, name, names)
-	if best == "" {
-		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
-	}
-	return fmt.Errorf("%w; did you mean -%s?", err, best)
 }

@@ -1,2 +1,0 @@
-// Package exit has the exit codes of the command, and errors that carry one.
-package exit

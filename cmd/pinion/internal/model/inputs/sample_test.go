@@ -1,0 +1,62 @@
+package inputs
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTheModelsOwnExampleIsItsSample(t *testing.T) {
+	f, err := ReadFields([]byte(`{"openapi":"3.0.2","components":{"schemas":{
+		"Input":{"type":"object","properties":{"file":{"type":"string","format":"uri"}},"required":["file"],
+			"example":{"file":"data:,text"}},
+		"Output":{"type":"string"}}}}`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if input, err := f.Sample(); err != nil || string(input) != `{"file":"data:,text"}` {
+		t.Errorf("it is %s, %v", input, err)
+	}
+}
+
+// TestSamplesFitTheirSchema: what is made up for an input, or which input cannot be made up.
+func TestSamplesFitTheirSchema(t *testing.T) {
+	for _, c := range []struct{ name, schema, want string }{
+		{"text", `{"type":"string"}`, `{"x":"sample"}`},
+		{"long text", `{"type":"string","minLength":9}`, `{"x":"sample sample"}`},
+		{"short text", `{"type":"string","maxLength":3}`, `{"x":"sam"}`},
+		{"example", `{"type":"string","examples":["a cat","a dog"]}`, `{"x":"a cat"}`},
+		{"choices", `{"allOf":[{"$ref":"#/components/schemas/Size"}]}`, `{"x":"s"}`},
+		{"bounded", `{"type":"integer","minimum":3,"maximum":9}`, `{"x":3}`},
+		{"at most", `{"type":"number","maximum":-0.5}`, `{"x":-0.5}`},
+		{"flag", `{"type":"boolean"}`, `{"x":true}`},
+		{"list", `{"type":"array","items":{"type":"string","format":"uri"}}`, `{"x":[]}`},
+		{"object", `{"$ref":"#/components/schemas/Point"}`, `{"x":{"left":1,"name":"sample"}}`},
+		{"either", `{"anyOf":[{"type":"string","format":"uri"},{"type":"integer"}]}`, `{"x":1}`},
+		{"file", `{"type":"string","format":"uri"}`, "no value can be made up for x: give the input by -i or --json"},
+		{
+			"pattern", `{"type":"string","pattern":"^[0-9]+$"}`,
+			"the input that was made up is not valid: give one by -i or --json",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			document := `{"openapi":"3.0.2","components":{"schemas":{
+				"Input":{"type":"object","properties":{"x":` + c.schema +
+				`,"given":{"type":"integer","default":1}},"required":["x"]},
+				"Size":{"enum":["s","m"],"type":"string"},
+				"Point":{"type":"object","properties":{"left":{"type":"integer"},"name":{"type":"string"}},"required":["left","name"]},
+				"Output":{"type":"string"}}}}`
+			f, err := ReadFields([]byte(document), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input, err := f.Sample()
+			got := string(input)
+			if err != nil {
+				got, _, _ = strings.Cut(err.Error(), "\n")
+			}
+			if got != c.want {
+				t.Errorf("it is %s, want %s", got, c.want)
+			}
+		})
+	}
+}

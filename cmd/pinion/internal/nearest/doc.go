@@ -1,2 +1,0 @@
-// Package nearest finds the known word that is closest to a misspelt one.
-package nearest

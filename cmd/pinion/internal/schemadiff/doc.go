@@ -1,2 +1,0 @@
-// Package schemadiff describes how a stored OpenAPI document differs from the one made from the model's source.
-package schemadiff

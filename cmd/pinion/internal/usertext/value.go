@@ -1,0 +1,84 @@
+package usertext
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ParsePort reads the number of a port.
+func ParsePort(to *int, v string) error {
+	var port int
+	if err := ParseInt(&port, v, 0); err != nil {
+		return err
+	}
+	if port > 65535 {
+		return fmt.Errorf("%d is no port: it is at most 65535", port)
+	}
+	*to = port
+	return nil
+}
+
+// ParseInt reads a whole number of at least least.
+func ParseInt(to *int, v string, least int) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least {
+		return fmt.Errorf("%q: it is a whole number of at least %d", v, least)
+	}
+	*to = n
+	return nil
+}
+
+// ParseHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is no part of it.
+// The error does not repeat the value, for it may be a secret.
+func ParseHeader(to *string, v string) error {
+	v = strings.TrimSpace(v)
+	if strings.ContainsFunc(v, unicode.IsControl) {
+		return errors.New("it holds a control character, which no HTTP header may")
+	}
+	*to = v
+	return nil
+}
+
+// ParseSeconds reads a number of seconds, or a duration like "1m30s".
+func ParseSeconds(to *time.Duration, v string) error {
+	if d, err := time.ParseDuration(v); err == nil && d >= 0 {
+		*to = d
+		return nil
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n >= 0 && n < 1e9) {
+		return fmt.Errorf("%q: it is a number of seconds, or a time with its unit, as 500ms or 1m30s", v)
+	}
+	*to = time.Duration(n * float64(time.Second))
+	return nil
+}
+
+// CheckChoice checks that a value is one of those that are allowed.
+func CheckChoice(v string, allowed ...string) error {
+	if slices.Contains(allowed, v) {
+		return nil
+	}
+	last := len(allowed) - 1
+	return fmt.Errorf("%q: it is %s or %s", v, strings.Join(allowed[:last], ", "), allowed[last])
+}
+
+func ParseBool(to *bool, v string) error {
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("%q: it is true or false", v)
+	}
+	*to = b
+	return nil
+}
+
+// IsHTTP tells whether text is an absolute http or https URL.
+func IsHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}

@@ -1,0 +1,189 @@
+package usertext
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// What a file may have. The parser takes memory by these characters, a kilobyte and more each in a line without an end;
+// an alias repeats all that its anchor holds.
+const (
+	maxSize   = 1 << 20
+	maxParts  = 60_000
+	parts     = "\n\r,:[]{}?!&*"
+	maxDepth  = 50
+	maxValues = 100_000 // those that aliases repeat included
+)
+
+// SyntaxError is a fault in the YAML itself.
+type SyntaxError struct {
+	Line int // 0: unknown
+	What string
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return e.What
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.What)
+}
+
+// ParseYAML returns the first two documents of a file that hold something: no file may have more than one. The error is a
+// *SyntaxError.
+func ParseYAML(data []byte) (documents []*Node, err error) {
+	if len(data) > maxSize || countParts(data) > maxParts {
+		return nil, &SyntaxError{What: fmt.Sprintf(
+			"the file is too large: it may have 1 MiB, and %d lines, commas, colons and brackets", maxParts)}
+	}
+	file := yaml.NewDecoder(bytes.NewReader(data))
+	for range maxParts {
+		var document yaml.Node
+		switch err := file.Decode(&document); {
+		case errors.Is(err, io.EOF):
+			return documents, nil
+		case err != nil:
+			return nil, syntaxError(err, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1)
+		}
+		r := &yamlReader{}
+		n := r.read(document.Content[0], 0)
+		if r.err != nil {
+			return nil, r.err
+		}
+		if n.Kind != Null {
+			if documents = append(documents, n); len(documents) == 2 {
+				break
+			}
+		}
+	}
+	return documents, nil
+}
+
+func countParts(data []byte) (n int) {
+	for _, c := range []byte(parts) {
+		n += bytes.Count(data, []byte{c})
+	}
+	return n
+}
+
+// syntaxError is the parser's error. One that is found only at the end of the file is where the construct begins.
+func syntaxError(err error, lines int) *SyntaxError {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		return &SyntaxError{What: err.Error()}
+	}
+	line, what := at.Mark.Line, at.Message
+	if at.ContextMsg != "" {
+		what = at.ContextMsg + ": " + what
+	}
+	if at.ContextMark.Line > 0 && line > lines {
+		line = at.ContextMark.Line
+	}
+	return &SyntaxError{Line: min(line, lines), What: what}
+}
+
+// yamlReader makes the tree of a document. Aliases and merged mappings are in it as if they were written out.
+type yamlReader struct {
+	values int
+	err    *SyntaxError
+}
+
+func (r *yamlReader) read(node *yaml.Node, depth int) *Node {
+	out := &Node{Line: node.Line}
+	if r.values++; r.err == nil && (depth > maxDepth || r.values > maxValues) {
+		r.err = &SyntaxError{
+			node.Line,
+			fmt.Sprintf("values are nested more than %d deep, or more than %d with what aliases repeat", maxDepth, maxValues),
+		}
+	}
+	if r.err != nil {
+		return out
+	}
+	switch node.Kind {
+	case yaml.AliasNode:
+		out = r.read(node.Alias, depth+1)
+		out.Line = node.Line
+	case yaml.MappingNode:
+		out.Kind = Mapping
+		r.mapping(out, node, depth)
+	case yaml.SequenceNode:
+		out.Kind = List
+		for _, item := range node.Content {
+			out.Items = append(out.Items, r.read(item, depth+1))
+		}
+	default:
+		out.scalar(node)
+	}
+	return out
+}
+
+func (n *Node) scalar(node *yaml.Node) {
+	n.Text = node.Value
+	switch node.ShortTag() {
+	case "!!null":
+		n.Text = ""
+	case "!!str", "!!timestamp", "!!merge", "!!binary":
+		n.Kind = Text
+	case "!!bool":
+		n.Kind = Bool
+	case "!!int", "!!float":
+		n.Kind = Number
+		if node.Decode(&n.Number) != nil {
+			n.Number = math.NaN()
+		}
+	default:
+		n.Kind = Other
+	}
+}
+
+// mapping reads the entries of a mapping, and then those that it merges by <<.
+func (r *yamlReader) mapping(to *Node, node *yaml.Node, depth int) {
+	first := map[string]int{} // the line of each key
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			merged = append(merged, value)
+			continue
+		}
+		entry := Entry{Key: keyText(key), Line: key.Line, Value: r.read(value, depth+1)}
+		entry.First, entry.Again = first[entry.Key]
+		if !entry.Again {
+			first[entry.Key] = entry.Line
+		}
+		to.Entries = append(to.Entries, entry)
+	}
+	for _, value := range merged {
+		r.merge(to, r.read(value, depth+1), first)
+	}
+}
+
+// keyText is a key that is a word; another one has the text of no key that is known.
+func keyText(key *yaml.Node) string {
+	if key.Kind == yaml.AliasNode {
+		key = key.Alias
+	}
+	if key.Kind != yaml.ScalarNode {
+		return "? in line " + strconv.Itoa(key.Line)
+	}
+	return key.Value
+}
+
+// merge adds the entries of a mapping, or of a list of them, that to does not have.
+func (r *yamlReader) merge(to, from *Node, has map[string]int) {
+	for _, item := range from.Items {
+		r.merge(to, item, has)
+	}
+	for _, entry := range from.Entries {
+		if _, is := has[entry.Key]; !is {
+			has[entry.Key] = entry.Line
+			entry.Again = false
+			to.Entries = append(to.Entries, entry)
+		}
+	}
+}

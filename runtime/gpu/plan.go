@@ -1,0 +1,159 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Plan is which GPUs each worker is given.
+type Plan struct {
+	// devices has an entry a worker: the value of its CUDA_VISIBLE_DEVICES. nil: the variable is left as it is.
+	devices []string
+	Workers int
+	Warning string // what the operator should know; "" for nothing
+}
+
+// Device is what worker i is given, and whether it is given anything.
+func (p Plan) Device(i int) (string, bool) {
+	if p.devices == nil {
+		return "", false
+	}
+	return p.devices[i], true
+}
+
+// MakePlan shares the GPUs out. gpus is the value of --gpus; workers that of --workers, 0 for auto; set
+// tells whether it was given; visible are the GPUs that there are.
+func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error) {
+	switch gpus {
+	case "", "all":
+		plan := Plan{Workers: workers}
+		if workers == 0 {
+			plan.Workers = max(1, len(visible))
+			if plan.Workers > 1 {
+				plan.Warning = "each worker sees all GPUs, and most models take the first: --gpus each gives each worker its own"
+			}
+		}
+		return plan, nil
+	case "each":
+		return planEach(workers, set, visible)
+	default:
+		devices, err := parseGPUs(gpus)
+		if err == nil && set && workers != 0 && workers != len(devices) {
+			err = fmt.Errorf("it names the GPUs of %d workers, and --workers is %d", len(devices), workers)
+		}
+		return Plan{devices: devices, Workers: len(devices), Warning: unseen(devices, visible)}, err
+	}
+}
+
+func planEach(workers int, set bool, visible []string) (Plan, error) {
+	switch {
+	case workers == 0 && len(visible) == 0: // a machine without a GPU, where a model may work all the same
+		return Plan{Workers: 1, Warning: "no GPU is visible: one worker is started, without"}, nil
+	case len(visible) == 0:
+		return Plan{}, fmt.Errorf("no GPU is visible: CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES and /dev/nvidia0 tell of none")
+	case !set || workers == 0:
+		workers = len(visible)
+	case workers > len(visible):
+		return Plan{}, fmt.Errorf("%d workers want a GPU each, and %d are visible (%s)", workers, len(visible),
+			strings.Join(visible, ","))
+	}
+	return Plan{devices: visible[:workers], Workers: workers}, nil
+}
+
+// gpuName is how CUDA_VISIBLE_DEVICES names a device: by its number, or by (the beginning of) the identifier
+// of a GPU or of a part of one, "MIG-GPU-<uuid>/<gi>/<ci>" being the older form.
+var gpuName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^([0-9]+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`)
+})
+
+// parseGPUs reads a list such as "0;1;2,3": workers are parted by semicolons, the GPUs of one by commas.
+func parseGPUs(list string) ([]string, error) {
+	var devices []string
+	for worker := range strings.SplitSeq(list, ";") {
+		var names []string
+		for name := range strings.SplitSeq(worker, ",") {
+			name = strings.TrimSpace(name)
+			if !gpuName().MatchString(name) {
+				return nil, fmt.Errorf("%q is no GPU: it is a number, GPU-… or MIG-…, as nvidia-smi -L shows them", name)
+			}
+			if slices.Contains(names, name) {
+				return nil, fmt.Errorf("a worker is given %s twice, which CUDA refuses", name)
+			}
+			names = append(names, name)
+		}
+		devices = append(devices, strings.Join(names, ","))
+	}
+	return devices, nil
+}
+
+// unseen warns of numbers of GPUs that are not here: CUDA hides all that stand behind one. Identifiers may be cut, and
+// those of parts have several forms, so they are CUDA's business.
+func unseen(devices, visible []string) string {
+	for _, name := range visible {
+		if _, err := strconv.Atoi(name); err != nil {
+			return ""
+		}
+	}
+	for _, worker := range devices {
+		for name := range strings.SplitSeq(worker, ",") {
+			if _, err := strconv.Atoi(name); err == nil && !slices.Contains(visible, name) {
+				return fmt.Sprintf("--gpus names GPU %s, which is not visible here (%s)", name,
+					cmp.Or(strings.Join(visible, ","), "none is"))
+			}
+		}
+	}
+	return ""
+}
+
+// visibleGPUs are the GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them. CUDA
+// itself is not asked: the front never loads it. root is "/", but in tests.
+func visibleGPUs(env func(string) (string, bool), root string) []string {
+	if list, set := env("CUDA_VISIBLE_DEVICES"); set {
+		return listed(list)
+	}
+	nodes := gpuNodes(root)
+	if len(nodes) == 0 {
+		return nil
+	}
+	// In a container: the runtime has let in what this names. Identifiers mean the same here as there, and
+	// there is no other name for parts of GPUs; numbers are given anew.
+	if list, _ := env("NVIDIA_VISIBLE_DEVICES"); strings.HasPrefix(list, "GPU-") || strings.HasPrefix(list, "MIG-") {
+		return listed(list)
+	}
+	return nodes
+}
+
+// listed reads CUDA_VISIBLE_DEVICES as CUDA does: what follows the first name that is none does not count.
+func listed(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); !gpuName().MatchString(name) {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// gpuNodes counts the GPUs by their device nodes, of which a container has those that it may use.
+func gpuNodes(root string) (names []string) {
+	found, _ := filepath.Glob(filepath.Join(root, "dev/nvidia[0-9]*")) // a fixed pattern
+	if len(found) == 0 {
+		// no nodes yet: they are made by the first who asks
+		found, _ = filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*"))
+	}
+	for i := range found {
+		names = append(names, strconv.Itoa(i))
+	}
+	return names
+}
+
+// Visible are the GPUs that workers of this process would see.
+func Visible() []string { return visibleGPUs(os.LookupEnv, "/") }
