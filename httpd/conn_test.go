@@ -248,7 +248,7 @@ func TestNoRequestIsAwaitedWhileClosing(t *testing.T) {
 	}
 	connState(c, fasthttp.StateIdle)
 	c.SetReadDeadline(time.Unix(1, 0)) // past: a read that waits fails
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("between requests: %d, %v", n, err)
 	}
 }

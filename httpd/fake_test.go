@@ -3,6 +3,7 @@ package httpd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -333,7 +334,7 @@ func (c *client) ended() {
 	if err == nil {
 		c.t.Fatalf("the connection is open and says %q", b)
 	}
-	if ne, ok := err.(net.Error); ok && ne.Timeout() {
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		c.t.Fatal("the server did not close the connection")
 	}
 }

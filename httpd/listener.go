@@ -50,13 +50,13 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		pause = 0
 		c, err := l.srv.adopt(nc)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			if l.srv.parkFresh(c) {
 				continue
 			}
 			return c, nil
-		case errTooMany:
+		case errors.Is(err, errTooMany):
 			l.srv.reject(nc)
 		default:
 			nc.Close()

@@ -1,6 +1,9 @@
 package ipc
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Busy-polling: a side that expects a frame soon polls its socket before it blocks. runtime/slot/busypoll.go says when,
 // and what it gains; the worker's side is pyembed/px_busypoll.c.
@@ -10,7 +13,7 @@ import "time"
 func (c *Conn) RecvBusyPoll(budget time.Duration, handle func(*Frame)) (blocked bool, err error) {
 	c.read.busyPoll, c.read.blocked = budget, false
 	err = c.read.recv(handle)
-	if err == ErrInterrupted {
+	if err != nil && errors.Is(err, ErrInterrupted) {
 		if err := c.file.SetReadDeadline(time.Time{}); err != nil {
 			return c.read.blocked, ErrClosed
 		}

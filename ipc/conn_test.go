@@ -159,7 +159,7 @@ func TestInterrupt(t *testing.T) {
 
 	t.Run("the next Recv", func(t *testing.T) {
 		b.Interrupt()
-		if err := b.Recv(none); err != ErrInterrupted {
+		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
 	})
@@ -168,7 +168,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Interrupt()
-		if err := b.Recv(none); err != ErrInterrupted {
+		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
 		if got := receive(t, b, 1); got[0].ID != 5 {
@@ -187,7 +187,7 @@ func TestInterrupt(t *testing.T) {
 		result := make(chan error)
 		go func() { result <- c.Recv(none) }()
 		c.Interrupt() // it is in there, or on its way
-		if err := <-result; err != ErrInterrupted {
+		if err := <-result; !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
 		writeAll(t, fd, frame[100:])
@@ -200,7 +200,7 @@ func TestInterrupt(t *testing.T) {
 		for range 100 {
 			b.Interrupt()
 		}
-		if err := b.Recv(none); err != ErrInterrupted {
+		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
 		if err := a.Send(KindPredict, 6); err != nil {

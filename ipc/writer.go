@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -177,11 +178,11 @@ func (w *writer) finished() bool { return w.done == len(w.cur.data) && w.partsDo
 func (w *writer) push(fd int) {
 	for !w.finished() && w.stop == nil {
 		n, err := w.write(fd)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			w.advance(n)
-		case unix.EINTR:
-		case unix.EAGAIN:
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
 			return
 		default:
 			w.stop = fmt.Errorf("%w: %w", ErrClosed, err)

@@ -3,6 +3,7 @@ package tests
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -267,7 +268,7 @@ func (w *wireWorker) disconnected() {
 	w.b.t.Helper()
 	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
-		if e, ok := err.(net.Error); ok && e.Timeout() {
+		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 			w.b.t.Fatal("the connection goes on")
 		}
 	}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -145,7 +146,7 @@ func TestBatchingFlags(t *testing.T) {
 	} {
 		out, err := exec.Command(harness.Binary(t),
 			append([]string{"batching"}, strings.Fields(wrong)...)...).CombinedOutput()
-		failed, _ := err.(*exec.ExitError)
+		failed, _ := errors.AsType[*exec.ExitError](err)
 		if failed == nil || failed.ExitCode() != 2 || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v, %s; want exit status 2 and %q", wrong, err, out, want)
 		}
@@ -164,7 +165,7 @@ func TestBatchingSocketFile(t *testing.T) {
 	old.Close()
 	b := startBatching(t, "unix", "-address", file)
 	out, err := exec.Command(harness.Binary(t), "batching", "-address", file, "-port", "0").CombinedOutput()
-	if failed, _ := err.(*exec.ExitError); failed == nil || failed.ExitCode() != 1 ||
+	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || failed.ExitCode() != 1 ||
 		!strings.Contains(string(out), "in use") {
 		t.Errorf("a second server on the same socket: %v, %s", err, out)
 	}

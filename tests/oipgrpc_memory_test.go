@@ -104,7 +104,7 @@ func TestGRPCElementsShareTheMemory(t *testing.T) {
 			_, client := s.GRPC()
 			_, err := client.ModelInfer(context.Background(), c.request)
 			if status.Code(err) != c.code || !strings.Contains(fmt.Sprint(err), c.text) {
-				return fmt.Errorf("%s: %.300v", name, err)
+				return fmt.Errorf("%s: %.300w", name, err)
 			}
 			return nil
 		})

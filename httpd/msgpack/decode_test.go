@@ -139,7 +139,7 @@ func TestEscapesAreCharged(t *testing.T) {
 	_, err := ToJSON(strings.NewReader(pack), o)
 	runtime.ReadMemStats(&after)
 	// The text grows by a quarter at a time, so reading it takes some five times its size.
-	if taken := after.TotalAlloc - before.TotalAlloc; err != full || taken > 8*size {
+	if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, full) || taken > 8*size {
 		t.Errorf("%v after %d bytes", err, taken)
 	}
 }
@@ -147,13 +147,13 @@ func TestEscapesAreCharged(t *testing.T) {
 func TestToJSONPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
 	for _, pack := range []string{"", "\x82\xa1", "\x81\xa5input\xc6\x00\x00\x00\x05abc"} {
-		if _, err := ToJSON(io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken)), options()); err != broken {
+		if _, err := ToJSON(io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken)), options()); !errors.Is(err, broken) {
 			t.Errorf("%q: %v", pack, err)
 		}
 	}
 	o := options()
 	o.Bin = func([]byte, io.Reader) ([]byte, error) { return nil, broken }
-	if _, err := ToJSON(strings.NewReader("\x81\xa5input\xc4\x00"), o); err != broken {
+	if _, err := ToJSON(strings.NewReader("\x81\xa5input\xc4\x00"), o); !errors.Is(err, broken) {
 		t.Errorf("of a bin: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package msgpack
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestFromJSON(t *testing.T) {
 		`18446744073709551616`, `-9223372036854775809`,
 		`{"a":[1,{"b":1180591620717411303424}]}`,
 	} {
-		if got, err := FromJSON(nil, []byte(json), "output"); err != ErrLongInteger {
+		if got, err := FromJSON(nil, []byte(json), "output"); !errors.Is(err, ErrLongInteger) {
 			t.Errorf("%s: %q, %v, want %v", json, got, err, ErrLongInteger)
 		}
 	}

@@ -98,7 +98,7 @@ func TestInboxRefuses(t *testing.T) {
 	in.Close()
 	for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
 		in := s.NewAttachments()
-		if _, err := in.Add("x", "", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause))); err != cause {
+		if _, err := in.Add("x", "", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause))); !errors.Is(err, cause) {
 			t.Errorf("a client that breaks off with %v: %v", cause, err)
 		}
 		in.Close()
@@ -108,7 +108,7 @@ func TestInboxRefuses(t *testing.T) {
 	}
 	in = s.NewAttachments()
 	s.Close()
-	if _, err := in.Add("x", "", strings.NewReader("")); err != ErrClosed {
+	if _, err := in.Add("x", "", strings.NewReader("")); !errors.Is(err, ErrClosed) {
 		t.Errorf("after the store's end: %v", err)
 	}
 	in.Close()

@@ -80,7 +80,7 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 		t.Errorf("%q are left", got)
 	}
 	s.Close()
-	if _, err := s.NewOutputs("p"); err != ErrClosed {
+	if _, err := s.NewOutputs("p"); !errors.Is(err, ErrClosed) {
 		t.Errorf("after the store's end: %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func TestEveryEventIsEmitted(t *testing.T) {
 	p.End(Result{Status: Succeeded, Yielded: true, Metrics: []byte("{}")}, epoch)
 	want := []string{"0 0  ", "2 0 stdout hello\n", `1 0  "x"`, `3 0  {"name":"n"}`, `1 1  "y"`, "4 0  "}
 	for name, s := range map[string]*Subscription{"first": first, "late": late} {
-		if got, err := drain(t, s); !slices.Equal(got, want) || err != io.EOF {
+		if got, err := drain(t, s); !slices.Equal(got, want) || !errors.Is(err, io.EOF) {
 			t.Errorf("%s got %q, %v", name, got, err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestReplayIsBounded(t *testing.T) {
 			if !errors.As(err, &missed) || !missed.Replay || missed.Skipped != c.replay || len(got) > 0 {
 				t.Errorf("%+v: %d events, %v", c, len(got), err)
 			}
-		case err != io.EOF || len(got) != c.events+1:
+		case !errors.Is(err, io.EOF) || len(got) != c.events+1:
 			t.Errorf("%+v: %d events, %v", c, len(got), err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestNoReplay(t *testing.T) {
 		{late, []string{"1 1  2", "4 0  "}},
 		{last, []string{"4 0  "}},
 	} {
-		if got, err := drain(t, c.s); !slices.Equal(got, c.want) || err != io.EOF {
+		if got, err := drain(t, c.s); !slices.Equal(got, c.want) || !errors.Is(err, io.EOF) {
 			t.Errorf("got %q, %v, want %q", got, err, c.want)
 		}
 	}
@@ -223,7 +223,7 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 	rest, err := drain(t, quick)
-	if seen += len(rest); seen != 1502 || err != io.EOF {
+	if seen += len(rest); seen != 1502 || !errors.Is(err, io.EOF) {
 		t.Errorf("the quick one saw %d, %v", seen, err)
 	}
 }
@@ -250,7 +250,7 @@ func TestQuickSubscriberKeepsUp(t *testing.T) {
 		p.Output(fmt.Append(nil, i))
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
-	if err := <-ended; err != io.EOF || seen != 200_001 {
+	if err := <-ended; !errors.Is(err, io.EOF) || seen != 200_001 {
 		t.Errorf("%d events, %v", seen, err)
 	}
 }
@@ -292,14 +292,14 @@ func TestTooManySubscribers(t *testing.T) {
 		}
 		last = s
 	}
-	if _, err := p.Subscribe(); err != ErrTooManySubscribers {
+	if _, err := p.Subscribe(); !errors.Is(err, ErrTooManySubscribers) {
 		t.Errorf("got %v", err)
 	}
 	last.Close()
 	if _, err := p.Subscribe(); err != nil {
 		t.Errorf("one has left: %v", err)
 	}
-	if _, err := New("a", Request{}, epoch, nil, Options{}).Subscribe(); err != ErrNotObserved {
+	if _, err := New("a", Request{}, epoch, nil, Options{}).Subscribe(); !errors.Is(err, ErrNotObserved) {
 		t.Errorf("a prediction without events has a subscriber: %v", err)
 	}
 }
@@ -310,7 +310,7 @@ func TestSubscriberThatStops(t *testing.T) {
 	s, _ := p.Subscribe()
 	stop := make(chan struct{})
 	close(stop)
-	if _, err := s.Next(make([]Event, 0, 1), stop); err != ErrStopped {
+	if _, err := s.Next(make([]Event, 0, 1), stop); !errors.Is(err, ErrStopped) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -340,7 +340,7 @@ func TestSubscribersInParallel(t *testing.T) {
 				}
 				seen[i].Store(n)
 				if err != nil {
-					if err != io.EOF || n != 20_000 {
+					if !errors.Is(err, io.EOF) || n != 20_000 {
 						t.Errorf("%d events, %v", n, err)
 					}
 					return
@@ -407,14 +407,14 @@ func TestHolds(t *testing.T) {
 	if given != 1 {
 		t.Errorf("given back %d times", given)
 	}
-	if got, err := drain(t, s); len(got) != 1 || err != io.EOF {
+	if got, err := drain(t, s); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("who followed it got %q, %v", got, err)
 	}
 	after, err := p.Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := drain(t, after); len(got) != 1 || err != io.EOF {
+	if got, err := drain(t, after); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("who came after all got %q, %v", got, err)
 	}
 	p.Cancel() // it has ended: nothing

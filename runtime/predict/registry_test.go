@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -18,7 +19,7 @@ func TestRegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Add(again); err != ErrInFlight {
+	if err := r.Add(again); !errors.Is(err, ErrInFlight) {
 		t.Errorf("a second one of that id: %v, want ErrInFlight", err)
 	}
 	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil ||

@@ -37,7 +37,7 @@ func TestPublic(t *testing.T) {
 func TestReason(t *testing.T) {
 	d := net.Dialer{Control: Deny}
 	_, err := d.DialContext(context.Background(), "tcp", "127.0.0.1:1")
-	if got := Reason(err); got != ErrPrivate || strings.Contains(got.Error(), "127") {
+	if got := Reason(err); !errors.Is(got, ErrPrivate) || strings.Contains(got.Error(), "127") {
 		t.Errorf("got %v of %v", got, err)
 	}
 	name := &net.DNSError{Err: "no such host", Name: "x.test", Server: "10.0.0.2:53", IsNotFound: true}
@@ -47,7 +47,7 @@ func TestReason(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	other := errors.New("other")
-	if Reason(other) != other {
+	if !errors.Is(Reason(other), other) {
 		t.Error("another error is not returned as it is")
 	}
 }

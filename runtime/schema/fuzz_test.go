@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -62,7 +63,11 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 		}
 	}
 	if err != nil {
-		for _, problem := range err.(*predict.ValidationError).Problems {
+		invalid, ok := errors.AsType[*predict.ValidationError](err)
+		if !ok {
+			t.Fatalf("Prepare(%s): got %v, want a ValidationError", input, err)
+		}
+		for _, problem := range invalid.Problems {
 			if len(problem.Loc) != 3 || problem.Msg == "" {
 				t.Fatalf("Prepare(%s): problem %v", input, problem)
 			}

@@ -201,7 +201,7 @@ func TestConcurrent(t *testing.T) {
 				}
 				var invalid *predict.ValidationError
 				if _, err := s.Prepare([]byte(`{"a":"b","b":"c"}`)); !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
-					done <- fmt.Errorf("%v", err)
+					done <- fmt.Errorf("%w", err)
 					return
 				}
 			}
@@ -228,7 +228,7 @@ func TestLargeValuesSpill(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) || !bytes.Contains(got.Input, []byte(large)) {
 		t.Errorf("%d bytes, %v; in memory it has %d", len(got.Input), err, len(want.Input))
 	}
-	if _, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} }); err != io.ErrShortWrite {
+	if _, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} }); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("of a full disk: %v", err)
 	}
 }

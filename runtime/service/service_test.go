@@ -77,10 +77,10 @@ func TestRefusals(t *testing.T) {
 		p := h.create("long", `{"s":"forever"}`)
 		done := waiting(p)
 		h.until("BUSY")
-		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); err != predict.ErrBusy {
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.Is(err, predict.ErrBusy) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
-		if _, err := h.Create(predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)}); err != predict.ErrInFlight {
+		if _, err := h.Create(predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)}); !errors.Is(err, predict.ErrInFlight) {
 			t.Errorf("got %v, want ErrInFlight", err)
 		}
 		if n := h.InFlight(); n != 1 {

@@ -13,13 +13,13 @@ import (
 
 func TestAdmissionWithoutAQueue(t *testing.T) {
 	p := testPool(t, Options{})
-	if err := p.Admit(nil); err != predict.ErrBusy {
+	if err := p.Admit(nil); !errors.Is(err, predict.ErrBusy) {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
 	}
 	w := newWorker(t, p, 2)
 	first := newTestCall(t, p, "first")
 	newTestCall(t, p, "second")
-	if err := p.Admit(nil); err != predict.ErrBusy {
+	if err := p.Admit(nil); !errors.Is(err, predict.ErrBusy) {
 		t.Errorf("a full pool says %v, want ErrBusy", err)
 	}
 	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
@@ -155,7 +155,7 @@ func TestRefuse(t *testing.T) {
 	p.Submit(late.Call)
 	late.wait()
 	late.failed(reason)
-	if err := p.Admit(nil); err != reason {
+	if err := p.Admit(nil); !errors.Is(err, reason) {
 		t.Errorf("Admit says %v, want the reason", err)
 	}
 	// Predictions with a slot go on.

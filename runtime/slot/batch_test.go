@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -236,7 +237,7 @@ func TestCapacityWithBatches(t *testing.T) {
 	if l := p.Load(); l != (Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4}) {
 		t.Errorf("the load is %+v", l)
 	}
-	if err, ok := p.Admit(nil).(*predict.QueueFullError); !ok {
+	if err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil)); !ok {
 		t.Errorf("a full pool says %v", err)
 	}
 	tr := r.begin("1")

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -58,7 +59,7 @@ func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error)
 func (c *child) awaitEnd() (syscall.WaitStatus, error) {
 	var info unix.Siginfo
 	err := error(unix.EINTR)
-	for err == unix.EINTR {
+	for errors.Is(err, unix.EINTR) {
 		err = unix.Waitid(unix.P_PID, c.pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
 	}
 	c.mu.Lock()

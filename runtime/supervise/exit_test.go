@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,7 +63,7 @@ func TestDeathInAPrediction(t *testing.T) {
 			c := s.ask("doomed", `{}`)
 			s.over()
 			r := c.result()
-			lost, ok := r.Err.(*slot.WorkerExitError)
+			lost, ok := errors.AsType[*slot.WorkerExitError](r.Err)
 			if !ok {
 				t.Fatalf("it ended with %+v", r)
 			}
@@ -195,7 +196,7 @@ func TestClosedChannels(t *testing.T) {
 		says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
 		// It had not begun it: the call waits for the next worker, of which there is none.
 		s.pool.Cancel(c.Call)
-		if r := c.result(); r.Err != slot.ErrCanceled {
+		if r := c.result(); !errors.Is(r.Err, slot.ErrCanceled) {
 			t.Errorf("it ended with %+v", r)
 		}
 	})

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -127,9 +128,9 @@ func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 	for {
 		n, err := p.readCounted(fd, buf)
 		switch {
-		case err == unix.EINTR:
+		case errors.Is(err, unix.EINTR):
 			continue
-		case err == unix.EAGAIN:
+		case errors.Is(err, unix.EAGAIN):
 			return 0, true
 		case err != nil || n == 0:
 			p.closed = true

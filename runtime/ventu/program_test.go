@@ -2,6 +2,7 @@ package ventu
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -289,7 +290,7 @@ func (w *program) disconnected() {
 	w.t.Helper()
 	w.conn.SetReadDeadline(time.Now().Add(timeout))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
-		if e, ok := err.(net.Error); ok && e.Timeout() {
+		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 			w.t.Fatal("the connection goes on")
 		}
 	}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,7 +160,7 @@ func RunPython(t testing.TB, python, folder string, env []string, arguments ...s
 	command.Env = append(BareEnv(), env...)
 	out, err := command.Output()
 	if err != nil {
-		if failed, ok := err.(*exec.ExitError); ok {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			out = failed.Stderr
 		}
 		t.Fatalf("%s %v: %v\n%s", python, arguments, err, out)

@@ -4,6 +4,7 @@ package rawgrpc
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -126,7 +127,7 @@ func (c *Client) Ended(stream uint32) string {
 	for {
 		frame, err := c.framer.ReadFrame()
 		if err != nil {
-			if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 				c.t.Fatalf("call %d did not end", stream)
 			}
 			return "closed"

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -142,7 +143,7 @@ func TestElementsAreMeasured(t *testing.T) {
 			refused := protocol.Errorf(protocol.Waited, "no room")
 			msg := new(pb.ModelInferRequest)
 			err := unmarshal(message, msg, func(bytes int64) *protocol.Error { charged = bytes; return refused })
-			if err != error(refused) || charged < want || charged > 3*want || len(msg.GetInputs()) > 0 {
+			if !errors.Is(err, error(refused)) || charged < want || charged > 3*want || len(msg.GetInputs()) > 0 {
 				t.Errorf("field %d: %v with %d bytes charged, want at least %d", field, err, charged, want)
 			}
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestAServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	}
 	if _, err := b.nc.Request("pinion.held.m.p1", nil, time.Second); err == nil {
 		t.Error("a job that no Server runs is held")
-	} else if err != nats.ErrTimeout && err != nats.ErrNoResponders {
+	} else if !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrNoResponders) {
 		t.Error(err)
 	}
 }

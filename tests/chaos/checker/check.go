@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -217,9 +218,9 @@ func (v *findings) success(p *prediction, end *entry) {
 	sound := func(e *entry) bool { return h == nil || !h.rubbish && (h.dumped == 0 || e.At < h.dumped) }
 	for _, e := range p.observed {
 		if e.Status == "succeeded" {
-			if err := own(p, e, sound(e), v.mayTalk(p)); err == errForeignCoroutine {
+			if err := own(p, e, sound(e), v.mayTalk(p)); errors.Is(err, errForeignCoroutine) {
 				v.counts["warned of another's coroutine"]++
-			} else if err == errIgnored {
+			} else if errors.Is(err, errIgnored) {
 				v.counts["cancels lost in a callback"]++
 			} else if err != nil {
 				v.complain("%s: %s: %v", p.id, e.What, err)

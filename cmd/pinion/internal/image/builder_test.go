@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,7 +116,7 @@ func TestBuildSaysWhatFailed(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := b.Build(ctx, Build{}); err != process.ErrInterrupted {
+	if err := b.Build(ctx, Build{}); !errors.Is(err, process.ErrInterrupted) {
 		t.Errorf("interrupted, it says %v", err)
 	}
 }

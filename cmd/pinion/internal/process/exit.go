@@ -39,7 +39,7 @@ func Failed(err error) error {
 	if errors.Is(err, ErrInterrupted) {
 		return ExitWith(ExitInterrupted)
 	}
-	if _, is := err.(*exitError); is {
+	if _, is := errors.AsType[*exitError](err); is {
 		return err
 	}
 	var misuse interface{ IsMisuse() bool }
@@ -63,7 +63,7 @@ func ExitCode(err error) (int, error) {
 	if err == nil {
 		return ExitOK, nil
 	}
-	if e, ok := err.(*exitError); ok {
+	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code, e.err
 	}
 	return ExitUsage, err
