@@ -40,8 +40,8 @@ type Model struct {
 	Dashboard *Dashboard
 	// Reload is called by POST reload, as Options.Reload; nil: 404.
 	Reload func() (notice string, err error)
-	// Load is called by POST load, and returns once the model is ready; Unload by POST unload, once its processes are gone. A
-	// *predict.NotReadyError is answered 503, another error 500. nil: 404.
+	// Load is called by POST load, and returns once the model is ready; Unload by POST unload, once its processes are
+	// gone. A *predict.NotReadyError is answered 503, another error 500. nil: 404.
 	Load, Unload func() error
 	// OnRequest receives the requests to the model's routes, as Options.OnRequest. Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)

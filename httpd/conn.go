@@ -91,7 +91,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.since.Store(int64(time.Since(s.began)))
 	if sc, ok := nc.(syscall.Conn); ok {
 		if rc, err := sc.SyscallConn(); err == nil {
-			rc.Control(func(fd uintptr) { c.fd = int32(fd) })
+			_ = rc.Control(func(fd uintptr) { c.fd = int32(fd) })
 		}
 	}
 	c.watch.fd = c.fd
@@ -308,7 +308,7 @@ func (s *Server) idle() (found []connlimit.Idle) {
 
 // abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the
 // watch waits for this call.
-func (c *conn) abort() { c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
+func (c *conn) abort() { _ = c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
 
 // drain ends the sending side of nc and reads until the other side has ended its own, at most total, and at most
 // silence without a byte. It does nothing on connections that cannot be half closed.

@@ -87,7 +87,7 @@ func (s *Server) reject(nc net.Conn) {
 		return
 	}
 	go func() {
-		nc.SetWriteDeadline(time.Now().Add(time.Second))
+		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
 		if _, err := io.WriteString(nc, tooManyAnswer); err == nil {
 			drain(nc, time.Second, time.Second)
 		}

@@ -34,7 +34,7 @@ type parking struct {
 func (k *parking) start() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.epoll.start(func(ep *os.File) { readEpoll(ep, k.wake) }); err != nil {
+	if err := k.epoll.start(func(ep *os.File) { _ = readEpoll(ep, k.wake) }); err != nil {
 		return fmt.Errorf("make the epoll set of idle connections: %w", err)
 	}
 	return nil

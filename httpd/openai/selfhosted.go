@@ -6,16 +6,18 @@ import "strings"
 // llama.cpp, Ollama, routers, and servers of embeddings, images and speech. A function that names one gets it. Else it
 // is ignored with a warning, unless Function.Strict.
 const selfHosted = `
-	add_generation_prompt add_special_tokens allowed_token_ids bad_words best_of cache_salt chat_template chat_template_kwargs
-	continue_final_message documents early_stopping echo enable_thinking guided_choice guided_decoding_backend guided_grammar
-	guided_json guided_regex guided_whitespace_pattern ignore_eos include_reasoning include_stop_str_in_output
-	kv_transfer_params length_penalty logits_processors media_io_kwargs min_p min_tokens mm_processor_kwargs priority
-	prompt_embeds prompt_logprobs repetition_penalty request_id response_prefix return_token_ids return_tokens_as_token_ids
-	skip_special_tokens spaces_between_special_tokens stop_token_ids structural_tag structured_outputs thinking
-	thinking_token_budget top_k truncate_prompt_tokens use_beam_search vllm_xargs
+	add_generation_prompt add_special_tokens allowed_token_ids bad_words best_of cache_salt chat_template
+	chat_template_kwargs continue_final_message documents early_stopping echo enable_thinking guided_choice
+	guided_decoding_backend guided_grammar guided_json guided_regex guided_whitespace_pattern ignore_eos
+	include_reasoning include_stop_str_in_output kv_transfer_params length_penalty logits_processors media_io_kwargs
+	min_p min_tokens mm_processor_kwargs priority prompt_embeds prompt_logprobs repetition_penalty request_id
+	response_prefix return_token_ids return_tokens_as_token_ids skip_special_tokens spaces_between_special_tokens
+	stop_token_ids structural_tag structured_outputs thinking thinking_token_budget top_k truncate_prompt_tokens
+	use_beam_search vllm_xargs
 
-	custom_logit_processor custom_params data_parallel_rank ebnf extra_key json_schema lora_path max_new_tokens min_new_tokens
-	no_stop_trim regex return_hidden_states rid separate_reasoning session_params stop_regex stream_reasoning
+	custom_logit_processor custom_params data_parallel_rank ebnf extra_key json_schema lora_path max_new_tokens
+	min_new_tokens no_stop_trim regex return_hidden_states rid separate_reasoning session_params stop_regex
+	stream_reasoning
 
 	adapter_id decoder_input_details details do_sample grammar return_full_text top_n_tokens truncate typical_p watermark
 
@@ -27,12 +29,13 @@ const selfHosted = `
 
 	context format keep_alive num_ctx num_gpu num_predict num_thread options raw system template think
 
-	include models plugins prompt_mode provider random_seed reasoning route safe_prompt safety_settings top_a transforms usage
+	include models plugins prompt_mode provider random_seed reasoning route safe_prompt safety_settings top_a transforms
+	usage
 
 	embedding_type input_type instruction late_chunking normalize normalized pooling task
 
-	cfg_scale guidance_scale height lora_scale negative_prompt num_images num_inference_steps sampler sampler_name scheduler
-	steps width
+	cfg_scale guidance_scale height lora_scale negative_prompt num_images num_inference_steps sampler sampler_name
+	scheduler steps width
 
 	beam_size compression_ratio_threshold condition_on_previous_text diarize hotwords initial_prompt log_prob_threshold
 	max_completion_tokens max_tokens n no_speech_threshold seed temperature top_p frequency_penalty presence_penalty

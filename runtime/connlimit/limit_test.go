@@ -85,7 +85,7 @@ func TestLimit_PartIsServedAboveTheWhole(t *testing.T) {
 	part.Add(probes.idle)
 	main.enter(l, true)
 	main.enter(l, true)
-	if !probes.enter(part, false) || !probes.enter(part, false) {
+	if first, second := probes.enter(part, false), probes.enter(part, false); !first || !second {
 		t.Error("a probe is refused while clients use the whole limit")
 	}
 	if got := l.Stats().Open; got != 3 || !probes[0].closed {

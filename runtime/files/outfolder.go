@@ -46,16 +46,16 @@ func newToken() string {
 func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
 
 // numbered splits "0/out.png" into the file's number and name; false: our workers never send such a name.
-func numbered(file string) (number, name string, ok bool) {
-	number, name, _ = strings.Cut(file, "/")
+func numbered(file string) (number string, ok bool) {
+	number, name, _ := strings.Cut(file, "/")
 	_, err := strconv.ParseUint(number, 10, 32)
-	return number, name, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+	return number, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
 // open opens a file by its number and name, "0/out.png". It follows no link out of the folder and does not block. A
 // file that is not regular is ErrNoFile: a device may never end.
 func (f *outFolder) open(file string) (*os.File, error) {
-	if _, _, ok := numbered(file); !ok {
+	if _, ok := numbered(file); !ok {
 		return nil, ErrNoFile
 	}
 	root, err := os.OpenRoot(f.path)

@@ -194,7 +194,7 @@ func (c Chunk) release() {
 
 // upload uploads one file.
 func (u *Uploads) upload(ctx context.Context, f *chunkFile) (string, error) {
-	number, _, ok := numbered(f.file)
+	number, ok := numbered(f.file)
 	if !ok {
 		return "", &UploadError{cut(f.file), redact(u.to.Prefix), ErrNoFile}
 	}

@@ -3,7 +3,7 @@
 //
 // A Member is a part of the queue. A server is a member with a Local, which runs jobs; a gateway is one without.
 //
-//	m, err := jobqueue.Join(jobqueue.Options{Connect: …, Queue: store.Options{…}, Read: server.ReadBody, Local: service, …})
+//	m, err := jobqueue.Join(jobqueue.Options{Connect: …, Read: server.ReadBody, Local: service, …})
 //	server.SetQueue(m, httpd.QueueOptions{…})        // requests go to m.Accept, m.Find and m.Cancel
 //	m.Drain(); m.Release(); m.Close(ctx)             // in this order, when the process stops
 //

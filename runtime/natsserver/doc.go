@@ -8,7 +8,7 @@
 //
 // runtime/jobqueue/store starts the process. The two speak by three pipes and a socket:
 //
-//	stdin         a line asks whether the store works, and ends a server whose store does not; the end of file ends any server
+//	stdin         a line asks whether the store works, and ends a server whose store does not; the end of file ends any
 //	stdout        one line: "ready", or why it cannot start
 //	stderr        a line for each warning and error
 //	descriptor 3  the socket that listens for clients

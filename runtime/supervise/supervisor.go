@@ -124,7 +124,7 @@ func (s *Supervisor) afterExit(h *history, ended outcome) (delay time.Duration, 
 		h.retries--
 		s.o.Logger.Warn("setup is tried again", "worker", s.o.Index, "cause", ended.cause, "tries_left", h.retries)
 	case !never && s.o.Policy.Restart != Never && s.o.Policy.Linger && (failedTrial || !again):
-		h.back, delay, h.retries = backoff{}, 0, s.o.Policy.SetupRetries
+		h.back, h.retries = backoff{}, s.o.Policy.SetupRetries
 		h.trial, again = s.pause(ended.cause)
 		return 0, again
 	case never || s.o.Policy.Restart == Never || !again:

@@ -124,7 +124,7 @@ func (t *receiver) expect(size int) {
 	if t.pipe && size > max(t.room, unixChunk) {
 		t.room = size // fewer waits; the kernel's own bound applies
 		if raw, err := t.conn.(*net.UnixConn).SyscallConn(); err == nil {
-			raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, size) })
+			_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, size) })
 		}
 	}
 	if t.low == 0 {

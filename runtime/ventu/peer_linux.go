@@ -31,7 +31,7 @@ func peerOf(conn net.Conn) process {
 		if err != nil {
 			return p
 		}
-		raw.Control(func(fd uintptr) {
+		_ = raw.Control(func(fd uintptr) {
 			if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
 				p.pid = int(cred.Pid)
 			}

@@ -22,8 +22,8 @@
 //	gate NAME, open NAME                a named pipe in the model's folder at which the model waits, and its opening
 //	file NAME TEXT                      a file in the model's folder
 //	receiver NAME                       an HTTP server, whose URL is $NAME; it answers 200 by default
-//	reply NAME PATH CODE [HEADER…] [BODY]  how it answers the next request for that path, and, when no more is told, those
-//	                                    after it. Instead of CODE: hang (until `release NAME`), cut (half of the body)
+//	reply NAME PATH CODE [HEADER…] [BODY]  how it answers the next request for that path, and, when no more is told,
+//	                                    those after it. Instead of CODE: hang (until `release NAME`), cut (half of the body)
 //	received NAME METHOD PATH [HEADER…] [[has] BODY]  the next request that it got; `received NAME nothing` if none
 //	files none                          waits until no prediction has a file on the server's disk
 //	signal NAME                         a signal to the server

@@ -56,7 +56,7 @@ func StartCollector(t testing.TB) *Collector {
 	mux.HandleFunc("POST /v1/logs", receive(c.takeLogs))
 	server := &http.Server{Handler: mux}
 	ln := listen(t)
-	go server.Serve(ln)
+	go func() { _ = server.Serve(ln) }()
 	t.Cleanup(func() { server.Close() })
 	c.URL = "http://" + ln.Addr().String()
 
@@ -65,7 +65,7 @@ func StartCollector(t testing.TB) *Collector {
 	metricspb.RegisterMetricsServiceServer(rpc, metricsService{c: c})
 	logspb.RegisterLogsServiceServer(rpc, logsService{c: c})
 	ln = listen(t)
-	go rpc.Serve(ln)
+	go func() { _ = rpc.Serve(ln) }()
 	t.Cleanup(rpc.Stop)
 	c.GRPC = "http://" + ln.Addr().String()
 	return c

@@ -203,8 +203,8 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	for range 6 {
 		s.healthy(t)
 	}
-	if n, err := silent.Read(make([]byte, 100)); err == nil {
-		n, err = io.ReadFull(silent, make([]byte, 1<<20))
+	if _, err := silent.Read(make([]byte, 100)); err == nil {
+		n, err := io.ReadFull(silent, make([]byte, 1<<20))
 		if err == nil {
 			t.Errorf("read %d bytes from the silent one, want it closed", n)
 		}

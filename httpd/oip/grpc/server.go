@@ -104,7 +104,6 @@ func New(o Options) *Server {
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.StaticStreamWindowSize(callWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.SharedWriteBuffer(true), // an idle connection has none
 		grpc.UnaryInterceptor(s.interceptUnary),
 		grpc.StreamInterceptor(s.interceptStream),
 		// Triton's clients may be told to ping this often.

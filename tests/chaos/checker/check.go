@@ -120,7 +120,7 @@ func (v *findings) prediction(p *prediction) {
 	v.webhook(p)
 	switch end.Status {
 	case "succeeded":
-		v.success(p, end)
+		v.success(p)
 	case "canceled":
 		if !p.cancel && !p.left {
 			v.complain("%s (%s): it was canceled, and no client asked for that", p.id, p.asked.Mode)
@@ -204,7 +204,7 @@ func (v *findings) webhook(p *prediction) {
 }
 
 // success: it ran to its end, once or, where a worker died, at last, and what it was answered is its own.
-func (v *findings) success(p *prediction, end *entry) {
+func (v *findings) success(p *prediction) {
 	if c := p.lastCall(); c != nil && !c.ended || c == nil && (len(p.runs) != 1 || len(p.done) != 1) {
 		v.complain("%s: it succeeded, was begun %d times and done %d times", p.id, len(p.runs), len(p.done))
 		return

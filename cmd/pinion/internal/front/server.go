@@ -153,7 +153,7 @@ func (f *Server) discard() {
 	}
 	f.sentry.Stop()
 	f.telemetry.Stop()
-	f.dir.Remove()
+	_ = f.dir.Remove() // the next server removes what is left
 }
 
 // Run serves until the server stops; it returns the exit code.

@@ -236,8 +236,8 @@ func borrowSDK() (dir string, done func(), err error) {
 		return "", nil, err
 	}
 	if dir, err = process.SDKFolder(run); err != nil {
-		run.Remove()
+		_ = run.Remove()
 		return "", nil, err
 	}
-	return dir, func() { run.Remove() }, nil
+	return dir, func() { _ = run.Remove() }, nil
 }

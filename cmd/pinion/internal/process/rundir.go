@@ -37,7 +37,7 @@ func MakeRunDir() (*RunDir, error) {
 	}
 	d := &RunDir{path: path}
 	if err := d.takeLocks(); err != nil {
-		d.Remove()
+		_ = d.Remove()
 		return nil, err
 	}
 	return d, nil

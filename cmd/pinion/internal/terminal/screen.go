@@ -70,7 +70,7 @@ func (s *Screen) Draft(line []byte) {
 		return
 	}
 	s.draft = AppendClipped([]byte(EraseLine), line)
-	s.w.Write(s.draft)
+	_, _ = s.w.Write(s.draft)
 	s.drawn = true
 }
 
@@ -103,7 +103,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 
 func (s *Screen) erase() {
 	if s.drawn {
-		io.WriteString(s.w, EraseLine)
+		_, _ = io.WriteString(s.w, EraseLine)
 		s.drawn, s.draft = false, nil
 	}
 }

@@ -71,7 +71,7 @@ func (t *Tokens) follow() {
 			t.Printed = true
 			t.screen.Hide()
 		}
-		t.to.Write(text) // a terminal that is gone ends the command by its own signal
+		_, _ = t.to.Write(text) // a terminal that is gone ends the command by its own signal
 	}
 }
 
