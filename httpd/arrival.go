@@ -12,8 +12,8 @@ import (
 const headCost = 3 * readBuffer
 
 var (
-	// errSlow: the client sent so slowly that its memory was given to others.
-	errSlow = errors.New("the request came too slowly while memory was short")
+	// errSlow: the client sent so slowly that its memory, or its connection, was given to others.
+	errSlow = errors.New("the request came too slowly while memory or connections were short")
 	// errNoRoom: the memory budget has no room for a header.
 	errNoRoom = errors.New("no memory for the request's header")
 )
@@ -63,9 +63,23 @@ func (c *conn) cut() {
 	c.wakeMu.Lock()
 	defer c.wakeMu.Unlock()
 	if c.arriving {
-		c.slow.Store(true)
-		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails once it is closed
+		c.endReads()
 	}
+}
+
+// cutReceiving ends the connection's reads if one waits for the rest of a request, and reports whether it did. Safe from
+// any goroutine.
+func (c *conn) cutReceiving() bool {
+	if c.receiving.Load() == 0 {
+		return false
+	}
+	c.endReads()
+	return true
+}
+
+func (c *conn) endReads() {
+	c.slow.Store(true)
+	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails once it is closed
 }
 
 // chargeHead charges a header of which more is to come, once.

@@ -78,6 +78,8 @@ type conn struct {
 	noRoom      bool        // see errNoRoom
 	slow        atomic.Bool // see errSlow
 
+	receiving atomic.Int64 // while a read waits for the rest of a request: its deadline, as since; else 0
+
 	quiet  atomic.Bool // no byte received since a sweep found it idle
 	wakeMu sync.Mutex
 	woken  bool         // guarded by wakeMu: wakeRead set the deadline in force
@@ -141,7 +143,14 @@ func (c *conn) Read(p []byte) (int, error) {
 	if err := c.chargeHead(); err != nil {
 		return 0, err
 	}
+	receiving := c.is(connActive)
+	if receiving {
+		c.receiving.Store(int64(c.readWanted.Sub(c.srv.began)))
+	}
 	n, err := c.read(p)
+	if receiving {
+		c.receiving.Store(0)
+	}
 	for err != nil && n == 0 && c.wasWoken(err) {
 		c.readSet = time.Time{}
 		c.until.Store(int64(c.readWanted.Sub(c.srv.began)))
@@ -285,22 +294,26 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
-// CloseIdle closes a connection without a request in flight. Safe from any goroutine.
+// CloseIdle closes a connection without a whole request in flight. Safe from any goroutine.
 func (c *conn) CloseIdle() {
-	if c.kill() {
+	switch {
+	case c.kill():
 		c.srv.forget(c)
-	} else if c.is(connClosed) {
+	case c.is(connClosed) || c.cutReceiving():
 		c.place.Leave() // the goroutine that serves it forgets it
 	}
 }
 
-// idle returns the connections without a request in flight, for Options.Connections.
+// idle returns the connections without a whole request in flight, for Options.Connections.
 func (s *Server) idle() (found []connlimit.Idle) {
 	s.conns.mu.Lock()
 	defer s.conns.mu.Unlock()
 	for c := range s.conns.open {
 		if p := connPhase(c.phase.Load()); p != connActive && p != connClosed {
 			found = append(found, connlimit.Idle{Since: s.began.Add(time.Duration(c.since.Load())), Conn: c})
+		} else if due := c.receiving.Load(); due != 0 {
+			since := s.began.Add(time.Duration(due) - s.opt.HeaderTimeout)
+			found = append(found, connlimit.Idle{Receiving: true, Since: since, Conn: c})
 		}
 	}
 	return found

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -187,9 +188,12 @@ func TestAcceptEndsWithItsListener(t *testing.T) {
 }
 
 func TestOneConnectionTooMany(t *testing.T) {
-	s := serve(t, newFake(), Options{Connections: connlimit.New(2)})
-	for range 2 {
-		s.dial(t).send("POST /predictions HTTP/1.1\r\n")
+	f := newFake()
+	f.hold = true
+	s := serve(t, f, Options{Connections: connlimit.New(2)})
+	for i := range 2 {
+		s.dial(t).post(fmt.Sprintf(`{"id":"p%d"}`, i))
+		defer f.finish(<-f.started)
 	}
 	await.Eventually(t, "both are in use", func() bool { return s.open() == 2 && len(s.idle()) == 0 })
 	third := s.dial(t)
@@ -211,9 +215,9 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 		s.conns.mu.Unlock()
 		busy := s.dial(t)
 		busy.send("POST /predictions HTTP/1.1\r\n")
-		await.Eventually(t, "the first is in use", func() bool { return s.open() == 1 && len(s.idle()) == 0 })
+		await.Eventually(t, "the first sends its request", func() bool { return s.open() == 1 && len(s.idle()) == 1 })
 		silent := s.dial(t)
-		await.Eventually(t, "the second is idle", func() bool { return len(s.idle()) == 1 })
+		await.Eventually(t, "the second is idle", func() bool { return len(s.idle()) == 2 })
 		used := s.dial(t)
 		for i := range 3 {
 			used.post(`{}`)
@@ -232,6 +236,45 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 		if got := s.opt.Connections.Stats(); got.Evicted != 1 || got.Refused != 0 || got.Open != 4 {
 			t.Errorf("parking above %d: got %+v, want 1 evicted and 4 open", parkAbove, got)
 		}
+	}
+}
+
+// TestConnections_ReceivingOnesMakeRoom: clients that stop within a request keep no others out. One that has sent more than
+// they, and one with a whole request, stay.
+func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
+	const head = "PUT /predictions/x HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	for what, part := range map[string]string{
+		"a first line":   "POST /pred",
+		"a header":       head,
+		"a body":         head + "Content-Length: 100\r\n\r\n{",
+		"a chunked body": head + "Transfer-Encoding: chunked\r\n\r\n64\r\n{",
+		"a form":         strings.Replace(head, "application/json", "multipart/form-data; boundary=b", 1) + "Content-Length: 100\r\n\r\n--b",
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFake()
+			f.hold = true
+			s := serve(t, f, Options{Connections: connlimit.New(8)})
+			works, sends := s.dial(t), s.dial(t)
+			works.post(`{}`)
+			running := <-f.started
+			const most = 1 << 20
+			sends.send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n{%s", head, most, strings.Repeat(" ", most/2)))
+			for range 6 {
+				s.dial(t).send(part)
+			}
+			await.Eventually(t, "all places are taken", func() bool { return s.open() == 8 && len(s.idle()) == 7 })
+			last := s.dial(t)
+			last.send(homeRequest)
+			last.want(200)
+			if got := s.opt.Connections.Stats(); got.Evicted != 1 || got.Refused != 0 {
+				t.Errorf("got %+v, want one evicted and none refused", got)
+			}
+			sends.send(strings.Repeat(" ", most-most/2-2) + "}")
+			f.finish(<-f.started)
+			sends.want(200)
+			f.finish(running)
+			works.want(200)
+		})
 	}
 }
 

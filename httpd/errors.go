@@ -197,7 +197,7 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	switch {
 	case c != nil && c.slow.Load():
 		s.detail(ctx, fasthttp.StatusRequestTimeout,
-			"The request came slowly while the server's memory budget was used up (--memory-budget)")
+			"The request came slowly while the server's memory budget (--memory-budget) or its connections were used up")
 	case c != nil && c.noRoom:
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		ctx.Response.Header.Set(headerRetry, elsewhere)

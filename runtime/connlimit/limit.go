@@ -21,12 +21,15 @@ const (
 
 // Conn is a connection that may be idle.
 type Conn interface {
-	// CloseIdle closes the connection and leaves its Place, unless a request is in flight.
+	// CloseIdle closes the connection and leaves its Place, unless a whole request is in flight.
 	CloseIdle()
 }
 
-// Idle is a connection that was idle when its source was asked.
+// Idle is a connection without a whole request in flight when its source was asked.
 type Idle struct {
+	// Receiving: its client has sent a part of a request. Such connections are closed only when no other is idle.
+	Receiving bool
+	// Since is when it became idle. Of one that receives, it is earlier the less its client has sent.
 	Since time.Time
 	Conn  Conn
 }
@@ -143,6 +146,9 @@ func (l *Limit) evict() bool {
 		l.searched = time.Now()
 		l.mu.Unlock()
 		return false
+	}
+	if i := slices.IndexFunc(idle, func(i Idle) bool { return !i.Receiving }); i >= 0 {
+		idle = slices.DeleteFunc(idle, func(i Idle) bool { return i.Receiving })
 	}
 	slices.SortFunc(idle, func(a, b Idle) int { return a.Since.Compare(b.Since) })
 	idle = idle[:min(len(idle), most)]

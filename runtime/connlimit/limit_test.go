@@ -13,6 +13,8 @@ type client struct {
 	since  time.Time
 	busy   bool
 	closed bool
+
+	receiving bool
 }
 
 func (c *client) CloseIdle() {
@@ -28,7 +30,7 @@ type clients []*client
 func (all *clients) idle() (found []Idle) {
 	for _, c := range *all {
 		if !c.busy && !c.closed {
-			found = append(found, Idle{c.since, c})
+			found = append(found, Idle{c.receiving, c.since, c})
 		}
 	}
 	return found
@@ -57,6 +59,24 @@ func TestLimit_OldestIdleIsClosed(t *testing.T) {
 	closed := slices.IndexFunc(all, func(c *client) bool { return c.closed })
 	if s := l.Stats(); closed != 1 || s != (Stats{Open: 4, Limit: 4, Evicted: 1}) {
 		t.Errorf("got connection %d closed and %+v, want the first idle one, and 4 open", closed, s)
+	}
+}
+
+// TestLimit_ReceivingOnesAreClosedLast: while another is idle, one that has sent a part of a request stays.
+func TestLimit_ReceivingOnesAreClosedLast(t *testing.T) {
+	l, all := New(3), clients{}
+	l.Add(all.idle)
+	for range 3 {
+		all.enter(l, false)
+	}
+	all[0].receiving, all[2].receiving = true, true
+	for i, want := range []int{1, 0, 2} {
+		if !all.enter(l, true) || !all[want].closed {
+			t.Errorf("connection %d: client %d is open, want it closed", i, want)
+		}
+	}
+	if all.enter(l, true) {
+		t.Error("one more is taken, want it refused: the others are busy")
 	}
 }
 

@@ -128,14 +128,30 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseIdle closes the connection unless a request is being read or run. Streams without one do not count.
+// CloseIdle closes the connection unless it has a whole request. Streams without one do not count.
 func (c *conn) CloseIdle() {
 	c.mu.Lock()
-	idle := c.busy == 0
+	_, receives := c.receives()
+	idle := c.busy == 0 || receives
 	c.mu.Unlock()
 	if idle {
 		c.Close()
 	}
+}
+
+// receives reports whether all requests are being read, and when the last of them is due. Called with the lock held.
+func (c *conn) receives() (due time.Time, yes bool) {
+	latest := int64(0)
+	for one := range c.calls {
+		if one.busy > 0 {
+			at := one.due.Load()
+			if at == 0 {
+				return time.Time{}, false
+			}
+			latest = max(latest, at)
+		}
+	}
+	return time.Unix(0, latest), latest != 0
 }
 
 // work changes how many requests are being read or run. Called with the lock held.
@@ -209,12 +225,17 @@ func (all *conns) list() []*conn {
 	return list
 }
 
-// idle returns the connections without a request, for Options.Connections.
+// idle returns the connections without a whole request, for Options.Connections.
 func (s *Server) idle() (found []connlimit.Idle) {
 	for _, c := range s.conns.list() {
 		c.mu.Lock()
-		if c.busy == 0 && !c.closed {
+		due, receives := c.receives()
+		switch {
+		case c.closed:
+		case c.busy == 0:
 			found = append(found, connlimit.Idle{Since: c.since, Conn: c})
+		case receives:
+			found = append(found, connlimit.Idle{Receiving: true, Since: due.Add(-s.opt.Silence), Conn: c})
 		}
 		c.mu.Unlock()
 	}

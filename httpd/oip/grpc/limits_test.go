@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,7 +192,10 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	busy := rawgrpc.Dial(t, s.address)
 	call := busy.Call(inferMethod)
 	busy.Announce(call, 1000, nil)
-	await.Eventually(t, "a request is being read", func() bool { return limit.Stats().Open == 1 && len(s.idle()) == 0 })
+	await.Eventually(t, "a request is being read", func() bool {
+		all := s.idle()
+		return limit.Stats().Open == 1 && len(all) == 1 && all[0].Receiving
+	})
 	watching := rawgrpc.Dial(t, s.address)
 	watching.Message(watching.Call(watchMethod), nil)
 	silent, err := net.Dial("tcp", s.address)
@@ -215,6 +219,23 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	}
 	if got := limit.Stats(); got.Open > 4 || got.Evicted == 0 {
 		t.Errorf("got %+v, want at most 4 open, and some evicted", got)
+	}
+}
+
+// TestConnections_ReceivingOnesMakeRoom: clients that stop within a message keep no others out.
+func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
+	limit := connlimit.New(4)
+	s := serve(t, Options{Memory: memory.New(16 * mib), Connections: limit})
+	for range 4 {
+		c := rawgrpc.Dial(t, s.address)
+		c.Announce(c.Call(inferMethod), 1000, nil)
+	}
+	await.Eventually(t, "four requests are being read", func() bool {
+		return len(s.idle()) == 4 && !slices.ContainsFunc(s.idle(), func(i connlimit.Idle) bool { return !i.Receiving })
+	})
+	s.healthy(t)
+	if got := limit.Stats(); got.Evicted == 0 || got.Refused != 0 {
+		t.Errorf("got %+v, want one evicted and none refused", got)
 	}
 }
 
