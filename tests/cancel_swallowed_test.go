@@ -19,7 +19,7 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 		} {
 			s := harness.Ready(t, harness.Options{
 				Python: python.Path, Model: "interrupts.py:" + model,
-				Args: []string{"--cancel-grace", "40s"},
+				Args: []string{"--cancel-grace", "10m"},
 			})
 			worker := s.Worker()
 			for _, how := range ways {
@@ -44,7 +44,7 @@ func TestCancel_DuringAnImport(t *testing.T) {
 		for _, model := range []string{"Sync", "Async", "Batch"} {
 			s := harness.Ready(t, harness.Options{
 				Python: python.Path, Model: "interrupts.py:" + model,
-				Args: []string{"--cancel-grace", "40s"},
+				Args: []string{"--cancel-grace", "10m"},
 			})
 			worker := s.Worker()
 			answer := s.Begin("importing", input{"how": "importing"})

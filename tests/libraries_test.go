@@ -261,7 +261,7 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 	} {
 		s := harness.Ready(t, harness.Options{
 			Dir: dir, Model: "run.py:Runner", Python: python,
-			Env: []string{"PATCH=" + library}, Args: []string{"--cancel-grace", "40s"},
+			Env: []string{"PATCH=" + library}, Args: []string{"--cancel-grace", "10m"},
 		})
 		worker := s.Worker()
 		for _, how := range ways {
