@@ -173,6 +173,20 @@ func TestTelemetry_VariablesOfAPlatformDoNotStopTheStart(t *testing.T) {
 	}
 }
 
+// TestTelemetry_VariablesThatTheModelsSDKRefuses: the SDK in the model's environment raises where Pinion warns.
+func TestTelemetry_VariablesThatTheModelsSDKRefuses(t *testing.T) {
+	t.Parallel()
+	python := telemetryPython(t)
+	for _, variable := range []string{"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=-1", "OTEL_PYTHON_TRACER_PROVIDER=absent"} {
+		s := harness.Ready(t, harness.Options{
+			Dir: folder(t, "run.py", "def run() -> int: return 1\n"), Python: python,
+			Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", variable},
+		})
+		s.Succeed(input{})
+		wantText(t, variable, s.Log.String(), "the model's spans are not sent: ")
+	}
+}
+
 // TestSetupsAreTraced: each in its own trace, with the model's own spans; a failed one says why.
 func TestSetupsAreTraced(t *testing.T) {
 	t.Parallel()

@@ -88,23 +88,26 @@ class Tracing:
             provider.shutdown()
 
     def _use_default(self, config: dict[str, Any]) -> None:
+        try:
+            self._send_spans(config)
+        except Exception as error:  # it may be a platform's variable that the model's SDK refuses
+            packages = "opentelemetry-sdk and opentelemetry-exporter-otlp"
+            hint = f"; install {packages}" if isinstance(error, ImportError) else ""
+            print(
+                f"cog: warning: the model's spans are not sent: {error}{hint}",
+                file=sys.stderr,
+            )
+
+    def _send_spans(self, config: dict[str, Any]) -> None:
         from opentelemetry import trace
 
         if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             return  # the model's own
-        try:
-            from opentelemetry.sdk.trace import TracerProvider
-            from opentelemetry.sdk.trace.export import BatchSpanProcessor
-            from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
 
-            exporter = _exporter(config)
-        except ImportError as error:
-            print(
-                f"cog: warning: the model's spans are not sent: {error}; install opentelemetry-sdk "
-                "and opentelemetry-exporter-otlp",
-                file=sys.stderr,
-            )
-            return
+        exporter = _exporter(config)
         # The front samples. What has no context belongs to no prediction.
         sampler = ParentBased(ALWAYS_ON if config["sampler"] in _ALWAYS else ALWAYS_OFF)
         provider = TracerProvider(
