@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/predict"
-	"pinion/runtime/publicnet"
 )
 
 var (
@@ -28,7 +28,7 @@ var (
 	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to a URL that is not http or https.
 	ErrRedirects = errors.New("the server's redirect cannot be followed")
 	// ErrPrivate: Options.DenyPrivate or DenyPrivateUploads is set and the address is not a public one.
-	ErrPrivate = publicnet.ErrPrivate
+	ErrPrivate = egress.ErrPrivate
 	// ErrTruncated: a server closed the connection before the file was complete.
 	ErrTruncated = errors.New("the server closed the connection before the file was complete")
 	// ErrCoding: the content does not match its Content-Encoding.
@@ -50,14 +50,6 @@ var (
 	// ErrNoFile: an output names a file that the worker did not write.
 	ErrNoFile = errors.New("the file is not there")
 )
-
-// StatusError is an error status of a download or upload.
-type StatusError struct {
-	Status string // "404 Not Found"
-	code   int
-}
-
-func (e *StatusError) Error() string { return "the server answered " + e.Status }
 
 // FetchError is a file that could not be fetched.
 type FetchError struct {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -310,7 +311,7 @@ func TestFirstFailureEndsRest(t *testing.T) {
 		`/missing for input "x/1": the server answered 404 Not Found` {
 		t.Errorf("%v", err)
 	}
-	var status *StatusError
+	var status *egress.StatusError
 	if !errors.As(err, &status) {
 		t.Errorf("%T", err.Cause)
 	}

@@ -5,11 +5,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"pinion/runtime/egress"
 )
 
 // Options say where files are stored, and limit transfers. A zero field takes its default.
@@ -36,8 +37,8 @@ type Options struct {
 	MaxRedirects int
 	// Retries is how often an upload is retried; negative: never. Default: 12.
 	Retries int
-	// Backoff is the wait before an upload's first retry. It doubles with each retry, up to MaxBackoff. Defaults: 100 ms
-	// and 2 min.
+	// Backoff is the wait before an upload's first retry. It doubles with each retry, up to MaxBackoff, and is up to a
+	// quarter longer at random. A longer Retry-After is respected, up to MaxBackoff. Defaults: 100 ms and 2 min.
 	Backoff, MaxBackoff time.Duration
 	// UserAgent is the User-Agent of transfers. Default: "pinion".
 	UserAgent string
@@ -73,13 +74,14 @@ func (o Options) withDefaults() Options {
 
 // Store makes the folders of predictions. Safe for concurrent use.
 type Store struct {
-	options   Options
-	transport *http.Transport // of downloads
-	uploads   *http.Transport
-	trusted   *http.Transport // of uploads to the operator's URL; uploads itself unless DenyPrivateUploads is set
-	ctx       context.Context // ends with Close
-	cancel    context.CancelCauseFunc
-	sleep     func(ctx context.Context, d time.Duration) // tests replace it
+	options Options
+	client  *egress.Client // of downloads
+	uploads *egress.Client
+	trusted *egress.Client  // of uploads to the operator's URL; uploads itself unless DenyPrivateUploads is set
+	backoff egress.Backoff  // of uploads
+	ctx     context.Context // ends with Close
+	cancel  context.CancelCauseFunc
+	sleep   func(ctx context.Context, d time.Duration) // tests replace it
 
 	folderMu sync.Mutex // guards folder, and is held while one is made
 	folder   *folder
@@ -105,11 +107,11 @@ func New(o Options) (*Store, error) {
 		return nil, fmt.Errorf("make file store: %w", err)
 	}
 	s := &Store{
-		options: o, folder: f, transport: newTransport(o, o.DenyPrivate),
-		uploads: newTransport(o, o.DenyPrivateUploads), sleep: sleep,
+		options: o, folder: f, client: newClient(o, o.DenyPrivate), uploads: newClient(o, o.DenyPrivateUploads),
+		backoff: egress.Backoff{First: o.Backoff, Most: o.MaxBackoff}, sleep: sleep,
 	}
 	if s.trusted = s.uploads; o.DenyPrivateUploads {
-		s.trusted = newTransport(o, false)
+		s.trusted = newClient(o, false)
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil
@@ -126,9 +128,9 @@ func (s *Store) Close() error {
 	}
 	s.cancel(ErrClosed)
 	s.fetches.Wait()
-	s.transport.CloseIdleConnections()
-	s.uploads.CloseIdleConnections()
-	s.trusted.CloseIdleConnections()
+	s.client.Close()
+	s.uploads.Close()
+	s.trusted.Close()
 	s.folderMu.Lock()
 	defer s.folderMu.Unlock()
 	if err := s.folder.remove(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/trace"
 )
 
@@ -23,9 +24,6 @@ type Destination struct {
 	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the context of
 	// the file's span is sent instead of that of Propagation.
 	Trace *trace.Trace
-	// spanTrace is Trace if span, the context of the file's span, is sent; nil: it is not.
-	spanTrace *trace.Trace
-	span      trace.Context
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
@@ -60,22 +58,34 @@ func (s *Store) upload(ctx context.Context, to Destination, name string,
 	}
 	defer file.close()
 	size = file.size
+	var traced *trace.Trace // whose span is sent
+	var sent trace.Context
 	if t := to.Trace; t != nil {
 		span := t.Span("cog.prediction.upload_output", trace.Client, t.Prediction, time.Now(),
 			trace.Attrs{}.Text("cog.output.mime_type", file.kind).Int("cog.output.bytes", size))
 		if t.Files() {
-			to.spanTrace, to.span = t, span.Context
+			traced, sent = t, span.Context
 		}
 		defer func() { endSpan(t, span, err) }()
 	}
+	header := http.Header{"Content-Type": {file.kind}}
+	to.SetHeaders(traced, sent, header.Set)
+	passOn(header, "X-Prediction-Id", to.Prediction)
+	if file.size > expectAbove {
+		header.Set("Expect", "100-continue")
+	}
+	client := s.uploads
+	if to.Trusted {
+		client = s.trusted
+	}
 	for tries := 1; ; tries++ {
 		var found string
-		if found, err = s.tryUpload(ctx, to, target, file); err == nil {
+		if found, err = s.tryUpload(ctx, client, target, header, file); err == nil {
 			return found, nil
 		}
 		if ctx.Err() == nil && tries <= s.options.Retries && temporary(err) {
 			s.options.Logger.Debug("upload will be tried again", "file", name, "to", redact(to.Prefix), "error", err)
-			s.sleep(ctx, s.backoff(tries))
+			s.sleep(ctx, s.backoff.After(tries, err))
 			continue
 		}
 		if ctx.Err() != nil {
@@ -88,7 +98,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string,
 // fileURL returns the URL of a file below prefix.
 func fileURL(prefix, name string) (*url.URL, error) {
 	u, err := url.Parse(prefix)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || !egress.Sendable(u) {
 		return nil, ErrPrefix // without the URL, which may have a secret
 	}
 	u.Fragment, u.RawFragment = "", ""
@@ -131,75 +141,31 @@ func (f *source) open(p *pace) io.ReadCloser {
 	return io.NopCloser(&pacedReader{io.NewSectionReader(f.file, 0, f.size), p})
 }
 
-// tryUpload sends a file once, and follows redirects.
-func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL,
-	file *source,
-) (found string, err error) {
-	ctx, pace, stop := s.limit(ctx, &err)
-	defer stop()
-	for redirects := 0; ; redirects++ {
-		response, err := s.put(ctx, to, target, file, pace)
-		if err != nil {
-			return "", err
-		}
-		location := response.Header.Get("Location")
-		switch code := response.StatusCode; {
-		case code >= 200 && code <= 299 || code == http.StatusSeeOther:
-			return foundAt(target, location), nil
-		case location != "" && (code == http.StatusMovedPermanently || code == http.StatusFound ||
-			code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect):
-		default:
-			return "", newStatusError(code)
-		}
-		next, err := target.Parse(location)
-		if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Hostname() == "" ||
-			redirects >= max(0, s.options.MaxRedirects) {
-			return "", ErrRedirects // without the target, which may be a signed URL
-		}
-		target = next
-	}
-}
-
 // expectAbove is the size in bytes above which a request waits for 100 Continue: a server that refuses or redirects
 // need not receive the file, and its answer is not lost with the connection.
 const expectAbove = 1 << 20
 
-// put makes one request, and closes the answer's body.
-func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source,
-	pace *pace,
-) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, target.String(), file.open(pace))
-	if err != nil {
-		return nil, ErrPrefix
-	}
-	request.ContentLength = file.size
-	request.GetBody = func() (io.ReadCloser, error) { return file.open(pace), nil } // for a retry after a dead connection
-	header := request.Header
-	header.Set("User-Agent", s.options.UserAgent)
-	header.Set("Content-Type", file.kind)
-	to.SetHeaders(to.spanTrace, to.span, header.Set)
-	passOn(header, "X-Prediction-Id", to.Prediction)
-	if file.size > expectAbove {
-		header.Set("Expect", "100-continue")
-	}
-	if target.User != nil {
-		password, _ := target.User.Password()
-		request.SetBasicAuth(target.User.Username(), password)
-	}
-	transport := s.uploads
-	if to.Trusted {
-		transport = s.trusted
-	}
-	response, err := transport.RoundTrip(request)
+// tryUpload sends a file once, and follows redirects.
+func (s *Store) tryUpload(ctx context.Context, client *egress.Client, target *url.URL, header http.Header,
+	file *source,
+) (found string, err error) {
+	ctx, pace, stop := s.limit(ctx, &err)
+	defer stop()
+	response, at, err := client.Send(ctx, &egress.Request{
+		Method: http.MethodPut, Header: header, Size: file.size,
+		Body: func() io.ReadCloser { return file.open(pace) },
+	}, target)
 	if err != nil {
 		if err = plain(err); errors.Is(err, ErrTruncated) {
 			err = ErrNoAnswer
 		}
-		return nil, err
+		return "", err
 	}
-	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be reused; the text is ignored
-	_ = response.Body.Close()
-	return response, nil
+	egress.Discard(response)
+	if code := response.StatusCode; (code < 200 || code > 299) && code != http.StatusSeeOther {
+		return "", egress.NewStatusError("server", response, time.Now())
+	}
+	return foundAt(at, response.Header.Get("Location")), nil
 }
 
 // passOn forwards a client's header, unless net/http would refuse the whole request for it.
@@ -216,8 +182,7 @@ const maxLocation = 8 << 10
 func foundAt(target *url.URL, location string) string {
 	at := target
 	if location != "" && len(location) <= maxLocation {
-		if named, err := target.Parse(location); err == nil && (named.Scheme == "http" || named.Scheme == "https") &&
-			named.Hostname() != "" {
+		if named, err := target.Parse(location); err == nil && egress.Sendable(named) {
 			at = named
 		}
 	}
@@ -228,27 +193,7 @@ func foundAt(target *url.URL, location string) string {
 
 // temporary reports whether a retry may succeed after err.
 func temporary(err error) bool {
-	var status *StatusError
-	if !errors.As(err, &status) {
-		// All others are network errors.
-		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix) &&
-			!errors.Is(err, ErrPrivate)
-	}
-	switch status.code {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// backoff returns how long to wait after that many tries.
-func (s *Store) backoff(tries int) time.Duration {
-	wait := s.options.Backoff
-	for range tries - 1 {
-		wait = min(2*wait, s.options.MaxBackoff)
-	}
-	return min(wait, s.options.MaxBackoff)
+	return egress.Temporary(err) && !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects)
 }
 
 // sleep returns after d, or when ctx ends.

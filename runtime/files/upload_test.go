@@ -71,6 +71,7 @@ func (s *storage) all() []put {
 func instant(s *Store) *[]time.Duration {
 	var mu sync.Mutex
 	var slept []time.Duration
+	s.backoff.Random = func() float64 { return 0 }
 	s.sleep = func(_ context.Context, d time.Duration) {
 		mu.Lock()
 		slept = append(slept, d)
@@ -109,7 +110,10 @@ func TestUpload(t *testing.T) {
 		{"big.bin", big, "application/octet-stream", "/b/big.bin"},
 	} {
 		found, err := s.Upload(t.Context(),
-			Destination{Prefix: target.URL + "/b", Propagation: trace.Propagation{TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, Prediction: "an id"},
+			Destination{
+				Prefix:      target.URL + "/b",
+				Propagation: trace.Propagation{TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, Prediction: "an id",
+			},
 			writeFile(t, test.name, test.content))
 		if err != nil || found != target.URL+test.uri {
 			t.Errorf("%s: %s, %v", test.name, found, err)

@@ -322,7 +322,7 @@ func (d *delivery) retry(rec *predict.Record, retries int, err error) (tries int
 		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()),
 			"receiver", origin(d.target), "error", shown(err))
 		s.retried.Store(d.failure(err))
-		s.sleep(s.waits, s.backoff(tries, err), nil)
+		s.sleep(s.waits, s.backoff.After(tries, err), nil)
 		if s.ctx.Err() != nil {
 			return tries, context.Cause(s.ctx)
 		}
@@ -346,16 +346,4 @@ func (d *delivery) logFailure(event predict.Events, tries int, err error) {
 	}
 	log("webhook was not told", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver",
 		origin(d.target), "tries", tries, "error", shown(err))
-}
-
-// backoff returns how long to wait after that many tries, the last of which ended with err.
-func (s *Sender) backoff(tries int, err error) time.Duration {
-	wait := s.o.Backoff
-	for range tries - 1 {
-		wait = min(2*wait, s.o.MaxBackoff)
-	}
-	if status, ok := errors.AsType[*StatusError](err); ok {
-		wait = max(wait, status.RetryAfter)
-	}
-	return min(wait, s.o.MaxBackoff)
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"net/url"
-	"strconv"
-	"time"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/predict"
-	"pinion/runtime/publicnet"
 )
 
 var (
@@ -25,41 +22,19 @@ var (
 	// ErrRedirect: the receiver redirected too often, or to a URL that is not http or https.
 	ErrRedirect = errors.New("the receiver's redirect cannot be followed")
 	// ErrPrivate: Options.DenyPrivate is set and the address is not a public one.
-	ErrPrivate = publicnet.ErrPrivate
+	ErrPrivate = egress.ErrPrivate
 )
-
-// StatusError is an answer with which the receiver refused an event.
-type StatusError struct {
-	Code       int
-	RetryAfter time.Duration // 0: none
-}
-
-func (e *StatusError) Error() string {
-	text := "the receiver answered " + strconv.Itoa(e.Code)
-	if words := http.StatusText(e.Code); words != "" {
-		text += " " + words
-	}
-	return text
-}
 
 // temporary reports whether a retry may succeed after err.
 func temporary(err error) bool {
-	var status *StatusError
-	if !errors.As(err, &status) {
-		// All others are network errors.
-		return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect) &&
-			!errors.Is(err, ErrPrivate)
-	}
-	switch status.Code {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
+	return egress.Temporary(err) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect)
 }
 
 // plain returns an error of net/http without its URL, or the cause of ctx's end.
 func plain(ctx context.Context, err error) error {
+	if errors.Is(err, egress.ErrRedirect) {
+		return ErrRedirect
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -69,7 +44,7 @@ func plain(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New("the receiver closed the connection")
 	}
-	return publicnet.Reason(err)
+	return egress.Reason(err)
 }
 
 // origin returns the part of a URL that a log may show.

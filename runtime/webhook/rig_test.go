@@ -205,6 +205,7 @@ func newClock(s *Sender, instant bool) *clock {
 		rests: make(chan time.Duration, 1000),
 	}
 	s.now, s.sleep = c.now, c.sleep
+	s.backoff.Random = func() float64 { return 0 }
 	return c
 }
 

@@ -5,17 +5,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
-	"pinion/runtime/publicnet"
 )
 
 // Options say how webhooks are delivered. A zero field takes its default.
@@ -32,8 +30,9 @@ type Options struct {
 	Timeout time.Duration
 	// Retries is how often completed is retried; negative: never. Default: 12.
 	Retries int
-	// Backoff is the wait before the first retry. It doubles with each retry, up to MaxBackoff. A longer Retry-After is
-	// respected, up to MaxBackoff. Defaults: 100 ms and 2 min, so that twelve retries take at least 5.5 min.
+	// Backoff is the wait before the first retry. It doubles with each retry, up to MaxBackoff, and is up to a quarter
+	// longer at random. A longer Retry-After is respected, up to MaxBackoff. Defaults: 100 ms and 2 min, so that twelve
+	// retries take at least 5.5 min.
 	Backoff, MaxBackoff time.Duration
 	// MaxRedirects is how many redirects one try may follow; negative: none. Default: 5.
 	MaxRedirects int
@@ -87,13 +86,14 @@ func (o Options) withDefaults() Options {
 
 // Sender delivers webhooks. Safe for concurrent use.
 type Sender struct {
-	o         Options
-	transport *http.Transport
-	encoder   predict.Encoder
-	ctx       context.Context // ends with Close
-	cancel    context.CancelCauseFunc
-	waits     context.Context // ends with Hasten: nothing waits for a retry any more
-	hasten    context.CancelFunc
+	o       Options
+	client  *egress.Client
+	backoff egress.Backoff
+	encoder predict.Encoder
+	ctx     context.Context // ends with Close
+	cancel  context.CancelCauseFunc
+	waits   context.Context // ends with Hasten: nothing waits for a retry any more
+	hasten  context.CancelFunc
 	// Tests replace these.
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
@@ -115,34 +115,18 @@ type Sender struct {
 // New returns a sender.
 func New(o Options) *Sender {
 	o = o.withDefaults()
-	s := &Sender{o: o, transport: newTransport(o.DenyPrivate), now: time.Now, sleep: sleep}
+	s := &Sender{o: o, backoff: egress.Backoff{First: o.Backoff, Most: o.MaxBackoff}, now: time.Now, sleep: sleep}
+	s.client = egress.New(egress.Options{
+		UserAgent: o.UserAgent, MaxRedirects: o.MaxRedirects, DenyPrivate: o.DenyPrivate, ConnectTimeout: 10 * time.Second,
+		// Most events are tried once, so they must not meet a connection that the receiver is about to close. Servers keep
+		// idle ones for 5 s or more.
+		IdleTimeout: 2 * time.Second,
+		// A receiver that hangs must not exhaust the process's descriptors.
+		MaxPerHost: 1024, MaxIdlePerHost: 256, MaxIdle: 1024,
+	})
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.waits, s.hasten = context.WithCancel(s.ctx)
 	return s
-}
-
-// newTransport returns the transport of a sender. It bounds the connections to a host, so that a receiver that hangs
-// does not exhaust the process's descriptors.
-func newTransport(denied bool) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	proxy := http.ProxyFromEnvironment
-	if denied {
-		dialer.Control, proxy = publicnet.Deny, nil
-	}
-	return &http.Transport{
-		Proxy:               proxy,
-		DialContext:         dialer.DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxConnsPerHost:     1024,
-		MaxIdleConnsPerHost: 256,
-		MaxIdleConns:        1024,
-		// Most events are tried once, so they must not meet a connection that the receiver is about to close. Servers keep
-		// idle ones for 5 s or more.
-		IdleConnTimeout:        2 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true,
-	}
 }
 
 // Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will
@@ -160,16 +144,11 @@ func (s *Sender) Attach(p *predict.Prediction) {
 // target reads the URL of a prediction's webhook; nil: nothing can be sent there.
 func (s *Sender) target(webhook, id string) *url.URL {
 	u, err := url.Parse(webhook)
-	if err != nil || !sendable(u) { // httpd has checked it; the log must not show it
+	if err != nil || !egress.Sendable(u) { // httpd has checked it; the log must not show it
 		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(id), "error", ErrURL)
 		return nil
 	}
 	return u
-}
-
-// sendable reports whether something can be sent to u.
-func sendable(u *url.URL) bool {
-	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 // State is what the sender does at a moment.
@@ -210,7 +189,7 @@ func (s *Sender) hastened() bool { return s.waits.Err() != nil }
 func (s *Sender) Close() {
 	s.cancel(ErrClosed)
 	_ = s.wait(context.Background(), func() int { return s.running })
-	s.transport.CloseIdleConnections()
+	s.client.Close()
 }
 
 // wait returns when count is zero, or when ctx ends.

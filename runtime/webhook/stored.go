@@ -31,7 +31,7 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
-	err := s.follow(limited, d, nil, [3][]byte{e.Body})
+	err := s.send(limited, d, nil, [3][]byte{e.Body})
 	switch {
 	case err == nil:
 		s.o.OnDelivery(eventName(predict.OnCompleted), Delivered)
@@ -39,7 +39,7 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	case (temporary(err) || errors.Is(err, ErrTimeout)) && tries <= s.o.Retries:
 		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(e.Prediction),
 			"receiver", origin(target), "error", shown(err))
-		return s.backoff(tries, err)
+		return s.backoff.After(tries, err)
 	}
 	d.logFailure(predict.OnCompleted, tries, err)
 	s.o.OnDelivery(eventName(predict.OnCompleted), Failed)

@@ -1,4 +1,4 @@
-package publicnet
+package egress
 
 import (
 	"context"
