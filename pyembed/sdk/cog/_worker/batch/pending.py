@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import _px
 
 from ..primitives import allocate_lock
