@@ -33,6 +33,6 @@ func readDeadline(h *fasthttp.RequestHeader, now func() time.Time) (time.Time, e
 		return now().Add(time.Duration(s * float64(time.Second))), nil
 	}
 	var bad problems
-	bad.add("it is a number of seconds, or a time like 2026-01-31T12:00:00Z", "header", headerDeadline)
+	bad.add("must be a number of seconds, or a time like 2026-01-31T12:00:00Z", "header", headerDeadline)
 	return time.Time{}, bad.err()
 }

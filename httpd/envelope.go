@@ -252,7 +252,7 @@ func (p *problems) checkStrings(name string, object []byte) {
 		}
 	}
 	if len(faults) == maxFaults { // all of them may have been replaced
-		p.add("more than "+strconv.Itoa(maxFaults-1)+" members are no strings", "body", name)
+		p.add("more than "+strconv.Itoa(maxFaults-1)+" members are not strings", "body", name)
 	}
 	for _, f := range faults {
 		if f.value == nil {

@@ -198,7 +198,7 @@ func TestLongMembers(t *testing.T) {
 		`{"context":{"` + long + `":1,"` + long + `":"s"}}`:           "is not of type",
 		`{"context":{"` + long + `":"s","a":1,"a":"s"}}`:              "",
 		`{"context":{` + strings.Join(many, ",") + `}}`:               "is not of type",
-		`{"context":{"k":1,` + strings.Join(many, ",") + `,"k":"s"}}`: "more than 9999 members are no strings",
+		`{"context":{"k":1,` + strings.Join(many, ",") + `,"k":"s"}}`: "more than 9999 members are not strings",
 	} {
 		raw := []byte(body)
 		var before, after runtime.MemStats

@@ -125,7 +125,7 @@ func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 		p.router.Handler(ctx)
 		return
 	}
-	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server",
+	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "unknown path %s",
 		predict.Clip(string(ctx.Path())))) {
 		p.Server.notFound(ctx)
 	}

@@ -185,7 +185,7 @@ func readPriority(h *fasthttp.RequestHeader) (string, error) {
 	case "", "hi", "std", "lo":
 		return class, nil
 	default:
-		return "", &requestError{"Pinion-Priority is " + show([]byte(class)) + ": it is hi, std or lo"}
+		return "", &requestError{"invalid Pinion-Priority " + show([]byte(class)) + ": must be hi, std or lo"}
 	}
 }
 

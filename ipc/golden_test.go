@@ -250,7 +250,7 @@ func TestEveryKindHasAnExample(t *testing.T) {
 	}
 	for _, f := range files {
 		if !slices.Contains(names, f.Name()) {
-			t.Errorf("%s is no example's", f.Name())
+			t.Errorf("%s is not an example's", f.Name())
 		}
 	}
 }

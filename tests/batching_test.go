@@ -132,7 +132,7 @@ func TestBatchingFlags(t *testing.T) {
 	for wrong, want := range map[string]string{
 		"-latncy 3":       "did you mean -latency?",
 		"--capcity=3":     "did you mean -capacity?",
-		"-batch 0":        "-batch 0: it is 1 to 4096",
+		"-batch 0":        "-batch 0: must be 1 to 4096",
 		"-batch x":        "invalid value",
 		"-capacity 0":     "at least 1",
 		"-latency -1":     "at least 0",

@@ -124,7 +124,7 @@ func TestCLIBenchSaysWhyItDoesNot(t *testing.T) {
 	wantText(t, "flags for a server at a URL", c.bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"),
 		"leave out what follows --")
 	wantText(t, "a flag that serve does not know", c.bad(t, 2, "bench", "--", "--wrokers", "2"), "did you mean --workers?")
-	wantText(t, "no connections", c.bad(t, 2, "bench", "-c", "0"), "--connections 0: it is at least 1")
+	wantText(t, "no connections", c.bad(t, 2, "bench", "-c", "0"), "--connections 0: must be at least 1")
 	c.env = []string{"BREAK_SETUP=1"}
 	wantText(t, "a failed setup", c.bad(t, 1, "bench"), "the model cannot be set up", "RuntimeError: no weights here")
 }

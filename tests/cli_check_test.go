@@ -25,7 +25,7 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 			},
 			nil,
 			[]string{
-				`cog.yaml:1: "rn" is no key that is known`, `write "run"`, `cog.yaml:4: environment: "B" is not NAME=value`,
+				`cog.yaml:1: unknown key "rn"`, `write "run"`, `cog.yaml:4: environment: "B" is not NAME=value`,
 				`run.py:3: parameter "a" of run: bytes is not supported`, "use cog.Path for binary data",
 				`run.py:4: parameter "b" of run: it has no type`, `run.py:5: parameter "c" of run: the default 5 is greater`,
 				"5 problems in",

@@ -50,7 +50,7 @@ run: run.py:Runner
 	got := c.run(t, "doctor", "--python", python)
 	same(t, "it ended with", got.code, 1)
 	wantText(t, "an old Python", got.stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old",
-		`cog.yaml:3: build: "gpuu" is no key that is known`, `write "gpu"`, "2 problems and 0 differences")
+		`cog.yaml:3: build: unknown key "gpuu"`, `write "gpu"`, "2 problems and 0 differences")
 	wantText(t, "no folder", c.bad(t, 2, "doctor", "nowhere"), "is not a folder")
 }
 

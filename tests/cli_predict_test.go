@@ -149,15 +149,15 @@ func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 		{
 			"twice",
 			[]string{"-i", "how=x", "-i", "n=1", "-i", "n=2"},
-			[]string{`input "n": it is given 2 times, and takes one value`},
+			[]string{`input "n": given 2 times, takes one value`},
 		},
 		{"no pair", []string{"-i", "how"}, []string{"write it as name=value, or name=@file"}},
 		{"output in a folder that is not there", []string{"-i", "how=text", "-o", "gone/out.txt"}, []string{
 			"-o gone/out.txt: there is no folder gone",
 		}},
-		{"output to a folder", []string{"-i", "how=text", "-o", "."}, []string{"-o .: it is a folder; name a file in it"}},
+		{"output to a folder", []string{"-i", "how=text", "-o", "."}, []string{"-o . is a folder; name a file in it"}},
 		{"both ways", []string{"-i", "how=x", "--json", "{}"}, []string{"by --json or by -i, not by both"}},
-		{"no object", []string{"--json", "[]"}, []string{"--json: it is a JSON array, and the input is an object"}},
+		{"no object", []string{"--json", "[]"}, []string{"--json: must be a JSON object, got array"}},
 		{"no JSON", []string{"--json", "{"}, []string{"--json: invalid JSON at byte 1"}},
 	}
 	for _, test := range cases {

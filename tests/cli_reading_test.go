@@ -166,7 +166,7 @@ func TestCLIReadingHasATimeLimit(t *testing.T) {
 	got := c.run(t, "check", "--execute", "--timeout", "1ms")
 	same(t, "the check ended with", got.code, 1)
 	wantText(t, "check", got.stdout, "it took longer than 1ms")
-	wantText(t, "a wrong limit", c.bad(t, 2, "schema", "--timeout", "0s"), "--timeout 0s: it is more than 0")
+	wantText(t, "a wrong limit", c.bad(t, 2, "schema", "--timeout", "0s"), "--timeout 0s: must be more than 0")
 }
 
 func TestCLIReadingSaysWhatAnImportDiedOf(t *testing.T) {

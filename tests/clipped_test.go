@@ -61,7 +61,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		}
 	}
 	harness.Eventually(t, "the webhook was given up",
-		func() bool { _, ok := s.Log.Find("webhook was not told"); return ok })
+		func() bool { _, ok := s.Log.Find("webhook delivery failed"); return ok })
 	for _, line := range s.Log.Lines() {
 		if len(line.Raw) > 2<<10 {
 			t.Errorf("a line of the log is long: %.300s", line.Raw)

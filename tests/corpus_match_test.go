@@ -52,7 +52,7 @@ func match(got, want any) string {
 	case []any:
 		g, ok := got.([]any)
 		if !ok || len(g) != len(w) {
-			return fmt.Sprintf("%.200v is no list of %d", got, len(w))
+			return fmt.Sprintf("%.200v is not a list of %d", got, len(w))
 		}
 		for i := range w {
 			if problem := match(g[i], w[i]); problem != "" {
@@ -72,7 +72,7 @@ func match(got, want any) string {
 func matchObject(got any, want map[string]any) string {
 	g, ok := got.(map[string]any)
 	if !ok || len(g) != len(want) {
-		return fmt.Sprintf("%.200v is no object with %d members", got, len(want))
+		return fmt.Sprintf("%.200v is not an object with %d members", got, len(want))
 	}
 	for name, value := range want {
 		pattern, there := g[name]
@@ -142,7 +142,7 @@ func readDataURL(text string) (media string, content []byte, err error) {
 	head, body, ok := strings.Cut(text, ",")
 	media, isURL := strings.CutPrefix(head, "data:")
 	if !ok || !isURL {
-		return "", nil, fmt.Errorf("%.100q is no data: URL", text)
+		return "", nil, fmt.Errorf("invalid data URL %.100q", text)
 	}
 	plain, encoded := strings.CutSuffix(media, ";base64")
 	media, _, _ = strings.Cut(plain, ";")

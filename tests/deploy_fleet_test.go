@@ -230,6 +230,6 @@ func TestTheFleetsComposeFile(t *testing.T) {
 	base := documentsOf(t, "../deploy/compose.yaml")[0]
 	if base.at(t, "services", d.text(t, "services", "second", "extends", "service")) == nil ||
 		slices.Equal(base.texts(t, "services", "pinion", "ports"), d.texts(t, "services", "second", "ports")) {
-		t.Error("the second server is no other one")
+		t.Error("the second server is the same one")
 	}
 }

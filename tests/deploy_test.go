@@ -56,7 +56,7 @@ func (d document) texts(t *testing.T, path ...any) (list []string) {
 	t.Helper()
 	items, ok := d.at(t, path...).([]any)
 	if !ok {
-		t.Fatalf("%v is no list", path)
+		t.Fatalf("%v is not a list", path)
 	}
 	for _, item := range items {
 		list = append(list, fmt.Sprint(item))

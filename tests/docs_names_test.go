@@ -152,6 +152,6 @@ func TestCommandsInTheDocuments(t *testing.T) {
 	}
 	delete(documented, "run") // another name of predict
 	for name := range documented {
-		t.Errorf("docs/reference/cli.md tells of 'pinion %s', which is no command", name)
+		t.Errorf("docs/reference/cli.md tells of 'pinion %s', which is not a command", name)
 	}
 }

@@ -159,7 +159,7 @@ func TestAnExampleFromAFile(t *testing.T) {
 		t.Errorf("bench: %v\n%s\n%s", err, out, help)
 	}
 	for text, want := range map[string]string{
-		`{"text": }`: "cog_example.json is no JSON", `[1]`: "cog_example.json is no JSON object",
+		`{"text": }`: "cog_example.json is not valid JSON", `[1]`: "cog_example.json is not a JSON object",
 		`{}`: `lacks the required input "text"`,
 	} {
 		write(text)

@@ -220,13 +220,13 @@ func TestAGatewayIsLost(t *testing.T) {
 func TestSettingsOfAGatewayThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"--nats is missing":              {"--model", "m"},
-		"--model is missing":             {"--nats", "nats://127.0.0.1:1"},
-		"the queue of one server":        {"--nats", "embed", "--model", "m"},
-		`the model's name is "a.b"`:      {"--nats", "nats://127.0.0.1:1", "--model", "a.b"},
-		"--queue-timeout and --grace":    {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
-		"--ack-wait 1s: it is at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
-		"takes no argument, not dir":     {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
+		"--nats is missing":                {"--model", "m"},
+		"--model is missing":               {"--nats", "nats://127.0.0.1:1"},
+		"the queue of one server":          {"--nats", "embed", "--model", "m"},
+		`the model's name is "a.b"`:        {"--nats", "nats://127.0.0.1:1", "--model", "a.b"},
+		"--queue-timeout and --grace":      {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
+		"--ack-wait 1s: must be at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
+		"takes no argument, not dir":       {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
 	} {
 		wantText(t, fmt.Sprintf("%q", args), (cli{}).bad(t, 2, append([]string{"gateway"}, args...)...), want)
 	}

@@ -98,7 +98,7 @@ func TestModelsFileThatCannotBeServed(t *testing.T) {
 	}{
 		{
 			"models:\n  a:\n    path: a\n    worker: 2\n", nil,
-			file + `:4: a: "worker" is no key that is known` + "\n    write \"workers\", if that is what is meant",
+			file + `:4: a: unknown key "worker"` + "\n    write \"workers\", if that is what is meant",
 		},
 		{"models:\n  a: {path: a}\n  a: {path: a}\n", nil, file + `:3: models: "a" is given twice, first in line 2`},
 		{"models:\n  a: {path: c}\n", nil, file + ":2: a: find model folder"},
@@ -379,7 +379,7 @@ func TestModelsFileReread(t *testing.T) {
 
 	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
 	refused := s.WaitLog("the file of models has a mistake, and nothing changes")
-	wantText(t, "the log", refused.Raw, `pinion.yaml:2: a: \"worker\" is no key that is known`)
+	wantText(t, "the log", refused.Raw, `pinion.yaml:2: a: unknown key \"worker\"`)
 	writeFile(t, filepath.Join(dir, "b", "broken.txt"), "")
 	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
 	s.WaitLog("the changed model is not served: it stays as it was")

@@ -154,7 +154,7 @@ func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 func TestNoneDefaultsThatAreNone(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)}
-	const allowed = `"maybe": it is required or optional`
+	const allowed = `"maybe": must be required or optional`
 	for _, command := range []string{"serve", "predict", "schema", "check", "train"} {
 		wantText(t, command, c.bad(t, 2, command, "--none-defaults", "maybe"), "--none-defaults: "+allowed)
 	}
@@ -163,7 +163,7 @@ func TestNoneDefaultsThatAreNone(t *testing.T) {
 		wantText(t, command, c.bad(t, 2, command), "PINION_NONE_DEFAULTS: "+allowed)
 	}
 	c = cli{dir: folder(t, "cog.yaml", noneCogYAML+"none_defaults: maybe\n", "run.py", noneDefaults)}
-	wantText(t, "serve", c.bad(t, 2, "serve"), `none_defaults: "maybe" is not known`, "write one of required, optional")
-	wantText(t, "check", c.run(t, "check").stdout, `cog.yaml:3: none_defaults: "maybe" is not known`,
+	wantText(t, "serve", c.bad(t, 2, "serve"), `none_defaults: unknown value "maybe"`, "write one of required, optional")
+	wantText(t, "check", c.run(t, "check").stdout, `cog.yaml:3: none_defaults: unknown value "maybe"`,
 		"write one of required, optional")
 }

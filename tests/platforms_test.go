@@ -168,7 +168,7 @@ func TestSageMakerJSON(t *testing.T) {
 		{path: "/invocations", body: `{"x":13}`, status: 500, want: `{"error":"ValueError: 13 is not added to"}`},
 		{
 			path: "/invocations", body: `7`, status: 400,
-			want: `{"error":"the body is no object but of type number: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}"}`,
+			want: `{"error":"the body must be an object, not of type number: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}"}`,
 		},
 		{
 			path: "/invocations", body: `abc`, headers: []string{"Content-Type", "text/csv"}, status: 400,

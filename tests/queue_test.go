@@ -244,7 +244,7 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 		{[]string{"--nats", nats.URL, "--nats-creds", "/missing.creds"}, "--nats-creds: open /missing.creds"},
 		{[]string{"--nats", nats.URL, "--nats-tls-ca", "cog.yaml"}, "--nats-tls-ca"},
 		{[]string{"--nats", nats.URL, "--nats-tls-cert", "c.pem"}, "--nats-tls-cert and --nats-tls-key go together"},
-		{[]string{"--nats", nats.URL, "--ack-wait", "5s"}, "--ack-wait 5s: it is at least 15s"},
+		{[]string{"--nats", nats.URL, "--ack-wait", "5s"}, "--ack-wait 5s: must be at least 15s"},
 		{
 			[]string{"--nats", nats.URL, "--result-ttl", "40s"},
 			"--result-ttl 40s: with --nats it is 1m0s (twice --ack-wait) to 24h0m0s",

@@ -32,7 +32,7 @@ func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	if err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").Run(); err != nil {
-		t.Skipf("this is no checkout of git: %v", err)
+		t.Skipf("this is not a checkout of git: %v", err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
 	inFolder(t, ".", "git", "clone", "-q", "--no-hardlinks", "..", clone)

@@ -163,7 +163,7 @@ def configure_instrumentation():
 	for _, c := range []struct{ hooks, want string }{
 		{"x = 1\n", "it has no function create_tracer_provider"},
 		{"def create_tracer_provider():\n    return 3\n", "create_tracer_provider returned int"},
-		{good + "create_meter_provider = 3\n", "create_meter_provider is no function"},
+		{good + "create_meter_provider = 3\n", "create_meter_provider is not a function"},
 		{"1 / 0\n", "ZeroDivisionError"},
 	} {
 		s := start(t, c.hooks)

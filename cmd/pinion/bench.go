@@ -75,13 +75,13 @@ func (b *benching) check(args, flags []string) error {
 	case len(args) == 1 && !usertext.IsHTTP(args[0]) && strings.Contains(args[0], "://"):
 		return fmt.Errorf("%s: a server's address is an http or https URL", args[0])
 	case b.Load.Connections < 1:
-		return fmt.Errorf("--connections %d: it is at least 1", b.Load.Connections)
+		return fmt.Errorf("--connections %d: must be at least 1", b.Load.Connections)
 	case b.Load.Rate < 0:
-		return fmt.Errorf("--rate %g: it is more than 0", b.Load.Rate)
+		return fmt.Errorf("--rate %g: must be more than 0", b.Load.Rate)
 	case b.Load.Length <= 0:
-		return fmt.Errorf("--duration %s: it is more than 0", b.Load.Length)
+		return fmt.Errorf("--duration %s: must be more than 0", b.Load.Length)
 	case b.Load.Warmup < 0:
-		return fmt.Errorf("--warmup %s: it is at least 0", b.Load.Warmup)
+		return fmt.Errorf("--warmup %s: must be at least 0", b.Load.Warmup)
 	}
 	return nil
 }

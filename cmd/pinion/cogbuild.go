@@ -41,7 +41,7 @@ func (c *cogBuildFlags) check(dir string) error {
 	case c.file != "" && !names(c.file, dir, "cog.yaml"):
 		return fmt.Errorf("--file %s: a model's file is cog.yaml in its folder: rename it, and give the folder: pinion build DIR", c.file)
 	case c.progress != "" && !slices.Contains([]string{"auto", "tty", "plain", "quiet"}, c.progress):
-		return fmt.Errorf("--progress %s: it is auto, tty, plain or quiet", c.progress)
+		return fmt.Errorf("--progress %s: must be auto, tty, plain or quiet", c.progress)
 	case c.schema != "" && !names(c.schema, dir, model.StoredSchema):
 		return fmt.Errorf("--openapi-schema %s: copy the file to %s: the image gets the document from there", c.schema,
 			filepath.Join(dir, model.StoredSchema))

@@ -103,7 +103,7 @@ func (a *asking) locally(dir string) error {
 // remotely makes the prediction at the server of --url.
 func (a *asking) remotely() error {
 	if !usertext.IsHTTP(a.url) {
-		return fmt.Errorf("--url %q: it is an http or https URL", a.url)
+		return fmt.Errorf("--url %q: must be an http or https URL", a.url)
 	}
 	return process.Failed(a.Remotely(clientOf(a.url)))
 }

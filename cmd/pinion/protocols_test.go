@@ -61,7 +61,7 @@ func TestProtocolsAreDocumented(t *testing.T) {
 		}
 	}
 	for path := range known.Paths {
-		t.Errorf("protocols.json has %s, which is no route", path)
+		t.Errorf("protocols.json has %s, which is not a route", path)
 	}
 }
 

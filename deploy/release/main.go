@@ -58,7 +58,7 @@ func parse(args []string) (options, error) {
 	for _, arg := range flags.Args() {
 		arch, path, ok := strings.Cut(arg, "=")
 		if !ok || architectures[arch].wheel == "" {
-			return options{}, fmt.Errorf("%q is no ARCH=BINARY; ARCH is amd64 or arm64", arg)
+			return options{}, fmt.Errorf("invalid argument %q: must be ARCH=BINARY, where ARCH is amd64 or arm64", arg)
 		}
 		o.binaries[arch] = path
 	}

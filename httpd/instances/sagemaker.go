@@ -81,7 +81,8 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 	if kind := rawjson.KindOf(body.Data); kind != rawjson.KindObject {
 		i.call.Body.Release()
 		return protocol.Errorf(protocol.BadInput,
-			"the body is no object but of type %s: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}", kind)
+			"the body must be an object, not of type %s: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}",
+			kind)
 	}
 	input, list := objectMembers(body.Data)
 	switch {

@@ -18,7 +18,7 @@ type VertexPaths struct {
 // CheckVertexPath refuses what cannot be a route's path.
 func CheckVertexPath(path string) error {
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}?#") {
-		return fmt.Errorf("%q is no path: it begins with /, and has none of { } ? #", path)
+		return fmt.Errorf("invalid path %q: must begin with / and have none of { } ? #", path)
 	}
 	return nil
 }

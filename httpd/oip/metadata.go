@@ -149,7 +149,7 @@ func (h *handlers) index(x *protocol.Exchange) {
 		Ready bool `json:"ready"`
 	}
 	if len(body.Data) > 0 && json.Unmarshal(body.Data, &asked) != nil {
-		err = bad("the body is no object with ready")
+		err = bad("the body must be an object with ready")
 	}
 	body.Release()
 	if err != nil {

@@ -292,7 +292,7 @@ func (t *Tensor) readShape(shape []byte) (int64, *protocol.Error) {
 	for _, v := range rawjson.Items(shape) {
 		length, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil || length < 0 {
-			return 0, bad("input %q: shape has %s, which is no length", t.shown(), shortText(v))
+			return 0, bad("input %q: shape has %s, which is not a length", t.shown(), shortText(v))
 		}
 		t.Shape = append(t.Shape, length)
 	}
@@ -307,7 +307,7 @@ func (t *Tensor) readShape(shape []byte) (int64, *protocol.Error) {
 func (t *Tensor) readData(data []byte, n int64) *protocol.Error {
 	switch {
 	case data == nil:
-		return bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
+		return bad("input %q has no data: send a list, or binary_data_size", t.shown())
 	case rawjson.KindOf(data) != rawjson.KindArray:
 		return bad("input %q: data is %s, and takes a list", t.shown(), shortText(data))
 	}
@@ -372,7 +372,7 @@ func (t *Tensor) checkTokens() *protocol.Error {
 			_, ok = t.Type.appendRaw(scratch[:0], token)
 		}
 		if !ok {
-			return bad("input %q: element %d, %s, is no %s", t.shown(), i, shortText(token), t.Type.Name)
+			return bad("input %q: element %d: %s is not a valid %s", t.shown(), i, shortText(token), t.Type.Name)
 		}
 	}
 	return nil

@@ -69,7 +69,8 @@ func (t *Tensor) checkRaw(n int64) *protocol.Error {
 		if t.Type.Code == '?' {
 			for i, b := range t.Raw {
 				if b > 1 {
-					return protocol.Errorf(protocol.BadInput, "input %q: the byte %d at %d is no BOOL: it is 0 or 1", t.shown(), b, i)
+					return protocol.Errorf(protocol.BadInput, "input %q: byte %d at %d is not a valid BOOL: must be 0 or 1", t.shown(),
+						b, i)
 				}
 			}
 		}
@@ -193,7 +194,7 @@ func (t *Tensor) Bytes() ([]byte, error) {
 		}
 		var ok bool
 		if out, ok = t.Type.appendRaw(out, token); !ok {
-			return nil, fmt.Errorf("element %d, %s, is no %s", i, shortText(token), t.Type.Name)
+			return nil, fmt.Errorf("element %d: %s is not a valid %s", i, shortText(token), t.Type.Name)
 		}
 	}
 	return out, nil

@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %+v", c.body, err)
 		}
 		if body := err.AppendJSON(nil); rawjson.Check(body) != nil {
-			t.Errorf("the error is no JSON: %s", body)
+			t.Errorf("the error is not JSON: %s", body)
 		}
 	}
 }

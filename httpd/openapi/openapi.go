@@ -49,7 +49,7 @@ func Complete(model []byte, s Server) ([]byte, error) {
 		return nil, fmt.Errorf("complete the OpenAPI document: %w", err)
 	}
 	if rawjson.KindOf(model) != rawjson.KindObject {
-		return nil, fmt.Errorf("complete the OpenAPI document: it is no JSON object")
+		return nil, fmt.Errorf("complete the OpenAPI document: not a JSON object")
 	}
 	document := model
 	if title := at(model, "info", "title"); s.Title != "" && (title == nil || string(title) == `"Cog"`) {

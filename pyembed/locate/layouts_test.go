@@ -253,14 +253,14 @@ func TestGivenLibrary(t *testing.T) {
 		kind error
 		word string
 	}{
-		{w.path("none.so"), ErrNoLibPython, "no shared library"},
-		{w.file("text.so", "hello", 0o644), ErrNoLibPython, "no shared library"},
+		{w.path("none.so"), ErrNoLibPython, "not a shared library"},
+		{w.file("text.so", "hello", 0o644), ErrNoLibPython, "not a shared library"},
 		{w.lib("libm.so.6"), ErrNoLibPython, "some other library (libm.so.6)"},
 		{program, ErrNoLibPython, "--libpython"},
 		{w.elf("prog", fakeELF{kind: elf.ET_EXEC}), ErrNoLibPython, "a program"},
 		{w.lib("libpython3.11.so.1.0"), ErrNoLibPython, "is Python 3.11, and the interpreter " + program + " is Python 3.12"},
 		{"libpython3.13.so.1.0", ErrNoLibPython, "is Python 3.13"},
-		{"libfoo", ErrNoLibPython, "no name of a libpython"},
+		{"libfoo", ErrNoLibPython, "nor the name of a libpython"},
 		{w.lib("libpython3.12t.so.1.0"), ErrFreeThreaded, "free-threaded"},
 		{w.lib("libpython3.8.so.1.0"), ErrTooOld, "3.8"},
 		{w.elf("far/libpython3.12.so.1.0", fakeELF{machine: other}), ErrWrongPlatform, "processor"},

@@ -111,12 +111,13 @@ func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 		if v, ok := parseSoname(name); ok {
 			return name, f.checkGiven(v, name, in)
 		}
-		return "", fail(ErrNoLibPython, fix, "--libpython names %q, which is no file and no name of a libpython", name)
+		return "", fail(ErrNoLibPython, fix, "--libpython names %q, which is neither a file nor the name of a libpython",
+			name)
 	}
 	path := absolute(name)
 	img, err := readImage(path)
 	if err != nil {
-		return "", fail(ErrNoLibPython, fix, "--libpython names %s, which is no shared library: %v", path, err)
+		return "", fail(ErrNoLibPython, fix, "--libpython names %s, which is not a shared library: %v", path, err)
 	}
 	if f.host.machine != 0 && img.machine != f.host.machine {
 		return "", fail(ErrWrongPlatform, fix,

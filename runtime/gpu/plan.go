@@ -82,7 +82,7 @@ func parseGPUs(list string) ([]string, error) {
 		for name := range strings.SplitSeq(worker, ",") {
 			name = strings.TrimSpace(name)
 			if !gpuName().MatchString(name) {
-				return nil, fmt.Errorf("%q is no GPU: it is a number, GPU-… or MIG-…, as nvidia-smi -L shows them", name)
+				return nil, fmt.Errorf("invalid GPU %q: must be a number, GPU-… or MIG-…, as nvidia-smi -L shows them", name)
 			}
 			if slices.Contains(names, name) {
 				return nil, fmt.Errorf("a worker is given %s twice, which CUDA refuses", name)

@@ -95,8 +95,8 @@ func TestPlanGPUs(t *testing.T) {
 		{"MIG-GPU-12ab/7/0;MIG-34cd", -1, nil, "MIG-GPU-12ab/7/0|MIG-34cd", 2, ""},
 		{"0,0", -1, nil, "", 0, "a worker is given 0 twice"},
 		{"0;1", 3, nil, "", 0, "names the GPUs of 2 workers, and --workers is 3"},
-		{"0;;1", -1, nil, "", 0, `"" is no GPU`},
-		{"cuda:0", -1, nil, "", 0, `"cuda:0" is no GPU`},
+		{"0;;1", -1, nil, "", 0, `invalid GPU ""`},
+		{"cuda:0", -1, nil, "", 0, `invalid GPU "cuda:0"`},
 	} {
 		workers := max(c.workers, 0)
 		if c.workers < 0 {

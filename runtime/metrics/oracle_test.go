@@ -264,7 +264,7 @@ func TestGoAndProcessGoByTheirUsualNames(t *testing.T) {
 		count++
 		want := usual[name]
 		if want == nil {
-			t.Errorf("%s is no usual name", name)
+			t.Errorf("%s is not a usual name", name)
 			continue
 		}
 		if f.GetType() != want.GetType() {

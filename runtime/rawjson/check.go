@@ -25,7 +25,7 @@ func Check(b []byte) error {
 func explain(b []byte, at int, reason string) string {
 	for _, word := range []string{"NaN", "Infinity"} {
 		if bytes.HasPrefix(b[at:], []byte(word)) && (reason == reasonChar || reason == reasonNumber) {
-			return word + " is no JSON"
+			return word + " is not valid JSON"
 		}
 	}
 	return reason

@@ -93,7 +93,7 @@ func sameMembers(t *testing.T, doc []byte, lists *Lists) {
 	for _, at := range lists.known[:lists.count] {
 		if !Numbers(doc[at.start:at.end]) || !lists.Is(int(at.start), int(at.end)) ||
 			lists.Is(int(at.start), int(at.end)-1) || lists.Is(int(at.start)+1, int(at.end)) {
-			t.Fatalf("%s of %s is no list of numbers", doc[at.start:at.end], doc)
+			t.Fatalf("%s of %s is not a list of numbers", doc[at.start:at.end], doc)
 		}
 	}
 	plain := Object(doc)

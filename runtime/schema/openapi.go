@@ -105,7 +105,7 @@ func (d *document) fill(n *node, schema any) error {
 			}
 			return nil
 		}
-		return fmt.Errorf("%s is no schema", jsonText(schema))
+		return fmt.Errorf("%s is not a schema", jsonText(schema))
 	}
 	n.nullable = m["nullable"] == true
 	if ref, ok := m["$ref"]; ok {
@@ -206,7 +206,7 @@ func compileTypes(v any) (types, error) {
 			}
 		}
 		if bit == 0 {
-			return t, fmt.Errorf("%q is no type", name)
+			return t, fmt.Errorf("unknown type %q", name)
 		}
 		t.kinds |= bit
 	}

@@ -117,8 +117,8 @@ func TestCompileErrors(t *testing.T) {
 		}
 	}
 	for property, want := range map[string]string{
-		`3`:                                 `property "x": 3 is no schema`,
-		`{"type":"text"}`:                   `type: "text" is no type`,
+		`3`:                                 `property "x": 3 is not a schema`,
+		`{"type":"text"}`:                   `type: unknown type "text"`,
 		`{"type":3}`:                        `type: 3 is not a list of names`,
 		`{"enum":1}`:                        `enum: 1 is not a list`,
 		`{"minimum":"1"}`:                   `minimum: "1" is not a number`,
@@ -130,7 +130,7 @@ func TestCompileErrors(t *testing.T) {
 		`{"anyOf":[{"type":1}]}`:            `anyOf/0: type: 1`,
 		`{"items":{"type":1}}`:              `items: type: 1`,
 		`{"properties":{"a":{"type":1}}}`:   `properties/a: type: 1`,
-		`{"additionalProperties":1}`:        `additionalProperties: 1 is no schema`,
+		`{"additionalProperties":1}`:        `additionalProperties: 1 is not a schema`,
 		`{"required":{}}`:                   `required: {} is not a list of names`,
 		`{"$ref":"other.json"}`:             `leads to no component`,
 		`{"$ref":"#/components/schemas/B"}`: `component "B": type: 1`,
@@ -144,9 +144,9 @@ func TestCompileErrors(t *testing.T) {
 		`{"patternProperties":{"(":{}}}`:    `patternProperties: compile pattern "("`,
 		`{"dependentRequired":[]}`:          `dependentRequired: [] is not a map of lists`,
 		`{"dependentRequired":{"a":1}}`:     `dependentRequired: a: 1 is not a list of names`,
-		`{"dependentSchemas":{"a":1}}`:      `dependentSchemas: a: 1 is no schema`,
+		`{"dependentSchemas":{"a":1}}`:      `dependentSchemas: a: 1 is not a schema`,
 		`{"properties":[]}`:                 `properties/[] is not a map of schemas`,
-		`{"oneOf":[1]}`:                     `oneOf/0: 1 is no schema`,
+		`{"oneOf":[1]}`:                     `oneOf/0: 1 is not a schema`,
 	} {
 		doc := openapi(`{"properties":{"x":`+property+`}}`, `"B":{"type":1}`,
 			`"C":{"allOf":[{"$ref":"#/components/schemas/C"}]}`,

@@ -26,7 +26,7 @@ func TestContextOf(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.context, got, c.want)
 		}
 		if len(got) > 0 && rawjson.Check(got) != nil {
-			t.Errorf("%s: %s is no JSON", c.context, got)
+			t.Errorf("%s: %s is not JSON", c.context, got)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func (e *environment) batch(prefix string, otherwise Batch) Batch {
 		Size:  e.count("a whole number of at least 1", prefix+"MAX_EXPORT_BATCH_SIZE"),
 	}
 	if queue, size := cmp.Or(b.Queue, otherwise.Queue), b.Size; size > queue {
-		e.warn("%sMAX_EXPORT_BATCH_SIZE: %d is ignored: it is at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix,
+		e.warn("%sMAX_EXPORT_BATCH_SIZE: %d is ignored: must be at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix,
 			queue)
 	}
 	b.Queue = cmp.Or(b.Queue, otherwise.Queue)

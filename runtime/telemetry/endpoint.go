@@ -114,7 +114,7 @@ func (e *environment) tlsConfig(variable func(string) []string) *tls.Config {
 	if certFile != "" {
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 		if err != nil {
-			e.warn("%s: %q is ignored: it is a certificate in PEM form, and %s is its key: %v", certificate, certFile,
+			e.warn("%s: %q is ignored: must be a certificate in PEM form, and %s is its key: %v", certificate, certFile,
 				variable("CLIENT_KEY")[1], err)
 			certFile = ""
 		} else {

@@ -20,9 +20,9 @@ type environment struct {
 func (e *environment) fail(name, value, allowed string) {
 	switch {
 	case !strings.HasPrefix(name, "cog.yaml") && !strings.HasPrefix(name, "PINION_"):
-		e.warn("%s: %q is ignored: it is %s", name, shorten(value), allowed)
+		e.warn("%s: %q is ignored: must be %s", name, shorten(value), allowed)
 	case e.err == nil:
-		e.err = fmt.Errorf("%s: %q: it is %s", name, value, allowed)
+		e.err = fmt.Errorf("%s: %q: must be %s", name, value, allowed)
 	}
 }
 

@@ -12,7 +12,7 @@ func (x *Exporter) httpClient() *http.Client {
 	return &http.Client{Transport: noPages{transport}, Timeout: x.Timeout}
 }
 
-var errPage = errors.New("the answer is a web page: the endpoint is no collector")
+var errPage = errors.New("the answer is a web page: the endpoint is not a collector")
 
 // noPages fails requests that are answered with a web page, as by a proxy or another server: the exporters of the SDK
 // would take one with the status 200 for success, and what was sent would be lost uncounted.

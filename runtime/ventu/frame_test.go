@@ -54,7 +54,7 @@ func TestIDs(t *testing.T) {
 	for range 1000 {
 		v := newID()
 		if !uuid.Match(v[:]) || seen[v] {
-			t.Fatalf("%s is no new UUID", v[:])
+			t.Fatalf("%s is not a new UUID", v[:])
 		}
 		seen[v] = true
 	}

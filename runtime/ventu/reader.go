@@ -121,7 +121,8 @@ func (r *reader) answers(length int64, jobs []*Job) ([]answer, error) {
 // markErrors gives those answers another status whose ids stand one after the other in bad.
 func (p *places) markErrors(all []answer, bad []byte) error {
 	if len(bad)%idLength != 0 {
-		return fmt.Errorf("%w: its %s have %d bytes, which is no multiple of %d", errMalformed, errorIDs, len(bad), idLength)
+		return fmt.Errorf("%w: its %s have %d bytes, which is not a multiple of %d", errMalformed, errorIDs, len(bad),
+			idLength)
 	}
 	for ; len(bad) > 0; bad = bad[idLength:] {
 		if i := p.of(bad[:idLength]); i >= 0 && all[i].status == StatusDone {
@@ -174,7 +175,7 @@ func (r *reader) mapHeader() (int64, error) {
 	case c == msgMap32:
 		return r.number(4)
 	}
-	return 0, fmt.Errorf("%w: it begins with the byte %#02x, which is no map", errMalformed, c)
+	return 0, fmt.Errorf("%w: it begins with the byte %#02x, which is not a map", errMalformed, c)
 }
 
 // text reads the length of a str, bin or nil, which is at most so much.

@@ -344,6 +344,6 @@ func (d *delivery) logFailure(event predict.Events, tries int, err error) {
 		d.warned = true
 		log = d.sender.o.Logger.Warn
 	}
-	log("webhook was not told", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver",
+	log("webhook delivery failed", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver",
 		origin(d.target), "tries", tries, "error", shown(err))
 }

@@ -52,7 +52,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 		}
 		h := hook{Method: q.Method, Path: q.URL.Path, Header: q.Header, Raw: string(raw)}
 		if err := json.Unmarshal(raw, &h.Body); err != nil && q.Method == http.MethodPost {
-			t.Errorf("the body is no JSON: %v: %.200q", err, raw)
+			t.Errorf("the body is not JSON: %v: %.200q", err, raw)
 		}
 		r.hooks <- h
 		if answer != nil {

@@ -19,7 +19,7 @@ func (s *script) event(args []string) error {
 			return err
 		}
 		if c.stream == nil {
-			return fmt.Errorf("it is no stream: %s", a)
+			return fmt.Errorf("not a stream: %s", a)
 		}
 	}
 	if args[1] == "begun" {

@@ -47,7 +47,7 @@ func has(pattern, text string) error {
 		return fmt.Errorf("read the pattern %s: %w", pattern, err)
 	}
 	if err := decode(text, &got); err != nil {
-		return fmt.Errorf("it is no JSON: %w", err)
+		return fmt.Errorf("not JSON: %w", err)
 	}
 	return missing("", want, got)
 }
@@ -63,7 +63,7 @@ func missing(at string, want, got any) error {
 	case map[string]any:
 		g, ok := got.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s is no object", at)
+			return fmt.Errorf("%s is not an object", at)
 		}
 		for name, value := range w {
 			member, there := g[name]
@@ -78,7 +78,7 @@ func missing(at string, want, got any) error {
 	case []any:
 		g, ok := got.([]any)
 		if !ok || len(g) != len(w) {
-			return fmt.Errorf("%s is no list of %d", at, len(w))
+			return fmt.Errorf("%s is not a list of %d", at, len(w))
 		}
 		for i := range w {
 			if err := missing(fmt.Sprintf("%s[%d]", at, i), w[i], g[i]); err != nil {

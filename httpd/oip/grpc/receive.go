@@ -228,7 +228,7 @@ func unmarshal(data []byte, msg *pb.ModelInferRequest, charge func(bytes int64) 
 		Message: m, Buf: data, Flags: protoiface.UnmarshalAliasBuffer | protoiface.UnmarshalDiscardUnknown,
 		Resolver: protoregistry.GlobalTypes, Depth: maxDepth,
 	}); err != nil {
-		return status.Errorf(codes.InvalidArgument, "the message is no ModelInferRequest: %v", err)
+		return status.Errorf(codes.InvalidArgument, "invalid ModelInferRequest: %v", err)
 	}
 	return nil
 }

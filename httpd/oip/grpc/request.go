@@ -121,7 +121,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		raw = make([]byte, 0, elements*t.Type.Size+4) // see the append
 		for i, v := range c.GetIntContents() {
 			if v>>(bits-1) != v>>31 {
-				return nil, bad("input %q: element %d, %d, is no %s", clip(t.Name), i, v, t.Type.Name)
+				return nil, bad("input %q: element %d: %d is not a valid %s", clip(t.Name), i, v, t.Type.Name)
 			}
 			raw = le.AppendUint32(raw, uint32(v))[:len(raw)+t.Type.Size]
 		}
@@ -130,7 +130,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		raw = make([]byte, 0, elements*t.Type.Size+4)
 		for i, v := range c.GetUintContents() {
 			if uint64(v)>>(8*t.Type.Size) != 0 {
-				return nil, bad("input %q: element %d, %d, is no %s", clip(t.Name), i, v, t.Type.Name)
+				return nil, bad("input %q: element %d: %d is not a valid %s", clip(t.Name), i, v, t.Type.Name)
 			}
 			raw = le.AppendUint32(raw, v)[:len(raw)+t.Type.Size]
 		}

@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 		"datatype is FP8, and takes one of BOOL": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)},
 		},
-		"element 0, 300, is no INT8": {
+		"element 0: 300 is not a valid INT8": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{1}, ints)},
 		},
 		"in the fields of other": {

@@ -263,7 +263,7 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "set": (case("x: Set[str]"), "set[str] cannot be an input; use list[...]"),
     "complex": (case("x: complex"), "complex is not supported; use str, int"),
     "class": (case("x: Thing", before="class Thing: ..."), "Thing is not supported; use str"),
-    "none": (case("x: None"), "None alone is no input"),
+    "none": (case("x: None"), "None alone cannot be an input"),
     "a union of nothing": (case("x: Union"), "Union"),
     "iterator": (case("x: Iterator[str]"), "an iterator can only be the whole output"),
     "type variable": (
@@ -320,7 +320,7 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     ),
     "choices no member": (
         case("c: Color = Input(choices=['green'])", before=_COLOR),
-        "choice 'green' is no value of Color",
+        "choice 'green' is not a value of Color",
     ),
     "literal of bytes": (case("x: Literal[b'a']"), "holds a bytes"),
     "literal none": (case("x: Literal[None]"), "allows nothing but None"),

@@ -117,7 +117,7 @@ class TestRefusals:
             ("nope.py:Runner", "there is no file"),
             (":Runner", "names no file"),
             ("predict.py:Nope", 'predict.py has no "Nope"; it defines Predictor'),
-            ("predict.py:value", "value is no class or function but int"),
+            ("predict.py:value", "value is not a class or function but int"),
             ("both.py:Both", "Both must define either run() or predict(), not both"),
             ("both.py:Child", "Child must define either run() or predict(), not both"),
             ("both.py:Neither", "Neither must define run() (or predict(), its older name)"),

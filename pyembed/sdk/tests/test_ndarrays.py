@@ -316,7 +316,7 @@ def run(x: list[NDArray[np.float32]], y: {{}}) -> list[float]:
 """
     predictor = model(source.format("int = 1"), "predict.py:run")
     assert isinstance(predictor.signature.inputs[0].kind, Array)
-    with pytest.raises(LoadError, match="an array is no key"):
+    with pytest.raises(LoadError, match="an array cannot be a key"):
         model(source.format("NDArray[np.int8] = [1]"), "predict.py:run")
 
 

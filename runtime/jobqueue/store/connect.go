@@ -44,7 +44,7 @@ func (c *Connection) Check() error {
 		u, err := url.Parse(text)
 		switch {
 		case err != nil:
-			return errors.New("the NATS URL cannot be read: it is like nats://host:4222") // the text may hold a password
+			return errors.New("invalid NATS URL: must be like nats://host:4222") // the text may hold a password
 		case !slices.Contains(schemes, u.Scheme) || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
 			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", redacted(u),
 				strings.Join(schemes, ", "))
@@ -82,11 +82,11 @@ func checkCredentials(file string) error {
 		return err
 	}
 	if _, err := jwt.ParseDecoratedUserNKey(text); err != nil {
-		return fmt.Errorf("%s has no seed of a user's key: it is a file that nsc makes for a user", file)
+		return fmt.Errorf("%s has no seed of a user's key: must be a file that nsc makes for a user", file)
 	}
 	token, err := jwt.ParseDecoratedJWT(text)
 	if err != nil {
-		return fmt.Errorf("%s has no token of a user: it is a file that nsc makes for a user", file)
+		return fmt.Errorf("%s has no token of a user: must be a file that nsc makes for a user", file)
 	}
 	claims, err := jwt.DecodeUserClaims(token)
 	switch {

@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrUnknown: no job of that id is known.
-	ErrUnknown = errors.New("no job of that id is known")
+	ErrUnknown = errors.New("no such job")
 	// ErrFull: as many jobs wait and run as may.
 	ErrFull = errors.New("the job queue is full")
 	// ErrInDoubt: NATS did not answer. The job may be stored: repeat the request with its id.

@@ -34,7 +34,7 @@ func ReadKeys(path string) (*Keys, error) {
 		}
 		key, err := base64.StdEncoding.DecodeString(line)
 		if err != nil || len(key) != keyBytes { // the line is not told: it may be nearly a key
-			return nil, fmt.Errorf("line %d of %s is no key: it is 32 bytes in base64, as openssl rand -base64 32 prints them",
+			return nil, fmt.Errorf("line %d of %s: invalid key: must be 32 bytes in base64, as openssl rand -base64 32 prints them",
 				i+1, path)
 		}
 		block, err := aes.NewCipher(key)

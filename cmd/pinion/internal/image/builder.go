@@ -46,7 +46,7 @@ func FindBuilder(name string) (*Builder, error) {
 	names := BuilderNames()
 	if name != "" {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("%q builds no images that pinion knows: it is %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("unknown builder %q: must be one of %s", name, strings.Join(names, ", "))
 		}
 		names = []string{name}
 	}

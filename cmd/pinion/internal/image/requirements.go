@@ -80,7 +80,7 @@ func (r *requirementsReader) file(place string) {
 		return
 	}
 	if !usertext.IsUTF8(filepath.Join(r.plan.root, filepath.FromSlash(place))) {
-		r.add(r.shown(place), 0, "it is not in UTF-8, and uv, which installs the packages, reads nothing else",
+		r.add(r.shown(place), 0, "not in UTF-8, and uv, which installs the packages, reads nothing else",
 			"save it as UTF-8; in PowerShell: Set-Content -Encoding utf8")
 		return
 	}

@@ -89,7 +89,7 @@ func (s *limitFlags) limits(given func(string) bool) (l store.Limits, err error)
 		switch {
 		case !given(flag.name):
 		case !flag.ok:
-			return l, fmt.Errorf("--%s: it is %s", flag.name, flag.want)
+			return l, fmt.Errorf("--%s: must be %s", flag.name, flag.want)
 		default:
 			flag.set()
 		}

@@ -154,7 +154,7 @@ func (c *command) list() *cobra.Command {
 			return process.Misused(fmt.Errorf("--status %w", err))
 		}
 		if limit < 0 {
-			return process.Misused(fmt.Errorf("--limit %d: it is at least 0", limit))
+			return process.Misused(fmt.Errorf("--limit %d: must be at least 0", limit))
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
 			list, err := readList(ctx, a, store.Class(class), status, limit)
@@ -208,7 +208,7 @@ func (c *command) retry() *cobra.Command {
 			err := a.Retry(ctx, args[0], id,
 				func(old *store.State) json.RawMessage { return (&jobqueue.Objects{}).Again(id, old) })
 			if errors.Is(err, store.ErrUnknown) {
-				err = errors.New("there is no dead letter of it")
+				err = errors.New("no dead letter")
 			}
 			if err != nil {
 				return about(args[0], err)
@@ -234,7 +234,7 @@ func (c *command) purge() *cobra.Command {
 		}
 		n, err := a.Purge(ctx, id)
 		if err == nil && n == 0 && id != "" {
-			err = about(id, errors.New("there is no dead letter of it"))
+			err = about(id, errors.New("no dead letter"))
 		}
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 // about names the job that an error is about.
 func about(id string, err error) error {
 	if errors.Is(err, store.ErrUnknown) {
-		return fmt.Errorf("%s: no job of that id is known: it was never accepted, or has ended more than --result-ttl ago",
+		return fmt.Errorf("%s: no such job: it was never accepted, or has ended more than --result-ttl ago",
 			predict.Clip(id))
 	}
 	return fmt.Errorf("%s: %w", predict.Clip(id), err)

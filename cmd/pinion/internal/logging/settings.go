@@ -28,7 +28,7 @@ func (s *Settings) Check() error {
 // SetLevel refuses what is no level.
 func (s *Settings) SetLevel(v string) error {
 	if _, ok := parseLevel(v); !ok {
-		return fmt.Errorf("%q: it is debug, info, warning or error", v)
+		return fmt.Errorf("%q: must be debug, info, warning or error", v)
 	}
 	s.Level = v
 	return nil
@@ -37,7 +37,7 @@ func (s *Settings) SetLevel(v string) error {
 // SetFormat refuses what is no format.
 func (s *Settings) SetFormat(v string) error {
 	if v != "" && v != "json" && v != "console" {
-		return fmt.Errorf("%q: it is json or console", v)
+		return fmt.Errorf("%q: must be json or console", v)
 	}
 	s.Format = v
 	return nil

@@ -89,7 +89,7 @@ func cogForm() *valueForm {
 	texts := list(line(nil))
 	toggle := &valueForm{kinds: []usertext.NodeKind{usertext.Bool}}
 	build := mapping(map[string]*valueForm{
-		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("version of cuDNN", "8 or 8.9")),
+		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("cuDNN version", "8 or 8.9")),
 		"fast": toggle, "gpu": toggle,
 		"pre_install": list(text(nil)), "python_extra_index_urls": texts, "python_find_links": texts,
 		"python_packages":     texts,
@@ -165,7 +165,7 @@ const mostConcurrency = 1<<31 - 1
 func count() *valueForm {
 	return &valueForm{kinds: []usertext.NodeKind{usertext.Number}, rule: func(n *usertext.Node) (string, string) {
 		if !(n.Number >= 1 && n.Number <= mostConcurrency) {
-			return fmt.Sprintf("it is %.30s", n.Text), "give a whole number of at least 1"
+			return fmt.Sprintf("invalid value %.30s", n.Text), "give a whole number of at least 1"
 		}
 		return "", ""
 	}}
@@ -180,13 +180,13 @@ func oneOf(words ...string) func(*usertext.Node) (string, string) {
 		if near := usertext.Nearest(n.Text, words); near != "" {
 			fix = fmt.Sprintf("write %q, if that is what is meant", near)
 		}
-		return fmt.Sprintf("%q is not known", n.Text), fix
+		return fmt.Sprintf("unknown value %q", n.Text), fix
 	}
 }
 
 func ratioRule(n *usertext.Node) (string, string) {
 	if v, err := strconv.ParseFloat(n.Text, 64); err != nil || !(v >= 0 && v <= 1) {
-		return fmt.Sprintf("%q is no ratio", n.Text), `give a number from "0" to "1"`
+		return fmt.Sprintf("invalid ratio %q", n.Text), `give a number from "0" to "1"`
 	}
 	return "", ""
 }
@@ -211,7 +211,7 @@ var versionNumbers = sync.OnceValue(func() *regexp.Regexp {
 func numbersRule(noun, example string) func(*usertext.Node) (string, string) {
 	return func(n *usertext.Node) (string, string) {
 		if !versionNumbers().MatchString(strings.TrimSpace(n.Text)) {
-			return fmt.Sprintf("%q is no %s", n.Text, noun), "write it as " + example
+			return fmt.Sprintf("invalid %s %q", noun, n.Text), "write it as " + example
 		}
 		return "", ""
 	}
@@ -225,7 +225,7 @@ func pythonRule(n *usertext.Node) (string, string) {
 	const fix = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
 	text := strings.TrimSpace(n.Text)
 	if !pythonVersion().MatchString(text) {
-		return fmt.Sprintf("%q is no version of Python", n.Text), fix
+		return fmt.Sprintf("invalid Python version %q", n.Text), fix
 	}
 	return "", ""
 }
@@ -234,7 +234,7 @@ func cudaRule(n *usertext.Node) (string, string) {
 	parts := strings.Split(strings.TrimSpace(n.Text), ".")
 	major, err := strconv.Atoi(parts[0])
 	if err != nil || len(parts) < 2 || !versionNumbers().MatchString(n.Text) {
-		return fmt.Sprintf("%q is no version of CUDA", n.Text),
+		return fmt.Sprintf("invalid CUDA version %q", n.Text),
 			`write the minor or patch version in quotes, as "12.4" or "12.4.1"`
 	}
 	if major < 9 {

@@ -155,7 +155,7 @@ func (c *CogYAMLReport) keys(path string, n *usertext.Node, f *valueForm) {
 // unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else:
 // Cog ignores those that it does not know.
 func (c *CogYAMLReport) unknownKey(path string, entry usertext.Entry, known []string) {
-	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.Key)
+	what := fmt.Sprintf("%sunknown key %q", prefix(path), entry.Key)
 	near := usertext.Nearest(entry.Key, known)
 	fix := fmt.Sprintf("write %q, if that is what is meant", near)
 	switch {
@@ -197,7 +197,8 @@ func example(f *valueForm) string {
 func (c *CogYAMLReport) together() {
 	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number > 1 &&
 		slots.Number != math.Trunc(slots.Number) {
-		c.warn(slots.Line, fmt.Sprintf("concurrency.max: it is %s, and %.0f is used", slots.Text, math.Trunc(slots.Number)),
+		c.warn(slots.Line, fmt.Sprintf("concurrency.max: %s is not a whole number, and %.0f is used", slots.Text,
+			math.Trunc(slots.Number)),
 			"give a whole number")
 	}
 	run, predict := c.root.Get("run"), c.root.Get("predict")
@@ -241,7 +242,7 @@ func (c *CogYAMLReport) reference(key string, n *usertext.Node) {
 	const form = "write it as FILE.py:NAME, the file below this folder and a class or function in it"
 	switch {
 	case file == "" || !strings.HasSuffix(file, ".py") || named && name == "":
-		c.add(n.Line, fmt.Sprintf("%s: %q is no reference", key, n.Text), form)
+		c.add(n.Line, fmt.Sprintf("%s: invalid reference %q", key, n.Text), form)
 	default:
 		if !isFile(filepath.Join(c.dir, file)) {
 			c.add(n.Line, fmt.Sprintf("%s: there is no file %s", key, file), form)

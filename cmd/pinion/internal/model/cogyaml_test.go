@@ -31,44 +31,44 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 func TestMistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
 		{
-			"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: "concurency" is no key that is known`,
+			"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: unknown key "concurency"`,
 			`write "concurrency", if that is what is meant`,
 		},
 		{
-			"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: "rnu" is no key that is known`,
+			"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: unknown key "rnu"`,
 			`write "run", if that is what is meant`,
 		},
 		{
-			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: "licence" is no key that is known`,
+			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: unknown key "licence"`,
 			"the keys here are build, concurrency, description, environment, image, model, none_defaults, observability, predict, run, tests, train, weights",
 		},
 		{
 			"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n",
-			`warning: cog.yaml:3: build: "pyton_version" is no key that is known`,
+			`warning: cog.yaml:3: build: unknown key "pyton_version"`,
 			`write "python_version", if that is what is meant`,
 		},
 		{
-			"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: "mx" is no key that is known`,
+			"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: unknown key "mx"`,
 			`write "max", if that is what is meant`,
 		},
 		{
 			"of observability", "observability:\n  trace:\n    enabled: true\n",
-			`warning: cog.yaml:2: observability: "trace" is no key`, `write "traces", if that is what is meant`,
+			`warning: cog.yaml:2: observability: unknown key "trace"`, `write "traces", if that is what is meant`,
 		},
 		{
 			"of traces", "observability:\n  traces:\n    enable: true\n",
-			`warning: cog.yaml:3: observability.traces: "enable" is no key`, `write "enabled", if that is what is meant`,
+			`warning: cog.yaml:3: observability.traces: unknown key "enable"`, `write "enabled", if that is what is meant`,
 		},
 		{
 			"of a command", "build:\n  run:\n    - commend: ls\n      command: ls\n",
-			`warning: cog.yaml:3: build.run: "commend" is no key`, `write "command", if that is what is meant`,
+			`warning: cog.yaml:3: build.run: unknown key "commend"`, `write "command", if that is what is meant`,
 		},
 		{
 			"of a mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: secret\n          target: /x\n          ids: x\n",
-			`warning: cog.yaml:7: build.run.mounts: "ids" is no key`, `write "id", if that is what is meant`,
+			`warning: cog.yaml:7: build.run.mounts: unknown key "ids"`, `write "id", if that is what is meant`,
 		},
 		{
-			"of weights", "weights:\n  - sourc: x\n", `warning: cog.yaml:2: weights: "sourc" is no key`,
+			"of weights", "weights:\n  - sourc: x\n", `warning: cog.yaml:2: weights: unknown key "sourc"`,
 			`write "source", if that is what is meant`,
 		},
 
@@ -98,7 +98,7 @@ func TestMistakesInCogYAML(t *testing.T) {
 		},
 		{
 			"no pattern", "weights:\n  - {source: {uri: ., include: ['[', '*']}, target: a}\n",
-			`warning: cog.yaml:2: weights.source.include: "[" is no pattern`, "",
+			`warning: cog.yaml:2: weights.source.include: invalid pattern "["`, "",
 		},
 		{
 			"a line break of a package", "build:\n  python_packages: [\"a\\nb\"]\n",
@@ -133,62 +133,66 @@ func TestMistakesInCogYAML(t *testing.T) {
 		},
 		{"a list for a reference", "run:\n  - run.py:a\n", "cog.yaml:2: run is a list, and should be a text", ""},
 
-		{"no slots", "concurrency:\n  max: 0\n", "cog.yaml:2: concurrency.max: it is 0", "give a whole number of at least 1"},
 		{
-			"half a slot", "concurrency:\n  max: 1.5\n", "warning: cog.yaml:2: concurrency.max: it is 1.5, and 1 is used",
+			"no slots", "concurrency:\n  max: 0\n", "cog.yaml:2: concurrency.max: invalid value 0",
+			"give a whole number of at least 1",
+		},
+		{
+			"half a slot", "concurrency:\n  max: 1.5\n",
+			"warning: cog.yaml:2: concurrency.max: 1.5 is not a whole number, and 1 is used",
 			"give a whole number",
 		},
 		{
-			"less than a slot", "concurrency:\n  max: 0.5\n", "cog.yaml:2: concurrency.max: it is 0.5",
+			"less than a slot", "concurrency:\n  max: 0.5\n", "cog.yaml:2: concurrency.max: invalid value 0.5",
 			"give a whole number of at least 1",
 		},
 		{"too many slots", "concurrency:\n  max: 99999999999999999999\n", "cog.yaml:2: ", ""},
-		{"no number of slots", "concurrency:\n  max: .nan\n", "cog.yaml:2: concurrency.max: it is .nan", ""},
+		{"no number of slots", "concurrency:\n  max: .nan\n", "cog.yaml:2: concurrency.max: invalid value .nan", ""},
 		{
 			"slots in quotes", "concurrency:\n  max: '4'\n", "cog.yaml:2: concurrency.max is a text, and should be a number",
 			"without quotes",
 		},
 		{
 			"a version of Python", "build:\n  python_version: three\n",
-			`warning: cog.yaml:2: build.python_version: "three" is no version of Python`, `as "3.12" or "3.12.1"`,
+			`warning: cog.yaml:2: build.python_version: invalid Python version "three"`, `as "3.12" or "3.12.1"`,
 		},
 		{
 			"a major version of Python", "build:\n  python_version: 3\n",
-			`warning: cog.yaml:2: build.python_version: "3" is no version of Python`, "",
+			`warning: cog.yaml:2: build.python_version: invalid Python version "3"`, "",
 		},
 		{
-			"a version of CUDA", "build:\n  cuda: eleven\n", `warning: cog.yaml:2: build.cuda: "eleven" is no version of CUDA`,
+			"a version of CUDA", "build:\n  cuda: eleven\n", `warning: cog.yaml:2: build.cuda: invalid CUDA version "eleven"`,
 			`as "12.4" or "12.4.1"`,
 		},
 		{
-			"a major version of CUDA", "build:\n  cuda: 12\n", `warning: cog.yaml:2: build.cuda: "12" is no version of CUDA`,
+			"a major version of CUDA", "build:\n  cuda: 12\n", `warning: cog.yaml:2: build.cuda: invalid CUDA version "12"`,
 			"",
 		},
 		{
 			"an old version of CUDA", "build:\n  cuda: '2.0'\n",
 			"warning: cog.yaml:2: build.cuda: there are no images for CUDA 2.0", "",
 		},
-		{"a version of cuDNN", "build:\n  cudnn: x\n", `warning: cog.yaml:2: build.cudnn: "x" is no version of cuDNN`, ""},
+		{"a version of cuDNN", "build:\n  cudnn: x\n", `warning: cog.yaml:2: build.cudnn: invalid cuDNN version "x"`, ""},
 		{
 			"a version of Cog", "build:\n  sdk_version: newest\n",
-			`warning: cog.yaml:2: build.sdk_version: "newest" is no version`, "",
+			`warning: cog.yaml:2: build.sdk_version: invalid version of Cog's package "newest"`, "",
 		},
 		{
 			"a sampler", "observability:\n  traces:\n    sampler: allways_on\n",
-			`cog.yaml:3: observability.traces.sampler: "allways_on" is not known`,
+			`cog.yaml:3: observability.traces.sampler: unknown value "allways_on"`,
 			`write "always_on", if that is what is meant`,
 		},
 		{
 			"a ratio", "observability:\n  traces:\n    sampler_arg: '2'\n",
-			`cog.yaml:3: observability.traces.sampler_arg: "2" is no ratio`, `give a number from "0" to "1"`,
+			`cog.yaml:3: observability.traces.sampler_arg: invalid ratio "2"`, `give a number from "0" to "1"`,
 		},
 		{
 			"a header's form", "observability:\n  traces:\n    trace_header_format: b3\n",
-			`cog.yaml:3: observability.traces.trace_header_format: "b3" is not known`, "write one of w3c, jaeger",
+			`cog.yaml:3: observability.traces.trace_header_format: unknown value "b3"`, "write one of w3c, jaeger",
 		},
 		{
 			"a kind of mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: bind\n",
-			`warning: cog.yaml:5: build.run.mounts.type: "bind" is not known`, "",
+			`warning: cog.yaml:5: build.run.mounts.type: unknown value "bind"`, "",
 		},
 		{"no command", "build:\n  run:\n    - mounts: []\n", "warning: cog.yaml:3: build.run: it has no command", ""},
 
@@ -217,7 +221,7 @@ func TestMistakesInCogYAML(t *testing.T) {
 			"warning: cog.yaml:2: build.python_requirements: there is no file reqs.txt", "",
 		},
 		{"no such file", "run: gone.py:a\n", "cog.yaml:1: run: there is no file gone.py", ""},
-		{"no reference", "train: train\n", `cog.yaml:1: train: "train" is no reference`, ""},
+		{"no reference", "train: train\n", `cog.yaml:1: train: invalid reference "train"`, ""},
 		{"no YAML", "run: [\n", "cog.yaml:1: ", "fix the YAML; keys and values are written as key: value"},
 	}
 	for _, c := range cases {

@@ -47,7 +47,7 @@ func (r *Reader) BindFlags(f *pflag.FlagSet) {
 
 func (r *Reader) Check() error {
 	if r.limit <= 0 {
-		return fmt.Errorf("--timeout %s: it is more than 0", r.limit)
+		return fmt.Errorf("--timeout %s: must be more than 0", r.limit)
 	}
 	return nil
 }

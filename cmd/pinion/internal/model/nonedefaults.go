@@ -23,7 +23,7 @@ const (
 
 func (n *NoneDefaults) Set(v string) error {
 	if v != string(noneRequired) && v != string(NoneOptional) {
-		return fmt.Errorf("%q: it is %s or %s", v, noneRequired, NoneOptional)
+		return fmt.Errorf("%q: must be %s or %s", v, noneRequired, NoneOptional)
 	}
 	*n = NoneDefaults(v)
 	return nil

@@ -136,7 +136,7 @@ func sourceRule(n *usertext.Node) (what, fix string) {
 
 func patternRule(n *usertext.Node) (what, fix string) {
 	if _, err := path.Match(n.Text, ""); err != nil {
-		return fmt.Sprintf("%.60q is no pattern", n.Text), "write it as *.safetensors or as folder/**"
+		return fmt.Sprintf("invalid pattern %.60q", n.Text), "write it as *.safetensors or as folder/**"
 	}
 	return "", ""
 }

@@ -84,7 +84,7 @@ func parse(data []byte, path, dir string, words Words) (*File, error) {
 		errors.As(err, &fault)
 		r.mistakes.Add(fault.Line, fault.What, "fix the YAML; keys and values are written as key: value")
 	case len(documents) == 0:
-		r.mistakes.Add(0, "it is empty", "name the models under "+keyModels+", each as NAME: {path: DIR}")
+		r.mistakes.Add(0, "the file is empty", "name the models under "+keyModels+", each as NAME: {path: DIR}")
 	case len(documents) > 1:
 		r.mistakes.Add(documents[1].Line, "another YAML document begins here",
 			"remove the line --- before it, or what follows")
@@ -151,7 +151,7 @@ func (r *reader) models(models usertext.Entry) {
 		switch {
 		case r.again(keyModels+": ", entry):
 		case !IsName(entry.Key):
-			r.mistakes.Add(entry.Line, fmt.Sprintf("%q is no name of a model", entry.Key), NameForm)
+			r.mistakes.Add(entry.Line, fmt.Sprintf("invalid model name %q", entry.Key), NameForm)
 		case entry.Value.Kind != usertext.Mapping:
 			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind),
 				"write it as "+entry.Key+": {path: DIR}")
@@ -218,7 +218,7 @@ func (r *reader) scalar(entry usertext.Entry) bool {
 }
 
 func (r *reader) unknown(prefix string, entry usertext.Entry, known []string) {
-	what := fmt.Sprintf("%s%q is no key that is known", prefix, entry.Key)
+	what := fmt.Sprintf("%sunknown key %q", prefix, entry.Key)
 	if slices.Contains(r.words.Server, entry.Key) {
 		r.mistakes.Add(entry.Line, what,
 			fmt.Sprintf("it belongs to the server: give it on the command line, as --%s", entry.Key))

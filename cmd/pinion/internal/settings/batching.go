@@ -73,21 +73,21 @@ func (s *Batching) check() (err error) {
 	}
 	switch {
 	case s.Protocol != "unix" && s.Protocol != "tcp":
-		return fmt.Errorf("-protocol %q: it is unix or tcp", s.Protocol)
+		return fmt.Errorf("-protocol %q: must be unix or tcp", s.Protocol)
 	case (batch.Options{MaxSize: s.Size}).Check() != nil:
-		return fmt.Errorf("-batch %d: it is 1 to %d", s.Size, batch.LargestSize)
+		return fmt.Errorf("-batch %d: must be 1 to %d", s.Size, batch.LargestSize)
 	case s.Capacity < 1:
-		return fmt.Errorf("-capacity %d: it is at least 1", s.Capacity)
+		return fmt.Errorf("-capacity %d: must be at least 1", s.Capacity)
 	case s.latency < 0:
-		return fmt.Errorf("-latency %d: it is at least 0", s.latency)
+		return fmt.Errorf("-latency %d: must be at least 0", s.latency)
 	case s.timeout < 1:
-		return fmt.Errorf("-timeout %d: it is at least 1", s.timeout)
+		return fmt.Errorf("-timeout %d: must be at least 1", s.timeout)
 	case s.Port < 0 || s.Port > 65535:
 		return fmt.Errorf("-port %d: a port is 0 to 65535", s.Port)
 	case s.MaxBody < 1 || s.MaxBody > ventu.LargestBody:
-		return fmt.Errorf("-max-body %d: it is 1 to %d", s.MaxBody, ventu.LargestBody)
+		return fmt.Errorf("-max-body %d: must be 1 to %d", s.MaxBody, ventu.LargestBody)
 	case s.Grace < 0:
-		return fmt.Errorf("-grace %s: it is at least 0", s.Grace)
+		return fmt.Errorf("-grace %s: must be at least 0", s.Grace)
 	}
 	if err := s.Log.Check(); err != nil {
 		return fmt.Errorf("-%w", err)

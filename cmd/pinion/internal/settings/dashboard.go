@@ -29,7 +29,7 @@ func (s *Dashboard) bindFlags(f *pflag.FlagSet) {
 
 func (s *Dashboard) check() error {
 	if s.TraceURL != "" && (!usertext.IsHTTP(s.TraceURL) || !strings.Contains(s.TraceURL, traceMark)) {
-		return fmt.Errorf("--dashboard-trace-url %q: it is an http or https URL with %s in it, as https://tempo.example.com/trace/%s", s.TraceURL, traceMark, traceMark)
+		return fmt.Errorf("--dashboard-trace-url %q: must be an http or https URL with %s in it, as https://tempo.example.com/trace/%s", s.TraceURL, traceMark, traceMark)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *Exposure) check() error {
 		return err
 	}
 	if s.ShutdownFrom != fromLocal && s.ShutdownFrom != FromAny {
-		return fmt.Errorf("--shutdown-from %q: it is local or any", s.ShutdownFrom)
+		return fmt.Errorf("--shutdown-from %q: must be local or any", s.ShutdownFrom)
 	}
 	if s.MetricsPort < -1 || s.MetricsPort > 65535 {
 		return fmt.Errorf("--metrics-port %d: a port is 0 to 65535", s.MetricsPort)
@@ -119,7 +119,7 @@ func (s *Exposure) Public() (paths []string, err error) {
 			paths = append(paths, "/openapi.json")
 		case "none":
 		default:
-			return nil, fmt.Errorf("--auth-public %q: it is docs, openapi, metrics or none", name)
+			return nil, fmt.Errorf("--auth-public %q: must be docs, openapi, metrics or none", name)
 		}
 	}
 	return paths, nil

@@ -58,15 +58,15 @@ func (s *Fleet) variables(f *pflag.FlagSet) []Variable {
 func (s *Fleet) check() error {
 	switch {
 	case s.PredictLimit < 0:
-		return fmt.Errorf("--predict-timeout %s: it is at least 0", s.PredictLimit)
+		return fmt.Errorf("--predict-timeout %s: must be at least 0", s.PredictLimit)
 	case s.HangTimeout < 0:
-		return fmt.Errorf("--hang-timeout %s: it is at least 0", s.HangTimeout)
+		return fmt.Errorf("--hang-timeout %s: must be at least 0", s.HangTimeout)
 	case s.MaxRequests < 0:
-		return fmt.Errorf("--max-requests %d: it is at least 0", s.MaxRequests)
+		return fmt.Errorf("--max-requests %d: must be at least 0", s.MaxRequests)
 	case s.SetupRetries < 0:
-		return fmt.Errorf("--setup-retries %d: it is at least 0", s.SetupRetries)
+		return fmt.Errorf("--setup-retries %d: must be at least 0", s.SetupRetries)
 	case s.Renewal != string(supervise.StartFirst) && s.Renewal != string(supervise.StopFirst):
-		return fmt.Errorf("--reload-strategy %q: it is start-first or stop-first", s.Renewal)
+		return fmt.Errorf("--reload-strategy %q: must be start-first or stop-first", s.Renewal)
 	}
 	return nil
 }

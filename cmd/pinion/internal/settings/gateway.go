@@ -92,7 +92,7 @@ func (s *Gateway) check() error {
 	case s.Port < 0 || s.Port > 65535:
 		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
 	case s.MaxBody < 1:
-		return fmt.Errorf("--max-body %d: it is at least 1", s.MaxBody)
+		return fmt.Errorf("--max-body %d: must be at least 1", s.MaxBody)
 	case s.QueueTimeout <= 0 || s.Grace <= 0:
 		return errors.New("--queue-timeout and --grace are more than 0")
 	}

@@ -86,24 +86,24 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 	case s.Overflow && !s.NATS.On():
 		return fmt.Errorf("--overflow needs --nats")
 	case s.replicas < 1 || s.replicas > MostReplicas:
-		return fmt.Errorf("--nats-replicas %d: it is 1 to %d", s.replicas, MostReplicas)
+		return fmt.Errorf("--nats-replicas %d: must be 1 to %d", s.replicas, MostReplicas)
 	case s.capacity < 1:
-		return fmt.Errorf("--jobs-capacity %d: it is at least 1", s.capacity)
+		return fmt.Errorf("--jobs-capacity %d: must be at least 1", s.capacity)
 	case s.bytes < LeastJobsBytes:
-		return fmt.Errorf("--jobs-bytes %d: it is at least 16MiB", s.bytes)
+		return fmt.Errorf("--jobs-bytes %d: must be at least 16MiB", s.bytes)
 	case strings.ContainsFunc(s.TenantHeader,
 		func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }):
-		return fmt.Errorf("--tenant-header %q: it is the name of an HTTP header, as X-Tenant", s.TenantHeader)
+		return fmt.Errorf("--tenant-header %q: must be the name of an HTTP header, as X-Tenant", s.TenantHeader)
 	case s.tenantCapacity < 0:
-		return fmt.Errorf("--tenant-capacity %d: it is at least 0", s.tenantCapacity)
+		return fmt.Errorf("--tenant-capacity %d: must be at least 0", s.tenantCapacity)
 	case s.tenantCapacity > 0 && s.TenantHeader == "":
 		return fmt.Errorf("--tenant-capacity %d needs --tenant-header", s.tenantCapacity)
 	case s.lanes < 1 || s.lanes > MostLanes:
-		return fmt.Errorf("--lanes %d: it is 1 to %d", s.lanes, MostLanes)
+		return fmt.Errorf("--lanes %d: must be 1 to %d", s.lanes, MostLanes)
 	case s.Attempts < 1:
-		return fmt.Errorf("--attempts %d: it is at least 1", s.Attempts)
+		return fmt.Errorf("--attempts %d: must be at least 1", s.Attempts)
 	case s.ackWait < LeastAckWait:
-		return fmt.Errorf("--ack-wait %s: it is at least %s", s.ackWait, LeastAckWait)
+		return fmt.Errorf("--ack-wait %s: must be at least %s", s.ackWait, LeastAckWait)
 	case s.NATS.On() && (resultTTL < 2*s.ackWait || resultTTL > mostResultTTL):
 		return fmt.Errorf("--result-ttl %s: with --nats it is %s (twice --ack-wait) to %s", resultTTL, 2*s.ackWait,
 			mostResultTTL)
@@ -117,7 +117,7 @@ func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 		return 0, nil
 	}
 	if usertext.ParseSeconds(&every, s.sync) != nil || every < time.Second {
-		return 0, fmt.Errorf("--nats-sync %q: it is a time of at least 1s, or always", s.sync)
+		return 0, fmt.Errorf("--nats-sync %q: must be a time of at least 1s, or always", s.sync)
 	}
 	return every, nil
 }

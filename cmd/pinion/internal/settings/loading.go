@@ -44,7 +44,7 @@ func (s *Loading) check() error {
 		return fmt.Errorf("--load %w", err)
 	}
 	if s.IdleTimeout < 0 {
-		return fmt.Errorf("--idle-timeout %s: it is at least 0", s.IdleTimeout)
+		return fmt.Errorf("--idle-timeout %s: must be at least 0", s.IdleTimeout)
 	}
 	return nil
 }

@@ -133,17 +133,17 @@ func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpu.Pla
 func (s *Model) check() error {
 	switch {
 	case s.Concurrency < 0:
-		return fmt.Errorf("--concurrency %d: it is at least 1", s.Concurrency)
+		return fmt.Errorf("--concurrency %d: must be at least 1", s.Concurrency)
 	case s.Queue < 0:
-		return fmt.Errorf("--queue %d: it is at least 0", s.Queue)
+		return fmt.Errorf("--queue %d: must be at least 0", s.Queue)
 	case s.ResultTTL < 0:
-		return fmt.Errorf("--result-ttl %s: it is at least 0", s.ResultTTL)
+		return fmt.Errorf("--result-ttl %s: must be at least 0", s.ResultTTL)
 	case s.Mode != "predict" && s.Mode != "train":
-		return fmt.Errorf("--x-mode %q: it is predict or train", s.Mode)
+		return fmt.Errorf("--x-mode %q: must be predict or train", s.Mode)
 	case s.UploadURL != "" && !usertext.IsHTTP(s.UploadURL):
-		return fmt.Errorf("--upload-url %q: it is an http or https URL", s.UploadURL)
+		return fmt.Errorf("--upload-url %q: must be an http or https URL", s.UploadURL)
 	case s.Restart != string(supervise.OnCrash) && s.Restart != string(supervise.Never):
-		return fmt.Errorf("--restart %q: it is on-crash or never", s.Restart)
+		return fmt.Errorf("--restart %q: must be on-crash or never", s.Restart)
 	}
 	if err := cmp.Or(s.Fleet.check(), s.Batch.check()); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Model) KeepFor() time.Duration {
 
 func setCUDA(off *bool, v string) error {
 	if v != "off" && v != "on" {
-		return fmt.Errorf("%q: it is on or off", v)
+		return fmt.Errorf("%q: must be on or off", v)
 	}
 	*off = v == "off"
 	return nil

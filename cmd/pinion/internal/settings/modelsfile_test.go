@@ -89,20 +89,20 @@ func TestModelsFileFirst(t *testing.T) {
 // TestModelsFileMistakes: each is named with its line and what would be right.
 func TestModelsFileMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ file, want, fix string }{
-		"nothing":           {"", ": it is empty", "name the models"},
+		"nothing":           {"", ": the file is empty", "name the models"},
 		"a list":            {"- a\n", ":1: the file is a list, and should be a mapping", ""},
 		"no YAML":           {"models:\n  a: {path: a}\n b: {path: b}\n", ":3: ", "fix the YAML"},
 		"two documents":     {"models: {a: {path: a}}\n---\nx: 1\n", ":3: another YAML document begins here", "---"},
 		"no models":         {"default: a\n", ": it has no models", "name them under models"},
 		"models of nothing": {"models:\n", ":1: models is nothing, and should be a mapping", ""},
 		"an empty mapping":  {"models: {}\n", ":1: models names none", "name them below it"},
-		"an unknown key":    {"modles: {a: {path: a}}\n", `:1: "modles" is no key that is known`, `write "models"`},
+		"an unknown key":    {"modles: {a: {path: a}}\n", `:1: unknown key "modles"`, `write "models"`},
 		"a server's flag": {
-			"port: 80\nmodels: {a: {path: a}}\n", `:1: "port" is no key that is known`,
+			"port: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "port"`,
 			"give it on the command line, as --port",
 		},
 		"a model's key": {
-			"queue: 80\nmodels: {a: {path: a}}\n", `:1: "queue" is no key that is known`,
+			"queue: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "queue"`,
 			"write it below its name",
 		},
 		"a key twice": {
@@ -114,7 +114,7 @@ func TestModelsFileMistakes(t *testing.T) {
 			`:3: models: "a" is given twice, first in line 2`, "remove one",
 		},
 		"a bad name": {
-			"models:\n  -a: {path: a}\n", `:2: "-a" is no name of a model`,
+			"models:\n  -a: {path: a}\n", `:2: invalid model name "-a"`,
 			"begins with a letter or digit",
 		},
 		"a model in short": {
@@ -123,12 +123,12 @@ func TestModelsFileMistakes(t *testing.T) {
 		},
 		"no path": {"models:\n  a: {queue: 1}\n", ":2: a has no path", "add path: DIR"},
 		"a misspelt key": {
-			"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: "queu" is no key that is known`,
+			"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: unknown key "queu"`,
 			`write "queue"`,
 		},
 		"a path of nothing": {"models:\n  a:\n    path:\n", ":3: path is nothing, and should be one value", ""},
 		"a server's key": {
-			"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: "max-body" is no key that is known`,
+			"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: unknown key "max-body"`,
 			"--max-body",
 		},
 		"a model's key twice": {
@@ -140,26 +140,26 @@ func TestModelsFileMistakes(t *testing.T) {
 			":4: queue is a list, and should be one value", "",
 		},
 		"no number": {
-			"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": it is a whole number`,
+			"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": must be a whole number`,
 			"",
 		},
-		"too few": {"models:\n  a:\n    path: a\n    queue: -1\n", ":4: a: queue -1: it is at least 0", ""},
+		"too few": {"models:\n  a:\n    path: a\n    queue: -1\n", ":4: a: queue -1: must be at least 0", ""},
 		"a time of no unit": {
 			"models:\n  a:\n    path: a\n    idle-timeout: 10\n",
-			`:4: a: idle-timeout "10": it is a time with its unit`, "",
+			`:4: a: idle-timeout "10": must be a time with its unit`, "",
 		},
 		"no time to load": {
 			"models:\n  a:\n    path: a\n    load: later\n",
-			`:4: a: load "later": it is startup, on-demand or manual`, "",
+			`:4: a: load "later": must be startup, on-demand or manual`, "",
 		},
-		"no size":         {"memory: lots\nmodels: {a: {path: a}}\n", `:1: memory: "lots" is no size`, "20GiB"},
+		"no size":         {"memory: lots\nmodels: {a: {path: a}}\n", `:1: memory: invalid size "lots"`, "20GiB"},
 		"no such default": {"models: {ab: {path: a}}\ndefault: ba\n", `:2: default: there is no model "ba"`, ""},
 		"no folder":       {"models:\n  a: {path: c}\n", ":2: a: find model folder: ", "no such file"},
 		"no model there":  {"models:\n  a: {path: empty}\n", ":2: a: ", "names no predictor"},
 		"no Python":       {"models:\n  a:\n    path: a\n    python: ./none/bin/python\n", ":4: a: ", "none/bin/python"},
 		"all at once": {
-			"models:\n  a: {path: a, queu: 1}\n  b: {path: b, wokers: 1}\n", `:2: a: "queu"`,
-			`:3: b: "wokers"`,
+			"models:\n  a: {path: a, queu: 1}\n  b: {path: b, wokers: 1}\n", `:2: a: unknown key "queu"`,
+			`:3: b: unknown key "wokers"`,
 		},
 		"values of all": {
 			"models:\n  a: {path: a, queue: x}\n  b: {path: b, workers: 0}\n", `:2: a: queue "x"`,
@@ -177,7 +177,7 @@ func TestModelsFileMistakes(t *testing.T) {
 // TestModelsFileDefaultsAreChecked: a flag that no model may have is the command line's mistake, not the file's.
 func TestModelsFileDefaultsAreChecked(t *testing.T) {
 	_, err := readFile(modelFolders(t, "models: {a: {path: a, workers: 2}}"), givenFlags(t, "--queue", "-1"))
-	if err == nil || err.Error() != "--queue -1: it is at least 0" {
+	if err == nil || err.Error() != "--queue -1: must be at least 0" {
 		t.Error(err)
 	}
 }

@@ -85,7 +85,7 @@ func (s *Protocols) check() error {
 		if near := usertext.Nearest(name, protocol.Names()); near != "" {
 			hint = fmt.Sprintf("; is it %s?", near)
 		}
-		return fmt.Errorf("--protocols %q: it is of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
+		return fmt.Errorf("--protocols %q: must be of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
 	}
 	switch {
 	case s.GRPCPort < -1 || s.GRPCPort > 65535:

@@ -153,15 +153,15 @@ func (s *Server) check() error {
 	case s.Port < 0 || s.Port > 65535:
 		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
 	case s.accessLines < 0:
-		return fmt.Errorf("--access-log %d: it is at least 0", s.accessLines)
+		return fmt.Errorf("--access-log %d: must be at least 0", s.accessLines)
 	case s.MaxBody < 1:
-		return fmt.Errorf("--max-body %d: it is at least 1", s.MaxBody)
+		return fmt.Errorf("--max-body %d: must be at least 1", s.MaxBody)
 	case s.MemoryBudget != 0 && s.MemoryBudget < memory.LeastBudget:
-		return fmt.Errorf("--memory-budget %d: it is 0 or at least %d bytes", s.MemoryBudget, memory.LeastBudget)
+		return fmt.Errorf("--memory-budget %d: must be 0 or at least %d bytes", s.MemoryBudget, memory.LeastBudget)
 	case s.DownloadSize < 1 || s.DownloadFiles < 1 || s.DownloadTimeout <= 0:
 		return fmt.Errorf("--max-download, --max-downloads and --download-timeout are more than 0")
 	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
-		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
+		return fmt.Errorf("--busy-poll %q: must be %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
 	}
 	if err := cmp.Or(s.Exposure.check(), s.Protocols.check()); err != nil {
 		return err

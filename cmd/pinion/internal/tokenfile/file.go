@@ -96,7 +96,7 @@ func parse(text string) (tokens []string, err error) {
 			continue
 		}
 		if strings.ContainsFunc(line, func(r rune) bool { return !tokenRune(r) }) {
-			return nil, fmt.Errorf("line %d is no token: letters, digits and -._~+/= make one", i+1)
+			return nil, fmt.Errorf("line %d: invalid token: must be made of letters, digits and -._~+/=", i+1)
 		}
 		tokens = append(tokens, line)
 	}

@@ -21,7 +21,7 @@ func (c *Bytes) Set(v string) error {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n*unit < 1<<62) {
-		return fmt.Errorf("%q is no size: it is a number of bytes, or one with KiB, MiB, GiB or TiB", v)
+		return fmt.Errorf("invalid size %q: must be a number of bytes, or one with KiB, MiB, GiB or TiB", v)
 	}
 	*c = Bytes(n * unit)
 	return nil

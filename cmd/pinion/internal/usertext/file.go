@@ -62,7 +62,7 @@ func ReadFrom(r io.Reader, limit int) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > limit {
-		return nil, fmt.Errorf("it is larger than %d MiB", limit>>20)
+		return nil, fmt.Errorf("larger than %d MiB", limit>>20)
 	}
 	return decode(data), nil
 }

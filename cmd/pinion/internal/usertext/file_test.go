@@ -35,7 +35,7 @@ func TestRead_LargerFilesAreErrors(t *testing.T) {
 		t.Errorf("got %d bytes, %v, want all", len(got), err)
 	}
 	for file, want := range map[string]string{
-		name: "it is larger than 1 MiB", "/dev/zero": "it is larger than 1 MiB",
+		name: "larger than 1 MiB", "/dev/zero": "larger than 1 MiB",
 		filepath.Dir(name): "is a directory",
 	} {
 		_, err := ReadFile(file, 1<<20)

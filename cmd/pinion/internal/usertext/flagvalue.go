@@ -15,7 +15,7 @@ func FlagValueError(err error) error {
 	}
 	f := invalid.GetFlag()
 	if form := FlagForm(f); form != "" {
-		return fmt.Errorf("--%s %q: it is %s", f.Name, invalid.GetValue(), form)
+		return fmt.Errorf("--%s %q: must be %s", f.Name, invalid.GetValue(), form)
 	}
 	return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
 }

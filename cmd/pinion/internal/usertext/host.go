@@ -18,7 +18,7 @@ func ParseHost(v string) (string, error) {
 	if inner, is := strings.CutPrefix(text, "["); is && strings.HasSuffix(inner, "]") {
 		inner = strings.TrimSuffix(inner, "]")
 		if address, err := netip.ParseAddr(inner); err != nil || !address.Is6() {
-			return "", fmt.Errorf("%q is no IPv6 address: write it as [::1]", v)
+			return "", fmt.Errorf("invalid IPv6 address %q: write it as [::1]", v)
 		}
 		return inner, nil
 	}
@@ -34,10 +34,9 @@ func ParseHost(v string) (string, error) {
 	case strings.Contains(text, "://"):
 		return "", fmt.Errorf("%q is a URL: write the address alone, and the port by its own flag", v)
 	case strings.Contains(text, ":"):
-		return "", fmt.Errorf("%q has a port, or is no IPv6 address: write the address alone, and the port by its own flag",
-			v)
+		return "", fmt.Errorf("invalid address %q: must have no port; the port has its own flag", v)
 	case strings.ContainsAny(text, "/ ,[]"):
-		return "", fmt.Errorf("%q is no address: write one IP address or name, or unix:/path", v)
+		return "", fmt.Errorf("invalid address %q: must be one IP address or name, or unix:/path", v)
 	}
 	return text, nil
 }

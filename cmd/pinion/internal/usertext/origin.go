@@ -17,7 +17,7 @@ func ParseOrigin(v string) (string, error) {
 	}
 	scheme, rest, is := strings.Cut(text, "://")
 	if !is {
-		return "", fmt.Errorf("%q: it has no scheme: write it as https://%s", v, strings.TrimLeft(text, "/"))
+		return "", fmt.Errorf("%q has no scheme: write it as https://%s", v, strings.TrimLeft(text, "/"))
 	}
 	scheme = strings.ToLower(scheme)
 	host, anyPort := strings.CutSuffix(strings.TrimSuffix(rest, "/"), ":*")
@@ -25,7 +25,7 @@ func ParseOrigin(v string) (string, error) {
 	u, err := url.Parse(scheme + "://" + name)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return "", fmt.Errorf("%q is no origin: write it as https://example.com", v)
+		return "", fmt.Errorf("invalid origin %q: must be like https://example.com", v)
 	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(name, "?#"):
 		return "", fmt.Errorf("%q: an origin is a scheme, a name and a port: write it as %s://%s", v, scheme, u.Host)
 	case strings.ContainsAny(scheme+name, "* "):
@@ -60,7 +60,7 @@ func originHost(u *url.URL) (string, error) {
 	number, err := strconv.Atoi(port)
 	switch {
 	case err != nil || number < 1 || number > 65535:
-		return "", fmt.Errorf("%s is no port", port)
+		return "", fmt.Errorf("invalid port %s: must be 1 to 65535", port)
 	case number == map[string]int{"http": 80, "https": 443}[u.Scheme]:
 		return name, nil
 	}

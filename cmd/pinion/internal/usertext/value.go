@@ -18,7 +18,7 @@ func ParsePort(to *int, v string) error {
 		return err
 	}
 	if port > 65535 {
-		return fmt.Errorf("%d is no port: it is at most 65535", port)
+		return fmt.Errorf("invalid port %d: must be 0 to 65535", port)
 	}
 	*to = port
 	return nil
@@ -28,7 +28,7 @@ func ParsePort(to *int, v string) error {
 func ParseInt(to *int, v string, least int) error {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < least {
-		return fmt.Errorf("%q: it is a whole number of at least %d", v, least)
+		return fmt.Errorf("%q: must be a whole number of at least %d", v, least)
 	}
 	*to = n
 	return nil
@@ -39,7 +39,7 @@ func ParseInt(to *int, v string, least int) error {
 func ParseHeader(to *string, v string) error {
 	v = strings.TrimSpace(v)
 	if strings.ContainsFunc(v, unicode.IsControl) {
-		return errors.New("it holds a control character, which no HTTP header may")
+		return errors.New("must not hold control characters")
 	}
 	*to = v
 	return nil
@@ -53,7 +53,7 @@ func ParseSeconds(to *time.Duration, v string) error {
 	}
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n >= 0 && n < 1e9) {
-		return fmt.Errorf("%q: it is a number of seconds, or a time with its unit, as 500ms or 1m30s", v)
+		return fmt.Errorf("%q: must be a number of seconds, or a time with its unit, as 500ms or 1m30s", v)
 	}
 	*to = time.Duration(n * float64(time.Second))
 	return nil
@@ -65,13 +65,13 @@ func CheckChoice(v string, allowed ...string) error {
 		return nil
 	}
 	last := len(allowed) - 1
-	return fmt.Errorf("%q: it is %s or %s", v, strings.Join(allowed[:last], ", "), allowed[last])
+	return fmt.Errorf("%q: must be %s or %s", v, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
 func ParseBool(to *bool, v string) error {
 	b, err := strconv.ParseBool(v)
 	if err != nil {
-		return fmt.Errorf("%q: it is true or false", v)
+		return fmt.Errorf("%q: must be true or false", v)
 	}
 	*to = b
 	return nil

@@ -148,7 +148,7 @@ class Tracing:
 def _hook(module: ModuleType, name: str) -> Any:
     hook = getattr(module, name, None)
     if hook is not None and not callable(hook):
-        raise RuntimeError(f"{module.__file__}: {name} is no function")
+        raise RuntimeError(f"{module.__file__}: {name} is not a function")
     return hook
 
 

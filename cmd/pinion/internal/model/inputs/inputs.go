@@ -98,7 +98,7 @@ func readWhole(value string, stdin io.Reader) ([]byte, error) {
 	}
 	data = bytes.TrimSpace(data)
 	if err = rawjson.Check(data); err == nil && rawjson.KindOf(data) != rawjson.KindObject {
-		err = fmt.Errorf("it is a JSON %s, and the input is an object", rawjson.KindOf(data))
+		err = fmt.Errorf("must be a JSON object, got %s", rawjson.KindOf(data))
 	}
 	if err != nil && from != "" {
 		return nil, fmt.Errorf("--json: %s: %w", from, err)
@@ -152,7 +152,7 @@ func (f *Fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 	}
 	if list.Type != "array" {
 		if len(given) > 1 {
-			return nil, fmt.Errorf("it is given %d times, and takes one value", len(given))
+			return nil, fmt.Errorf("given %d times, takes one value", len(given))
 		}
 		return f.one(s, given[0], stdin)
 	}

@@ -33,7 +33,7 @@ func CheckFile(file string) error {
 		return nil
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return fmt.Errorf("-o %s: it is a folder; name a file in it", file)
+		return fmt.Errorf("-o %s is a folder; name a file in it", file)
 	}
 	folder := filepath.Dir(file)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -137,7 +137,7 @@ func isDataURL(value []byte) bool {
 func decodeDataURL(text string) (kind string, data []byte, err error) {
 	head, body, ok := strings.Cut(strings.TrimPrefix(text, "data:"), ",")
 	if !ok {
-		return "", nil, fmt.Errorf("%.40q is no data URL", text)
+		return "", nil, fmt.Errorf("invalid data URL %.40q", text)
 	}
 	kind, isBase64 := strings.CutSuffix(head, ";base64")
 	kind, _, _ = strings.Cut(kind, ";")

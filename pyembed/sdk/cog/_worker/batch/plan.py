@@ -125,7 +125,8 @@ def _inputs(
             problem = f"the default {fault}, and it is that of one element"
         if item is None and field.kind.contains(Array):
             problem = (
-                f"an array is no key; let each prediction bring one: `list[{field.kind.name}]`"
+                f"an array cannot be a key; let each prediction bring one:"
+                f" `list[{field.kind.name}]`"
             )
         if problem:
             raise source.error(name, problem)

@@ -82,9 +82,9 @@ def _read_file(file: str) -> dict[str, Any]:
         try:
             given = json.load(opened)
         except ValueError as error:
-            raise LoadError(f"{EXAMPLE_FILE} is no JSON: {error}") from None
+            raise LoadError(f"{EXAMPLE_FILE} is not valid JSON: {error}") from None
     if not isinstance(given, dict):
-        raise LoadError(f"{EXAMPLE_FILE} is no JSON object of inputs")
+        raise LoadError(f"{EXAMPLE_FILE} is not a JSON object of inputs")
     return given
 
 

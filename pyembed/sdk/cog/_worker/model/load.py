@@ -191,7 +191,7 @@ def pick(module: ModuleType, ref: str, mode: str) -> Any:
         raise LoadError(f"{file} has {lacks}; {_defined(module)}")
     thing = getattr(module, found)
     if not callable(thing):
-        raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+        raise LoadError(f"{ref}: {name} is not a class or function but {type(thing).__name__}")
     return thing
 
 
@@ -294,7 +294,7 @@ def _import_by_spec(name: str, target: str) -> ModuleType:
 
     spec = importlib.util.spec_from_file_location(name, target)
     if spec is None or spec.loader is None:
-        raise LoadError(f"{target} is no Python file")
+        raise LoadError(f"{target} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(name)
     sys.modules[name] = module

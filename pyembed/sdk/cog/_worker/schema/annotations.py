@@ -189,7 +189,7 @@ class Reader:
 
     def _none(self) -> Kind:
         if self.is_input:
-            raise Unsupported("None alone is no input; use Optional[...]")
+            raise Unsupported("None alone cannot be an input; use Optional[...]")
         return Untyped("None")
 
     def _typing_form(self, annotation: object) -> Kind | None:
@@ -253,7 +253,7 @@ class Reader:
         origin = origin_of(annotation) or annotation
         args = tuple(arg for arg in arguments(annotation) if type(arg).__name__ != "TypeVar")
         if not isinstance(origin, type):
-            raise Unsupported(f"{show(annotation)} is no type that can be used here")
+            raise Unsupported(f"{show(annotation)} is not a supported type")
         name = qualified(origin)
         if name in SEQUENCES:
             return Listing(show(annotation), self.read(args[0]) if args else Anything("Any"))

@@ -45,7 +45,7 @@ def with_choices(kind: Kind, choices: list[Any]) -> tuple[Kind, str]:
         enum = kind.enum
         unknown = [value for value in values if value not in kind.values]
         if unknown:
-            return kind, f"choice {unknown[0]!r} is no value of {kind.name}"
+            return kind, f"choice {unknown[0]!r} is not a value of {kind.name}"
         return Choice(kind.name, values, enum), ""
     if not isinstance(kind, Scalar):
         return kind, f"choices cannot be given for {kind.name}; only for str, int, float and bool"

@@ -62,7 +62,7 @@ def read_kind(annotation: object, resolve: Callable[[Any], Any]) -> Array:
     args = [resolve(arg) for arg in arguments(annotation)]
     shape, dtype = (*args, None, None)[:2]
     if getattr(shape, "__origin__", shape) not in (None, tuple, int) and not _says_nothing(shape):
-        raise Unsupported(f"{name}: {show(shape)} is no shape; write numpy.typing.NDArray[...]")
+        raise Unsupported(f"{name}: invalid shape {show(shape)}; write numpy.typing.NDArray[...]")
     return Array(name, _dtype(name, dtype, resolve), _dimensions_of(shape))
 
 
@@ -90,7 +90,7 @@ def _dtype(name: str, dtype: object, resolve: Callable[[Any], Any]) -> str:
         return ""
     origin: Any = getattr(dtype, "__origin__", dtype)
     if not isinstance(origin, type) or qualified(origin) != "numpy.dtype":
-        raise Unsupported(f"{name}: {show(dtype)} is no dtype; write numpy.typing.NDArray[...]")
+        raise Unsupported(f"{name}: invalid dtype {show(dtype)}; write numpy.typing.NDArray[...]")
     scalar = resolve((*arguments(dtype), None)[0])
     if _says_nothing(scalar):
         return ""
