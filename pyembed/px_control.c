@@ -73,7 +73,7 @@ static void *control(void *unused) {
 
 int px_control_start(void) {
   pthread_t thread;
-  return pthread_create(&thread, NULL, control, NULL) == 0 ? 0 : -1;
+  return px_create_thread(&thread, control);
 }
 
 static void *cuda_reporter(void *unused) {
@@ -90,7 +90,7 @@ static void *cuda_reporter(void *unused) {
 int px_cuda_reporter_start(void) {
   pthread_t thread;
   if (!px_w.cuda_report) return 0;
-  if (pthread_create(&thread, NULL, cuda_reporter, NULL) != 0) return -1;
+  if (px_create_thread(&thread, cuda_reporter) < 0) return -1;
   pthread_detach(thread);
   return 0;
 }

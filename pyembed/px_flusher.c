@@ -103,7 +103,7 @@ int px_flusher_start(void) {
   timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   if (timer.fd < 0) return -1;
   pthread_t thread;
-  return pthread_create(&thread, NULL, flusher, NULL) == 0 ? 0 : -1;
+  return px_create_thread(&thread, flusher);
 }
 
 void px_flusher_abandon(void) {

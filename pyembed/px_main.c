@@ -19,6 +19,12 @@ static int failed(const char *what) {
   return 1;
 }
 
+int px_create_thread(pthread_t *thread, void *(*run)(void *)) {
+  int error = pthread_create(thread, NULL, run, NULL);
+  if (error != 0) errno = error;
+  return error == 0 ? 0 : -1;
+}
+
 int px_start_threads(void) {
   sigset_t all, old;
   sigfillset(&all);

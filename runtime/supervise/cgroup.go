@@ -19,6 +19,7 @@ type group struct {
 type (
 	memoryGroup group
 	cpuGroup    group
+	pidsGroup   group
 )
 
 func findMemoryGroup(root string) memoryGroup { return memoryGroup(findGroup(root, "memory")) }
@@ -128,18 +129,48 @@ func (g memoryGroup) kills() (n uint64, ok bool) {
 	if g.v2 {
 		file = "memory.events"
 	}
-	text, err := os.ReadFile(filepath.Join(g.folder, file))
+	return counter(filepath.Join(g.folder, file), "oom_kill ")
+}
+
+// counter reads one of the numbers of a file; false: it is not there.
+func counter(file, name string) (n uint64, ok bool) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, false
 	}
 	for line := range strings.Lines(string(text)) {
-		if value, found := strings.CutPrefix(line, "oom_kill "); found {
+		if value, found := strings.CutPrefix(line, name); found {
 			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
 			return n, err == nil
 		}
 	}
 	return 0, false
 }
+
+// refusals returns how many threads and processes the kernel has refused because pids.max of the group, or of one around
+// it, was reached; 0: none, or it does not say.
+func (g pidsGroup) refusals() (sum uint64) {
+	for folder := range group(g).levels {
+		n, _ := counter(filepath.Join(folder, "pids.events"), "max ") // the topmost group has none
+		sum += n
+	}
+	return sum
+}
+
+// limit returns how many threads this process and its siblings may have; 0: no limit is known.
+func (g pidsGroup) limit() (limit int64) {
+	for folder := range group(g).levels {
+		text, _ := os.ReadFile(filepath.Join(folder, "pids.max"))           // the topmost group has none
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max": none
+		if err == nil && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	return limit
+}
+
+// ThreadLimit returns how many threads the control group allows this process and its workers; 0: no limit.
+func ThreadLimit() int64 { return pidsGroup(findGroup("/", "pids")).limit() }
 
 // MemoryLimit returns how much memory the control group allows this process and its workers, in bytes; 0: no limit.
 func MemoryLimit() int64 { return findMemoryGroup("/").limit() }

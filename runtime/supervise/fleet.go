@@ -6,6 +6,7 @@ type Fleet struct {
 	provenBy latch         // closed once any worker was ready: the model can be set up
 	orphans  *Orphans      // may be nil
 	memory   memoryGroup
+	pids     pidsGroup
 	gpu      *gpuErrors
 	breaker  *breaker
 }
@@ -14,7 +15,7 @@ type Fleet struct {
 func NewFleet(orphans *Orphans) *Fleet {
 	return &Fleet{
 		turn: make(chan struct{}, 1), provenBy: newLatch(), orphans: orphans, memory: findMemoryGroup("/"),
-		gpu: newGPUErrors(), breaker: newBreaker(),
+		pids: pidsGroup(findGroup("/", "pids")), gpu: newGPUErrors(), breaker: newBreaker(),
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // The front must be a child subreaper (prctl) and have Orphans: that makes it the parent of forked workers.
 // A nil *Preloader never has a process.
 type Preloader struct {
-	o PreloaderOptions
+	o    PreloaderOptions
+	pids pidsGroup
 
 	renewing sync.Mutex     // held while the process is being replaced
 	clearing sync.WaitGroup // of processes whose descendants may be left
@@ -65,7 +66,10 @@ type PreloaderStatus struct {
 
 // NewPreloader makes a Preloader; Start begins its work.
 func NewPreloader(o PreloaderOptions) *Preloader {
-	return &Preloader{o: o, settled: newLatch(), status: PreloaderStatus{State: PreloaderImporting}}
+	return &Preloader{
+		o: o, pids: pidsGroup(findGroup("/", "pids")), settled: newLatch(),
+		status: PreloaderStatus{State: PreloaderImporting},
+	}
 }
 
 func (p *Preloader) Status() PreloaderStatus {
@@ -134,6 +138,7 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 			return nil, &startError{err}
 		}
 	}
+	refusals := p.pids.refusals()
 	m, err := startPreloadProcess(p.o.Exe, task{spec, env}, p.o.Orphans, newRecorder(p.o.Logger, p.note))
 	if err != nil {
 		return nil, &startError{err}
@@ -155,11 +160,14 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 	case <-late:
 		err = fmt.Errorf("its import was not done after %s", p.o.Timeout)
 	}
-	if err != nil {
-		m.end()
-		return nil, err
+	if err == nil {
+		return m, nil
 	}
-	return m, nil
+	m.end()
+	if p.pids.refusals() > refusals {
+		err = &startError{fmt.Errorf("%w%s", err, refusedThreads)}
+	}
+	return nil, err
 }
 
 func (p *Preloader) watch(m *preloadProcess) {

@@ -49,6 +49,11 @@ func (w *worker) setupFailed(body []byte) error {
 		w.process.logs.AddSetup([]byte(failed.Problem.Text() + "\n"))
 	}
 	text := w.process.logs.SetupText(false)
+	w.terminateLater() // threads that the model started may keep the process alive
+	if w.isRefused() {
+		w.change(func(st *ProcessStatus) { st.Setup.Logs = text })
+		return nil
+	}
 	w.change(func(st *ProcessStatus) {
 		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs, st.Setup.Problem = time.Now(), true, text, failed.Problem
 	})
@@ -59,7 +64,6 @@ func (w *worker) setupFailed(body []byte) error {
 		}
 		w.sup.o.Logger.Error("setup failed", "worker", w.sup.o.Index, "error", failed.Error)
 	}
-	w.terminateLater() // threads that the model started may keep the process alive
 	return nil
 }
 

@@ -61,6 +61,15 @@ func (s *Supervisor) startsAgain(err error) bool {
 	}
 }
 
+const refusedThreads = "; the kernel refused a thread or process meanwhile, because the control group's pids.max is reached"
+
+// isRefused tells whether the kernel has refused threads or processes since this worker, which is not ready, was started.
+// Its setup may fail in any way then, and another worker is started as if it had never begun.
+func (w *worker) isRefused() bool {
+	return w.activity != duringPredict && !w.stopping && w.sup.o.Policy.Restart != Never &&
+		w.sup.o.Fleet.pids.refusals() > w.refusals
+}
+
 // unstarted ends a worker that could not be started.
 func (w *worker) unstarted(err error) {
 	again := w.sup.startsAgain(err)

@@ -20,6 +20,7 @@ type worker struct {
 	setup    setup
 	memory   memoryWatch
 	pings    pings
+	refusals uint64 // of threads and processes, before it was started
 	activity string // what it does, for Exit.Describe
 
 	stopping   bool            // it was asked to leave, with the server
@@ -59,7 +60,8 @@ type outcome struct {
 func newWorker(s *Supervisor, successor bool) *worker {
 	w := &worker{
 		sup: s, activity: duringStart, successor: successor, memory: memoryWatch{oom: newOOMWatch(s.o.Fleet.memory)},
-		readied: newLatch(), retiring: make(chan retirement, 2), ended: make(chan outcome, 1),
+		refusals: s.o.Fleet.pids.refusals(),
+		readied:  newLatch(), retiring: make(chan retirement, 2), ended: make(chan outcome, 1),
 	}
 	w.status.Setup.Started = time.Now()
 	return w
@@ -257,6 +259,11 @@ func (w *worker) finish() outcome {
 		cause = w.setup.failure
 	}
 	worked := w.activity == duringPredict
+	unstarted := (p.shortage.Load() || exit.Lacked != "") && w.sup.o.Policy.Restart != Never
+	if !unstarted && w.isRefused() {
+		unstarted = true
+		cause += refusedThreads
+	}
 	// Before Detach answers its calls: a client that asks again at once must find the worker exited, and why.
 	if worked && !w.busy() {
 		w.exited(exit.Describe(duringIdle))
@@ -269,8 +276,11 @@ func (w *worker) finish() outcome {
 		cause = exit.Describe(duringIdle)
 		w.setLastExit(cause)
 	}
-	unstarted := (p.shortage.Load() || exit.Lacked != "") && w.sup.o.Policy.Restart != Never
-	if !worked && !(unstarted && exit.Lacked != "") {
+	switch {
+	case worked:
+	case unstarted:
+		w.process.logs.AddSetup(append(rest, cause+"\n"...))
+	default:
 		w.failSetup(cause, rest)
 	}
 	switch {

@@ -66,6 +66,7 @@ func New(s *settings.Server, models []settings.Named, reread func() (*settings.M
 	if limit := limits.ApplyMemory(int64(s.MemoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
+	limits.ReserveThreads()
 	f.stop = newStop(s.AwaitExplicitShutdown)
 	for _, w := range s.Warnings {
 		f.log.Warn(w)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -106,4 +107,28 @@ func BusyPolling(wanted bool, workers, cores int) slot.BusyPoll {
 		return slot.BusyPoll{}
 	}
 	return slot.BusyPoll{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}
+}
+
+// spareThreads is how many threads the front has beyond those that it uses, where their number is limited.
+const spareThreads = 8
+
+// ReserveThreads makes threads that Go keeps for later where the control group limits their number (pids.max). Go ends
+// the process if it needs another one when the limit is reached.
+func ReserveThreads() {
+	if supervise.ThreadLimit() == 0 {
+		return
+	}
+	var made sync.WaitGroup
+	enough := make(chan struct{})
+	made.Add(spareThreads)
+	for range spareThreads {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			made.Done()
+			<-enough
+		}()
+	}
+	made.Wait()
+	close(enough)
 }
