@@ -68,7 +68,7 @@ func documentsOf(t *testing.T, file string) (all []document) {
 	t.Helper()
 	text := readFile(t, file)
 	for part := range strings.SplitSeq(text, "\n---\n") {
-		var d document
+		var d map[string]any
 		if err := yaml.Unmarshal([]byte(part), &d); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
