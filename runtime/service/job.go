@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pinion/ipc"
@@ -36,6 +37,8 @@ type job struct {
 	spans     *spans // nil: it is not traced
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model ran
+
+	stopped atomic.Bool // see stop
 
 	mu     sync.Mutex
 	call   *slot.Call         // nil until submit
@@ -230,11 +233,17 @@ func (j *job) Cancel(*predict.Prediction) {
 	}
 }
 
-// stop cancels the call of a prediction that failed in the front.
+// stop cancels the call of a prediction that failed in the front. It does not block, as the pool may be locked by its
+// caller. Only the first call has an effect: until the model has ended, it may yield thousands of items in vain.
 func (j *job) stop() {
-	if call := j.sent(); call != nil {
-		j.service.o.Pool.Cancel(call)
+	if j.stopped.Swap(true) {
+		return
 	}
+	go func() {
+		if call := j.sent(); call != nil {
+			j.service.o.Pool.Cancel(call)
+		}
+	}()
 }
 
 // Started implements slot.EventSink, as do the next three methods.
@@ -255,13 +264,13 @@ func (j *job) Output(item []byte) {
 	if j.uploader != nil {
 		j.uploader.add(item)
 	} else if !j.p.Output(item) {
-		go j.stop() // the pool holds its lock during this call
+		j.stop()
 	}
 }
 
 func (j *job) Metric(metric []byte) {
 	if !j.p.Metric(metric) {
-		go j.stop()
+		j.stop()
 	}
 }
 

@@ -64,7 +64,7 @@ func (j *job) acceptsItem(item []byte) bool {
 	j.items++
 	j.refused = j.fault(item, func(o *schema.Output, item []byte) string { return o.CheckItem(index, item) })
 	if j.refused != "" {
-		go j.stop() // the pool may be locked by the caller
+		j.stop()
 	}
 	return j.refused == ""
 }

@@ -18,7 +18,7 @@ type uploader struct {
 	p       *predict.Prediction
 	uploads *files.Uploads
 	ctx     context.Context
-	failed  func() // called once, when an upload has failed for good
+	failed  func() // ends the prediction: an upload has failed for good, or memory is short; it does not block
 
 	mu      sync.Mutex
 	pending []*pendingOutput // in order; deliver waits for the first
@@ -76,7 +76,7 @@ func (o *uploader) add(item []byte) {
 	cost := len(item) + pendingOutputCost
 	if !o.p.Charge(cost) {
 		o.p.SetOverBudget()
-		go o.failed()
+		o.failed()
 		return
 	}
 	c := &pendingOutput{item: bytes.Clone(item), cost: cost}
@@ -98,7 +98,7 @@ func (o *uploader) add(item []byte) {
 // held.
 func (o *uploader) output(item []byte) {
 	if !o.p.Output(item) {
-		go o.failed()
+		o.failed()
 	}
 }
 

@@ -1,0 +1,21 @@
+package service
+
+import (
+	"runtime"
+	"testing"
+)
+
+// TestJob_StopsOnce however many items its model yields until it has ended.
+func TestJob_StopsOnce(t *testing.T) {
+	const items = 1000
+	j := &job{}
+	j.mu.Lock() // what stops it waits
+	defer j.mu.Unlock()
+	before := runtime.NumGoroutine()
+	for range items {
+		j.stop()
+	}
+	if more := runtime.NumGoroutine() - before; more > items/10 {
+		t.Errorf("got %d goroutines for %d items, want 1", more, items)
+	}
+}
