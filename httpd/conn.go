@@ -136,7 +136,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.between {
 		// In this order: a Shutdown that found the connection active has already set closing.
 		c.since.Store(int64(c.readWanted.Sub(c.srv.began) - c.srv.opt.IdleTimeout))
-		if c.move(connIdle); c.srv.closing.Load() {
+		if c.move(connIdle); c.srv.closing.Load() || c.parkAtOnce() {
 			return 0, io.EOF
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/tests/await"
 )
 
@@ -67,6 +68,33 @@ func TestParkedConnectionsAreServedAgain(t *testing.T) {
 		c.Close()
 	}
 	await.Eventually(t, "none is open", func() bool { return s.open() == 0 })
+}
+
+// TestConnections_AreParkedAtOnce while memory is short, without a sweep.
+func TestConnections_AreParkedAtOnce(t *testing.T) {
+	b := memory.New(memory.LeastBudget)
+	s := lot(t, newFake(), Options{Memory: b})
+	s.conns.mu.Lock()
+	s.conns.sweeper.Stop()
+	s.conns.sweeping = true // none comes
+	s.conns.mu.Unlock()
+	if !b.Take(memory.LeastBudget*3/4, memory.LeastBudget*3/4) {
+		t.Fatal("no room in an empty budget")
+	}
+	c := s.dial(t)
+	for range 3 {
+		c.send(homeRequest + homeRequest)
+		c.want(200)
+		c.want(200)
+		await.Eventually(t, "the connection is parked", func() bool { return s.parkedNow() == 1 })
+	}
+	b.Free(memory.LeastBudget * 3 / 4)
+	c.send(homeRequest)
+	c.want(200)
+	await.Eventually(t, "the connection is idle", func() bool { return len(s.idle()) == 1 })
+	if n := s.parkedNow(); n != 0 {
+		t.Errorf("got %d parked, want none while there is memory", n)
+	}
 }
 
 // TestParkedConnectionsKeepTheirTime: the idle timeout holds for them too.

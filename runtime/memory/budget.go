@@ -81,6 +81,9 @@ func (b *Budget) Stats() Stats {
 	}
 }
 
+// Short reports whether more than half of the budget is used.
+func (b *Budget) Short() bool { return b != nil && b.used.Load() > b.limit/2 }
+
 // Waiting returns how many calls of Wait wait for room.
 func (b *Budget) Waiting() int { return int(b.waiting.Load()) }
 
