@@ -1,11 +1,13 @@
 package listener
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +24,9 @@ func Listen(host string, port int, by PortSetting) (net.Listener, string, error)
 		}
 		return ln, host, nil
 	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	config := net.ListenConfig{Control: boundUnsent}
+	config.SetMultipathTCP(false) // connections to such a socket do not inherit the option
+	ln, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port, by))
 	}
@@ -34,6 +38,18 @@ func Listen(host string, port int, by PortSetting) (net.Listener, string, error)
 		host = "::"
 	}
 	return ln, "http://" + net.JoinHostPort(host, picked), nil
+}
+
+// mostUnsent is about how many bytes the kernel holds for a connection that are not on their way to the client.
+const mostUnsent = 32 << 10
+
+// boundUnsent bounds what the kernel holds of an answer that its client does not read: megabytes of each otherwise,
+// which count as the server's memory. What is on its way is not bounded, so fast clients get no less. The connections
+// that the socket accepts inherit the option.
+func boundUnsent(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent) // not every kernel has it
+	})
 }
 
 // Reachable is an address by which programs on this machine reach a server that is bound to address, which may stand
