@@ -9,20 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendBuffer is the room, in bytes, that is asked for each end's frames which the other has not read, so that a batch
-// of some size can lie before a worker that is busy. Linux gives twice as much as is asked for, up to twice
-// net.core.wmem_max; the default is half of what that is at first.
-const sendBuffer = 1 << 20
+const (
+	// sendBuffer is the room, in bytes, that is asked for each end's frames which the other has not read, so that a batch
+	// of some size can lie before a worker that is busy. Linux gives twice as much as is asked for, up to twice
+	// net.core.wmem_max. The worker's ends share that, because the front may be slower than 100 streams of one worker, and
+	// what they have sent takes memory of the front's control group.
+	sendBuffer = 1 << 20
+	// leastSendBuffer is what an end has that is left as it is.
+	leastSendBuffer = 104 << 10
+)
 
 // Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the
-// worker's end, a blocking descriptor to be passed on and closed.
-func Pair(name string) (*Conn, *os.File, error) {
+// worker's end, a blocking descriptor to be passed on and closed. The worker has so many of them.
+func Pair(name string, many int) (*Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make socketpair: %w", err)
 	}
-	for _, fd := range fds {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer) // or as it is
+	for i, size := range []int{sendBuffer, sendBuffer / many} {
+		if size > leastSendBuffer {
+			_ = unix.SetsockoptInt(fds[i], unix.SOL_SOCKET, unix.SO_SNDBUF, size) // or as it is
+		}
 	}
 	conn, err := NewConn(fds[0], name)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestBodiesOfEverySizeArrive(t *testing.T) {
 // TestABatchLiesBeforeABusyWorker: what a batch of some size takes is sent before the other side reads, from both ends.
 func TestABatchLiesBeforeABusyWorker(t *testing.T) {
 	noLeak(t)
-	front, end, err := Pair("test")
+	front, end, err := Pair("test", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +79,26 @@ func TestABatchLiesBeforeABusyWorker(t *testing.T) {
 	}
 	if want := 16 * len(body); wrote != want {
 		t.Errorf("from the worker: %d bytes, want %d", wrote, want)
+	}
+}
+
+// TestPair_WorkersEndsShareTheirRoom: what a worker with many slots has sent, and the front has not read, is bounded.
+func TestPair_WorkersEndsShareTheirRoom(t *testing.T) {
+	room := func(many int) (bytes int) {
+		front, worker, err := Pair("test", many)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer front.Close()
+		defer worker.Close()
+		bytes, err = unix.GetsockoptInt(int(worker.Fd()), unix.SOL_SOCKET, unix.SO_SNDBUF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	if one, each := room(1), room(100); each > one || each > 2*leastSendBuffer {
+		t.Errorf("got room for %d bytes with one slot and %d with 100, want at most %d", one, each, 2*leastSendBuffer)
 	}
 }
 

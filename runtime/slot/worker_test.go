@@ -105,7 +105,7 @@ func (w *fakeWorker) attach() {
 	w.t.Helper()
 	conns := make([]*ipc.Conn, len(w.ends))
 	for i, l := range w.ends {
-		conn, theirs, err := ipc.Pair("slot")
+		conn, theirs, err := ipc.Pair("slot", 1)
 		if err != nil {
 			w.t.Fatal(err)
 		}

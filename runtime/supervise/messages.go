@@ -194,7 +194,7 @@ func (w *worker) cuda(body []byte) error {
 func (w *worker) passSlots() ([]*ipc.Conn, error) {
 	conns := make([]*ipc.Conn, 0, w.setup.model.Slots)
 	for i := range w.setup.model.Slots {
-		conn, theirs, err := ipc.Pair(fmt.Sprintf("slot %d", i))
+		conn, theirs, err := ipc.Pair(fmt.Sprintf("slot %d", i), w.setup.model.Slots)
 		if err == nil {
 			conns = append(conns, conn)
 			err = w.passSlot(i, theirs)

@@ -49,7 +49,7 @@ func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder)
 		ready: make(chan error, 1), answers: make(chan ipc.Forked, 1), gaveUp: newLatch(),
 	}
 	t.spec.Preload = true
-	channel, theirs, err := ipc.Pair("preload")
+	channel, theirs, err := ipc.Pair("preload", 1)
 	if err != nil {
 		return nil, err
 	}

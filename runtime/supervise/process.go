@@ -48,7 +48,7 @@ type process struct {
 // why and the worker is started the ordinary way.
 func start(exe string, t task, orphans *Orphans, from *Preloader, records recorder) (*process, error) {
 	p := &process{child: newChild(orphans), ending: newLatch()}
-	control, theirs, err := ipc.Pair("control")
+	control, theirs, err := ipc.Pair("control", 1)
 	if err != nil {
 		return nil, err
 	}
