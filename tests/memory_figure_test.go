@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pinion/tests/harness"
 )
@@ -44,6 +45,7 @@ func TestMemory_FrontHasTwiceItsBudgetAtMost(t *testing.T) {
 				Wrap: memoryGroup(t, c.group<<20),
 				Args: []string{"--memory-budget", fmt.Sprint(c.budget, "MiB"), "--queue", "10000", "--queue-timeout", "5m"},
 			})
+			apart(t, s)
 			unread(t, s)
 			forgotten(t, s, int(c.budget))
 			if used, limit, _ := budget(t, s); used > limit || limit != c.budget<<20 {
@@ -56,6 +58,33 @@ func TestMemory_FrontHasTwiceItsBudgetAtMost(t *testing.T) {
 			s.Signal(syscall.SIGKILL) // the last webhooks are not waited for
 			s.Killed()
 		})
+	}
+}
+
+// apart lets 4000 clients begin a prediction each, and read nothing. It waits until all of them have begun to be
+// answered: with a stream, or for want of room.
+func apart(t *testing.T, s *harness.Server) {
+	t.Helper()
+	const body = `{"input":{"n":2000,"size":400}}`
+	var all []net.Conn
+	for range 4000 {
+		conn := s.Dial()
+		all = append(all, conn)
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		_, err := fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, conn := range all {
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Minute))
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Fatalf("one of 4000 clients got no answer: %v", err)
+		}
+	}
+	for _, conn := range all {
+		conn.Close()
 	}
 }
 
