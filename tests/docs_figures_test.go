@@ -304,21 +304,19 @@ func TestThePythonsThatTheDocumentsName(t *testing.T) {
 	texts := allDocuments(t)
 	texts["../build.sh"] = readPage(t, "../build.sh").text
 	for path, text := range texts {
-		for _, m := range regexp.MustCompile(
-			`(?:every Python\W+|CPython )from (3\.\d+) on|CPython (3\.\d+) or|Python (3\.\d+) and up`).FindAllStringSubmatch(
-			text, -1) {
+		if strings.Contains(path, "examples/") {
+			continue // what their packages support
+		}
+		for _, m := range regexp.MustCompile(`(3\.\d+) to 3\.\d+`).FindAllStringSubmatch(text, -1) {
 			found++
-			if got := m[1] + m[2] + m[3]; got != oldest {
+			ranges[m[0]] = path
+			if m[1] != oldest {
 				t.Errorf("%s says %q, and the oldest is %s", path, m[0], oldest)
 			}
 		}
 	}
-	for _, path := range []string{"../build.sh", "../ARCHITECTURE.md", "../third_party/cpy3/README.md"} {
-		// the first in each is of all that are served
-		ranges[regexp.MustCompile(`3\.\d+ to 3\.\d+`).FindString(texts[path])] = path
-	}
 	if found < 4 || len(ranges) != 1 {
-		t.Errorf("%d documents name the oldest, and the ranges are %v", found, ranges)
+		t.Errorf("got %d ranges in the documents, %v, want at least 4 that are the same", found, ranges)
 	}
 }
 
