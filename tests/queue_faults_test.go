@@ -297,3 +297,24 @@ func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 	}
 	t.Logf("%d accepted", count.Load())
 }
+
+// TestAJobWaitsBehindDyingWorkers: while no worker is tried again, another server runs the job, or it ends with the cause.
+func TestAJobWaitsBehindDyingWorkers(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{Model: "dying.py", Args: []string{"--attempts", "1"}})
+	for i := range 5 {
+		id := fmt.Sprint("crash", i)
+		enqueue(t, a, id, input{"how": "abort"})
+		if got := becomes(t, a, id, "failed"); !strings.Contains(got.Error, "SIGABRT") {
+			t.Errorf("%s: got %s, want the cause", id, got)
+		}
+	}
+	a.WaitHealth("DEFUNCT")
+	enqueue(t, a, "behind", input{"token": "behind"})
+	b := member(t, nats.URL, harness.Options{Model: "dying.py", Dir: a.Dir})
+	becomes(t, b, "behind", "succeeded")
+	if n := times(t, a, "behind"); n != 1 {
+		t.Errorf("the job ran %d times, want once", n)
+	}
+}
