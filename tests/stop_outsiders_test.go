@@ -132,11 +132,20 @@ func TestStop_ModelOutlastsTheGraceOfAShutdownRequest(t *testing.T) {
 // TestStop_WorkerThatDoesNotLeaveIsKilled when the time of the stop is over.
 func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 	t.Parallel()
-	const source = "import atexit, time\n@atexit.register\ndef leave():\n    while True: time.sleep(9)\ndef run() -> str: ...\n"
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Args: briefStop})
-	s.Stop()
-	if _, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended"); !found {
-		t.Error("the log does not say that the worker was killed")
+	for name, source := range map[string]string{
+		"Python": "import atexit, time\n@atexit.register\ndef leave():\n    while True: time.sleep(9)\ndef run() -> str: ...\n",
+		"C":      "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.__cxa_atexit(libc.pause, None, None)\ndef run() -> str: ...\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{
+				Dir: folder(t, "run.py", source), Args: []string{"--grace", "300ms", "--cancel-grace", "1h"},
+			})
+			s.Stop()
+			if _, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended"); !found {
+				t.Error("the log does not say that the worker was killed")
+			}
+		})
 	}
 }
 

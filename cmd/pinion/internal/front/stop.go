@@ -122,8 +122,10 @@ func (f *Server) drain(grace time.Duration) bool {
 		begun = time.Now()
 	}
 	retried := begun.Add(f.outsiderGrace())
-	end := latest(retried.Add(f.cancelGrace()), time.Now().Add(lastTry))
-	return f.stopWorkers(false, time.After(time.Until(end))) && f.leave(retried, end)
+	soonest := time.Now().Add(lastTry)
+	end := latest(retried.Add(f.cancelGrace()), soonest)
+	// Nothing is left to cancel in the workers, so only the webhooks have the grace of cancels too.
+	return f.stopWorkers(false, time.After(time.Until(latest(retried, soonest)))) && f.leave(retried, end)
 }
 
 // whenLate fires when what is in flight has had its time: the grace; with 0, when for that long only clients, uploads
