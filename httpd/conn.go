@@ -14,6 +14,7 @@ import (
 
 	"pinion/runtime/connlimit"
 	"pinion/runtime/memory"
+	"pinion/runtime/moves"
 )
 
 // connPhase is the state of a connection.
@@ -29,8 +30,8 @@ const (
 	connPhases
 )
 
-// connMoves is the one table of legal moves: connMoves[from] has a bit for each legal target.
-var connMoves = [connPhases]uint32{
+// connMoves is the table of legal moves.
+var connMoves = moves.Table[connPhase]{
 	connFresh:     1<<connActive | 1<<connParked | 1<<connClosed,
 	connIdle:      1<<connActive | 1<<connParked | 1<<connClosed,
 	connParked:    1<<connIdle | 1<<connClosed,
@@ -104,7 +105,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 func (c *conn) move(to connPhase) bool {
 	for {
 		from := c.phase.Load()
-		if connMoves[from]&(1<<to) == 0 {
+		if !connMoves.Allows(connPhase(from), to) {
 			return false
 		}
 		if c.phase.CompareAndSwap(from, uint32(to)) {

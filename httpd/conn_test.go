@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/connlimit"
+	"pinion/runtime/moves/movestest"
 	"pinion/tests/await"
 )
 
@@ -27,19 +28,11 @@ func TestConnMoves(t *testing.T) {
 		{connActive, connIdle}: true, {connActive, connLingering}: true, {connActive, connClosed}: true,
 		{connLingering, connClosed}: true,
 	}
-	for from := range connPhases {
-		for to := range connPhases {
-			c := &conn{}
-			c.phase.Store(uint32(from))
-			want := from
-			if legal[[2]connPhase{from, to}] {
-				want = to
-			}
-			if moved := c.move(to); moved != (want == to && from != to) || !c.is(want) {
-				t.Errorf("from %d to %d: moved %v, now %d", from, to, moved, c.phase.Load())
-			}
-		}
-	}
+	movestest.Walk(t, connPhases, legal, func(from, to connPhase) (bool, connPhase) {
+		c := &conn{}
+		c.phase.Store(uint32(from))
+		return c.move(to), connPhase(c.phase.Load())
+	})
 }
 
 // TestKillLeavesRequests walks every phase.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/runtime/memory"
+	"pinion/runtime/moves"
 )
 
 // watchPhase is the state of the watch of one connection.
@@ -26,8 +27,8 @@ const (
 	watchPhases
 )
 
-// watchMoves is the one table of legal moves: watchMoves[from] has a bit for each legal target.
-var watchMoves = [watchPhases]uint8{
+// watchMoves is the table of legal moves.
+var watchMoves = moves.Table[watchPhase]{
 	watchIdle:    1 << watchPending,
 	watchPending: 1<<watchIdle | 1<<watchArmed,
 	watchArmed:   1<<watchIdle | 1<<watchReading | 1<<watchFiring,
@@ -57,7 +58,7 @@ type watch struct {
 }
 
 func (w *watch) move(to watchPhase) bool {
-	if watchMoves[w.phase]&(1<<to) == 0 {
+	if !watchMoves.Allows(w.phase, to) {
 		return false
 	}
 	w.phase = to

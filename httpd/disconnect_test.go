@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/runtime/memory"
+	"pinion/runtime/moves/movestest"
 	"pinion/runtime/predict"
 	"pinion/tests/await"
 )
@@ -40,18 +41,10 @@ func TestWatchMoves(t *testing.T) {
 		{watchArmed, watchIdle}: true, {watchArmed, watchFiring}: true, {watchFiring, watchFired}: true,
 		{watchFired, watchIdle}: true,
 	}
-	for from := range watchPhases {
-		for to := range watchPhases {
-			w := watch{phase: from}
-			want := from
-			if legal[[2]watchPhase{from, to}] {
-				want = to
-			}
-			if moved := w.move(to); moved != (want == to && from != to) || w.phase != want {
-				t.Errorf("from %d to %d: moved %v, now %d", from, to, moved, w.phase)
-			}
-		}
-	}
+	movestest.Walk(t, watchPhases, legal, func(from, to watchPhase) (bool, watchPhase) {
+		w := watch{phase: from}
+		return w.move(to), w.phase
+	})
 }
 
 func TestLeavingCancels(t *testing.T) {

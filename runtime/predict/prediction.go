@@ -292,7 +292,7 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rec := &p.record
-	if !r.Status.Terminal() || !rec.Status.canMove(r.Status) {
+	if !r.Status.Terminal() || !statusMoves.Allows(rec.Status, r.Status) {
 		return false
 	}
 	p.finishOutput(&r) // emits an event before the status changes

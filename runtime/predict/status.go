@@ -1,5 +1,7 @@
 package predict
 
+import "pinion/runtime/moves"
+
 // Status is the state of a prediction. The zero value is Starting.
 type Status uint32
 
@@ -12,22 +14,17 @@ const (
 	statuses
 )
 
-// moves is the one table of legal moves: moves[from] has a bit for each legal target.
-var moves = [statuses]uint32{
+// statusMoves is the table of legal moves.
+var statusMoves = moves.Table[Status]{
 	Starting:   1<<Processing | 1<<Succeeded | 1<<Failed | 1<<Canceled,
 	Processing: 1<<Succeeded | 1<<Failed | 1<<Canceled,
 }
 
 var names = [statuses]string{"starting", "processing", "succeeded", "failed", "canceled"}
 
-// canMove reports whether the table allows a move from s.
-func (s Status) canMove(to Status) bool {
-	return s < statuses && to < statuses && moves[s]&(1<<to) != 0
-}
-
 // move changes s to another status if the table allows it, and reports whether it did.
 func (s *Status) move(to Status) bool {
-	if !s.canMove(to) {
+	if !statusMoves.Allows(*s, to) {
 		return false
 	}
 	*s = to

@@ -1,6 +1,10 @@
 package predict
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/runtime/moves/movestest"
+)
 
 // TestMoves walks every pair of statuses. Begin and End are the only moves that production code makes, so each is tried
 // from every status.
@@ -10,32 +14,22 @@ func TestMoves(t *testing.T) {
 		{Starting, Succeeded}:  true, {Starting, Failed}: true, {Starting, Canceled}: true,
 		{Processing, Succeeded}: true, {Processing, Failed}: true, {Processing, Canceled}: true,
 	}
-	for from := Status(0); from <= statuses; from++ { // one beyond the last, which has no moves
-		for to := Status(0); to <= statuses; to++ {
-			want := from
-			if legal[[2]Status{from, to}] {
-				want = to
-			}
-			at := from
-			if moved := at.move(to); moved != (want == to && from != to) || at != want {
-				t.Errorf("%s to %s: moved %v, now %s", from, to, moved, at)
-			}
-			p := New("a", Request{}, epoch, nil, Options{})
-			p.record.Status = from
-			moved := false
-			switch to {
-			case Starting:
-				continue // no method moves there
-			case Processing:
-				moved = p.Begin(epoch)
-			default:
-				moved = p.End(Result{Status: to}, epoch)
-			}
-			if moved != legal[[2]Status{from, to}] || p.Record().Status != want {
-				t.Errorf("a prediction, %s to %s: moved %v, now %s", from, to, moved, p.Record().Status)
-			}
+	movestest.Walk(t, statuses, legal, func(from, to Status) (bool, Status) {
+		at := from
+		return at.move(to), at
+	})
+	movestest.Walk(t, statuses, legal, func(from, to Status) (moved bool, now Status) {
+		p := New("a", Request{}, epoch, nil, Options{})
+		p.record.Status = from
+		switch to {
+		case Starting: // no method moves there
+		case Processing:
+			moved = p.Begin(epoch)
+		default:
+			moved = p.End(Result{Status: to}, epoch)
 		}
-	}
+		return moved, p.Record().Status
+	})
 }
 
 func TestStatusWords(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/batch"
+	"pinion/runtime/moves"
 	"pinion/runtime/predict"
 )
 
@@ -21,8 +22,8 @@ const (
 	ended                   // Result is final
 )
 
-// moves is the table of legal moves: for each state, a bit for each state that may follow.
-var moves = [...]uint8{
+// callMoves is the table of legal moves.
+var callMoves = moves.Table[state]{
 	fresh:      1<<queued | 1<<assigned | 1<<ended,
 	queued:     1<<assigned | 1<<ended,
 	assigned:   1 << unassigned,
@@ -32,7 +33,7 @@ var moves = [...]uint8{
 
 // moveTo makes a move that the table allows. Another one is a bug: it is refused, and counted for the tests.
 func (c *Call) moveTo(to state) bool {
-	if moves[c.state]&(1<<to) == 0 {
+	if !callMoves.Allows(c.state, to) {
 		c.pool.illegalMoves++
 		return false
 	}

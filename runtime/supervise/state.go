@@ -1,6 +1,6 @@
 package supervise
 
-import "slices"
+import "pinion/runtime/moves"
 
 type State uint8
 
@@ -16,12 +16,12 @@ const (
 // The names of states, as health shows them.
 var stateNames = [states]string{"starting", "setup", "ready", "draining", "gone"}
 
-var stateMoves = [states][]State{
-	Starting: {Setup, Draining, Exited},
-	Setup:    {Ready, Draining, Exited},
-	Ready:    {Draining, Exited},
-	Draining: {Exited},
-	Exited:   {},
+// stateMoves is the table of legal moves.
+var stateMoves = moves.Table[State]{
+	Starting: 1<<Setup | 1<<Draining | 1<<Exited,
+	Setup:    1<<Ready | 1<<Draining | 1<<Exited,
+	Ready:    1<<Draining | 1<<Exited,
+	Draining: 1 << Exited,
 }
 
 func (s State) String() string {
@@ -31,14 +31,11 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// canMove tells whether a worker may go from s to t.
-func (s State) canMove(t State) bool { return s < states && slices.Contains(stateMoves[s], t) }
-
 // move takes the worker to a state, and makes the change that belongs to it at the same moment; change may be nil. No
 // other code sets a state. A move that the table does not have is a defect in this package: it is logged and not made.
 func (w *worker) move(to State, change func(*ProcessStatus)) {
 	w.change(func(st *ProcessStatus) {
-		if !st.State.canMove(to) {
+		if !stateMoves.Allows(st.State, to) {
 			w.sup.o.Logger.Error("illegal worker state change", "worker", w.sup.o.Index, "from", st.State, "to", to)
 			return
 		}

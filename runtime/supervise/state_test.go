@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"pinion/runtime/moves/movestest"
 )
 
 // TestStateMoves walks every pair of states: a worker makes the legal moves, and refuses and logs the others.
@@ -18,23 +20,19 @@ func TestStateMoves(t *testing.T) {
 		{Ready, Draining}: true, {Ready, Exited}: true,
 		{Draining, Exited}: true,
 	}
-	for from := State(0); from <= states; from++ {
-		for to := State(0); to <= states; to++ {
-			log := &journal{}
-			w := newWorker(New(Options{Logger: slog.New(log), Hooks: Hooks{OnChange: func() {}}}), false)
-			w.status.State = from
-			changed := false
-			w.move(to, func(*ProcessStatus) { changed = true })
-			want, moved := from, legal[[2]State{from, to}]
-			if moved {
-				want = to
-			}
-			if got := w.status.State; got != want || changed != moved || (len(log.mistakes()) == 0) != moved {
-				t.Errorf("%v to %v: it is %v, want %v; changed %v, logged %q", from, to, got, want, changed, log.mistakes())
-			}
+	movestest.Walk(t, states, legal, func(from, to State) (changed bool, now State) {
+		log := &journal{}
+		w := newWorker(New(Options{Logger: slog.New(log), Hooks: Hooks{OnChange: func() {}}}), false)
+		w.status.State = from
+		w.move(to, func(*ProcessStatus) { changed = true })
+		if logged := len(log.mistakes()) > 0; logged == changed {
+			t.Errorf("from %v to %v: changed %v, logged %q", from, to, changed, log.mistakes())
 		}
-		if known := from < states; known == (from.String() == "unknown") {
-			t.Errorf("state %d is called %q", from, from)
+		return changed, w.status.State
+	})
+	for s := State(0); s <= states; s++ {
+		if known := s < states; known == (s.String() == "unknown") {
+			t.Errorf("state %d is called %q", s, s)
 		}
 	}
 }

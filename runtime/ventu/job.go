@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/runtime/batch"
+	"pinion/runtime/moves"
 )
 
 // What a job's status can be. They are HTTP's, because the service that is stood in for defines its outcomes by them.
@@ -29,8 +30,8 @@ const (
 	jobPhases
 )
 
-// jobMoves is the one table of legal moves: jobMoves[from] has a bit for each legal target.
-var jobMoves = [jobPhases]uint8{
+// jobMoves is the table of legal moves.
+var jobMoves = moves.Table[jobPhase]{
 	jobWaiting: 1<<jobSent | 1<<jobEnded,
 	jobSent:    1<<jobWaiting | 1<<jobEnded,
 }
@@ -56,7 +57,7 @@ type Job struct {
 
 // move takes j to another phase, where the table allows it.
 func (j *Job) move(to jobPhase) bool {
-	if jobMoves[j.phase]&(1<<to) == 0 {
+	if !jobMoves.Allows(j.phase, to) {
 		return false
 	}
 	j.phase = to

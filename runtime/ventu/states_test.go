@@ -1,20 +1,20 @@
 package ventu
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/runtime/moves/movestest"
+)
 
 // TestJobMoves walks every pair of phases.
 func TestJobMoves(t *testing.T) {
 	legal := map[[2]jobPhase]bool{
 		{jobWaiting, jobSent}: true, {jobWaiting, jobEnded}: true, {jobSent, jobWaiting}: true, {jobSent, jobEnded}: true,
 	}
-	for from := range jobPhases {
-		for to := range jobPhases {
-			j := Job{phase: from}
-			if moved := j.move(to); moved != legal[[2]jobPhase{from, to}] || (j.phase == to) != (moved || from == to) {
-				t.Errorf("from %d to %d: moved %v, now %d", from, to, moved, j.phase)
-			}
-		}
-	}
+	movestest.Walk(t, jobPhases, legal, func(from, to jobPhase) (bool, jobPhase) {
+		j := Job{phase: from}
+		return j.move(to), j.phase
+	})
 }
 
 // TestWorkerMoves walks every pair of phases.
@@ -25,12 +25,8 @@ func TestWorkerMoves(t *testing.T) {
 		{workerFresh, workerSuspended}: true, {workerBusy, workerSuspended}: true, {workerSuspended, workerIdle}: true,
 		{workerSuspended, workerDisconnected}: true,
 	}
-	for from := range workerPhases {
-		for to := range workerPhases {
-			w := worker{phase: from}
-			if moved := w.move(to); moved != legal[[2]workerPhase{from, to}] || (w.phase == to) != (moved || from == to) {
-				t.Errorf("from %d to %d: moved %v, now %d", from, to, moved, w.phase)
-			}
-		}
-	}
+	movestest.Walk(t, workerPhases, legal, func(from, to workerPhase) (bool, workerPhase) {
+		w := worker{phase: from}
+		return w.move(to), w.phase
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/runtime/batch"
+	"pinion/runtime/moves"
 )
 
 // workerPhase is where a connection stands.
@@ -22,8 +23,8 @@ const (
 	workerPhases
 )
 
-// workerMoves is the one table of legal moves: workerMoves[from] has a bit for each legal target.
-var workerMoves = [workerPhases]uint8{
+// workerMoves is the table of legal moves.
+var workerMoves = moves.Table[workerPhase]{
 	workerFresh:     1<<workerIdle | 1<<workerSuspended | 1<<workerDisconnected,
 	workerIdle:      1<<workerBusy | 1<<workerDisconnected,
 	workerBusy:      1<<workerIdle | 1<<workerSuspended | 1<<workerDisconnected,
@@ -57,7 +58,7 @@ type worker struct {
 
 // move takes w to another phase, where the table allows it.
 func (w *worker) move(to workerPhase) bool {
-	if workerMoves[w.phase]&(1<<to) == 0 {
+	if !workerMoves.Allows(w.phase, to) {
 		return false
 	}
 	w.phase = to

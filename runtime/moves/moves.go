@@ -1,0 +1,9 @@
+// Package moves is the table of a state machine: which state may follow which. It is small because every machine of the
+// server uses it and none owns it.
+package moves
+
+// Table is the legal moves: Table[from] has a bit for each state that may follow. It allocates nothing when asked.
+type Table[S ~uint8 | ~uint32] []uint32
+
+// Allows reports whether the table has a move. States that it does not have move nowhere.
+func (t Table[S]) Allows(from, to S) bool { return int(from) < len(t) && t[from]&(1<<to) != 0 }

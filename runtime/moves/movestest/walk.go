@@ -1,0 +1,21 @@
+// Package movestest tests state machines. It is apart from moves so that only tests import testing.
+package movestest
+
+import "testing"
+
+// Walk tries every pair of states, with one beyond the last, which has no moves. move brings a machine to from, moves
+// it to to, and returns what came of that.
+func Walk[S ~uint8 | ~uint32](t *testing.T, states S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
+	t.Helper()
+	for from := S(0); from <= states; from++ {
+		for to := S(0); to <= states; to++ {
+			want, allowed := from, legal[[2]S{from, to}]
+			if allowed {
+				want = to
+			}
+			if moved, now := move(from, to); moved != allowed || now != want {
+				t.Errorf("from %v to %v: got %v, moved %v; want %v, moved %v", from, to, now, moved, want, allowed)
+			}
+		}
+	}
+}
