@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/batchserver"
-	"pinion/cmd/pinion/internal/settings"
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/server"
 )
 
 const batchingHelp = `Gather HTTP requests into batches for workers that connect by themselves, as github.com/kemingy/batching does it: a
@@ -22,7 +22,7 @@ Flags:
 `
 
 func newBatching() *cobra.Command {
-	var s settings.Batching
+	var s config.Batching
 	flags := s.Flags()
 	cmd := &cobra.Command{
 		Use:   "batching",
@@ -36,7 +36,7 @@ func newBatching() *cobra.Command {
 			case err != nil:
 				return err
 			}
-			return batchserver.Run(&s)
+			return server.RunBatching(&s)
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/settings"
+	"pinion/cmd/pinion/internal/config"
 )
 
 var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
@@ -85,7 +85,7 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 	for _, command := range commands {
 		var rows []flagRow
 		if command.Name() == "batching" {
-			(&settings.Batching{}).Flags().VisitAll(func(f *goflag.Flag) {
+			(&config.Batching{}).Flags().VisitAll(func(f *goflag.Flag) {
 				value, usage := goflag.UnquoteUsage(f)
 				rows = append(rows, readRow("`-"+f.Name+"`", cmp.Or(value, "switch"), f.DefValue, usage))
 			})
@@ -109,7 +109,7 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 	}
 	var keys []string
 	model := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&settings.Model{}).BindFlags(model)
+	(&config.Model{}).BindFlags(model)
 	model.VisitAll(func(f *pflag.Flag) { keys = append(keys, f.Name) })
 	b.WriteString("\n## Keys of a model in pinion.yaml\n\nThese flags of `pinion serve` belong to a model. They are its keys in [pinion.yaml](pinion-yaml.md):\n" +
 		"`" + strings.Join(keys, "`, `") + "`.\n")
@@ -167,7 +167,7 @@ func readRow(flag, kind, byDefault, usage string) flagRow {
 
 // variablesOfServe are the variables that 'pinion serve' asks for.
 func variablesOfServe(t *testing.T) (names []string) {
-	s := &settings.Serve{}
+	s := &config.Serve{}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
 	if err := s.FromEnvironment(f, func(name string) string { names = append(names, name); return "" }); err != nil {
@@ -191,7 +191,8 @@ func variablesWithoutFlag() map[string][2]string {
 		"GOGC":                           {"managed", "Go's collector; a value switches the server's own management off"},
 		"GOMEMLIMIT": {
 			"twice the memory budget and 128 MiB, or half of the container's memory if that is less",
-			"soft memory limit of the front"},
+			"soft memory limit of the front",
+		},
 		"NO_COLOR":               {"none", "a value switches colours and progress off"},
 		"PINION_AUTH_TOKEN":      {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
 		"PINION_CUDA":            {"`on`", "`off`: the worker leaves the CUDA driver alone"},

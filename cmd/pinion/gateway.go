@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/gateway"
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/settings"
+	"pinion/cmd/pinion/internal/server"
 	"pinion/cmd/pinion/internal/usage"
 )
 
@@ -17,7 +17,7 @@ const gatewayHelp = `Answer the HTTP API of a model without the model: every req
   pinion gateway --nats nats://localhost:4222 --model ocr`
 
 func newGateway() *cobra.Command {
-	var s settings.Gateway
+	var s config.Gateway
 	cmd := &cobra.Command{
 		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp,
 		Args: usage.NoArguments,
@@ -25,7 +25,7 @@ func newGateway() *cobra.Command {
 			if err := s.FromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return process.Misused(err)
 			}
-			return gateway.Run(&s)
+			return server.RunGateway(&s)
 		},
 	}
 	s.BindFlags(cmd.Flags())

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 
 	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/settings"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
 	"pinion/runtime/slot"
@@ -20,7 +20,7 @@ import (
 func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool,
 	log *slog.Logger,
 ) (*oneshot.Runner, error) {
-	s, err := settings.FromEnvironment(m.Getenv)
+	s, err := config.FromEnvironment(m.Getenv)
 	if err != nil {
 		return nil, process.Misused(err)
 	}

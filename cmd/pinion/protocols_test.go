@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/settings"
 	"pinion/httpd"
 	"pinion/httpd/instances"
 	"pinion/httpd/openai"
@@ -29,7 +29,7 @@ func TestProtocolsAreDocumented(t *testing.T) {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	s := settings.Protocols{Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"}}
+	s := config.Protocols{Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"}}
 	list := s.List(nil)
 	for _, e := range openai.Endpoints() {
 		document := fmt.Appendf(nil, `{"paths":{"/predictions":{"post":{"x-cog-openai":%q}}}}`, e)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
 	"pinion/httpd/openapi"
@@ -85,7 +85,7 @@ that takes --execute.`,
 
 // served is what the document says of a server without flags.
 func served(m *model.Model, document []byte) openapi.Server {
-	protocols := (&settings.Protocols{Names: protocol.Names()}).List(nil) // which make no use of models before a request
+	protocols := (&config.Protocols{Names: protocol.Names()}).List(nil) // which make no use of models before a request
 	return openapi.Server{
 		Title: m.Title(), Docs: true, Metrics: true, Shutdown: true,
 		Routes: httpd.DocumentRoutes(protocols, document),

@@ -5,22 +5,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/front"
-	"pinion/cmd/pinion/internal/heap"
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/sentry"
-	"pinion/cmd/pinion/internal/settings"
+	"pinion/cmd/pinion/internal/server"
 	"pinion/runtime/telemetry"
 )
 
 func newServe() *cobra.Command {
-	var s settings.Serve
+	var s config.Serve
 	cmd := &cobra.Command{
 		Use:   "serve [DIR | NAME=DIR...]",
 		Short: "Serve the model of a folder (default: the current one), or several models",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			heap.Pause()
+			server.PauseHeap()
 			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)
 			if err != nil {
 				return process.Misused(err)
@@ -32,9 +31,9 @@ func newServe() *cobra.Command {
 			if s.Sentry, err = sentry.Read(of.Getenv, os.Environ()); err != nil {
 				s.Server.Warnings = append(s.Server.Warnings, err.Error())
 			}
-			var reread func() (*settings.Models, error)
+			var reread func() (*config.Models, error)
 			if s.Config != "" {
-				reread = func() (*settings.Models, error) { return s.RereadModels(cmd.Flags()) }
+				reread = func() (*config.Models, error) { return s.RereadModels(cmd.Flags()) }
 			}
 			return serve(&s.Server, models.List, reread)
 		},
@@ -43,10 +42,10 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-func serve(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error)) error {
+func serve(s *config.Server, models []config.Named, reread func() (*config.Models, error)) error {
 	log, sink := s.Log.Open()
 	defer sink.Flush(logging.FlushTimeout)
-	f, err := front.New(s, models, reread, log, sink)
+	f, err := server.New(s, models, reread, log, sink)
 	if err != nil {
 		return process.Failed(err)
 	}

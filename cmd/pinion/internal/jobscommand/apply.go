@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
@@ -71,18 +71,18 @@ func (s *limitFlags) limits(given func(string) bool) (l store.Limits, err error)
 		set  func()
 	}{
 		{"jobs-capacity", s.capacity >= 1, "at least 1", func() { l.Capacity = &s.capacity }},
-		{"jobs-bytes", bytes >= settings.LeastJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
+		{"jobs-bytes", bytes >= config.LeastJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
 		{"tenant-capacity", s.tenantCapacity >= 0, "at least 0", func() { l.TenantCapacity = &s.tenantCapacity }},
 		{
-			"nats-replicas", s.replicas >= 1 && s.replicas <= settings.MostReplicas, fmt.Sprint("1 to ", settings.MostReplicas),
+			"nats-replicas", s.replicas >= 1 && s.replicas <= config.MostReplicas, fmt.Sprint("1 to ", config.MostReplicas),
 			func() { l.Replicas = &s.replicas },
 		},
 		{
-			"lanes", s.lanes >= 1 && s.lanes <= settings.MostLanes, fmt.Sprint("1 to ", settings.MostLanes),
+			"lanes", s.lanes >= 1 && s.lanes <= config.MostLanes, fmt.Sprint("1 to ", config.MostLanes),
 			func() { l.Lanes = &s.lanes },
 		},
 		{
-			"ack-wait", s.ackWait >= settings.LeastAckWait, fmt.Sprint("at least ", settings.LeastAckWait),
+			"ack-wait", s.ackWait >= config.LeastAckWait, fmt.Sprint("at least ", config.LeastAckWait),
 			func() { l.AckWait = &s.ackWait },
 		},
 	} {

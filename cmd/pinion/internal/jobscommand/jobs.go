@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/cmd/pinion/internal/usertext"
@@ -33,7 +33,7 @@ embed:DIR is the queue of a server of this host that runs with --nats embed:DIR;
 
 // command is what all commands of 'pinion jobs' share.
 type command struct {
-	nats   settings.NATS
+	nats   config.NATS
 	model  string
 	asJSON bool
 }
@@ -61,8 +61,8 @@ func New() *cobra.Command {
 
 func (c *command) fromEnvironment(f *pflag.FlagSet) error {
 	variables := append(c.nats.Variables(f),
-		settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
-	if err := settings.ReadVariables(f, os.Getenv, variables); err != nil {
+		config.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
+	if err := config.ReadVariables(f, os.Getenv, variables); err != nil {
 		return err
 	}
 	switch {
@@ -106,7 +106,7 @@ func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []str
 // connect connects now or never.
 func (c *command) connect() (*nats.Conn, error) {
 	if dir, ok := c.nats.Embeds(); ok {
-		dir, err := settings.EmbedFolder(dir, c.model)
+		dir, err := config.EmbedFolder(dir, c.model)
 		if err != nil {
 			return nil, err
 		}

@@ -1,2 +1,0 @@
-// Package batchserver is the server of 'pinion batching': HTTP in front of the queue of runtime/ventu.
-package batchserver

@@ -1,0 +1,50 @@
+package config
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestInContainer: any one trace of a container's is enough.
+func TestInContainer(t *testing.T) {
+	for _, c := range []struct {
+		pid                int
+		kubernetes, exists string
+		want               bool
+	}{
+		{2, "", "", false},
+		{1, "", "", true},
+		{2, "10.0.0.1", "", true},
+		{2, "", "/.dockerenv", true},
+		{2, "", "/run/.containerenv", true},
+	} {
+		env := func(name string) string {
+			if name == "KUBERNETES_SERVICE_HOST" {
+				return c.kubernetes
+			}
+			return ""
+		}
+		if got := inContainer(c.pid, env, func(path string) bool { return path == c.exists }); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestPublicPaths: what --auth-public may name.
+func TestPublicPaths(t *testing.T) {
+	for _, c := range []struct {
+		names, paths []string
+		ok           bool
+	}{
+		{[]string{"docs", " metrics", "openapi"}, []string{"/docs", "/dashboard", "/metrics", "/openapi.json"}, true},
+		{[]string{"none"}, nil, true},
+		{nil, nil, true},
+		{[]string{"predictions"}, nil, false},
+		{[]string{""}, nil, false},
+	} {
+		s := Exposure{authPublic: c.names}
+		if got, err := s.Public(); !slices.Equal(got, c.paths) || (err == nil) != c.ok {
+			t.Errorf("%q: got %q, %v", c.names, got, err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/jobqueue/store"
+)
+
+// Gateway are the flags and variables of 'pinion gateway'.
+type Gateway struct {
+	Port                           int
+	Exposure                       Exposure // its host and tokens
+	Model                          string   // in the queue
+	Jobs                           Jobs
+	QueueTimeout, ResultTTL, Grace time.Duration
+	MaxBody                        int64
+	DenyPrivateWebhooks            bool
+	WebhookToken                   string
+	Log                            logging.Settings
+	Warnings                       []string // of Cog's variables with invalid values
+}
+
+func (s *Gateway) BindFlags(f *pflag.FlagSet) {
+	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
+	f.StringVar(&s.Exposure.host, "host", "",
+		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
+	f.StringVar(&s.Exposure.AuthFile, "auth-token-file", "",
+		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringVar(&s.Model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	s.Jobs.bindFlags(f)
+	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"
+	for _, name := range []string{"nats-sync", "overflow"} { // of servers
+		_ = f.MarkHidden(name)
+	}
+	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second,
+		"how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
+	f.DurationVar(&s.ResultTTL, "result-ttl", 10*time.Minute,
+		"how long GET /predictions/{id} answers for an ended prediction: twice --ack-wait to 24h")
+	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
+	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest request body in bytes")
+	f.BoolVar(&s.DenyPrivateWebhooks, "deny-private-webhooks", false,
+		"never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
+	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+}
+
+// FromEnvironment fills what no flag has set.
+func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	variables := slices.Concat(
+		s.Jobs.variables(f),
+		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
+	)
+	cog := cogVariables{f, env, &s.Warnings}
+	cog.read("port", "PORT", func(v string) error { return usertext.ParsePort(&s.Port, v) })
+	cog.read("log-level", "COG_LOG_LEVEL", s.Log.SetLevel)
+	cog.read("log-format", "LOG_FORMAT", s.Log.SetFormat)
+	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return usertext.ParseHeader(&s.WebhookToken, v) })
+	if err := ReadVariables(f, env, variables); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+func (s *Gateway) check() error {
+	if err := s.Exposure.checkHosts(); err != nil {
+		return err
+	}
+	if !s.Jobs.NATS.On() {
+		return errors.New("--nats is missing: give the URL of NATS")
+	}
+	if _, embeds := s.Jobs.NATS.Embeds(); embeds {
+		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself",
+			s.Jobs.NATS.urls[0])
+	}
+	if s.Model == "" {
+		return errors.New("--model is missing: give the model's name in the queue")
+	}
+	if err := store.CheckModel(s.Model); err != nil {
+		return fmt.Errorf("--model: %w", err)
+	}
+	if err := s.Jobs.check(s.ResultTTL); err != nil {
+		return err
+	}
+	switch {
+	case s.Port < 0 || s.Port > 65535:
+		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
+	case s.MaxBody < 1:
+		return fmt.Errorf("--max-body %d: must be at least 1", s.MaxBody)
+	case s.QueueTimeout <= 0 || s.Grace <= 0:
+		return errors.New("--queue-timeout and --grace are more than 0")
+	}
+	if err := s.Log.Check(); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// folder is the folder of a model to serve.
+type folder struct {
+	Name string // "": of a single model without a name
+	Dir  string
+}
+
+// folders reads the arguments of 'pinion serve': nothing, one folder with or without a name, or several with names.
+func (s *Serve) folders(args []string) ([]folder, error) {
+	switch len(args) {
+	case 0:
+		return []folder{{Dir: "."}}, nil
+	case 1:
+		dir := s.Protocols.takeName(args[0])
+		return []folder{{Name: s.Protocols.given, Dir: dir}}, nil
+	}
+	var list []folder
+	for _, arg := range args {
+		name, dir, ok := strings.Cut(arg, "=")
+		switch {
+		case !ok || dir == "":
+			return nil, fmt.Errorf("%q has no name: with several models, each is NAME=DIR", arg)
+		case !IsModelName(name):
+			return nil, fmt.Errorf("%q: %s", arg, modelNameForm)
+		case slices.ContainsFunc(list, func(f folder) bool { return f.Name == name }):
+			return nil, fmt.Errorf("two models have the name %s: give each its own", name)
+		}
+		list = append(list, folder{name, dir})
+	}
+	return list, nil
+}
+
+// checkSeveral refuses what a server of several models cannot do. It is called after FromEnvironment.
+func (s *Serve) checkSeveral() error {
+	switch {
+	case s.Protocols.model != "":
+		return fmt.Errorf("--model %s names one model: with several, each has its own", s.Protocols.model)
+	case s.Jobs.NATS.On():
+		return fmt.Errorf("--nats: a server of several models has no job queue: serve each model that needs one by itself")
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/supervise"
+)
+
+// NATS say how a command reaches the job queue of a model.
+type NATS struct {
+	urls     []string // or embed, or embed:DIR
+	creds    string
+	ca       string
+	cert     string
+	key      string
+	keyFile  string
+	Keys     *store.Keys     // of keyFile, once check has read it
+	embedded *store.Embedded // once embed has started it
+}
+
+func (s *NATS) BindFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&s.urls, "nats", nil,
+		"URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
+	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
+	f.StringVar(&s.ca, "nats-tls-ca", "",
+		"PEM file of the certificate authorities that NATS' certificate is checked by (PINION_NATS_TLS_CA; default: the system's)")
+	f.StringVar(&s.cert, "nats-tls-cert", "",
+		"PEM file of the client certificate that NATS asks for (PINION_NATS_TLS_CERT)")
+	f.StringVar(&s.keyFile, "jobs-key", "",
+		"file of AES-256 keys in base64, one a line, that encrypt inputs, results and webhooks in NATS: the first key encrypts, every key decrypts (PINION_JOBS_KEY)")
+	f.StringVar(&s.key, "nats-tls-key", "", "PEM file of the client certificate's key (PINION_NATS_TLS_KEY)")
+}
+
+func (s *NATS) Variables(f *pflag.FlagSet) []Variable {
+	return variablesOf(f, "nats", "nats-creds", "nats-tls-ca", "nats-tls-cert", "nats-tls-key", "jobs-key")
+}
+
+// On reports whether there is a queue.
+func (s *NATS) On() bool { return len(s.urls) > 0 }
+
+// Embeds reports whether NATS keeps its jobs in a folder of this host, and in which; "": the default.
+func (s *NATS) Embeds() (dir string, ok bool) {
+	if len(s.urls) != 1 {
+		return "", false
+	}
+	word, dir, _ := strings.Cut(s.urls[0], ":")
+	return dir, word == "embed"
+}
+
+func (s *NATS) Check() error {
+	if !s.On() {
+		switch {
+		case s.creds+s.ca+s.cert+s.key != "":
+			return fmt.Errorf("--nats-creds and --nats-tls-… need --nats")
+		case s.keyFile != "":
+			return fmt.Errorf("--jobs-key needs --nats")
+		}
+		return nil
+	}
+	if s.keyFile != "" {
+		keys, err := store.ReadKeys(s.keyFile)
+		if err != nil {
+			return fmt.Errorf("--jobs-key: %w", err)
+		}
+		s.Keys = keys
+	}
+	if _, ok := s.Embeds(); ok {
+		if s.creds+s.ca+s.cert+s.key != "" {
+			return fmt.Errorf("--nats %s: it has no port, so --nats-creds and --nats-tls-… have no meaning", s.urls[0])
+		}
+		return nil
+	}
+	for _, one := range s.urls {
+		if word, _, _ := strings.Cut(one, ":"); word == "embed" {
+			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", one)
+		}
+	}
+	if err := (&store.Connection{
+		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert,
+		Key: s.key,
+	}).Check(); err != nil {
+		return fmt.Errorf("--nats: %w", err)
+	}
+	return nil
+}
+
+// Embed starts NATS on this host, if it is to run here. Its process is registered with children. sync is how often it
+// writes through to the disk.
+func (s *NATS) Embed(modelName string, sync time.Duration, children store.Children, log *slog.Logger) error {
+	dir, ok := s.Embeds()
+	if !ok {
+		return nil
+	}
+	dir, err := EmbedFolder(dir, modelName)
+	if err != nil {
+		return err
+	}
+	program, err := process.Companion(process.NATS)
+	if err != nil {
+		return process.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
+	}
+	s.embedded, err = store.Embed(store.EmbedOptions{
+		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: natsMemory(), Children: children,
+		Logger: log,
+	})
+	return err
+}
+
+// natsShare is the part of the memory of the server and its workers that a NATS server of this host may have before its
+// collector works harder.
+const natsShare = 8
+
+// natsMemory is the environment of such a server: its soft memory limit, where there is one.
+func natsMemory() []string {
+	limit := supervise.MemoryLimit()
+	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare, 10)}
+}
+
+func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {
+	if s.embedded != nil {
+		return s.embedded.Connect(store.Always(member, changed)...)
+	}
+	c := store.Connection{
+		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model,
+		Name: member, OnChange: changed,
+	}
+	return c.Connect()
+}
+
+func (s *NATS) Close() {
+	if s.embedded != nil {
+		s.embedded.Close()
+	}
+}
+
+// EmbedFolder is the folder of --nats embed.
+func EmbedFolder(dir, model string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	state, err := stateFolder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(state, "jobs", model), nil
+}
+
+// stateFolder is where programs of this user keep what outlives them (XDG base directories).
+func stateFolder() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pinion"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("--nats embed: no folder for the jobs: give one as embed:DIR: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "pinion"), nil
+}
+
+// QueueName is the model's name in the queue: what was given, else the image of cog.yaml without its tag.
+func (s *Protocols) QueueName(m *model.Model) (string, error) {
+	name, from := s.given, "the argument NAME=DIR"
+	if s.model != "" { // NAME may be one that no queue can have
+		name, from = s.model, "--model"
+	}
+	if name == "" {
+		name, from = m.Image, "image in cog.yaml"
+		if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
+			name = name[:at]
+		}
+	}
+	if name == "" {
+		return "", fmt.Errorf("--nats: the model has no name in the job queue: give --model NAME")
+	}
+	if err := store.CheckModel(name); err != nil {
+		return "", fmt.Errorf("%s: %w: give --model NAME", from, err)
+	}
+	return name, nil
+}

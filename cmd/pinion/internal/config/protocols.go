@@ -1,0 +1,140 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/httpd/instances"
+	"pinion/httpd/oip"
+	"pinion/httpd/openai"
+	"pinion/httpd/protocol"
+	"pinion/runtime/jobqueue/store"
+)
+
+// newProtocol makes the protocols of --protocols by name.
+var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol{
+	protocol.OIP: func(_ *Protocols, models protocol.Models) protocol.Protocol {
+		return oip.New(models, version.Pinion)
+	},
+	protocol.OpenAI: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		return openai.New(models, s.openAIStrict)
+	},
+	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return instances.KServe(models) },
+	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		return instances.Vertex(models, s.Vertex)
+	},
+	protocol.SageMaker: func(_ *Protocols,
+		models protocol.Models,
+	) protocol.Protocol {
+		return instances.SageMaker(models)
+	},
+}
+
+// Protocols say which other protocols the server speaks, and the name by which they know the model.
+type Protocols struct {
+	Names  []string
+	model  string // --model
+	given  string // NAME of "pinion serve NAME=DIR"
+	Vertex instances.VertexPaths
+
+	GRPCPort int // -1: off
+
+	openAIStrict bool
+}
+
+const noProtocols = "none"
+
+func (s *Protocols) bindFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&s.Names, "protocols", protocol.Names(),
+		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
+	f.StringVar(&s.model, "model", "",
+		"the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
+	f.IntVar(&s.GRPCPort, "grpc-port", -1,
+		"a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
+	f.BoolVar(&s.openAIStrict, "openai-strict", false,
+		"refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k (PINION_OPENAI_STRICT)")
+	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
+}
+
+func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
+	return slices.Concat(variablesOf(f, "protocols", "model", "openai-strict"), numbers(f, 0, "grpc-port"), []Variable{
+		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return instances.CheckVertexPath(v) }},
+		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return instances.CheckVertexPath(v) }},
+	})
+}
+
+func (s *Protocols) check() error {
+	for i, name := range s.Names {
+		name = strings.TrimSpace(name)
+		s.Names[i] = name
+		if slices.Contains(protocol.Names(), name) || name == noProtocols && len(s.Names) == 1 {
+			continue
+		}
+		if name == noProtocols {
+			return fmt.Errorf("--protocols %s: none stands alone", strings.Join(s.Names, ","))
+		}
+		hint := ""
+		if near := usertext.Nearest(name, protocol.Names()); near != "" {
+			hint = fmt.Sprintf("; is it %s?", near)
+		}
+		return fmt.Errorf("--protocols %q: must be of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
+	}
+	switch {
+	case s.GRPCPort < -1 || s.GRPCPort > 65535:
+		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.GRPCPort)
+	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
+		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
+	case s.model != "" && !IsModelName(s.model):
+		return fmt.Errorf("--model %q: %s", s.model, modelNameForm)
+	// else one is for the queue
+	case s.model != "" && s.given != "" && s.model != s.given && store.CheckModel(s.given) == nil:
+		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
+	}
+	return nil
+}
+
+// takeName splits NAME=DIR, unless there is a folder of that name.
+func (s *Protocols) takeName(arg string) (dir string) {
+	name, dir, ok := strings.Cut(arg, "=")
+	if !ok || !IsModelName(name) || exists(arg) {
+		return arg
+	}
+	s.given = name
+	return dir
+}
+
+// ModelName is the model's name in other protocols.
+func (s *Protocols) ModelName(m *model.Model) string {
+	for _, name := range []string{s.given, s.model, filepath.Base(m.Dir)} {
+		if name != "" && name != "/" && name != "." {
+			return name
+		}
+	}
+	return "model"
+}
+
+// OpenAIName is the name of a model at OpenAI's API; "": the server does not serve it.
+func (s *Protocols) OpenAIName(model string) string {
+	if !slices.Contains(s.Names, protocol.OpenAI) {
+		return ""
+	}
+	return model
+}
+
+// List makes those that are on.
+func (s *Protocols) List(models protocol.Models) []protocol.Protocol {
+	var list []protocol.Protocol
+	for _, name := range protocol.Names() {
+		if made := newProtocol[name]; made != nil && slices.Contains(s.Names, name) {
+			list = append(list, made(s, models))
+		}
+	}
+	return list
+}

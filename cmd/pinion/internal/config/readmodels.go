@@ -1,0 +1,224 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/pyembed/locate"
+	"pinion/runtime/gpu"
+)
+
+// Named is a model of a server that has several.
+type Named struct {
+	Name     string
+	Settings *Model
+	Found    *model.Model
+	Python   *locate.Python
+	GPUs     gpu.Plan
+}
+
+// Models are the models of a server; the first is the default.
+type Models struct {
+	List   []Named
+	Memory usertext.Bytes // what loaded models may have together; 0: any
+}
+
+// ReadModels reads the settings of the server and of its models: those of the folders that args name, or of the file of
+// --config. The flags of the command line are every model's default. The server's variables may stand in the cog.yaml
+// of the default model.
+func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string) string) (*Models, error) {
+	file := s.Config
+	if file == "" && len(args) == 0 {
+		file = env("PINION_CONFIG")
+	}
+	if file != "" && len(args) > 0 {
+		return nil, fmt.Errorf("--config %s names the models: leave out %s", file, strings.Join(args, " "))
+	}
+	models, err := s.readModels(given, args, file)
+	if err != nil {
+		return nil, err
+	}
+	first := &models.List[0]
+	if err := s.Server.FromEnvironment(given, first.Found.Getenv); err != nil {
+		return nil, err
+	}
+	s.Config, s.ModelsMemory = file, models.Memory
+	if err := s.checkLoading(models); err != nil {
+		return nil, err
+	}
+	if file == "" && len(models.List) == 1 {
+		first.Name = s.Protocols.ModelName(first.Found)
+		return models, s.Jobs.check(first.Settings.ResultTTL)
+	}
+	return models, s.checkSeveral()
+}
+
+// RereadModels reads the file of --config again. The server's own settings stay.
+func (s *Serve) RereadModels(given *pflag.FlagSet) (*Models, error) {
+	models, err := readFile(s.Config, given)
+	if err == nil {
+		err = s.checkLoading(models)
+	}
+	return models, err
+}
+
+// checkLoading refuses models that could never be loaded.
+func (s *Serve) checkLoading(models *Models) error {
+	for _, m := range models.List {
+		if l := m.Settings.Loading; s.Jobs.NATS.On() && (l.When != AtStartup || l.IdleTimeout > 0) {
+			return errors.New("--nats: jobs do not load a model, so leave out --load and --idle-timeout")
+		}
+		if m.Settings.Loading.When == Manual && !s.Exposure.Reload {
+			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload",
+				cmp.Or(m.Name, m.Found.Title()))
+		}
+	}
+	return nil
+}
+
+func (s *Serve) readModels(given *pflag.FlagSet, args []string, file string) (*Models, error) {
+	if file != "" {
+		return readFile(file, given)
+	}
+	folders, err := s.folders(args)
+	if err != nil {
+		return nil, err
+	}
+	models := &Models{}
+	for _, folder := range folders {
+		read, err := readModel(given, FileModel{Name: folder.Name, Dir: folder.Dir}, nil)
+		if err != nil {
+			if len(folders) > 1 {
+				err = fmt.Errorf("model %s: %w", folder.Name, err)
+			}
+			return nil, err
+		}
+		models.List = append(models.List, read)
+	}
+	return models, nil
+}
+
+func readFile(path string, given *pflag.FlagSet) (*Models, error) {
+	file, err := ReadModelsFile(path, fileWords())
+	if err != nil {
+		return nil, err
+	}
+	models, mistakes := &Models{Memory: file.Memory}, &FileError{File: path}
+	for _, m := range file.Models {
+		read, err := readModel(given, m, func(k FileKey) string { return pathFrom(file, k) })
+		var line *lineError
+		switch {
+		case errors.As(err, &line):
+			mistakes.Add(line.line, m.Name+": "+line.Error(), "")
+		case err != nil:
+			return nil, err
+		}
+		if m.Name == file.Default {
+			models.List = slices.Insert(models.List, 0, read)
+		} else {
+			models.List = append(models.List, read)
+		}
+	}
+	return models, mistakes.OrNil()
+}
+
+// fileWords are the keys that the file may have.
+func fileWords() (words fileKeys) {
+	s, of, all := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.Model.bindKeys(of)
+	s.BindFlags(all)
+	of.VisitAll(func(f *pflag.Flag) { words.Model = append(words.Model, f.Name) })
+	all.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(words.Model, f.Name) {
+			words.Server = append(words.Server, f.Name)
+		}
+	})
+	return words
+}
+
+// pathFrom is the value of a key, which may be a path from the file's folder.
+func pathFrom(file *ModelsFile, k FileKey) string {
+	if (k.Name == "python" || k.Name == "libpython") && strings.Contains(k.Value, string(filepath.Separator)) {
+		return file.Below(k.Value)
+	}
+	return k.Value
+}
+
+// lineError is what is wrong in a line of the file.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return strings.TrimPrefix(e.err.Error(), "--") }
+
+func (e *lineError) Unwrap() error { return e.err }
+
+// at says in which line of the file an error is; without a line it is on the command line.
+func at(line int, err error) error {
+	if err == nil || line == 0 {
+		return err
+	}
+	return &lineError{line, err}
+}
+
+// readModel gives a model the flags of the command line, and then its keys; value is a key's value as its flag takes
+// it.
+func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (Named, error) {
+	n := Named{Name: m.Name, Settings: &Model{}}
+	f := pflag.NewFlagSet(m.Name, pflag.ContinueOnError)
+	n.Settings.bindKeys(f)
+	if err := takeDefaults(f, given); err != nil {
+		return n, err
+	}
+	if err := n.Settings.check(); err != nil {
+		return n, err
+	}
+	lines := map[string]int{}
+	for _, k := range m.Keys {
+		lines[k.Name] = k.Line
+		err := usertext.FlagValueError(f.Set(k.Name, value(k)))
+		if err == nil {
+			err = n.Settings.check()
+		}
+		if err != nil {
+			return n, at(k.Line, err)
+		}
+	}
+	err := n.find(f, m.Dir)
+	var place *locate.Error
+	if errors.As(err, &place) && lines["python"] > 0 {
+		return n, at(lines["python"], err)
+	}
+	return n, at(m.Line, err)
+}
+
+// takeDefaults gives a model the flags of the command line that belong to models.
+func takeDefaults(f, given *pflag.FlagSet) (err error) {
+	given.Visit(func(flag *pflag.Flag) {
+		if f.Lookup(flag.Name) != nil && err == nil {
+			err = usertext.FlagValueError(f.Set(flag.Name, flag.Value.String()))
+		}
+	})
+	return err
+}
+
+// find finds the model's folder, its settings there, and what it is run with.
+func (n *Named) find(f *pflag.FlagSet, dir string) (err error) {
+	if n.Found, err = n.Settings.FindModel(dir); err != nil {
+		return err
+	}
+	if err := n.Settings.FromEnvironment(f, n.Found.Getenv); err != nil {
+		return err
+	}
+	n.Python, n.GPUs, err = n.Settings.Interpreter(n.Found)
+	return err
+}

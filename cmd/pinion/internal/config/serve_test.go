@@ -1,0 +1,210 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"pinion/ipc"
+)
+
+// TestOddValuesAreIgnored: no value of a variable of Cog's ends the server.
+func TestOddValuesAreIgnored(t *testing.T) {
+	for name, values := range map[string][]string{
+		"PORT":                           {"70000", "-1", "http", "80 "},
+		"COG_MAX_CONCURRENCY":            {"0", "many"},
+		"COG_SETUP_TIMEOUT":              {"-1", "soon", "NaN"},
+		"COG_LOG_LEVEL":                  {"loud"},
+		"LOG_FORMAT":                     {"text", "JSON", "logfmt"},
+		"COG_THROTTLE_RESPONSE_INTERVAL": {"-1", "inf"},
+		"COG_STREAM_HISTORY_CAPACITY":    {"-1", "1.5"},
+		"COG_USER_AGENT":                 {"two\nlines"},
+		"WEBHOOK_AUTH_TOKEN":             {"two\r\nlines"},
+	} {
+		for _, value := range values {
+			var with, without Serve
+			for s, env := range map[*Serve]string{&with: value, &without: ""} {
+				f := pflag.NewFlagSet("", pflag.ContinueOnError)
+				s.BindFlags(f)
+				err := s.FromEnvironment(f, func(n string) string {
+					if n == name {
+						return env
+					}
+					return ""
+				})
+				if err != nil {
+					t.Errorf("%s=%q: %v", name, env, err)
+				}
+			}
+			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 ||
+				!strings.HasPrefix(warnings[0], name+" is ignored: ") {
+				t.Errorf("%s=%q: warnings %q", name, value, warnings)
+			}
+			if with.Port != without.Port || with.Log.Format != without.Log.Format || with.Concurrency != without.Concurrency {
+				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.Port, with.Log.Format, with.Concurrency)
+			}
+		}
+	}
+}
+
+// TestMoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
+func TestMoreConcurrencyThanThereIs(t *testing.T) {
+	var s Serve
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(f)
+	err := s.FromEnvironment(f, func(name string) string {
+		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
+	})
+	if err != nil || s.Concurrency != ipc.MaxSlots || len(s.Model.Warnings) != 1 {
+		t.Errorf("concurrency %d, warnings %q, %v", s.Concurrency, s.Model.Warnings, err)
+	}
+}
+
+// TestPortPrecedence: the flag, SageMaker's port, Vertex AI's, PORT.
+func TestPortPrecedence(t *testing.T) {
+	env := map[string]string{"SAGEMAKER_BIND_TO_PORT": "8081", "AIP_HTTP_PORT": "8082", "PORT": "8083"}
+	for _, c := range []struct {
+		args, without []string
+		want          int
+	}{
+		{args: []string{"-p", "8080"}, want: 8080},
+		{want: 8081},
+		{without: []string{"SAGEMAKER_BIND_TO_PORT"}, want: 8082},
+		{without: []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"}, want: 8083},
+	} {
+		var s Serve
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.BindFlags(f)
+		if err := f.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		err := s.FromEnvironment(f, func(name string) string {
+			if slices.Contains(c.without, name) {
+				return ""
+			}
+			return env[name]
+		})
+		if err != nil || s.Port != c.want {
+			t.Errorf("%v without %v: port %d, %v; want %d", c.args, c.without, s.Port, err, c.want)
+		}
+	}
+}
+
+// TestVariables_LinksToServicesAreIgnored: Kubernetes sets them in each pod beside a service of that name.
+func TestVariables_LinksToServicesAreIgnored(t *testing.T) {
+	var s Serve
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(f)
+	err := s.FromEnvironment(f, func(name string) string {
+		return map[string]string{
+			"PORT": "tcp://10.0.0.1:80", "PINION_GRPC_PORT": "tcp://10.0.0.1:80",
+			"PINION_METRICS_PORT": "udp://10.0.0.1:80",
+		}[name]
+	})
+	if err != nil || s.Port != 5000 || s.Protocols.GRPCPort != -1 || s.Exposure.MetricsPort != -1 {
+		t.Errorf("got ports %d, %d, %d, %v, want the defaults", s.Port, s.Protocols.GRPCPort, s.Exposure.MetricsPort, err)
+	}
+}
+
+// TestServe_FlagsWithoutAnEffectAreNamed: each has a warning for the log.
+func TestServe_FlagsWithoutAnEffectAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, nil},
+		{[]string{"--port", "0", "--host", "[::1]", "--shutdown-from", "any"}, nil},
+		{[]string{"--auth-public", "none"}, []string{"--auth-public has no effect without --auth-token-file"}},
+		{[]string{"--shutdown-from", "any", "--no-shutdown"}, []string{"--shutdown-from has no effect with --no-shutdown"}},
+		{
+			[]string{"--no-dashboard", "--dashboard-content"},
+			[]string{"--dashboard-content has no effect with --no-dashboard"},
+		},
+		{[]string{"--host", "unix:/x", "--port", "1"}, []string{"--port has no effect with --host unix:/path"}},
+		{
+			[]string{"--lanes", "2", "--nats-sync", "always"},
+			[]string{"--lanes has no effect without --nats", "--nats-sync has no effect without --nats embed"},
+		},
+	} {
+		var s Serve
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.BindFlags(f)
+		if err := f.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Server.FromEnvironment(f, func(string) string { return "" }); err != nil ||
+			!slices.Equal(s.Server.Warnings, c.want) {
+			t.Errorf("%v: got %q, %v, want %q", c.args, s.Server.Warnings, err, c.want)
+		}
+	}
+}
+
+// TestExposure_ValuesThatNothingCouldMatchAreErrors, and others are written as they are compared.
+func TestExposure_ValuesThatNothingCouldMatchAreErrors(t *testing.T) {
+	s := Exposure{
+		host: "[::]", ShutdownFrom: "local", MetricsPort: 0, metricsHost: "[::1]",
+		CORSOrigins: []string{"HTTPS://A.example/, https://*.b.example", "http://c:80"},
+	}
+	if err := s.check(); err != nil || s.host != "::" || s.metricsHost != "::1" ||
+		!slices.Equal(s.CORSOrigins, []string{"https://a.example", "https://*.b.example", "http://c"}) {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	for _, s := range []Exposure{
+		{host: "localhost:5000", ShutdownFrom: "local"},
+		{metricsHost: "x:1", MetricsPort: 1, ShutdownFrom: "local"},
+		{CORSOrigins: []string{"a.example"}, ShutdownFrom: "local"},
+	} {
+		if err := s.check(); err == nil {
+			t.Errorf("%+v is taken", s)
+		}
+	}
+}
+
+// TestGateway_PlatformVariablesAreIgnored: as by serve.
+func TestGateway_PlatformVariablesAreIgnored(t *testing.T) {
+	var s Gateway
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(f)
+	err := s.FromEnvironment(f, func(name string) string {
+		return map[string]string{
+			"PORT": "tcp://10.0.0.1:80", "COG_LOG_LEVEL": "loud", "LOG_FORMAT": "xml",
+			"PINION_NATS": "nats://h", "PINION_MODEL": "m",
+		}[name]
+	})
+	if err != nil || s.Port != 5000 || len(s.Warnings) != 3 {
+		t.Errorf("got port %d, warnings %q, %v, want 5000 and 3 warnings", s.Port, s.Warnings, err)
+	}
+}
+
+// TestBadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
+func TestBadPlatformValues(t *testing.T) {
+	for name, value := range map[string]string{
+		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health",
+		"AIP_PREDICT_ROUTE": "/{any}",
+	} {
+		var s Serve
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.BindFlags(f)
+		err := s.FromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
+		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+}
+
+func TestWorkerCount(t *testing.T) {
+	for text, want := range map[string]workerCount{"auto": 0, "1": 1, "16": 16} {
+		var c workerCount
+		if err := c.Set(text); err != nil || c != want || c.String() != text {
+			t.Errorf("%q is %d, %v", text, c, err)
+		}
+	}
+	for _, text := range []string{"0", "-1", "many", ""} {
+		var c workerCount
+		if err := c.Set(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

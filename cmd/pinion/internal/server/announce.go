@@ -1,0 +1,86 @@
+package server
+
+import (
+	"bytes"
+	"os"
+
+	"pinion/cmd/pinion/internal/model"
+)
+
+// announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model;
+// Kubernetes, where it runs, by a file; and Run, where a failure is to end the server.
+func (m *servedModel) announce() {
+	f := m.server
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "",
+		f.s.WantsUsageHint() && m == f.first(), m.failsFast()
+	if !kubernetes && !wantsUsageHint && !failFast {
+		return
+	}
+	for range m.svc.Changes() {
+		if kubernetes && f.several && f.ready() == nil { // it may be this model's failure that makes it so
+			f.readyFile.Do(f.writeReadyFile)
+		}
+		if m.pool.Load().Slots == 0 {
+			if failFast && m.svc.Health().Status == "SETUP_FAILED" {
+				f.stop.fail(m)
+				return
+			}
+			continue
+		}
+		if document, ok := m.svc.OpenAPI(); ok && wantsUsageHint {
+			writeUsageHint(f.sink, f.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
+		}
+		if kubernetes && !f.several {
+			f.writeReadyFile()
+		}
+		return
+	}
+}
+
+func (f *Server) writeReadyFile() {
+	const dir, file = "/var/run/cog", "/var/run/cog/ready"
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(file, nil, 0o644)
+	}
+	if err != nil {
+		f.log.Warn("readiness file not written", "file", file, "error", err)
+	}
+}
+
+// failure is why the model cannot be set up, as 'pinion check' says it.
+func (m *servedModel) failure() model.Problem {
+	all := m.workers.current().all
+	if len(all) == 0 {
+		return model.Problem{What: "no worker could be started", Fix: "the server's log says why"}
+	}
+	st := all[0].Status()
+	if st.Setup.Problem != nil {
+		return model.Problem(*st.Setup.Problem)
+	}
+	return model.Problem{What: st.LastExit, Fix: "what the model printed stands above"}
+}
+
+// reportFailure writes why the setup failed, when that ends the server.
+func (m *servedModel) reportFailure(p model.Problem) {
+	f, who := m.server, "the model"
+	if f.several {
+		who = "model " + m.name
+	}
+	if !f.s.Log.Console() {
+		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "fix", p.Fix, "traceback",
+			p.Traceback)
+		return
+	}
+	var text bytes.Buffer
+	text.WriteString("\npinion: " + who + " cannot be set up\n\n")
+	switch {
+	case p.Traceback == "":
+		text.WriteString(p.String() + "\n")
+	case p.Fix == "":
+		text.WriteString(p.Traceback)
+	default:
+		text.WriteString(p.Traceback + "    " + p.Fix + "\n")
+	}
+	_, _ = f.sink.Write(text.Bytes()) // it never fails
+}

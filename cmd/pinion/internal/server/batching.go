@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/httpd"
+	"pinion/runtime/connlimit"
+	"pinion/runtime/metrics"
+	"pinion/runtime/ventu"
+)
+
+// batching is the wired service.
+type batching struct {
+	s       *config.Batching
+	log     *slog.Logger
+	queue   *ventu.Queue
+	http    *httpd.Server
+	metrics *metrics.Set
+	served  chan error // why a socket failed
+}
+
+// RunBatching serves until a signal. The error has the command's exit code.
+func RunBatching(o *config.Batching) error {
+	s := &batching{s: o, served: make(chan error, 2)}
+	log, sink := o.Log.Open()
+	defer sink.Flush(logging.FlushTimeout)
+	s.log = log
+	if limit := applyMemoryLimit(0); limit > 0 {
+		s.log.Debug("memory has a soft limit", "bytes", limit)
+	}
+	signals := process.WatchInterrupts(false)
+	s.wire(sink)
+	if err := s.listen(); err != nil {
+		return process.Failed(err)
+	}
+	return s.run(signals)
+}
+
+// wire makes the queue and the HTTP server.
+func (s *batching) wire(sink *logging.Sink) {
+	o := s.s
+	connections := connlimit.New(connectionLimit())
+	s.metrics = metrics.New(metrics.Options{
+		Version: version.Pinion, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true,
+		Connections: connections.Stats,
+	})
+	s.queue = ventu.New(ventu.Options{
+		MaxSize: o.Size, Gather: o.Gather(), Capacity: o.Capacity, Timeout: o.Timeout(),
+		MaxAnswer: o.MaxBody, LeaveSockets: o.LeaveSockets, Logger: s.log, Observer: batchingObserver{s.metrics},
+		Connections: connections.Part(connectionLimit() / 2), // clients keep the rest
+	})
+	s.http = httpd.NewJobs(batchingJobs{s.queue}, httpd.Options{
+		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request,
+		Memory: newBudget(0), Connections: connections,
+	})
+}
+
+// listen opens both sockets, and begins to serve them.
+func (s *batching) listen() error {
+	workers, err := listenWorkers(s.s.Protocol, s.s.Address)
+	if err != nil {
+		return err
+	}
+	clients, address, err := listen(s.s.Host, s.s.Port, portSetting{Flag: "-port", Variable: ""})
+	if err != nil {
+		workers.Close()
+		return err
+	}
+	s.log.Info("listening", "address", address, "workers", s.s.Protocol+":"+workers.Addr().String(),
+		"batch", s.s.Size, "wait", s.waitText())
+	go func() { s.served <- s.queue.Serve(workers) }()
+	go func() { s.served <- s.http.Serve(clients) }()
+	return nil
+}
+
+func (s *batching) waitText() string {
+	if g := s.s.Gather(); g != ventu.Adaptive {
+		return g.String()
+	}
+	return "adaptive"
+}
+
+// listenWorkers opens the socket that workers connect to.
+func listenWorkers(protocol, address string) (net.Listener, error) {
+	if protocol == "unix" {
+		if err := removeStaleSocket(address); err != nil {
+			return nil, err
+		}
+	}
+	ln, err := net.Listen(protocol, address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for workers on %s %s: %w", protocol, address, err)
+	}
+	return ln, nil
+}
+
+// run waits for the end of the server.
+func (s *batching) run(signals <-chan os.Signal) (err error) {
+	select {
+	case sig := <-signals:
+		s.log.Info("shutting down", "signal", sig.String(), "grace", s.s.Grace.String())
+		if !s.drain(signals) {
+			err = process.ExitWith(process.ExitInterrupted)
+		}
+	case why := <-s.served:
+		s.log.Error("a socket of the server failed", "error", why)
+		err = process.ExitWith(process.ExitFailure)
+	}
+	s.queue.Close()
+	s.log.Info("stopped")
+	return err
+}
+
+// drain takes nothing more in and waits until what is in flight is answered, for the grace at most. A SIGINT meanwhile
+// ends everything at once: false.
+func (s *batching) drain(signals <-chan os.Signal) bool {
+	ctx, giveUp := context.WithTimeout(context.Background(), s.s.Grace)
+	defer giveUp()
+	answered := make(chan error, 1)
+	go func() { answered <- s.http.Shutdown(ctx) }()
+	for {
+		select {
+		case err := <-answered:
+			if err != nil {
+				s.log.Warn("connections were closed with requests in flight", "error", err)
+			}
+			return true
+		case sig := <-signals:
+			if sig == syscall.SIGINT {
+				s.log.Warn("interrupted again: ending at once")
+				return false
+			}
+		}
+	}
+}
+
+func (s *batching) load() metrics.Load {
+	l := s.queue.Load()
+	return metrics.Load{InFlight: l.InFlight, Queued: l.Queued, Capacity: l.Capacity, Slots: len(l.PIDs) * s.s.Size}
+}
+
+func (s *batching) workers() []metrics.Worker {
+	var now []metrics.Worker
+	for _, pid := range s.queue.Load().PIDs {
+		now = append(now, metrics.Worker{State: "ready", PID: pid})
+	}
+	return now
+}

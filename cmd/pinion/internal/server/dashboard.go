@@ -1,0 +1,149 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/cmd/internal/version"
+	"pinion/httpd"
+	"pinion/httpd/web/dashboard"
+	"pinion/runtime/metrics"
+	"pinion/runtime/predict"
+	"pinion/runtime/supervise"
+	"pinion/runtime/webhook"
+)
+
+// newDashboard makes the live view, unless it is off.
+func (m *servedModel) newDashboard() *dashboard.View {
+	s := &m.server.s.Exposure
+	if s.Dashboard.Off {
+		return nil
+	}
+	o := dashboard.Options{
+		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
+		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.s.ResultTTL,
+		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.svc.Overview, Find: m.find, Summary: m.svc.Summary,
+	}
+	if s.MetricsPort < 0 { // else /docs is on another port
+		o.Docs = "docs"
+	}
+	return dashboard.New(o)
+}
+
+// hasDashboard reports whether the live view is on the server's own port, or on the one for monitoring. The port for
+// monitoring asks for no token, so with tokens the view stays on the server's own.
+func (m *servedModel) hasDashboard(monitor bool) bool {
+	return m.view != nil && monitor == (m.server.s.Exposure.MetricsPort >= 0 && m.server.auth.Tokens() == nil)
+}
+
+// dashboardAt is the live view on that port, at the root or below /models; nil: it is not there.
+func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
+	if !m.hasDashboard(monitor) {
+		return nil
+	}
+	return &httpd.Dashboard{
+		Page: m.view.Page(m.links(atRoot, "dashboard")), Data: m.view.Data(),
+		Origins: m.server.s.Exposure.CORSOrigins,
+	}
+}
+
+// rootDashboard is the live view of the default model at the root.
+func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
+	d := f.first().dashboardAt(true, monitor)
+	if d == nil || !f.several {
+		return d
+	}
+	d.Page = func(ctx *fasthttp.RequestCtx) { f.first().dashboardAt(true, monitor).Page(ctx) }
+	for path := range d.Data {
+		d.Data[path] = func(ctx *fasthttp.RequestCtx) { f.first().view.Data()[path](ctx) }
+	}
+	return d
+}
+
+// linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
+func (m *servedModel) linkToDashboard() string {
+	if !m.hasDashboard(false) {
+		return ""
+	}
+	return "dashboard"
+}
+
+// figures are those of the live view. Webhooks are the server's.
+func (m *servedModel) figures() metrics.Figures {
+	f := m.metrics.Figures()
+	if m.server.several {
+		f.LostWebhooks = m.server.metrics.Figures().LostWebhooks
+	}
+	return f
+}
+
+// closeDashboard ends the live view once no prediction is in flight, so that a stop is seen and does not wait for it.
+func (m *servedModel) closeDashboard() {
+	if m.view == nil {
+		return
+	}
+	go func() {
+		<-m.svc.Idle()
+		m.view.Close()
+	}()
+}
+
+// find is for the live view.
+func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
+	p, rec, ok := m.svc.Result(kind, id)
+	if !ok {
+		return rec, nil, false
+	}
+	return rec, p.Release, true
+}
+
+// viewState is what the live view shows beside figures and predictions.
+func (m *servedModel) viewState() dashboard.State {
+	h, budget, load := m.svc.Glance(), m.server.budget.Stats(), m.pool.Load()
+	out := dashboard.State{
+		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
+		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.pool.Queue(),
+		Python: h.Version["python"],
+		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
+	}
+	if !h.Setup.Completed.IsZero() {
+		out.Setup.Seconds = h.Setup.Completed.Sub(h.Setup.Started).Round(time.Millisecond).Seconds()
+	}
+	if h.Setup.Failed {
+		out.Setup.Logs = h.Setup.Logs
+	}
+	for _, w := range h.Workers {
+		out.Workers = append(out.Workers, workerState(w))
+	}
+	for _, g := range gpusOf(m.server.gpus.Samples()) {
+		out.GPUs = append(out.GPUs, dashboard.GPU{Name: g.Name, MemoryUsed: g.MemoryUsed, Utilization: g.Utilization})
+	}
+	return out
+}
+
+func (m *servedModel) webhookState() dashboard.Webhooks {
+	s := m.server.webhooks.State()
+	text := func(lost *webhook.Failure) string {
+		if lost == nil {
+			return ""
+		}
+		return lost.Receiver + ": " + lost.Error
+	}
+	return dashboard.Webhooks{Pending: s.Pending, Retrying: s.Retrying, Retried: text(s.Retried), Lost: text(s.Lost)}
+}
+
+// workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view
+// does not name.
+func workerState(w supervise.Report) dashboard.Worker {
+	out := dashboard.Worker{
+		State: w.State.String(), PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.Since), Served: w.Served,
+		Restarts: w.Restarts, LastExit: strings.Replace(w.LastExit, "this prediction", "a prediction", 1),
+		ExitedAt: dashboard.Milliseconds(w.ExitedAt), Memory: w.Memory, Device: w.Device,
+	}
+	if w.Successor != nil {
+		out.Successor = w.Successor.String()
+	}
+	return out
+}

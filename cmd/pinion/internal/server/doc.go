@@ -1,0 +1,18 @@
+// Package server has the servers of the commands. None of them loads Python.
+//
+//	Server       of 'pinion serve': it joins HTTP and the other protocols, models and their workers, the job queue, metrics
+//	             and traces, and it starts, reloads and stops them
+//	RunGateway   of 'pinion gateway': the HTTP API of a model without the model; all requests go to the job queue
+//	RunBatching  of 'pinion batching': HTTP in front of the queue of runtime/ventu
+//
+// What they share: sockets (a port in use is explained by the process that has it, and by the flag or variable that
+// chooses another), bearer tokens (no message shows one), a member of the job queue in the shapes that HTTP, health and
+// metrics ask for, and the limits of the container.
+//
+// Of these Go knows one: it sets GOMAXPROCS by the limit of CPU time, rounded up and never below 2, of the process's
+// own control group and not of those around it. It reads no memory limit, and cannot tell a limit of one CPU from one
+// of two.
+//
+// The heap of a server that serves models has room, so that Go's collector does not run too often: allocating a block
+// that is never touched raises the collector's trigger. GOGC in the environment switches this off.
+package server

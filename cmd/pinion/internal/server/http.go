@@ -1,0 +1,144 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
+	"pinion/httpd"
+	"pinion/httpd/protocol"
+	"pinion/httpd/web"
+	"pinion/httpd/web/page"
+	"pinion/runtime/loading"
+)
+
+// openTokens reads the tokens that clients need, where they need one.
+func (f *Server) openTokens() (err error) {
+	if f.s.Exposure.AuthFile != "" {
+		f.auth, err = openTokenFile(f.s.Exposure.AuthFile, f.log)
+	}
+	return err
+}
+
+func (f *Server) makeHTTP() error {
+	s, first := f.s, f.first()
+	public, err := s.Exposure.Public()
+	if err != nil {
+		return err
+	}
+	lines, probes := s.Access()
+	f.endpoints.models = protocol.Single(first.known)
+	if f.several {
+		f.endpoints.models = protocol.Several(f.knownModels)
+	}
+	f.endpoints.http = httpd.New(f.root(), httpd.Options{
+		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
+		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(),
+		CORSOrigins: s.Exposure.CORSOrigins,
+		Docs:        f.rootPage(), Dashboard: f.rootDashboard(false),
+		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration,
+		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
+		Tokens: f.auth.Tokens(), Public: public,
+		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
+		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
+		NoShutdown: s.Exposure.NoShutdown, ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
+		Connections: f.connections,
+	})
+	return nil
+}
+
+// knownModels are the models as other protocols know them.
+func (f *Server) knownModels() (known []*protocol.Model) {
+	for _, m := range f.all() {
+		known = append(known, m.known)
+	}
+	return known
+}
+
+func (f *Server) rootPage() fasthttp.RequestHandler {
+	if !f.several {
+		return f.first().page(true)
+	}
+	return func(ctx *fasthttp.RequestCtx) { f.first().page(true)(ctx) }
+}
+
+// httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose
+// name cannot be in a path has no routes there.
+func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
+	for _, m := range f.all() {
+		if !config.IsModelName(m.name) {
+			return nil
+		}
+		models = append(models, httpd.Model{
+			Name: m.name, Service: m.backend(), Title: m.title(), Docs: m.page(false), Dashboard: m.dashboardAt(false, monitor),
+			Reload: f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
+			Load: m.changer("load", func(l *life) error { return l.load(context.Background(), true) }),
+			// A request loads a model again whose way that is.
+			Unload: m.changer("unload",
+				func(l *life) error { return l.unload(context.Background(), m.s.Loading.When == config.AtStartup) }),
+		})
+	}
+	return models
+}
+
+// title is the model's name for people.
+func (m *servedModel) title() string {
+	if m.server.several {
+		return m.name
+	}
+	return m.source.found.Title()
+}
+
+// page answers with the page to try the model, at the root or below /models.
+func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
+	o := page.Options{
+		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.name),
+		Models: m.links(atRoot, "docs"),
+	}
+	if !atRoot {
+		o.Root = "/../.."
+	}
+	return page.Handler(o)
+}
+
+// links lead from a page of the model to that of each model; nil: there is one model.
+func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
+	if !m.server.several {
+		return nil
+	}
+	above := "../"
+	if atRoot {
+		above = "models/"
+	}
+	for _, other := range m.server.all() {
+		links = append(links, web.Link{
+			Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to,
+			Current: other == m,
+		})
+	}
+	return links
+}
+
+// entry is what GET /models says of the model.
+func (m *servedModel) entry() httpd.ModelEntry {
+	h := m.svc.Glance()
+	state, reason := m.life.standing()
+	e := httpd.ModelEntry{
+		State: state.String(), Load: m.s.Loading.When, Slots: m.pool.Load().Slots,
+		Queue: httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}, ModelURL: m.source.found.Dir,
+	}
+	for _, w := range h.Workers {
+		e.MemoryBytes += w.Memory
+	}
+	if m.svc.Draining() {
+		e.State = loading.Unloading.String()
+	}
+	if state == loading.Failed || state == loading.Defunct {
+		e.Error = cmp.Or(reason, "the setup failed")
+	}
+	return e
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/httpd"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
+)
+
+// joinQueue joins the job queue of the model, if there is to be one. It needs the HTTP server, whose reader of bodies
+// reads jobs too.
+func (m *servedModel) joinQueue() error {
+	s := &m.server.s.Jobs
+	if !s.NATS.On() {
+		return nil
+	}
+	name, err := m.server.s.Protocols.QueueName(m.source.found)
+	if err != nil {
+		return err
+	}
+	sync, err := s.SyncInterval()
+	if err != nil {
+		return err
+	}
+	if err := s.NATS.Embed(name, sync, m.server.orphans, m.log); err != nil {
+		return err
+	}
+	o := s.Options(name, m.s.ResultTTL)
+	o.OnWait = m.metrics.JobWait
+	joined, err := jobqueue.Join(jobqueue.Options{
+		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
+		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget,
+		Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
+		Schema: m.schema, Version: version.Pinion,
+		Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
+	})
+	if err != nil {
+		s.NATS.Close()
+		var other *store.MismatchError
+		if errors.As(err, &other) {
+			return process.Misused(err)
+		}
+		return err
+	}
+	m.queue = joined
+	m.server.endpoints.http.SetQueue(memberQueue{Member: joined},
+		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
+	return nil
+}
+
+// schema is what gateways may know of the model; false: it is not known yet.
+func (m *servedModel) schema() (store.Schema, bool) {
+	l, ok := m.svc.Reported()
+	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
+}
+
+// leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other
+// servers, or for the next start.
+func (m *servedModel) leaveQueue(ctx context.Context) {
+	if m.queue != nil {
+		m.leaving.Do(func() { m.hangUp(ctx) })
+	}
+}
+
+func (m *servedModel) hangUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveWait)
+	defer cancel()
+	if err := m.queue.Close(ctx); err != nil {
+		m.log.Warn("left the job queue too early", "error", err)
+	}
+	m.server.s.Jobs.NATS.Close()
+}
+
+// fleet is the server's part in the queue, for its health; nil: there is none.
+func (m *servedModel) fleetHealth() *httpd.Fleet {
+	if m.queue == nil {
+		return nil
+	}
+	return fleetOf(m.queue.Health())
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/runtime/memory"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+)
+
+// memoryShare is the front's part of the memory that it and its workers may have: near it, Go's collector
+// works harder rather than let the heap grow. It is soft: nothing fails above it.
+const memoryShare = 2 // one half
+
+// besideBudget is what the front may have besides, in bytes, for connections and itself.
+const besideBudget = 128 << 20
+
+// applyMemoryLimit sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says
+// otherwise; asked is the budget that was asked for, or 0. It returns what it set, or 0.
+//
+// Without a limit, the heap grows to twice what was in use when the collector began, and while it works to far more: on
+// a machine without a free CPU, to ten times the budget.
+func applyMemoryLimit(asked int64) int64 {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return 0
+	}
+	budget := budgetSize(asked)
+	soft := 2*budget + besideBudget
+	if limit := supervise.MemoryLimit(); limit > 0 {
+		soft = min(soft, max(limit/memoryShare, budget+budget/4)) // or it would collect all the time
+	}
+	debug.SetMemoryLimit(soft)
+	return soft
+}
+
+const (
+	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector lets
+	// the heap become twice as large as what is in use: so the front stays within its half.
+	budgetShare = 4
+	// largestBudget bounds the default budget, in bytes.
+	largestBudget = 1 << 30
+)
+
+// newBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it
+// has none of the machine's memory, and no more than largestBudget.
+func newBudget(asked int64) *memory.Budget { return memory.New(budgetSize(asked)) }
+
+func budgetSize(asked int64) int64 {
+	if asked > 0 {
+		return asked
+	}
+	limit := supervise.MemoryLimit()
+	if limit <= 0 {
+		var info unix.Sysinfo_t
+		if unix.Sysinfo(&info) != nil {
+			return largestBudget
+		}
+		limit = int64(info.Totalram) * int64(info.Unit)
+	}
+	return min(limit/budgetShare, largestBudget)
+}
+
+const (
+	// mostConnections is the largest limit of open connections.
+	mostConnections = 16384
+	// fewestConnections is the smallest, unless the process may open fewer than twice as many descriptors.
+	fewestConnections = 64
+)
+
+// connectionLimit is how many connections may be open at once: three quarters of the descriptors that the process may
+// open, less 256. The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to the
+// hard one.
+func connectionLimit() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return mostConnections
+	}
+	return connectionsFor(limit.Cur)
+}
+
+func connectionsFor(descriptors uint64) int {
+	if descriptors >= 2*mostConnections {
+		return mostConnections
+	}
+	n := int(descriptors)
+	return min(mostConnections, max(n-n/4-256, min(fewestConnections, n/2)))
+}
+
+// cores is for how many CPUs there is time.
+func cores() int {
+	n := runtime.GOMAXPROCS(0)
+	if limit := supervise.CPULimit(); limit > 0 {
+		n = min(n, int(limit))
+	}
+	return n
+}
+
+// busyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and
+// one is left for the front.
+func busyPolling(wanted bool, workers, cores int) slot.BusyPoll {
+	if !wanted {
+		return slot.BusyPoll{}
+	}
+	return slot.BusyPoll{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}
+}
+
+// spareThreads is how many threads the front has beyond those that it uses, where their number is limited.
+const spareThreads = 8
+
+// reserveThreads makes threads that Go keeps for later where the control group limits their number (pids.max). Go ends
+// the process if it needs another one when the limit is reached.
+func reserveThreads() {
+	if supervise.ThreadLimit() == 0 {
+		return
+	}
+	var made sync.WaitGroup
+	enough := make(chan struct{})
+	made.Add(spareThreads)
+	for range spareThreads {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			made.Done()
+			<-enough
+		}()
+	}
+	made.Wait()
+	close(enough)
+}

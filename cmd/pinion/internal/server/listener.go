@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
+func listen(host string, port int, by portSetting) (net.Listener, string, error) {
+	if path, ok := strings.CutPrefix(host, "unix:"); ok {
+		if err := removeStaleSocket(path); err != nil {
+			return nil, "", err
+		}
+		ln, err := net.Listen("unix", path)
+		if err != nil {
+			return nil, "", fmt.Errorf("listen on %s: %w", host, err)
+		}
+		return ln, host, nil
+	}
+	config := net.ListenConfig{Control: boundUnsent}
+	config.SetMultipathTCP(false) // connections to such a socket do not inherit the option
+	ln, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port, by))
+	}
+	_, picked, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		return nil, "", fmt.Errorf("read own address: %w", err)
+	}
+	if host == "" {
+		host = "::"
+	}
+	return ln, "http://" + net.JoinHostPort(host, picked), nil
+}
+
+// mostUnsent is about how many bytes the kernel holds for a connection that are not on their way to the client.
+const mostUnsent = 32 << 10
+
+// boundUnsent bounds what the kernel holds of an answer that its client does not read: megabytes of each otherwise,
+// which count as the server's memory. What is on its way is not bounded, so fast clients get no less. The connections
+// that the socket accepts inherit the option.
+func boundUnsent(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent) // not every kernel has it
+	})
+}
+
+// reachable is an address by which programs on this machine reach a server that is bound to address, which may stand
+// for all of the machine's: all is then true.
+func reachable(address string) (_ string, all bool) {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", port), true
+	}
+	return address, false
+}
+
+// removeStaleSocket removes a socket file without a listener.
+func removeStaleSocket(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&os.ModeSocket == 0 {
+		return nil // nothing there, or nothing of ours: Listen says what is wrong
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+		return fmt.Errorf("listen on unix:%s: %w", path, unix.EADDRINUSE)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove stale socket: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package server
+
+import "testing"
+
+// TestReachable: clients cannot use the address of a socket that is bound to all addresses.
+func TestReachable(t *testing.T) {
+	for _, c := range []struct {
+		bound, want string
+		all         bool
+	}{
+		{"http://0.0.0.0:5000", "http://127.0.0.1:5000", true},
+		{"http://[::]:5000", "http://127.0.0.1:5000", true},
+		{"http://127.0.0.1:5000", "http://127.0.0.1:5000", false},
+		{"http://gpu:5000", "http://gpu:5000", false},
+		{"unix:/s", "unix:/s", false},
+	} {
+		if got, all := reachable(c.bound); got != c.want || all != c.all {
+			t.Errorf("%s: %s, %v", c.bound, got, all)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package server
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+// TestApplyMemory_FollowsTheBudget also where no control group has a limit.
+func TestApplyMemory_FollowsTheBudget(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	t.Setenv("GOMEMLIMIT", "")
+	for _, budget := range []int64{64 << 20, 256 << 20, 1 << 30} {
+		got, most := applyMemoryLimit(budget), 2*budget+besideBudget
+		if got < budget || got > most || got != debug.SetMemoryLimit(-1) {
+			t.Errorf("a budget of %d: got a limit of %d, and %d in force; want at least the budget and at most %d", budget, got,
+				debug.SetMemoryLimit(-1), most)
+		}
+	}
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	if got := applyMemoryLimit(64 << 20); got != 0 {
+		t.Errorf("with GOMEMLIMIT: got %d, want 0", got)
+	}
+}

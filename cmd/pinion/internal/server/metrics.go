@@ -1,0 +1,142 @@
+package server
+
+import (
+	"strconv"
+
+	"pinion/cmd/internal/version"
+	"pinion/httpd/protocol"
+	"pinion/pyembed/nvml"
+	"pinion/runtime/metrics"
+	"pinion/runtime/metrics/otlp"
+	"pinion/runtime/predict"
+	"pinion/runtime/service"
+	"pinion/runtime/supervise"
+)
+
+// makeMetrics makes the metrics of the server and of its models: one set for both where there is one model.
+func (f *Server) makeMetrics() {
+	o := metrics.Options{
+		Version:          version.Pinion,
+		DroppedLogs:      f.sink.Dropped,
+		DroppedTelemetry: func() map[string]uint64 { return f.telemetry.Dropped() },
+		Memory:           f.budget.Stats,
+		Connections:      f.connections.Stats,
+		GPUs:             func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
+	}
+	if !f.several {
+		m := f.first()
+		m.addMetrics(&o)
+		m.metrics = metrics.New(o)
+		f.metrics = m.metrics
+		return
+	}
+	o.Part = metrics.OfServer
+	f.metrics = metrics.New(o)
+	for _, m := range f.all() {
+		m.makeMetrics()
+	}
+}
+
+// makeMetrics makes the metrics of one of several models.
+func (m *servedModel) makeMetrics() {
+	o := metrics.Options{Part: metrics.OfModel, Version: version.Pinion}
+	m.addMetrics(&o)
+	m.metrics = metrics.New(o)
+}
+
+// addMetrics adds the metrics of the model, which look at it whenever they are asked for.
+func (m *servedModel) addMetrics(o *metrics.Options) {
+	o.Model, o.Load, o.Workers, o.ExitCauses = m.workers.versions, m.load, m.workers.states, exitCauses()
+	o.Trainings = func() int { return m.svc.TrainingsInFlight() }
+	o.Jobs = func() *metrics.Jobs { return jobsOf(m.queue) }
+}
+
+// metricsPage is the metrics of the server and all its models.
+type metricsPage interface {
+	otlp.Set
+	Write(accept string) (contentType string, body []byte)
+}
+
+func (f *Server) allMetrics() metricsPage {
+	if !f.several {
+		return f.metrics
+	}
+	return metrics.Several{Server: f.metrics, Models: func() (models []metrics.NamedSet) {
+		for _, m := range f.all() {
+			models = append(models, metrics.NamedSet{Name: m.name, Set: m.metrics})
+		}
+		return models
+	}}
+}
+
+// versions is what build_info says of the model's side: empty for Python until a worker has reported it.
+func (w *workers) versions() (python, cog string) {
+	for _, one := range w.current().all {
+		if st := one.Status(); st.Python != "" {
+			return st.Python, version.Cog
+		}
+	}
+	return "", version.Cog
+}
+
+// load counts as waiting what is beyond the slots there are: most of it lies in a worker's socket, ahead of its turn.
+func (m *servedModel) load() metrics.Load {
+	l := m.pool.Load()
+	return metrics.Load{
+		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: m.pool.Queue(), Slots: l.Slots,
+	}
+}
+
+func (w *workers) states() []metrics.Worker {
+	all := w.current().all
+	now := make([]metrics.Worker, len(all))
+	for i, one := range all {
+		st := one.Status()
+		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID}
+		if setup := st.Setup; !setup.Completed.IsZero() {
+			now[i].Setup = setup.Completed.Sub(setup.Started)
+		}
+	}
+	return now
+}
+
+// observer tells the metrics of the ends of predictions, and the model of its use. It implements service.Observer.
+type observer struct {
+	*metrics.Set
+	life *life
+}
+
+var _ service.Observer = observer{}
+
+func (o observer) Ended(e predict.End) {
+	o.Set.Ended(e)
+	o.life.touch()
+}
+
+// gpusOf are the GPUs as the metrics want them.
+func gpusOf(samples []nvml.Sample) []metrics.GPU {
+	gpus := make([]metrics.GPU, len(samples))
+	for i, s := range samples {
+		gpus[i] = metrics.GPU{
+			Name: strconv.Itoa(s.Index), MemoryUsed: s.MemoryUsed, MemoryTotal: s.MemoryTotal,
+			Utilization: s.Utilization,
+		}
+	}
+	return gpus
+}
+
+// exitCauses are the words for a worker's exit.
+func exitCauses() (causes []string) {
+	for _, c := range supervise.ExitCauses() {
+		causes = append(causes, string(c))
+	}
+	return causes
+}
+
+// recordGeneration records a request to a generative model.
+func (f *Server) recordGeneration(g protocol.Generation) {
+	f.metrics.Generation(metrics.Generation{
+		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken,
+		PerToken: g.PerToken,
+	})
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// models are those of the server. The file of models may be read again, so they come and go.
+type models struct {
+	served atomic.Pointer[[]*servedModel] // that requests find; the first one is the default
+
+	mu      sync.Mutex
+	beside  []*servedModel // that are being set up, or leave
+	stopped bool           // no more come
+}
+
+// all returns the models that requests find; the first one is the default.
+func (f *Server) all() []*servedModel { return f.models.all() }
+
+func (f *Server) first() *servedModel { return f.all()[0] }
+
+func (s *models) all() []*servedModel {
+	if list := s.served.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+func (s *models) replace(list []*servedModel) { s.served.Store(&list) }
+
+// everyone returns also those that are being set up, or leave.
+func (s *models) everyone() []*servedModel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Clone(s.all())
+	for _, m := range s.beside {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// add lets a model be there beside those that are served; false: the server stops.
+func (s *models) add(m *servedModel) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped && !slices.Contains(s.beside, m) {
+		s.beside = append(s.beside, m)
+	}
+	return !s.stopped
+}
+
+// remove ends add.
+func (s *models) remove(m *servedModel) {
+	s.mu.Lock()
+	s.beside = slices.DeleteFunc(s.beside, func(other *servedModel) bool { return other == m })
+	s.mu.Unlock()
+}
+
+// stop keeps more models from coming.
+func (s *models) stop() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"pinion/cmd/pinion/internal/process"
+	"pinion/httpd"
+	"pinion/ipc"
+	"pinion/runtime/supervise"
+)
+
+// newPreloader makes the preloader, where one was asked for.
+func (m *servedModel) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
+	if !m.s.Fleet.Preload {
+		return nil
+	}
+	return supervise.NewPreloader(supervise.PreloaderOptions{
+		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.server.orphans, Logger: m.log,
+		Prepare: m.server.sdk.keep, OnChange: m.svc.Changed,
+	})
+}
+
+// preloadHealth is what health says of the preload process.
+func (w *workers) preloadHealth() *httpd.Preload {
+	preloader := w.current().preloader
+	if preloader == nil {
+		return nil
+	}
+	st := preloader.Status()
+	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
+}
+
+// reloads has one reload follow another, and leaves out those that a later one makes needless.
+type reloads struct {
+	newest atomic.Int64
+	mu     sync.Mutex
+}
+
+// begin replaces the workers: at once, or where there is a preload process when that has been replaced, which takes as
+// long as the model's import.
+func (r *reloads) begin(preload func(), wait bool, workers func()) {
+	if !wait {
+		workers()
+		return
+	}
+	number := r.newest.Add(1)
+	go func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.newest.Load() == number {
+			preload()
+			workers()
+		}
+	}()
+}

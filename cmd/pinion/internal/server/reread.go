@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/runtime/loading"
+	"pinion/runtime/supervise"
+)
+
+// readAgain reads the file of models: new ones come, missing ones leave, changed ones are replaced, and the rest stays
+// as it is. A file with a mistake changes nothing.
+func (f *Server) readAgain() {
+	f.auth.Reload()
+	wanted, err := f.reread()
+	if err != nil {
+		f.log.Error("the file of models has a mistake, and nothing changes", "error", err)
+		return
+	}
+	f.log.Info("the file of models is read again", "asked_by", "SIGHUP", "models", len(wanted.List))
+	f.room.bound.Store(int64(wanted.Memory))
+	before := f.all()
+	var list []*servedModel
+	for _, of := range wanted.List {
+		if m := f.serveAgain(named(before, of.Name), of); m != nil {
+			list = append(list, m)
+		}
+	}
+	if len(list) == 0 { // the server stops
+		return
+	}
+	f.show(list)
+	for _, old := range before {
+		if !slices.Contains(list, old) {
+			f.models.add(old)
+			go f.retire(old)
+		}
+	}
+}
+
+// serveAgain returns the model as it is to be served: the old one where it is so already, or where the new one cannot
+// be served; nil: neither is there.
+func (f *Server) serveAgain(old *servedModel, of config.Named) *servedModel {
+	if old != nil && reflect.DeepEqual(old.of, of) {
+		return old
+	}
+	m, err := f.succeed(old, of)
+	switch {
+	case err != nil && old == nil:
+		f.log.Error("the new model is not served", "model", of.Name, "error", err)
+		return nil
+	case err != nil:
+		old.log.Error("the changed model is not served: it stays as it was", "error", err)
+		return old
+	}
+	m.log.Info("serving", "folder", m.source.found.Dir)
+	return m
+}
+
+// named is the model of that name, or nil.
+func named(list []*servedModel, name string) *servedModel {
+	i := slices.IndexFunc(list, func(m *servedModel) bool { return m.name == name })
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+// succeed begins to serve a model, in the place of an old one or nil. If the old one is loaded, the new one is ready
+// when succeed returns; with --reload-strategy stop-first it is loaded after the old one.
+func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error) {
+	m := f.newModel(of)
+	m.late = true
+	m.makeMetrics()
+	for _, step := range []func() error{m.makeService, m.watchFolder, m.makeView} {
+		if err := step(); err != nil {
+			m.close()
+			return nil, err
+		}
+	}
+	if !f.models.add(m) {
+		m.close()
+		return nil, errClosed
+	}
+	loaded := old != nil && old.life.isReady()
+	if loaded && of.Settings.Fleet.Renewal == string(supervise.StopFirst) {
+		if err := old.life.unload(context.Background(), false); err != nil {
+			m.close()
+			f.models.remove(m)
+			return nil, err
+		}
+		loaded = false
+	}
+	m.life.begin()
+	m.followChanges()
+	if loaded {
+		if err := m.life.load(context.Background(), false); err != nil {
+			go f.retire(m)
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// show lets requests find these models, the first of which is the default.
+func (f *Server) show(list []*servedModel) {
+	f.models.replace(list)
+	for _, m := range list {
+		f.models.remove(m)
+	}
+	f.endpoints.http.SetModels(f.httpModels(false))
+	if f.endpoints.monitor != nil {
+		f.endpoints.monitor.SetModels(f.httpModels(true))
+	}
+}
+
+// retire ends a model that requests find no more, once its predictions have ended.
+func (f *Server) retire(m *servedModel) {
+	m.svc.Drain()
+	m.closeDashboard()
+	if err := m.life.unload(context.Background(), true); err != nil {
+		return // the server stops, and ends it
+	}
+	m.life.close()
+	m.close()
+	m.svc.Close()
+	f.models.remove(m)
+}
+
+// isReady reports whether the model takes predictions.
+func (l *life) isReady() bool {
+	state, _ := l.standing()
+	return state == loading.Ready
+}

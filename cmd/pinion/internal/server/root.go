@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"pinion/httpd"
+	"pinion/runtime/predict"
+)
+
+// rootBackend answers at the root of a server of several models: for the default one, which may be another tomorrow.
+type rootBackend struct{ server *Server }
+
+var _ httpd.Service = rootBackend{}
+
+// root is what answers at the root of the server.
+func (f *Server) root() httpd.Service {
+	if !f.several {
+		return f.first().backend()
+	}
+	return rootBackend{f}
+}
+
+func (b rootBackend) first() backend { return b.server.first().backend() }
+
+func (b rootBackend) Create(req predict.Request) (*predict.Prediction, error) {
+	return b.first().Create(req)
+}
+
+func (b rootBackend) NewAttachments() httpd.Attachments { return b.first().NewAttachments() }
+
+func (b rootBackend) Start(p *predict.Prediction) { b.first().Start(p) }
+
+func (b rootBackend) Find(kind predict.Kind, id string) *predict.Prediction {
+	return b.first().Find(kind, id)
+}
+
+func (b rootBackend) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
+	return b.first().Result(kind, id)
+}
+
+func (b rootBackend) Cancel(kind predict.Kind, id string) bool { return b.first().Cancel(kind, id) }
+
+func (b rootBackend) RunExample(ctx context.Context) *httpd.ExampleRun {
+	return b.first().RunExample(ctx)
+}
+
+func (b rootBackend) OpenAPI() ([]byte, bool) { return b.first().OpenAPI() }
+
+func (b rootBackend) Shutdown() { b.first().Shutdown() }
+
+func (b rootBackend) HasTraining() bool { return b.first().HasTraining() }
+
+// Health is the default model's, with the status of each model.
+func (b rootBackend) Health(ctx context.Context) httpd.Health {
+	h := b.first().Health(ctx)
+	h.Models = map[string]string{}
+	for _, m := range b.server.all() {
+		h.Models[m.name] = m.svc.Glance().Status
+	}
+	return h
+}
+
+// Ready says why the server is not ready: a first setup goes on, or no model takes predictions.
+func (b rootBackend) Ready() error { return b.server.ready() }
+
+// Defunct says why no model can recover.
+func (b rootBackend) Defunct() (err error) {
+	for _, m := range b.server.all() {
+		if err = m.svc.Defunct(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (f *Server) ready() error {
+	var first error
+	serves := false
+	for _, m := range f.all() {
+		err := m.backend().Ready()
+		if err == nil {
+			serves = true
+			continue
+		}
+		if first == nil {
+			first = fmt.Errorf("model %s: %w", m.name, err)
+		}
+		if m.life.begins() {
+			return fmt.Errorf("model %s: %w", m.name, err)
+		}
+	}
+	if serves {
+		return nil
+	}
+	return first
+}

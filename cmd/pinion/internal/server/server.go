@@ -1,0 +1,220 @@
+package server
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/sentry"
+	"pinion/pyembed/nvml"
+	"pinion/runtime/connlimit"
+	"pinion/runtime/files"
+	"pinion/runtime/memory"
+	"pinion/runtime/metrics"
+	"pinion/runtime/supervise"
+	"pinion/runtime/telemetry"
+	"pinion/runtime/webhook"
+)
+
+// Server is the wired server of 'pinion serve': what the process has once, and its models.
+type Server struct {
+	s         *config.Server
+	log       *slog.Logger
+	sink      *logging.Sink        // where log goes
+	telemetry *telemetry.Telemetry // nil: it is off
+	sentry    *sentry.Reporter     // nil: it is off
+	dir       *process.RunDir
+	sdk       sdkFolder
+	image     process.Binary
+	budget    *memory.Budget
+	files     *files.Store
+	webhooks  *webhook.Sender
+	heap      atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
+	gpus      *nvml.Sampler
+	auth      *tokenFile   // nil: no token is wanted
+	metrics   *metrics.Set // of the server; with one model, the model's too
+	orphans   *supervise.Orphans
+	endpoints endpoints
+	// connections bounds those of all endpoints together.
+	connections *connlimit.Limit
+	stop        *stop
+	readyFile   sync.Once // of Kubernetes, where there are several models
+	several     bool      // the models' names are in metrics and logs
+	models      models
+	room        room
+	reread      func() (*config.Models, error) // reads the file of models again; nil: there is none
+}
+
+// New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there
+// is none.
+func New(s *config.Server, models []config.Named, reread func() (*config.Models, error), log *slog.Logger,
+	sink *logging.Sink,
+) (_ *Server, err error) {
+	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
+	f.room.turn = make(chan struct{}, 1)
+	f.room.bound.Store(int64(s.ModelsMemory))
+	if f.orphans, err = supervise.AdoptOrphans(); err != nil {
+		return nil, err
+	}
+	if limit := applyMemoryLimit(int64(s.MemoryBudget)); limit > 0 {
+		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
+	}
+	reserveThreads()
+	f.stop = newStop(s.AwaitExplicitShutdown)
+	for _, w := range s.Warnings {
+		f.log.Warn(w)
+	}
+	if f.dir, err = process.MakeRunDir(); err != nil {
+		return nil, err
+	}
+	f.sdk.run = f.dir
+	go f.dir.KeepFresh()
+	f.budget = newBudget(int64(s.MemoryBudget))
+	f.budget.SetOnFree(func() { f.giveBack(heapQuietTime) })
+	f.connections = connlimit.New(connectionLimit())
+	f.gpus = nvml.New(nvml.Options{})
+	if err := f.wire(models); err != nil {
+		f.discard()
+		return nil, err
+	}
+	f.logStart()
+	return f, nil
+}
+
+// wire makes the parts of the server, in the order in which they need each other.
+func (f *Server) wire(models []config.Named) error {
+	if err := f.beginTelemetry(); err != nil {
+		return err
+	}
+	var all []*servedModel
+	for _, m := range models {
+		all = append(all, f.newModel(m))
+	}
+	f.models.replace(all)
+	f.makeMetrics()
+	for _, step := range []func() error{
+		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens,
+		f.eachModel((*servedModel).makeView), f.makeHTTP,
+		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
+		f.listen, f.openMonitor, f.openGRPC,
+		func() (err error) { f.image, err = process.FindBinary(); return err },
+		func() error { _, err := f.sdk.find(); return err }, // without which no worker starts
+		f.sendMetrics,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Server) eachModel(step func(*servedModel) error) func() error {
+	return func() error {
+		for _, m := range f.all() {
+			if err := step(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// logStart logs where the server listens and what it serves.
+func (f *Server) logStart() {
+	about := func(m *servedModel) []any {
+		p := m.source.python
+		return []any{"python", p.Executable, "python_version", p.Version, "python_from", p.Source}
+	}
+	if !f.several {
+		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().source.found.Name()},
+			about(f.first())...)...)
+		return
+	}
+	f.log.Info("listening", "address", f.endpoints.address)
+	for _, m := range f.all() {
+		m.log.Info("serving", append([]any{"folder", m.source.found.Dir}, about(m)...)...)
+	}
+}
+
+// discard undoes New.
+func (f *Server) discard() {
+	for _, m := range f.all() {
+		m.close()
+	}
+	f.endpoints.discard()
+	if f.files != nil {
+		f.files.Close()
+	}
+	f.sentry.Stop()
+	f.telemetry.Stop()
+	_ = f.dir.Remove() // the next server removes what is left
+}
+
+// Run serves until the server stops; it returns the exit code.
+func (f *Server) Run() int {
+	for _, m := range f.all() {
+		m.begin()
+	}
+	served := f.endpoints.serve()
+	f.heap.Store(newHeap()) // it begins with a collection, which disturbs nothing while a worker starts
+	f.watchReload()
+	code := process.ExitOK
+	select {
+	case sig := <-f.stop.signals:
+		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.Grace.String())
+		if !f.drain(f.s.Grace) {
+			code = process.ExitInterrupted
+		}
+	case <-f.stop.asked:
+		f.log.Info("shutting down", "asked_by", "POST /shutdown")
+		if !f.drain(0) {
+			code = process.ExitInterrupted
+		}
+	case err := <-served:
+		f.log.Error("the server's socket failed", "error", err)
+		f.stopWorkers(true, nil)
+		code = process.ExitFailure
+	case m := <-f.stop.broken:
+		why := m.failure()
+		f.sentry.Report("setup failed", why.What)
+		f.stopWorkers(true, nil)
+		defer m.reportFailure(why)
+		code = process.ExitFailure
+	}
+	f.clean()
+	return code
+}
+
+// giveBack gives free memory back after that long. The collector does not run for every large body, and without it the
+// memory of the last ones would stay.
+func (f *Server) giveBack(after time.Duration) {
+	if h := f.heap.Load(); h != nil {
+		h.ReleaseSoon(after)
+	}
+}
+
+// clean removes what the server had on disk.
+func (f *Server) clean() {
+	f.closeMonitor()
+	for _, m := range f.models.everyone() {
+		m.close()
+	}
+	f.webhooks.Close()
+	for _, m := range f.models.everyone() {
+		m.svc.Close()
+	}
+	if err := f.files.Close(); err != nil {
+		f.log.Warn("files not removed", "error", err)
+	}
+	if err := f.dir.Remove(); err != nil {
+		f.log.Warn("run folder not removed", "folder", f.dir.Path(), "error", err)
+	}
+	f.orphans.KillLeft()
+	f.log.Info("stopped")
+	f.sentry.Stop()
+	f.telemetry.Stop()
+}

@@ -1,0 +1,306 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/runtime/predict"
+)
+
+// stop is what ends the server.
+type stop struct {
+	signals <-chan os.Signal  // watched from the start: the run folder is to be removed whenever one comes
+	asked   chan struct{}     // a token: a client asked for a shutdown
+	broken  chan *servedModel // a model whose first setup has failed, which is to end the server
+	begun   atomic.Bool
+}
+
+// errStopping refuses new predictions while the server stops.
+var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
+
+const (
+	// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself
+	// has: their workers are being killed.
+	lastWait = 5 * time.Second
+	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of the
+	// grace.
+	lastTry = 2 * time.Second
+	// workLook is how often a stop without a limit looks whether a model still works.
+	workLook = 250 * time.Millisecond
+)
+
+func newStop(onlySIGINT bool) *stop {
+	return &stop{
+		signals: process.WatchInterrupts(onlySIGINT), asked: make(chan struct{}, 1),
+		broken: make(chan *servedModel, 1),
+	}
+}
+
+// ask ends the server as a client wants it. It does not block.
+func (s *stop) ask() {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+}
+
+// fail ends the server because of a model that cannot be set up. It does not block.
+func (s *stop) fail(m *servedModel) {
+	select {
+	case s.broken <- m:
+	default: // another one was first
+	}
+}
+
+// await waits until something is done; false: a SIGINT has come before.
+func (s *stop) await(done <-chan struct{}) bool {
+	for {
+		select {
+		case <-done:
+			return true
+		case sig := <-s.signals:
+			if sig == syscall.SIGINT {
+				return false
+			}
+		}
+	}
+}
+
+// drain ends the server in order: nothing more is taken in; what is in flight may finish within the grace (0: any
+// time), then it is cancelled; the answers go out; the workers leave; the last webhooks are delivered; the job queue is
+// left. No client, receiver or other process holds it beyond the grace and that of cancels. A SIGINT meanwhile ends
+// everything at once, also after a SIGTERM: false.
+func (f *Server) drain(grace time.Duration) bool {
+	begun := time.Now()
+	f.models.stop()
+	f.stop.begun.Store(true)
+	for _, m := range f.models.everyone() {
+		m.drain()
+	}
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		f.answer(ctx)
+	}()
+	late := f.whenLate(ctx, grace)
+	var canceled, last <-chan time.Time
+	for finished := answered; finished != nil; {
+		select {
+		case <-finished:
+			finished = nil
+		case <-late:
+			f.cancelAll()
+			canceled = time.After(f.cancelGrace())
+		case <-canceled:
+			if f.inFlight() == 0 { // only clients who do not read their answers
+				giveUp()
+			}
+			last = time.After(lastWait)
+		case <-last:
+			giveUp()
+		case sig := <-f.stop.signals:
+			if sig == syscall.SIGINT {
+				f.log.Warn("interrupted again: ending at once")
+				f.stopWorkers(true, nil)
+				return false
+			}
+		}
+	}
+	for _, m := range f.models.everyone() {
+		m.pool.Refuse(errStopping)
+	}
+	if grace == 0 && canceled == nil { // the work has just ended
+		begun = time.Now()
+	}
+	retried := begun.Add(f.outsiderGrace())
+	soonest := time.Now().Add(lastTry)
+	end := latest(retried.Add(f.cancelGrace()), soonest)
+	// Nothing is left to cancel in the workers, so only the webhooks have the grace of cancels too.
+	return f.stopWorkers(false, time.After(time.Until(latest(retried, soonest)))) && f.leave(retried, end)
+}
+
+// whenLate fires when what is in flight has had its time: the grace; with 0, when for that long only clients, uploads
+// and downloads were waited for, and no model worked.
+func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.Time {
+	if grace > 0 {
+		return time.After(grace)
+	}
+	late := make(chan time.Time, 1)
+	go func() {
+		look := time.NewTicker(workLook)
+		defer look.Stop()
+		for worked := time.Now(); ; {
+			select {
+			case now := <-look.C:
+				if f.working() {
+					worked = now
+				} else if now.Sub(worked) >= f.outsiderGrace() {
+					late <- now
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return late
+}
+
+// outsiderGrace is how long a stop waits for what is not the model's work.
+func (f *Server) outsiderGrace() time.Duration { return cmp.Or(f.s.Grace, config.DefaultGrace) }
+
+// working reports whether a prediction runs, or waits for a worker.
+func (f *Server) working() bool {
+	return slices.ContainsFunc(f.models.everyone(), func(m *servedModel) bool { return m.pool.Load().InFlight > 0 })
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// answer waits until the requests and predictions in flight have ended, or ctx has.
+func (f *Server) answer(ctx context.Context) {
+	http, grpc := f.endpoints.shutdown(ctx)
+	if grpc != nil {
+		f.log.Warn("gRPC connections were closed with calls in flight", "error", grpc)
+	}
+	if http != nil {
+		f.log.Warn("connections were closed with requests in flight", "error", http)
+	}
+	for f.inFlight() > 0 && ctx.Err() == nil { // again, for a prediction may call a model that was idle
+		for _, m := range f.models.everyone() { // predictions without a connection that waits for them
+			select {
+			case <-m.svc.Idle():
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+func (f *Server) inFlight() (n int) {
+	for _, m := range f.models.everyone() {
+		n += m.svc.InFlight()
+	}
+	return n
+}
+
+// cancelGrace is how long canceled predictions may take before their workers are killed.
+func (f *Server) cancelGrace() (grace time.Duration) {
+	for _, m := range f.models.everyone() {
+		grace = max(grace, m.s.CancelGrace)
+	}
+	return grace
+}
+
+// cancelAll cancels what is in flight when the grace is over.
+func (f *Server) cancelAll() {
+	inFlight := 0
+	for _, m := range f.models.everyone() {
+		if m.queue != nil {
+			m.queue.Release() // other servers run its jobs
+		}
+		inFlight += m.svc.InFlight()
+	}
+	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
+	for _, m := range f.models.everyone() {
+		m.svc.CancelAll()
+	}
+}
+
+// drain takes nothing more in.
+func (m *servedModel) drain() {
+	m.svc.Drain()
+	m.life.close()
+	if m.queue != nil {
+		m.queue.Drain()
+	}
+	m.closeDashboard()
+}
+
+// leave waits until the last webhooks are delivered and the job queue is left, or gives them up. Webhooks are retried
+// until one time, and tried for the last time until the other. A SIGINT meanwhile ends that: false.
+func (f *Server) leave(retried, end time.Time) bool {
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		f.deliver(retried, end)
+		ctx, cancel := context.WithDeadline(context.Background(), latest(end, time.Now().Add(lastTry)))
+		defer cancel()
+		for _, m := range f.models.everyone() {
+			m.leaveQueue(ctx)
+		}
+	}()
+	ordered := f.stop.await(left)
+	if !ordered {
+		f.log.Warn("interrupted again: webhooks are not waited for")
+	}
+	return ordered
+}
+
+// deliver waits until the last webhooks are delivered or given up. The end of a job is stored in the queue after its
+// webhooks.
+func (f *Server) deliver(retried, end time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	hasten := time.AfterFunc(time.Until(retried), f.webhooks.Hasten)
+	defer hasten.Stop()
+	if f.webhooks.Drain(ctx) != nil {
+		f.log.Warn("the server stops: webhooks that their receivers have not accepted are given up", "predictions",
+			f.webhooks.State().Pending)
+	}
+	f.webhooks.Close()
+}
+
+// stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. At the end of the
+// time, and at a SIGINT, it kills them; false: at a SIGINT.
+func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
+	f.models.stop()
+	for _, m := range f.models.everyone() {
+		m.life.close()
+		m.workers.current().stop(now)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for _, m := range f.models.everyone() {
+			m.workers.current().wait()
+		}
+	}()
+	kill := func() {
+		for _, m := range f.models.everyone() {
+			m.workers.current().kill()
+		}
+	}
+	late := make(chan struct{})
+	go func() {
+		select {
+		case <-end:
+			f.log.Warn("the time of the stop is over: killing the workers that have not ended")
+			kill()
+		case <-gone:
+		}
+		close(late)
+	}()
+	if f.stop.await(gone) {
+		<-late
+		return true
+	}
+	if !now {
+		f.log.Warn("interrupted again: ending at once")
+		kill()
+	}
+	<-gone
+	return now
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/httpd"
+)
+
+const (
+	maxTokenFile = 1 << 20 // bytes
+	shortToken   = 16      // characters; one that is shorter can be guessed
+)
+
+// tokenFile is a file with the bearer tokens that the server takes, one a line.
+type tokenFile struct {
+	path    string
+	log     *slog.Logger
+	mu      sync.Mutex // one read at a time
+	current httpd.Tokens
+}
+
+// openTokenFile reads the tokens.
+func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
+	f := &tokenFile{path: path, log: log}
+	if err := f.read(); err != nil {
+		return nil, fmt.Errorf("--auth-token-file %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Tokens are those of the file; nil where there is none.
+func (f *tokenFile) Tokens() *httpd.Tokens {
+	if f == nil {
+		return nil
+	}
+	return &f.current
+}
+
+// Reload reads the file anew. One that cannot be used leaves the tokens as they are.
+func (f *tokenFile) Reload() {
+	if f == nil {
+		return
+	}
+	if err := f.read(); err != nil {
+		f.log.Error("the tokens are not reloaded: those read before stay valid", "file", f.path, "error", err)
+	}
+}
+
+func (f *tokenFile) read() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file, err := os.Open(f.path)
+	if err != nil {
+		return usertext.Reason(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return usertext.Reason(err)
+	}
+	text, err := usertext.ReadFrom(file, maxTokenFile)
+	if err != nil {
+		return usertext.Reason(err)
+	}
+	tokens, err := parseTokens(string(text))
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o027 != 0 {
+		f.log.Warn("the token file is open to other users: set its mode to 0600", "file", f.path, "mode",
+			fmt.Sprintf("%#o", mode.Perm()))
+	}
+	for i, token := range tokens {
+		if len(token) < shortToken {
+			f.log.Warn("a token is short enough to be guessed", "file", f.path, "token", i+1, "characters", len(token),
+				"at_least", shortToken)
+		}
+	}
+	f.current.Set(tokens)
+	f.log.Info("tokens read", "file", f.path, "tokens", len(tokens))
+	return nil
+}
+
+// parseTokens reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a
+// token.
+func parseTokens(text string) (tokens []string, err error) {
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if strings.ContainsFunc(line, func(r rune) bool { return !tokenRune(r) }) {
+			return nil, fmt.Errorf("line %d: invalid token: must be made of letters, digits and -._~+/=", i+1)
+		}
+		tokens = append(tokens, line)
+	}
+	if len(tokens) == 0 {
+		return nil, errors.New("there is no token in it")
+	}
+	return tokens, nil
+}
+
+// tokenRune tells whether r may be in a bearer token (RFC 6750, section 2.1).
+func tokenRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~+/=", r)
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/terminal"
+)
+
+// maxInput is the longest input, in bytes, of the curl line: an example may hold a picture.
+const maxInput = 2000
+
+// writeUsageHint says where the model is, and how to ask it from a shell: with a line that works for this very model.
+// bound is the server's address, document the model's.
+func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
+	address, all := reachable(bound)
+	socket, page := "", address+"/docs is a page to try it, or"
+	if all {
+		page = address + "/docs (the server listens on all addresses) is a page to try it, or"
+	}
+	if path, unix := strings.CutPrefix(address, "unix:"); unix {
+		address, socket, page = "http://localhost", " --unix-socket "+terminal.Quote(path), "try it by"
+	}
+	fmt.Fprintf(to, "\n  The model is ready: %s\n\n", page)
+	path := "/predictions"
+	if train {
+		path = "/trainings"
+	}
+	input := []byte(`{…}`) // of what cannot be made up, as files cannot
+	if fields, err := inputs.ReadFields(document, train); err == nil {
+		if made, err := fields.Sample(); err == nil && len(made) <= maxInput {
+			input = made
+		}
+	}
+	fmt.Fprintf(to, "  curl%s %s%s -H 'Content-Type: application/json' -d %s\n\n", socket, address, path,
+		terminal.Quote(`{"input": `+string(input)+`}`))
+}

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"strings"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/runtime/supervise"
+	"pinion/runtime/watch"
+)
+
+// watchFolder watches the model's folder, where that was asked for.
+func (m *servedModel) watchFolder() (err error) {
+	if !m.s.Watch {
+		return nil
+	}
+	m.source.watcher, err = watch.New(m.source.found.Dir, func(err error) {
+		m.log.Warn("a part of the model's folder is not watched", "error", err, "fix",
+			"raise fs.inotify.max_user_watches, or restart after a change there")
+	})
+	return err
+}
+
+func (m *servedModel) closeWatcher() {
+	if m.source.watcher != nil {
+		_ = m.source.watcher.Close() // nothing is lost with it
+	}
+}
+
+// followChanges reloads the model whenever its source or configuration changes.
+func (m *servedModel) followChanges() {
+	if m.source.watcher == nil {
+		return
+	}
+	go func() {
+		for names := range m.source.watcher.Changes() {
+			model.DropBytecode(m.source.found.Dir, names)
+			why := strings.Join(names, ", ") + " changed"
+			// It tells of its error; one that fails in the setup waits for the next change.
+			_, _ = m.renew(why, func(w *supervise.Supervisor) { w.RenewOnce(why) })
+		}
+	}()
+}
