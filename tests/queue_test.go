@@ -234,7 +234,7 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 		},
 		{
 			[]string{"--nats", "nats://127.0.0.1:99999"},
-			"the NATS URL nats://127.0.0.1:99999 has the port 99999: a port is 1 to 65535",
+			"invalid NATS URL nats://127.0.0.1:99999: the port must be 1 to 65535",
 		},
 		{[]string{"--nats", "embed," + nats.URL}, "--nats embed: it stands alone"},
 		{[]string{"--nats", "http://wrong-one@127.0.0.1:1"}, "the NATS URL http://xxxxx@127.0.0.1:1 is not one"}, // a token

@@ -50,7 +50,7 @@ func (c *Connection) Check() error {
 				strings.Join(schemes, ", "))
 		}
 		if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
-			return fmt.Errorf("the NATS URL %s has the port %s: a port is 1 to 65535", redacted(u), u.Port())
+			return fmt.Errorf("invalid NATS URL %s: the port must be 1 to 65535", redacted(u))
 		}
 	}
 	if c.Credentials != "" {

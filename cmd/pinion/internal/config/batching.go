@@ -83,7 +83,7 @@ func (s *Batching) check() (err error) {
 	case s.timeout < 1:
 		return fmt.Errorf("-timeout %d: must be at least 1", s.timeout)
 	case s.Port < 0 || s.Port > 65535:
-		return fmt.Errorf("-port %d: a port is 0 to 65535", s.Port)
+		return fmt.Errorf("-port %d: must be 0 to 65535", s.Port)
 	case s.MaxBody < 1 || s.MaxBody > ventu.LargestBody:
 		return fmt.Errorf("-max-body %d: must be 1 to %d", s.MaxBody, ventu.LargestBody)
 	case s.Grace < 0:

@@ -71,7 +71,7 @@ func (s *Exposure) check() error {
 		return fmt.Errorf("--shutdown-from %q: must be local or any", s.ShutdownFrom)
 	}
 	if s.MetricsPort < -1 || s.MetricsPort > 65535 {
-		return fmt.Errorf("--metrics-port %d: a port is 0 to 65535", s.MetricsPort)
+		return fmt.Errorf("--metrics-port %d: must be 0 to 65535", s.MetricsPort)
 	}
 	if s.MetricsPort < 0 && s.metricsHost != "" {
 		return fmt.Errorf("--metrics-host %s: it needs --metrics-port", s.metricsHost)

@@ -90,11 +90,11 @@ func (s *Gateway) check() error {
 	}
 	switch {
 	case s.Port < 0 || s.Port > 65535:
-		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
+		return fmt.Errorf("--port %d: must be 0 to 65535", s.Port)
 	case s.MaxBody < 1:
 		return fmt.Errorf("--max-body %d: must be at least 1", s.MaxBody)
 	case s.QueueTimeout <= 0 || s.Grace <= 0:
-		return errors.New("--queue-timeout and --grace are more than 0")
+		return errors.New("--queue-timeout and --grace must be more than 0")
 	}
 	if err := s.Log.Check(); err != nil {
 		return fmt.Errorf("--%w", err)

@@ -88,7 +88,7 @@ func (s *Protocols) check() error {
 	}
 	switch {
 	case s.GRPCPort < -1 || s.GRPCPort > 65535:
-		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.GRPCPort)
+		return fmt.Errorf("--grpc-port %d: must be 0 to 65535", s.GRPCPort)
 	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
 		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
 	case s.model != "" && !IsModelName(s.model):

@@ -151,7 +151,7 @@ func (s *Server) platformPort(f *pflag.FlagSet, env func(string) string) error {
 func (s *Server) check() error {
 	switch {
 	case s.Port < 0 || s.Port > 65535:
-		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
+		return fmt.Errorf("--port %d: must be 0 to 65535", s.Port)
 	case s.accessLines < 0:
 		return fmt.Errorf("--access-log %d: must be at least 0", s.accessLines)
 	case s.MaxBody < 1:
@@ -159,7 +159,7 @@ func (s *Server) check() error {
 	case s.MemoryBudget != 0 && s.MemoryBudget < memory.LeastBudget:
 		return fmt.Errorf("--memory-budget %d: must be 0 or at least %d bytes", s.MemoryBudget, memory.LeastBudget)
 	case s.DownloadSize < 1 || s.DownloadFiles < 1 || s.DownloadTimeout <= 0:
-		return fmt.Errorf("--max-download, --max-downloads and --download-timeout are more than 0")
+		return fmt.Errorf("--max-download, --max-downloads and --download-timeout must be more than 0")
 	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
 		return fmt.Errorf("--busy-poll %q: must be %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
 	}
