@@ -42,6 +42,7 @@ func New(o Options) *Queue {
 	}
 	q.timer = time.AfterFunc(time.Hour, q.tick)
 	q.timer.Stop()
+	o.Connections.Add(q.silent)
 	return q
 }
 

@@ -53,7 +53,30 @@ func (q *Queue) admit(conn net.Conn) {
 		return
 	}
 	defer place.Leave()
-	q.serve(conn)
+	q.serve(conn, &place)
+}
+
+// silent returns the connections that have not said that they are ready, for Options.Connections.
+func (q *Queue) silent() (found []connlimit.Idle) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := range q.all {
+		if w.phase == workerFresh {
+			found = append(found, connlimit.Idle{Since: w.since, Conn: w})
+		}
+	}
+	return found
+}
+
+// CloseIdle closes a connection that has not said that it is ready.
+func (w *worker) CloseIdle() {
+	w.q.mu.Lock()
+	fresh := w.phase == workerFresh
+	w.q.mu.Unlock()
+	if fresh {
+		w.conn.Close()
+		w.place.Leave()
+	}
 }
 
 // enter counts one more connection; false: the queue is closed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/runtime/batch"
+	"pinion/runtime/connlimit"
 	"pinion/runtime/moves"
 )
 
@@ -48,6 +49,8 @@ type worker struct {
 	recv       receiver
 	toWrite    chan *sentBatch // to write; one at most
 	writerDone chan struct{}   // closed when write has ended
+	place      *connlimit.Place
+	since      time.Time // when it connected
 
 	// Guarded by q.mu.
 	phase       workerPhase
@@ -66,11 +69,11 @@ func (w *worker) move(to workerPhase) bool {
 }
 
 // serve serves one connection until it ends. Closed by Close or by the worker, it ends.
-func (q *Queue) serve(conn net.Conn) {
+func (q *Queue) serve(conn net.Conn, place *connlimit.Place) {
 	defer q.running.Done()
 	w := &worker{
 		q: q, conn: conn, recv: receiver{conn: conn, log: q.opt.Logger}, toWrite: make(chan *sentBatch, 1),
-		writerDone: make(chan struct{}),
+		writerDone: make(chan struct{}), place: place, since: time.Now(),
 	}
 	q.mu.Lock()
 	q.all[w] = struct{}{}

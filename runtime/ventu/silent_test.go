@@ -1,0 +1,58 @@
+package ventu
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"pinion/runtime/connlimit"
+	"pinion/tests/await"
+)
+
+// TestServe_SilentConnectionsMakeRoom: those that have not said that they are ready keep no worker out.
+func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
+	limit := connlimit.New(2)
+	q := New(Options{Connections: limit})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- q.Serve(ln) }()
+	var all []net.Conn
+	for i := range 3 {
+		await.Eventually(t, "those before it are served", func() bool { return len(q.silent()) == i })
+		conn, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		all = append(all, conn)
+	}
+	closed := make(chan error, len(all))
+	for _, conn := range all {
+		go func() {
+			_, err := conn.Read(make([]byte, 1))
+			closed <- err
+		}()
+	}
+	select {
+	case err := <-closed:
+		if err != io.EOF {
+			t.Errorf("got %v, want the connection closed", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("got no connection closed")
+	}
+	if s := limit.Stats(); s.Refused != 0 {
+		t.Errorf("got %+v, want none refused", s)
+	}
+	q.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		<-closed
+	}
+}
