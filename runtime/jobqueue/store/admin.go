@@ -34,9 +34,9 @@ func (e *NoQueueError) Error() string {
 		strings.Join(e.Known, ", "))
 }
 
-// Attend opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator
+// OpenAdmin opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator
 // cancels; 0: the default. keys are those of the queue's members.
-func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
+func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
 	if err := CheckModel(model); err != nil {
 		return nil, err
 	}

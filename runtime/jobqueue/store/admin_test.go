@@ -13,7 +13,7 @@ import (
 // admin opens the rig's queue for an operator.
 func (r *rig) admin() *Admin {
 	r.t.Helper()
-	a, err := Attend(r.t.Context(), r.nc, r.o.Model, 0, nil)
+	a, err := OpenAdmin(r.t.Context(), r.nc, r.o.Model, 0, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestAppliedLimitsAreThoseOfTheNextMember(t *testing.T) {
 func TestAttendWantsAQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	_, err := Attend(t.Context(), r.nc, "other", 0, nil)
+	_, err := OpenAdmin(t.Context(), r.nc, "other", 0, nil)
 	var none *NoQueueError
 	if !errors.As(err, &none) || len(none.Known) != 1 || none.Known[0] != "m" {
 		t.Errorf("got %v", err)
@@ -192,7 +192,7 @@ func TestAttendWantsAQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missing *MismatchError
-	if _, err := Attend(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) ||
+	if _, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) ||
 		missing.Stream != "the stream PINION_DEAD_m" {
 		t.Errorf("without its dead letters: %v", err)
 	}
@@ -219,7 +219,7 @@ func TestTheSocketOfAnEmbeddedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	a, err := Attend(t.Context(), nc, "m", 0, nil)
+	a, err := OpenAdmin(t.Context(), nc, "m", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

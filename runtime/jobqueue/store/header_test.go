@@ -76,7 +76,7 @@ func TestHeader_OfOlderMembers(t *testing.T) {
 func TestJob_WithAnyText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	a, err := Attend(t.Context(), r.nc, "m", 0, nil)
+	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

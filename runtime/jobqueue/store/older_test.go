@@ -195,7 +195,7 @@ func TestADeadLetterOfAnOlderMember(t *testing.T) {
 	if _, err := r.js.PublishMsg(t.Context(), dead); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Attend(t.Context(), r.nc, "m", 0, nil)
+	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

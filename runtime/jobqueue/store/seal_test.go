@@ -107,7 +107,7 @@ func TestASealedDeadLetter(t *testing.T) {
 	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
 		t.Fatalf("got %s", what)
 	}
-	a, err := Attend(t.Context(), r.nc, "m", 0, r.o.Keys)
+	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []str
 			return process.Failed(err)
 		}
 		defer nc.Close()
-		a, err := store.Attend(ctx, nc, c.model, 0, c.nats.Keys)
+		a, err := store.OpenAdmin(ctx, nc, c.model, 0, c.nats.Keys)
 		if err != nil {
 			return process.Failed(err)
 		}
