@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,9 +24,13 @@ def facts():
             pass
     handlers.pop(str(int(signal.SIGINT)), None)  # Python's KeyboardInterrupt
     handlers.pop(str(int(signal.SIGUSR1)), None)  # cancels
+    environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)  # children of the model import the same cog
     umask = os.umask(0)
     os.umask(umask)
     return {
+        "cwd": os.getcwd(), "environment": environment, "arguments": sys.argv[1:], "program": sys.orig_argv[0],
+        "original": sys.orig_argv[1:] == sys.argv,
         "masks": {name: status[name].strip() for name in ("SigBlk", "SigPnd", "ShdPnd")},
         "limits": limits, "handlers": handlers, "umask": umask, "locale": locale.setlocale(locale.LC_ALL),
         "nice": os.getpriority(os.PRIO_PROCESS, 0), "policy": os.sched_getscheduler(0), "cpus": sorted(os.sched_getaffinity(0)),
@@ -53,18 +58,20 @@ class Async(BaseRunner):
 `
 
 // TestWorker_IsAProcessAsPlainPythons: Go takes every signal and raises the limit of open files; the model sees what
-// the server inherited.
+// the server inherited. By design other are SIGINT's and SIGUSR1's handlers, PYTHONPATH, the timer slack (1 ns), the
+// command line that ps shows, and the descriptors of the channels.
 func TestWorker_IsAProcessAsPlainPythons(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "facts.py", facts, "run.py", factsModel)
 	shell := []string{"/bin/sh", "-c", `trap "" HUP; ulimit -S -n 1000; exec "$@"`, "sh"}
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		want := harness.RunPython(t, shell[0], dir, nil, append(shell[1:], python.Path, "facts.py")...)
 		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Sync", "--preload"}} {
 			s := harness.Ready(t, harness.Options{
 				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
 				Wrap: shell,
 			})
+			environ := strings.Split(strings.TrimSuffix(readFile(t, fmt.Sprintf("/proc/%d/environ", s.PID)), "\x00"), "\x00")
+			want := harness.RunPython(t, shell[0], dir, environ, append(shell[1:], python.Path, "facts.py")...)
 			sameJSON(t, strings.Join(c, " "), s.Succeed(input{}).Output, string(want))
 		}
 	})

@@ -102,6 +102,7 @@ def _prepare_process(config: dict[str, Any]) -> None:
         sys.path.remove("")
     sys.path.insert(1, config["root"])
     sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
+    sys.orig_argv = [sys.executable, *sys.argv]
     _give_submodules()
     order_streams()
     if sys.unraisablehook is sys.__unraisablehook__:
