@@ -1,7 +1,7 @@
 // Package server has the servers of the commands. None of them loads Python.
 //
-//	Server       of 'pinion serve': it joins HTTP and the other protocols, models and their workers, the job queue, metrics
-//	             and traces, and it starts, reloads and stops them
+//	Server       of 'pinion serve': it joins HTTP and the other protocols, models and their workers, the job queue,
+//	             metrics and traces, and it starts, reloads and stops them
 //	RunGateway   of 'pinion gateway': the HTTP API of a model without the model; all requests go to the job queue
 //	RunBatching  of 'pinion batching': HTTP in front of the queue of runtime/ventu
 //
