@@ -147,7 +147,8 @@ func TestEscapesAreCharged(t *testing.T) {
 func TestToJSONPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
 	for _, pack := range []string{"", "\x82\xa1", "\x81\xa5input\xc6\x00\x00\x00\x05abc"} {
-		if _, err := ToJSON(io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken)), options()); !errors.Is(err, broken) {
+		from := io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken))
+		if _, err := ToJSON(from, options()); !errors.Is(err, broken) {
 			t.Errorf("%q: %v", pack, err)
 		}
 	}

@@ -198,7 +198,8 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, Trace: c.Trace, Span: c.Span,
+		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form,
+		Trace: c.Trace, Span: c.Span,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true

@@ -228,7 +228,8 @@ func TestLargeValuesSpill(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) || !bytes.Contains(got.Input, []byte(large)) {
 		t.Errorf("%d bytes, %v; in memory it has %d", len(got.Input), err, len(want.Input))
 	}
-	if _, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} }); !errors.Is(err, io.ErrShortWrite) {
+	_, err = s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} })
+	if !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("of a full disk: %v", err)
 	}
 }

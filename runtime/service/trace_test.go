@@ -21,7 +21,8 @@ func TestContextOf(t *testing.T) {
 		{`{"tracestate":"own"}`, parent, "a=1", `{"traceparent":"` + parent + `","tracestate":"own"}`},
 		{`{"trace\u0070arent":"own"}`, parent, "a=1", `{"trace\u0070arent":"own"}`},
 	} {
-		got := contextOf(&predict.Request{Context: []byte(c.context), Propagation: trace.Propagation{TraceParent: c.parent, TraceState: c.state}})
+		in := trace.Propagation{TraceParent: c.parent, TraceState: c.state}
+		got := contextOf(&predict.Request{Context: []byte(c.context), Propagation: in})
 		if string(got) != c.want {
 			t.Errorf("%s: got %s, want %s", c.context, got, c.want)
 		}

@@ -68,7 +68,7 @@ func Output(program *exec.Cmd, limit time.Duration) ([]byte, error) {
 		err = fmt.Errorf("it took longer than %s, and was ended; --timeout gives it more time", limit)
 	}
 	lifeline.Close()
-	<-ended // the reason that it was ended says more
+	<-ended //nolint:errcheck // the reason that it was ended says more
 	return nil, err
 }
 
