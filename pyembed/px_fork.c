@@ -29,6 +29,10 @@ __attribute__((constructor)) static void note_inherited(void) {
     struct sigaction act;
     if (sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN) sigaddset(&inherited.ignored, sig);
   }
+  // Go's threads begin with this mask. A signal that the model blocks would go to them.
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
 void px_inherited_restore(void) {

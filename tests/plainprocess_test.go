@@ -13,6 +13,19 @@ import (
 const facts = `import gc, json, locale, os, resource, signal, sys, time
 
 
+def pending():
+    """Return which signals wait while this thread, the only one of plain Python, blocks them."""
+    numbers = [signal.SIGUSR2, signal.SIGALRM, signal.SIGRTMAX]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    for number in numbers:
+        os.kill(os.getpid(), number)
+    waiting = sorted(signal.sigpending())
+    for number in numbers:
+        signal.sigtimedwait([number], 0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return waiting
+
+
 def facts():
     status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
     limits = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
@@ -32,7 +45,8 @@ def facts():
         "cwd": os.getcwd(), "environment": environment, "arguments": sys.argv[1:], "program": sys.orig_argv[0],
         "original": sys.orig_argv[1:] == sys.argv,
         "masks": {name: status[name].strip() for name in ("SigBlk", "SigPnd", "ShdPnd")},
-        "limits": limits, "handlers": handlers, "umask": umask, "locale": locale.setlocale(locale.LC_ALL),
+        "pending": pending(), "limits": limits, "handlers": handlers, "umask": umask,
+        "locale": locale.setlocale(locale.LC_ALL),
         "nice": os.getpriority(os.PRIO_PROCESS, 0), "policy": os.sched_getscheduler(0), "cpus": sorted(os.sched_getaffinity(0)),
         "personality": open("/proc/self/personality").read(), "coredump_filter": open("/proc/self/coredump_filter").read(),
         "privileges": [status[name].strip() for name in ("Uid", "Gid", "CapEff", "NoNewPrivs", "Seccomp") if name in status],

@@ -39,3 +39,10 @@ def start(run: Callable[[], None], name: str) -> None:
     from threading import Thread
 
     Thread(target=run, name=name, daemon=True).start()
+
+
+def block_signals() -> None:
+    """Leave signals to the model's threads: what those block would go to this one."""
+    from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
+
+    pthread_sigmask(SIG_BLOCK, valid_signals())

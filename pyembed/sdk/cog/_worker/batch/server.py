@@ -276,6 +276,7 @@ class StagedBatchServer(BatchServer):
         self._stages.finish()
 
     def _read(self) -> None:
+        primitives.block_signals()
         try:
             while (frames := _px.frames(_SLOT, True)) is not None:
                 for request in self._pending.sort(frames):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import errors
-from ..primitives import allocate_lock, get_ident, sleep, start_new_thread
+from ..primitives import allocate_lock, block_signals, get_ident, sleep, start_new_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Watch:
             self._asleep.release()
 
     def _run(self) -> None:
+        block_signals()
         while True:
             self._asleep.acquire()
             while self.awake:
