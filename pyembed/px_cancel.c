@@ -191,9 +191,12 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
   return result;
 }
 
-// handle_cancels(handler): calls handler([(slot, id), …]) with what is to be interrupted. Without one on_cancel does it.
+// handle_cancels(handler): calls handler([(slot, id), …]) with what is to be interrupted. Without one, or with None,
+// on_cancel does it.
 static PyObject *handle_cancels(PX_SELF, PyObject *handler) {
-  cancel.handler = Py_NewRef(handler);
+  PyObject *before = cancel.handler;
+  cancel.handler = handler == Py_None ? NULL : Py_NewRef(handler);
+  Py_XDECREF(before);
   Py_RETURN_NONE;
 }
 

@@ -91,14 +91,8 @@ func TestWorker_IsAProcessAsPlainPythons(t *testing.T) {
 	})
 }
 
-// TestWorker_EndsAsPlainPythons: what C code registered by atexit runs, and what is in cycles is destroyed.
-func TestWorker_EndsAsPlainPythons(t *testing.T) {
-	t.Parallel()
-	library := sharedLibrary(t, "ending.so", "models/ending.c")
-	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		for _, args := range [][]string{nil, {"--preload"}} {
-			dir := folder(t, "run.py", `import ctypes, os, sys
-from cog import BaseRunner
+const ending = `import ctypes, os, sys
+from cog import BaseRunner, batch
 
 ctypes.CDLL(os.environ["ENDING"])
 
@@ -110,22 +104,48 @@ class Cycle:
         open("destroyed", "w").close()
 
 
+class Held:
+    def __del__(self, open=open):
+        open("released", "w").close()
+
+
 sys.cycle = Cycle()
+held = Held()
 
 
-class Runner(BaseRunner):
-    def run(self) -> str:
-        return "done"
-`)
+class Sync(BaseRunner):
+    def run(self, text: str) -> str:
+        return text
+
+
+class Async(BaseRunner):
+    async def run(self, text: str) -> str:
+        return text
+
+
+class Batch(BaseRunner):
+    @batch(max_size=2)
+    def run(self, text: list[str]) -> list[str]:
+        return text
+`
+
+// TestWorker_EndsAsPlainPythons: what C code registered by atexit runs, and what is in cycles and in the model's module
+// is destroyed.
+func TestWorker_EndsAsPlainPythons(t *testing.T) {
+	t.Parallel()
+	library := sharedLibrary(t, "ending.so", "models/ending.c")
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Batch"}, {"Sync", "--preload"}} {
+			dir := folder(t, "run.py", ending)
 			s := harness.Ready(t, harness.Options{
-				Python: python.Path, Dir: dir, Model: "run.py:Runner", Args: args,
+				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
 				Env: []string{"ENDING=" + library},
 			})
-			s.Succeed(input{})
+			s.Succeed(input{"text": "a"})
 			s.Stop()
-			for _, name := range []string{"atexit", "destructor", "destroyed"} {
+			for _, name := range []string{"atexit", "destructor", "destroyed", "released"} {
 				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-					t.Errorf("%v: %v, want the file that the end of the worker makes", args, err)
+					t.Errorf("%v: %v, want the file that the end of the worker makes", c, err)
 				}
 			}
 		}

@@ -84,6 +84,7 @@ def main() -> None:
         served.serve()
     except BaseException as error:
         abort(error)
+    _px.handle_cancels(None)  # it refers to the model, which is destroyed at the end
     if tracing is not None:
         tracing.stop()
     if preloaded:

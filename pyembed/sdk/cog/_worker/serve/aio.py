@@ -143,6 +143,7 @@ class AsyncServer(Server):
             if self._defect is not None:
                 raise self._defect
         self._flush()
+        self._watch.stop()
         self._close()
 
     def _runs(self) -> bool:

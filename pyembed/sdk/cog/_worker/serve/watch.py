@@ -17,6 +17,10 @@ _LINGER = 1.0  # seconds that it stays awake after the last prediction
 _LOOKS = 2  # checks in _AFTER: a process that was stopped and continues passes the second
 
 
+def _never() -> bool:
+    return False
+
+
 class Watch:
     """Checks that the loop turns while predictions run, and warns once.
 
@@ -32,10 +36,18 @@ class Watch:
         self._asleep = allocate_lock()
         self._asleep.acquire()
         self.awake = False
+        self._ended = False
 
     def start(self) -> None:
         """Start the thread. The loop's thread calls this."""
         start_new_thread(self._run, ())
+
+    def stop(self) -> None:
+        """End the thread, which refers to the model, soon."""
+        self._is_busy = _never
+        self._ended = True
+        if self._asleep.locked():
+            self._asleep.release()
 
     def wake(self) -> None:
         """Watch until no prediction runs."""
@@ -45,7 +57,7 @@ class Watch:
 
     def _run(self) -> None:
         block_signals()
-        while True:
+        while not self._ended:
             self._asleep.acquire()
             while self.awake:
                 if self._is_busy() and self._is_stuck():
