@@ -90,3 +90,53 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 		})
 	}
 }
+
+// TestShortageOfProcesses_IsWaitedOut: a worker cannot be forked, or can and finds no threads for Go, Python or itself.
+func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	for _, threads := range []int{0, 2, 4, 6} { // for the worker
+		t.Run(strconv.Itoa(threads), func(t *testing.T) {
+			t.Parallel()
+			limit, enter, ok := harness.ProcessGroup(t)
+			if !ok {
+				t.Skip("no control group can be made")
+			}
+			allow := func(what string) {
+				if err := os.WriteFile(limit, []byte(what), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := harness.Ready(t, harness.Options{Model: "dying.py", Wrap: enter})
+			// The front itself needs no more threads then: Go keeps those that it has had.
+			clients(t, 50, func(int) error {
+				for range 20 {
+					if a := s.Do(http.MethodGet, "/metrics", nil); a.Err != nil {
+						return a.Err
+					}
+				}
+				return nil
+			})
+			fronts, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			allow(strconv.Itoa(len(fronts) + threads)) // those that there are may stay
+			kill(t, s.Worker(), syscall.SIGKILL)
+			// As many as would have ended a server whose model dies.
+			harness.Eventually(t, "five starts have failed", func() bool {
+				h := s.Health()
+				if h.Status == "DEFUNCT" || h.Setup.Status == "failed" {
+					t.Fatalf("got status %s and setup %s, want STARTING: %s", h.Status, h.Setup.Status, h.Workers[0].LastExit)
+				}
+				return s.Log.Count("worker not started: the server tries again") >= 5
+			})
+			if last := s.Health().Workers[0].LastExit; !strings.Contains(last, "resource temporarily unavailable") {
+				t.Errorf("got the last exit %q, want what is missing", last)
+			}
+			allow("max")
+			s.WaitHealth("READY")
+			s.Succeed(input{})
+		})
+	}
+}

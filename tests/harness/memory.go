@@ -16,6 +16,25 @@ import (
 // it is the bystander. Where no group can be made, as by most users and in most containers, ok is false.
 func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok bool) {
 	t.Helper()
+	folder, enter, ok = group(t, strconv.FormatInt(limit, 10),
+		[2]string{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, [2]string{"/sys/fs/cgroup", "memory.max"})
+	if ok {
+		stand(t, folder)
+	}
+	return folder, enter, ok
+}
+
+// ProcessGroup makes a control group, and returns the file that says how many threads may be in it, "max" at first. Where
+// no group can be made, ok is false.
+func ProcessGroup(t testing.TB) (limit string, enter []string, ok bool) {
+	t.Helper()
+	folder, enter, ok := group(t, "max", [2]string{"/sys/fs/cgroup/pids", "pids.max"}, [2]string{"/sys/fs/cgroup", "pids.max"})
+	return filepath.Join(folder, "pids.max"), enter, ok
+}
+
+// group makes a control group in the first of the hierarchies that can be used, and gives the file of its limit a value.
+func group(t testing.TB, value string, hierarchies ...[2]string) (folder string, enter []string, ok bool) {
+	t.Helper()
 	set := func(name, value string) error { // only what the kernel has put there
 		file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY, 0)
 		if err != nil {
@@ -25,7 +44,7 @@ func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok b
 		_, err = file.WriteString(value)
 		return err
 	}
-	for _, of := range [][2]string{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
+	for _, of := range hierarchies {
 		folder = filepath.Join(of[0], fmt.Sprintf("pinion-test-%d-%d", os.Getpid(), serial.Add(1)))
 		if os.Mkdir(folder, 0o755) != nil {
 			continue
@@ -33,8 +52,7 @@ func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok b
 		// The last process may still be on its way out.
 		t.Cleanup(func() { _ = until(func() bool { err := os.Remove(folder); return err == nil || os.IsNotExist(err) }) })
 		_ = set("memory.swap.max", "0") // where there is swap
-		if set(of[1], strconv.FormatInt(limit, 10)) == nil {
-			stand(t, folder)
+		if set(of[1], value) == nil {
 			return folder, []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, folder}, true
 		}
 	}
