@@ -17,6 +17,8 @@
 // folder fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet and
 // with PINION_SOAK=1, else 1500.
 //
+// TestAttacks is a third: hostile clients of all kinds come and stay, while others are served.
+//
 // The machine's clock is not touched when the clock jumps: each process is made to see another time of day
 // (harness.Server's Jump), the front and the workers that are there all at once, by seconds or by years, and the true
 // one again at the end. A worker that was born since sees the true one. What it cannot show is a wait of the kernel's

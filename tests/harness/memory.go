@@ -24,15 +24,16 @@ func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok b
 	return folder, enter, ok
 }
 
-// ProcessGroup makes a control group, and returns the file that says how many threads may be in it, "max" at first. Where
-// no group can be made, ok is false.
+// ProcessGroup makes a control group, and returns the file that says how many threads may be in it, "max" at first.
+// Where no group can be made, ok is false.
 func ProcessGroup(t testing.TB) (limit string, enter []string, ok bool) {
 	t.Helper()
 	folder, enter, ok := group(t, "max", [2]string{"/sys/fs/cgroup/pids", "pids.max"}, [2]string{"/sys/fs/cgroup", "pids.max"})
 	return filepath.Join(folder, "pids.max"), enter, ok
 }
 
-// group makes a control group in the first of the hierarchies that can be used, and gives the file of its limit a value.
+// group makes a control group in the first of the hierarchies that can be used, and gives the file of its limit a
+// value.
 func group(t testing.TB, value string, hierarchies ...[2]string) (folder string, enter []string, ok bool) {
 	t.Helper()
 	set := func(name, value string) error { // only what the kernel has put there
