@@ -162,7 +162,7 @@ func (l *Limit) evict() bool {
 // Stats is the state of a Limit.
 type Stats struct {
 	Open, Limit int
-	Evicted     uint64 // idle connections that were closed to make room
+	Evicted     uint64 // connections that were closed to make room
 	Refused     uint64 // connections for which there was no room
 }
 

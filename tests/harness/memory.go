@@ -28,7 +28,8 @@ func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok b
 // Where no group can be made, ok is false.
 func ProcessGroup(t testing.TB) (limit string, enter []string, ok bool) {
 	t.Helper()
-	folder, enter, ok := group(t, "max", [2]string{"/sys/fs/cgroup/pids", "pids.max"}, [2]string{"/sys/fs/cgroup", "pids.max"})
+	folder, enter, ok := group(t, "max", [2]string{"/sys/fs/cgroup/pids", "pids.max"},
+		[2]string{"/sys/fs/cgroup", "pids.max"})
 	return filepath.Join(folder, "pids.max"), enter, ok
 }
 
