@@ -323,11 +323,11 @@ func TestRead_ShapesValuesForTheFunction(t *testing.T) {
 func TestRead_IgnoresParametersOfSelfHostedServers(t *testing.T) {
 	f := function(t, "chat", oneText, messages)
 	const say = `{"model":"m","messages":[{"role":"user","content":"x"}],`
-	r, err := readJSON(f, say+`"top_k":5,"chat_template_kwargs":{"enable_thinking":false},"stream":true,"stream_options":{"continuous_usage_stats":true}}`)
+	r, err := readJSON(f, say+`"top_k":5,"no_repeat_ngram_size":2,"chat_template_kwargs":{"enable_thinking":false},"stream":true,"stream_options":{"continuous_usage_stats":true}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Warning(), "ignored parameters, which the model's function does not take: top_k, chat_template_kwargs, stream_options.continuous_usage_stats"; got != want {
+	if got, want := r.Warning(), "ignored parameters, which the model's function does not take: top_k, no_repeat_ngram_size, chat_template_kwargs, stream_options.continuous_usage_stats"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	f.Strict = true

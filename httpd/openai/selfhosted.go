@@ -3,8 +3,8 @@ package openai
 import "strings"
 
 // selfHosted are parameters that OpenAI's API does not have and clients of self-hosted servers send: vLLM, SGLang, TGI,
-// llama.cpp, Ollama, routers, and servers of embeddings, images and speech. A function that names one gets it. Else it
-// is ignored with a warning, unless Function.Strict.
+// llama.cpp, Ollama, text-generation-webui, routers, and servers of embeddings, images and speech. A function that names
+// one gets it. Else it is ignored with a warning, unless Function.Strict.
 const selfHosted = `
 	add_generation_prompt add_special_tokens allowed_token_ids bad_words best_of cache_salt chat_template
 	chat_template_kwargs continue_final_message documents early_stopping echo enable_thinking guided_choice
@@ -28,6 +28,9 @@ const selfHosted = `
 	xtc_probability xtc_threshold
 
 	context format keep_alive num_ctx num_gpu num_predict num_thread options raw system template think
+
+	ban_eos_token dynamic_temperature dynatemp_high dynatemp_low encoder_repetition_penalty epsilon_cutoff eta_cutoff
+	no_repeat_ngram_size penalty_alpha repetition_penalty_range smoothing_curve smoothing_factor temperature_last typical
 
 	include models plugins prompt_mode provider random_seed reasoning route safe_prompt safety_settings top_a transforms
 	usage
