@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"unsafe"
@@ -24,6 +26,7 @@ func workerMain(config string) int {
 	// The model and its children must see neither the role nor our descriptors.
 	os.Unsetenv(supervise.EnvName)
 	syscall.CloseOnExec(supervise.ControlFD)
+	closeCPULimit()
 	spec, err := ipc.ParseWorkerConfig([]byte(config))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pinion: this process is to be a worker, which only 'pinion serve' can start:", err)
@@ -38,6 +41,25 @@ func workerMain(config string) int {
 		fmt.Fprintln(os.Stderr, "pinion worker:", err) // it serves without
 	}
 	return runPython("worker", spec, pyembed.Config{JSON: []byte(config), PageFD: supervise.PageFD})
+}
+
+// closeCPULimit closes the files of the control group by which Go follows the limit of CPUs. Go opened them before any
+// other code ran, as the lowest descriptors that were free.
+func closeCPULimit() {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // Go reads them no more
+	for fd := supervise.ControlFD + 1; ; fd++ {
+		var target [unix.PathMax]byte
+		n, err := unix.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd), target[:])
+		if err != nil {
+			return
+		}
+		switch filepath.Base(string(target[:n])) {
+		case "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us":
+			if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC != 0 {
+				unix.Close(fd) // else the front inherited it, and left it to the model
+			}
+		}
+	}
 }
 
 // nameProcess gives this thread, by which ps and top name the process, the name of the binary: the kernel has named it

@@ -35,6 +35,10 @@ class Stream(TextIOWrapper):
         super().__init_subclass__(**kwargs)
         cls.settle = cls.flush
 
+    def __repr__(self) -> str:
+        """Return what `TextIOWrapper` does: Python 3.15 leaves the module of other types out."""
+        return super().__repr__().replace("<TextIOWrapper", "<_io.TextIOWrapper", 1)
+
     def write(self, text: str, /) -> int:
         """Write text, as `TextIOWrapper.write` does."""
         route = Shared.route
@@ -53,6 +57,10 @@ class Buffer(BufferedWriter):
     """The binary buffer of a standard stream, to which a model may write bytes."""
 
     source = ""  # "stdout" or "stderr"
+
+    def __repr__(self) -> str:
+        """Return what `BufferedWriter` does: Python 3.15 leaves the module of other types out."""
+        return super().__repr__().replace("<BufferedWriter", "<_io.BufferedWriter", 1)
 
     def write(self, data: Any, /) -> int:
         """Write bytes, as `BufferedWriter.write` does."""
