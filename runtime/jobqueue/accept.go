@@ -1,7 +1,6 @@
 package jobqueue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -40,7 +39,7 @@ type Accepted struct {
 // writes it anew.
 const mostInput = 64 << 10
 
-// answerWait is how long a request waits for NATS.
+// answerWait is how long a request waits for NATS while nothing moves.
 const answerWait = 4 * time.Second
 
 // retryFull is when a client whose job finds the queue full may try again.
@@ -83,7 +82,7 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MostObject),
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait+store.TransferTime(len(s.Body)))
+	ctx, cancel := store.Within(answerWait, len(s.Body))
 	defer cancel()
 	_, err = q.Accept(ctx, m.job(&s, class, w), m.encode(&rec), req.Idempotent)
 	var used *store.InUseError

@@ -16,7 +16,7 @@ func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func
 	if err != nil {
 		return nil, nothing, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	ctx, cancel := store.Within(answerWait, store.MostObject)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
 	if err != nil && s.Status.Ended() { // its result is an object that cannot be read now

@@ -58,7 +58,7 @@ func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	ctx, cancel := store.Within(answerWait, store.MostObject)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
 	defer s.Release()
@@ -272,7 +272,7 @@ func (f *follower) endFull() error {
 
 // look reads the state, and ends the prediction if the job has ended.
 func (f *follower) look() (ended, begun bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	ctx, cancel := store.Within(answerWait, store.MostObject)
 	defer cancel()
 	s, err := f.q.Find(ctx, f.id, f.m)
 	switch {

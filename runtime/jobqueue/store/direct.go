@@ -79,7 +79,7 @@ func (s *Server) followDirect(q Question, inbox string) {
 
 // pass returns an object as a message can carry it.
 func (q *Queue) pass(object json.RawMessage) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(object)))
+	ctx, cancel := Within(heldWait, len(object))
 	defer cancel()
 	return q.storeResult(ctx, rand.Text(), object)
 }

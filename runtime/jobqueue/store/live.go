@@ -173,7 +173,7 @@ func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 		return e, false
 	}
 	if e.Event == EventEnd && e.Data != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), resultWait)
+		ctx, cancel := Within(resultWait, 0)
 		defer cancel()
 		e.Result, _ = s.q.loadResult(ctx, e.Data) // without an object: it cannot be read
 		e.Data = e.Result.Object
@@ -181,7 +181,7 @@ func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 	return e, true
 }
 
-// resultWait bounds how long the result of a direct prediction is read.
+// resultWait is how long NATS may be silent while the result of a direct prediction is read.
 const resultWait = 30 * time.Second
 
 // Close ends the events.

@@ -43,14 +43,11 @@ func (q *Queue) isLarge(data []byte) bool {
 	return len(data) > min(objectFrom, int(q.nc.MaxPayload()/2))
 }
 
-// TransferTime is how much longer than usual NATS may take for that many bytes.
-func TransferTime(size int) time.Duration { return time.Duration(size) * time.Second / (4 << 20) }
-
 // put stores an object.
 func (q *Queue) put(ctx context.Context, bucket, key string, data []byte) error {
 	store, err := q.js.ObjectStore(ctx, bucket)
 	if err == nil {
-		_, err = store.PutBytes(ctx, key, data)
+		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: key}, &upload{ctx: ctx, nc: q.nc, data: data, ahead: 2})
 	}
 	if err != nil {
 		return fmt.Errorf("store an object: %w", err)
@@ -88,7 +85,7 @@ func readObject(ctx context.Context, store jetstream.ObjectStore, key string, si
 	}
 	defer from.Close()
 	data := make([]byte, size)
-	if _, err := io.ReadFull(from, data); err != nil {
+	if _, err := io.ReadFull(download{ctx, from}, data); err != nil {
 		return nil, err
 	}
 	if n, err := from.Read(make([]byte, 1)); n > 0 || err != io.EOF { // its end checks the digest

@@ -144,7 +144,8 @@ func (s *Server) take(m jetstream.Msg) {
 
 // claim decides about a delivered job.
 func (s *Server) claim(m jetstream.Msg) (*Claim, outcome) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/2)
+	// A body that takes long must not be delivered again meanwhile.
+	ctx, cancel := within(s.q.o.AckWait/2, func() { _ = m.InProgress() })
 	defer cancel()
 	return s.q.claim(ctx, m, s.runner)
 }
@@ -205,7 +206,7 @@ const mostAbsent = 2
 // a while.
 func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []byte) {
 	for context.Cause(ctx) != ErrLost { //nolint:errorlint // it is set above, and never wrapped
-		try, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/3+TransferTime(len(prediction)))
+		try, cancel := Within(s.q.o.AckWait/3, len(prediction))
 		var err error
 		if status == Starting {
 			err = c.Release(try, prediction)
