@@ -278,7 +278,7 @@ func TestCLIPredictAsksAServer(t *testing.T) {
 	wantText(t, "an unknown input", c.bad(t, 2, "predict", at, "-i", "nope=1"),
 		`unknown input "nope"; valid inputs are: how`)
 	wantText(t, "no training", c.bad(t, 1, "train", at), "it has no TrainingInput")
-	wantText(t, "no URL", c.bad(t, 2, "predict", "--url", "localhost"), "it is an http or https URL")
+	wantText(t, "no URL", c.bad(t, 2, "predict", "--url", "localhost"), "must be an http or https URL")
 	wantText(t, "no server there", c.bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")
 	cmd, _, stderr := c.start(t, "predict", at, "-i", "how=wait")
 	launch(t, cmd)

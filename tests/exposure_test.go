@@ -66,7 +66,7 @@ func TestHost_IPv6InEachForm(t *testing.T) {
 	}
 	code, text := harness.Refused(t, harness.Options{Dir: dir, Host: "localhost:5000"})
 	same(t, "a host with a port: the exit code", code, 2)
-	wantText(t, "a host with a port", text, "--host", "the port by its own flag")
+	wantText(t, "a host with a port", text, "--host", "the port has its own flag")
 }
 
 // TestCORSOrigin_IsNormalized: a page of an origin that is written otherwise may call the server, and of others none.

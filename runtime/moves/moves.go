@@ -1,5 +1,3 @@
-// Package moves is the table of a state machine: which state may follow which. It is small because every machine of the
-// server uses it and none owns it.
 package moves
 
 // Table is the legal moves: Table[from] has a bit for each state that may follow. It allocates nothing when asked.

@@ -64,10 +64,10 @@ func StartCollector(t testing.TB) *Collector {
 	tracepb.RegisterTraceServiceServer(rpc, traceService{c: c})
 	metricspb.RegisterMetricsServiceServer(rpc, metricsService{c: c})
 	logspb.RegisterLogsServiceServer(rpc, logsService{c: c})
-	ln = listen(t)
-	go func() { _ = rpc.Serve(ln) }()
+	rpcListener := listen(t)
+	go func() { _ = rpc.Serve(rpcListener) }()
 	t.Cleanup(rpc.Stop)
-	c.GRPC = "http://" + ln.Addr().String()
+	c.GRPC = "http://" + rpcListener.Addr().String()
 	return c
 }
 

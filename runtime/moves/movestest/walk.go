@@ -1,4 +1,3 @@
-// Package movestest tests state machines. It is apart from moves so that only tests import testing.
 package movestest
 
 import "testing"
