@@ -108,6 +108,44 @@ func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 	}
 }
 
+// TestAJumpOfTheClockInAQueue: the clock of the server that has a job jumps, and that of another one of the same queue,
+// too. Nothing is lost, and nothing runs twice, for longer than a server may be silent.
+func TestAJumpOfTheClockInAQueue(t *testing.T) {
+	t.Parallel()
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			t.Parallel()
+			nats := harness.StartNATS(t)
+			a := member(t, nats.URL, harness.Options{})
+			open := makeFIFO(t, a.Dir, "gate")
+			enqueue(t, a, "runs", input{"gate": "gate", "token": "runs"})
+			becomes(t, a, "runs", "processing")
+			b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+			enqueue(t, a, "before", input{"token": "before"})
+			becomes(t, a, "before", "succeeded")
+			jump(t, a, by)
+			jump(t, b, by)
+			jumped := time.Now()
+			enqueue(t, b, "after", input{"token": "after"})
+			becomes(t, a, "after", "succeeded")
+			for _, id := range []string{"before", "after"} {
+				wantStatus(t, id+" elsewhere", stateOf(b, id), "succeeded")
+			}
+			harness.Eventually(t, "a silent server would have lost its job", func() bool {
+				return time.Since(jumped) > 25*time.Second // --ack-wait, and the time that another server asks for it
+			})
+			wantStatus(t, "the job that runs", stateOf(b, "runs"), "processing")
+			open()
+			becomes(t, b, "runs", "succeeded")
+			for _, token := range []string{"runs", "before", "after"} {
+				if n := times(t, a, token); n != 1 {
+					t.Errorf("%s ran %d times, want once", token, n)
+				}
+			}
+		})
+	}
+}
+
 // TestAJumpOfTheClockClosesNoConnection: there are so many that those that rest are parked, and after the jump the
 // server has looked at all of them.
 func TestAJumpOfTheClockClosesNoConnection(t *testing.T) {
