@@ -66,6 +66,8 @@ def start_carrying(
         _local.scope = scope
         function(*args, **named)
 
+    # start may be that of `router.follow_threads`, which looks for the thread.
+    run.__self__ = getattr(function, "__self__", None)  # type: ignore[attr-defined]
     return start(run, *args, **named)
 
 
