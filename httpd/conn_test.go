@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -256,6 +257,11 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 				s.dial(t).send(part)
 			}
 			await.Eventually(t, "all places are taken", func() bool { return s.open() == 8 && len(s.idle()) == 7 })
+			await.Eventually(t, "the large body counts", func() bool {
+				return slices.ContainsFunc(s.idle(), func(c connlimit.Idle) bool {
+					return c.Since.After(time.Now().Add(time.Minute))
+				})
+			})
 			last := s.dial(t)
 			last.send(homeRequest)
 			last.want(200)
