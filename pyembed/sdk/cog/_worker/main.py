@@ -109,7 +109,7 @@ def _prepare_process(config: dict[str, Any]) -> None:
     if sys.unraisablehook is sys.__unraisablehook__:
         _px.use_unraisablehook(sys.unraisablehook)
         sys.unraisablehook = _px.substitute(sys.unraisablehook, _px.unraisable)
-        sys.__unraisablehook__ = sys.unraisablehook  # type: ignore[misc]
+        sys.__unraisablehook__ = sys.unraisablehook
     if sys.version_info >= (3, 12) and sys.warnoptions:
         import warnings
 

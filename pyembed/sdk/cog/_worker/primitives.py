@@ -43,6 +43,6 @@ def start(run: Callable[[], None], name: str) -> None:
 
 def block_signals() -> None:
     """Leave signals to the model's threads: what those block would go to this one."""
-    from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
+    from _signal import SIG_BLOCK, pthread_sigmask, valid_signals  # type: ignore[import-not-found]
 
     pthread_sigmask(SIG_BLOCK, valid_signals())

@@ -143,14 +143,14 @@ class LeftoverOutput:
 
         def routing_write(write: Any) -> Any:
             def routed(fd: int, data: Any, /) -> int:
-                return self._take_raw(fd, (data,)) or write(fd, data)  # type: ignore[no-any-return]
+                return self._take_raw(fd, (data,)) or write(fd, data)
 
             return routed
 
         def routing_writev(writev: Any) -> Any:
             def routed(fd: int, buffers: Any, /) -> int:
                 taken = self._take_raw(fd, buffers)
-                return taken or writev(fd, buffers)  # type: ignore[no-any-return]
+                return taken or writev(fd, buffers)
 
             return routed
 

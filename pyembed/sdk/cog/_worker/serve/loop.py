@@ -38,7 +38,7 @@ class Selector(EpollSelector or object):  # type: ignore[misc]
 
     def unregister(self, fileobj: Any) -> SelectorKey:
         """Watch a file no more."""
-        key = super().unregister(fileobj)
+        key: SelectorKey = super().unregister(fileobj)
         self._keys.pop(key.fd, None)
         return key
 
