@@ -1,8 +1,8 @@
 // The end of a worker that has lost its control channel: the front is gone, or the model has closed the channel.
 //
-// The worker's descendants end with it, in whatever session and group they are. Helpers such as multiprocessing's resource
-// tracker do their work once everything else has ended, so they get a bounded time. The front does the same for a worker that
-// ends otherwise: runtime/supervise/ending.go.
+// The worker's descendants end with it, also those in sessions and groups of their own. Helpers such as
+// multiprocessing's resource tracker do their work once everything else has ended, so they get a bounded time. The
+// front does the same for a worker that ends otherwise: runtime/supervise/ending.go.
 #define _GNU_SOURCE  // SYS_close_range
 #include <dirent.h>
 #include <fcntl.h>

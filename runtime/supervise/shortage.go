@@ -12,7 +12,7 @@ import (
 // short. Nor does one that lacks threads or memory before its hello. Such a start is tried again for as long as it takes.
 const (
 	firstStartDelay = 500 * time.Millisecond
-	maxStartDelay   = 5 * time.Second // a try is cheap, and nobody waits long after the end of a shortage
+	maxStartDelay   = 5 * time.Second // a try is cheap, and a shortage that has ended costs little more
 	// blockedStarts is after how many failed starts in a row predictions are refused instead of queued.
 	blockedStarts = 4
 )

@@ -55,7 +55,7 @@ func attacks(webhooks string) []attack {
 				c.Message(c.Call(grpc_health_v1.Health_Watch_FullMethodName), nil)
 			}
 		})},
-		{"webhooks that nobody takes", func(t *testing.T, s *harness.Server) {
+		{"webhooks that no receiver takes", func(t *testing.T, s *harness.Server) {
 			for i := range 30 {
 				body := fmt.Sprintf(`{"input":{"token":"%016x"},"webhook":"%s/%s"}`, i, webhooks, strings.Repeat("x", 10_000))
 				s.Do(http.MethodPost, "/predictions", []byte(body), "Prefer", "respond-async")
