@@ -42,7 +42,7 @@ func newRoot() *cobra.Command {
 	root.SetOut(nil)
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.SetHelpCommand(usage.NewHelp())
-	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newDockerfile(),
+	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newPython(), newDockerfile(),
 		newBuild(), newDoctor(), newBatching(), jobscommand.New(), newGateway(), newVersion())
 	usage.RefuseShells(root)
 	return root

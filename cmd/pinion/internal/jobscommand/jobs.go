@@ -143,7 +143,7 @@ func (c *command) list() *cobra.Command {
 	var class, status string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good",
+		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that no server could end",
 		Args: usage.NoArguments,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
