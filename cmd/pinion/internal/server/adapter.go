@@ -24,17 +24,17 @@ var (
 
 // Create is that of the service, once the model is loaded.
 func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
-	if err := b.m.life.enter(req.Deadline); err != nil {
+	if err := b.m.Lifecycle.Enter(req.Deadline); err != nil {
 		return nil, err
 	}
-	defer b.m.life.leave()
+	defer b.m.Lifecycle.Leave()
 	return b.Service.Create(req)
 }
 
 // Ready says why no prediction is accepted. One that loads the model is.
 func (b backend) Ready() error {
 	err := b.Service.Ready()
-	if err != nil && b.m.life.takes() {
+	if err != nil && b.m.Lifecycle.AcceptsOnDemand() {
 		return nil
 	}
 	return err
@@ -44,26 +44,26 @@ func (b backend) Ready() error {
 // may ask for it, so it loads nothing.
 func (b backend) OpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
-	if ok || !b.m.life.takes() {
+	if ok || !b.m.Lifecycle.AcceptsOnDemand() {
 		return document, ok
 	}
-	document = b.m.source.stored()
+	document = b.m.Stored()
 	return document, document != nil
 }
 
 // LoadOpenAPI returns the same for a prediction, which loads the model if a request does.
 func (b backend) LoadOpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
-	if ok || !b.m.life.takes() || b.m.life.enter(time.Time{}) != nil {
+	if ok || !b.m.Lifecycle.AcceptsOnDemand() || b.m.Lifecycle.Enter(time.Time{}) != nil {
 		return document, ok
 	}
-	b.m.life.leave()
+	b.m.Lifecycle.Leave()
 	return b.Service.OpenAPI()
 }
 
 // HasTraining reports whether the model has a training interface. Before it was loaded, cog.yaml says so.
 func (b backend) HasTraining() bool {
-	return b.Service.HasTraining() || b.m.source.found.Train != "" && b.m.life.takes()
+	return b.Service.HasTraining() || b.m.of.Found.Train != "" && b.m.Lifecycle.AcceptsOnDemand()
 }
 
 // NewAttachments returns a store for the files of a request's body.
@@ -99,7 +99,7 @@ func (b backend) Health(context.Context) httpd.Health {
 	for _, w := range h.Workers {
 		out.Workers = append(out.Workers, workerHealth(w))
 	}
-	out.Preload = b.m.workers.preloadHealth()
+	out.Preload = preloadHealth(b.m.Preloader())
 	out.Fleet = b.m.fleetHealth()
 	m := b.m.server.budget.Stats()
 	out.Memory = &httpd.Memory{UsedBytes: m.Used, LimitBytes: m.Limit, Evictions: m.Evictions}
@@ -129,6 +129,15 @@ func workerHealth(w supervise.Report) httpd.WorkerHealth {
 		out.Successor = w.Successor.String()
 	}
 	return out
+}
+
+// preloadHealth is what health says of the preload process.
+func preloadHealth(p *supervise.Preloader) *httpd.Preload {
+	if p == nil {
+		return nil
+	}
+	st := p.Status()
+	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
 }
 
 func setupStatus(h service.Health) string {

@@ -12,23 +12,23 @@ import (
 func (m *servedModel) announce() {
 	f := m.server
 	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "",
-		f.s.WantsUsageHint() && m == f.first(), m.failsFast()
+		f.s.WantsUsageHint() && m == f.first(), m.FailsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
-	for range m.svc.Changes() {
+	for range m.Service.Changes() {
 		if kubernetes && f.several && f.ready() == nil { // it may be this model's failure that makes it so
 			f.readyFile.Do(f.writeReadyFile)
 		}
-		if m.pool.Load().Slots == 0 {
-			if failFast && m.svc.Health().Status == "SETUP_FAILED" {
+		if m.Pool.Load().Slots == 0 {
+			if failFast && m.Service.Health().Status == "SETUP_FAILED" {
 				f.stop.fail(m)
 				return
 			}
 			continue
 		}
-		if document, ok := m.svc.OpenAPI(); ok && wantsUsageHint {
-			writeUsageHint(f.sink, f.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
+		if document, ok := m.Service.OpenAPI(); ok && wantsUsageHint {
+			writeUsageHint(f.sink, f.endpoints.address, document, m.of.Found.Mode(m.of.Settings.Mode) == "train")
 		}
 		if kubernetes && !f.several {
 			f.writeReadyFile()
@@ -48,27 +48,14 @@ func (f *Server) writeReadyFile() {
 	}
 }
 
-// failure is why the model cannot be set up, as 'pinion check' says it.
-func (m *servedModel) failure() model.Problem {
-	all := m.workers.current().all
-	if len(all) == 0 {
-		return model.Problem{What: "no worker could be started", Fix: "the server's log says why"}
-	}
-	st := all[0].Status()
-	if st.Setup.Problem != nil {
-		return model.Problem(*st.Setup.Problem)
-	}
-	return model.Problem{What: st.LastExit, Fix: "what the model printed stands above"}
-}
-
 // reportFailure writes why the setup failed, when that ends the server.
 func (m *servedModel) reportFailure(p model.Problem) {
 	f, who := m.server, "the model"
 	if f.several {
-		who = "model " + m.name
+		who = "model " + m.Name
 	}
 	if !f.s.Log.Console() {
-		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "fix", p.Fix, "traceback",
+		m.Log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "fix", p.Fix, "traceback",
 			p.Traceback)
 		return
 	}

@@ -8,9 +8,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// onCalls returns what carries out calls of the model's predictions, or nil where there is no other model.
-func (m *servedModel) onCalls() func(of []*predict.Prediction, fd int) {
-	f := m.server
+// onCalls returns what carries out calls of a model's predictions, or nil where there is no other model.
+func (f *Server) onCalls(model string) func(of []*predict.Prediction, fd int) {
 	if !f.several {
 		return nil
 	}
@@ -18,7 +17,7 @@ func (m *servedModel) onCalls() func(of []*predict.Prediction, fd int) {
 		Find: f.callee, Explain: func(err error) string { return protocol.ErrorOf(err).Error() },
 		Tracer: f.telemetry.Tracer(), Memory: f.budget,
 	}
-	return func(of []*predict.Prediction, fd int) { o.Serve(m.name, of, fd) }
+	return func(of []*predict.Prediction, fd int) { o.Serve(model, of, fd) }
 }
 
 // callee is a model as other models call it.

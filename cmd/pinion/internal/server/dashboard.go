@@ -23,8 +23,9 @@ func (m *servedModel) newDashboard() *dashboard.View {
 	}
 	o := dashboard.Options{
 		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
-		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.s.ResultTTL,
-		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.svc.Overview, Find: m.find, Summary: m.svc.Summary,
+		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.of.Settings.ResultTTL,
+		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.find,
+		Summary: m.Service.Summary,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
 		o.Docs = "docs"
@@ -85,14 +86,14 @@ func (m *servedModel) closeDashboard() {
 		return
 	}
 	go func() {
-		<-m.svc.Idle()
+		<-m.Service.Idle()
 		m.view.Close()
 	}()
 }
 
 // find is for the live view.
 func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
-	p, rec, ok := m.svc.Result(kind, id)
+	p, rec, ok := m.Service.Result(kind, id)
 	if !ok {
 		return rec, nil, false
 	}
@@ -101,10 +102,10 @@ func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, re
 
 // viewState is what the live view shows beside figures and predictions.
 func (m *servedModel) viewState() dashboard.State {
-	h, budget, load := m.svc.Glance(), m.server.budget.Stats(), m.pool.Load()
+	h, budget, load := m.Service.Glance(), m.server.budget.Stats(), m.Pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
-		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.pool.Queue(),
+		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.Pool.Queue(),
 		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}

@@ -9,11 +9,11 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
 	"pinion/httpd/web/page"
-	"pinion/runtime/loading"
 )
 
 // openTokens reads the tokens that clients need, where they need one.
@@ -70,16 +70,18 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 // name cannot be in a path has no routes there.
 func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 	for _, m := range f.all() {
-		if !config.IsModelName(m.name) {
+		if !config.IsModelName(m.Name) {
 			return nil
 		}
 		models = append(models, httpd.Model{
-			Name: m.name, Service: m.backend(), Title: m.title(), Docs: m.page(false), Dashboard: m.dashboardAt(false, monitor),
+			Name: m.Name, Service: m.backend(), Title: m.title(), Docs: m.page(false), Dashboard: m.dashboardAt(false, monitor),
 			Reload: f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
-			Load: m.changer("load", func(l *life) error { return l.load(context.Background(), true) }),
+			Load: m.changer("load", func(l *modelhost.Lifecycle) error { return l.Load(context.Background(), true) }),
 			// A request loads a model again whose way that is.
 			Unload: m.changer("unload",
-				func(l *life) error { return l.unload(context.Background(), m.s.Loading.When == config.AtStartup) }),
+				func(l *modelhost.Lifecycle) error {
+					return l.Unload(context.Background(), m.of.Settings.Loading.When == config.AtStartup)
+				}),
 		})
 	}
 	return models
@@ -88,15 +90,15 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 // title is the model's name for people.
 func (m *servedModel) title() string {
 	if m.server.several {
-		return m.name
+		return m.Name
 	}
-	return m.source.found.Title()
+	return m.of.Found.Title()
 }
 
 // page answers with the page to try the model, at the root or below /models.
 func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
 	o := page.Options{
-		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.name),
+		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.Name),
 		Models: m.links(atRoot, "docs"),
 	}
 	if !atRoot {
@@ -116,7 +118,7 @@ func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 	}
 	for _, other := range m.server.all() {
 		links = append(links, web.Link{
-			Text: other.name, Address: above + url.PathEscape(other.name) + "/" + to,
+			Text: other.Name, Address: above + url.PathEscape(other.Name) + "/" + to,
 			Current: other == m,
 		})
 	}
@@ -125,19 +127,19 @@ func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 
 // entry is what GET /models says of the model.
 func (m *servedModel) entry() httpd.ModelEntry {
-	h := m.svc.Glance()
-	state, reason := m.life.standing()
+	h := m.Service.Glance()
+	state, reason := m.Lifecycle.State()
 	e := httpd.ModelEntry{
-		State: state.String(), Load: m.s.Loading.When, Slots: m.pool.Load().Slots,
-		Queue: httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}, ModelURL: m.source.found.Dir,
+		State: state.String(), Load: m.of.Settings.Loading.When, Slots: m.Pool.Load().Slots,
+		Queue: httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}, ModelURL: m.of.Found.Dir,
 	}
 	for _, w := range h.Workers {
 		e.MemoryBytes += w.Memory
 	}
-	if m.svc.Draining() {
-		e.State = loading.Unloading.String()
+	if m.Service.Draining() {
+		e.State = modelhost.Unloading.String()
 	}
-	if state == loading.Failed || state == loading.Defunct {
+	if state == modelhost.Failed || state == modelhost.Defunct {
 		e.Error = cmp.Or(reason, "the setup failed")
 	}
 	return e

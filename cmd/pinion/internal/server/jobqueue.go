@@ -13,14 +13,14 @@ import (
 	"pinion/runtime/jobqueue/store"
 )
 
-// joinQueue joins the job queue of the model, if there is to be one. It needs the HTTP server, whose reader of bodies
-// reads jobs too.
-func (m *servedModel) joinQueue() error {
-	s := &m.server.s.Jobs
+// joinQueue joins the job queue of the only model, if there is to be one. It needs the HTTP server, whose reader of
+// bodies reads jobs too.
+func (f *Server) joinQueue() error {
+	s, m := &f.s.Jobs, f.first()
 	if !s.NATS.On() {
 		return nil
 	}
-	name, err := m.server.s.Protocols.QueueName(m.source.found)
+	name, err := m.server.s.Protocols.QueueName(m.of.Found)
 	if err != nil {
 		return err
 	}
@@ -28,17 +28,17 @@ func (m *servedModel) joinQueue() error {
 	if err != nil {
 		return err
 	}
-	if err := s.NATS.Embed(name, sync, m.server.orphans, m.log); err != nil {
+	if err := s.NATS.Embed(name, sync, m.server.orphans, m.Log); err != nil {
 		return err
 	}
-	o := s.Options(name, m.s.ResultTTL)
+	o := s.Options(name, m.of.Settings.ResultTTL)
 	o.OnWait = m.metrics.JobWait
 	joined, err := jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget,
-		Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
+		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.Service, Memory: m.server.budget,
+		Webhooks: m.server.webhooks, Logger: m.Log, Tracer: m.server.telemetry.Tracer(),
 		Schema: m.schema, Version: version.Pinion,
-		Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
+		Slots: func() (slots, free int) { l := m.Pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.NATS.Close()
@@ -50,13 +50,13 @@ func (m *servedModel) joinQueue() error {
 	}
 	m.queue = joined
 	m.server.endpoints.http.SetQueue(memberQueue{Member: joined},
-		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
+		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.of.Settings.QueueTimeout})
 	return nil
 }
 
 // schema is what gateways may know of the model; false: it is not known yet.
 func (m *servedModel) schema() (store.Schema, bool) {
-	l, ok := m.svc.Reported()
+	l, ok := m.Service.Reported()
 	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
@@ -72,7 +72,7 @@ func (m *servedModel) hangUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWait)
 	defer cancel()
 	if err := m.queue.Close(ctx); err != nil {
-		m.log.Warn("left the job queue too early", "error", err)
+		m.Log.Warn("left the job queue too early", "error", err)
 	}
 	m.server.s.Jobs.NATS.Close()
 }

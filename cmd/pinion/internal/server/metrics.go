@@ -8,8 +8,6 @@ import (
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
 	"pinion/runtime/metrics/otlp"
-	"pinion/runtime/predict"
-	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
 
@@ -46,8 +44,8 @@ func (m *servedModel) makeMetrics() {
 
 // addMetrics adds the metrics of the model, which look at it whenever they are asked for.
 func (m *servedModel) addMetrics(o *metrics.Options) {
-	o.Model, o.Load, o.Workers, o.ExitCauses = m.workers.versions, m.load, m.workers.states, exitCauses()
-	o.Trainings = func() int { return m.svc.TrainingsInFlight() }
+	o.Model, o.Load, o.Workers, o.ExitCauses = m.versions, m.load, m.workerStates, exitCauses()
+	o.Trainings = func() int { return m.Service.TrainingsInFlight() }
 	o.Jobs = func() *metrics.Jobs { return jobsOf(m.queue) }
 }
 
@@ -63,15 +61,15 @@ func (f *Server) allMetrics() metricsPage {
 	}
 	return metrics.Several{Server: f.metrics, Models: func() (models []metrics.NamedSet) {
 		for _, m := range f.all() {
-			models = append(models, metrics.NamedSet{Name: m.name, Set: m.metrics})
+			models = append(models, metrics.NamedSet{Name: m.Name, Set: m.metrics})
 		}
 		return models
 	}}
 }
 
 // versions is what build_info says of the model's side: empty for Python until a worker has reported it.
-func (w *workers) versions() (python, cog string) {
-	for _, one := range w.current().all {
+func (m *servedModel) versions() (python, cog string) {
+	for _, one := range m.Workers() {
 		if st := one.Status(); st.Python != "" {
 			return st.Python, version.Cog
 		}
@@ -81,14 +79,14 @@ func (w *workers) versions() (python, cog string) {
 
 // load counts as waiting what is beyond the slots there are: most of it lies in a worker's socket, ahead of its turn.
 func (m *servedModel) load() metrics.Load {
-	l := m.pool.Load()
+	l := m.Pool.Load()
 	return metrics.Load{
-		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: m.pool.Queue(), Slots: l.Slots,
+		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: m.Pool.Queue(), Slots: l.Slots,
 	}
 }
 
-func (w *workers) states() []metrics.Worker {
-	all := w.current().all
+func (m *servedModel) workerStates() []metrics.Worker {
+	all := m.Workers()
 	now := make([]metrics.Worker, len(all))
 	for i, one := range all {
 		st := one.Status()
@@ -98,19 +96,6 @@ func (w *workers) states() []metrics.Worker {
 		}
 	}
 	return now
-}
-
-// observer tells the metrics of the ends of predictions, and the model of its use. It implements service.Observer.
-type observer struct {
-	*metrics.Set
-	life *life
-}
-
-var _ service.Observer = observer{}
-
-func (o observer) Ended(e predict.End) {
-	o.Set.Ended(e)
-	o.life.touch()
 }
 
 // gpusOf are the GPUs as the metrics want them.

@@ -4,15 +4,17 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"pinion/cmd/pinion/internal/modelhost"
 )
 
 // models are those of the server. The file of models may be read again, so they come and go.
 type models struct {
 	served atomic.Pointer[[]*servedModel] // that requests find; the first one is the default
 
-	mu      sync.Mutex
-	beside  []*servedModel // that are being set up, or leave
-	stopped bool           // no more come
+	mu       sync.Mutex
+	unrouted []*servedModel // that are being set up, or leave
+	stopped  bool           // no more come
 }
 
 // all returns the models that requests find; the first one is the default.
@@ -29,12 +31,12 @@ func (s *models) all() []*servedModel {
 
 func (s *models) replace(list []*servedModel) { s.served.Store(&list) }
 
-// everyone returns also those that are being set up, or leave.
-func (s *models) everyone() []*servedModel {
+// every returns also those that are being set up, or leave.
+func (s *models) every() []*servedModel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := slices.Clone(s.all())
-	for _, m := range s.beside {
+	for _, m := range s.unrouted {
 		if !slices.Contains(list, m) {
 			list = append(list, m)
 		}
@@ -42,12 +44,20 @@ func (s *models) everyone() []*servedModel {
 	return list
 }
 
+// hosted returns the same for their host.
+func (s *models) hosted() (hosted []*modelhost.Model) {
+	for _, m := range s.every() {
+		hosted = append(hosted, m.Model)
+	}
+	return hosted
+}
+
 // add lets a model be there beside those that are served; false: the server stops.
 func (s *models) add(m *servedModel) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopped && !slices.Contains(s.beside, m) {
-		s.beside = append(s.beside, m)
+	if !s.stopped && !slices.Contains(s.unrouted, m) {
+		s.unrouted = append(s.unrouted, m)
 	}
 	return !s.stopped
 }
@@ -55,7 +65,7 @@ func (s *models) add(m *servedModel) bool {
 // remove ends add.
 func (s *models) remove(m *servedModel) {
 	s.mu.Lock()
-	s.beside = slices.DeleteFunc(s.beside, func(other *servedModel) bool { return other == m })
+	s.unrouted = slices.DeleteFunc(s.unrouted, func(other *servedModel) bool { return other == m })
 	s.mu.Unlock()
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pinion/cmd/pinion/internal/config"
-	"pinion/runtime/loading"
+	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/runtime/supervise"
 )
 
@@ -20,7 +20,7 @@ func (f *Server) readAgain() {
 		return
 	}
 	f.log.Info("the file of models is read again", "asked_by", "SIGHUP", "models", len(wanted.List))
-	f.room.bound.Store(int64(wanted.Memory))
+	f.host.SetLimit(int64(wanted.Memory))
 	before := f.all()
 	var list []*servedModel
 	for _, of := range wanted.List {
@@ -52,16 +52,16 @@ func (f *Server) serveAgain(old *servedModel, of config.Named) *servedModel {
 		f.log.Error("the new model is not served", "model", of.Name, "error", err)
 		return nil
 	case err != nil:
-		old.log.Error("the changed model is not served: it stays as it was", "error", err)
+		old.Log.Error("the changed model is not served: it stays as it was", "error", err)
 		return old
 	}
-	m.log.Info("serving", "folder", m.source.found.Dir)
+	m.Log.Info("serving", "folder", m.of.Found.Dir)
 	return m
 }
 
 // named is the model of that name, or nil.
 func named(list []*servedModel, name string) *servedModel {
-	i := slices.IndexFunc(list, func(m *servedModel) bool { return m.name == name })
+	i := slices.IndexFunc(list, func(m *servedModel) bool { return m.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -71,32 +71,27 @@ func named(list []*servedModel, name string) *servedModel {
 // succeed begins to serve a model, in the place of an old one or nil. If the old one is loaded, the new one is ready
 // when succeed returns; with --reload-strategy stop-first it is loaded after the old one.
 func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error) {
-	m := f.newModel(of)
-	m.late = true
+	m := &servedModel{server: f, of: of}
 	m.makeMetrics()
-	for _, step := range []func() error{m.makeService, m.watchFolder, m.makeView} {
-		if err := step(); err != nil {
-			m.close()
-			return nil, err
-		}
+	if err := m.host(true); err != nil {
+		return nil, err
 	}
 	if !f.models.add(m) {
 		m.close()
-		return nil, errClosed
+		return nil, modelhost.ErrClosed
 	}
-	loaded := old != nil && old.life.isReady()
+	loaded := old != nil && old.isReady()
 	if loaded && of.Settings.Fleet.Renewal == string(supervise.StopFirst) {
-		if err := old.life.unload(context.Background(), false); err != nil {
+		if err := old.Lifecycle.Unload(context.Background(), false); err != nil {
 			m.close()
 			f.models.remove(m)
 			return nil, err
 		}
 		loaded = false
 	}
-	m.life.begin()
-	m.followChanges()
+	m.Begin()
 	if loaded {
-		if err := m.life.load(context.Background(), false); err != nil {
+		if err := m.Lifecycle.Load(context.Background(), false); err != nil {
 			go f.retire(m)
 			return nil, err
 		}
@@ -118,19 +113,18 @@ func (f *Server) show(list []*servedModel) {
 
 // retire ends a model that requests find no more, once its predictions have ended.
 func (f *Server) retire(m *servedModel) {
-	m.svc.Drain()
+	m.Service.Drain()
 	m.closeDashboard()
-	if err := m.life.unload(context.Background(), true); err != nil {
+	if err := m.Lifecycle.Unload(context.Background(), true); err != nil {
 		return // the server stops, and ends it
 	}
-	m.life.close()
 	m.close()
-	m.svc.Close()
+	m.Service.Close()
 	f.models.remove(m)
 }
 
 // isReady reports whether the model takes predictions.
-func (l *life) isReady() bool {
-	state, _ := l.standing()
-	return state == loading.Ready
+func (m *servedModel) isReady() bool {
+	state, _ := m.Lifecycle.State()
+	return state == modelhost.Ready
 }

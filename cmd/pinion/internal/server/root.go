@@ -56,7 +56,7 @@ func (b rootBackend) Health(ctx context.Context) httpd.Health {
 	h := b.first().Health(ctx)
 	h.Models = map[string]string{}
 	for _, m := range b.server.all() {
-		h.Models[m.name] = m.svc.Glance().Status
+		h.Models[m.Name] = m.Service.Glance().Status
 	}
 	return h
 }
@@ -67,7 +67,7 @@ func (b rootBackend) Ready() error { return b.server.ready() }
 // Defunct says why no model can recover.
 func (b rootBackend) Defunct() (err error) {
 	for _, m := range b.server.all() {
-		if err = m.svc.Defunct(); err == nil {
+		if err = m.Service.Defunct(); err == nil {
 			return nil
 		}
 	}
@@ -84,10 +84,10 @@ func (f *Server) ready() error {
 			continue
 		}
 		if first == nil {
-			first = fmt.Errorf("model %s: %w", m.name, err)
+			first = fmt.Errorf("model %s: %w", m.Name, err)
 		}
-		if m.life.begins() {
-			return fmt.Errorf("model %s: %w", m.name, err)
+		if m.Lifecycle.FirstLoadPending() {
+			return fmt.Errorf("model %s: %w", m.Name, err)
 		}
 	}
 	if serves {

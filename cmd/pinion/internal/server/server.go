@@ -8,6 +8,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/sentry"
 	"pinion/pyembed/nvml"
@@ -28,8 +29,6 @@ type Server struct {
 	telemetry *telemetry.Telemetry // nil: it is off
 	sentry    *sentry.Reporter     // nil: it is off
 	dir       *process.RunDir
-	sdk       sdkFolder
-	image     process.Binary
 	budget    *memory.Budget
 	files     *files.Store
 	webhooks  *webhook.Sender
@@ -45,7 +44,7 @@ type Server struct {
 	readyFile   sync.Once // of Kubernetes, where there are several models
 	several     bool      // the models' names are in metrics and logs
 	models      models
-	room        room
+	host        *modelhost.Host
 	reread      func() (*config.Models, error) // reads the file of models again; nil: there is none
 }
 
@@ -55,8 +54,6 @@ func New(s *config.Server, models []config.Named, reread func() (*config.Models,
 	sink *logging.Sink,
 ) (_ *Server, err error) {
 	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
-	f.room.turn = make(chan struct{}, 1)
-	f.room.bound.Store(int64(s.ModelsMemory))
 	if f.orphans, err = supervise.AdoptOrphans(); err != nil {
 		return nil, err
 	}
@@ -71,7 +68,6 @@ func New(s *config.Server, models []config.Named, reread func() (*config.Models,
 	if f.dir, err = process.MakeRunDir(); err != nil {
 		return nil, err
 	}
-	f.sdk.run = f.dir
 	go f.dir.KeepFresh()
 	f.budget = newBudget(int64(s.MemoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heapQuietTime) })
@@ -91,19 +87,14 @@ func (f *Server) wire(models []config.Named) error {
 		return err
 	}
 	var all []*servedModel
-	for _, m := range models {
-		all = append(all, f.newModel(m))
+	for _, of := range models {
+		all = append(all, &servedModel{server: f, of: of})
 	}
 	f.models.replace(all)
 	f.makeMetrics()
 	for _, step := range []func() error{
-		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens,
-		f.eachModel((*servedModel).makeView), f.makeHTTP,
-		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
-		f.listen, f.openMonitor, f.openGRPC,
-		func() (err error) { f.image, err = process.FindBinary(); return err },
-		func() error { _, err := f.sdk.find(); return err }, // without which no worker starts
-		f.sendMetrics,
+		f.openFiles, f.makeWebhooks, f.openTokens, f.hostModels, f.makeHTTP, f.joinQueue,
+		f.listen, f.openMonitor, f.openGRPC, f.sendMetrics,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -112,31 +103,20 @@ func (f *Server) wire(models []config.Named) error {
 	return nil
 }
 
-func (f *Server) eachModel(step func(*servedModel) error) func() error {
-	return func() error {
-		for _, m := range f.all() {
-			if err := step(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
 // logStart logs where the server listens and what it serves.
 func (f *Server) logStart() {
 	about := func(m *servedModel) []any {
-		p := m.source.python
+		p := m.of.Python
 		return []any{"python", p.Executable, "python_version", p.Version, "python_from", p.Source}
 	}
 	if !f.several {
-		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().source.found.Name()},
+		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().of.Found.Name()},
 			about(f.first())...)...)
 		return
 	}
 	f.log.Info("listening", "address", f.endpoints.address)
 	for _, m := range f.all() {
-		m.log.Info("serving", append([]any{"folder", m.source.found.Dir}, about(m)...)...)
+		m.Log.Info("serving", append([]any{"folder", m.of.Found.Dir}, about(m)...)...)
 	}
 }
 
@@ -179,7 +159,7 @@ func (f *Server) Run() int {
 		f.stopWorkers(true, nil)
 		code = process.ExitFailure
 	case m := <-f.stop.broken:
-		why := m.failure()
+		why := m.Failure()
 		f.sentry.Report("setup failed", why.What)
 		f.stopWorkers(true, nil)
 		defer m.reportFailure(why)
@@ -200,12 +180,12 @@ func (f *Server) giveBack(after time.Duration) {
 // clean removes what the server had on disk.
 func (f *Server) clean() {
 	f.closeMonitor()
-	for _, m := range f.models.everyone() {
+	for _, m := range f.models.every() {
 		m.close()
 	}
 	f.webhooks.Close()
-	for _, m := range f.models.everyone() {
-		m.svc.Close()
+	for _, m := range f.models.every() {
+		m.Service.Close()
 	}
 	if err := f.files.Close(); err != nil {
 		f.log.Warn("files not removed", "error", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/predict"
 )
@@ -26,9 +27,6 @@ type stop struct {
 var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
 
 const (
-	// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself
-	// has: their workers are being killed.
-	lastWait = 5 * time.Second
 	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of the
 	// grace.
 	lastTry = 2 * time.Second
@@ -81,7 +79,7 @@ func (f *Server) drain(grace time.Duration) bool {
 	begun := time.Now()
 	f.models.stop()
 	f.stop.begun.Store(true)
-	for _, m := range f.models.everyone() {
+	for _, m := range f.models.every() {
 		m.drain()
 	}
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -104,7 +102,7 @@ func (f *Server) drain(grace time.Duration) bool {
 			if f.inFlight() == 0 { // only clients who do not read their answers
 				giveUp()
 			}
-			last = time.After(lastWait)
+			last = time.After(modelhost.CancelWait)
 		case <-last:
 			giveUp()
 		case sig := <-f.stop.signals:
@@ -115,8 +113,8 @@ func (f *Server) drain(grace time.Duration) bool {
 			}
 		}
 	}
-	for _, m := range f.models.everyone() {
-		m.pool.Refuse(errStopping)
+	for _, m := range f.models.every() {
+		m.Pool.Refuse(errStopping)
 	}
 	if grace == 0 && canceled == nil { // the work has just ended
 		begun = time.Now()
@@ -160,7 +158,7 @@ func (f *Server) outsiderGrace() time.Duration { return cmp.Or(f.s.Grace, config
 
 // working reports whether a prediction runs, or waits for a worker.
 func (f *Server) working() bool {
-	return slices.ContainsFunc(f.models.everyone(), func(m *servedModel) bool { return m.pool.Load().InFlight > 0 })
+	return slices.ContainsFunc(f.models.every(), func(m *servedModel) bool { return m.Pool.Load().InFlight > 0 })
 }
 
 func latest(a, b time.Time) time.Time {
@@ -180,9 +178,9 @@ func (f *Server) answer(ctx context.Context) {
 		f.log.Warn("connections were closed with requests in flight", "error", http)
 	}
 	for f.inFlight() > 0 && ctx.Err() == nil { // again, for a prediction may call a model that was idle
-		for _, m := range f.models.everyone() { // predictions without a connection that waits for them
+		for _, m := range f.models.every() { // predictions without a connection that waits for them
 			select {
-			case <-m.svc.Idle():
+			case <-m.Service.Idle():
 			case <-ctx.Done():
 			}
 		}
@@ -190,16 +188,16 @@ func (f *Server) answer(ctx context.Context) {
 }
 
 func (f *Server) inFlight() (n int) {
-	for _, m := range f.models.everyone() {
-		n += m.svc.InFlight()
+	for _, m := range f.models.every() {
+		n += m.Service.InFlight()
 	}
 	return n
 }
 
 // cancelGrace is how long canceled predictions may take before their workers are killed.
 func (f *Server) cancelGrace() (grace time.Duration) {
-	for _, m := range f.models.everyone() {
-		grace = max(grace, m.s.CancelGrace)
+	for _, m := range f.models.every() {
+		grace = max(grace, m.of.Settings.CancelGrace)
 	}
 	return grace
 }
@@ -207,22 +205,21 @@ func (f *Server) cancelGrace() (grace time.Duration) {
 // cancelAll cancels what is in flight when the grace is over.
 func (f *Server) cancelAll() {
 	inFlight := 0
-	for _, m := range f.models.everyone() {
+	for _, m := range f.models.every() {
 		if m.queue != nil {
 			m.queue.Release() // other servers run its jobs
 		}
-		inFlight += m.svc.InFlight()
+		inFlight += m.Service.InFlight()
 	}
 	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
-	for _, m := range f.models.everyone() {
-		m.svc.CancelAll()
+	for _, m := range f.models.every() {
+		m.Service.CancelAll()
 	}
 }
 
 // drain takes nothing more in.
 func (m *servedModel) drain() {
-	m.svc.Drain()
-	m.life.close()
+	m.Drain()
 	if m.queue != nil {
 		m.queue.Drain()
 	}
@@ -238,7 +235,7 @@ func (f *Server) leave(retried, end time.Time) bool {
 		f.deliver(retried, end)
 		ctx, cancel := context.WithDeadline(context.Background(), latest(end, time.Now().Add(lastTry)))
 		defer cancel()
-		for _, m := range f.models.everyone() {
+		for _, m := range f.models.every() {
 			m.leaveQueue(ctx)
 		}
 	}()
@@ -267,20 +264,19 @@ func (f *Server) deliver(retried, end time.Time) {
 // time, and at a SIGINT, it kills them; false: at a SIGINT.
 func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 	f.models.stop()
-	for _, m := range f.models.everyone() {
-		m.life.close()
-		m.workers.current().stop(now)
+	for _, m := range f.models.every() {
+		m.StopWorkers(now)
 	}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		for _, m := range f.models.everyone() {
-			m.workers.current().wait()
+		for _, m := range f.models.every() {
+			m.WaitWorkers()
 		}
 	}()
 	kill := func() {
-		for _, m := range f.models.everyone() {
-			m.workers.current().kill()
+		for _, m := range f.models.every() {
+			m.KillWorkers()
 		}
 	}
 	late := make(chan struct{})

@@ -2,9 +2,7 @@ package server
 
 import (
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/sentry"
-	"pinion/ipc"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"
 )
@@ -26,16 +24,4 @@ func (f *Server) beginTelemetry() (err error) {
 
 func (f *Server) sendMetrics() error {
 	return f.telemetry.SendMetrics(otlp.Producer{Set: f.allMetrics(), Version: version.Pinion})
-}
-
-// modelTracing is what the workers of a model are told of traces; nil where there are none. The hooks are a file of the
-// model's folder.
-func modelTracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
-	if c.Traces == nil {
-		return nil
-	}
-	return &ipc.Tracing{
-		Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service,
-		Hooks: telemetry.Hooks(of.Getenv, of.Observability),
-	}
 }

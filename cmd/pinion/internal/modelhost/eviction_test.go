@@ -1,4 +1,4 @@
-package loading
+package modelhost
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 func ago(seconds int) time.Time { return time.Unix(1000-int64(seconds), 0) }
 
-func TestMakeRoom(t *testing.T) {
+func TestChooseEvicted(t *testing.T) {
 	holders := []Holder{
 		{Name: "old", Memory: 3, Idle: true, Used: ago(30)},
 		{Name: "new", Memory: 2, Idle: true, Used: ago(10)},
@@ -31,31 +31,31 @@ func TestMakeRoom(t *testing.T) {
 		{need: 7, bound: 10, refused: true},
 		{need: 11, bound: 10, refused: true},
 	} {
-		got, err := MakeRoom("x", c.need, c.bound, holders)
+		got, err := chooseEvicted("x", c.need, c.bound, holders)
 		if !slices.Equal(got, c.want) || (err != nil) != c.refused {
 			t.Errorf("%d of %d: %q, %v; want %q", c.need, c.bound, got, err, c.want)
 		}
 	}
-	if got, err := MakeRoom("busy", 5, 10, holders); err != nil || len(got) != 0 {
+	if got, err := chooseEvicted("busy", 5, 10, holders); err != nil || len(got) != 0 {
 		t.Errorf("what a model has itself counts against it: %q, %v", got, err)
 	}
 }
 
 func TestNoRoomError(t *testing.T) {
-	_, err := MakeRoom("x", 3<<30, 4<<30,
+	_, err := chooseEvicted("x", 3<<30, 4<<30,
 		[]Holder{{Name: "a", Memory: 2 << 30}, {Name: "b", Memory: 100 << 20, Idle: true}})
 	var no *NoRoomError
 	if !errors.As(err, &no) || err.Error() != "x needs 3.0 GiB of the 4.0 GiB that the models may have together, and a has 2.0 GiB and cannot go now" {
 		t.Error(err)
 	}
-	_, err = MakeRoom("x", 300<<20, 200<<20, nil)
+	_, err = chooseEvicted("x", 300<<20, 200<<20, nil)
 	if err == nil || err.Error() != "x needs 300 MiB of the 200 MiB that the models may have together" {
 		t.Error(err)
 	}
 }
 
-// TestMakeRoomFits: what is left and what comes fit into the bound; only idle models go, and none that need not.
-func TestMakeRoomFits(t *testing.T) {
+// TestChooseEvicted_Fits: what is left and what comes fit into the bound; only idle models go, and none that need not.
+func TestChooseEvicted_Fits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound, need := rapid.Int64Range(1, 100).Draw(t, "bound"), rapid.Int64Range(0, 100).Draw(t, "need")
 		var holders []Holder
@@ -71,7 +71,7 @@ func TestMakeRoomFits(t *testing.T) {
 				busy += h.Memory
 			}
 		}
-		out, err := MakeRoom("x", need, bound, holders)
+		out, err := chooseEvicted("x", need, bound, holders)
 		if (err != nil) != (busy+need > bound) {
 			t.Fatalf("%v with %d busy", err, busy)
 		}

@@ -1,4 +1,4 @@
-package server
+package modelhost
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/gpu"
 	"pinion/runtime/supervise"
+	"pinion/runtime/telemetry"
 )
 
 // workers are the worker processes of a model.
@@ -40,18 +41,18 @@ func (w *workers) replace(set workerSet) {
 }
 
 // startWorkers starts the workers of a load, of the model as it is read now.
-func (m *servedModel) startWorkers(read *model.Model) error {
-	sdk, err := m.server.sdk.find()
+func (m *Model) startWorkers(read *model.Model) error {
+	sdk, err := m.host.sdk.find()
 	if err != nil {
 		return err
 	}
 	if m.workers.plan.Warning != "" {
-		m.log.Warn(m.workers.plan.Warning)
+		m.Log.Warn(m.workers.plan.Warning)
 	}
 	m.use(read)
-	stored := &model.Override{Dir: read.Dir, Log: m.log, Current: m.source.current.Load}
-	o := m.workerOptions(read, sdk, stored.Before(m.svc.Loaded))
-	o.Fleet = supervise.NewFleet(m.server.orphans)
+	stored := &model.Override{Dir: read.Dir, Log: m.Log, Current: m.source.current.Load}
+	o := m.workerOptions(read, sdk, stored.Before(m.Service.Loaded))
+	o.Fleet = supervise.NewFleet(m.host.o.Orphans)
 	o.Preloader = m.newPreloader(o.Spec, o.Env)
 	set := workerSet{preloader: o.Preloader}
 	env := o.Env
@@ -59,8 +60,8 @@ func (m *servedModel) startWorkers(read *model.Model) error {
 		o.Index, o.Env = i, m.workers.withDevice(env, i)
 		o.Device, _ = m.workers.plan.Device(i)
 		traced := o
-		(&setupTrace{tracer: m.server.telemetry.Tracer(), model: m.label()}).follow(&traced.Hooks)
-		set.all = append(set.all, m.svc.Supervise(traced))
+		(&setupTrace{tracer: m.host.o.Tracer, model: m.label()}).follow(&traced.Hooks)
+		set.all = append(set.all, m.Service.Supervise(traced))
 	}
 	m.workers.replace(set)
 	set.run()
@@ -68,13 +69,13 @@ func (m *servedModel) startWorkers(read *model.Model) error {
 }
 
 // workerOptions are the options of the model's workers, except for what differs between them.
-func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
+func (m *Model) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	s := m.s
 	o := s.WorkerOptions(of, m.source.python, sdk, loaded)
 	o.Spec.Mode, o.Spec.NoWarmUp = of.Mode(s.Mode), s.NoWarmUp
-	o.Spec.Tracing = modelTracing(m.server.s.Telemetry, of)
-	if m.server.several {
-		o.Spec.Calls = m.server.dir.Files()
+	o.Spec.Tracing = tracing(m.host.o.Config.Telemetry, of)
+	if m.host.o.Several {
+		o.Spec.Calls = m.host.o.RunDir.Files()
 	}
 	if s.Concurrency != 0 { // the flag overrides cog.yaml
 		o.Spec.Concurrency = s.Concurrency
@@ -84,9 +85,9 @@ func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc
 	o.Policy = supervise.Policy{
 		Restart: supervise.Restart(s.Restart), Renewal: supervise.Renewal(s.Fleet.Renewal),
 		SetupRetries: s.Fleet.SetupRetries, MaxRequests: s.Fleet.MaxRequests, MaxMemory: int64(s.Fleet.MaxRSS),
-		Linger: true, HideSetupFailure: m.failsFast(),
+		Linger: true, HideSetupFailure: m.FailsFast(),
 	}
-	o.Hooks.Prepare, o.Hooks.OnStart = m.server.sdk.keep, m.metrics.WorkerStarted
+	o.Hooks.Prepare, o.Hooks.OnStart = m.host.sdk.keep, m.metrics.WorkerStarted
 	o.Hooks.OnExit = func(c supervise.ExitCause) { m.metrics.WorkerExited(string(c)) }
 	o.Hooks.OnSetup = func(st supervise.SetupStatus) { m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
 	return o
@@ -136,4 +137,47 @@ func (w workerSet) wait() {
 		<-one.Done()
 	}
 	w.preloader.Wait()
+}
+
+// tracing is what the workers of a model are told of traces; nil where there are none. The hooks are a file of the
+// model's folder.
+func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
+	if c.Traces == nil {
+		return nil
+	}
+	return &ipc.Tracing{
+		Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service,
+		Hooks: telemetry.Hooks(of.Getenv, of.Observability),
+	}
+}
+
+// Workers are those of the load of now.
+func (m *Model) Workers() []*supervise.Supervisor { return m.workers.current().all }
+
+// Preloader is that of the load of now; nil: none was asked for.
+func (m *Model) Preloader() *supervise.Preloader { return m.workers.current().preloader }
+
+// StopWorkers makes the workers leave, at once or when they are done, and loads no more. It does not wait.
+func (m *Model) StopWorkers(now bool) {
+	m.Lifecycle.Close()
+	m.workers.current().stop(now)
+}
+
+// KillWorkers kills them. It does not wait.
+func (m *Model) KillWorkers() { m.workers.current().kill() }
+
+// WaitWorkers returns when the workers are gone.
+func (m *Model) WaitWorkers() { m.workers.current().wait() }
+
+// Failure is why the model cannot be set up, as 'pinion check' says it.
+func (m *Model) Failure() model.Problem {
+	all := m.Workers()
+	if len(all) == 0 {
+		return model.Problem{What: "no worker could be started", Fix: "the server's log says why"}
+	}
+	st := all[0].Status()
+	if st.Setup.Problem != nil {
+		return model.Problem(*st.Setup.Problem)
+	}
+	return model.Problem{What: st.LastExit, Fix: "what the model printed stands above"}
 }

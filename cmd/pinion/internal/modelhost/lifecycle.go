@@ -1,22 +1,19 @@
-package server
+package modelhost
 
 import (
 	"context"
 	"errors"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"pinion/cmd/pinion/internal/config"
-	"pinion/runtime/loading"
-	"pinion/runtime/predict"
 	"pinion/runtime/supervise"
 )
 
-// life loads and unloads a model: it joins the states of package loading to its processes.
-type life struct {
-	m *servedModel
+// Lifecycle loads and unloads a model: it joins the states to the model's processes.
+type Lifecycle struct {
+	m *Model
 	// open: requests may enter without a look at the state. entering is how many are between that and the service, which
 	// then counts them.
 	open     atomic.Bool
@@ -25,19 +22,19 @@ type life struct {
 	used     atomic.Int64  // when a request last came or ended, in nanoseconds of Unix
 	starts   sync.WaitGroup
 
-	mu      sync.Mutex
-	state   loading.State
-	reason  string        // why it failed, or is defunct
-	loads   int           // how often it was loaded
-	held    bool          // it was unloaded by a client, so that no request loads it
-	closed  bool          // the server stops
-	changed chan struct{} // closed at the next change of the state
-	need    int64         // bytes that it had when it was last loaded
-	idle    *time.Timer   // of --idle-timeout; nil: there is none
+	mu           sync.Mutex
+	state        State
+	reason       string        // why it failed, or is defunct
+	loads        int           // how often it was loaded
+	heldUnloaded bool          // a client has unloaded it, so no request loads it
+	closed       bool          // the server stops
+	changed      chan struct{} // closed at the next change of the state
+	need         int64         // bytes that it had when it was last loaded
+	idle         *time.Timer   // of --idle-timeout; nil: there is none
 }
 
-func newLife(m *servedModel) *life {
-	l := &life{m: m, left: make(chan struct{}, 1), changed: make(chan struct{})}
+func newLifecycle(m *Model) *Lifecycle {
+	l := &Lifecycle{m: m, left: make(chan struct{}, 1), changed: make(chan struct{})}
 	if m.s.Loading.IdleTimeout > 0 {
 		l.idle = time.AfterFunc(time.Hour, l.unloadIdle)
 		l.idle.Stop()
@@ -45,20 +42,20 @@ func newLife(m *servedModel) *life {
 	return l
 }
 
-// begin loads a model that is to be loaded at the start, and does not wait for its setup.
-func (l *life) begin() {
+// Begin loads a model that is to be loaded at the start, and does not wait for its setup.
+func (l *Lifecycle) begin() {
 	if l.m.s.Loading.When != config.AtStartup {
-		l.m.svc.Unloaded()
+		l.m.Service.Unloaded()
 		return
 	}
 	if err := l.start(context.Background()); err != nil {
-		l.m.svc.Unloaded()
-		l.m.log.Error("the model is not loaded", "error", err)
+		l.m.Service.Unloaded()
+		l.m.Log.Error("the model is not loaded", "error", err)
 	}
 }
 
-// close ends loading for good: the server stops.
-func (l *life) close() {
+// Close ends loading for good: the server stops.
+func (l *Lifecycle) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.wake() // those who wait for a load
@@ -70,15 +67,15 @@ func (l *life) close() {
 }
 
 // move makes a move of the state, with l.mu held. false: the event changes nothing.
-func (l *life) move(e loading.Event, reason string) bool {
+func (l *Lifecycle) move(e event, reason string) bool {
 	next, ok := l.state.After(e)
 	if !ok {
 		return false
 	}
 	l.state, l.reason = next, reason
-	l.open.Store(next == loading.Ready)
+	l.open.Store(next == Ready)
 	l.wake()
-	if next == loading.Ready && l.idle != nil {
+	if next == Ready && l.idle != nil {
 		l.touch()
 		l.idle.Reset(l.m.s.Loading.IdleTimeout)
 	}
@@ -86,65 +83,69 @@ func (l *life) move(e loading.Event, reason string) bool {
 }
 
 // wake lets those who wait look at the state again, with l.mu held.
-func (l *life) wake() {
+func (l *Lifecycle) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
 // observe looks at the workers after their states changed.
-func (l *life) observe() {
+func (l *Lifecycle) observe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch l.m.svc.Status() {
+	switch l.m.Service.Status() {
 	case "READY", "BUSY":
-		if l.move(loading.Up, "") && l.m.server.room.bound.Load() > 0 {
-			go l.m.server.shrink(l.m)
+		if l.move(eventUp, "") && l.m.host.limit.Load() > 0 {
+			go l.m.host.shrink(l.m)
 		}
 	case "SETUP_FAILED":
-		l.move(loading.SetupFailed, l.m.failure().What)
+		l.move(eventSetupFailed, l.m.Failure().What)
 	case "DEFUNCT":
-		l.move(loading.Lost, l.m.failure().What)
+		l.move(eventLost, l.m.Failure().What)
 	}
 }
 
-// errClosed refuses to load a model while the server stops.
-var errClosed = errors.New("the server is shutting down")
+// ErrClosed refuses to load a model while the server stops.
+var ErrClosed = errors.New("the server is shutting down")
+
+// CancelWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself
+// has: their workers are being killed.
+const CancelWait = 5 * time.Second
 
 // failedError is a model that could not be loaded.
 type failedError struct{ reason string }
 
 func (e *failedError) Error() string { return "the setup has failed: " + e.reason }
 
-// load loads the model and returns once it is ready. retry: a load that failed before is tried again.
-func (l *life) load(ctx context.Context, retry bool) error {
+// Load loads the model and returns once it is ready. retry: a load that failed before is tried again.
+func (l *Lifecycle) Load(ctx context.Context, retry bool) error {
 	for tried := false; ; {
 		l.mu.Lock()
 		state, reason, changed, closed := l.state, l.reason, l.changed, l.closed
 		if retry {
-			l.held = false
+			l.heldUnloaded = false
 		}
 		l.mu.Unlock()
 		switch {
 		case closed:
-			return errClosed
-		case state == loading.Ready:
+			return ErrClosed
+		case state == Ready:
 			return nil
-		case (state == loading.Failed || state == loading.Defunct) && (tried || !retry):
+		case (state == Failed || state == Defunct) && (tried || !retry):
 			return &failedError{reason}
-		case state == loading.Failed || state == loading.Defunct:
-			if err := l.unload(ctx, false); err != nil {
+		case state == Failed || state == Defunct:
+			if err := l.Unload(ctx, false); err != nil {
 				return err
 			}
 			continue
-		case state == loading.Unloaded && tried:
+		case state == Unloaded && tried:
 			return errors.New("it was unloaded while it was being loaded")
-		case state == loading.Unloaded:
+		case state == Unloaded:
 			tried = true
 			if err := l.start(ctx); err != nil {
 				return err
 			}
 			continue
-		case state == loading.Loading:
+		case state == Loading:
 			tried = true
 		}
 		select {
@@ -156,14 +157,14 @@ func (l *life) load(ctx context.Context, retry bool) error {
 }
 
 // start starts the workers of a model that has none, once there is room for it.
-func (l *life) start(ctx context.Context) error {
-	leave, err := l.m.server.makeRoom(ctx, l.m)
+func (l *Lifecycle) start(ctx context.Context) error {
+	leave, err := l.m.host.makeRoom(ctx, l.m)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	l.mu.Lock()
-	if l.closed || !l.move(loading.Load, "") {
+	if l.closed || !l.move(eventLoad, "") {
 		l.mu.Unlock()
 		return nil // another one was first, or the server stops: load looks again
 	}
@@ -172,9 +173,9 @@ func (l *life) start(ctx context.Context) error {
 	l.mu.Unlock()
 	defer l.starts.Done()
 	if err := l.launch(); err != nil {
-		l.m.log.Error("the model is not loaded", "error", err)
+		l.m.Log.Error("the model is not loaded", "error", err)
 		l.mu.Lock()
-		l.move(loading.SetupFailed, err.Error())
+		l.move(eventSetupFailed, err.Error())
 		l.mu.Unlock()
 	}
 	return nil
@@ -182,7 +183,7 @@ func (l *life) start(ctx context.Context) error {
 
 // launch reads the model and starts its workers. A shortage of the system is waited out, until the model is to be
 // unloaded.
-func (l *life) launch() error {
+func (l *Lifecycle) launch() error {
 	for tries := 1; ; tries++ {
 		read, err := l.m.source.found, error(nil)
 		if l.m.source.current.Load() != nil { // it was loaded before
@@ -195,7 +196,7 @@ func (l *life) launch() error {
 			return err
 		}
 		delay := supervise.StartDelay(tries)
-		l.m.log.Error("the model is not loaded: the server tries again", "error", err, "next_try", delay.String())
+		l.m.Log.Error("the model is not loaded: the server tries again", "error", err, "next_try", delay.String())
 		if !l.stays(delay) {
 			return nil
 		}
@@ -203,11 +204,11 @@ func (l *life) launch() error {
 }
 
 // stays waits that long; false: the model is to be unloaded before.
-func (l *life) stays(delay time.Duration) bool {
+func (l *Lifecycle) stays(delay time.Duration) bool {
 	late := time.After(delay)
 	for {
 		l.mu.Lock()
-		loads, changed := l.state == loading.Loading && !l.closed, l.changed
+		loads, changed := l.state == Loading && !l.closed, l.changed
 		l.mu.Unlock()
 		if !loads {
 			return false
@@ -220,21 +221,21 @@ func (l *life) stays(delay time.Duration) bool {
 	}
 }
 
-// unload ends the model's processes, and returns once they are gone. hold: no request loads it again.
-func (l *life) unload(ctx context.Context, hold bool) error {
+// Unload ends the model's processes, and returns once they are gone. hold: no request loads it again.
+func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	for {
 		l.mu.Lock()
 		state, changed, closed := l.state, l.changed, l.closed
-		l.held = l.held || hold
-		if !closed && l.move(loading.Unload, "") {
+		l.heldUnloaded = l.heldUnloaded || hold
+		if !closed && l.move(eventUnload, "") {
 			go l.end()
 			changed = l.changed
 		}
 		l.mu.Unlock()
 		switch {
 		case closed:
-			return errClosed
-		case state == loading.Unloaded:
+			return ErrClosed
+		case state == Unloaded:
 			return nil
 		}
 		select {
@@ -246,93 +247,77 @@ func (l *life) unload(ctx context.Context, hold bool) error {
 }
 
 // unloadIfIdle begins to unload the model if nothing has run since a time; false: it goes on.
-func (l *life) unloadIfIdle(since time.Time) bool {
+func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state != loading.Ready || l.closed {
+	if l.state != Ready || l.closed {
 		return false
 	}
 	l.open.Store(false) // from here on requests wait for l.mu
-	if !l.rests() || l.lastUse().After(since) {
+	if !l.isIdle() || l.lastUse().After(since) {
 		l.open.Store(true)
 		return false
 	}
-	l.move(loading.Unload, "")
+	l.move(eventUnload, "")
 	go l.end()
 	return true
 }
 
 // rests reports whether no prediction runs, waits, or is about to.
-func (l *life) rests() bool { return l.entering.Load() == 0 && l.m.svc.InFlight() == 0 }
+func (l *Lifecycle) isIdle() bool { return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 }
 
-func (l *life) lastUse() time.Time { return time.Unix(0, l.used.Load()) }
+func (l *Lifecycle) lastUse() time.Time { return time.Unix(0, l.used.Load()) }
 
 // unloadIdle is called by the timer of --idle-timeout.
-func (l *life) unloadIdle() {
+func (l *Lifecycle) unloadIdle() {
 	timeout := l.m.s.Loading.IdleTimeout
 	if l.unloadIfIdle(time.Now().Add(-timeout)) {
-		l.m.log.Info("the model is unloaded", "idle", timeout.String())
+		l.m.Log.Info("the model is unloaded", "idle", timeout.String())
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == loading.Ready && !l.closed { // Ready sets the timer of the next load
+	if l.state == Ready && !l.closed { // Ready sets the timer of the next load
 		l.idle.Reset(max(timeout-time.Since(l.lastUse()), timeout/10))
 	}
 }
 
 // end ends the processes of a model that takes no more requests.
-func (l *life) end() {
+func (l *Lifecycle) end() {
 	m := l.m
 	l.starts.Wait() // it may be unloaded while its workers are being started
 	for l.entering.Load() > 0 {
 		<-l.left
 	}
-	grace := time.NewTimer(m.server.s.Grace)
+	grace := time.NewTimer(m.host.o.Config.Grace)
 	defer grace.Stop()
 	select {
-	case <-m.svc.Idle():
+	case <-m.Service.Idle():
 	case <-grace.C:
-		m.log.Warn("the grace is over: cancelling what is in flight", "predictions", m.svc.InFlight())
-		m.svc.CancelAll()
+		m.Log.Warn("the grace is over: cancelling what is in flight", "predictions", m.Service.InFlight())
+		m.Service.CancelAll()
 		select {
-		case <-m.svc.Idle():
-		case <-time.After(m.s.CancelGrace + lastWait):
+		case <-m.Service.Idle():
+		case <-time.After(m.s.CancelGrace + CancelWait):
 		}
 	}
 	set, need := m.workers.current(), m.memory()
 	set.stop(false)
 	set.wait()
 	m.workers.replace(workerSet{})
-	m.svc.Unloaded()
+	m.Service.Unloaded()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if need > 0 {
 		l.need = need
 	}
-	l.move(loading.Gone, "")
-	m.log.Info("unloaded")
+	l.move(eventGone, "")
+	m.Log.Info("unloaded")
 }
 
-// standing is the model's state, and why it is failed or defunct.
-func (l *life) standing() (loading.State, string) {
+// State is the model's state, and why it is failed or defunct.
+func (l *Lifecycle) State() (state State, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state, l.reason
-}
-
-// changer is what POST /models/{name}/load or unload calls, where that is allowed.
-func (m *servedModel) changer(verb string, change func(*life) error) func() error {
-	if !m.server.s.Exposure.Reload {
-		return nil
-	}
-	return func() error {
-		m.log.Info(verb+"ing", "asked_by", "POST /models/"+url.PathEscape(m.name)+"/"+verb)
-		err := change(m.life)
-		var full *loading.NoRoomError
-		if errors.As(err, &full) || errors.Is(err, errClosed) {
-			return &predict.NotReadyError{Reason: err.Error(), RetryAfter: time.Second}
-		}
-		return err
-	}
 }

@@ -1,4 +1,4 @@
-package server
+package modelhost
 
 import (
 	"strings"
@@ -9,25 +9,25 @@ import (
 )
 
 // watchFolder watches the model's folder, where that was asked for.
-func (m *servedModel) watchFolder() (err error) {
+func (m *Model) watchFolder() (err error) {
 	if !m.s.Watch {
 		return nil
 	}
 	m.source.watcher, err = watch.New(m.source.found.Dir, func(err error) {
-		m.log.Warn("a part of the model's folder is not watched", "error", err, "fix",
+		m.Log.Warn("a part of the model's folder is not watched", "error", err, "fix",
 			"raise fs.inotify.max_user_watches, or restart after a change there")
 	})
 	return err
 }
 
-func (m *servedModel) closeWatcher() {
+func (m *Model) closeWatcher() {
 	if m.source.watcher != nil {
 		_ = m.source.watcher.Close() // nothing is lost with it
 	}
 }
 
 // followChanges reloads the model whenever its source or configuration changes.
-func (m *servedModel) followChanges() {
+func (m *Model) followChanges() {
 	if m.source.watcher == nil {
 		return
 	}

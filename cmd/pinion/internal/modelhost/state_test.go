@@ -1,16 +1,16 @@
-package loading
+package modelhost
 
 import "testing"
 
 // TestMoves walks every pair of a state and an event.
 func TestMoves(t *testing.T) {
-	want := map[State]map[Event]State{
-		Unloaded:  {Load: Loading},
-		Loading:   {Up: Ready, SetupFailed: Failed, Lost: Defunct, Unload: Unloading},
-		Ready:     {SetupFailed: Failed, Lost: Defunct, Unload: Unloading},
-		Unloading: {Gone: Unloaded},
-		Failed:    {Up: Ready, Lost: Defunct, Unload: Unloading},
-		Defunct:   {Up: Ready, SetupFailed: Failed, Unload: Unloading},
+	want := map[State]map[event]State{
+		Unloaded:  {eventLoad: Loading},
+		Loading:   {eventUp: Ready, eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
+		Ready:     {eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
+		Unloading: {eventGone: Unloaded},
+		Failed:    {eventUp: Ready, eventLost: Defunct, eventUnload: Unloading},
+		Defunct:   {eventUp: Ready, eventSetupFailed: Failed, eventUnload: Unloading},
 	}
 	for s := range states {
 		for e := range events {
@@ -23,7 +23,7 @@ func TestMoves(t *testing.T) {
 			}
 		}
 	}
-	if got, moved := states.After(Load); got != states || moved || states.String() != "unknown" {
+	if got, moved := states.After(eventLoad); got != states || moved || states.String() != "unknown" {
 		t.Errorf("a state that there is not moves to %s, %v", got, moved)
 	}
 }
@@ -32,7 +32,7 @@ func TestMoves(t *testing.T) {
 func TestReturn(t *testing.T) {
 	for s := range states {
 		at := s
-		for _, e := range []Event{Unload, Gone, Load, Up} {
+		for _, e := range []event{eventUnload, eventGone, eventLoad, eventUp} {
 			at, _ = at.After(e)
 		}
 		if at != Ready {

@@ -1,4 +1,4 @@
-package loading
+package modelhost
 
 // State is where a model stands.
 type State uint8
@@ -24,31 +24,31 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Event is what happens to a model.
-type Event uint8
+// event is what happens to a model.
+type event uint8
 
 const (
-	Load        Event = iota // it is to be loaded
-	Up                       // one of its processes is ready
-	SetupFailed              // none of its processes can be set up
-	Lost                     // none of its processes is left
-	Unload                   // it is to be unloaded
-	Gone                     // its processes have ended
+	eventLoad        event = iota // it is to be loaded
+	eventUp                       // one of its processes is ready
+	eventSetupFailed              // none of its processes can be set up
+	eventLost                     // none of its processes is left
+	eventUnload                   // it is to be unloaded
+	eventGone                     // its processes have ended
 	events
 )
 
 // moves is the table of legal moves. An event that a state does not list changes nothing.
-var moves = [states]map[Event]State{
-	Unloaded:  {Load: Loading},
-	Loading:   {Up: Ready, SetupFailed: Failed, Lost: Defunct, Unload: Unloading},
-	Ready:     {SetupFailed: Failed, Lost: Defunct, Unload: Unloading},
-	Unloading: {Gone: Unloaded},
-	Failed:    {Up: Ready, Lost: Defunct, Unload: Unloading}, // Up: a reload has fixed it
-	Defunct:   {Up: Ready, SetupFailed: Failed, Unload: Unloading},
+var moves = [states]map[event]State{
+	Unloaded:  {eventLoad: Loading},
+	Loading:   {eventUp: Ready, eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
+	Ready:     {eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
+	Unloading: {eventGone: Unloaded},
+	Failed:    {eventUp: Ready, eventLost: Defunct, eventUnload: Unloading}, // eventUp: a reload has fixed it
+	Defunct:   {eventUp: Ready, eventSetupFailed: Failed, eventUnload: Unloading},
 }
 
 // After is the state after an event; false: the event changes nothing.
-func (s State) After(e Event) (State, bool) {
+func (s State) After(e event) (State, bool) {
 	if s >= states {
 		return s, false
 	}

@@ -1,34 +1,23 @@
-package server
+package modelhost
 
 import (
 	"sync"
 	"sync/atomic"
 
 	"pinion/cmd/pinion/internal/process"
-	"pinion/httpd"
 	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
 
 // newPreloader makes the preloader, where one was asked for.
-func (m *servedModel) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
+func (m *Model) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
 	if !m.s.Fleet.Preload {
 		return nil
 	}
 	return supervise.NewPreloader(supervise.PreloaderOptions{
-		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.server.orphans, Logger: m.log,
-		Prepare: m.server.sdk.keep, OnChange: m.svc.Changed,
+		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.host.o.Orphans, Logger: m.Log,
+		Prepare: m.host.sdk.keep, OnChange: m.Service.Changed,
 	})
-}
-
-// preloadHealth is what health says of the preload process.
-func (w *workers) preloadHealth() *httpd.Preload {
-	preloader := w.current().preloader
-	if preloader == nil {
-		return nil
-	}
-	st := preloader.Status()
-	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
 }
 
 // reloads has one reload follow another, and leaves out those that a later one makes needless.

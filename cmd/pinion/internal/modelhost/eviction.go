@@ -1,4 +1,4 @@
-package loading
+package modelhost
 
 import (
 	"fmt"
@@ -35,10 +35,10 @@ func (e *NoRoomError) Error() string {
 	return text + ", and " + strings.Join(held, ", ") + " and cannot go now"
 }
 
-// MakeRoom chooses the models that must go before one that needs memory fits into the bound (0: there is none): those
-// that are idle, the least recently used first, and no more than it takes. The error is a *NoRoomError: none of them
-// goes.
-func MakeRoom(name string, need, bound int64, holders []Holder) (evicted []string, err error) {
+// chooseEvicted chooses the models that must go before one that needs memory fits into the bound (0: there is none):
+// those that are idle, the least recently used first, and no more than it takes. The error is a *NoRoomError: none of
+// them goes.
+func chooseEvicted(name string, need, bound int64, holders []Holder) (evicted []string, err error) {
 	if bound == 0 {
 		return nil, nil
 	}

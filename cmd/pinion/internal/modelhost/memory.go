@@ -1,0 +1,92 @@
+package modelhost
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// makeRoom unloads models until one fits beside those that stay. leave follows once the model counts as loading.
+func (h *Host) makeRoom(ctx context.Context, m *Model) (leave func(), err error) {
+	select {
+	case h.evicting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	leave = func() { <-h.evicting }
+	if err := h.evict(ctx, m, m.need()); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// evict unloads the least recently used models that are idle, until there is room for what m needs beside the others.
+// It is called with the token of evicting.
+func (h *Host) evict(ctx context.Context, m *Model, need int64) error {
+	for {
+		names, err := chooseEvicted(m.Name, need, h.limit.Load(), h.holders())
+		if err != nil {
+			return err
+		}
+		again := false
+		for _, other := range h.o.Models() {
+			if !slices.Contains(names, other.Name) {
+				continue
+			}
+			if !other.Lifecycle.unloadIfIdle(other.Lifecycle.lastUse()) {
+				again = true // a request came for it
+				break
+			}
+			other.Log.Info("the model is unloaded to make room", "for", m.Name)
+			if err := other.Lifecycle.Unload(ctx, false); err != nil && !errors.Is(err, ErrClosed) {
+				return err
+			}
+		}
+		if !again {
+			return nil
+		}
+	}
+}
+
+// shrink makes room after a model has been loaded that has more memory than was known before.
+func (h *Host) shrink(m *Model) {
+	h.evicting <- struct{}{}
+	defer func() { <-h.evicting }()
+	if err := h.evict(context.Background(), m, m.memory()); err != nil {
+		h.o.Logger.Warn("the loaded models have more memory than they may have together", "error", err)
+	}
+}
+
+// holders are the models that have memory, or are about to.
+func (h *Host) holders() (holders []Holder) {
+	for _, m := range h.o.Models() {
+		state, _ := m.Lifecycle.State()
+		if state == Unloaded {
+			continue
+		}
+		holders = append(holders, Holder{
+			Name: m.Name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == Ready && m.Lifecycle.isIdle(),
+			Used: m.Lifecycle.lastUse(),
+		})
+	}
+	return holders
+}
+
+// memory is what the model's workers have now, in bytes.
+func (m *Model) memory() (bytes int64) {
+	for _, w := range m.workers.current().all {
+		bytes += w.Report().Memory
+	}
+	return bytes
+}
+
+// need is the memory that the model needs, in bytes; 0: it is not known yet.
+func (m *Model) need() int64 {
+	if declared := int64(m.s.Loading.Memory); declared > 0 {
+		return declared
+	}
+	m.Lifecycle.mu.Lock()
+	defer m.Lifecycle.mu.Unlock()
+	return m.Lifecycle.need
+}

@@ -1,0 +1,142 @@
+package modelhost
+
+import (
+	"log/slog"
+	"net/url"
+	"sync"
+	"sync/atomic"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/pyembed/locate"
+	"pinion/runtime/metrics"
+	"pinion/runtime/predict"
+	"pinion/runtime/service"
+	"pinion/runtime/slot"
+	"pinion/runtime/watch"
+)
+
+// Model is one model of a server.
+type Model struct {
+	Name    string // in paths, metrics and other protocols
+	Log     *slog.Logger
+	Pool    *slot.Pool
+	Service *service.Service
+
+	Lifecycle *Lifecycle
+
+	host    *Host
+	metrics *metrics.Set
+	s       *config.Model
+	source  source
+	workers workers
+	late    bool // it came after the start of the server
+}
+
+// source is where a model comes from.
+type source struct {
+	found   *model.Model                // at the start
+	current atomic.Pointer[model.Model] // as it was last read
+	stored  func() []byte               // the document in its folder; nil: there is none
+	python  *locate.Python
+	watcher *watch.Watcher // of the model's folder; nil: there is none
+}
+
+// NewModel makes a model without workers. late: the server runs already. Close undoes it.
+func (h *Host) NewModel(of config.Named, set *metrics.Set, late bool) (*Model, error) {
+	m := &Model{host: h, Name: of.Name, s: of.Settings, Log: h.o.Logger, metrics: set, late: late}
+	if h.o.Several {
+		m.Log = m.Log.With("model", of.Name)
+	}
+	for _, w := range of.Settings.Warnings {
+		m.Log.Warn(w)
+	}
+	m.source.found, m.source.python = of.Found, of.Python
+	m.source.stored = sync.OnceValue(func() []byte { return model.Stored(of.Found) })
+	m.workers.plan = of.GPUs
+	m.Lifecycle = newLifecycle(m)
+	m.makeService()
+	return m, m.watchFolder()
+}
+
+// makeService makes what runs predictions: slots and the use cases.
+func (m *Model) makeService() {
+	s, o := m.s, &m.host.o
+	m.Pool = slot.NewPool(slot.Options{
+		Queue: s.Queue, QueueTimeout: s.QueueTimeout, CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit,
+		OnBatch: m.metrics.Batch,
+		OnCalls: o.Calls(m.Name),
+		Tracer:  o.Tracer, Model: m.label(),
+		BusyPoll: o.BusyPoll(),
+	})
+	m.Service = service.New(service.Options{
+		Model: m.label(), Pool: m.Pool, Files: o.Files, Logger: m.Log, Queue: s.Queue > 0,
+		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
+		OnShutdown: o.Shutdown, HealthPath: m.healthPath(), OnChange: m.Lifecycle.observe,
+		Webhooks:   o.Webhooks,
+		Observer:   observer{m.metrics, m.Lifecycle},
+		UploadURL:  s.UploadURL,
+		Outputs:    s.OutputCheck(),
+		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: o.Quiet},
+		Memory:     o.Memory,
+		Summaries:  o.Config.Exposure.Dashboard.ShownSummaries(),
+		Prediction: predict.Options{History: s.StreamHistory},
+	})
+}
+
+// observer tells the metrics of the ends of predictions, and the model of its use.
+type observer struct {
+	*metrics.Set
+	lifecycle *Lifecycle
+}
+
+var _ service.Observer = observer{}
+
+func (o observer) Ended(e predict.End) {
+	o.Set.Ended(e)
+	o.lifecycle.touch()
+}
+
+// Stored is the OpenAPI document in the model's folder; nil: there is none.
+func (m *Model) Stored() []byte { return m.source.stored() }
+
+// label names the model where the server has several, in its metrics, logs and traces; "": it has one.
+func (m *Model) label() string {
+	if !m.host.o.Several {
+		return ""
+	}
+	return m.Name
+}
+
+// healthPath is where the model's health is, for messages; "": at the root.
+func (m *Model) healthPath() string {
+	if !m.host.o.Several {
+		return ""
+	}
+	return "/models/" + url.PathEscape(m.Name) + "/health-check"
+}
+
+// Begin begins to serve the model.
+func (m *Model) Begin() {
+	m.Lifecycle.begin()
+	m.followChanges()
+}
+
+// Drain takes nothing more in, and loads no more.
+func (m *Model) Drain() {
+	m.Service.Drain()
+	m.Lifecycle.Close()
+}
+
+// Close ends what a model without workers has beside its service.
+func (m *Model) Close() {
+	m.Lifecycle.Close()
+	m.closeWatcher()
+}
+
+// FailsFast reports whether a first setup that fails ends the server.
+func (m *Model) FailsFast() bool {
+	return !m.late && m.s.Loading.When == config.AtStartup &&
+		m.host.o.Config.FailsFast(m.s.Watch || m.host.o.Several)
+}

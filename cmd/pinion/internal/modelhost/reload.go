@@ -1,0 +1,49 @@
+package modelhost
+
+import (
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/runtime/supervise"
+)
+
+// use makes read the model that workers load from now on.
+func (m *Model) use(read *model.Model) {
+	m.source.current.Store(read)
+	if read.Both {
+		m.Log.Warn(model.CogFile + ": " + model.BothWhat + "; " + model.BothMend)
+	}
+}
+
+// Reload replaces the workers, one after another, by workers that load the model as it is now. It returns at once. If
+// the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version,
+// which no worker will be of.
+func (m *Model) Reload(why string) (notice string, err error) {
+	return m.renew(why, func(w *supervise.Supervisor) { w.Renew("reload") })
+}
+
+// renew is Reload, with the renewal of one worker.
+func (m *Model) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
+	m.host.o.Reload()
+	read, err := m.s.FindModel(m.source.found.Dir)
+	if err != nil {
+		m.Log.Error("the model is not reloaded", "error", err)
+		return "", err
+	}
+	if notice = m.host.image.Change(version.Pinion); notice != "" {
+		m.Log.Warn(notice)
+	}
+	m.use(read)
+	if m.host.o.Several { // the log has the model's name already
+		m.Log.Info("reloading", "asked_by", why)
+	} else {
+		m.Log.Info("reloading", "asked_by", why, "model", read.Name())
+	}
+	o, set := m.workerOptions(read, "", nil), m.workers.current()
+	m.workers.reloads.begin(func() { set.preloader.Renew(o.Spec, o.Env) }, set.preloader != nil, func() {
+		for i, w := range set.all {
+			w.Reset(o.Spec, m.workers.withDevice(o.Env, i))
+			one(w)
+		}
+	})
+	return notice, nil
+}
