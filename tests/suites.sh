@@ -9,6 +9,7 @@ readonly results=$cache/results
 readonly tags=grpcnotrace,pinion_test # as the command has them; and the helpers of pyembed in C, for test files may not use cgo
 readonly without_c='^pinion/(deploy|httpd|ipc|runtime)/?' # packages that are for builds without C too
 readonly go_packages="$without_c|^pinion/cmd/"
+readonly subjects=(./tests/{workers,api,cli,queue,protocols,telemetry,docs}) # the binary from outside; the longest first
 
 # suite NAME COMMAND... runs a part of the tests and says how it went. What it prints becomes the suite's log; files
 # that the command writes to $results/NAME.json or .xml count test by test.
@@ -51,7 +52,7 @@ packages() { mapfile -t list < <(go list -tags "$tags" ./... | grep -E "$1"); }
 full() { [[ ${PINION_TEST_FULL:-} == all ]]; }
 
 # make_test_pythons makes virtual environments of the interpreters that can be embedded, and fills two arrays: venvs are
-# those that every test runs with, smoke_venvs serve one model of each kind (tests/smoke_test.go).
+# those that every test runs with, smoke_venvs serve one model of each kind (tests/workers/smoke_test.go).
 make_test_pythons() {
   local status version executable name requirements minor='' i found=() folders=() processes=()
   while read -r status version _ executable; do
@@ -319,7 +320,7 @@ whole_suite() {
   local free_threaded=$kept/python3.14t/bin/python3
   [[ ! -x $free_threaded ]] || export PINION_TEST_FREE_THREADED=$free_threaded
   go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
-    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -timeout 90m "$@" ./tests/...
+    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -p 3 -timeout 90m "$@" "${subjects[@]}" ./tests/...
 }
 
 # begin_newest_root begins what newest_suites waits for, and leaves it to them to fail.
@@ -350,7 +351,7 @@ cmd_inside_newest_root() {
   sdk_suites
   go_suite 55-whole-newest PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
     PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" PINION_TEST_EACH_PYTHON_ONLY=1 \
-    -vet=off -count=1 -parallel 6 -timeout 20m ./tests
+    -vet=off -count=1 -p 2 -parallel 3 -timeout 20m "${subjects[@]}"
 }
 
 ## test             the tests, in at most 8 minutes on two cores: all with the oldest and the newest Python, and a model of
@@ -372,7 +373,7 @@ cmd_test() {
   ! full || go_suite 21-without-c CGO_ENABLED=0 -vet=off "${list[@]}"
   instructions_suite
   await_lane 05-tools
-  whole_suite 50-whole bin/pinion -parallel 12 # most of them wait
+  whole_suite 50-whole bin/pinion -parallel 4 # of each of three packages: most of them wait
   ! full || images_suite
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   await_lane 30-pythons

@@ -16,7 +16,7 @@ var checker, fleetChecker string
 
 func TestMain(m *testing.M) {
 	if harness.IsNATS() { // its process needs no checkers
-		os.Exit(harness.Main(m))
+		os.Exit(harness.Main(m, "."))
 	}
 	folder, err := os.MkdirTemp("", "checker-of-pinion-")
 	if err != nil {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	out, err := exec.Command("go", "build", "-o", folder, "./checker", "./fleetchecker").CombinedOutput()
 	code := 1
 	if err == nil {
-		code = harness.Main(m)
+		code = harness.Main(m, ".")
 	} else {
 		fmt.Fprintf(os.Stderr, "build the checker: %v\n%s", err, out)
 	}

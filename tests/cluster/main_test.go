@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(envInside) == "":
 		os.Exit(enter())
 	default:
-		os.Exit(harness.Main(m))
+		os.Exit(harness.Main(m, "."))
 	}
 }
 

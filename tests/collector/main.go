@@ -1,5 +1,5 @@
 // The collector is an OpenTelemetry collector for tests, made of the parts that deploy/observability/collector.yaml and
-// tests/observability_test.go name. It is its own module, so that its dependencies stay out of the server's.
+// tests/telemetry/observability_test.go name. It is its own module, so that its dependencies stay out of the server's.
 package main
 
 import (

@@ -23,10 +23,15 @@ const (
 	envCache = "PINION_TEST_CACHE" // of this run alone, from Main to BareEnv
 )
 
-// Main is for TestMain: it builds the binary where no PINION_BIN names one, runs the tests, and returns the exit code.
-func Main(m *testing.M) int {
+// Main is for TestMain: it builds the binary where no PINION_BIN names one, runs the tests in a folder, and returns the
+// exit code. Relative paths, also those in this package, begin there: packages of tests/ name their parent.
+func Main(m *testing.M, dir string) int {
 	if settings := os.Getenv(envNATS); settings != "" {
 		return serveNATS(settings)
+	}
+	if err := os.Chdir(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "enter the folder of the tests:", err)
+		return 1
 	}
 	folder, err := os.MkdirTemp("", "tests-of-pinion-")
 	if err != nil {

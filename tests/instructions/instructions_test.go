@@ -31,7 +31,7 @@ const (
 // cases are what count.py counts, in its order.
 var cases = []string{"echo", "echo-100kB", "async-echo", "stream-item", "batch-1", "batch-32-item"}
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, ".")) }
 
 // TestRequestsCostNoMoreInstructions counts in each Python, and compares with what is recorded for it.
 func TestRequestsCostNoMoreInstructions(t *testing.T) {

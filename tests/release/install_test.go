@@ -13,7 +13,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, ".")) }
 
 // ask makes a prediction and returns its output.
 func ask(t *testing.T, address, body string) any {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSettings: what of cog.yaml and the requirements is another thing here. tests/cli_doctor_test.go has the source,
+// TestSettings: what of cog.yaml and the requirements is another thing here. tests/cli/doctor_test.go has the source,
 // too.
 func TestSettings(t *testing.T) {
 	const run = "run: run.py:Runner\n"

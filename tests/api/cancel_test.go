@@ -1,0 +1,167 @@
+package api
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "blocking.py"})
+		worker := s.Worker()
+		for _, how := range []string{
+			"loop", "sleep", "select", "poll", "lock", "event", "queue", "join", "future", "recv", "accept", "subprocess",
+			"pipe",
+			"native", "regex", "catching", "generator",
+		} {
+			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
+			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
+				t.Errorf("%s: %s", how, a)
+				continue
+			}
+			if want := "begun\n"; !strings.HasPrefix(a.Logs, want) ||
+				!strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
+				t.Errorf("%s: logs are %q", how, a.Logs)
+			}
+			if _, ok := a.Metrics["predict_time"]; !ok {
+				t.Errorf("%s: no predict_time in %s", how, a)
+			}
+			if how == "subprocess" {
+				_, after, _ := strings.Cut(a.Logs, "child ")
+				number, _, _ := strings.Cut(after, "\n")
+				child, err := strconv.Atoi(number)
+				if err != nil || harness.Alive(child) {
+					t.Errorf("the child of %q lives, or is not named", a.Logs)
+				}
+			}
+			harness.WantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
+			harness.Equal(t, "after "+how, s.Succeed(harness.Input{"token": "next"}).Text(t), "nothing next")
+		}
+		harness.SameWorker(t, s, worker)
+	})
+}
+
+// TestACancelThatGoesNowhereIsRepeated: shortly before its worker would be killed where the model swallowed the
+// exception, and long before that where Python dropped it.
+func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
+	t.Parallel()
+	for how, grace := range map[string]string{"bare_once": "4s", "deleting": "1h"} {
+		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", grace}})
+		worker := s.Worker()
+		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
+		if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
+			t.Errorf("got %s", a)
+		}
+		harness.Equal(t, how+": what was dropped",
+			strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
+		harness.SameWorker(t, s, worker)
+	}
+}
+
+// TestACanceledModelCleansUp: the exception comes once, although signals come after it.
+func TestACanceledModelCleansUp(t *testing.T) {
+	t.Parallel()
+	// with its stack, on a busy machine
+	slow := regexp.MustCompile(`(?m)^Warning: async code has blocked the event loop.*\n(?:  .*\n)*`)
+	for _, class := range []string{"Plain", "Stream", "Task", "Blocking", "TaskStream", "Batch", "TaskBatch"} {
+		s := harness.Ready(t, harness.Options{Model: "cleaning.py:" + class})
+		worker := s.Worker()
+		a := harness.CancelRunning(t, s, class, harness.Input{"wanted": true})
+		if a.Status != "canceled" || slow.ReplaceAllString(a.Logs, "") != "begun\nclean\n" {
+			t.Errorf("%s: %s, and its logs are %q", class, a, a.Logs)
+		}
+		if s.Succeed(harness.Input{"wanted": false}); s.Worker() != worker {
+			t.Errorf("%s: the worker was replaced", class)
+		}
+	}
+}
+
+// TestCanceledPredictionsEndCanceled, as with Cog, also where the model handles the exception.
+func TestCanceledPredictionsEndCanceled(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
+	worker := s.Worker()
+	for _, how := range []string{"swallow_and_return", "other_error"} {
+		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
+		if a.Status != "canceled" || a.Error != "" || a.Output != nil {
+			t.Errorf("%s: got %s", how, a)
+		}
+		if how == "other_error" && !strings.Contains(a.Logs, "ValueError: while cleaning up") {
+			t.Errorf("the traceback is not in the logs of %s", a)
+		}
+	}
+	s.Succeed(harness.Input{})
+	harness.SameWorker(t, s, worker)
+}
+
+func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"swallow_all", "stuck"} {
+		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", "1s", "--queue", "5"}})
+		worker := s.Worker()
+		before := s.Request("running", harness.Input{"how": how})
+		s.WaitLog("begun")
+		waiting := s.Request("waiting", harness.Input{"token": "waited"})
+		harness.WantCode(t, "cancel", s.Cancel("running"), http.StatusOK)
+		harness.WantCode(t, "cancel again", s.Cancel("running"), http.StatusOK)
+		if a := harness.Receive(t, before.Answer); a.Status != "canceled" || !strings.HasPrefix(a.Logs, "begun\n") {
+			t.Errorf("%s: %s", how, a)
+		}
+		harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "nothing waited")
+		h := s.WaitHealth("READY")
+		if h.Workers[0].PID == worker || !strings.Contains(h.Workers[0].LastExit, "cancel") {
+			t.Errorf("health is %+v", h)
+		}
+	}
+}
+
+func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "20"}})
+	open, first := harness.BeginAtGate(t, s, harness.Input{"token": "first"})
+	requests := map[string]*harness.Request{}
+	names := harness.Numbered("waiting", 9)
+	for _, name := range names {
+		requests[name] = s.Request(name, harness.Input{"token": name})
+	}
+	for i, name := range names {
+		if i%3 == 0 {
+			continue // stays
+		}
+		harness.WantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
+		a := harness.Receive(t, requests[name].Answer) // at once: the model is busy and need not be asked
+		if a.Code != http.StatusOK || a.Status != "canceled" || a.Logs != "" {
+			t.Errorf("%s: %s", name, a)
+		}
+		harness.WantCode(t, "cancel of "+name+" again", s.Cancel(name), http.StatusOK)
+	}
+	open()
+	harness.Receive(t, first)
+	for i, name := range names {
+		if i%3 == 0 {
+			harness.WantStatus(t, name, harness.Receive(t, requests[name].Answer), "succeeded")
+		}
+	}
+	harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
+		"first waiting0 waiting3 waiting6")
+}
+
+func TestAGeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "blocking.py:Producer"})
+	a := s.Succeed(harness.Input{"n": 4})
+	harness.EqualJSON(t, "output", a.Output, `[0,1,2,3]`)
+	harness.Equal(t, "logs", a.Logs, "begun\nclosed\n")
+	harness.EqualJSON(t, "empty", s.Succeed(harness.Input{"n": 0}).Output, `[]`)
+	a = harness.CancelRunning(t, s, "endless", harness.Input{"n": 1 << 40})
+	if a.Status != "canceled" || !strings.Contains(a.Logs, "closed\n") {
+		t.Errorf("got %s", a)
+	}
+	s.Succeed(harness.Input{})
+}

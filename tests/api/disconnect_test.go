@@ -1,0 +1,28 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAClientThatLeavesBehindMuch: one that has sent more behind its request than the sockets hold is noticed, and its
+// prediction is canceled.
+func TestAClientThatLeavesBehindMuch(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
+	c := s.Dial()
+	const body = `{"input":{"do":["sleep"]}}`
+	if _, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body),
+		body); err != nil {
+		t.Fatal(err)
+	}
+	s.WaitLog("sleeps")
+	if _, err := fmt.Fprint(c, strings.Repeat("x", 3<<20)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	s.WaitLog("woken by a cancel")
+}

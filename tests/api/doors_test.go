@@ -1,0 +1,156 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/harness"
+	"pinion/tests/rawgrpc"
+)
+
+// withDescriptors starts the server with so many descriptors, of which the soft limit allows half.
+func withDescriptors(n int) []string {
+	return []string{"sh", "-c", fmt.Sprintf(`ulimit -Sn %d && ulimit -Hn %d && exec "$@"`, n/2, n), "sh"}
+}
+
+// TestConnections_LeaveDescriptorsForTheServer: more idle connections than the process may open, at every port, keep
+// neither requests, probes nor a new worker from what they need.
+func TestConnections_LeaveDescriptorsForTheServer(t *testing.T) {
+	t.Parallel()
+	descriptors := 1024
+	if harness.IsFull() {
+		descriptors = 4096
+	}
+	s := harness.Ready(t, harness.Options{
+		Model: "dying.py:Runner", Args: []string{"--grpc-port=0", "--metrics-port=0"}, Wrap: withDescriptors(descriptors),
+	})
+	monitor := strings.TrimPrefix(s.WaitLog("serving metrics and probes").MetricsAddress, "http://")
+	main := strings.TrimPrefix(s.Address, "http://")
+	limit := s.Health().Connections.Limit
+	if limit > descriptors-256 || limit < descriptors/4 {
+		t.Errorf("got a limit of %d connections with %d descriptors", limit, descriptors)
+	}
+	for _, address := range []string{main, s.GRPCAddress(), monitor} {
+		before := s.Worker()
+		for i := range descriptors + descriptors/20 {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if i%2 == 0 && address == s.GRPCAddress() {
+				_, _ = io.WriteString(c, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+			}
+		}
+		for _, at := range []string{main, monitor} {
+			answer, err := http.Get("http://" + at + "/livez")
+			if err != nil || answer.StatusCode != http.StatusOK {
+				t.Fatalf("/livez at %s, with the connections at %s: %v %v", at, address, answer, err)
+			}
+			answer.Body.Close()
+		}
+		_, client := s.GRPC()
+		if _, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{}); err != nil {
+			t.Errorf("ServerLive, with the connections at %s: %v", address, err)
+		}
+		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the worker is replaced",
+			func() bool { h := s.Health(); return h.Status == "READY" && h.Workers[0].PID != before })
+		s.Succeed(harness.Input{})
+	}
+	c := s.Health().Connections
+	if c.Open > limit+64 || c.Evicted < uint64(descriptors) {
+		t.Errorf("got %+v, want at most %d open, and idle ones evicted", c, limit)
+	}
+	page, err := http.Get("http://" + monitor + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Body.Close()
+	text, _ := io.ReadAll(page.Body)
+	harness.WantText(t, "the metrics", string(text), "pinion_connections ",
+		fmt.Sprintf("pinion_connections_limit %d", limit),
+		"pinion_connections_evicted_total ", "pinion_connections_refused_total ")
+}
+
+// TestHalfHeaders_AreWithinTheBudget: thousands of clients that stop within their headers.
+func TestHalfHeaders_AreWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	many := 2500
+	if harness.IsFull() {
+		many = 8000
+	}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--memory-budget=32MiB", "--grpc-port=0"}})
+	before := mostResident(t, s.PID)
+	half := "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 31<<10)
+	for range many {
+		c := s.Dial()
+		defer c.Close()
+		_, _ = io.WriteString(c, half)
+	}
+	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
+	if grown, most := mostResident(t, s.PID)-before, 4*32<<20; grown > most {
+		t.Errorf("the front had %d MiB more, want at most %d", grown>>20, most>>20)
+	}
+}
+
+// mostResident is the largest resident memory that a process had, in bytes.
+func mostResident(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kib int
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
+// TestAnnouncedBodies_KeepNobodyOut: clients of each port announce bodies and stop; others are served.
+func TestAnnouncedBodies_KeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--memory-budget=64MiB", "--grpc-port=0", "--grace=2s"},
+	})
+	drip := make(chan struct{})
+	defer close(drip)
+	for range 8 {
+		c := rawgrpc.Dial(t, s.GRPCAddress())
+		c.Announce(c.Call(pb.GRPCInferenceService_ModelInfer_FullMethodName), 8<<20, make([]byte, 60_000))
+		body := s.Dial()
+		_, _ = fmt.Fprintf(body, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 8<<20, strings.Repeat(" ", 100_000))
+		go func() { // 5 kB/s
+			defer body.Close()
+			for tick := time.NewTicker(200 * time.Millisecond); ; {
+				select {
+				case <-drip:
+					tick.Stop()
+					return
+				case <-tick.C:
+					_, _ = body.Write([]byte(strings.Repeat(" ", 1000)))
+				}
+			}
+		}()
+	}
+	harness.Eventually(t, "they hold memory",
+		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 20<<20 })
+	for range 3 {
+		s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
+	}
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAnExceptionFailsItsPredictionAlone: with its last line as the error and its traceback in the logs.
+func TestAnExceptionFailsItsPredictionAlone(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "raising.py"})
+		worker, calls := s.Worker(), 0
+		for _, c := range []struct{ name, err string }{
+			{"value", "ValueError: the message"},
+			{"bare", "KeyError"},
+			{"own", "raising.ModelError: mine\nin two lines"},
+			{"chained", "raising.ModelError: outer"},
+			{"exit", "SystemExit: 3"},
+			{"exit text", "SystemExit: fatal text"},
+			{"SystemExit", "SystemExit"},
+			{"interrupt", "KeyboardInterrupt"},
+			{"interrupt signal", "KeyboardInterrupt"},
+			{"memory", "MemoryError"},
+			{"recursion", "RecursionError: maximum recursion depth exceeded"},
+			{"generator exit", "GeneratorExit"},
+			{"unprintable", "raising.Unprintable"},
+			{"surrogate", `ValueError: \ud800`},
+			{"name error", "NameError: name 'undefined_name' is not defined"},
+			{"stop", "StopIteration"},
+			{"group", "ExceptionGroup: several (2 sub-exceptions)"},
+		} {
+			if c.name == "group" && python.Minor < 11 {
+				continue
+			}
+			calls++
+			a := s.Fail(harness.Input{"name": c.name})
+			if !strings.HasPrefix(a.Error, c.err) || strings.HasPrefix(c.err, "ValueError") && a.Error != c.err {
+				t.Errorf("%s: error is %q, want %q", c.name, a.Error, c.err)
+			}
+			harness.WantText(t, c.name, a.Logs, "Traceback (most recent call last):", "raising.py", "in run", "in inner")
+			if strings.Contains(a.Logs, "_worker") {
+				t.Errorf("%s: our own frames are in the traceback:\n%s", c.name, a.Logs)
+			}
+			if _, ok := a.Metrics["predict_time"]; !ok {
+				t.Errorf("%s: no predict_time in %s", c.name, a)
+			}
+		}
+		harness.WantText(t, "chained", s.Fail(harness.Input{"name": "chained"}).Logs, "KeyError: 'key'", "direct cause",
+			"ModelError: outer")
+		thread := s.Succeed(harness.Input{"name": "thread"})
+		harness.WantText(t, "thread", thread.Logs, "Exception in thread", "ModelError: in a thread")
+		unraisable := s.Succeed(harness.Input{"name": "unraisable"})
+		harness.WantText(t, "unraisable", unraisable.Logs, "Exception ignored", "ModelError: in __del__")
+		var count int
+		s.Succeed(harness.Input{}).Decode(t, &count)
+		if count != calls+4 || s.Worker() != worker {
+			t.Errorf("the instance counted %d calls, want %d; its worker was %d and is %d", count, calls+4, worker, s.Worker())
+		}
+	})
+}
+
+func TestAModelThatClosesItsStreamsIsServedOn(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "raising.py"})
+	harness.Equal(t, "error", s.Fail(harness.Input{"name": "closed streams"}).Error, "ValueError: after closing")
+	for range 3 {
+		s.Succeed(harness.Input{})
+	}
+	harness.Equal(t, "error", s.Fail(harness.Input{"name": "value"}).Error, "ValueError: the message")
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func dataURL(kind, content string) string {
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
+}
+
+// received is what the model filing.py says of its files.
+type received struct {
+	Types    []string `json:"types"`
+	Absolute []bool   `json:"absolute"`
+	Names    []string `json:"names"`
+	Contents []string `json:"contents"`
+}
+
+func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner"})
+	for _, in := range []harness.Input{
+		{
+			"file": dataURL("image/png", "\x89PNG\x00\xff"), "more": []string{dataURL("text/plain", "a"), "data:,plain%20text"},
+			"note": "data:text/plain;charset=utf-8,x",
+		},
+		{"file": dataURL("application/octet-stream", strings.Repeat("b", 3<<20))},
+		{"file": dataURL("", "")},
+	} {
+		a := s.Succeed(in)
+		var got received
+		a.Decode(t, &got)
+		for i, name := range got.Names {
+			if !got.Absolute[i] || got.Types[i] != "Path" {
+				t.Errorf("%s arrived as %s, absolute: %v", name, got.Types[i], got.Absolute[i])
+			}
+		}
+		switch {
+		case len(got.Names) == 4:
+			harness.Equal(t, "contents", strings.Join(got.Contents, "|"), "\u0089PNG\x00\u00ff|a|plain text|x")
+			if filepath.Ext(got.Names[0]) != ".png" || filepath.Ext(got.Names[1]) != ".txt" {
+				t.Errorf("names are %q", got.Names)
+			}
+		case got.Contents[0] != "" && len(got.Contents[0]) != 3<<20:
+			t.Errorf("%d bytes arrived", len(got.Contents[0]))
+		}
+		folder := strings.TrimSpace(strings.TrimPrefix(a.Logs, "folder"))
+		if !strings.HasPrefix(folder, s.Tmp) {
+			t.Errorf("the files lay in %s", folder)
+		}
+		removed(t, folder)
+	}
+}
+
+// TestBeginsWithItsFiles: with a slot free, a prediction has begun when its files are fetched, also where that fails;
+// in the line it has not.
+func TestBeginsWithItsFiles(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner", Args: []string{"--queue", "4"}})
+	hooks := make(chan harness.Prediction, 8)
+	asked, answer := make(chan string, 4), make(chan int)
+	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			asked <- r.URL.Path
+			w.WriteHeader(<-answer)
+			return
+		}
+		var p harness.Prediction
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+			t.Errorf("read a webhook: %v", err)
+		}
+		hooks <- p
+	}))
+	defer outside.Close()
+	create := func(id string) {
+		request := map[string]any{
+			"id": id, "input": harness.Input{"file": outside.URL + "/" + id}, "webhook": outside.URL,
+			"webhook_events_filter": []string{"start", "completed"},
+		}
+		if a := s.Create(request, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+			t.Fatalf("%s: %s", id, a)
+		}
+		harness.Receive(t, asked)
+	}
+	status := func(id string) string { return s.Do(http.MethodGet, "/predictions/"+id, nil).Status }
+
+	create("first")
+	if p := harness.Receive(t, hooks); p.ID != "first" || p.Status != "processing" {
+		t.Errorf("while its file is fetched: %+v", p)
+	}
+	create("second")
+	if first, second := status("first"), status("second"); first != "processing" || second != "starting" {
+		t.Errorf("of two in one slot, while their files are fetched: %s and %s", first, second)
+	}
+	answer <- http.StatusNotFound
+	answer <- http.StatusOK
+	seen := map[string][]string{"first": {"processing"}}
+	for range 3 {
+		p := harness.Receive(t, hooks)
+		seen[p.ID] = append(seen[p.ID], p.Status)
+	}
+	if got := fmt.Sprint(seen); got != "map[first:[processing failed] second:[processing succeeded]]" &&
+		got != "map[first:[processing succeeded] second:[failed]]" {
+		t.Errorf("webhooks: %s", got)
+	}
+}
+
+func TestPathOutputsBecomeDataURLs(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "filing.py:upper"})
+		harness.EqualJSON(t, "own file", s.Succeed(harness.Input{"file": dataURL("text/plain", "abc")}).Output,
+			`"`+dataURL("text/plain", "ABC")+`"`)
+	})
+	for model, c := range map[string]struct {
+		in   harness.Input
+		want string
+	}{
+		"back":    {harness.Input{"file": dataURL("image/png", "\x89PNG")}, `"` + dataURL("image/png", "\x89PNG") + `"`},
+		"several": {harness.Input{}, ""},
+	} {
+		s := harness.Ready(t, harness.Options{Model: "filing.py:" + model})
+		a := s.Succeed(c.in)
+		if c.want != "" {
+			harness.EqualJSON(t, model, a.Output, c.want)
+			continue
+		}
+		var all [256]byte
+		for i := range all {
+			all[i] = byte(i)
+		}
+		want, _ := json.Marshal(map[string]any{ // strings only
+			"files": []any{
+				dataURL("application/json", "{}"),
+				map[string]any{"second": dataURL("application/octet-stream", string(all[:]))},
+			},
+			"open": dataURL("text/plain", "3"),
+		})
+		harness.EqualJSON(t, model, a.Output, string(want))
+	}
+}
+
+func TestFileObjectsAndFoldersAsOutputs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:FileLike"})
+	a := s.Succeed(harness.Input{"how": "buffer"})
+	if !strings.HasSuffix(a.Text(t), ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc"))) {
+		t.Errorf("got %s", a)
+	}
+	harness.WantText(t, "error", s.Fail(harness.Input{"how": "folder"}).Error, "folder")
+}
+
+func TestAFileThatIsLeftOutIsNone(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py:Where"})
+	for want, in := range map[string]harness.Input{
+		"": {}, "a": {"file": "data:,a"}, "a b": {"file": "data:,a", "files": []string{"data:,b"}},
+		"b": {"file": nil, "files": []string{"data:,b"}},
+	} {
+		harness.Equal(t, fmt.Sprint(in), s.Succeed(in).Text(t), want)
+	}
+}

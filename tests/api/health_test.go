@@ -1,0 +1,103 @@
+package api
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// moody is a model whose check hangs as often as its settings say.
+const moody = `
+import os
+
+class Runner:
+    checks = 0
+
+    def healthcheck(self) -> bool:
+        self.checks += 1
+        if self.checks <= int(os.environ["HANGS"]):
+            with open("gate") as gate:  # a named pipe that no process opens
+                gate.read()
+        return True
+
+    def run(self) -> str:
+        return "served"
+`
+
+// TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes.
+func TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes(t *testing.T) {
+	t.Parallel()
+	c := harness.NewFolder(t, "run.py", moody)
+	harness.MakeFIFO(t, c, "gate")
+	s := harness.Start(t, harness.Options{Dir: c, Env: []string{"HANGS=1"}})
+	s.WaitLog("worker ready")
+	harness.Equal(t, "while it hangs health", s.Health().Status, "UNHEALTHY")
+	harness.Equal(t, "after that health", s.Health().Status, "READY")
+	s.Succeed(harness.Input{})
+}
+
+// TestSetupTimesAreWrittenAsCogWritesThem: clients in Python before 3.11 read no Z.
+func TestSetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
+	t.Parallel()
+	setup := harness.Ready(t, harness.Options{Model: "echo.py:text"}).Health().Setup
+	for _, at := range []string{setup.StartedAt, setup.CompletedAt} {
+		if _, err := time.Parse("2006-01-02T15:04:05.000000", strings.TrimSuffix(at, "+00:00")); err != nil ||
+			!strings.HasSuffix(at, "+00:00") {
+			t.Errorf("setup has the time %q", at)
+		}
+	}
+}
+
+// TestAHealthcheckThatAlwaysHangs is said to, and its threads do not pile up.
+func TestAHealthcheckThatAlwaysHangs(t *testing.T) {
+	t.Parallel()
+	c := harness.NewFolder(t, "run.py", moody)
+	harness.MakeFIFO(t, c, "gate")
+	s := harness.Start(t, harness.Options{Dir: c, Env: []string{"HANGS=1000"}})
+	s.WaitLog("worker ready")
+	for n := range 6 {
+		want := "user-defined healthcheck timed out after 5.0 seconds"
+		if n >= 4 {
+			want = "4 user-defined healthchecks were begun and have not returned"
+		}
+		if a := s.Do("GET", "/health-check", nil); !strings.Contains(string(a.Body), want) ||
+			!strings.Contains(string(a.Body), "UNHEALTHY") {
+			t.Errorf("check %d: %s", n, a)
+		}
+	}
+	s.Succeed(harness.Input{})
+}
+
+// TestLivenessEndsWithTheLastWorker, and not before; a failed setup is for somebody to read.
+func TestLivenessEndsWithTheLastWorker(t *testing.T) {
+	t.Parallel()
+	livez := func(s *harness.Server) int { return s.Do("GET", "/livez", nil).Code }
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--restart", "never", "--workers", "2"}})
+	for _, code := range []int{200, 503} {
+		worker := s.Worker0()
+		for _, w := range s.Health().Workers {
+			if w.PID != 0 {
+				worker = w.PID
+			}
+		}
+		harness.SendSignal(t, worker, syscall.SIGKILL)
+		harness.Eventually(t, "the worker is gone", func() bool {
+			for _, w := range s.Health().Workers {
+				if w.PID == worker {
+					return false
+				}
+			}
+			return true
+		})
+		harness.Eventually(t, "liveness tells", func() bool { return livez(s) == code })
+	}
+	failed := harness.Start(t, harness.Options{
+		Dir:   harness.NewFolder(t, "run.py", "raise ValueError('no weights')\n"),
+		Model: "run.py:run",
+	})
+	failed.WaitHealth("SETUP_FAILED")
+	harness.Equal(t, "after a failed setup", livez(failed), 200)
+}

@@ -1,0 +1,443 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// loadingModel is severalModel, whose setup waits for a file that is there to be read.
+const loadingModel = harness.SeveralModel + `
+class Waiting(Runner):
+    def setup(self) -> None:
+        super().setup()
+        if os.path.exists("setup.fifo"):
+            print("setup waits", flush=True)
+            with open("setup.fifo") as file:
+                file.read()
+`
+
+// modelsFile serves models by a file, which stands in the folder of the models' folders. The text has DIR for none of
+// them: paths are from the file's folder.
+func modelsFile(t testing.TB, text string, arguments ...string) (s *harness.Server, dir string) {
+	t.Helper()
+	newest := harness.NewestPython(t)
+	dir, _ = harness.ModelFolders(t, map[string]harness.Python{"a": harness.OldestPython(t), "b": newest, "c": newest})
+	for _, name := range []string{"a", "b", "c"} {
+		harness.WriteFile(t, filepath.Join(dir, name, "run.py"), loadingModel)
+		harness.WriteFile(t, filepath.Join(dir, name, "cog.yaml"), "run: run.py:Waiting\n")
+	}
+	file := filepath.Join(dir, "pinion.yaml")
+	harness.WriteFile(t, file, text)
+	return harness.Start(t, harness.Options{Dir: t.TempDir(), Models: []string{"--config", file}, Args: arguments}), dir
+}
+
+// hasState waits for the state of a model.
+func hasState(t testing.TB, s *harness.Server, name, state string) {
+	t.Helper()
+	harness.Eventually(t, name+" is "+state, func() bool { return modelEntries(t, s)[name].State == state })
+}
+
+// processOf is the process that runs a prediction of a model.
+func processOf(t testing.TB, s *harness.Server, model string) int {
+	t.Helper()
+	_, _, text, _ := harness.SaidBy(t, harness.PredictBy(s, model, harness.Input{}))
+	pid, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// TestModelsFile serves what a file says: the default at the root, keys before flags, a model that its first request
+// loads.
+func TestModelsFile(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "default: b\nmodels:\n  a: {path: a, load: on-demand, queue: 7}\n  b: {path: ./b, workers: 2}\n", "--queue", "3")
+	harness.WaitModels(t, s)
+	harness.Eventually(t, "both workers of b are ready", func() bool { return modelEntries(t, s)["b"].Slots == 2 })
+	entries := modelEntries(t, s)
+	if a := entries["a"]; a.State != "unloaded" || a.Load != "on-demand" || a.Default || a.Queue.Capacity != 7 ||
+		a.Slots != 0 || a.MemoryBytes != 0 {
+		t.Errorf("a is %+v", a)
+	}
+	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 ||
+		b.ModelURL != filepath.Join(dir, "b") {
+		t.Errorf("b is %+v", b)
+	}
+	saidBy(t, harness.PredictBy(s, "", harness.Input{}), "b")
+	harness.WantCode(t, "readiness of what a request loads", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusOK)
+	if model, python, _, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); model != "a" ||
+		!strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
+		t.Errorf("%s answers, on %s", model, python)
+	}
+	if a := modelEntries(t, s)["a"]; a.State != "ready" || a.Slots != 1 || a.MemoryBytes == 0 {
+		t.Errorf("a is %+v", a)
+	}
+	harness.WantCode(t, "loading is not allowed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusNotFound)
+}
+
+// TestModelsFileThatCannotBeServed ends the start with exit code 2, the file and the line.
+func TestModelsFileThatCannotBeServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	harness.WriteFile(t, filepath.Join(dir, "a", "run.py"), harness.SeveralModel)
+	file := filepath.Join(dir, "pinion.yaml")
+	for _, c := range []struct {
+		text string
+		args []string
+		want string
+	}{
+		{
+			"models:\n  a:\n    path: a\n    worker: 2\n", nil,
+			file + `:4: a: unknown key "worker"` + "\n    write \"workers\", if that is what is meant",
+		},
+		{"models:\n  a: {path: a}\n  a: {path: a}\n", nil, file + `:3: models: "a" is given twice, first in line 2`},
+		{"models:\n  a: {path: c}\n", nil, file + ":2: a: find model folder"},
+		{"models:\n  a: {path: a, workers: none}\n", nil, file + ":2: a: workers"},
+		{
+			"models:\n  a: {path: a}\n",
+			[]string{"a=" + dir + "/a"},
+			"--config " + file + " names the models: leave out a=" + dir + "/a",
+		},
+		{"models:\n  a: {path: a}\n", []string{"--model", "x"}, "--model x names one model"},
+		{"models:\n  a: {path: a}\n", []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
+		{"models:\n  a: {path: a, idle-timeout: 1m}\n", []string{"--nats", "embed"}, "--nats: jobs do not load a model"},
+		{"models:\n  a: {path: a, load: manual}\n", nil, "model a is loaded by POST /models/a/load, which needs --reload"},
+	} {
+		harness.WriteFile(t, file, c.text)
+		harness.WantRefused(t, harness.Options{
+			Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path,
+			Args: c.args,
+		}, 2, "pinion: "+c.want)
+	}
+}
+
+// TestLoadAndUnload: what runs may end, then the processes are gone, and loading starts new ones. Each may be asked for
+// twice.
+func TestLoadAndUnload(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {a: {path: a, load: manual}, b: {path: b}}\n", "--reload", "--grace", "1h")
+	harness.WaitModels(t, s)
+	harness.WantAnswer(t, "before it is loaded", harness.PredictBy(s, "a", harness.Input{}), http.StatusServiceUnavailable,
+		"Model a is not loaded: POST /models/a/load loads it")
+	for range 2 {
+		var loaded modelEntry
+		got := s.Do(http.MethodPost, "/models/a/load", nil)
+		if harness.WantCode(t, "load", got, http.StatusOK); got.Code == http.StatusOK {
+			harness.Decode(t, got, &loaded)
+		}
+		if loaded.Name != "a" || loaded.State != "ready" {
+			t.Errorf("loaded is %+v", loaded)
+		}
+	}
+	pid, other := processOf(t, s, "a"), processOf(t, s, "b")
+	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- harness.PredictBy(s, "a", harness.Input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	unloaded := make(chan harness.Answer, 2)
+	for range 2 {
+		go func() { unloaded <- s.Do(http.MethodPost, "/models/a/unload", nil) }()
+	}
+	hasState(t, s, "a", "unloading")
+	harness.WantAnswer(t, "while it is unloaded", harness.PredictBy(s, "a", harness.Input{}),
+		http.StatusServiceUnavailable,
+		"Model a is not loaded")
+	if !harness.Alive(pid) {
+		t.Error("the process is gone before its prediction")
+	}
+	open()
+	saidBy(t, harness.Receive(t, running), "a")
+	for range 2 {
+		var entry modelEntry
+		got := harness.Receive(t, unloaded)
+		if harness.WantCode(t, "unload", got, http.StatusOK); got.Code == http.StatusOK {
+			harness.Decode(t, got, &entry)
+		}
+		if entry.State != "unloaded" || entry.MemoryBytes != 0 {
+			t.Errorf("unloaded is %+v", entry)
+		}
+	}
+	if harness.Alive(pid) {
+		t.Error("the process is alive after the unload")
+	}
+	harness.WantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
+	harness.Equal(t, "the process of b", processOf(t, s, "b"), other)
+	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+	if now := processOf(t, s, "a"); now == pid {
+		t.Error("it has the old process")
+	}
+	harness.WantAnswer(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound,
+		"It has a, b")
+	proxied := s.Do(http.MethodPost, "/models/a/unload", nil, "X-Forwarded-For", "192.0.2.1")
+	harness.WantAnswer(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine")
+	// A model that is loaded at the start stays unloaded, too, when a client has said so.
+	harness.WantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
+	harness.WantAnswer(t, "b", harness.PredictBy(s, "b", harness.Input{}), http.StatusServiceUnavailable,
+		"Model b is not loaded")
+	if harness.Alive(other) {
+		t.Error("b's process is alive")
+	}
+}
+
+// TestUnloadWhileLoading: a setup that has not ended is given up.
+func TestUnloadWhileLoading(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: manual}}\n", "--reload")
+	harness.MakeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	loaded := make(chan harness.Answer, 1)
+	go func() { loaded <- s.Do(http.MethodPost, "/models/a/load", nil) }()
+	s.WaitLog("setup waits")
+	harness.WantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
+	harness.WantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusInternalServerError,
+		"it was unloaded while it was being loaded")
+}
+
+// TestStopWhileLoading: those who wait for a load do not hold the server up.
+func TestStopWhileLoading(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}, c: {path: c, load: manual}}\n",
+		"--reload", "--grace", "1h")
+	harness.MakeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	harness.MakeFIFO(t, filepath.Join(dir, "c"), "setup.fifo")
+	answers := make(chan harness.Answer, 2)
+	go func() { answers <- harness.PredictBy(s, "a", harness.Input{}) }()
+	go func() { answers <- s.Do(http.MethodPost, "/models/c/load", nil) }()
+	harness.Eventually(t, "both wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	s.Signal(syscall.SIGTERM)
+	for range 2 {
+		harness.WantCode(t, "the answer", harness.Receive(t, answers), http.StatusServiceUnavailable)
+	}
+	s.Ended(0)
+}
+
+// TestOneModelOnDemand: a server of one model has no process until it is used, and none when it is not used any more.
+func TestOneModelOnDemand(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--load", "on-demand", "--idle-timeout", "200ms"},
+	})
+	if h := s.Health(); h.Status != "UNLOADED" || len(h.Workers) > 0 {
+		t.Errorf("the health is %+v", h)
+	}
+	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	for range 2 {
+		s.Succeed(harness.Input{"text": "x"})
+		s.WaitHealth("UNLOADED")
+	}
+}
+
+// TestLoadThatFails says why, to the one who asked and to requests, until it is asked for again.
+func TestLoadThatFails(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}}\n", "--reload")
+	broken := filepath.Join(dir, "a", "broken.txt")
+	harness.WriteFile(t, broken, "")
+	harness.WantAnswer(t, "the first request", harness.PredictBy(s, "a", harness.Input{}), http.StatusServiceUnavailable,
+		"Model a could not be loaded: RuntimeError: it cannot be set up today")
+	if a := modelEntries(t, s)["a"]; a.State != "failed" || !strings.Contains(a.Error, "it cannot be set up today") {
+		t.Errorf("a is %+v", a)
+	}
+	setups := s.Log.Count("setup failed")
+	harness.WantAnswer(t, "the second", harness.PredictBy(s, "a", harness.Input{}), http.StatusServiceUnavailable,
+		"Model a could not be loaded")
+	harness.Equal(t, "setups that failed", s.Log.Count("setup failed"), setups)
+	harness.WantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError,
+		"Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	harness.WantCode(t, "load of what is fixed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+	saidBy(t, harness.PredictBy(s, "a", harness.Input{}), "a")
+}
+
+// TestRequestsWaitForALoad up to --queue-timeout, and load the model once.
+func TestRequestsWaitForALoad(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand, queue: 8, queue-timeout: 1h}}\n")
+	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	answers := make(chan harness.Answer, 5)
+	for range 4 {
+		go func() { answers <- harness.PredictBy(s, "a", harness.Input{}) }()
+	}
+	s.WaitLog("setup waits")
+	hasState(t, s, "a", "loading")
+	late := s.Do(http.MethodPost, "/models/a/predictions", map[string]any{"input": harness.Input{}}, "Pinion-Deadline",
+		"0.05")
+	harness.WantAnswer(t, "a request that cannot wait", late, http.StatusServiceUnavailable,
+		"Model a is still being loaded")
+	if late.Header.Get("Retry-After") == "" {
+		t.Error("it has no Retry-After")
+	}
+	open()
+	for range 4 {
+		saidBy(t, harness.Receive(t, answers), "a")
+	}
+	harness.Equal(t, "setups", s.Log.Count("setup waits"), 1)
+}
+
+// TestIdleTimeout: the processes of a model that no client uses are gone, and the next request has new ones.
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, idle-timeout: 200ms}}\n")
+	harness.WaitModels(t, s)
+	pid := processOf(t, s, "a")
+	hasState(t, s, "a", "unloaded")
+	if harness.Alive(pid) {
+		t.Error("the process is alive after the unload")
+	}
+	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	// A prediction that runs is a use, however long it takes.
+	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- harness.PredictBy(s, "a", harness.Input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	for range 3 {
+		harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
+	}
+	harness.Equal(t, "a while a prediction runs", modelEntries(t, s)["a"].State, "ready")
+	open()
+	harness.SaidBy(t, harness.Receive(t, running))
+	hasState(t, s, "a", "unloaded")
+}
+
+// TestModelsMemory: the least recently used model that is idle makes room, one that runs does not, and what can never
+// fit is refused.
+func TestModelsMemory(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, `
+memory: 10GiB
+models:
+  a: {path: a, load: on-demand, memory: 6GiB}
+  b: {path: b, load: on-demand, memory: 6GiB}
+  huge: {path: b, load: on-demand, memory: 11GiB}
+`)
+	first := processOf(t, s, "a")
+	open := harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- harness.PredictBy(s, "b", harness.Input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	if a := modelEntries(t, s)["a"]; a.State != "unloaded" || harness.Alive(first) {
+		t.Errorf("a is %+v, its process lives: %v", a, harness.Alive(first))
+	}
+	harness.WantAnswer(t, "beside one that runs", harness.PredictBy(s, "a", harness.Input{}),
+		http.StatusServiceUnavailable,
+		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot go now")
+	harness.WantAnswer(t, "more than there is", harness.PredictBy(s, "huge", harness.Input{}),
+		http.StatusServiceUnavailable,
+		"huge needs 11.0 GiB of the 10.0 GiB")
+	open()
+	harness.SaidBy(t, harness.Receive(t, running))
+	harness.Eventually(t, "a has room",
+		func() bool { return harness.PredictBy(s, "a", harness.Input{}).Status == "succeeded" })
+	harness.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
+}
+
+// TestLoadedAgain many times, a model leaves nothing behind.
+func TestLoadedAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: manual}}\n", "--reload")
+	harness.WaitModels(t, s)
+	cycle := func() {
+		harness.WantCode(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+		harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{}))
+		harness.WantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
+	}
+	cycle()
+	s.CloseIdle()
+	before := harness.Descriptors(t, s.PID)
+	for range harness.Soak(50, 4) {
+		cycle()
+	}
+	s.CloseIdle()
+	harness.Eventually(t, fmt.Sprintf("%d descriptors", before),
+		func() bool { return harness.Descriptors(t, s.PID) <= before })
+	if z := harness.Zombies(s); len(z) > 0 {
+		t.Errorf("zombies: %v", z)
+	}
+}
+
+// reread writes the file anew and has the server read it.
+func reread(t testing.TB, s *harness.Server, dir, text string) {
+	t.Helper()
+	harness.WriteFile(t, filepath.Join(dir, "pinion.yaml"), text)
+	harness.SendSignal(t, s.PID, syscall.SIGHUP)
+}
+
+// TestModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest keeps
+// its process. A file with a mistake, and a change that cannot be set up, change nothing.
+func TestModelsFileReread(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models:\n  a: {path: a}\n  b: {path: b, queue: 3}\n")
+	harness.WaitModels(t, s)
+	a, b := processOf(t, s, "a"), processOf(t, s, "b")
+	open := harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- harness.PredictBy(s, "b", harness.Input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+
+	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
+	refused := s.WaitLog("the file of models has a mistake, and nothing changes")
+	harness.WantText(t, "the log", refused.Raw, `pinion.yaml:2: a: unknown key \"worker\"`)
+	harness.WriteFile(t, filepath.Join(dir, "b", "broken.txt"), "")
+	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
+	s.WaitLog("the changed model is not served: it stays as it was")
+	if entries := modelEntries(t, s); len(entries) != 2 || entries["b"].Queue.Capacity != 3 {
+		t.Errorf("the models are %+v", entries)
+	}
+	if err := os.Remove(filepath.Join(dir, "b", "broken.txt")); err != nil {
+		t.Fatal(err)
+	}
+
+	reread(t, s, dir, "default: c\nmodels:\n  a: {path: a}\n  b: {path: b, queue: 5}\n  c: {path: c}\n")
+	harness.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
+	hasState(t, s, "c", "ready")
+	if now := processOf(t, s, "b"); now == b || !harness.Alive(b) {
+		t.Errorf("process %d answers for b, before it was %d, which lives: %v", now, b, harness.Alive(b))
+	}
+	harness.Equal(t, "the process of a", processOf(t, s, "a"), a)
+	if model, _, _, _ := harness.SaidBy(t, harness.PredictBy(s, "", harness.Input{})); model != "c" ||
+		!modelEntries(t, s)["c"].Default {
+		t.Errorf("%s answers at the root", model)
+	}
+	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+	if !strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) ||
+		!strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`) {
+		t.Error("metrics or the page at the root lack c")
+	}
+	open()
+	saidBy(t, harness.Receive(t, running), "b")
+	harness.Eventually(t, "b's old process is gone", func() bool { return !harness.Alive(b) })
+
+	reread(t, s, dir, "models:\n  c: {path: c}\n")
+	harness.Eventually(t, "a and b are gone", func() bool { return len(modelEntries(t, s)) == 1 && !harness.Alive(a) })
+	harness.WantAnswer(t, "a model that is gone", harness.PredictBy(s, "a", harness.Input{}), http.StatusNotFound,
+		"It has c")
+	saidBy(t, harness.PredictBy(s, "c", harness.Input{}), "c")
+}
+
+// TestModelsFileOfTheDocuments serves the file that the how-to shows.
+func TestModelsFileOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	text := harness.ReadFile(t, "../docs/how-to/several-models.md")
+	shown := regexp.MustCompile(`(?m)^    # pinion.yaml\n(?:    .+\n)+`).FindString(text)
+	examples := harness.Absolute(t, "../examples")
+	file := filepath.Join(t.TempDir(), "pinion.yaml")
+	harness.WriteFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), "examples/",
+		examples+"/"))
+	s := harness.Start(t, harness.Options{Models: []string{"--config", file}, Python: harness.AnyPython(t).Path})
+	harness.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
+	if chat := modelEntries(t, s)["chat"]; chat.State != "unloaded" || chat.Load != "on-demand" {
+		t.Errorf("chat is %+v", chat)
+	}
+}

@@ -1,0 +1,24 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestTheOfficialPackageMayBeInstalled: a model gets our cog, and so do its children, in any environment.
+func TestTheOfficialPackageMayBeInstalled(t *testing.T) {
+	t.Parallel()
+	python := modelsPython(t)
+	s := harness.Ready(t, harness.Options{Model: "beside.py:Predictor", Python: python})
+	var said []string
+	a := s.Succeed(harness.Input{"text": "hello"})
+	a.Decode(t, &said)
+	if len(said) != 4 || said[0] != "0.23.1" || said[1] != said[2] || said[3] != "hello" {
+		t.Fatalf("got %s", a)
+	}
+	if strings.Contains(said[1], "site-packages") {
+		t.Errorf("cog is %s", said[1])
+	}
+}

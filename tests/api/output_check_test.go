@@ -1,0 +1,88 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const refusedOutput = "the output is not what the return annotation says: "
+
+func TestAnOutputMustMatchItsAnnotation(t *testing.T) {
+	t.Parallel()
+	for model, problem := range map[string]string{
+		"Text":   `output: a number is not of type "string"`,
+		"Nested": `output/1/x: a string is not of type "number"`,
+		"Items":  `output/1: a number is not of type "string"`,
+		"Batch":  `output: null is not of type "string"`,
+	} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "wrong.py:" + model, Args: []string{"--validate-output", "error"}})
+			harness.Equal(t, "the error", s.Fail(harness.Input{"good": false}).Error, refusedOutput+problem)
+			s.Succeed(harness.Input{"good": true})
+			if strings.Contains(s.Log.String(), "token") {
+				t.Error("the output's value stands in the log")
+			}
+		})
+	}
+}
+
+func TestAStreamEndsAtTheFirstItemThatItMayNotHave(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "wrong.py:Items", Args: []string{"--validate-output", "error"}})
+	a := s.Create(map[string]any{"input": harness.Input{"good": false}}, "Accept", "text/event-stream")
+	text := string(a.Body)
+	if strings.Count(text, "event: output") != 1 || !strings.Contains(text, `"status":"failed"`) ||
+		!strings.Contains(text, "output/1: a number is not") {
+		t.Errorf("got %s", text)
+	}
+	a = s.Create(map[string]any{"input": harness.Input{"good": true}}, "Accept", "text/event-stream")
+	if text := string(a.Body); strings.Count(text, "event: output") != 3 ||
+		!strings.Contains(text, `"status":"succeeded"`) {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestFilesAreWhatAPathMayBe(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "wrong.py:File", Args: []string{"--validate-output", "error"}})
+	if a := s.Succeed(harness.Input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
+		t.Errorf("got %s", a)
+	}
+	harness.Equal(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept",
+		"text/plain, application/octet-stream").Body), "text")
+}
+
+func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	const warning = "an output is not what the return annotation says"
+	s := harness.Ready(t, harness.Options{Model: "wrong.py:Text"})
+	for range 3 {
+		s.Succeed(harness.Input{"good": false})
+	}
+	s.Stop() // then its log is whole
+	harness.Equal(t, "warnings", strings.Count(s.Log.String(), warning), 1)
+	off := harness.Ready(t, harness.Options{Model: "wrong.py:Text", Env: []string{"PINION_VALIDATE_OUTPUT=off"}})
+	off.Succeed(harness.Input{"good": false})
+	off.Stop()
+	if strings.Contains(off.Log.String(), warning) {
+		t.Error("it is warned of, though that is off")
+	}
+	harness.WantRefused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}}, 2,
+		"off, warn or error")
+}
+
+func TestATrainingsOutputIsCheckedToo(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "wrong.py:Text", Env: []string{"COG_TRAIN_TYPE_STUB=wrong.py:text"},
+		Args: []string{"--validate-output", "error"},
+	})
+	a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"good": false}})
+	if a.Status != "failed" || !strings.HasPrefix(a.Error, refusedOutput) {
+		t.Errorf("got %s", a)
+	}
+}

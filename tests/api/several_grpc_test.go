@@ -1,0 +1,42 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/harness"
+)
+
+// TestGRPCChoosesTheModel by its name, and counts the calls for the server.
+func TestGRPCChoosesTheModel(t *testing.T) {
+	t.Parallel()
+	s, _ := harness.StartTwoModels(t, "--grpc-port=0")
+	_, client := s.GRPC()
+	for _, name := range []string{"a", "b"} {
+		got, err := client.ModelInfer(t.Context(),
+			&pb.ModelInferRequest{ModelName: name, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+				Name: "text", Datatype: "BYTES", Shape: []int64{1},
+				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
+			}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); got.GetModelName() != name ||
+			!strings.Contains(out, name+" 3.") {
+			t.Errorf("%s answers %q as %s", name, out, got.GetModelName())
+		}
+	}
+	_, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: "c"})
+	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `this server has "a", "b"`) {
+		t.Errorf("an unknown one: %v", err)
+	}
+	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+	if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"} 2`; !strings.Contains(page, want) {
+		t.Errorf("/metrics lacks %s", want)
+	}
+}

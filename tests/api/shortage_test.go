@@ -1,0 +1,142 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/tests/harness"
+)
+
+// endDescriptors leaves a server only those descriptors that it opened before its worker's, and returns how to end
+// that. An open connection goes on.
+func endDescriptors(t *testing.T, pid int) (end func()) {
+	t.Helper()
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := -1
+	for _, e := range entries {
+		n, _ := strconv.Atoi(e.Name())
+		if target, _ := os.Readlink(filepath.Join(folder, e.Name())); strings.HasPrefix(target, "/memfd:pinion-page") &&
+			(page < 0 || n < page) {
+			page = n
+		}
+	}
+	if page < 0 {
+		t.Fatal("got no shared page among the server's descriptors")
+	}
+	var old unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old); err != nil {
+		t.Fatal(err)
+	}
+	limit := unix.Rlimit{Cur: uint64(page), Max: old.Max}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"one worker": nil, "preloaded": {"--preload"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "dying.py", Args: append(args, "--queue", "5")})
+			s.Succeed(harness.Input{})
+			end := endDescriptors(t, s.PID)
+			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+			if len(args) > 0 {
+				harness.SendSignal(t, s.Health().Preload.PID, syscall.SIGKILL)
+			}
+			var h harness.Health
+			harness.Eventually(t, "the shortage is shown", func() bool {
+				h = s.Health()
+				return h.Workers[0].NextStart != "" && strings.Contains(h.Workers[0].LastExit, "too many open files")
+			})
+			if h.Status != "STARTING" || h.Setup.Status == "failed" {
+				t.Errorf("got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
+			}
+			var a harness.Answer
+			harness.Eventually(t, "predictions are refused with the cause", func() bool {
+				a = s.Input(harness.Input{})
+				return strings.Contains(string(a.Body), "No worker can be started")
+			})
+			harness.WantCode(t, "during the shortage", a, http.StatusServiceUnavailable)
+			if a.Header.Get("Retry-After") == "" {
+				t.Errorf("got no Retry-After: %s", a)
+			}
+			harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
+			end()
+			s.WaitHealth("READY")
+			s.Succeed(harness.Input{})
+			if len(args) > 0 {
+				harness.Eventually(t, "there is a preload process again",
+					func() bool { return s.Health().Preload.State == "ready" })
+			}
+		})
+	}
+}
+
+// TestShortageOfProcesses_IsWaitedOut: a worker cannot be forked, or can and finds no threads for Go, Python or itself.
+func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	for _, threads := range []int{0, 2, 4, 6} { // for the worker
+		t.Run(strconv.Itoa(threads), func(t *testing.T) {
+			t.Parallel()
+			limit, enter, ok := harness.ProcessGroup(t)
+			if !ok {
+				t.Skip("no control group can be made")
+			}
+			allow := func(what string) {
+				if err := os.WriteFile(limit, []byte(what), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := harness.Ready(t, harness.Options{Model: "dying.py", Wrap: enter})
+			// The front itself needs no more threads then: Go keeps those that it has had.
+			harness.RunClients(t, 50, func(int) error {
+				for range 20 {
+					if a := s.Do(http.MethodGet, "/metrics", nil); a.Err != nil {
+						return a.Err
+					}
+				}
+				return nil
+			})
+			fronts, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			allow(strconv.Itoa(len(fronts) + threads)) // those that there are may stay
+			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+			// As many as would have ended a server whose model dies.
+			harness.Eventually(t, "five starts have failed", func() bool {
+				h := s.Health()
+				if h.Status == "DEFUNCT" || h.Setup.Status == "failed" {
+					t.Fatalf("got status %s and setup %s, want STARTING: %s", h.Status, h.Setup.Status, h.Workers[0].LastExit)
+				}
+				return s.Log.Count("worker not started: the server tries again") >= 5
+			})
+			if last := s.Health().Workers[0].LastExit; !strings.Contains(last, "resource temporarily unavailable") {
+				t.Errorf("got the last exit %q, want what is missing", last)
+			}
+			allow("max")
+			s.WaitHealth("READY")
+			s.Succeed(harness.Input{})
+		})
+	}
+}

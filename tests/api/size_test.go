@@ -1,0 +1,33 @@
+package api
+
+import (
+	"debug/elf"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestTheLinkerLeavesOutUnusedMethods: a program that can run text/template keeps every exported method of every type,
+// for a template may name it. That is a quarter of the binary.
+func TestTheLinkerLeavesOutUnusedMethods(t *testing.T) {
+	t.Parallel()
+	file, err := elf.Open(harness.Binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, s := range symbols {
+		found = found || s.Name == "main.main"
+		if s.Name == "text/template.(*Template).Execute" {
+			t.Error("the binary holds text/template's Execute: see -ldflags=-dumpdep for who calls it")
+		}
+	}
+	if !found {
+		t.Error("main.main is not among the symbols, so that nothing was tested")
+	}
+}

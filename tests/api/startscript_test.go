@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/http"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAStartScriptOfCogStartsTheServer: with our package installed, `python -m cog.server.http` is this server, in the
+// same process and with that Python.
+func TestAStartScriptOfCogStartsTheServer(t *testing.T) {
+	t.Parallel()
+	sdk := harness.Absolute(t, "../pyembed/sdk")
+	log := &harness.Log{}
+	cmd := exec.Command(harness.AnyPython(t).Path, "-m", "cog.server.http", "--host", "127.0.0.1", "--threads=2",
+		"--await-explicit-shutdown=true")
+	cmd.Dir = harness.NewFolder(t, "run.py", "import sys\ndef run(n: int) -> str:\n    return sys.executable\n")
+	cmd.Env = append(harness.BareEnv(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1", "PINION_BINARY="+harness.Binary(t),
+		"PORT=0",
+		"LOG_FORMAT=json", "COG_PREDICT_TYPE_STUB=run.py:run", "TMPDIR="+harness.ShortTempDir(t))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start the server: %v", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // ProcessState says how it ended
+		close(ended)
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	address := ""
+	harness.Eventually(t, "the server listens", func() bool {
+		line, ok := log.Find("listening")
+		address = line.Address
+		return ok
+	})
+	harness.Eventually(t, "the model is ready", func() bool {
+		_, ok := log.Find("worker ready")
+		return ok
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // it is to be ignored
+		t.Fatalf("the server has ended: %v", err)
+	}
+	a, err := http.Post(address+"/shutdown", "application/json", nil)
+	if err != nil {
+		t.Fatalf("ask the server to end: %v\n%s", err, log)
+	}
+	a.Body.Close()
+	harness.Eventually(t, "the server has ended", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if !cmd.ProcessState.Success() {
+		t.Errorf("the server ended with %v:\n%s", cmd.ProcessState, log)
+	}
+}

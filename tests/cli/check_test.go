@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestCLICheckFindsEveryMistake(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name  string
+		files []string
+		args  []string
+		want  []string
+	}{
+		{
+			"YAML and signature",
+			[]string{
+				"cog.yaml", "rn: run.py:run\nenvironment:\n  - A=1\n  - B\n",
+				"run.py", "from cog import Input\ndef run(\n    a: bytes,\n    b,\n    c: int = Input(default=5, le=3),\n) -> int: ...\n",
+			},
+			nil,
+			[]string{
+				`cog.yaml:1: unknown key "rn"`, `write "run"`, `cog.yaml:4: environment: "B" is not NAME=value`,
+				`run.py:3: parameter "a" of run: bytes is not supported`, "use cog.Path for binary data",
+				`run.py:4: parameter "b" of run: it has no type`, `run.py:5: parameter "c" of run: the default 5 is greater`,
+				"5 problems in",
+			},
+		},
+		{"no YAML", []string{"cog.yaml", "run: [\n"}, nil, []string{"cog.yaml:1: ", "fix the YAML", "1 problem in"}},
+		{"keys twice", []string{
+			"cog.yaml", "run: run.py:run\nbuild:\n  gpu: false\n  gpu: true\nrun: run.py:run\n", "run.py",
+			"def run() -> int: ...\n",
+		}, nil, []string{
+			`cog.yaml:4: build: "gpu" is given twice, first in line 3`, `cog.yaml:5: "run" is given twice, first in line 1`,
+			"2 problems in",
+		}},
+		{"values", []string{
+			"cog.yaml", "run: run.py:run\nconcurrency: 4\nenvironment:\n  A: b\n", "run.py",
+			"def run(a: bytes) -> int: ...\n",
+		}, nil, []string{
+			"cog.yaml:2: concurrency is a number, and should be a mapping",
+			"cog.yaml:4: environment is a mapping, and should be a list",
+			"run.py:1: parameter \"a\" of run", "3 problems in",
+		}},
+		{
+			"no file",
+			[]string{"cog.yaml", "\nrun: gone.py:Runner\n"},
+			nil,
+			[]string{"cog.yaml:2: run: there is no file gone.py"},
+		},
+		{"no class", []string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"}, nil, []string{
+			`cog.yaml:1: run.py has no "Runner"`, "it defines run",
+		}},
+		{"no model", nil, nil, []string{"names no predictor"}},
+		{"syntax", []string{"run.py", "\ndef run(:\n"}, nil, []string{"run.py:2: SyntaxError", "correct the line"}},
+		{"package", []string{"run.py", "import not_there\n"}, nil, []string{
+			"run.py:1: ModuleNotFoundError: No module named 'not_there'", "pip install ",
+		}},
+		{"import", []string{"run.py", "1 / 0\n"}, nil, []string{"Traceback", "run.py:1: ZeroDivisionError"}},
+		{
+			"concurrency",
+			[]string{
+				"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 4\n", "run.py",
+				"def run() -> int: ...\n",
+			},
+			nil,
+			[]string{"run.py:1: a concurrency of 4 needs an async function", "write `async def`"},
+		},
+		{
+			"schema",
+			[]string{"run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "[]"},
+			nil,
+			[]string{".cog/openapi_schema.json: ", "it holds no JSON object"},
+		},
+		{
+			"setup",
+			[]string{
+				"run.py",
+				"class Runner:\n    def setup(self):\n        raise RuntimeError('no weights')\n    def run(self) -> int: ...\n",
+			},
+			[]string{"--setup"},
+			[]string{"setup failed: RuntimeError: no weights"},
+		},
+		{
+			"health",
+			[]string{
+				"run.py",
+				"class Runner:\n    def healthcheck(self):\n        return False\n    def run(self) -> int: ...\n",
+			},
+			[]string{"--setup"},
+			[]string{"the model's healthcheck: "},
+		},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := harness.CLI{Dir: harness.NewFolder(t, test.files...)}.Run(t, append([]string{"check"}, test.args...)...)
+			harness.Equal(t, "it ended with", got.Code, 1)
+			harness.WantText(t, "stdout", got.Stdout, test.want...)
+		})
+	}
+}
+
+func TestCLICheckOfAGoodModelInEachPython(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := harness.CLI{Python: python.Path, Dir: harness.Example(t, "hello")}
+		harness.WantText(t, "stdout", c.Good(t, "check"), "no problem: run.py:Runner loads with Python 3.")
+		harness.WantText(t, "stdout", c.Good(t, "check", "--setup"),
+			"no problem: run.py:Runner loads and sets up with Python 3.")
+	})
+}
+
+func TestCLICheckForPrograms(t *testing.T) {
+	t.Parallel()
+	type found struct {
+		Problems []struct{ File, What, Fix string }
+		Inputs   []string
+	}
+	read := func(text string) (f found) {
+		t.Helper()
+		harness.FromJSON(t, text, &f)
+		return f
+	}
+	good := read(harness.CLI{Dir: harness.Example(t, "hello")}.Good(t, "check", "--json"))
+	if good.Problems == nil || len(good.Problems) != 0 || strings.Join(good.Inputs, " ") != "name" {
+		t.Errorf("a good model gives %+v", good)
+	}
+	bad := read(harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run(a: bytes) -> int: ...\n")}.Run(t, "check",
+		"--json").Stdout)
+	if len(bad.Problems) != 1 || bad.Problems[0].File != "run.py" || bad.Problems[0].Fix == "" {
+		t.Errorf("a bad one gives %+v", bad)
+	}
+}
+
+func TestCLICheckOfAPythonThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	got := harness.CLI{Dir: harness.Example(t, "hello"), Python: "/nowhere/python"}.Run(t, "check")
+	harness.Equal(t, "it ended with", got.Code, 1)
+	harness.WantText(t, "stdout", got.Stdout, "PINION_PYTHON names /nowhere/python", "give the path of a Python")
+}
+
+// What build: asks for and this machine does not have is warned of, with the line and a remedy: an image would have it.
+func TestCLICheckComparesTheMachine(t *testing.T) {
+	t.Parallel()
+	const file = `run: run.py:run
+build:
+  gpu: true
+  python_version: "3.9"
+  system_packages:
+    - "bash"
+    - "no-such-package-anywhere=1.2"
+  python_requirements: requirements.txt
+`
+	const requirements = `--extra-index-url https://example.com/simple
+packaging>=1  # met
+packaging==0.0.1
+No_Such.Package[extra]>=2 ; python_version >= "3"
+no-such-package; python_version < "3"
+git+https://example.com/no-such-package
+cog==0.1
+-r more.txt
+`
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		dir := harness.NewFolder(t, "cog.yaml", file, "run.py", "def run() -> int: ...\n", "requirements.txt", requirements,
+			"more.txt",
+			"\nno-such-package\n")
+		c := harness.CLI{Python: python.Path, Dir: dir, Env: []string{"CUDA_VISIBLE_DEVICES="}}
+		got := c.Good(t, "check")
+		harness.WantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, and no GPU is visible here",
+			"warning: cog.yaml:4: build.python_version is 3.9, and the interpreter is Python 3.", "choose another with --python",
+			"warning: requirements.txt:3: packaging ", " is installed, and packaging==0.0.1 is asked for", "packaging==0.0.1`",
+			"warning: requirements.txt:4: No_Such.Package is not installed",
+			"warning: more.txt:2: no-such-package is not installed", " no-such-package`", "no problem and ")
+		count := 5
+		if _, err := exec.LookPath("dpkg-query"); err == nil {
+			count++
+			harness.WantText(t, "the packages", got,
+				"warning: cog.yaml:7: build.system_packages: no-such-package-anywhere is not installed",
+				"apt-get install no-such-package-anywhere")
+		}
+		harness.Equal(t, "warnings", strings.Count(got, "warning: "), count)
+
+		good := strings.NewReplacer(`"3.9"`, fmt.Sprintf(`"3.%d"`, python.Minor), "gpu: true", "gpu: false",
+			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt",
+			"  python_packages: [packaging, 'no-such-package==1']").Replace(file)
+		c.Dir = harness.NewFolder(t, "cog.yaml", good, "run.py", "def run() -> int: ...\n")
+		got = c.Good(t, "check")
+		harness.WantText(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed",
+			"no problem and 1 warning")
+	})
+}

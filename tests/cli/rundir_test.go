@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// copyingModel reads its file, before or after somebody opens a FIFO, and returns one.
+const copyingModel = `
+from cog import Path
+
+
+def run(file: Path, gate: bool = False) -> Path:
+    if gate:
+        print("waiting")
+        open("gate").read()
+    out = Path("out.txt")
+    out.write_text(file.read_text().upper())
+    return out
+
+
+def produce(gate: bool = False) -> Path:
+    out = Path("out.txt")
+    out.write_text("made")
+    if gate:
+        print("waiting")
+        open("gate").read()
+    return out
+`
+
+const helloURL = "data:text/plain,hello"
+
+// runFolder is the folder that a server has under TMPDIR.
+func runFolder(t *testing.T, s *harness.Server) string {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*")) // a fixed pattern
+	if len(found) != 1 {
+		t.Fatalf("run folders: %q", found)
+	}
+	return found[0]
+}
+
+// TestTheRunFolderIsRemoved, as a cleaner of temporary files does: it is made again, and only what was in use fails.
+func TestTheRunFolderIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir:  harness.NewFolder(t, "run.py", copyingModel),
+		Args: []string{"--queue", "4"},
+	})
+	open := harness.MakeFIFO(t, s.Dir, "gate")
+	harness.WantText(t, "before", s.Succeed(harness.Input{"file": helloURL}).Text(t), "SEVMTE8=") // HELLO, in base64
+	inUse := s.Begin("in use", harness.Input{"file": helloURL, "gate": true})
+	s.WaitLog("waiting")
+	remove := func() {
+		t.Helper()
+		if err := os.RemoveAll(runFolder(t, s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	after := s.Begin("after", harness.Input{"file": helloURL})
+	s.WaitLog("the folder of temporary files was removed by somebody: it is made again")
+	open()
+	a := harness.Receive(t, inUse)
+	harness.WantStatus(t, "the one whose file was removed", a, "failed")
+	harness.WantText(t, "error", a.Error, "No such file or directory")
+	if a := harness.Receive(t, after); a.Status != "succeeded" || !strings.Contains(a.Text(t), "SEVMTE8=") {
+		t.Errorf("the one after it: %s", a)
+	}
+	remove()
+	// What came in a request's own body is there before its prediction.
+	form := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--x--\r\n"
+	harness.WantStatus(t, "a form", s.Create(form, "Content-Type", "multipart/form-data; boundary=x"), "succeeded")
+	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+	s.Succeed(harness.Input{"file": helloURL})
+}
+
+// TestTheFolderOfOutputsIsRemoved: the prediction says so, not that some file is missing.
+func TestTheFolderOfOutputsIsRemoved(t *testing.T) {
+	t.Parallel()
+	store := httptest.NewServer(http.NotFoundHandler())
+	defer store.Close()
+	s := harness.Ready(t, harness.Options{
+		Dir: harness.NewFolder(t, "run.py", copyingModel), Model: "run.py:produce", Args: []string{"--upload-url", store.URL},
+	})
+	open := harness.MakeFIFO(t, s.Dir, "gate")
+	answer := s.Begin("in use", harness.Input{"gate": true})
+	s.WaitLog("waiting")
+	if err := os.RemoveAll(runFolder(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	open()
+	a := harness.Receive(t, answer)
+	harness.WantStatus(t, "the one whose folder was removed", a, "failed")
+	harness.WantText(t, "error", a.Error, "out.txt", "folder of temporary files was removed")
+}
+
+// TestTheRunFolderWithoutTheCache holds the cog package too, which a new worker needs.
+func TestTheRunFolderWithoutTheCache(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"},
+		Args: []string{"--queue", "4"},
+	})
+	if _, err := os.Stat(filepath.Join(runFolder(t, s), "sdk")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(runFolder(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Worker()
+	harness.SendSignal(t, before, syscall.SIGKILL)
+	harness.Eventually(t, "another worker is ready", func() bool {
+		h := s.Health()
+		return h.Status == "READY" && h.Workers[0].PID != before
+	})
+	harness.WantCode(t, "the next", s.Do(http.MethodGet, "/", nil), http.StatusOK)
+}
+
+// TestTheRunFolderIsLocked: systemd-tmpfiles leaves alone what is in a folder that somebody has locked.
+func TestTheRunFolderIsLocked(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run"})
+	f, err := os.Open(runFolder(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
+		t.Errorf("the folder can be locked: %v", err)
+	}
+}
+
+// TestNoHomeIsMade, where $HOME names a folder that is not there: by no command, and by no worker.
+func TestNoHomeIsMade(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	home := filepath.Join(folder, "home")
+	env := []string{"HOME=" + home, "XDG_CACHE_HOME="}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: env})
+	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"value": harness.Input{}}).Output, `{}`)
+	s.Stop()
+	cmd := exec.Command(harness.Binary(t), "schema", s.Dir, "--predictor", "echo.py:run", "--python",
+		harness.AnyPython(t).Path)
+	cmd.Env = append(harness.BareEnv(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("schema: %v\n%s", err, out)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%v were made, %v", left, err)
+	}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// inFolder runs a command there, which is to end well, and returns what it printed.
+func inFolder(t *testing.T, dir string, words ...string) string {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", words, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestABuildOfACleanCloneSaysItsCommit, also where the clone was copied, touched, made with other modes, or built in
+// before; a change of a tracked file is marked.
+func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	if err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").Run(); err != nil {
+		t.Skipf("this is not a checkout of git: %v", err)
+	}
+	clone := filepath.Join(t.TempDir(), "clone")
+	inFolder(t, ".", "git", "clone", "-q", "--no-hardlinks", "..", clone)
+	for _, name := range []string{"build.sh", "tests/suites.sh"} { // as they are here, committed or not
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(clone, name), text, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	inFolder(t, clone, "git", "commit", "-q", "--allow-empty", "-am", "build")
+	commit := inFolder(t, clone, "git", "rev-parse", "--short=12", "HEAD")
+	is := func(what string, dirty bool) {
+		t.Helper()
+		stamp := " " + inFolder(t, clone, "./build.sh", "stamp") + " "
+		want := "version.Commit=" + commit
+		if dirty {
+			want += "-dirty"
+		}
+		harness.WantText(t, what+": the stamp", strings.ReplaceAll(stamp, " -X ", " "), want+" ")
+	}
+
+	inFolder(t, clone, "./build.sh", "build")
+	harness.WantText(t, fmt.Sprintf("the binary of commit %s says", commit), inFolder(t, clone, "bin/pinion", "version"),
+		"(commit "+commit+",")
+	is("after a build", false)
+	later := time.Now().Add(time.Hour)
+	for _, name := range []string{"go.mod", "README.md", "cmd/pinion/main.go"} {
+		if err := os.Chtimes(filepath.Join(clone, name), later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("touched files", false)
+	copied := clone + "-copied"
+	inFolder(t, ".", "cp", "-r", clone, copied)
+	clone = copied
+	is("a copy", false)
+	inFolder(t, clone, "chmod", "-R", "a+rwx", "cmd", "go.mod", "README.md")
+	is("other modes", false)
+	harness.WriteFile(t, filepath.Join(clone, "notes.txt"), "")
+	is("a file that is not git's", false)
+	harness.WriteFile(t, filepath.Join(clone, "README.md"), "changed")
+	is("a changed file", true)
+}

@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+func TestAPythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t)
+	script := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	// A stand-in answers the question that the locator asks an interpreter that is no ELF file.
+	standIn := func(changes string) string {
+		return script("python3", fmt.Sprintf(`#!%s
+import sys, sysconfig
+%s
+sys.argv = sys.argv[sys.argv.index("-c"):]
+exec(sys.argv[1])
+`, python.Path, changes))
+	}
+	cases := []struct {
+		name, python string
+		want         []string
+	}{
+		{"not there", "/nowhere/python3", []string{"--python", "/nowhere/python3", "there is no"}},
+		{"no program", script("text", ""), []string{"text"}},
+		{"free-threaded", standIn(`real = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else real(name)
+`), []string{"free-threaded"}},
+		{"no shared library", standIn(`real = sysconfig.get_config_var
+own = {"LIBDIR": "/nowhere/lib", "INSTSONAME": "libpython3.99.a", "LDLIBRARY": "libpython3.99.a"}
+sysconfig.get_config_var = lambda name: own.get(name) or real(name)
+sys.base_prefix = sys.prefix = "/nowhere"
+sys.executable = sys.argv[0]
+`), []string{"libpython"}},
+	}
+	if real := os.Getenv("PINION_TEST_FREE_THREADED"); real != "" {
+		cases = append(cases, struct {
+			name, python string
+			want         []string
+		}{"free-threaded, a real one", real, []string{real, "free-threaded", "GIL", "ordinary build of Python 3.14"}})
+	}
+	for _, old := range []string{"3.9", "3.8", "3.6", "2.7"} {
+		found, _ := filepath.Glob(os.Getenv("HOME") + "/.pyenv/versions/" + old + ".*/bin/python")
+		for _, path := range found {
+			cases = append(cases, struct {
+				name, python string
+				want         []string
+			}{old, path, []string{old, "3.10"}})
+		}
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			code, text := harness.Refused(t, harness.Options{Python: c.python, Model: "echo.py:run"})
+			harness.Equal(t, "exit code", code, 2)
+			if !strings.HasPrefix(text, "pinion: ") || strings.Count(text, "\n") != 1 {
+				t.Errorf("want one line for people, got %q", text)
+			}
+			for _, want := range c.want {
+				harness.WantText(t, "the message", text, want)
+			}
+		})
+	}
+}
+
+func TestALibPythonThatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "libpython.so")
+	harness.WantRefused(t, harness.Options{Model: "echo.py:run", Args: []string{"--libpython", missing}}, 2, missing)
+}
+
+func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
+	t.Parallel()
+	folder := func(t *testing.T, yaml string) string {
+		dir := harness.Models(t)
+		harness.WriteFile(t, filepath.Join(dir, "cog.yaml"), yaml)
+		return dir
+	}
+	for _, c := range []struct {
+		name, yaml, flag string
+		env              []string
+		want             string
+	}{
+		{"run", "run: setups.py:plain\n", "", nil, "2"},
+		{"predict", "predict: setups.py:plain\n", "", nil, "2"},
+		{"variable", "run: nowhere.py:X\n", "", []string{"COG_PREDICT_TYPE_STUB=setups.py:plain"}, "2"},
+		{"flag", "run: nowhere.py:X\n", "setups.py:plain", []string{"COG_PREDICT_TYPE_STUB=nowhere.py:X"}, "2"},
+		{
+			"environment and concurrency", "run: tasks.py:plain\nconcurrency:\n  max: 3\nenvironment:\n  - COLOUR=red=\n", "",
+			nil, "2",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Dir: folder(t, c.yaml), Model: c.flag, Env: c.env})
+			harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output, c.want)
+		})
+	}
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run: facts.py:environment\nenvironment:\n  - COLOUR=red=\n")})
+	var environment map[string]string
+	s.Succeed(harness.Input{}).Decode(t, &environment)
+	harness.Equal(t, "COLOUR", environment["COLOUR"], "red=")
+}
+
+func TestServesOnAUnixSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(harness.ShortTempDir(t), "socket")
+	// One that a dead server left: a socket file without a listener.
+	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.SetUnlinkOnClose(false)
+	old.Close()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path})
+	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"value": harness.Input{}}).Output, "{}")
+
+	harness.WantRefused(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path}, 1, "in use")
+	s.Succeed(harness.Input{"value": harness.Input{}}) // the first has not lost it
+	s.Stop()
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket file is left: %v", err)
+	}
+}
+
+func TestAPortThatIsTakenEndsTheStart(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String()) // it is one of net's own
+	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--port", port}})
+	owner := fmt.Sprintf("process %d (%s", os.Getpid(), harness.CommandLine(os.Getpid())[:20])
+	for _, want := range []string{port, "in use", owner, "-p 0", "PORT="} {
+		if code != 1 || !strings.Contains(text, want) {
+			t.Errorf("exit code %d, and no %q in %s", code, want, text)
+		}
+	}
+}
+
+func TestOnlyRunFoldersAreRemoved(t *testing.T) {
+	t.Parallel()
+	tmp := harness.ShortTempDir(t)
+	hourAgo := time.Now().Add(-time.Hour)
+	folder := func(name string, files ...string) string {
+		path := filepath.Join(tmp, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			harness.WriteFile(t, filepath.Join(path, file), "")
+		}
+		if err := os.Chtimes(path, hourAgo, hourAgo); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	stay := []string{
+		folder("pinion-models", "weights"), folder("pinion-src", "lock"), folder("pinion-empty"),
+		folder("pinion-run-mine", "weights"),
+	}
+	leftovers := []string{folder("pinion-run-1", "lock"), folder("pinion-run-2"), folder("pinion-run-3", "lock.new")}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Tmp: tmp})
+	s.Stop()
+	for _, path := range stay {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("what is not ours was removed: %v", err)
+		}
+	}
+	for _, path := range leftovers {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("the leftover %s is still there: %v", path, err)
+		}
+	}
+}
+
+func TestTheRunFolderOfAKilledServerIsRemovedByTheNext(t *testing.T) {
+	t.Parallel()
+	tmp := harness.ShortTempDir(t)
+	folders := func() []string {
+		found, _ := filepath.Glob(filepath.Join(tmp, "pinion-*"))
+		return found
+	}
+	first := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
+	left := folders()
+	if len(left) != 1 {
+		t.Fatalf("run folders: %q", left)
+	}
+	second := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
+	if len(folders()) != 2 {
+		t.Errorf("the second server removed a folder in use: %q", folders())
+	}
+	first.Succeed(harness.Input{"value": harness.Input{}})
+	first.Kill()
+	if _, err := os.Stat(left[0]); err != nil {
+		t.Fatalf("nothing is left to be removed: %v", err)
+	}
+	third := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
+	if _, err := os.Stat(left[0]); !os.IsNotExist(err) {
+		t.Errorf("the dead server's folder is still there: %v", err)
+	}
+	second.Succeed(harness.Input{"value": harness.Input{}})
+	second.Stop()
+	third.Succeed(harness.Input{"value": harness.Input{}})
+	third.Stop()
+	if left := folders(); len(left) > 0 {
+		t.Errorf("folders are left: %q", left)
+	}
+}
+
+// TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was changed.
+func TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
+	t.Parallel()
+	serve := func(cache string) {
+		t.Helper()
+		s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"XDG_CACHE_HOME=" + cache}})
+		harness.EqualJSON(t, "output", s.Succeed(harness.Input{"text": "x"}).Output, `"x"`)
+		s.Stop()
+	}
+	serve("/dev/null/nothing")
+	cache := t.TempDir()
+	serve(cache)
+	cached, _ := filepath.Glob(filepath.Join(cache, "pinion", "*", "cog", "__init__.py")) // a fixed pattern
+	if len(cached) != 1 {
+		t.Fatalf("kept are %q", cached)
+	}
+	harness.WriteFile(t, cached[0], "raise SystemExit('changed')\n")
+	serve(cache)
+}
+
+// TestTheServersVariablesMayStandInCogYAML: Cog makes them part of the image, and the environment may say otherwise.
+func TestTheServersVariablesMayStandInCogYAML(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", `
+import os
+
+class Runner:
+    def setup(self, weights):
+        self.weights = weights
+
+    async def run(self) -> list[str]:
+        return [self.weights, *(os.environ.get(name, "-") for name in ("COG_WEIGHTS", "GIVEN", "EMPTY", "TWICE"))]
+`, "cog.yaml", `run: run.py:Runner
+environment:
+  - COG_WEIGHTS=https://example.com/weights.tar
+  - COG_MAX_CONCURRENCY=3
+  - GIVEN=in cog.yaml
+  - EMPTY=in cog.yaml
+  - TWICE=first
+  - TWICE=second
+`)
+	s := harness.Ready(t, harness.Options{Dir: dir, Env: []string{"GIVEN=from outside", "EMPTY="}})
+	harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
+		`["https://example.com/weights.tar","https://example.com/weights.tar","from outside","","second"]`)
+	harness.WantText(t, "the worker is not that of cog.yaml", s.WaitLog("worker ready").Raw, `"slots":3`)
+	s = harness.Ready(t, harness.Options{Dir: dir, Env: []string{"COG_MAX_CONCURRENCY=1", "COG_WEIGHTS=other"}})
+	harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
+		`["other","other","in cog.yaml","in cog.yaml","second"]`)
+}

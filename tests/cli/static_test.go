@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// everyPlaceModel would make a file at every place where Python runs code of a model's file; calm keeps what the place
+// needs.
+const everyPlaceModel = `import contextlib, dataclasses, inspect, os, pathlib, subprocess, typing
+import beside
+from inner import deep
+from cog import BaseModel, BasePredictor, Input
+
+def calm(name, value=int):
+    with contextlib.suppress(BaseException):
+        (pathlib.Path(os.path.dirname(__file__)) / ("made-" + name)).write_text("x")
+    return value
+
+os.system("touch made-system")
+subprocess.run(["touch", "made-run"])
+inspect.os.system("touch made-os")
+calm("statement")
+KEPT = [calm("comprehension") for _ in range(1)]
+TEXT = f"{calm('f-string')}"
+LAMBDA = (lambda: calm("lambda"))()
+
+def decorated(f):
+    return calm("decorator", f)
+
+class Meta(type):
+    def __prepare__(*args, **kwargs): return calm("prepare", {})
+    def __new__(cls, *args, **kwargs): return calm("meta", super().__new__(cls, *args, **kwargs))
+    def __call__(cls, *args, **kwargs): return calm("call", super().__call__(*args, **kwargs))
+
+class Thing(metaclass=Meta):
+    def __init_subclass__(cls): calm("subclass")
+    def __set_name__(self, owner, name): calm("set-name")
+    def __init__(self): calm("thing")
+    def __del__(self): calm("del")
+
+class Below(Thing):
+    thing = Thing()
+
+Thing()
+THING = Thing()
+
+class Text(str):
+    def __str__(self): return calm("str", "x")
+    def __len__(self): return calm("len", 1)
+    def __hash__(self): return calm("hash", 1)
+    __eq__ = lambda self, other: calm("eq", True)
+    __class__ = property(lambda self: calm("class", str))
+
+@dataclasses.dataclass
+class Data:
+    made: int = dataclasses.field(default_factory=lambda: calm("factory", 1))
+    def __post_init__(self): calm("post-init")
+
+Data()
+
+def generates():
+    try:
+        yield calm("generator")
+    finally:
+        calm("finally")
+
+GENERATOR = generates()
+next(GENERATOR)
+inspect.importlib.import_module("atexit").register(calm, "atexit")
+inspect.importlib.import_module("threading").Timer(0, calm, ["thread"]).start()
+
+with contextlib.ExitStack() as stack:
+    stack.callback(calm, "exit-stack")
+
+class Out(BaseModel):
+    field: calm("field")
+    quoted: "calm('quoted-field')"
+
+class Predictor(BasePredictor):
+    calm("body")
+    thing: calm("class-annotation") = Thing()
+
+    def __new__(cls): return calm("new", super().__new__(cls))
+    def __init__(self): calm("init")
+    def __getattribute__(self, name): return calm("getattribute", super().__getattribute__(name))
+    def __del__(self): calm("predictor-del")
+    def setup(self): calm("setup")
+    def healthcheck(self): return calm("health", True)
+
+    @decorated
+    def predict(self, n: calm("annotation", int) = calm("default", 3), quoted: "calm('quoted')" = 4,
+                s: str = Input(default=Text("x"), description=Text("said"), choices=["x"])) -> Out:
+        calm("predict")
+`
+
+// escapingModel gets past an audit hook of Python: by other copies of its modules and interpreters, by C code that
+// opens files itself, by the objects of the program that reads it. And it writes where the command does.
+const escapingModel = `import inspect, warnings
+from cog import BasePredictor, Input
+os, sys, imp = inspect.os, inspect.sys, inspect.importlib.import_module
+
+def attempt(effect):
+    try: effect()
+    except BaseException: pass
+
+def copied():
+    create, found = imp("_imp"), inspect.importlib.machinery.ModuleSpec("posix", inspect.importlib.machinery.BuiltinImporter)
+    posix = create.create_builtin(found)
+    create.exec_builtin(posix)
+    for fd in 1, 2: posix.write(fd, b"LEAK")
+    posix.mkfifo("made-pipe")
+    posix.mknod("made-node")
+
+def interpreted():
+    for name in "_interpreters", "_xxsubinterpreters":
+        attempt(lambda: imp(name).run_string(imp(name).create(), "open('made-inside', 'w')"))
+    attempt(lambda: imp("concurrent.interpreters").create().exec("open('made-inside', 'w')"))
+
+def opened():
+    for found in imp("gc").get_objects():
+        if type(found).__name__ == "Fence": found.open()
+    os.mkdir("made-open")
+
+def logged(): imp("ssl").create_default_context().keylog_filename = "made-keylog"
+def remembered(): imp("readline").write_history_file("made-history")
+def shared(): imp("_posixshmem").shm_open("/pinion-made", os.O_CREAT | os.O_RDWR)
+def locked(): imp("_multiprocessing").SemLock(1, 1, 1, "/pinion-made", False)
+def said():
+    sys.stdout.write("LEAK"); sys.stdout.flush(); sys.stderr.write("LEAK"); sys.stderr.flush()
+def traced(): imp("faulthandler").dump_traceback()
+def warned(): warnings.warn("LEAK")
+def threaded(): imp("threading").Thread(target=lambda: 1 / 0).start()
+def shown(): sys.displayhook("LEAK")
+
+for effect in copied, interpreted, logged, remembered, shared, locked, said, traced, warned, threaded, shown, opened:
+    attempt(effect)
+1 is 1
+
+class Predictor(BasePredictor):
+    def predict(self, n: int = Input(default=3)) -> int: ...
+`
+
+func TestCLIStaticReadingIsFencedByTheKernel(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		shared := fmt.Sprintf("pinion-made-%d-%s", os.Getpid(), python.Name()) // which other runs of this test do not make
+		c := harness.CLI{
+			Python: python.Path,
+			Dir: harness.NewFolder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py",
+				strings.ReplaceAll(escapingModel, "pinion-made", shared)),
+		}
+		before := filesBelow(t, c.Dir)
+		got := c.Run(t, "schema", "--static", "--input")
+		harness.WantText(t, "the input", got.Stdout, `"default": 3`)
+		if got.Code != 0 || got.Stderr != "" || strings.Contains(got.Stdout, "LEAK") {
+			t.Errorf("it ended with %d, and said\n%s%s", got.Code, got.Stdout, got.Stderr)
+		}
+		if after := filesBelow(t, c.Dir); !slices.Equal(before, after) {
+			t.Errorf("there were %q, and now there are %q", before, after)
+		}
+		for _, file := range []string{"/dev/shm/" + shared, "/dev/shm/sem." + shared} {
+			if os.Remove(file) == nil {
+				t.Errorf("it made %s", file)
+			}
+		}
+	})
+}
+
+// The document is that of an import, and the folder is as it was: also after what the model leaves behind when the
+// process ends.
+func TestCLIStaticReadingLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		dir := harness.NewFolder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py", everyPlaceModel,
+			"beside.py", "import inspect, pathlib\npathlib.Path(__file__ + '-made').touch()\ninspect.os.system('touch made-beside')\n",
+			"inner/__init__.py", "open(__file__ + '-made', 'w')\n", "inner/deep.py",
+			"import pathlib\npathlib.Path(__file__ + '-made').mkdir()\n")
+		c := harness.CLI{Python: python.Path, Dir: dir}
+		before := filesBelow(t, dir)
+		harness.WantText(t, "the input", c.Good(t, "schema", "--static", "--input"), `"default": 3`, `"default": 4`,
+			`"default": "x"`)
+		if after := filesBelow(t, dir); !slices.Equal(before, after) {
+			t.Errorf("there were %q, and now there are %q", before, after)
+		}
+		c.Good(t, "check", "--execute")
+		if after := filesBelow(t, dir); len(after) < len(before)+30 {
+			t.Errorf("an import makes too little for this test to say much: %q", after)
+		}
+	})
+}
+
+// filesBelow are the paths of all files and folders below one.
+func filesBelow(t testing.TB, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// The model computes for years in one call, so that only a kill ends the process that reads it.
+func TestCLIStaticReadingEndsWithItsProcesses(t *testing.T) {
+	t.Parallel()
+	for _, sig := range endingSignals {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("YEARS = sum(range(10**15))"))}
+			cmd, _, stderr := c.Start(t, "schema", "--static")
+			harness.StartCommand(t, cmd)
+			harness.Eventually(t, "three processes: between, Python, and its child",
+				func() bool { return len(readersIn(c.Dir)) == 3 })
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); sig != syscall.SIGKILL {
+				if left := readersIn(c.Dir); code != 130 || len(left) > 0 {
+					t.Errorf("it ended with %d, and left the processes %v:\n%s", code, left, stderr)
+				}
+			}
+			harness.Eventually(t, "the end of all processes", func() bool { return len(readersIn(c.Dir)) == 0 })
+		})
+	}
+}
+
+// readersIn are the running processes that read a model in a folder, besides the command.
+func readersIn(dir string) (pids []int) {
+	folders, _ := filepath.Glob("/proc/[0-9]*/cwd") // a fixed pattern
+	for _, folder := range folders {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+		if at, _ := os.Readlink(folder); err == nil && at == dir &&
+			strings.Contains(harness.CommandLine(pid), "static.main") && harness.Alive(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

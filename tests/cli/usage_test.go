@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestCLIVersion(t *testing.T) {
+	t.Parallel()
+	want := harness.CLI{}.Good(t, "version")
+	harness.WantText(t, "the versions", want, "pinion ", "commit ", "cog interface ")
+	for _, flag := range []string{"--version", "-v"} {
+		harness.Equal(t, flag+" prints", (harness.CLI{}).Good(t, flag), want)
+	}
+}
+
+// TestCLIWrongUsage: exit code 2, one line that says what is allowed, and nothing on stdout.
+func TestCLIWrongUsage(t *testing.T) {
+	t.Parallel()
+	harness.WantText(t, "no model", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "serve"), "cog.yaml")
+	dir := harness.NewFolder(t, "run.py", "def run() -> str: ...\n")
+	for _, c := range []struct {
+		line string
+		env  string
+		want string
+	}{
+		{"help predikt", "", `unknown command "predikt"; did you mean predict?`},
+		{"help xyzzyx", "", `unknown command "xyzzyx"; 'pinion help' lists the commands`},
+		{"help serve nope", "", `pinion serve has no command "nope"`},
+		{"--versoin", "", "did you mean --version?"},
+		{"--nope-nope", "", "'pinion help' lists the commands"},
+		{"serve a b", "", `"a" has no name: with several models, each is NAME=DIR`},
+		{"check a b", "", "pinion check takes one folder, not a, b"},
+		{"version now", "", "pinion version takes no argument, not now"},
+		{"completion korn", "", `no completion for "korn": the shells are bash, fish, powershell, zsh`},
+		{"serve --port http", "", `--port "http": must be a whole number`},
+		{"serve -p", "", "--port needs a value: a whole number"},
+		{"serve --grace 30", "", `--grace "30": must be a time with its unit, as 500ms, 30s or 1m30s`},
+		{"serve --reload=perhaps", "", `--reload "perhaps": must be true or false`},
+		{"bench --rate fast", "", `--rate "fast": must be a number`},
+		{"bench ftp://example.com", "", "ftp://example.com: a server's address is an http or https URL"},
+		{"serve --prot 1", "", "did you mean --port?"},
+		{"serve --workers 0", "", "--workers"},
+		{"serve --workers none", "", `--workers: "none": must be a whole number of at least 1`},
+		{"serve --max-rss lots", "", "--max-rss: invalid size \"lots\": must be a number of bytes, or one with KiB"},
+		{"serve --log-format xml", "", `--log-format "xml": must be json or console`},
+		{"serve --log-level loud", "", `--log-level "loud": must be debug, info, warning or error`},
+		{"serve --restart maybe", "", `--restart "maybe": must be on-crash or never`},
+		{"serve --reload-strategy both", "", `--reload-strategy "both": must be start-first or stop-first`},
+		{"serve --x-mode fly", "", `--x-mode "fly": must be predict or train`},
+		{"serve --gpus some", "", "--gpus some: "},
+		{"serve", "PINION_RESTART=maybe", `PINION_RESTART: "maybe": must be on-crash or never`},
+		{"serve", "PINION_RELOAD_STRATEGY=both", `PINION_RELOAD_STRATEGY: "both": must be start-first or stop-first`},
+		{"serve", "PINION_RELOAD=perhaps", `PINION_RELOAD: "perhaps": must be true or false`},
+		{"serve", "PINION_QUEUE=many", `PINION_QUEUE: "many": must be a whole number of at least 0`},
+		{"serve", "PINION_QUEUE_TIMEOUT=soon", `PINION_QUEUE_TIMEOUT: "soon": must be a number of seconds`},
+		{"serve", "PINION_BATCH_WAIT=soon", "PINION_BATCH_WAIT: "},
+		{"serve", "PINION_CUDA=maybe", `PINION_CUDA: "maybe": must be on or off`},
+		{"bench -- --wrokers 2", "", "did you mean --workers?"},
+		{"bench -i nope=1", "", `unknown input "nope"`},
+		{"batching --protocol udp", "", `-protocol "udp": must be unix or tcp`},
+	} {
+		t.Run(c.line+c.env, func(t *testing.T) {
+			t.Parallel()
+			got := harness.CLI{Dir: dir, Env: []string{c.env}}.Run(t, strings.Fields(c.line)...)
+			if got.Code != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
+				t.Errorf("exit code %d, stdout %q; want 2 and %q in %s", got.Code, got.Stdout, c.want, got.Stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestTheModelOfTheBodiesDocumentKeepsPredictionsApart: it writes to each prediction's folder, so several workers do
+// not write to one file, and a folder that is read-only will do.
+func TestTheModelOfTheBodiesDocumentKeepsPredictionsApart(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir:  harness.ModelOf(t, "../docs/how-to/bodies.md"),
+		Args: []string{"--workers", "2", "--queue", "20"},
+	})
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			content := bytes.Repeat([]byte(fmt.Sprintf("%d ", i)), 1000)
+			var form bytes.Buffer
+			w := multipart.NewWriter(&form)
+			part, err := w.CreateFormFile("image", "photo.png")
+			if err == nil {
+				_, err = part.Write(content)
+			}
+			if err != nil || w.Close() != nil {
+				t.Errorf("make the form: %v", err)
+				return
+			}
+			a := s.Do(http.MethodPost, "/predictions", form.Bytes(), "Content-Type", w.FormDataContentType(), "Accept",
+				"image/*")
+			if a.Code != http.StatusOK || !bytes.Equal(a.Body, content) {
+				t.Errorf("prediction %d has another's file, or none: %d", i, a.Code)
+			}
+		})
+	}
+	all.Wait()
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !slices.Contains([]string{"run.py", "cog.yaml", "__pycache__"}, entry.Name()) {
+			t.Errorf("the model left %s in its folder", entry.Name())
+		}
+	}
+}

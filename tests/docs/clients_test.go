@@ -1,0 +1,39 @@
+package docs
+
+import (
+	"os/exec"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestClientsOfTheDocumentsWork runs the clients that docs/how-to/clients.md shows, and compares what they print.
+func TestClientsOfTheDocumentsWork(t *testing.T) {
+	t.Parallel()
+	const document = "../docs/how-to/clients.md"
+	s := harness.Ready(t, harness.Options{Dir: harness.ModelOf(t, document)})
+	for comment, run := range map[string]string{"# client.py": harness.AnyPython(t).Path, "// client.mjs": "node"} {
+		t.Run(comment, func(t *testing.T) {
+			if _, err := exec.LookPath(run); err != nil {
+				t.Skipf("there is no %s", run)
+			}
+			harness.RunProgram(t, document, comment, run, "http://localhost:5000", s.Address)
+		})
+	}
+}
+
+// TestClientsOfTheProtocolsPageWork runs the clients of other protocols that docs/reference/protocols.md shows.
+func TestClientsOfTheProtocolsPageWork(t *testing.T) {
+	t.Parallel()
+	const document = "../docs/reference/protocols.md"
+	python := harness.Tool(t, "venvs/protocols/bin/python")
+	o := servedAs(t, document)
+	o.Args = append(o.Args, "--grpc-port=0")
+	s := harness.Ready(t, o)
+	for _, comment := range []string{"# infer.py", "# infer_grpc.py", "# complete.py"} {
+		t.Run(comment, func(t *testing.T) {
+			harness.RunProgram(t, document, comment, python, "localhost:5000", harness.Host(s), "localhost:8001",
+				s.GRPCAddress())
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.yaml.in/yaml/v4"
+
+	"pinion/tests/harness"
+)
+
+const fleetFolder = "../deploy/kubernetes/fleet/"
+
+// fleetObjects are the objects of the fleet's manifests, by kind and name.
+func fleetObjects(t *testing.T) map[string]harness.Manifest {
+	t.Helper()
+	all := map[string]harness.Manifest{}
+	for _, file := range harness.ReadManifests(t, fleetFolder+"kustomization.yaml")[0].Texts(t, "resources") {
+		for _, d := range harness.ReadManifests(t, fleetFolder+file) {
+			all[d.Text(t, "kind")+" "+d.Text(t, "metadata", "name")] = d
+		}
+	}
+	return all
+}
+
+// TestTheFleetScalesOnItsQueue: KEDA asks for the consumers that a server with the manifest's arguments makes.
+func TestTheFleetScalesOnItsQueue(t *testing.T) {
+	t.Parallel()
+	all := fleetObjects(t)
+	container := []any{"spec", "template", "spec", "containers", 0}
+	args := all["Deployment pinion"].Texts(t, append(slices.Clone(container), "args")...)
+	accepted(t, args)
+	gateway := all["Deployment pinion-gateway"].Texts(t, append(slices.Clone(container), "args")...)
+	accepted(t, gateway)
+	if !slices.Equal(gateway[1:], args[2:]) {
+		t.Errorf("the gateway has the settings %q, and servers %q", gateway[1:], args[2:])
+	}
+	nats := harness.StartNATSOf(t, "my-model")
+	// there is one NATS here
+	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
+	// KEDA asks before the first server runs
+	harness.StartGateway(t, nats.URL, "--model", "my-model")
+	var list struct{ Lanes []struct{ Name string } }
+	harness.FromJSON(t, harness.CLI{}.Good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model",
+		args[slices.Index(args, "--model")+1]), &list)
+	var have, want []string
+	for _, lane := range list.Lanes {
+		have = append(have, lane.Name)
+	}
+	scaled := all["ScaledObject pinion"]
+	formula := scaled.Text(t, "spec", "advanced", "scalingModifiers", "formula")
+	for i := range scaled.At(t, "spec", "triggers").([]any) {
+		harness.Equal(t, "a trigger asks for the stream", scaled.Text(t, "spec", "triggers", i, "metadata", "stream"),
+			"PINION_JOBS_my-model")
+		want = append(want, scaled.Text(t, "spec", "triggers", i, "metadata", "consumer"))
+		if name := scaled.Text(t, "spec", "triggers", i, "name"); !slices.Contains(strings.Fields(formula), name) {
+			t.Errorf("the formula %q leaves out %s", formula, name)
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("KEDA asks for the consumers %q, and there are %q", want, have)
+	}
+	if target := scaled.Text(t, "spec", "scaleTargetRef", "name"); all["Deployment "+target] == nil {
+		t.Errorf("there is no deployment %s", target)
+	}
+	pod := all["Deployment pinion"].Text(t, "spec", "template", "metadata", "labels")
+	for what, selector := range map[string]string{
+		"the service": all["Service pinion"].Text(t, "spec", "selector"),
+		"the budget":  all["PodDisruptionBudget pinion"].Text(t, "spec", "selector", "matchLabels"),
+		"the monitor": labelOf(
+			all["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
+		"the network policy": all["NetworkPolicy nats"].Text(t, "spec", "ingress", 0, "from", 0, "podSelector",
+			"matchLabels"),
+	} {
+		harness.Equal(t, what+" selects", selector, pod)
+	}
+}
+
+// TestWhatKEDAIsMisledBy: a NATS that does not lead the consumer, a lag that counts running jobs too, and pods that are
+// ended while they work.
+func TestWhatKEDAIsMisledBy(t *testing.T) {
+	t.Parallel()
+	all := fleetObjects(t)
+	scaled := all["ScaledObject pinion"]
+	target := scaled.Text(t, "spec", "advanced", "scalingModifiers", "target")
+	for i := range scaled.At(t, "spec", "triggers").([]any) {
+		at := scaled.Text(t, "spec", "triggers", i, "metadata", "natsServerMonitoringEndpoint")
+		name, rest, _ := strings.Cut(at, ".")
+		if service := all["Service "+name]; service == nil || service.Text(t, "spec", "clusterIP") != "None" ||
+			!strings.HasSuffix(rest, ":8222") {
+			t.Errorf("KEDA asks %s, which is not each of the servers of NATS", at)
+		}
+		harness.Equal(t, "the lag is divided by", scaled.Text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
+	}
+	nats := harness.StartNATSOf(t, "my-model")
+	args := all["Deployment pinion"].Texts(t, "spec", "template", "spec", "containers", 0, "args")
+	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
+	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: append(args, "--nats", nats.URL)})
+	if slots := len(s.Health().Workers); fmt.Sprint(slots) != target { // each of them has one
+		t.Errorf("a pod has %d slots, and the jobs are divided by %s", slots, target)
+	}
+	var grace, wait int
+	pod := []any{"spec", "template", "spec"}
+	fmt.Sscan(all["Deployment pinion"].Text(t, append(pod, "terminationGracePeriodSeconds")...), &grace)
+	fmt.Sscan(all["Deployment pinion"].Text(t,
+		append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
+	const ends = 30 + 10 // --grace and --cancel-grace
+	if grace <= wait+ends {
+		t.Errorf("a pod has %d s, and takes %d s to give its jobs back", grace, wait+ends)
+	}
+}
+
+// labelOf is the label of pods of that name, as documents print it.
+func labelOf(name string) string { return fmt.Sprint(map[string]any{"app.kubernetes.io/name": name}) }
+
+// TestTheNATSOfTheFleet: NATS takes the configuration, with the user that servers come as.
+func TestTheNATSOfTheFleet(t *testing.T) {
+	t.Setenv("POD_NAME", "nats-0")
+	t.Setenv("NATS_PASSWORD", "the-password")
+	all := fleetObjects(t)
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	harness.WriteFile(t, file, all["ConfigMap nats"].Text(t, "data", "nats.conf"))
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream ||
+		len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
+		t.Errorf("it is %+v", o)
+	}
+	url := all["Deployment pinion"].Text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
+	harness.Equal(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
+	image := all["StatefulSet nats"].Text(t, "spec", "template", "spec", "containers", 0, "image")
+	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil ||
+		!strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
+		t.Errorf("Kubernetes has %s, the compose file another, or the tests %s: %v", image, server.VERSION, err)
+	}
+}
+
+// TestTheFleetsManifestsAreValid: each against the schema of its kind, without a cluster.
+func TestTheFleetsManifestsAreValid(t *testing.T) {
+	t.Parallel()
+	validate := harness.Tool(t, "kubernetes/kubectl-validate", "kubectl-validate")
+	crds := filepath.Join(filepath.Dir(validate), "crds")
+	check := func(file string) (string, error) {
+		out, err := exec.Command(validate, file, "--version", "1.30", "--local-crds", crds).CombinedOutput()
+		return string(out), err
+	}
+	for _, file := range harness.ReadManifests(t, fleetFolder+"kustomization.yaml")[0].Texts(t, "resources") {
+		if out, err := check(fleetFolder + file); err != nil {
+			t.Errorf("%s: %v\n%s", file, err, out)
+		}
+		text := harness.ReadFile(t, fleetFolder+file)
+		broken := filepath.Join(t.TempDir(), file)
+		harness.WriteFile(t, broken, strings.Replace(text, "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1))
+		if out, err := check(broken); err == nil || !strings.Contains(out, "noSuchField") {
+			t.Errorf("%s with an unknown field: %v\n%s", file, err, out)
+		}
+	}
+}
+
+// TestTheFleetHasTheAlerts: the rules of the Prometheus Operator are those of deploy/observability/alerts.yaml, letter
+// by letter, and Prometheus takes them. Its pod monitors give the name of the job that they ask for.
+// PINION_UPDATE_GOLDEN=1 writes the file.
+func TestTheFleetHasTheAlerts(t *testing.T) {
+	t.Parallel()
+	source := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts.yaml"))
+	_, groups, _ := strings.Cut(source, "\ngroups:\n")
+	file := fleetFolder + "alerts.yaml"
+	text := harness.ReadFile(t, file)
+	head, _, found := strings.Cut(text, "\n  groups:\n")
+	want := head + "\n  groups:\n" +
+		strings.TrimRight(regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(groups, "  $1"), "\n") + "\n"
+	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
+		harness.WriteFile(t, file, want)
+	} else if !found || text != want {
+		t.Errorf("%s has other rules: PINION_UPDATE_GOLDEN=1 takes those of alerts.yaml", file)
+	}
+	rules, err := yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].At(t, "spec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested, err := os.ReadFile(filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string][]byte{"alerts.yaml": rules, "alerts_test.yaml": tested} {
+		harness.WriteFile(t, filepath.Join(folder, name), text)
+	}
+	for _, monitor := range []harness.Manifest{
+		fleetObjects(t)["PodMonitor pinion"],
+		harness.ReadManifests(t, "../deploy/kubernetes/podmonitor.yaml")[0],
+	} {
+		harness.Equal(t, "the job of a pod is its label", monitor.Text(t, "spec", "jobLabel"), "app.kubernetes.io/name")
+	}
+	if jobs := fleetObjects(t)["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0,
+		"values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
+		t.Errorf("PinionDown does not ask for the jobs %q", jobs)
+	}
+	harness.Promtool(t, nil, "check", "rules", filepath.Join(folder, "alerts.yaml"))
+	harness.Promtool(t, nil, "test", "rules", filepath.Join(folder, "alerts_test.yaml"))
+}
+
+// TestTheFleetsComposeFile: its servers have the same command, and differ in their ports.
+func TestTheFleetsComposeFile(t *testing.T) {
+	t.Parallel()
+	text := harness.ReadFile(t, "../deploy/compose.fleet.yaml")
+	file := filepath.Join(t.TempDir(), "compose.yaml")
+	// a tag of compose's
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "!override", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := harness.ReadManifests(t, file)[0]
+	first, second := d.Texts(t, "services", "pinion", "command"), d.Texts(t, "services", "second", "command")
+	accepted(t, first)
+	accepted(t, d.Texts(t, "services", "gateway", "command"))
+	if !slices.Equal(first, second) || !slices.Contains(first, "nats://nats:4222") {
+		t.Errorf("the commands are %q and %q", first, second)
+	}
+	base := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
+	if base.At(t, "services", d.Text(t, "services", "second", "extends", "service")) == nil ||
+		slices.Equal(base.Texts(t, "services", "pinion", "ports"), d.Texts(t, "services", "second", "ports")) {
+		t.Error("the second server is the same one")
+	}
+}

@@ -1,0 +1,148 @@
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// drainTime is how long a server may take to end by default: --grace and --cancel-grace.
+const drainTime = 40 * time.Second
+
+// accepted holds that the command takes these arguments; of a folder it asks nothing here.
+func accepted(t *testing.T, args []string) {
+	t.Helper()
+	if out, err := exec.Command(harness.Binary(t), append(slices.Clone(args), "--help")...).CombinedOutput(); err != nil {
+		t.Errorf("pinion %v: %v\n%s", args, err, out)
+	}
+}
+
+// dockerfile is what a line of the Dockerfile says, by an expression with one group.
+func dockerfile(t *testing.T, expression string) string {
+	t.Helper()
+	text := harness.ReadFile(t, "../Dockerfile.cuda")
+	m := regexp.MustCompile(expression).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("the Dockerfile has no %s", expression)
+	}
+	return string(m[1])
+}
+
+func TestTheComposeFiles(t *testing.T) {
+	t.Parallel()
+	plain, gpu := harness.ReadManifests(t, "../deploy/compose.yaml")[0],
+		harness.ReadManifests(t, "../deploy/compose.gpu.yaml")[0]
+	service := []any{"services", "pinion"}
+	at := func(more ...any) []any { return append(slices.Clone(service), more...) }
+	accepted(t, plain.Texts(t, at("command")...))
+	accepted(t, gpu.Texts(t, at("command")...))
+	harness.Equal(t, "the base", plain.Text(t, at("build", "args", "BASE")...),
+		"${PINION_BASE:-"+dockerfile(t, `(?m)^ARG BASE=(\S+)$`)+"}")
+	if _, err := os.Stat(filepath.Join("../deploy", plain.Text(t, at("build", "context")...),
+		plain.Text(t, at("build", "dockerfile")...))); err != nil {
+		t.Error(err)
+	}
+	port := dockerfile(t, `PORT=(\d+)`)
+	harness.Equal(t, "the ports", plain.Texts(t, at("ports")...)[0], "127.0.0.1:"+port+":"+port)
+	grace, err := time.ParseDuration(plain.Text(t, at("stop_grace_period")...))
+	if err != nil || grace <= drainTime {
+		t.Errorf("it may take %s to stop, and it takes up to %s: %v", grace, drainTime, err)
+	}
+	harness.Equal(t, "the model is at", plain.Text(t, at("volumes", 0, "target")...), plain.Texts(t, at("command")...)[1])
+	if devices := gpu.Texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(
+		devices, []string{"gpu"}) {
+		t.Errorf("the devices can %q", devices)
+	}
+}
+
+func TestTheKubernetesManifests(t *testing.T) {
+	t.Parallel()
+	all := harness.ReadManifests(t, "../deploy/kubernetes/pinion.yaml")
+	deployment, service := all[0], all[1]
+	monitor := harness.ReadManifests(t, "../deploy/kubernetes/podmonitor.yaml")[0]
+	pod := []any{"spec", "template", "spec"}
+	in := func(more ...any) []any { return append(append(slices.Clone(pod), "containers", 0), more...) }
+
+	accepted(t, deployment.Texts(t, in("args")...))
+	harness.Equal(t, "the port", deployment.Text(t, in("ports", 0, "containerPort")...), dockerfile(t, `PORT=(\d+)`))
+	harness.Equal(t, "the user", deployment.Text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...),
+		dockerfile(t, `--uid (\d+)`))
+	grace, _ := strconv.Atoi(deployment.Text(t, append(slices.Clone(pod), "terminationGracePeriodSeconds")...))
+	pause, _ := strconv.Atoi(deployment.Text(t, in("lifecycle", "preStop", "sleep", "seconds")...))
+	if time.Duration(grace-pause)*time.Second <= drainTime {
+		t.Errorf("it has %d s to end, of which it sleeps for %d", grace, pause)
+	}
+	labels := deployment.Text(t, "spec", "template", "metadata", "labels")
+	for what, selector := range map[string]string{
+		"the deployment": deployment.Text(t, "spec", "selector", "matchLabels"),
+		"the service":    service.Text(t, "spec", "selector"),
+		"the monitor":    monitor.Text(t, "spec", "selector", "matchLabels"),
+	} {
+		harness.Equal(t, what+" selects", selector, labels)
+	}
+	name := deployment.Text(t, in("ports", 0, "name")...)
+	paths := []string{monitor.Text(t, "spec", "podMetricsEndpoints", 0, "path")}
+	ports := []string{
+		service.Text(t, "spec", "ports", 0, "targetPort"),
+		monitor.Text(t, "spec", "podMetricsEndpoints", 0, "port"),
+	}
+	for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
+		paths = append(paths, deployment.Text(t, in(probe, "httpGet", "path")...))
+		ports = append(ports, deployment.Text(t, in(probe, "httpGet", "port")...))
+	}
+	for _, port := range ports {
+		harness.Equal(t, "there is no port", port, name)
+	}
+	volumes := map[string]bool{}
+	for i := range deployment.At(t, append(slices.Clone(pod), "volumes")...).([]any) {
+		volumes[deployment.Text(t, append(slices.Clone(pod), "volumes", i, "name")...)] = true
+	}
+	for i := range deployment.At(t, in("volumeMounts")...).([]any) {
+		if mount := deployment.Text(t, in("volumeMounts", i, "name")...); !volumes[mount] {
+			t.Errorf("there is no volume %s", mount)
+		}
+	}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
+	for _, path := range paths {
+		harness.WantCode(t, path, s.Do("GET", path, nil), 200)
+	}
+}
+
+func TestTheSystemdUnit(t *testing.T) {
+	t.Parallel()
+	text := harness.ReadFile(t, "../deploy/systemd/pinion.service")
+	said := func(key string) string {
+		t.Helper()
+		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("the unit has no %s", key)
+		}
+		return string(m[1])
+	}
+	start := strings.Fields(said("ExecStart"))
+	accepted(t, start[1:])
+	if said("KillMode") != "mixed" || said("ExecReload") != "/bin/kill -HUP $MAINPID" {
+		t.Error("SIGTERM and SIGHUP are for the front, and for it alone")
+	}
+	if seconds, err := strconv.Atoi(said("TimeoutStopSec")); err != nil ||
+		time.Duration(seconds)*time.Second <= drainTime {
+		t.Errorf("it has %d s to stop, and takes up to %s: %v", seconds, drainTime, err)
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("there is no systemd-analyze here")
+	}
+	unit := filepath.Join(t.TempDir(), "pinion.service")
+	harness.WriteFile(t, unit, strings.Replace(text, start[0], harness.Binary(t), 1))
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		len(out) > 0 {
+		t.Errorf("systemd says: %v\n%s", err, out)
+	}
+}

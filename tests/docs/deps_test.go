@@ -1,0 +1,173 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// mayUseC are the packages whose Go files may say `import "C"`.
+func mayUseC() []string {
+	return []string{"cmd/pinion/timerslack", "pyembed", "pyembed/cuda", "pyembed/nvml", "third_party/cpy3"}
+}
+
+// A listed is a package as `go list -json` describes it.
+type listed struct {
+	ImportPath   string
+	Dir          string
+	GoFiles      []string
+	CgoFiles     []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+// TestEverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them, which
+// takes a second compilation of most of the standard library.
+func TestEverythingElseBuildsWithoutC(t *testing.T) {
+	t.Parallel()
+	packages := list(t, "")
+	for folder, p := range packages {
+		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), folder) {
+			t.Errorf(`package %s says import "C" in %s: only %s may`, folder,
+				strings.Join(p.CgoFiles, ", "), strings.Join(mayUseC(), ", "))
+		}
+	}
+	pure := map[string]listed{} // by import path
+	for folder, p := range packages {
+		if !strings.HasPrefix(folder, "cmd/") && !slices.Contains(mayUseC(), folder) && len(p.GoFiles) > 0 {
+			pure[p.ImportPath] = p
+		}
+	}
+	paths := slices.Sorted(maps.Keys(pure))
+	without := goTool(t, "0", append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .GoFiles " "}}`},
+		paths...)...)
+	found := 0
+	for line := range strings.Lines(string(without)) {
+		path, files, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if p, ours := pure[path]; ours {
+			found++
+			if with := strings.Join(p.GoFiles, " "); files != with {
+				t.Errorf("%s is made of %s without C, and of %s with it", path, files, with)
+			}
+		}
+		for _, folder := range mayUseC() {
+			if path == packages[folder].ImportPath {
+				t.Errorf("%s is needed without C", path)
+			}
+		}
+	}
+	if found != len(pure) {
+		t.Errorf("%d of %d packages were looked at", found, len(pure))
+	}
+	if harness.IsFull() {
+		goTool(t, "0", append([]string{"build"}, paths...)...)
+	}
+}
+
+func TestRuntimeFolderHoldsNoGoFile(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "runtime", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 0 {
+		t.Errorf("a package named runtime would hide the standard library's: %q", files)
+	}
+}
+
+func TestEachPackageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t, "") {
+		if err := checkDoc(p.Dir); err != nil {
+			t.Errorf("%s: %v", p.ImportPath, err)
+		}
+	}
+}
+
+func TestCheckDoc(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"// Package x is for the test.\npackage x\n": true,
+		"package x\n":                            false,
+		"// Copyright, apart.\n\npackage x\n":    false,
+		"// Package x is here.\npackage x\n(\n":  true, // only the clause is read
+		"// Package x, but this is no Go\nnoise": false,
+	} {
+		dir := harness.NewFolder(t, "doc.go", text)
+		if err := checkDoc(dir); (err == nil) != ok {
+			t.Errorf("checkDoc of %q = %v, want it to succeed: %v", text, err, ok)
+		}
+	}
+	if err := checkDoc(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("checkDoc of a folder without doc.go = %v, want ErrNotExist", err)
+	}
+}
+
+// checkDoc fails unless the folder has a doc.go with a package comment.
+func checkDoc(dir string) error {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "doc.go"), nil,
+		parser.PackageClauseOnly|parser.ParseComments)
+	if err != nil {
+		return fmt.Errorf("read package comment: %w", err)
+	}
+	if file.Doc == nil {
+		return errors.New("read package comment: doc.go has none above its package clause")
+	}
+	return nil
+}
+
+// list returns the packages of this module and of third_party/cpy3, by their folder in the checkout.
+func list(t *testing.T, tags string) map[string]listed {
+	t.Helper()
+	// Without cgo the go command would not tell which files say import "C".
+	decoder := json.NewDecoder(bytes.NewReader(
+		goTool(t, "1", "list", "-tags", tags, "-json", "./...", "github.com/go-python/cpy3")))
+	root := harness.Absolute(t, "..")
+	out := map[string]listed{}
+	for {
+		var p listed
+		err := decoder.Decode(&p)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("read go list: %v", err)
+		}
+		folder, err := filepath.Rel(root, p.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[folder] = p
+	}
+	if len(out) == 0 {
+		t.Fatal("go list found no package")
+	}
+	return out
+}
+
+// goTool runs the go command in the module's root and returns its standard output.
+func goTool(t *testing.T, cgo string, arguments ...string) []byte {
+	t.Helper()
+	var stderr bytes.Buffer
+	command := exec.Command("go", arguments...)
+	command.Dir = ".."
+	command.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(arguments, " "), err, stderr.String())
+	}
+	return out
+}

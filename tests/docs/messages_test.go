@@ -1,0 +1,53 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// sourceText is the text of all sources that have messages for users, with string literals joined and unescaped.
+func sourceText(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, root := range []string{"../cmd", "../runtime", "../httpd", "../ipc", "../pyembed"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") ||
+				strings.Contains(path, "/tests/") {
+				return err
+			}
+			switch filepath.Ext(path) {
+			case ".go", ".py", ".c", ".h":
+				text, err := os.ReadFile(path)
+				all.Write(text)
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	joined := regexp.MustCompile(`"\s*\+?\s*\n\s*f?"`).ReplaceAllString(all.String(), "")
+	return strings.ReplaceAll(joined, `\"`, `"`)
+}
+
+// TestMessagesOfTheTroubleshootingPage are messages that the sources have, except for what … stands for.
+func TestMessagesOfTheTroubleshootingPage(t *testing.T) {
+	t.Parallel()
+	source, found := sourceText(t), 0
+	for _, row := range readPage(t, "../docs/how-to/troubleshooting.md").rows {
+		found++
+		for part := range strings.SplitSeq(strings.Trim(row.name, "`"), "…") {
+			if !strings.Contains(source, strings.TrimSpace(part)) {
+				t.Errorf("%s: no source has %q", row.name, strings.TrimSpace(part))
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("the page has only %d messages", found)
+	}
+}

@@ -1,0 +1,171 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Input is what a test gives to a model.
+type Input = map[string]any
+
+// EqualJSON fails unless got is the JSON document want, with any spacing and any order of its keys. Numbers are
+// compared by their digits.
+func EqualJSON(t testing.TB, what string, got []byte, want string) {
+	t.Helper()
+	var g, w any
+	if err := DecodeExact(got, &g); err != nil {
+		t.Errorf("%s: %v in %.500s", what, err, got)
+		return
+	}
+	if err := DecodeExact([]byte(want), &w); err != nil {
+		t.Fatalf("%s: the test's own JSON: %v", what, err)
+	}
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("%s:\n got %.1000s\nwant %.1000s", what, got, want)
+	}
+}
+
+// DecodeExact reads JSON and keeps the digits of its numbers.
+func DecodeExact(data []byte, to any) error {
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.UseNumber()
+	return decoder.Decode(to)
+}
+
+// WantText fails unless text holds all parts, in this order.
+func WantText(t testing.TB, what, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Errorf("%s lacks %q (or has it too early):\n%.3000s", what, part, text)
+			return
+		}
+		rest = after
+	}
+}
+
+// WantCode fails unless the answer has this status code.
+func WantCode(t testing.TB, what string, a Answer, code int) {
+	t.Helper()
+	if a.Err != nil || a.Code != code {
+		t.Errorf("%s: got %s, want %d", what, a, code)
+	}
+}
+
+// WantStatus fails unless a prediction ended so.
+func WantStatus(t testing.TB, what string, a Answer, status string) {
+	t.Helper()
+	if a.Status != status {
+		t.Errorf("%s: got %s, want it %s", what, a, status)
+	}
+}
+
+// WantOutput fails unless a prediction has succeeded with this text.
+func WantOutput(t testing.TB, what string, a Answer, text string) {
+	t.Helper()
+	if a.Status != "succeeded" || a.Text(t) != text {
+		t.Errorf("%s: got %s, want the output %q", what, a, text)
+	}
+}
+
+// WantFailed fails unless a prediction has failed, with this text in its error.
+func WantFailed(t testing.TB, what string, a Answer, text string) {
+	t.Helper()
+	if a.Status != "failed" || !strings.Contains(a.Error, text) {
+		t.Errorf("%s: got %s, want the error %q", what, a, text)
+	}
+}
+
+// WantAnswer fails unless an answer has this status code, and this text in its body.
+func WantAnswer(t testing.TB, what string, a Answer, code int, text string) {
+	t.Helper()
+	if a.Err != nil || a.Code != code || !strings.Contains(string(a.Body), text) {
+		t.Errorf("%s: got %s, want %d with %q", what, a, code, text)
+	}
+}
+
+// AnyCode is an exit code for refused: any that says that it went wrong.
+const AnyCode = -1
+
+// WantRefused fails unless a server ends before it listens, with this exit code, and says this text. It returns all
+// that it says.
+func WantRefused(t testing.TB, o Options, code int, text string) string {
+	t.Helper()
+	got, says := Refused(t, o)
+	if got != code && (code != AnyCode || got == 0) || !strings.Contains(says, text) {
+		t.Errorf("exit code %d: %s; want %q", got, says, text)
+	}
+	return says
+}
+
+// NeedModule skips a test where a Python lacks a package.
+func NeedModule(t testing.TB, python Python, module string) {
+	t.Helper()
+	if !Has(python, module) {
+		t.Skipf("%s is not installed", module)
+	}
+}
+
+// NeedMemoryGroup is a command that enters a new control group with so much memory, or skips the test.
+func NeedMemoryGroup(t testing.TB, limit int64) (enter []string) {
+	t.Helper()
+	_, enter, ok := MemoryGroup(t, limit)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	return enter
+}
+
+// Equal fails unless got is what is wanted.
+func Equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %.3000s, want %.3000s", what, fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want))
+	}
+}
+
+// BeginAtGate begins a prediction of a model that waits at its gate and logs so, and returns what opens it and the
+// answer. The input's token is the prediction's id.
+func BeginAtGate(t testing.TB, s *Server, in Input) (open func(), answer <-chan Answer) {
+	t.Helper()
+	open = MakeFIFO(t, s.Dir, "gate")
+	id := fmt.Sprint(in["token"])
+	in["gate"] = "gate"
+	answer = s.Begin(id, in)
+	s.WaitLog("waiting " + id)
+	return open, answer
+}
+
+// WantOnce fails unless each of the tokens was run at most once, and returns how often each was.
+func WantOnce(t testing.TB, ran []string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for _, token := range ran {
+		if counts[token]++; counts[token] == 2 {
+			t.Errorf("the model ran %s twice", token)
+		}
+	}
+	return counts
+}
+
+// Numbered is n names.
+func Numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return names
+}
+
+// FromJSON reads a JSON document.
+func FromJSON[T ~string | ~[]byte](t testing.TB, text T, to any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		t.Fatalf("%v in %.1000s", err, text)
+	}
+}

@@ -1,0 +1,104 @@
+package harness
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// NewFolder is a new folder with these files: name, text, name, text ….
+func NewFolder(t testing.TB, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i+1 < len(files); i += 2 {
+		WriteFile(t, filepath.Join(dir, files[i]), files[i+1])
+	}
+	return dir
+}
+
+// CopyFile copies a program to a path where there is none.
+func CopyFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// MakeFIFO makes a named pipe in a model's folder, at which the model waits, and returns what lets it go on.
+func MakeFIFO(t testing.TB, dir, name string) (open func()) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		// To open it fails until somebody reads it; to close it is what ends the reading.
+		Eventually(t, "the model waits at "+name, func() bool { return OpenFIFO(path) })
+	}
+}
+
+// OpenFIFO lets those pass who read a named pipe now; false: there is no reader.
+func OpenFIFO(path string) bool {
+	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		file.Close()
+	}
+	return err == nil
+}
+
+// ModelLines reads a file that a model wrote.
+func ModelLines(t testing.TB, s *Server, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))
+}
+
+// ReadFile is the text of a file.
+func ReadFile(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// WriteFile writes a file, and makes its folder.
+func WriteFile[T string | []byte](t testing.TB, path string, text T) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Absolute is a path from the root.
+func Absolute(t testing.TB, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

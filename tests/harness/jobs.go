@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"net/http"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+// StartMember starts a server that takes jobs of the model "m" from a queue.
+func StartMember(t testing.TB, nats string, o Options) *Server {
+	t.Helper()
+	if o.Model == "" {
+		o.Model = "fleet.py"
+	}
+	o.Args = append([]string{"--nats", nats, "--model", "m", "--ack-wait", "15s"}, o.Args...)
+	return Ready(t, o)
+}
+
+// Enqueue has a prediction accepted.
+func Enqueue(t testing.TB, s *Server, id string, in any, headers ...string) {
+	t.Helper()
+	a := s.Create(map[string]any{"id": id, "input": in}, append([]string{"Prefer", "respond-async"}, headers...)...)
+	if a.Code != http.StatusAccepted || a.ID != id {
+		t.Fatalf("accept %s: %s", id, a)
+	}
+}
+
+// StateOf is the state of a prediction, as a server tells it.
+func StateOf(s *Server, id string) Answer {
+	return s.Do(http.MethodGet, "/predictions/"+id, nil)
+}
+
+// WaitStatus waits until a server tells a state of a prediction.
+func WaitStatus(t testing.TB, s *Server, id, status string) (a Answer) {
+	t.Helper()
+	Eventually(t, id+" is "+status, func() bool {
+		a = StateOf(s, id)
+		return a.Status == status
+	})
+	return a
+}
+
+// TimesRun is how often the model wrote a token to ran.txt.
+func TimesRun(t testing.TB, s *Server, token string) (n int) {
+	t.Helper()
+	for _, line := range ModelLines(t, s, "ran.txt") {
+		if line == token {
+			n++
+		}
+	}
+	return n
+}
+
+// Gateway is a 'pinion gateway' of the model "m".
+type Gateway struct {
+	*Server
+	Cmd *exec.Cmd
+}
+
+// StartGateway starts one. It has no Python.
+func StartGateway(t *testing.T, nats string, args ...string) Gateway {
+	t.Helper()
+	return StartGatewayIn(t, nil, nats, args...)
+}
+
+// StartGatewayIn starts one by a command that becomes it, as MemoryGroup makes one; nil: at once.
+func StartGatewayIn(t *testing.T, enter []string, nats string, args ...string) Gateway {
+	t.Helper()
+	command := slices.Concat(enter,
+		[]string{
+			Binary(t), "gateway", "--nats", nats, "--model", "m", "--ack-wait", "15s", "-p", "0", "--host",
+			"127.0.0.1", "--log-format", "json",
+		}, args)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = []string{"PATH=/nowhere", "HOME=/nowhere", "TMPDIR=" + t.TempDir()}
+	log := RunBeside(t, "the gateway", cmd)
+	var line Line
+	Eventually(t, "the gateway listens", func() bool {
+		var listens bool
+		line, listens = log.Find("listening")
+		return listens
+	})
+	return Gateway{At(line.Address), cmd}
+}

@@ -1,0 +1,25 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TokenFile is a file with these lines, which only its owner may read.
+func TokenFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	WriteTokens(t, path, lines...)
+	return path
+}
+
+// WriteTokens replaces the file at path as a careful operator does: at once.
+func WriteTokens(t *testing.T, path string, lines ...string) {
+	t.Helper()
+	WriteFile(t, path+".new", strings.Join(lines, "\n"))
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,70 @@
+package harness
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ToJSON is a value as JSON.
+func ToJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// FreeAddress is an address where no server listens.
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Host is a server's address without a scheme.
+func Host(s *Server) string { return strings.TrimPrefix(s.Address, "http://") }
+
+// SharedLibrary compiles a shared library, and skips the test where there is no compiler.
+func SharedLibrary(t *testing.T, name, source string) string {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("there is no C compiler")
+	}
+	library := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", library,
+		source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return library
+}
+
+// Example copies a folder of examples, so that nothing is written there.
+func Example(t *testing.T, name string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join("..", "examples", name))); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// SilentServer returns the URL of a server that accepts connections, and never answers.
+func SilentServer(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return "http://" + ln.Addr().String() + "/"
+}

@@ -1,0 +1,54 @@
+package harness
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// HookReceiver collects webhooks.
+type HookReceiver struct {
+	*httptest.Server
+
+	Hold func(*Prediction) // if set, it returns when a webhook may be answered
+
+	mu  sync.Mutex
+	got []Webhook
+}
+
+// Webhook is a webhook as it came.
+type Webhook struct {
+	Prediction
+	Header http.Header
+}
+
+// NewHookReceiver starts a receiver, until the end of the test.
+func NewHookReceiver(t testing.TB) *HookReceiver {
+	r := &HookReceiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		text, _ := io.ReadAll(request.Body)
+		one := Webhook{Header: request.Header}
+		if err := json.Unmarshal(text, &one.Prediction); err != nil {
+			t.Errorf("a webhook is %q: %v", text, err)
+		}
+		if r.Hold != nil {
+			r.Hold(&one.Prediction)
+		}
+		r.mu.Lock()
+		r.got = append(r.got, one)
+		r.mu.Unlock()
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// Of are the webhooks of a prediction, in the order in which they came.
+func (r *HookReceiver) Of(id string) []Webhook {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.got), func(one Webhook) bool { return one.ID != id })
+}

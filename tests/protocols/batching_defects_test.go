@@ -1,0 +1,151 @@
+package protocols
+
+import (
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// What was broken in the service that `pinion batching` stands in for: each of these fails on its behaviour. What only
+// a worker of ventu's shows stands in batching_ventu_test.go.
+
+// TestBatchingQueueFull: it answered 200 with the request's own body.
+func TestBatchingQueueFull(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-capacity", "2")
+	one, two := b.begin("one"), b.begin("two")
+	b.waitMetric(queueLength, "2")
+	got := b.post("three")
+	if got.Code != 429 || strings.Contains(string(got.Body), "three") || got.Header.Get("Retry-After") == "" {
+		t.Errorf("a full queue answers %s, %v", got, got.Header)
+	}
+	b.worker().run()
+	b.want(<-one, 200, "one!")
+	b.want(<-two, 200, "two!")
+	harness.Equal(t, "refusals counted",
+		b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`), "1")
+}
+
+// TestBatchingLarge: bodies above 4 MB were refused with 400, and answers larger than one read of a socket were
+// taken for broken, which ended the server.
+func TestBatchingLarge(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol, "-max-body", "20000000")
+		b.worker().run()
+		for _, size := range []int{300_000, 3_000_000, 19_999_999} {
+			body := strings.Repeat("b", size)
+			b.want(b.post(body), 200, body+"!")
+		}
+		if got := b.post(strings.Repeat("b", 20_000_001)); got.Err == nil && got.Code != 413 {
+			t.Errorf("a body above -max-body is answered %s", got)
+		}
+		b.want(b.post("after"), 200, "after!")
+	})
+}
+
+// TestBatchingAnswerTooLarge: the answer's size is bounded too, and costs its request alone.
+func TestBatchingAnswerTooLarge(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-max-body", "10")
+	w := b.worker()
+	answer := b.begin("large")
+	if err := w.answer(w.take(), func(string) (string, bool) { return "eleven byte", false }); err != nil {
+		t.Fatal(err)
+	}
+	b.want(<-answer, 502, "The worker's answer has 11 bytes, and 10 is the most")
+	w.run()
+	b.want(b.post("next"), 200, "next!")
+}
+
+// TestBatchingReset: an error of a connection other than its end was tried again for ever; its jobs waited for
+// their timeout.
+func TestBatchingReset(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "tcp", "-timeout", "3600000")
+	dying, other := b.worker(), b.worker()
+	b.waitMetric(readyWorkers, "2")
+	one, two := b.begin("one"), b.begin("two")
+	_, taken := dying.take(), other.take()
+	if err := dying.conn.(*net.TCPConn).SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	dying.conn.Close()
+	b.waitMetric(readyWorkers, "1")
+	other.echo(taken)
+	other.run()
+	b.want(<-one, 200, "one!")
+	b.want(<-two, 200, "two!")
+	harness.Equal(t, "lost workers in the log", b.log.Count("worker lost"), 1)
+}
+
+// TestBatchingClientDisconnects: so was the job of a client that had left.
+func TestBatchingClientDisconnects(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000")
+	conn, err := net.Dial("tcp", harness.Host(b.server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\ngone")); err != nil {
+		t.Fatal(err)
+	}
+	b.waitMetric(queueLength, "1")
+	conn.Close()
+	b.waitMetric(inFlight, "0")
+	answer := b.begin("stays")
+	w := b.worker()
+	w.echo(w.take("stays"))
+	b.want(<-answer, 200, "stays!")
+	harness.Equal(t, "counted as canceled", b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`),
+		"1")
+}
+
+// TestBatchingShutdown: it always slept for the whole -timeout, and cut off what came in meanwhile.
+func TestBatchingShutdown(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000")
+	w := b.worker()
+	sent := b.begin("sent")
+	items := w.take("sent")
+	waits := b.begin("waits")
+	b.waitMetric(queueLength, "1")
+	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "nothing more is taken in", func() bool {
+		_, err := net.Dial("tcp", harness.Host(b.server))
+		return err != nil
+	})
+	w.echo(items)
+	w.echo(w.take("waits"))
+	b.want(<-sent, 200, "sent!")
+	b.want(<-waits, 200, "waits!")
+	w.disconnected()
+	harness.Eventually(t, "the server ends", b.hasEnded)
+	harness.Equal(t, "exit code", b.cmd.ProcessState.ExitCode(), 0)
+}
+
+// TestBatchingGrace: what takes longer than the grace is not waited for; nor is anything after a second SIGINT.
+func TestBatchingGrace(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000", "-grace", "1ms")
+	answer := b.begin("x")
+	b.waitMetric(queueLength, "1")
+	harness.Equal(t, "exit code", b.stop(syscall.SIGTERM), 0)
+	if got := <-answer; got.Err == nil && got.Code != 502 {
+		t.Errorf("the request was answered %s", got)
+	}
+
+	b = startBatching(t, "unix", "-timeout", "3600000", "-grace", "1h")
+	answer = b.begin("x")
+	b.waitMetric(queueLength, "1")
+	if err := b.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
+	harness.Equal(t, "exit code", b.stop(syscall.SIGINT), 130)
+	<-answer
+}

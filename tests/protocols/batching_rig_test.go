@@ -1,0 +1,286 @@
+package protocols
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"pinion/tests/harness"
+)
+
+// batching is a running `pinion batching`.
+type batching struct {
+	t        testing.TB
+	log      *harness.Log
+	cmd      *exec.Cmd
+	ended    chan struct{}
+	dir      string // its working folder
+	server   *harness.Server
+	protocol string
+	address  string // where workers connect
+}
+
+// startBatching starts the server for workers of that protocol and waits until it listens. When the test ends it
+// must leave with exit status 0 at SIGTERM.
+func startBatching(t testing.TB, protocol string, arguments ...string) *batching {
+	t.Helper()
+	harness.AnyPython(t) // its workers bring their own
+	b := &batching{t: t, log: &harness.Log{}, ended: make(chan struct{}), dir: harness.ShortTempDir(t), protocol: protocol}
+	address := filepath.Join(b.dir, "batching.socket")
+	if protocol == "tcp" {
+		address = "127.0.0.1:0"
+	}
+	arguments = append([]string{
+		"batching", "-protocol", protocol, "-address", address,
+		"-host", "127.0.0.1", "-port", "0", "-log-format", "json",
+	}, arguments...)
+	b.cmd = exec.Command(harness.Binary(t), arguments...)
+	b.cmd.Dir, b.cmd.Env = b.dir, harness.BareEnv()
+	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
+	if err := b.cmd.Start(); err != nil {
+		t.Fatalf("start the server: %v", err)
+	}
+	go func() {
+		_ = b.cmd.Wait() // ProcessState says how it ended
+		close(b.ended)
+	}()
+	t.Cleanup(b.leave)
+	harness.Eventually(t, "the server listens", func() bool {
+		line, ok := b.log.Find("listening")
+		if ok {
+			b.server = harness.At(line.Address)
+		}
+		var event struct{ Workers string }
+		_ = json.Unmarshal([]byte(line.Raw), &event)
+		b.address = strings.TrimPrefix(event.Workers, protocol+":")
+		return ok || b.hasEnded()
+	})
+	if b.server == nil {
+		t.Fatalf("the server ended before it listened:\n%s", b.log)
+	}
+	return b
+}
+
+func (b *batching) hasEnded() bool {
+	select {
+	case <-b.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop asks the server to leave, and returns its exit code.
+func (b *batching) stop(signal syscall.Signal) int {
+	b.t.Helper()
+	_ = b.cmd.Process.Signal(signal) // it may have ended, which its exit code tells
+	harness.Eventually(b.t, "the server ends", b.hasEnded)
+	return b.cmd.ProcessState.ExitCode()
+}
+
+func (b *batching) leave() {
+	b.server.CloseIdle()
+	if !b.hasEnded() {
+		if code := b.stop(syscall.SIGTERM); code != 0 {
+			b.t.Errorf("exit code %d", code)
+		}
+	}
+	for _, line := range b.log.Lines() {
+		if line.Level == "ERROR" {
+			b.t.Errorf("the log tells of a defect: %s", line.Raw)
+		}
+	}
+	if b.t.Failed() {
+		b.t.Logf("the server's log:\n%s", b.log)
+	}
+}
+
+func (b *batching) do(method, path, body string) harness.Answer {
+	return b.server.Do(method, path, body)
+}
+
+func (b *batching) post(body string) harness.Answer {
+	return b.do(http.MethodPost, "/inference", body)
+}
+
+// begin posts in the background.
+func (b *batching) begin(body string) <-chan harness.Answer {
+	answer := make(chan harness.Answer, 1)
+	go func() { answer <- b.post(body) }()
+	return answer
+}
+
+// want compares an answer; a body of "*" stands for any.
+func (b *batching) want(got harness.Answer, code int, body string) {
+	b.t.Helper()
+	if got.Err != nil || got.Code != code || body != "*" && string(got.Body) != body {
+		b.t.Errorf("answered %s, want %d %.300q", got, code, body)
+	}
+}
+
+// metric is the value of a series of /metrics, as text; "": it is not there.
+func (b *batching) metric(name string) string {
+	b.t.Helper()
+	for line := range strings.Lines(string(b.do(http.MethodGet, "/metrics", "").Body)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// waitMetric waits until a series has a value.
+func (b *batching) waitMetric(name, value string) {
+	b.t.Helper()
+	harness.Eventually(b.t, name+" is "+value, func() bool { return b.metric(name) == value })
+}
+
+const (
+	queueLength  = "pinion_queue_length"
+	inFlight     = "pinion_predictions_in_flight"
+	readyWorkers = `pinion_workers{state="ready"}`
+)
+
+// wireWorker is a worker written straight from the protocol.
+type wireWorker struct {
+	b    *batching
+	conn net.Conn
+}
+
+type wireItem struct{ id, body string }
+
+// worker connects a worker that says that it is ready.
+func (b *batching) worker() *wireWorker {
+	b.t.Helper()
+	conn, err := net.Dial(b.protocol, b.address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { conn.Close() })
+	w := &wireWorker{b, conn}
+	w.send(make([]byte, 4))
+	return w
+}
+
+func (w *wireWorker) send(p []byte) {
+	w.b.t.Helper()
+	if _, err := w.conn.Write(p); err != nil {
+		w.b.t.Fatalf("worker: %v", err)
+	}
+}
+
+// take reads a batch, and compares its bodies where some are given.
+func (w *wireWorker) take(want ...string) []wireItem {
+	w.b.t.Helper()
+	items, err := w.next()
+	if err != nil {
+		w.b.t.Fatalf("worker: %v", err)
+	}
+	var got []string
+	for _, it := range items {
+		got = append(got, it.body)
+	}
+	if len(want) > 0 && fmt.Sprint(got) != fmt.Sprint(want) {
+		w.b.t.Errorf("the worker got %.300q, want %.300q", got, want)
+	}
+	return items
+}
+
+func (w *wireWorker) next() (items []wireItem, err error) {
+	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute)) // far beyond what it takes
+	var length [4]byte
+	if _, err = io.ReadFull(w.conn, length[:]); err != nil {
+		return nil, err
+	}
+	message := make([]byte, binary.BigEndian.Uint32(length[:]))
+	if _, err = io.ReadFull(w.conn, message); err != nil {
+		return nil, err
+	}
+	n, message, err := msgp.ReadMapHeaderBytes(message)
+	for range n {
+		var id string
+		var body []byte
+		if err == nil {
+			id, message, err = msgp.ReadStringBytes(message)
+		}
+		if err == nil {
+			body, message, err = msgp.ReadBytesZC(message)
+		}
+		items = append(items, wireItem{id, string(body)})
+	}
+	return items, err
+}
+
+// answer answers a batch: each with what f makes of its body, where it has something to say.
+func (w *wireWorker) answer(items []wireItem, f func(body string) (answer string, bad bool)) error {
+	message := msgp.AppendMapHeader(nil, 0)
+	n := uint32(0)
+	var bad string
+	for _, it := range items {
+		text, isBad := f(it.body)
+		message = msgp.AppendBytes(msgp.AppendString(message, it.id), []byte(text))
+		if n++; isBad {
+			bad += it.id
+		}
+	}
+	if bad != "" {
+		message = msgp.AppendString(msgp.AppendString(message, "error_ids"), bad)
+		n++
+	}
+	message = append(msgp.AppendMapHeader(nil, n), message[1:]...)
+	_, err := w.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...))
+	return err
+}
+
+func (w *wireWorker) echo(items []wireItem) {
+	w.b.t.Helper()
+	if err := w.answer(items, func(body string) (string, bool) { return body + "!", false }); err != nil {
+		w.b.t.Fatalf("worker: %v", err)
+	}
+}
+
+// run has a worker echo until its connection ends.
+func (w *wireWorker) run() {
+	go func() {
+		for {
+			items, err := w.next()
+			if err != nil || w.answer(items, func(body string) (string, bool) { return body + "!", false }) != nil {
+				return
+			}
+		}
+	}()
+}
+
+// dismissed waits until the server has ended a worker's connection.
+func (w *wireWorker) disconnected() {
+	w.b.t.Helper()
+	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := io.Copy(io.Discard, w.conn); err != nil {
+		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+			w.b.t.Fatal("the connection goes on")
+		}
+	}
+}
+
+// bothProtocols runs a test for workers on unix and on tcp sockets.
+func bothProtocols(t *testing.T, test func(t *testing.T, protocol string)) {
+	t.Parallel()
+	for _, protocol := range []string{"unix", "tcp"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			test(t, protocol)
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package protocols
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// ndarrays serves a class of ndarrays.py.
+func ndarrays(t *testing.T, class string, python harness.Python) *harness.Server {
+	t.Helper()
+	harness.NeedModule(t, python, "numpy")
+	return harness.Ready(t, harness.Options{Python: python.Path, Model: "ndarrays.py:" + class})
+}
+
+// members are those of an answer's output.
+func members(t *testing.T, a harness.Answer) map[string]any {
+	t.Helper()
+	var output map[string]any
+	a.Decode(t, &output)
+	return output
+}
+
+// isJSON compares a value with a JSON text.
+func isJSON(t *testing.T, got any, want string) {
+	t.Helper()
+	var value any
+	harness.FromJSON(t, want, &value)
+	if !reflect.DeepEqual(got, value) {
+		t.Errorf("%v, not %s", got, want)
+	}
+}
+
+func TestInputsThatAreArrays(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, class := range []string{"Sync", "Async", "Batched", "Prepared", "AsyncBatched"} {
+			s := ndarrays(t, class, python)
+			for x, want := range map[string]string{
+				`[1, 2.5, -3e2]`:                   `{"dtype": "float32", "shape": [3], "content": [1, 2.5, -300]}`,
+				`[[0.5], [16]]`:                    `{"dtype": "float32", "shape": [2, 1], "content": [[0.5], [16]]}`,
+				`[]`:                               `{"dtype": "float32", "shape": [0], "content": []}`,
+				`[100000000000000000000000000000]`: `{"dtype": "float32", "shape": [1], "content": [1.0000000150474662e+29]}`,
+			} {
+				a := s.Succeed(harness.Input{"x": json.RawMessage(x)})
+				isJSON(t, members(t, a)["x"], want)
+			}
+			for x, want := range map[string]string{
+				`[[1, 2], [3]]`: `input "x": [1] has 1 element instead of 2`,
+				`[1, "a"]`:      `input "x": [1] is 'a' and not a number`,
+				`[1e39]`:        `input "x": [0] is too large for float32`,
+			} {
+				if a := s.Fail(harness.Input{"x": json.RawMessage(x)}); !strings.HasSuffix(a.Error, want) {
+					t.Errorf("%s: %s", class, a.Error)
+				}
+			}
+			harness.WantCode(t, class+": a number instead of a list", s.Input(harness.Input{"x": 5}),
+				http.StatusUnprocessableEntity)
+		}
+	})
+}
+
+func TestArraysOfEveryType(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := ndarrays(t, "Sync", python)
+		for in, want := range map[string]string{
+			`{}`: `{"any": {"dtype": "int64", "shape": [2], "content": [1, 2]}, "several": []}`,
+			`{"any": [[true], [false]], "several": [[1], [2, 3.0]]}`: `{
+				"any": {"dtype": "bool", "shape": [2, 1], "content": [[true], [false]]},
+				"several": [{"dtype": "int64", "shape": [1], "content": [1]}, {"dtype": "int64", "shape": [2], "content": [2, 3]}]}`,
+			`{"any": [1, 0.5], "m": [[0, 255], [1, 2]]}`: `{
+				"any": {"dtype": "float64", "shape": [2], "content": [1, 0.5]}, "several": [],
+				"m": {"dtype": "uint8", "shape": [2, 2], "content": [[0, 255], [1, 2]]}}`,
+		} {
+			var fields harness.Input
+			harness.FromJSON(t, in, &fields)
+			fields["x"] = []int{7}
+			for range 2 { // the default is written to, and whole again
+				output := members(t, s.Succeed(fields))
+				delete(output, "x")
+				isJSON(t, output, want)
+			}
+		}
+		for m, want := range map[string]string{
+			`[1]`:           `is not of type "array"`,
+			`[[0.5]]`:       `is not of type "integer"`,
+			`[["1"]]`:       `is not of type "integer"`,
+			`[[[1]]]`:       `is not of type "integer"`,
+			`[[1], [2, 3]]`: `input "m": [1] has 2 elements instead of 1`,
+			`[[256]]`:       `input "m": [0][0] is 256, out of the range of uint8`,
+		} {
+			a := s.Input(harness.Input{"x": []int{7}, "m": json.RawMessage(m)})
+			harness.WantText(t, m, strings.ReplaceAll(string(a.Body), `\"`, `"`), want)
+		}
+	})
+}
+
+// TestLargeArrays: their memory grows while they are read, and large bodies come another way.
+func TestLargeArrays(t *testing.T) {
+	t.Parallel()
+	s := ndarrays(t, "Batched", harness.AnyPython(t))
+	for _, n := range []int{1023, 1024, 1025, 100_000, 2_000_000} {
+		var body strings.Builder
+		fmt.Fprintf(&body, `{"input": {"x": [0.25%s]}}`, strings.Repeat(", 0.25", n-1))
+		a := s.Create(json.RawMessage(body.String()))
+		x, _ := members(t, a)["x"].(map[string]any)
+		isJSON(t, x["shape"], fmt.Sprintf("[%d]", n))
+		content, _ := x["content"].([]any)
+		if len(content) != n || content[0] != 0.25 || content[n-1] != 0.25 {
+			t.Errorf("%d numbers: %.200s", n, a.Body)
+		}
+	}
+}
+
+// TestArraysAreThePredictionsAlone: a train function with a parameter of that name gets what it declares.
+func TestArraysAreThePredictionsAlone(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t)
+	harness.NeedModule(t, python, "numpy")
+	s := harness.Ready(t, harness.Options{
+		Python: python.Path, Model: "ndarrays.py:Sync", Env: []string{"COG_TRAIN_TYPE_STUB=ndarrays.py:learn"},
+	})
+	a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"x": []float64{1, 2}}})
+	isJSON(t, members(t, a)["content"], `[1, 2]`)
+	isJSON(t, members(t, s.Succeed(harness.Input{"x": []float64{1, 2}}))["x"],
+		`{"dtype": "float32", "shape": [2], "content": [1, 2]}`)
+}

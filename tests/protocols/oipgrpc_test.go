@@ -1,0 +1,221 @@
+package protocols
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/harness"
+)
+
+// TestTritonsGRPCClient has Triton's gRPC client ask models: tensors, rows, streams, metadata and errors.
+func TestTritonsGRPCClient(t *testing.T) {
+	t.Parallel()
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	client := harness.Absolute(t, "clients/triton_grpc.py")
+	const small, large = "1000000", "100000000"
+	for class, most := range map[string]string{
+		"Scaler": small, "Writer": small, "Describer": large, "Echo": large,
+		"Raw": small, "Lister": small, "Batched": small,
+		"Same": small, "SameBatched": small, "Members": small, "Steps": small, "AsyncSteps": small,
+	} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := tensors(t, class, "--grpc-port=0", "--max-body="+most)
+			harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.GRPCAddress(), class)
+			page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+			if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"}`; !strings.Contains(page, want) {
+				t.Errorf("/metrics has no %s", want)
+			}
+		})
+	}
+}
+
+// TestGRPCReflection finds the service's methods by reflection, as grpcurl does.
+func TestGRPCReflection(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0"}})
+	conn, _ := s.GRPC()
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(req *grpc_reflection_v1.ServerReflectionRequest) *grpc_reflection_v1.ServerReflectionResponse {
+		t.Helper()
+		if err := stream.Send(req); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	services := ask(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
+	})
+	list := services.GetListServicesResponse().GetService()
+	harness.Equal(t, "services", len(list), 3)
+	for _, service := range list {
+		answer := ask(&grpc_reflection_v1.ServerReflectionRequest{
+			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{
+				FileContainingSymbol: service.GetName(),
+			},
+		})
+		var file descriptorpb.FileDescriptorProto
+		if err := proto.Unmarshal(answer.GetFileDescriptorResponse().GetFileDescriptorProto()[0], &file); err != nil {
+			t.Fatal(err)
+		}
+		name := service.GetName()[strings.LastIndexByte(service.GetName(), '.')+1:]
+		if !slices.ContainsFunc(file.GetService(),
+			func(s *descriptorpb.ServiceDescriptorProto) bool { return s.GetName() == name }) {
+			t.Errorf("%s is not in its file %s", service.GetName(), file.GetName())
+		}
+	}
+	unknown := ask(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileByFilename{FileByFilename: "none.proto"},
+	})
+	if unknown.GetErrorResponse().GetErrorCode() != int32(codes.NotFound) {
+		t.Errorf("an unknown file: %v", unknown)
+	}
+}
+
+// TestGRPCTokens: everything but probes needs a token.
+func TestGRPCTokens(t *testing.T) {
+	t.Parallel()
+	const token = "first-token-0123456789"
+	s := harness.Ready(t, harness.Options{
+		Model: "api/do.py:Runner",
+		Args:  []string{"--grpc-port=0", "--auth-token-file", harness.TokenFile(t, token)},
+	})
+	conn, client := s.GRPC()
+	with := func(header string) context.Context {
+		return metadata.AppendToOutgoingContext(t.Context(), "authorization", header)
+	}
+	for _, c := range []struct {
+		ctx  context.Context
+		want codes.Code
+	}{
+		{t.Context(), codes.Unauthenticated},
+		{with("Bearer no-token-of-this-server"), codes.Unauthenticated},
+		{with("Bearer " + token), codes.OK},
+	} {
+		_, err := client.ServerMetadata(c.ctx, &pb.ServerMetadataRequest{})
+		if status.Code(err) != c.want {
+			t.Errorf("metadata: %v, want %v", err, c.want)
+		}
+		stream, err := client.ModelStreamInfer(c.ctx)
+		if err == nil {
+			_ = stream.CloseSend()
+			_, err = stream.Recv()
+		}
+		if c.want == codes.Unauthenticated && status.Code(err) != c.want {
+			t.Errorf("stream: %v, want %v", err, c.want)
+		}
+	}
+	unread, err := conn.NewStream(t.Context(), &grpc.StreamDesc{}, pb.GRPCInferenceService_ModelInfer_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unread.RecvMsg(new(pb.ModelInferResponse)); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("a call whose message has not come: %v", err)
+	}
+	health, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil || health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Errorf("health: %v, %v", health, err)
+	}
+}
+
+// doRequest asks the model api/do.py to carry these steps out.
+func doRequest(id string, steps ...string) *pb.ModelInferRequest {
+	return &pb.ModelInferRequest{
+		ModelName: "m", Id: id,
+		Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+			Name: "do", Datatype: "BYTES", Shape: []int64{int64(len(steps))},
+			Contents: &pb.InferTensorContents{BytesContents: bytesOf(steps)},
+		}},
+	}
+}
+
+func bytesOf(texts []string) [][]byte {
+	list := make([][]byte, len(texts))
+	for i, text := range texts {
+		list[i] = []byte(text)
+	}
+	return list
+}
+
+// TestGRPCCancels: a deadline and a canceled stream cancel the prediction.
+func TestGRPCCancels(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})
+	_, client := s.GRPC()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := client.ModelInfer(ctx, doRequest("1", "sleep")); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("past its deadline: %v", err)
+	}
+	harness.WaitInFlight(t, s, 0) // after a deadline
+	ctx, leave := context.WithCancel(t.Context())
+	stream, err := client.ModelStreamInfer(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(doRequest("2", "sleep")); err != nil {
+		t.Fatal(err)
+	}
+	harness.WaitInFlight(t, s, 1)
+	leave()
+	harness.WaitInFlight(t, s, 0) // after a canceled stream
+	if answer, err := client.ModelInfer(t.Context(), doRequest("3", "return 1")); err != nil || answer.GetId() != "3" {
+		t.Errorf("afterwards: %v, %v", answer, err)
+	}
+}
+
+// TestGRPCDrains: a call in flight is answered although the server stops, and an idle stream does not hold the server
+// up.
+func TestGRPCDrains(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})
+	_, client := s.GRPC()
+	idle, err := client.ModelStreamInfer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := filepath.Join(s.Dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := client.ModelInfer(t.Context(), doRequest("1", "wait gate", "return 1"))
+		answered <- err
+	}()
+	harness.WaitInFlight(t, s, 1)
+	s.Signal(syscall.SIGTERM)
+	if _, err := idle.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the idle stream: %v", err)
+	}
+	if err := os.WriteFile(gate, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := harness.Receive(t, answered); err != nil {
+		t.Errorf("the call in flight: %v", err)
+	}
+}

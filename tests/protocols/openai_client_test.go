@@ -1,0 +1,93 @@
+package protocols
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestOpenAIsClient has OpenAI's own client ask a model for each endpoint: tools, streams, usage, embeddings, audio,
+// images, errors, and the asynchronous client, which leaves a stream.
+func TestOpenAIsClient(t *testing.T) {
+	t.Parallel()
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	client := harness.Absolute(t, "clients/openai_sdk.py")
+	for _, class := range []string{
+		"Chat", "Completer", "Tokens", "Embedder", "TokenEmbedder", "Transcriber", "Dictation",
+		"Painter",
+	} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{
+				Model: "generative.py:" + class,
+				Args:  []string{"--model", "m", "--queue", "8"},
+			})
+			harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, class)
+			if class == "Chat" {
+				checkGenerationMetrics(t, s)
+			}
+		})
+	}
+}
+
+// TestOpenAIsClientComesAgain has OpenAI's client ask a server without a free slot, which the client does again.
+func TestOpenAIsClientComesAgain(t *testing.T) {
+	t.Parallel()
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	client := harness.Absolute(t, "clients/openai_sdk.py")
+	s := harness.Ready(t, harness.Options{Model: "generative.py:Chat", Args: []string{"--model", "m"}})
+	harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, "Busy")
+}
+
+// TestLiteLLM has LiteLLM ask as its users do: to them the server is one of OpenAI's API.
+func TestLiteLLM(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	for _, class := range []string{"Chat", "Embedder"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
+			askAsFull(t, "clients/litellm_sdk.py", s.Address, class)
+		})
+	}
+}
+
+// TestKServesClient has KServe's client ask by both versions of its protocol.
+func TestKServesClient(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	askAsFull(t, "clients/kserve_sdk.py", platform(t, "Adder").Address)
+}
+
+// askAsFull runs a client in the environment of those that bring many packages.
+func askAsFull(t *testing.T, client string, arguments ...string) {
+	t.Helper()
+	python := harness.Tool(t, "venvs/protocols-full/bin/python")
+	env := []string{"LITELLM_LOCAL_MODEL_COST_MAP=True"} // else it asks the internet
+	harness.RunTool(t, t.TempDir(), env, python, append([]string{"-B", harness.Absolute(t, client)}, arguments...)...)
+}
+
+// checkGenerationMetrics looks for OpenTelemetry's GenAI metrics of a model that was asked.
+func checkGenerationMetrics(t *testing.T, s *harness.Server) {
+	t.Helper()
+	var page []string
+	for line := range strings.Lines(string(s.Do(http.MethodGet, "/metrics", nil).Body)) {
+		if strings.HasPrefix(line, "gen_ai_") && strings.Contains(line, "_count") {
+			page = append(page, line)
+		}
+	}
+	const labels = `{gen_ai_operation_name="chat",gen_ai_provider_name="pinion",gen_ai_request_model="m"`
+	for _, want := range []string{
+		"gen_ai_server_time_to_first_token_seconds_count" + labels + "} ",
+		"gen_ai_server_time_per_output_token_seconds_count" + labels + "} ",
+		"gen_ai_server_request_duration_seconds_count" + labels + "} ",
+		"gen_ai_server_request_duration_seconds_count" + labels + `,error_type="500"} 3`,
+	} {
+		if !slices.ContainsFunc(page, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("/metrics lacks %s, it has\n%s", want, strings.Join(page, ""))
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package protocols
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// exchange is a request and the answer that is wanted. method is POST if body is not empty.
+type exchange struct {
+	path, body string
+	headers    []string
+	status     int
+	want       string
+}
+
+func (e exchange) check(t *testing.T, s *harness.Server) {
+	t.Helper()
+	method, headers := http.MethodGet, e.headers
+	if e.body != "" {
+		method = http.MethodPost
+	}
+	answer := s.Do(method, e.path, []byte(e.body), headers...)
+	if got := string(answer.Body); answer.Code != e.status || got != e.want {
+		t.Errorf("%s %s %s\n got %d %s\nwant %d %s", method, e.path, e.body, answer.Code, got, e.status, e.want)
+	}
+}
+
+const twoSums = `{"predictions":[{"sum":2,"batch":2},{"sum":3,"batch":2}]}`
+
+func platform(t *testing.T, class string, env ...string) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{Model: "platforms.py:" + class, Args: []string{"--model", "m"}, Env: env})
+}
+
+// TestKServeV1 asks by raw HTTP: instances in one batch, parameters, errors in the protocol's shape, and the list of
+// models, which OpenAI's clients read too.
+func TestKServeV1(t *testing.T) {
+	t.Parallel()
+	s := platform(t, "Adder")
+	const predict = "/v1/models/m:predict"
+	for _, e := range []exchange{
+		{path: predict, body: `{"instances":[1,{"x":2}]}`, status: 200, want: twoSums},
+		{
+			path: predict, body: `{"inputs":[1,2],"parameters":{"add":10}}`, status: 200,
+			want: `{"predictions":[{"sum":11,"batch":2},{"sum":12,"batch":2}]}`,
+		},
+		{path: predict, body: `{"instances":[]}`, status: 200, want: `{"predictions":[]}`},
+		{
+			path: predict, body: `{"instances":[1,"a"]}`, status: 400,
+			want: `{"error":"instance 1: input x: \"a\" is not of type \"integer\""}`,
+		},
+		{
+			path: predict, body: `{"instances":[1,2,13]}`, status: 500,
+			want: `{"error":"instance 2: ValueError: 13 is not added to"}`,
+		},
+		{path: predict, body: `{"instances":[1]`, status: 400, want: `{"error":"invalid JSON at byte 16: unexpected end"}`},
+		{
+			path: "/v1/models/other:predict", body: `{"instances":[1]}`, status: 404,
+			want: `{"error":"unknown model \"other\": this server has \"m\""}`,
+		},
+		{
+			path: "/v1/models/m:explain", body: `{"instances":[1]}`, status: 405,
+			want: `{"error":"/v1/models/m:explain does not take POST"}`,
+		},
+	} {
+		e.check(t, s)
+	}
+	answer := s.Do(http.MethodGet, "/v1/models", nil)
+	if got := string(answer.Body); !strings.HasPrefix(got,
+		`{"object":"list","data":[{"id":"m","object":"model","created":`) ||
+		!strings.HasSuffix(got, `"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`) {
+		t.Errorf("the models are %s", got)
+	}
+}
+
+// TestKServeV1Alone: without OpenAI's protocol the list of models is there, and errors have KServe's shape.
+func TestKServeV1Alone(t *testing.T) {
+	t.Parallel()
+	s := platform(t, "Adder", "PINION_PROTOCOLS=kserve-v1")
+	exchange{
+		path: "/v1/models/other", status: 404,
+		want: `{"error":"unknown model \"other\": this server has \"m\""}`,
+	}.check(t, s)
+	exchange{path: "/v1/chat/completions", body: "{}", status: 404, want: `{"detail":"Not Found"}`}.check(t, s)
+	harness.WantAnswer(t, "the answer", s.Do(http.MethodGet, "/v1/models/m", nil), 200, `"name":"m","ready":true}`)
+}
+
+// TestVertexAI sets the environment of a container of Vertex AI: the port, and paths that are partly the native API's.
+func TestVertexAI(t *testing.T) {
+	t.Parallel()
+	s := platform(t, "Adder", "AIP_HEALTH_ROUTE=/predictions/health", "AIP_PREDICT_ROUTE=/predictions")
+	for _, e := range []exchange{
+		{path: "/predictions/health", status: 200},
+		{path: "/predictions", body: `{"instances":[{"x":1},{"x":2}]}`, status: 200, want: twoSums},
+		{
+			path: "/predictions", body: `{"instances":[{"x":1}],"parameters":{"add":2}}`, status: 200,
+			want: `{"predictions":[{"sum":3,"batch":1}]}`,
+		},
+		{
+			path: "/predictions", body: `{"instances":[{"y":1}]}`, status: 400,
+			want: `{"error":"instance 0: input x: Field required"}`,
+		},
+		{
+			path: "/predictions", body: `{"input":{"x":1}}`, status: 400,
+			want: `{"error":"the body has no instances: send a list of them"}`,
+		},
+		{path: "/predictions/other", status: 404, want: `{"detail":"Prediction not found"}`},
+	} {
+		e.check(t, s)
+	}
+}
+
+// TestVertexAIPort has the server listen at the port of AIP_HTTP_PORT, which beats the image's own PORT, and answer its
+// health without a token.
+func TestVertexAIPort(t *testing.T) {
+	t.Parallel()
+	tokens := harness.TokenFile(t, "a-token-0123456789")
+	s := harness.Ready(t, harness.Options{
+		Model: "platforms.py:Adder", PortFromEnv: true, Args: []string{"--auth-token-file", tokens},
+		Env: []string{
+			"AIP_HTTP_PORT=0", "PORT=1", "AIP_HEALTH_ROUTE=/v1/endpoints/1/deployedModels/2",
+			"AIP_PREDICT_ROUTE=/v1/endpoints/1/deployedModels/2:predict",
+		},
+	})
+	exchange{path: "/v1/endpoints/1/deployedModels/2", status: 200}.check(t, s)
+	const predict = "/v1/endpoints/1/deployedModels/2:predict"
+	harness.WantCode(t, "without a token", s.Do(http.MethodPost, predict, []byte(`{"instances":[1]}`)), 401)
+	exchange{
+		path: predict, body: `{"instances":[1,2]}`, headers: []string{"Authorization", "Bearer a-token-0123456789"},
+		status: 200, want: twoSums,
+	}.check(t, s)
+}
+
+// TestPlatformsNameWhatIsNoArray: whether a list is an array of numbers is seen where it is read. That is the client's
+// mistake too.
+func TestPlatformsNameWhatIsNoArray(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "tensors.py:Scaler", Args: []string{"--model", "m"}})
+	for _, e := range []exchange{
+		{
+			path: "/v1/models/m:predict", body: `{"instances":[[1,2],["a"]]}`, status: 400,
+			want: `{"error":"instance 1: input \"x\": [0] is 'a' and not a number"}`,
+		},
+		{
+			path: "/invocations", body: `{"x":[[1,2],[3,"a"]]}`, status: 400,
+			want: `{"error":"input \"x\": [1][1] is 'a' and not a number"}`,
+		},
+	} {
+		e.check(t, s)
+	}
+}
+
+// TestSageMakerJSON asks by raw HTTP, as SageMaker asks a container that it started with "serve".
+func TestSageMakerJSON(t *testing.T) {
+	t.Parallel()
+	s := platform(t, "Adder")
+	for _, e := range []exchange{
+		{path: "/ping", status: 200},
+		{path: "/invocations", body: `{"x":1}`, status: 200, want: `{"sum":2,"batch":1}`},
+		{path: "/invocations", body: `{"instances":[1,2]}`, status: 200, want: twoSums},
+		{path: "/invocations", body: `{"x":"a"}`, status: 400, want: `{"error":"input x: \"a\" is not of type \"integer\""}`},
+		{path: "/invocations", body: `{"x":13}`, status: 500, want: `{"error":"ValueError: 13 is not added to"}`},
+		{
+			path: "/invocations", body: `7`, status: 400,
+			want: `{"error":"the body must be an object, not of type number: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}"}`,
+		},
+		{
+			path: "/invocations", body: `abc`, headers: []string{"Content-Type", "text/csv"}, status: 400,
+			want: `{"error":"the body is text/csv, and the model has no file input: send application/json"}`,
+		},
+	} {
+		e.check(t, s)
+	}
+	long := s.Do(http.MethodPost, "/invocations", []byte("abc"), "Content-Type", "text/"+strings.Repeat("x", 20_000))
+	if long.Code != 400 || len(long.Body) > 500 {
+		t.Errorf("a long content type: %d with %d bytes: %.300s", long.Code, len(long.Body), long.Body)
+	}
+	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
+	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":1}}`), attributes, "trace=7")
+	if answer.Code != 200 || answer.Prediction.Status != "succeeded" ||
+		string(answer.Prediction.Output) != `{"sum":2,"batch":1}` || answer.Header.Get(attributes) != "trace=7" {
+		t.Errorf("%d %v %s", answer.Code, answer.Header, answer.Body)
+	}
+	answer = s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":13}}`))
+	if answer.Code != 500 || answer.Prediction.Status != "failed" ||
+		answer.Prediction.Error != "ValueError: 13 is not added to" {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+}
+
+// TestSageMakerFiles sends the only file input as the body, and gets the output file as it is.
+func TestSageMakerFiles(t *testing.T) {
+	t.Parallel()
+	s := platform(t, "Upper")
+	for _, headers := range [][]string{
+		{"Content-Type", "application/octet-stream"},
+		{"Content-Type", "text/plain; charset=utf-8"},
+	} {
+		exchange{path: "/invocations", body: "abc", headers: headers, status: 200, want: "ABC"}.check(t, s)
+	}
+	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"file":"data:text/plain;base64,YWJj","suffix":"!"}`))
+	if string(answer.Body) != "ABC!" || answer.Header.Get("Content-Type") != "text/plain" {
+		t.Errorf("%v %s", answer.Header, answer.Body)
+	}
+}
+
+// TestSageMakerStreams: a data line for each item; an error ends the stream.
+func TestSageMakerStreams(t *testing.T) {
+	t.Parallel()
+	sse := []string{"Accept", "text/event-stream"}
+	s := platform(t, "Words")
+	for body, want := range map[string]string{
+		`{"text":"a b"}`:           "data: \"a\"\n\ndata: \"b\"\n\n",
+		`{"input":{"text":"a"}}`:   "data: \"a\"\n\n",
+		`{"text":"a bad b"}`:       "data: \"a\"\n\ndata: {\"error\":\"ValueError: a bad word\"}\n\n",
+		`{"instances":["a", "b"]}`: `{"error":"a stream is of one prediction: send its inputs by name, not as instances"}`,
+	} {
+		if answer := s.Do(http.MethodPost, "/invocations", body, sse...); string(answer.Body) != want {
+			t.Errorf("%s\n got %q\nwant %q", body, answer.Body, want)
+		}
+	}
+	whole := platform(t, "Adder")
+	exchange{
+		path: "/invocations", body: `{"x":1}`, headers: sse, status: 200,
+		want: "data: {\"sum\":2,\"batch\":1}\n\n",
+	}.check(t, whole)
+}
+
+// TestSageMakerPort: SageMaker's port beats the others; before the end of setup the health is 503.
+func TestSageMakerPort(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{
+		Model: "setups.py:Hanging", PortFromEnv: true,
+		Env: []string{"SAGEMAKER_BIND_TO_PORT=0", "AIP_HTTP_PORT=1", "PORT=1"},
+	})
+	exchange{path: "/ping", status: 503}.check(t, s)
+}
+
+// TestNamesThatPathsEscape: the name of a model's folder may have what clients escape in a path.
+func TestNamesThatPathsEscape(t *testing.T) {
+	t.Parallel()
+	const name = "Müller, 50% off"
+	dir := filepath.Join(t.TempDir(), name)
+	harness.WriteFile(t, filepath.Join(dir, "run.py"), harness.ReadFile(t, "models/platforms.py"))
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--predictor", "run.py:Adder"}})
+	escaped := url.PathEscape(name)
+	for _, e := range []exchange{
+		{path: "/v2/models/" + escaped + "/ready", status: 200, want: `{"name":"` + name + `","ready":true}`},
+		{path: "/v2/models/" + escaped + "/versions/%31/ready", status: 200, want: `{"name":"` + name + `","ready":true}`},
+		{
+			path: "/v1/models/" + escaped + ":predict", body: `{"instances":[1]}`, status: 200,
+			want: `{"predictions":[{"sum":2,"batch":1}]}`,
+		},
+	} {
+		e.check(t, s)
+	}
+	harness.WantAnswer(t, "OpenAI's model", s.Do(http.MethodGet, "/v1/models/"+escaped, nil), 200, `"id":"`+name+`"`)
+}
+
+// TestPaths_Escaped: a path may have escapes for any of its characters, at every route.
+func TestPaths_Escaped(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "platforms.py:Adder", Args: []string{"--model", "a"}})
+	for _, one := range []struct{ method, path, body string }{
+		{http.MethodGet, "/", ""},
+		{http.MethodGet, "/health-check", ""},
+		{http.MethodGet, "/livez", ""},
+		{http.MethodGet, "/readyz", ""},
+		{http.MethodGet, "/metrics", ""},
+		{http.MethodGet, "/docs", ""},
+		{http.MethodGet, "/dashboard", ""},
+		{http.MethodGet, "/openapi.json", ""},
+		{http.MethodPost, "/predictions", `{"input":{"x":1}}`},
+		{http.MethodPut, "/predictions/p1", `{"input":{"x":1}}`},
+		{http.MethodGet, "/predictions/p1", ""},
+		{http.MethodGet, "/v1/models", ""},
+		{http.MethodGet, "/v1/models/a", ""},
+		{http.MethodPost, "/v1/models/a:predict", `{"instances":[1]}`},
+		{http.MethodGet, "/v2", ""},
+		{http.MethodGet, "/v2/health/ready", ""},
+		{http.MethodGet, "/v2/models/a", ""},
+		{http.MethodGet, "/v2/models/a/versions/1/ready", ""},
+		{http.MethodPost, "/v2/repository/index", ""},
+		{http.MethodGet, "/ping", ""},
+		{http.MethodPost, "/invocations", `{"instances":[1]}`},
+	} {
+		escaped := ""
+		for _, c := range []byte(one.path) {
+			if c == '/' {
+				escaped += "/"
+			} else {
+				escaped += fmt.Sprintf("%%%02x", c)
+			}
+		}
+		want, got := s.Do(one.method, one.path, one.body), s.Do(one.method, escaped, one.body)
+		if want.Code >= 400 || got.Code != want.Code || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
+			t.Errorf("%s %s: got %s, want %s", one.method, escaped, got, want)
+		}
+	}
+	for path, code := range map[string]int{
+		"/predictions%2fp1": 404, "/predictions/p1%2fcancel": 404,
+		"/%2e%2e/livez": 404,
+	} {
+		harness.WantCode(t, path, s.Do(http.MethodGet, path, nil), code)
+	}
+}

@@ -1,0 +1,58 @@
+package queue
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestBodiesShareTheMemoryOfAGateway: large requests of many elements, at once and in any format, are accepted or
+// refused, and small ones go on.
+func TestBodiesShareTheMemoryOfAGateway(t *testing.T) {
+	t.Parallel()
+	enter := harness.NeedMemoryGroup(t, 256<<20)
+	g := harness.StartGatewayIn(t, enter, harness.StartNATS(t).URL)
+	const asJSON, asForm, asPack = "application/json", "multipart/form-data; boundary=B", "application/msgpack"
+	length := string(binary.BigEndian.AppendUint32(nil, 45_000_000))
+	for name, c := range map[string]struct {
+		contentType, body string
+		code              int // beside 503 with Retry-After; 0: accepted
+	}{
+		"numbers":     {asJSON, `{"input":{"x":[` + strings.Repeat("0,", 15_000_000) + `0]}}`, 0},
+		"empty lists": {asJSON, `{"input":{"x":[` + strings.Repeat("[],", 15_000_000) + `[]]}}`, 0},
+		"a text":      {asJSON, `{"input":{"x":"` + strings.Repeat("t", 60_000_000) + `"}}`, 0},
+		"a long time": {asJSON, `{"input":{},"created_at":"` + strings.Repeat("t", 45_000_000) + `"}`, 0},
+		"parts": {
+			asForm,
+			strings.Repeat("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n", 900_000) + "--B--\r\n",
+			http.StatusBadRequest,
+		},
+		"a file": {
+			asForm,
+			"--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"f\"\r\n\r\n" + strings.Repeat("t", 60_000_000) +
+				"\r\n--B--\r\n", 0,
+		},
+		"lists in a pack":   {asPack, "\x81\xa5input\x81\xa1x\xdd" + length + strings.Repeat("\x90", 45_000_000), 0},
+		"escapes in a pack": {asPack, "\x81\xa5input\x81\xa1x\xdb" + length + strings.Repeat("\x01", 45_000_000), 0},
+	} {
+		harness.RunClients(t, 6, func(int) error {
+			a := g.Create(c.body, "Content-Type", c.contentType, "Prefer", "respond-async")
+			switch {
+			case a.Code == c.code, c.code == 0 && a.Code == http.StatusAccepted:
+			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
+			// as JSON it is larger than a body may be
+			case c.contentType == asPack && a.Code == http.StatusRequestEntityTooLarge:
+			default:
+				return fmt.Errorf("%s: %.300s", name, a.String())
+			}
+			if a := g.Create(`{"input":{"x":1}}`, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+				return fmt.Errorf("a small one after %s: %.300s", name, a.String())
+			}
+			return nil
+		})
+	}
+}

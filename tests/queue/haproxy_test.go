@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// startHAProxy runs deploy/haproxy/haproxy.cfg in front of two servers, and returns what is in front. change may be
+// nil.
+func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string) *harness.Server {
+	t.Helper()
+	haproxy := harness.Tool(t, "haproxy/usr/sbin/haproxy", "haproxy", "/usr/sbin/haproxy")
+	text := harness.ReadFile(t, "../deploy/haproxy/haproxy.cfg")
+	address := harness.FreeAddress(t)
+	config := text
+	for from, to := range map[string]string{
+		"bind :8080": "bind " + address, "127.0.0.1:5001": harness.Host(a), "127.0.0.1:5002": harness.Host(b),
+		"abns@pinion-": "abns@pinion-" + address + "-",
+	} {
+		if !strings.Contains(config, from) {
+			t.Fatalf("the configuration has no %q", from)
+		}
+		config = strings.ReplaceAll(config, from, to)
+	}
+	if change != nil {
+		if config = change(config); config == text {
+			t.Fatal("nothing was changed")
+		}
+	}
+	file := filepath.Join(t.TempDir(), "haproxy.cfg")
+	harness.WriteFile(t, file, config)
+	harness.RunBeside(t, "HAProxy", exec.Command(haproxy, "-db", "-f", file))
+	server := harness.At("http://" + address)
+	harness.WaitModels(t, server) // HAProxy has both
+	return server
+}
+
+// TestHAProxyAsksAnotherServer: a refusal that the model never saw is repeated on another server, another refusal is
+// not.
+func TestHAProxyAsksAnotherServer(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{})
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	balancer := startHAProxy(t, a, b, nil)
+	without := startHAProxy(t, a, b, func(text string) string {
+		return strings.Replace(text, "retry-on conn-failure 425", "retry-on conn-failure", 1)
+	})
+
+	const requests = 10
+	open := harness.MakeFIFO(t, a.Dir, "gate")
+	busy := make(chan harness.Answer, 1)
+	go func() {
+		busy <- a.Create(map[string]any{"id": "busy", "input": harness.Input{"gate": "gate", "token": "busy"}})
+	}() // HAProxy does not know
+	harness.Eventually(t, "a server is busy", func() bool { return harness.TimesRun(t, a, "busy") == 1 })
+	refused := 0
+	for i := range requests {
+		if got := balancer.Input(harness.Input{"token": fmt.Sprint("t", i)}); got.Code != http.StatusOK ||
+			got.Header.Get("Pinion-Refused") != "" {
+			t.Errorf("request %d: %s", i, got)
+		}
+		if without.Input(harness.Input{}).Code != http.StatusOK {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("without its retry HAProxy never met the busy server: this test shows nothing")
+	}
+	for i := range requests {
+		harness.Equal(t, fmt.Sprintf("request %d ran", i), harness.TimesRun(t, a, fmt.Sprint("t", i)), 1)
+	}
+
+	both := harness.MakeFIFO(t, a.Dir, "gate2")
+	harness.Enqueue(t, b, "known", harness.Input{"gate": "gate2", "token": "known"})
+	harness.WaitStatus(t, a, "known", "processing")
+	got := balancer.Input(harness.Input{})
+	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "elsewhere" ||
+		got.Header.Get("Pinion-Refused") != "" {
+		t.Errorf("with both servers busy: %s %v", got, got.Header)
+	}
+	got = balancer.Create(`{"id":"known","input":{}}`, "Prefer", "respond-async")
+	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "" {
+		t.Errorf("an id that is known: %s %v", got, got.Header)
+	}
+	open()
+	both()
+	harness.WantCode(t, "the first request", <-busy, http.StatusOK)
+	harness.WaitStatus(t, b, "known", "succeeded")
+	harness.Equal(t, "the known id ran", harness.TimesRun(t, a, "known"), 1)
+
+	a.Stop() // the balancer notices, or connects elsewhere
+	for i := range requests {
+		harness.WantCode(t, fmt.Sprintf("request %d after a server has stopped", i), balancer.Input(harness.Input{}),
+			http.StatusOK)
+	}
+}
+
+// TestHAProxyTellsOfALostServer: a request that a model had seen when its server died is answered 502, and does not run
+// again.
+func TestHAProxyTellsOfALostServer(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{})
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	balancer := startHAProxy(t, a, b, nil)
+	harness.MakeFIFO(t, a.Dir, "gate")
+	answer := balancer.Begin("p1", harness.Input{"gate": "gate", "token": "p1"})
+	harness.Eventually(t, "it runs", func() bool { return harness.TimesRun(t, a, "p1") == 1 })
+	lost, left := a, b
+	if b.Health().Workers[0].Busy == 1 {
+		lost, left = b, a
+	}
+	lost.Kill()
+	harness.WantCode(t, "the answer", harness.Receive(t, answer), http.StatusBadGateway)
+	if got := harness.StateOf(left, "p1"); got.Code != http.StatusNotFound || harness.TimesRun(t, a, "p1") != 1 {
+		t.Errorf("the other server knows it, or it ran again: %s, %d times", got, harness.TimesRun(t, a, "p1"))
+	}
+	if got := balancer.Create(map[string]any{
+		"id":    "p1",
+		"input": harness.Input{"token": "p1"},
+	}); got.Code != http.StatusOK ||
+		harness.TimesRun(t, a, "p1") != 2 {
+		t.Errorf("the client repeats it: %s", got)
+	}
+}

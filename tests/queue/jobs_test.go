@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/tests/harness"
+)
+
+// TestCommandsOfTheJobsDocumentWork runs each command line of docs/reference/jobs.md, with the jobs that they name.
+func TestCommandsOfTheJobsDocumentWork(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATSOf(t, "ocr")
+	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "ocr"}})
+	harness.Enqueue(t, s, "p1", harness.Input{"do": "sleep"})
+	harness.WaitStatus(t, s, "p1", "processing")
+	publishLetter(t, at.Operator(), "p2")
+	ran := 0
+	for _, c := range harness.Commands(t) {
+		if filepath.Base(c.Document) != "jobs.md" {
+			continue
+		}
+		ran++
+		out := harness.CLI{}.Good(t, strings.Fields(strings.ReplaceAll(c.Line, "nats://localhost:4222", at.URL))[1:]...)
+		switch words := strings.Fields(c.Line); words[2] {
+		case "list":
+			harness.WantText(t, c.Line+" prints", out, "p2")
+		case "cancel":
+			harness.WaitStatus(t, s, "p1", "canceled")
+		case "retry":
+			harness.WaitStatus(t, s, strings.TrimSpace(out), "succeeded")
+		}
+	}
+	if ran < 7 {
+		t.Errorf("only %d commands found", ran)
+	}
+}
+
+// publishLetter makes a dead letter of the model "ocr", as a server does.
+func publishLetter(t *testing.T, url, id string) {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	m := nats.NewMsg("pinion.dead.ocr." + id)
+	for name, value := range map[string]string{
+		"Pinion-Id": id, "Pinion-Kind": "prediction", "Pinion-Attempts": "3", "Content-Type": "application/json",
+		"Pinion-Reason": "gave up after 3 attempts", "Pinion-Subject": "pinion.job.ocr.std.0.=none",
+	} {
+		m.Header.Set(name, value)
+	}
+	m.Data = []byte(`{"input":{"token":"again"}}`)
+	js, err := nc.JetStream()
+	if err == nil {
+		_, err = js.PublishMsg(m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestJobsOfAnEmbeddedQueue: the command reaches the server by the socket in its folder.
+func TestJobsOfAnEmbeddedQueue(t *testing.T) {
+	t.Parallel()
+	at := "embed:" + filepath.Join(t.TempDir(), "jobs")
+	s := harness.StartMember(t, at, harness.Options{})
+	harness.Enqueue(t, s, "runs", harness.Input{"do": "sleep"})
+	harness.WaitStatus(t, s, "runs", "processing")
+	harness.Enqueue(t, s, "waits", harness.Input{})
+	var list struct {
+		Stored int
+		Jobs   []struct{ ID, Status, Server string }
+	}
+	text := harness.CLI{}.Good(t, "jobs", "list", "--json", "--nats", at, "--model", "m")
+	if err := json.Unmarshal([]byte(text), &list); err != nil || list.Stored != 2 || len(list.Jobs) != 2 ||
+		list.Jobs[0].Status != "running" || list.Jobs[0].Server == "" || list.Jobs[1].ID != "waits" ||
+		list.Jobs[1].Status != "waiting" {
+		t.Fatalf("the list is %s, %v", text, err)
+	}
+	harness.CLI{}.Good(t, "jobs", "cancel", "runs", "--nats", at, "--model", "m")
+	harness.WaitStatus(t, s, "runs", "canceled")
+	harness.WaitStatus(t, s, "waits", "succeeded")
+	s.Stop()
+	harness.WantText(t, "without its server", (harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at, "--model", "m"),
+		"no server runs with the job queue's folder")
+}

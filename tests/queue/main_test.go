@@ -1,0 +1,10 @@
+package queue
+
+import (
+	"os"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, "..")) }

@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// fleetOf is the fleet in a server's health.
+func fleetOf(t testing.TB, s *harness.Server) (f struct {
+	Connected                         bool
+	Servers, Stored, Waiting, Running int
+	Error                             string
+},
+) {
+	t.Helper()
+	var h struct{ Fleet any }
+	h.Fleet = &f
+	harness.FromJSON(t, s.Do(http.MethodGet, "/health-check", nil).Body, &h)
+	return f
+}
+
+// TestTheFleetInHealthAndMetrics: both servers tell of all servers and jobs, and of what was lost.
+func TestTheFleetInHealthAndMetrics(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{})
+	harness.MakeFIFO(t, a.Dir, "gate")
+	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
+	harness.WaitStatus(t, a, "p1", "processing")
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	otherGate := harness.MakeFIFO(t, a.Dir, "other")
+	harness.Enqueue(t, b, "p2", harness.Input{"gate": "other"})
+	harness.WaitStatus(t, b, "p2", "processing")
+	harness.Enqueue(t, a, "waits", harness.Input{})
+	for _, s := range []*harness.Server{a, b} {
+		harness.Eventually(t, "health tells of the fleet", func() bool {
+			f := fleetOf(t, s)
+			return f.Connected && f.Servers == 2 && f.Stored == 3 && f.Waiting == 1 && f.Running == 2 && f.Error == ""
+		})
+	}
+	metrics := func(s *harness.Server) string { return string(s.Do(http.MethodGet, "/metrics", nil).Body) }
+	for _, want := range []string{
+		"pinion_jobs_waiting 1", "pinion_jobs_running 1", "pinion_jobs_redelivered_total 0",
+		"pinion_jobs_dead_total 0", "pinion_jobs_fenced_total 0", "pinion_job_wait_seconds_count 1",
+	} {
+		if text := metrics(b); !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("the metrics lack %q", want)
+		}
+	}
+	otherGate()
+	harness.WaitStatus(t, b, "waits", "succeeded")
+	a.Signal(syscall.SIGSTOP)
+	harness.Eventually(t, "the other server takes its job", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	succeedsAtGate(t, b, "p1")
+	harness.Eventually(t, "one server is left", func() bool { return fleetOf(t, b).Servers == 1 })
+	a.Signal(syscall.SIGCONT)
+	harness.Eventually(t, "the metrics count it", func() bool {
+		return strings.Contains(metrics(b), "\npinion_jobs_redelivered_total 1\n") &&
+			strings.Contains(metrics(a), "\npinion_jobs_fenced_total 1\n")
+	})
+}
+
+// TestWithoutAQueueThereAreNoQueueMetrics: neither in health nor in metrics.
+func TestWithoutAQueueThereAreNoQueueMetrics(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "fleet.py"})
+	for _, path := range []string{"/health-check", "/metrics"} {
+		if got := s.Do(http.MethodGet, path, nil); strings.Contains(string(got.Body), "fleet") ||
+			strings.Contains(string(got.Body), "pinion_job") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}

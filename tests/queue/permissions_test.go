@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/tests/harness"
+)
+
+// TestPermissionsOfAMember: what deploy/nats allows a member of one model is enough for its queue, as the other tests
+// of queues show, for they have it too. It does not reach the queue of another model, or remove a part of its queue.
+func TestPermissionsOfAMember(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATS(t) // for members of "m"
+	s := harness.StartMember(t, at.URL, harness.Options{})
+	harness.Enqueue(t, s, "p1", harness.Input{})
+	harness.WaitStatus(t, s, "p1", "succeeded")
+	code, text := harness.Refused(t,
+		harness.Options{
+			Model: "fleet.py",
+			Args:  []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"},
+		})
+	if code == 0 || !strings.Contains(text, "Authorization Violation") || strings.Contains(text, "guessed") {
+		t.Errorf("a wrong password: exit code %d, %s", code, text)
+	}
+	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}},
+		harness.AnyCode,
+		"NATS does not let this user have the job queue of the model other")
+	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := nc.JetStream(nats.MaxWait(2 * time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream("PINION_JOBS_m"); err == nil {
+		t.Error("a member removed its stream")
+	}
+	if err := js.PurgeStream("PINION_JOBS_m"); err == nil {
+		t.Error("a member emptied its stream")
+	}
+	harness.WantStatus(t, "afterwards", s.Do(http.MethodGet, "/predictions/p1", nil), "succeeded")
+}

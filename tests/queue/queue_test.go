@@ -1,0 +1,278 @@
+package queue
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAQueueOfTwoServers: what one server accepts, any runs, and every one answers for it.
+func TestAQueueOfTwoServers(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{})
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	open := harness.MakeFIFO(t, a.Dir, "gate")
+	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
+	harness.WaitStatus(t, b, "p1", "processing")
+	open()
+	for _, s := range []*harness.Server{a, b} {
+		got := harness.WaitStatus(t, s, "p1", "succeeded")
+		if !strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) || got.CreatedAt == "" ||
+			got.StartedAt == "" || got.CompletedAt == "" {
+			t.Errorf("it is %s", got)
+		}
+	}
+	harness.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
+	for _, s := range []*harness.Server{a, b} { // the same id is the same prediction, at every member
+		body := map[string]any{"id": "p1", "input": harness.Input{}}
+		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict ||
+			got.Header.Get("Pinion-Retry") != "" {
+			t.Errorf("POST of a known id: %s", got)
+		}
+		harness.WantAnswer(t, "PUT of a known id", s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"),
+			http.StatusAccepted, `"status":"succeeded"`)
+	}
+	if n := harness.TimesRun(t, a, ""); n != 0 || len(harness.ModelLines(t, a, "ran.txt")) != 1 {
+		t.Errorf("a repeated id ran again: %q", harness.ModelLines(t, a, "ran.txt"))
+	}
+}
+
+// TestAQueueRunsOnAllServers: places decide, not who accepted.
+func TestAQueueRunsOnAllServers(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{})
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	for i := range 2 {
+		defer harness.MakeFIFO(t, a.Dir, fmt.Sprint("gate", i))()
+		harness.Enqueue(t, a, fmt.Sprint("p", i), harness.Input{"gate": fmt.Sprint("gate", i)})
+	}
+	for i := range 2 { // each server has one slot: both run only if each runs one
+		harness.WaitStatus(t, b, fmt.Sprint("p", i), "processing")
+	}
+	harness.Enqueue(t, b, "waits", harness.Input{})
+	harness.WantStatus(t, "a third job on two places", harness.StateOf(a, "waits"), "starting")
+	harness.WantCode(t, "a synchronous request beside them", a.Input(harness.Input{}), http.StatusConflict)
+}
+
+func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{})
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	hooks := harness.NewHookReceiver(t)
+	for _, name := range []string{"p1", "p2"} {
+		harness.Enqueue(t, a, name, harness.Input{"do": "sleep", "token": name})
+		harness.WaitStatus(t, a, name, "processing")
+	}
+	a.Create(map[string]any{"id": "waits", "input": harness.Input{"token": "waits"}, "webhook": hooks.URL}, "Prefer",
+		"respond-async")
+	for _, id := range []string{"waits", "p1", "p2"} { // "waits" would begin after the others
+		harness.WantCode(t, "cancel "+id, b.Cancel(id), http.StatusOK)
+		for _, s := range []*harness.Server{a, b} {
+			harness.WaitStatus(t, s, id, "canceled")
+		}
+		harness.WantCode(t, fmt.Sprintf("cancel %s again", id), a.Cancel(id), http.StatusOK)
+	}
+	harness.Equal(t, "a job that was canceled while it waited ran", harness.TimesRun(t, a, "waits"), 0)
+	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("waits")) == 1 })
+	harness.WantCode(t, "cancel an unknown id", b.Cancel("unknown"), http.StatusNotFound)
+	harness.WantCode(t, "GET an unknown id", harness.StateOf(b, "unknown"), http.StatusNotFound)
+}
+
+func TestWebhooksOfAQueuedPrediction(t *testing.T) {
+	t.Parallel()
+	s := harness.StartMember(t, "embed:"+t.TempDir(), harness.Options{})
+	hooks := harness.NewHookReceiver(t)
+	a := s.Create(map[string]any{"id": "p1", "input": harness.Input{}, "webhook": hooks.URL}, "Prefer", "respond-async",
+		"X-Request-Id", "q1")
+	if a.Code != http.StatusAccepted {
+		t.Fatal(a)
+	}
+	harness.Eventually(t, "completed came", func() bool {
+		all := hooks.Of("p1")
+		return len(all) > 0 && all[len(all)-1].Status == "succeeded"
+	})
+	all := hooks.Of("p1")
+	first, last := all[0], all[len(all)-1]
+	if first.Status != "processing" || first.Header.Get("Pinion-Attempt") != "1" || first.Header.Get("Webhook-Id") != "" {
+		t.Errorf("the first webhook is %s with %v", first.Status, first.Header)
+	}
+	if last.Header.Get("Webhook-Id") != "p1" || last.Header.Get("X-Request-Id") != "q1" || last.CompletedAt == "" {
+		t.Errorf("the last webhook is %+v with %v", last.Prediction, last.Header)
+	}
+}
+
+// TestAcceptedPredictionsSurviveTheirServer: it is killed with one prediction running and some waiting, and started
+// again.
+func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "jobs")
+	s := harness.StartMember(t, "embed:"+store, harness.Options{})
+	harness.MakeFIFO(t, s.Dir, "gate")
+	harness.Enqueue(t, s, "runs", harness.Input{"gate": "gate", "token": "runs"})
+	harness.WaitStatus(t, s, "runs", "processing")
+	for i := range 5 {
+		harness.Enqueue(t, s, fmt.Sprint("waits", i), harness.Input{"token": fmt.Sprint("waits", i)})
+	}
+	s.Kill()
+
+	// one has the lost job, if it comes first
+	next := harness.StartMember(t, "embed:"+store, harness.Options{Dir: s.Dir, Args: []string{"--workers", "2"}})
+	if got := harness.StateOf(next, "runs"); got.Status != "processing" && got.Status != "starting" {
+		t.Errorf("after the start it is %s", got)
+	}
+	for i := range 5 {
+		id := fmt.Sprint("waits", i)
+		harness.WaitStatus(t, next, id, "succeeded")
+		harness.Equal(t, id+" ran", harness.TimesRun(t, next, id), 1)
+	}
+	harness.Eventually(t, "the lost one runs again", func() bool { return harness.TimesRun(t, next, "runs") == 2 })
+	next.Cancel("runs")
+	harness.WaitStatus(t, next, "runs", "canceled")
+}
+
+// TestAPowerLossTakesWhatNoDiskHad: the files are then those of the last sync. What was accepted since is lost, and its
+// client repeats the id; what was accepted before is not.
+func TestAPowerLossTakesWhatNoDiskHad(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "queue")
+	s := harness.StartMember(t, "embed:"+store, harness.Options{})
+	harness.MakeFIFO(t, s.Dir, "gate")
+	harness.Enqueue(t, s, "before", harness.Input{"gate": "gate", "token": "before"})
+	harness.WaitStatus(t, s, "before", "processing")
+	s.Kill()
+	_ = os.Remove(filepath.Join(store, "socket")) // it is no file to copy
+	synced := filepath.Join(t.TempDir(), "queue")
+	if err := os.CopyFS(synced, os.DirFS(store)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(synced, 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	s = harness.StartMember(t, "embed:"+store, harness.Options{Dir: s.Dir})
+	harness.Enqueue(t, s, "since", harness.Input{"token": "since"})
+	s.Kill()
+
+	s = harness.StartMember(t, "embed:"+synced, harness.Options{Dir: s.Dir}) // as the disk has it
+	harness.WantCode(t, "what was accepted since", harness.StateOf(s, "since"), http.StatusNotFound)
+	again := s.Do(http.MethodPut, "/predictions/since", map[string]any{"input": harness.Input{"token": "since"}}, "Prefer",
+		"respond-async")
+	harness.WantCode(t, "the same id", again, http.StatusAccepted)
+	succeedsAtGate(t, s, "before")
+	harness.WaitStatus(t, s, "since", "succeeded")
+}
+
+func TestAServerOfABusyFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	harness.StartMember(t, "embed:"+store, harness.Options{})
+	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}},
+		harness.AnyCode,
+		"the job queue's folder "+store+" is in use by another server")
+}
+
+// TestADrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs it.
+func TestADrainGivesItsJobsBack(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{Args: []string{"--grace", "1s"}})
+	open := harness.MakeFIFO(t, a.Dir, "gate")
+	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
+	harness.WaitStatus(t, a, "p1", "processing")
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	a.Stop()
+	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	open()
+	harness.WaitStatus(t, b, "p1", "succeeded")
+}
+
+// TestAServerWithoutItsNATS starts, serves synchronous requests, refuses asynchronous ones, and joins when NATS is
+// there.
+func TestAServerWithoutItsNATS(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	nats.Kill()
+	s := harness.StartMember(t, nats.URL, harness.Options{})
+	harness.WantCode(t, "a synchronous request", s.Input(harness.Input{}), http.StatusOK)
+	got := s.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer", "respond-async")
+	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" ||
+		got.Header.Get("Pinion-Retry") != "elsewhere" {
+		t.Errorf("an asynchronous request: %s %v", got, got.Header)
+	}
+	address := strings.TrimPrefix(nats.URL, "nats://")
+	if text := string(got.Body); !strings.Contains(text, "NATS cannot be reached") || strings.Contains(text, address) {
+		t.Errorf("a client reads %s", text)
+	}
+	if !strings.Contains(s.Log.String(), "connect to NATS at nats://"+address) {
+		t.Errorf("the log does not name the URL: %s", s.Log)
+	}
+	nats.Start()
+	harness.Eventually(t, "it is accepted", func() bool {
+		return s.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer",
+			"respond-async").Code == http.StatusAccepted
+	})
+	harness.WaitStatus(t, s, "p1", "succeeded")
+}
+
+func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATSFor(t, "u", "right")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is not one"},
+		{
+			[]string{"--nats", nats.URL, "--model", "a.b"},
+			`the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`,
+		},
+		{
+			[]string{"--nats", "nats://127.0.0.1:99999"},
+			"invalid NATS URL nats://127.0.0.1:99999: the port must be 1 to 65535",
+		},
+		{[]string{"--nats", "embed," + nats.URL}, "--nats embed: it stands alone"},
+		{[]string{"--nats", "http://wrong-one@127.0.0.1:1"}, "the NATS URL http://xxxxx@127.0.0.1:1 is not one"}, // a token
+		{[]string{"--nats", strings.Replace(nats.URL, "//", "//wrong-one@", 1)}, "connect to NATS at nats://xxxxx@127.0.0.1"},
+		{[]string{"--nats", nats.URL}, "Authorization Violation"},
+		{[]string{"--nats", strings.Replace(nats.URL, "//", "//u:wrong-one@", 1)}, "Authorization Violation"},
+		{[]string{"--nats", nats.URL, "--nats-creds", "/missing.creds"}, "--nats-creds: open /missing.creds"},
+		{[]string{"--nats", nats.URL, "--nats-tls-ca", "cog.yaml"}, "--nats-tls-ca"},
+		{[]string{"--nats", nats.URL, "--nats-tls-cert", "c.pem"}, "--nats-tls-cert and --nats-tls-key go together"},
+		{[]string{"--nats", nats.URL, "--ack-wait", "5s"}, "--ack-wait 5s: must be at least 15s"},
+		{
+			[]string{"--nats", nats.URL, "--result-ttl", "40s"},
+			"--result-ttl 40s: with --nats it is 1m0s (twice --ack-wait) to 24h0m0s",
+		},
+		{[]string{"--nats-creds", "x"}, "need --nats"},
+	} {
+		args := c.args
+		if !strings.Contains(strings.Join(args, " "), "--model") {
+			args = append(args, "--model", "m")
+		}
+		code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: args})
+		if code == 0 || !strings.Contains(text, c.want) && !strings.Contains(text, strings.ReplaceAll(c.want, `\"`, `"`)) ||
+			strings.Contains(text, "wrong-one") {
+			t.Errorf("%q: exit code %d, %s; want %s", c.args, code, text, c.want)
+		}
+	}
+}
+
+// TestAQueueWithOtherSettings: the second server names the field and both values.
+func TestAQueueWithOtherSettings(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	harness.StartMember(t, nats.URL, harness.Options{})
+	harness.WantRefused(t, harness.Options{
+		Model: "fleet.py",
+		Args:  []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"},
+	}, 2,
+		"the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7")
+}

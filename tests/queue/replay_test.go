@@ -1,0 +1,90 @@
+package queue
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// put sends a PUT of an id.
+func put(s *harness.Server, id, in string, headers ...string) harness.Answer {
+	return s.Do(http.MethodPut, "/predictions/"+id, `{"input":`+in+`}`, headers...)
+}
+
+// TestReplayedPut_AnswersTheKeptResult of the same id and input, in each mode, and runs the model anew for another
+// input, after a cancel, and for all without the flag.
+func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "mixed.py", mixedModel)
+	s := harness.Ready(t, harness.Options{Model: "mixed.py:Runner", Dir: dir, Args: []string{"--replay-puts"}})
+	const in, sameInput, other = `{"token":"p1","n":2}`, ` { "n":2,"token" : "p1" }`, `{"token":"p1","n":3}`
+	first := put(s, "p1", in)
+	harness.WantAnswer(t, "the first", first, http.StatusOK, `"output":["token 0","token 1"]`)
+	for _, again := range []string{in, sameInput} {
+		got := put(s, "p1", again)
+		harness.WantCode(t, "again", got, http.StatusOK)
+		if got.CompletedAt != first.CompletedAt {
+			t.Errorf("got %s, want %s", got, first)
+		}
+	}
+	harness.WantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted,
+		`"status":"succeeded"`)
+	stream := string(put(s, "p1", in, "Accept", "text/event-stream").Body)
+	if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
+		t.Errorf("got the stream %s", stream)
+	}
+	harness.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 1)
+	harness.WantAnswer(t, "another input", put(s, "p1", other), http.StatusOK, "token 2")
+	harness.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 2)
+	s.Create(`{"id":"posted","input":{"token":"posted"}}`)
+	harness.WantCode(t, "a PUT after a POST", put(s, "posted", `{"token":"posted"}`), http.StatusOK)
+	harness.Equal(t, "runs", harness.TimesRun(t, s, "posted"), 1)
+
+	answer := s.Begin("canceled", harness.Input{"token": "canceled", "sleep": true})
+	harness.WaitStatus(t, s, "canceled", "processing")
+	s.Cancel("canceled")
+	harness.Receive(t, answer)
+	harness.WantCode(t, "after a cancel", put(s, "canceled", `{"token":"canceled","sleep":true}`, "Prefer", "wait=0"),
+		http.StatusAccepted)
+	harness.Eventually(t, "it runs again", func() bool { return harness.TimesRun(t, s, "canceled") == 2 })
+
+	plain := harness.Ready(t, harness.Options{Model: "mixed.py:Runner", Dir: dir})
+	for range 2 {
+		harness.WantCode(t, "without the flag", put(plain, "plain", `{"token":"plain"}`), http.StatusOK)
+	}
+	harness.Equal(t, "runs without the flag", harness.TimesRun(t, plain, "plain"), 2)
+}
+
+// TestReplayedPut_WithAQueue: every member answers a repeated PUT with the kept result, and refuses one with another
+// input.
+func TestReplayedPut_WithAQueue(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := harness.StartMember(t, nats.URL, harness.Options{
+		Model: "mixed.py:Runner", Dir: harness.NewFolder(t, "mixed.py", mixedModel),
+		Args: []string{"--replay-puts"},
+	})
+	g := harness.StartGateway(t, nats.URL, "--replay-puts").Server
+	const in = `{"token":"p1","n":2}`
+	harness.WantCode(t, "the first", put(a, "p1", in, "Prefer", "respond-async"), http.StatusAccepted)
+	first := harness.WaitStatus(t, g, "p1", "succeeded")
+	for _, s := range []*harness.Server{a, g} {
+		harness.WantAnswer(t, "again", put(s, "p1", in), http.StatusOK, first.CompletedAt)
+		harness.WantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted,
+			first.CompletedAt)
+		stream := string(put(s, "p1", in, "Accept", "text/event-stream").Body)
+		if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
+			t.Errorf("got the stream %s", stream)
+		}
+		for _, headers := range [][]string{nil, {"Prefer", "respond-async"}, {"Accept", "text/event-stream"}} {
+			harness.WantAnswer(t, "another input", put(s, "p1", `{"token":"p1","n":3}`, headers...), http.StatusConflict,
+				"another input")
+		}
+		posted := s.Create(`{"id":"p1","input":`+in+`}`, "Prefer", "respond-async")
+		harness.WantAnswer(t, "a POST of a known id", posted, http.StatusConflict,
+			"has ended, and the job queue keeps its result")
+	}
+	harness.Equal(t, "runs", harness.TimesRun(t, a, "p1"), 1)
+}

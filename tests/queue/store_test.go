@@ -1,0 +1,111 @@
+package queue
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/harness"
+)
+
+// streamFolder is where an embedded NATS keeps a stream.
+func streamFolder(store, stream string) string {
+	return filepath.Join(store, "jetstream", "$G", "streams", stream)
+}
+
+// TestAServerIsKilledWhileItMakesItsQueue: the next one finishes it, however far it came.
+func TestAServerIsKilledWhileItMakesItsQueue(t *testing.T) {
+	t.Parallel()
+	dir := ""
+	for _, part := range []string{"PINION_JOBS_m", "PINION_DEAD_m", "OBJ_pinion_result_m"} {
+		store := t.TempDir()
+		args := []string{"--nats", "embed:" + store, "--model", "m", "--ack-wait", "15s"}
+		first := harness.Launch(t, harness.Options{Model: "fleet.py", Dir: dir, Args: args})
+		dir = first.Dir
+		for end := time.Now().Add(time.Minute); ; { // as soon as it is there, for the next parts follow within a millisecond
+			if _, err := os.Stat(streamFolder(store, part)); err == nil {
+				break
+			} else if !errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+		first.Kill()
+		s := harness.StartMember(t, "embed:"+store, harness.Options{Dir: dir})
+		harness.Enqueue(t, s, "p1", harness.Input{})
+		harness.WaitStatus(t, s, "p1", "succeeded")
+		s.Kill()
+	}
+}
+
+// TestADamagedStoreIsRefused: the error names the part that does not open. Where all of them are damaged, they are not
+// made anew.
+func TestADamagedStoreIsRefused(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	s := harness.StartMember(t, "embed:"+store, harness.Options{})
+	harness.Enqueue(t, s, "p1", harness.Input{})
+	harness.WaitStatus(t, s, "p1", "succeeded")
+	s.Kill()
+	all, err := filepath.Glob(streamFolder(store, "*"))
+	if err != nil || len(all) != 6 {
+		t.Fatalf("the store has %q, %v", all, err)
+	}
+	refused := func(want string) {
+		t.Helper()
+		harness.WantRefused(t, harness.Options{
+			Model: "fleet.py", Dir: s.Dir,
+			Args: []string{"--nats", "embed:" + store, "--model", "m"},
+		},
+			harness.AnyCode, want)
+	}
+	damage(t, streamFolder(store, "KV_pinion_state_m"))
+	refused("the stream KV_pinion_state_m cannot be opened")
+	for _, one := range all {
+		damage(t, one)
+	}
+	refused("cannot be opened, for its files are damaged")
+}
+
+// TestAQueueThatLostAStream: what NATS has lost is not made anew in silence, with jobs in it that would be forgotten.
+func TestAQueueThatLostAStream(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATS(t)
+	s := harness.StartMember(t, at.URL, harness.Options{})
+	harness.Enqueue(t, s, "p1", harness.Input{})
+	harness.WaitStatus(t, s, "p1", "succeeded")
+	js := jetStream(t, at)
+	for _, stream := range []string{"PINION_HOOKS_m", "PINION_JOBS_m"} {
+		if err := js.DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, text := harness.Refused(t,
+		harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", at.URL, "--model", "m", "--ack-wait", "15s"}})
+	if want := "the stream PINION_JOBS_m of the job queue is missing, though other parts are there"; code != 2 ||
+		!strings.Contains(text, want) {
+		t.Errorf("exit code %d: %s; want %s", code, text, want)
+	}
+	if strings.Contains(text, "cannot be reached") {
+		t.Errorf("NATS can be reached, but: %s", text)
+	}
+	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("it was made anew: %v", err)
+	}
+	harness.WantCode(t, "a server that runs takes an asynchronous request",
+		s.Create(map[string]any{"id": "p2", "input": harness.Input{}}, "Prefer", "respond-async"),
+		http.StatusServiceUnavailable)
+	harness.WantCode(t, "a synchronous request", s.Input(harness.Input{}), http.StatusOK)
+}
+
+// damage overwrites what NATS says of a stream.
+func damage(t *testing.T, folder string) {
+	t.Helper()
+	harness.WriteFile(t, filepath.Join(folder, "meta.inf"), "\x00\x01\x02")
+}

@@ -1,0 +1,256 @@
+package telemetry
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// scenes are the functions of browser/*_scenes.py, each with the model of models/page.py that it looks at.
+var scenes = []struct {
+	name, model, train string
+	waits              bool // there is nothing to be ready for
+	tokens             bool // the server wants one of tokens below
+	audits             bool // the scene needs axe-core
+	code               bool // the scene reports the code that the page shows
+	prepare            func(t *testing.T, dir, model string)
+	args               []string
+	scene              string // default: name
+	prefix             string // that a proxy puts before all paths
+}{
+	{name: "form", model: "Form", code: true},
+	{name: "labels", model: "Form"},
+	{name: "stored", model: "Form"},
+	{name: "stored_files", model: "Files"},
+	{name: "contrast", model: "Form"},
+	{name: "example", model: "Exemplary", code: true},
+	{name: "examples", model: "Form", prepare: storeExample},
+	{name: "beside", model: "long"},
+	{name: "media", model: "Media"},
+	{name: "mixed", model: "Mixed", code: true},
+	{name: "awkward", model: "Awkward", code: true},
+	{name: "errors", model: "Form"},
+	{name: "narrow", model: "Form"},
+	{name: "stream", model: "Tokens", code: true},
+	{name: "items", model: "Items"},
+	{name: "stop", model: "Slow"},
+	{name: "queue", model: "Slow", args: []string{"--queue", "4"}},
+	{name: "prefix", scene: "stream", model: "Tokens", prefix: "/models/speaker", code: true},
+	{name: "files", model: "Files"},
+	{name: "shapes", model: "Shapes"},
+	{name: "late", model: "Late", waits: true},
+	{name: "unset", model: "Unset", waits: true},
+	{name: "token", model: "Form", waits: true, tokens: true, code: true},
+	{name: "train", model: "Late", train: "page.py:train"},
+	{name: "audited", model: "Form", audits: true},
+	{name: "narrow_audited", scene: "audited_narrow", model: "Mixed", audits: true},
+	{name: "chat", model: "Chat", code: true, args: []string{"--model", "speaker"}},
+	{name: "chat_off", model: "Chat", args: []string{"--protocols", "none"}},
+	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
+}
+
+// TestThePageInABrowser looks at /docs in a real browser, as browser/look.py says.
+func TestThePageInABrowser(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	for _, scene := range scenes {
+		t.Run(scene.name, func(t *testing.T) {
+			if scene.audits {
+				axe(t)
+			}
+			dir := harness.Models(t)
+			if scene.train != "" {
+				harness.WriteFile(t, filepath.Join(dir, "open"), "")
+			}
+			if scene.prepare != nil {
+				scene.prepare(t, dir, "page.py:"+scene.model)
+			}
+			o := harness.Options{Dir: dir, Model: "page.py:" + scene.model, Env: []string{"COG_TRAIN_TYPE_STUB=" + scene.train}}
+			o.Args = scene.args
+			if scene.tokens {
+				o.Args = []string{"--auth-token-file", harness.TokenFile(t, "the-token-of-the-page")}
+			}
+			start := harness.Ready
+			if scene.waits {
+				start = harness.Start
+			}
+			s := start(t, o)
+			address, function := s.Address, scene.name
+			if scene.prefix != "" {
+				address = proxied(t, s.Address, scene.prefix)
+			}
+			if scene.scene != "" {
+				function = scene.scene
+			}
+			if out := look(t, function, address, dir, nil); scene.code {
+				codeWorks(t, out)
+			}
+		})
+	}
+}
+
+// axeFile is axe-core, in the cache.
+const axeFile = "browser/node_modules/axe-core/axe.min.js"
+
+// axe skips a test where axe-core is missing.
+func axe(t *testing.T) { t.Helper(); harness.Tool(t, axeFile) }
+
+// look runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to
+// do, by name.
+func look(t *testing.T, scene, address, dir string, actions map[string]func()) []byte {
+	t.Helper()
+	python := harness.Tool(t, "venvs/playwright/bin/python")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, scene, address, dir)
+	command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir(), "AXE="+filepath.Join("..", ".cache", axeFile))
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	answers, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prints, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.StartCommand(t, command)
+	var report []byte
+	lines := bufio.NewScanner(prints)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		name, asks := strings.CutPrefix(lines.Text(), "ask ")
+		if action := actions[name]; asks && action != nil {
+			action()
+			_, _ = answers.Write([]byte("done\n")) // a scene that ended meanwhile says so itself
+			continue
+		}
+		report = append(append(report, lines.Bytes()...), '\n')
+	}
+	if err := errors.Join(lines.Err(), command.Wait()); err != nil {
+		t.Fatalf("%v\n%s%s", err, report, &complaints)
+	}
+	return report
+}
+
+// proxied is the address of a proxy that has a server below a prefix.
+func proxied(t *testing.T, address, prefix string) string {
+	t.Helper()
+	target, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target)))
+	t.Cleanup(proxy.Close)
+	return proxy.URL + prefix
+}
+
+// storeExample gives a model a document with examples.
+func storeExample(t *testing.T, dir, model string) {
+	t.Helper()
+	var document map[string]any
+	harness.FromJSON(t, harness.CLI{Dir: dir}.Good(t, "schema", "--predictor", model), &document)
+	body := document
+	for _, key := range []string{"paths", "/predictions", "post", "requestBody", "content", "application/json"} {
+		body = body[key].(map[string]any)
+	}
+	body["example"] = harness.Input{"input": harness.Input{"prompt": "a red fox", "steps": 7}}
+	body["examples"] = harness.Input{"night": harness.Input{
+		"summary": "At night",
+		"value":   harness.Input{"input": harness.Input{"prompt": "a black fox"}},
+	}}
+	file := filepath.Join(dir, ".cog", "openapi_schema.json")
+	harness.WriteFile(t, file, harness.ToJSON(t, document))
+}
+
+// shownCode is what a scene reports of the code that the page shows.
+type shownCode struct {
+	Curl, Python, JavaScript string
+	OpenAI                   string            // "": the page has none
+	Output                   json.RawMessage   // what the page got
+	Files                    map[string][]byte // what the code reads
+	Environment              map[string]string
+}
+
+// codeWorks pastes the code that the page shows into a shell, Python and Node.js, and compares what it gets with what
+// the page got.
+func codeWorks(t *testing.T, printed []byte) {
+	t.Helper()
+	var shown shownCode
+	harness.FromJSON(t, printed, &shown)
+	dir := t.TempDir()
+	for name, content := range shown.Files {
+		harness.WriteFile(t, filepath.Join(dir, name), content)
+	}
+	paste := func(code string, command ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		c.Dir, c.Env, c.Stdin = dir, harness.BareEnv(), strings.NewReader(code)
+		for name, value := range shown.Environment {
+			c.Env = append(c.Env, name+"="+value)
+		}
+		var complaints strings.Builder
+		c.Stderr = &complaints
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s\n%v: %s%s", code, err, out, &complaints)
+		}
+		return string(out)
+	}
+	streams := strings.Contains(shown.Curl, "event-stream")
+	compare := func(what, out string) {
+		t.Helper()
+		if streams {
+			out = string(harness.ToJSON(t, out))
+		} else {
+			out = lastLine(out)
+		}
+		harness.EqualJSON(t, "what "+what+" gets", []byte(out), string(shown.Output))
+	}
+	curl := paste(shown.Curl+"\n", "bash")
+	if !streams {
+		var p harness.Prediction
+		harness.FromJSON(t, curl, &p)
+		harness.EqualJSON(t, "what curl gets", p.Output, string(shown.Output))
+	} else {
+		_, data, _ := strings.Cut(curl, "event: completed\ndata: ")
+		var completed struct{ Output []string }
+		harness.FromJSON(t, data, &completed)
+		harness.EqualJSON(t, "what curl gets", harness.ToJSON(t, strings.Join(completed.Output, "")), string(shown.Output))
+	}
+	python, node := shown.Python+"\n", shown.JavaScript
+	if !streams {
+		python += "print()\nprint(json.dumps(prediction[\"output\"]))\n"
+		node += "console.log();\nconsole.log(JSON.stringify(prediction.output));\n"
+	}
+	// At its prompt, where a block ends with an empty line: as somebody pastes it.
+	compare("Python", paste(python, harness.AnyPython(t).Path, "-i", "-q"))
+	if shown.OpenAI != "" {
+		got := paste(shown.OpenAI, harness.Tool(t, "venvs/protocols/bin/python"))
+		harness.EqualJSON(t, "what OpenAI's client gets", harness.ToJSON(t, strings.TrimSpace(got)), string(shown.Output))
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Logf("the JavaScript is not run: %v", err)
+		return
+	}
+	compare("JavaScript", paste(node, "node", "--input-type=module"))
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

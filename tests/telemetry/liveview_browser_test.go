@@ -1,0 +1,87 @@
+package telemetry
+
+import (
+	"net/url"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestTheLiveViewInABrowser runs the scenes of browser/live_scenes.py.
+func TestTheLiveViewInABrowser(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	for _, scene := range []struct {
+		name, model string
+		args        []string
+		tokens      bool
+		gpus        bool
+		audits      bool
+	}{
+		{name: "charts"},
+		{name: "rows"},
+		{name: "ends"},
+		{name: "content", args: []string{"--dashboard-content"}},
+		{name: "no_content"},
+		{name: "keyboard"},
+		{name: "narrow", audits: true},
+		{name: "audited", audits: true},
+		{name: "restart"},
+		{name: "token", tokens: true},
+		{name: "crash"},
+		{name: "webhooks", audits: true},
+		{name: "batches", model: "Batched", args: []string{"--queue", "16"}, audits: true},
+		{name: "gpus", gpus: true, audits: true},
+		{name: "link"},
+	} {
+		t.Run(scene.name, func(t *testing.T) {
+			if scene.audits {
+				axe(t)
+			}
+			o := harness.Options{Dir: harness.Models(t), Model: "live.py:Live", Args: scene.args}
+			if scene.model != "" {
+				o.Model = "live.py:" + scene.model
+			}
+			if scene.tokens {
+				o.Args = append(o.Args, "--auth-token-file", harness.TokenFile(t, "the-token-of-the-page"))
+			}
+			if scene.gpus {
+				o.Env = append(o.Env, "LD_LIBRARY_PATH="+fakeNVML(t))
+			}
+			s := harness.Start(t, o)
+			if !scene.tokens {
+				s.WaitHealth("READY")
+			}
+			look(t, "live_"+scene.name, s.Address, o.Dir, map[string]func(){
+				"stop":             s.Stop,
+				"terminate":        func() { s.Signal(syscall.SIGTERM) },
+				"wait for the end": func() { s.Ended(0) },
+				"start":            func() { harness.Ready(t, again(t, o, s)) },
+				"kill the worker": func() {
+					if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
+						t.Error(err)
+					}
+				},
+			})
+		})
+	}
+}
+
+// again is a server's successor at the same address.
+func again(t *testing.T, o harness.Options, s *harness.Server) harness.Options {
+	t.Helper()
+	address, err := url.Parse(s.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Args = append(o.Args, "--port", address.Port())
+	return o
+}
+
+// fakeNVML is a folder with a driver's library that knows of two GPUs.
+func fakeNVML(t *testing.T) string {
+	t.Helper()
+	return filepath.Dir(harness.SharedLibrary(t, "libnvidia-ml.so.1", "../pyembed/nvml/testdata/fakenvml.c"))
+}

@@ -1,0 +1,66 @@
+package telemetry
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestMetricsOfGPUs where the driver's library is, and none where it is not.
+func TestMetricsOfGPUs(t *testing.T) {
+	t.Parallel()
+	folder := fakeNVML(t)
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder}})
+	var f harness.MetricFamilies
+	harness.Eventually(t, "the GPUs are there", func() bool {
+		f = harness.Scrape(t, s)
+		return f["pinion_gpu_memory_used_bytes"] != nil
+	})
+	if got := f.Value("pinion_gpu_memory_used_bytes", "gpu", "0"); got != 5<<30 ||
+		len(f["pinion_gpu_memory_used_bytes"].GetMetric()) != 2 {
+		t.Errorf("the memory is %v", f["pinion_gpu_memory_used_bytes"])
+	}
+	if got := f.Value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 ||
+		len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
+		t.Errorf("the utilization is %v", f["pinion_gpu_utilization_ratio"])
+	}
+	if got := f.Value("pinion_gpu_memory_total_bytes", "gpu", "0"); got != 80<<30 {
+		t.Errorf("all memory is %v bytes", got)
+	}
+	s.Succeed(harness.Input{"text": "served all the same"})
+
+	without := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Env:   []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"},
+	})
+	for range 3 {
+		if f := harness.Scrape(t, without); f["pinion_gpu_memory_used_bytes"] != nil ||
+			f["pinion_gpu_utilization_ratio"] != nil {
+			t.Error("there are GPUs where the driver is not loaded")
+		}
+	}
+}
+
+// TestMetricsOfWorkersThatLeave: each exit is counted once, by its cause, also of workers that health does not show.
+func TestMetricsOfWorkersThatLeave(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--reload", "--queue", "4", "--workers", "2"},
+	})
+	harness.SendSignal(t, s.Worker(), syscall.SIGSEGV)
+	exits := func(cause string) float64 {
+		return harness.Scrape(t, s).Value("pinion_worker_exits_total", "cause", cause)
+	}
+	harness.Eventually(t, "two are ready again", func() bool {
+		return exits("signal") == 1 && harness.Scrape(t, s).Value("pinion_workers", "state", "ready") == 2
+	})
+	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
+	harness.Eventually(t, "two have left", func() bool { return exits("left") == 2 })
+	if f := harness.Scrape(t, s); f.Value("pinion_worker_starts_total") != 5 || exits("signal") != 1 {
+		t.Errorf("%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"],
+			f["pinion_worker_exits_total"])
+	}
+}

@@ -1,0 +1,308 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// metered is a model that ends in every way and records what its input asks for.
+const metered = `
+import os
+import signal
+from typing import Optional
+
+from cog import BaseRunner, Path, current_scope
+
+
+class Runner(BaseRunner):
+    def run(self, how: str = "", tokens: int = 0, file: Optional[Path] = None) -> str:
+        current_scope().record_metric("tokens", tokens)
+        current_scope().record_metric("text", "none to be counted")
+        if how == "raise":
+            raise ValueError("as asked")
+        if how == "exit":
+            os._exit(3)
+        if how == "block":
+            print("begun")
+            signal.pause()
+        return how
+`
+
+// meteredModel is a folder with that model.
+func meteredModel(t *testing.T) string {
+	t.Helper()
+	return harness.NewFolder(t, "metered.py", metered)
+}
+
+func TestMetricsCountHowPredictionsEnded(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: meteredModel(t), Model: "metered.py:Runner"})
+		for n := range 3 {
+			s.Succeed(harness.Input{"tokens": n + 1})
+		}
+		s.Fail(harness.Input{"how": "raise", "tokens": 4})
+		harness.WantCode(t, "what does not fit", s.Input(harness.Input{"tokens": "many"}), http.StatusUnprocessableEntity)
+		s.Fail(harness.Input{"file": "http://127.0.0.1:1/no-server-listens"})
+		harness.WantCode(t, "an asynchronous one",
+			s.Create(map[string]any{"id": "a", "input": harness.Input{}}, "Prefer", "respond-async"),
+			http.StatusAccepted)
+		harness.Eventually(t, "it ends", func() bool { return harness.Scrape(t, s).Ends("async", "succeeded", "") == 1 })
+
+		blocked := s.Begin("b", harness.Input{"how": "block"})
+		s.WaitLog("begun")
+		harness.WantCode(t, "one too many", s.Input(harness.Input{}), http.StatusConflict)
+		if f := harness.Scrape(t, s); f.Value("pinion_predictions_in_flight") != 1 || f.Value("pinion_slots") != 1 ||
+			f.Value("pinion_queue_length") != 0 {
+			t.Errorf("in flight %v, slots %v, queue %v", f["pinion_predictions_in_flight"], f["pinion_slots"],
+				f["pinion_queue_length"])
+		}
+		harness.WantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
+		harness.WantStatus(t, "the canceled one", harness.Receive(t, blocked), "canceled")
+
+		first := s.Worker()
+		s.Fail(harness.Input{"how": "exit"})
+		harness.Eventually(t, "another worker is ready", func() bool {
+			f := harness.Scrape(t, s)
+			return f.Value("pinion_workers", "state", "ready") == 1 && s.Worker0() != first
+		})
+
+		f := harness.Scrape(t, s)
+		for _, c := range []struct {
+			mode, status, reason string
+			want                 float64
+		}{
+			{"sync", "succeeded", "", 3},
+			{"async", "succeeded", "", 1},
+			{"sync", "canceled", "", 1},
+			{"sync", "failed", "model", 1},
+			{"sync", "failed", "validation", 1},
+			{"sync", "failed", "files", 1},
+			{"sync", "failed", "capacity", 1},
+			{"sync", "failed", "crash", 1},
+			{"sync", "failed", "timeout", 0},
+			{"stream", "succeeded", "", 0},
+		} {
+			harness.Equal(t, fmt.Sprintf("%s, %s, %q", c.mode, c.status, c.reason), f.Ends(c.mode, c.status, c.reason), c.want)
+		}
+		for name, want := range map[string]float64{
+			"pinion_prediction_duration_seconds": 8, // the two refusals are not timed
+			"pinion_queue_seconds":               8,
+			"pinion_predict_seconds":             7, // nor what the model never had
+			"pinion_overhead_seconds":            7,
+			"pinion_predictions_in_flight":       0,
+			"pinion_queue_capacity":              0,
+			"pinion_worker_starts_total":         2,
+			"pinion_model_tokens":                6, // the worker that died took the last one's with it
+			"pinion_dropped_model_values_total":  0,
+		} {
+			if got := f.Value(name); got != want || f[name] == nil {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+		harness.Equal(t, "the tokens", f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(), 1+2+3+4)
+		if f["pinion_model_text"] != nil {
+			t.Error("a text is shown as a number")
+		}
+		wantWorkers(t, f, "exit", python.Version)
+	})
+}
+
+// wantWorkers looks at what is said of one worker that followed on one that had exited for that cause.
+func wantWorkers(t *testing.T, f harness.MetricFamilies, cause, python string) {
+	t.Helper()
+	harness.Equal(t, "exits by "+cause, f.Value("pinion_worker_exits_total", "cause", cause), 1)
+	harness.Equal(t, "other exits", f.Value("pinion_worker_exits_total", "cause", "setup")+
+		f.Value("pinion_worker_exits_total", "cause", "left"), 0)
+	if got := f.Value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
+		t.Errorf("its memory is %v bytes", got)
+	}
+	if got := f.Value("pinion_worker_cpu_seconds_total", "worker", "0"); got < 0 || got > 3600 {
+		t.Errorf("its CPU time is %v s", got)
+	}
+	if got := f.Value("pinion_worker_setup_seconds", "worker", "0"); got <= 0 || got > 3600 {
+		t.Errorf("its setup took %v s", got)
+	}
+	if got := f.Value("pinion_build_info", "python", python); got != 1 {
+		t.Errorf("build_info is %v, want Python %s", f["pinion_build_info"], python)
+	}
+}
+
+// TestMetricsOfOutputs: the first item is timed from the prediction's arrival, each other one from the one before.
+// Predictions that emit no events while they run are not timed.
+func TestMetricsOfOutputs(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", `from typing import Iterator
+import time
+from cog import streaming
+
+@streaming
+def run(items: int = 1, wait: float = 0) -> Iterator[str]:
+    for n in range(items):
+        time.sleep(wait)
+        yield str(n)
+`)
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	s.Succeed(harness.Input{"items": 3})
+	if f := harness.Scrape(t, s); f["pinion_time_to_first_output_seconds"] == nil ||
+		f.Value("pinion_time_to_first_output_seconds") != 0 {
+		t.Errorf("a prediction without events: %v", f["pinion_time_to_first_output_seconds"])
+	}
+	harness.WantCode(t, "an id", s.Create(map[string]any{"id": "a", "input": harness.Input{"items": 4, "wait": 0.02}}),
+		http.StatusOK)
+	harness.WantCode(t, "a stream",
+		s.Create(map[string]any{"input": harness.Input{"items": 2}}, "Accept", "text/event-stream"),
+		http.StatusOK)
+	harness.WantCode(t, "no items", s.Create(map[string]any{"id": "b", "input": harness.Input{"items": 0}}), http.StatusOK)
+	f := harness.Scrape(t, s)
+	first, next := f.Value("pinion_time_to_first_output_seconds"), f.Value("pinion_time_per_output_seconds")
+	if first != 2 || next != 3+1 {
+		t.Errorf("%v first items and %v others, want 2 and 4", first, next)
+	}
+	if took := f.Sum("pinion_time_to_first_output_seconds"); took < 0.02 {
+		t.Errorf("the first items came after %v s, and one took 0.02 s", took)
+	}
+	// The first may have been late, and the second then comes sooner after it.
+	if took := f.Sum("pinion_time_per_output_seconds"); took < 2*0.02 {
+		t.Errorf("the others came after %v s, and three took 0.02 s each", took)
+	}
+}
+
+// TestMetricsOfTheQueue: what waits is seen to wait, and its time is part of the whole.
+func TestMetricsOfTheQueue(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: meteredModel(t), Model: "metered.py:Runner",
+		Args: []string{"--queue", "1"},
+	})
+	s.Succeed(harness.Input{})
+	harness.Equal(t, "the wait of one that found its slot free", harness.Scrape(t, s).Sum("pinion_queue_seconds"), 0)
+	first := s.Begin("b", harness.Input{"how": "block"})
+	s.WaitLog("begun")
+	second := s.Begin("c", harness.Input{})
+	harness.Eventually(t, "the second one waits",
+		func() bool { return harness.Scrape(t, s).Value("pinion_queue_length") > 0 })
+	harness.WantCode(t, "one too many", s.Input(harness.Input{}), http.StatusTooManyRequests)
+	harness.WantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
+	harness.Receive(t, first)
+	harness.WantStatus(t, "the second one", harness.Receive(t, second), "succeeded")
+	f := harness.Scrape(t, s)
+	queue, predict, total := f.Sum("pinion_queue_seconds"), f.Sum("pinion_predict_seconds"),
+		f.Sum("pinion_prediction_duration_seconds")
+	if queue <= 0 || predict <= 0 || queue+predict > total {
+		t.Errorf("in the queue for %v s, in the model for %v s, of %v s", queue, predict, total)
+	}
+	if n := f.Value("pinion_queue_seconds"); n != 3 || f.Value("pinion_overhead_seconds") != 3 {
+		t.Errorf("%v were timed, want 3", n)
+	}
+	harness.Equal(t, "refused", f.Ends("sync", "failed", "capacity"), 1)
+}
+
+func TestMetricsOfTimeouts(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: meteredModel(t), Model: "metered.py:Runner",
+		Args: []string{"--queue", "4", "--queue-timeout", "1s", "--predict-timeout", "3s"},
+	})
+	blocked := s.Begin("b", harness.Input{"how": "block"})
+	s.WaitLog("begun")
+	harness.WantCode(t, "one that waits too long", s.Input(harness.Input{}), http.StatusRequestTimeout)
+	harness.WantStatus(t, "the one that runs too long", harness.Receive(t, blocked), "failed")
+	f := harness.Scrape(t, s)
+	harness.Equal(t, "timeouts", f.Ends("sync", "failed", "timeout"), 2)
+	harness.Equal(t, "places of the queue", f.Value("pinion_queue_capacity"), 4)
+}
+
+func TestMetricsOfWebhooks(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refuse" {
+			w.WriteHeader(http.StatusGone)
+		}
+	}))
+	defer receiver.Close()
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
+	for _, path := range []string{"/take", "/refuse"} {
+		harness.WantCode(t, path, s.Create(map[string]any{
+			"input": harness.Input{}, "webhook": receiver.URL + path, "webhook_events_filter": []string{"completed"},
+		}), http.StatusOK)
+	}
+	harness.Eventually(t, "both are told", func() bool {
+		f := harness.Scrape(t, s)
+		return f.Value("pinion_webhook_deliveries_total", "event", "completed", "outcome", "delivered") == 1 &&
+			f.Value("pinion_webhook_deliveries_total", "event", "completed", "outcome", "failed") == 1
+	})
+}
+
+func TestMetricsOfFiles(t *testing.T) {
+	t.Parallel()
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/some.txt":
+			_, _ = w.Write([]byte("hello"))
+		case r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer store.Close()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:upper", Args: []string{"--upload-url", store.URL}})
+	s.Succeed(harness.Input{"file": store.URL + "/some.txt"})
+	s.Fail(harness.Input{"file": store.URL + "/none.txt"})
+	f := harness.Scrape(t, s)
+	for _, c := range []struct {
+		direction, outcome string
+		files, bytes       float64
+	}{
+		{"download", "succeeded", 1, 5},
+		{"download", "failed", 1, 0},
+		{"download", "canceled", 0, 0},
+		{"upload", "succeeded", 1, 5},
+		{"upload", "failed", 0, 0},
+	} {
+		labels := []string{"direction", c.direction, "outcome", c.outcome}
+		n, bytes := f.Value("pinion_file_transfers_total", labels...), f.Value("pinion_file_transfer_bytes_total", labels...)
+		if n != c.files || bytes != c.bytes {
+			t.Errorf("%s %s: %v files of %v bytes, want %v of %v", c.direction, c.outcome, n, bytes, c.files, c.bytes)
+		}
+	}
+	harness.Equal(t, "predictions failed for their files", f.Ends("sync", "failed", "files"), 1)
+}
+
+func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
+	first := s.Worker()
+	harness.SendSignal(t, first, syscall.SIGKILL)
+	harness.Eventually(t, "another is ready",
+		func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
+	f := harness.Scrape(t, s)
+	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)
+	harness.Equal(t, "workers were started", f.Value("pinion_worker_starts_total"), 2)
+}
+
+func TestMetricsBeforeSetupAndInOpenMetrics(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
+	if f := harness.Scrape(t, s); f.Value("pinion_build_info") != 1 || f["process_resident_memory_bytes"] == nil {
+		t.Errorf("before setup: %v", f)
+	}
+	a := s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0, */*;q=0.1")
+	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0") ||
+		!bytes.HasSuffix(a.Body, []byte("\n# EOF\n")) {
+		t.Errorf("OpenMetrics is %s, ending in %q", a.Header.Get("Content-Type"), a.Body[max(0, len(a.Body)-20):])
+	}
+	head := s.Do(http.MethodHead, "/metrics", nil)
+	if head.Code != http.StatusOK || len(head.Body) != 0 {
+		t.Errorf("HEAD: %s", head)
+	}
+	harness.WantCode(t, "POST", s.Do(http.MethodPost, "/metrics", "{}"), http.StatusMethodNotAllowed)
+	s.WaitHealth("READY")
+	harness.Equal(t, "workers are ready", fmt.Sprint(harness.Scrape(t, s).Value("pinion_workers", "state", "ready")), "1")
+}

@@ -1,0 +1,142 @@
+package telemetry
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"pinion/tests/harness"
+)
+
+func TestPrometheusTakesTheConfigurationAndTheAlerts(t *testing.T) {
+	t.Parallel()
+	harness.Promtool(t, nil, "check", "config", "prometheus.yaml")
+	harness.Promtool(t, nil, "check", "rules", "alerts.yaml")
+	harness.Promtool(t, nil, "test", "rules", "alerts_test.yaml")
+}
+
+func TestPrometheusTakesTheMetrics(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
+	s.Succeed(harness.Input{"tokens": 1})
+	harness.Promtool(t, s.Do(http.MethodGet, "/metrics", nil).Body, "check", "metrics")
+}
+
+// alert is a rule of alerts.yaml.
+type alert struct {
+	Alert string
+	Expr  string
+}
+
+func readAlerts(t *testing.T) (all []alert) {
+	t.Helper()
+	text := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts.yaml"))
+	var file struct {
+		Groups []struct{ Rules []alert }
+	}
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+// TestTheAlertsAskForWhatIsServed: each name and label in an alert is one that the server has.
+func TestTheAlertsAskForWhatIsServed(t *testing.T) {
+	t.Parallel()
+	_, labels := servedMetrics(t)
+	for _, a := range readAlerts(t) {
+		var known []string
+		names := metricName.FindAllString(quoted.ReplaceAllString(a.Expr, `""`), -1)
+		for _, name := range names {
+			family := familyOf(labels, name)
+			if family == "" {
+				t.Errorf("%s: there is no metric %s", a.Alert, name)
+			}
+			known = append(known, labels[family]...)
+		}
+		if len(names) == 0 && !strings.HasPrefix(a.Expr, "up{") {
+			t.Errorf("%s asks for no metric: %s", a.Alert, a.Expr)
+		}
+		for _, label := range labelsUsed(a.Expr, "") {
+			if !slices.Contains(known, label) && !slices.Contains(added, label) {
+				t.Errorf("%s: none of its metrics has a label %s", a.Alert, label)
+			}
+		}
+	}
+}
+
+// TestEachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the document says what
+// to do.
+func TestEachAlertIsTestedAndExplained(t *testing.T) {
+	t.Parallel()
+	tested := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml"))
+	page := harness.ReadFile(t, "../docs/how-to/monitoring.md")
+	alerts := readAlerts(t)
+	if len(alerts) < 8 {
+		t.Errorf("%d alerts", len(alerts))
+	}
+	for _, a := range alerts {
+		for _, want := range []string{
+			"alertname: " + a.Alert + ", exp_alerts: []",
+			"alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels",
+		} {
+			if !strings.Contains(tested, want) {
+				t.Errorf("alerts_test.yaml lacks %q", want)
+			}
+		}
+		if !strings.Contains(page, "| `"+a.Alert+"` |") {
+			t.Errorf("docs/how-to/monitoring.md does not say what to do about %s", a.Alert)
+		}
+	}
+}
+
+// TestTheObservabilityStack: what the services of the compose file mount exists, and addresses name services.
+func TestTheObservabilityStack(t *testing.T) {
+	t.Parallel()
+	text := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))
+	file := harness.ReadManifests(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))[0]
+	services, ok := file.At(t, "services").(map[string]any)
+	if !ok || len(services) != 5 {
+		t.Fatalf("the services are %v", services)
+	}
+	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(text, -1)
+	harness.Equal(t, "files and folders are mounted", len(mounts), 5)
+	for _, m := range mounts {
+		if _, err := os.Stat(filepath.Join("../deploy", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	all := text
+	for _, name := range []string{
+		"collector.yaml", "prometheus.yaml",
+		"grafana/provisioning/datasources/datasources.yaml",
+	} {
+		all += harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, name))
+	}
+	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllStringSubmatch(all, -1) {
+		if _, known := services[m[1]]; !known && m[1] != "localhost" {
+			t.Errorf("there is no service %s", m[0])
+		}
+	}
+	module := harness.ReadFile(t, "collector/go.mod")
+	image := file.Text(t, "services", "collector", "image")
+	if _, version, _ := strings.Cut(image,
+		":"); !strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n") {
+		t.Errorf("the tests' collector is not of the version of %s", image)
+	}
+	if dashboards := harness.ReadManifests(t,
+		filepath.Join(harness.ObservabilityFolder, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !strings.Contains(
+		text,
+		":"+dashboards.Text(t, "providers", 0, "options", "path")+":ro") {
+		t.Error("the dashboards are mounted elsewhere than Grafana looks")
+	}
+}

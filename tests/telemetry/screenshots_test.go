@@ -1,0 +1,54 @@
+package telemetry
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const (
+	pictures   = "../docs/images"
+	maxPicture = 200_000 // bytes
+)
+
+// TestPictures: the documents' pictures of the pages are small PNG files. PINION_TEST_PICTURES=1 takes them anew.
+func TestPictures(t *testing.T) {
+	if os.Getenv("PINION_TEST_PICTURES") != "" {
+		takePictures(t)
+	}
+	for name, width := range map[string]int{
+		"dashboard.png": 1280, "page.png": 1280, "dashboard-phone.png": 390,
+		"page-phone.png": 390,
+	} {
+		content, err := os.ReadFile(filepath.Join(pictures, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := png.DecodeConfig(bytes.NewReader(content))
+		if err != nil || size.Width != width || len(content) > maxPicture {
+			t.Errorf("%s: %d pixels wide, %d bytes, %v", name, size.Width, len(content), err)
+		}
+	}
+}
+
+func takePictures(t *testing.T) {
+	python := harness.Tool(t, "venvs/playwright/bin/python")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome")
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "painter") // the pages' title
+	if err := os.CopyFS(dir, os.DirFS(harness.Models(t))); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "live.py:Painter",
+		Args: []string{"--workers", "2", "--queue", "32"},
+	})
+	harness.RunTool(t, ".", nil, python, "-B", "browser/shot.py", chromium, s.Address, pictures)
+}

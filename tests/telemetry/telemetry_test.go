@@ -1,0 +1,130 @@
+package telemetry
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const tracedModel = `from cog import BasePredictor, current_scope
+
+
+class Predictor(BasePredictor):
+    def predict(self, fail: bool = False) -> str:
+        if fail:
+            raise ValueError("no such voice")
+        return current_scope().context.get("traceparent", "")
+`
+
+// TestAPredictionIsTraced: its spans reach the collector, below the client's, by both protocols. The model has the
+// context; an unsampled client sends nothing to the collector, and the model has its trace id all the same.
+func TestAPredictionIsTraced(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", tracedModel)
+	for _, protocol := range []string{"http/protobuf", "grpc"} {
+		c := harness.StartCollector(t)
+		url := map[string]string{"http/protobuf": c.URL, "grpc": c.GRPC}[protocol]
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
+		}})
+		const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+		unsampled := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent",
+			"00-"+trace+"-"+parent+"-00")
+		if got, _ := outputOf(t, unsampled).(string); len(got) != 55 || got[3:35] != trace || got[53:] != "00" {
+			t.Errorf("the model of an unsampled client has the context %q", got)
+		}
+		answer := s.Do(http.MethodPost, "/predictions", map[string]any{
+			"input": map[string]any{}, "context": map[string]string{"trace.user": "ann", "other": "x"},
+		}, "traceparent", "00-"+trace+"-"+parent+"-01")
+		s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{"fail": true}}, "traceparent",
+			"malformed")
+		s.Stop()
+		byName := map[string]*harness.Span{}
+		for _, span := range c.Spans() {
+			if span.TraceID() == trace {
+				byName[span.Name] = span
+			} else if span.Name == "cog.prediction" &&
+				(span.Attrs()["error.type"] != "prediction_failed" || span.Attrs()["cog.prediction.status"] != "failed") {
+				t.Errorf("the failed prediction has %v", span.Attrs())
+			}
+		}
+		below := parent
+		for _, name := range []string{
+			"POST /predictions", "cog.prediction", "cog.prediction.execute",
+			"cog.prediction.invoke",
+		} {
+			span := byName[name]
+			if span == nil {
+				t.Fatalf("%s: no span %s among %v", protocol, name, byName)
+			}
+			harness.Equal(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
+			below = span.SpanID()
+		}
+		harness.Equal(t, "the model has the context", outputOf(t, answer), any("00-"+trace+"-"+below+"-01"))
+		if a := byName["POST /predictions"].Attrs(); a["http.response.status_code"] != int64(200) ||
+			a["http.route"] != "/predictions" {
+			t.Errorf("the server's span has %v", a)
+		}
+		p := byName["cog.prediction"]
+		if a := p.Attrs(); a["caller.user"] != "ann" || a["cog.prediction.status"] != "succeeded" ||
+			a["cog.prediction.response_mode"] != "sync" || a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) ||
+			len(a) != 6 {
+			t.Errorf("the prediction's span has %v", a)
+		}
+		if p.Resource["service.name"] != "cog" || p.Resource["cog.process.role"] != "parent" ||
+			byName["cog.prediction.invoke"].Resource["cog.process.role"] != "worker" {
+			t.Errorf("the resource is %v", p.Resource)
+		}
+	}
+}
+
+func outputOf(t *testing.T, a harness.Answer) any {
+	t.Helper()
+	var output any
+	a.Decode(t, &output)
+	return output
+}
+
+// TestLogsAreSent: the server's and the model's lines reach the collector, with the trace of their prediction, which
+// the JSON lines name too.
+func TestLogsAreSent(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", "def run() -> str:\n    print('a line of the model')\n    return ''\n")
+	c := harness.StartCollector(t)
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:run",
+		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+	})
+	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent",
+		"00-"+harness.ClientTrace+"-"+harness.ClientParent+"-01")
+	line := s.WaitLog("a line of the model")
+	harness.WantText(t, "the line", line.Raw, `"trace_id":"`+harness.ClientTrace+`"`)
+	s.Stop()
+	prediction := ""
+	for _, span := range c.Spans() {
+		if span.Name == "cog.prediction" {
+			prediction = span.SpanID()
+		}
+	}
+	found := 0
+	for _, l := range c.Logs() {
+		switch l.Body.GetStringValue() {
+		case "a line of the model":
+			found++
+			if hex.EncodeToString(l.TraceId) != harness.ClientTrace || hex.EncodeToString(l.SpanId) != prediction ||
+				l.SeverityText != "INFO" ||
+				harness.Attributes(l.Attributes)["prediction_id"] == nil || l.Resource["service.name"] != "cog" {
+				t.Errorf("the model's record is %v", l)
+			}
+		case "worker ready":
+			found++
+			harness.Equal(t, "bytes of the trace id of the server's record", len(l.TraceId), 0)
+		}
+	}
+	if found != 2 {
+		t.Errorf("the records are %v", c.Logs())
+	}
+}

@@ -1,0 +1,362 @@
+package workers
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// batched serves a class of batches.py.
+func batched(t testing.TB, class string, python harness.Python, args ...string) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{Python: python.Path, Model: "batches.py:" + class, Args: args})
+}
+
+// batches are the lines that the model has written down.
+func batches(t testing.TB, s *harness.Server) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.Dir, "batches.txt"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// closeGate has a prediction run until open is called.
+func closeGate(t testing.TB, s *harness.Server) (gate <-chan harness.Answer, open func()) {
+	t.Helper()
+	gate = s.Begin("gate", harness.Input{"text": "gate"})
+	harness.Eventually(t, "the gate is closed", func() bool {
+		return slices.ContainsFunc(batches(t, s), func(line string) bool { return strings.Contains(line, "gate") })
+	})
+	return gate, func() {
+		harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")
+	}
+}
+
+// beginAll begins a prediction for each input, one after the other, behind a gate.
+func beginAll(t testing.TB, s *harness.Server, inputs ...harness.Input) map[string]<-chan harness.Answer {
+	t.Helper()
+	answers := map[string]<-chan harness.Answer{}
+	for i, in := range inputs {
+		answers[fmt.Sprint(in["text"])] = s.Begin(fmt.Sprintf("item-%d", i), in)
+		harness.WaitInFlight(t, s, i+2)
+	}
+	return answers
+}
+
+func texts(values ...string) []harness.Input {
+	inputs := make([]harness.Input, len(values))
+	for i, v := range values {
+		inputs[i] = harness.Input{"text": v}
+	}
+	return inputs
+}
+
+// receiveAll returns the answers, by their texts.
+func receiveAll(t testing.TB, answers map[string]<-chan harness.Answer) map[string]harness.Answer {
+	t.Helper()
+	all := map[string]harness.Answer{}
+	for text, a := range answers {
+		all[text] = harness.Receive(t, a)
+	}
+	return all
+}
+
+// TestWaitingPredictionsAreABatch: what comes while the model is busy leaves together, in order, with equal keys, and
+// each prediction has its own answer.
+func TestWaitingPredictionsAreABatch(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, class := range []string{"Runner", "Tasks"} {
+			s := batched(t, class, python)
+			gate, open := closeGate(t, s)
+			answers := beginAll(t, s, harness.Input{"text": "a"}, harness.Input{"text": "b", "times": 2},
+				harness.Input{"text": "c", "times": 1},
+				harness.Input{"text": "d", "times": 2})
+			open()
+			harness.Receive(t, gate)
+			all := receiveAll(t, answers)
+			for text, want := range map[string]string{"a": "A", "b": "BB", "c": "C", "d": "DD"} {
+				harness.WantOutput(t, text, all[text], want)
+				if m := all[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
+					t.Errorf("%s: metrics are %v", text, m)
+				}
+				harness.Equal(t, text+": logs", all[text].Logs, "batch of 2\n")
+			}
+			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
+				t.Errorf("%s: the model had %q", class, got)
+			}
+		}
+	})
+}
+
+// TestABatchHasItsSize: more than the largest batch leave as several; an operator may want smaller ones.
+func TestABatchHasItsSize(t *testing.T) {
+	t.Parallel()
+	for largest, args := range map[int][]string{8: nil, 3: {"--batch-size", "3", "--queue", "20"}} {
+		s := batched(t, "Runner", harness.AnyPython(t), args...)
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")...)
+		open()
+		harness.Receive(t, gate)
+		for text, a := range receiveAll(t, answers) {
+			harness.WantOutput(t, text, a, strings.ToUpper(text))
+		}
+		lines := batches(t, s)[1:]
+		harness.Equal(t, fmt.Sprintf("batches of at most %d", largest), len(lines), (10+largest-1)/largest)
+	}
+}
+
+// TestABadItemFailsAlone, whether it is returned or raised; the rest of its batch is run again.
+func TestABadItemFailsAlone(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Tasks"} {
+		s := batched(t, class, harness.AnyPython(t))
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "raise-1", "b", "bad-1", "c")...)
+		open()
+		harness.Receive(t, gate)
+		all := receiveAll(t, answers)
+		for _, text := range []string{"a", "b", "c"} {
+			harness.WantOutput(t, text, all[text], strings.ToUpper(text))
+		}
+		harness.WantFailed(t, "raise-1", all["raise-1"], "ValueError: no raise-1 here")
+		harness.WantFailed(t, "bad-1", all["bad-1"], "bad-1 alone")
+	}
+}
+
+// TestWithoutIsolationAllFail with the cause.
+func TestWithoutIsolationAllFail(t *testing.T) {
+	t.Parallel()
+	s := batched(t, "Unforgiving", harness.AnyPython(t))
+	gate, open := closeGate(t, s)
+	answers := beginAll(t, s, texts("a", "raise-1", "b")...)
+	open()
+	harness.Receive(t, gate)
+	for text, a := range receiveAll(t, answers) {
+		harness.WantFailed(t, text, a, "ValueError: no raise-1 here")
+	}
+	if got := batches(t, s); !slices.Equal(got, []string{"gate", "a raise-1 b"}) {
+		t.Errorf("the model had %q", got)
+	}
+}
+
+// TestAResultOfAnotherLengthFailsTheBatch and says both numbers.
+func TestAResultOfAnotherLengthFailsTheBatch(t *testing.T) {
+	t.Parallel()
+	s := batched(t, "Runner", harness.AnyPython(t))
+	gate, open := closeGate(t, s)
+	answers := beginAll(t, s, texts("a", "short", "b")...)
+	open()
+	harness.Receive(t, gate)
+	for text, a := range receiveAll(t, answers) {
+		harness.WantFailed(t, text, a, "3")
+		harness.WantFailed(t, text, a, "2")
+	}
+}
+
+// TestADeathInABatch: its items run once more, one by one; the one at fault fails with the cause.
+func TestADeathInABatch(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := batched(t, "Runner", python)
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "die", "b")...)
+		open()
+		harness.Receive(t, gate)
+		all := receiveAll(t, answers)
+		harness.WantOutput(t, "a", all["a"], "A")
+		harness.WantOutput(t, "b", all["b"], "B")
+		harness.WantFailed(t, "die", all["die"], "exit")
+		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"}) {
+			t.Errorf("the model had %q", got)
+		}
+	})
+}
+
+// killWorker kills the first worker, once there is one.
+func killWorker(t testing.TB, s *harness.Server) {
+	t.Helper()
+	harness.Eventually(t, "a worker is there", func() bool {
+		pid := s.Worker0()
+		return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
+	})
+}
+
+// TestAKilledBatchComesBack: the worker is killed from outside while a batch of three runs.
+func TestAKilledBatchComesBack(t *testing.T) {
+	t.Parallel()
+	s := batched(t, "Runner", harness.AnyPython(t))
+	answers := map[string]<-chan harness.Answer{"gate": s.Begin("gate", harness.Input{"text": "gate"})}
+	harness.WaitInFlight(t, s, 1)
+	for i, text := range []string{"a", "b"} {
+		answers[text] = s.Begin(text, harness.Input{"text": text})
+		harness.WaitInFlight(t, s, i+2)
+	}
+	harness.Eventually(t, "the gate is closed", func() bool { return slices.Contains(batches(t, s), "1 gate") })
+	harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")
+	killWorker(t, s) // it may have ended them by now
+	all := receiveAll(t, answers)
+	harness.WantOutput(t, "a", all["a"], "A")
+	harness.WantOutput(t, "b", all["b"], "B")
+}
+
+// TestCancelInABatch: before it starts the prediction is taken out; while it runs it is answered at once, and the
+// others get what they wait for; when no item is left the function itself is interrupted.
+func TestCancelInABatch(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Tasks"} {
+		s := batched(t, class, harness.AnyPython(t))
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "b")...)
+		if a := s.Cancel("item-0"); a.Code != http.StatusOK {
+			t.Fatalf("cancel: %s", a)
+		}
+		harness.WantStatus(t, class+": canceled before it started", harness.Receive(t, answers["a"]), "canceled")
+		open()
+		harness.Receive(t, gate)
+		harness.WantOutput(t, "b", harness.Receive(t, answers["b"]), "B")
+		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 b"}) {
+			t.Errorf("%s: the model had %q", class, got)
+		}
+		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
+			t.Fatal(err)
+		}
+
+		// The last of a running batch.
+		single := s.Begin("lone", harness.Input{"text": "gate"})
+		harness.Eventually(t, "it runs", func() bool { return len(batches(t, s)) == 3 })
+		s.Cancel("lone")
+		harness.WantStatus(t, class+": canceled while it ran", harness.Receive(t, single), "canceled")
+		harness.WantOutput(t, "next", s.Succeed(harness.Input{"text": "next"}), "NEXT")
+		if s.Health().Workers[0].Restarts != 0 {
+			t.Errorf("%s: the worker was replaced", class)
+		}
+	}
+}
+
+// TestStages: preprocess and postprocess run once for each prediction, whose logs, metrics and errors are its own.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := batched(t, "Stages", python)
+		gate, open := closeGate(t, s)
+		names := []string{"a", "bb", "refuse", "ccc"}
+		answers := beginAll(t, s, texts(names[:2]...)...)
+		answers["refuse"] = s.Begin("refuse", harness.Input{"text": "refuse"})
+		refused := harness.Receive(t, answers["refuse"])
+		harness.WantFailed(t, "refuse", refused, "ValueError: refuse is refused")
+		if strings.Contains(refused.Logs, "During handling of the above exception") {
+			t.Errorf("the traceback has an exception that the model did not raise:\n%s", refused.Logs)
+		}
+		delete(answers, "refuse")
+		open()
+		harness.Receive(t, gate)
+		all := receiveAll(t, answers)
+		for _, name := range []string{"a", "bb"} {
+			var out map[string]string
+			all[name].Decode(t, &out)
+			upper := strings.ToUpper(name) + "!"
+			if !maps.Equal(out, map[string]string{"text": upper}) || all[name].Status != "succeeded" {
+				t.Errorf("%s: %s", name, all[name])
+			}
+			if m := all[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
+				t.Errorf("%s: metrics are %v", name, m)
+			}
+			harness.Equal(t, name+": logs", all[name].Logs, "before "+name+"\nafter "+upper+"\n")
+		}
+		count := map[string]int{}
+		for _, line := range batches(t, s) {
+			if line == "run bb! a!" { // two threads prepare them, and either may be first
+				line = "run a! bb!"
+			}
+			count[line]++
+		}
+		for _, line := range []string{"before a", "before bb", "run a! bb!", "after A!", "after BB!", "before refuse"} {
+			harness.Equal(t, line, count[line], 1)
+		}
+	})
+}
+
+// TestBatchesOfAFleet: with several workers, deaths and reloads, each prediction has its own answer.
+func TestBatchesOfAFleet(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Tasks", "Stages"} {
+		s := batched(t, class, harness.AnyPython(t), "--workers", "2", "--queue", "64", "--reload")
+		clients := startClients(s, 16,
+			func(client, n int) any { return harness.Input{"text": fmt.Sprintf("%d-%d", client, n)} })
+		for range 3 {
+			clients.more(t, 100)
+			killWorker(t, s)
+			clients.more(t, 100)
+			s.Do(http.MethodPost, "/reload", nil)
+		}
+		clients.more(t, 200)
+		for _, a := range clients.stopAll() {
+			harness.WantFailed(t, class, a, "SIGKILL")
+		}
+	}
+}
+
+// TestEveryModeIsBatched: asynchronous predictions with webhooks, forms, MessagePack and deadlines in one batch, and
+// what is too late is not in it.
+func TestEveryModeIsBatched(t *testing.T) {
+	t.Parallel()
+	hooks := make(chan harness.Prediction, 8)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var p harness.Prediction
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+			t.Errorf("read a webhook: %v", err)
+		}
+		hooks <- p
+	}))
+	defer receiver.Close()
+	s := batched(t, "Runner", harness.AnyPython(t))
+	gate, open := closeGate(t, s)
+	hooked := map[string]any{
+		"id": "hooked", "input": harness.Input{"text": "a"}, "webhook": receiver.URL,
+		"webhook_events_filter": []string{"start", "completed"},
+	}
+	if a := s.Create(hooked, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+		t.Fatalf("respond-async: %s", a)
+	}
+	answers := map[string]chan harness.Answer{}
+	ask := func(name string, body any, headers ...string) {
+		answer := make(chan harness.Answer, 1)
+		answers[name] = answer
+		go func() { answer <- s.Do(http.MethodPost, "/predictions", body, headers...) }()
+	}
+	ask("form", "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nb\r\n--x--\r\n", "Content-Type",
+		"multipart/form-data; boundary=x")
+	harness.WaitInFlight(t, s, 3)
+	ask("packed", "\x81\xa5input\x81\xa4text\xa1c", "Content-Type", "application/msgpack")
+	harness.WaitInFlight(t, s, 4)
+	ask("late", map[string]any{"input": harness.Input{"text": "late"}}, "Pinion-Deadline", "0.05")
+	harness.WantCode(t, "late", <-answers["late"], http.StatusRequestTimeout)
+	open()
+	harness.Receive(t, gate)
+	harness.WantOutput(t, "form", <-answers["form"], "B")
+	harness.WantOutput(t, "packed", <-answers["packed"], "C")
+	if start := <-hooks; start.Status != "starting" && start.Status != "processing" {
+		t.Errorf("the first webhook tells %+v", start)
+	}
+	if end := <-hooks; end.Status != "succeeded" || string(end.Output) != `"A"` || end.Metrics["batch_size"] != 3.0 ||
+		end.Logs != "batch of 3\n" {
+		t.Errorf("the last webhook tells %+v", end)
+	}
+	harness.WantOutput(t, "asked for afterwards", s.Do(http.MethodGet, "/predictions/hooked", nil), "A")
+	if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
+		t.Errorf("the model had %q", got)
+	}
+}

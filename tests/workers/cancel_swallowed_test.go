@@ -1,0 +1,94 @@
+package workers
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestCancel_OfWhatSwallowsExceptions ends event loops and callbacks that C code calls, long before the last try.
+func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for model, ways := range map[string][]string{
+			"Sync":  {"waiting", "blocking", "ticking", "forever", "callback", "native", "weakly"},
+			"Async": {"native", "weakly"},
+			"Batch": {"waiting", "blocking", "native"},
+		} {
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Model: "interrupts.py:" + model,
+				Args: []string{"--cancel-grace", "10m"},
+			})
+			worker := s.Worker()
+			for _, how := range ways {
+				a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
+				if a.Status != "canceled" || strings.Count(a.Logs, "Traceback") > 1 {
+					t.Errorf("%s, %s: got %s, want it canceled and at most one traceback", model, how, a)
+				}
+				if how == "waiting" && a.Logs != "begun\nclean\n" {
+					t.Errorf("%s: the logs are %q, want the task's clean-up", model, a.Logs)
+				}
+			}
+			harness.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
+			harness.SameWorker(t, s, worker)
+		}
+	})
+}
+
+// TestCancel_DuringAnImport waits for its end: many libraries cannot be imported again after an import that failed.
+func TestCancel_DuringAnImport(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, model := range []string{"Sync", "Async", "Batch"} {
+			s := harness.Ready(t, harness.Options{
+				Python: python.Path, Model: "interrupts.py:" + model,
+				Args: []string{"--cancel-grace", "10m"},
+			})
+			worker := s.Worker()
+			answer := s.Begin("importing", harness.Input{"how": "importing"})
+			harness.Eventually(t, "the import begins", func() bool { _, begun := s.Log.Find("begun"); return begun })
+			s.Cancel("importing")
+			harness.WriteFile(t, filepath.Join(s.Dir, "imported"), "")
+			a := harness.Receive(t, answer)
+			if a.Status != "canceled" || strings.Contains(a.Logs, "Traceback") {
+				t.Errorf("%s: got %s, want it canceled", model, a)
+			}
+			again := s.Begin("again", harness.Input{"how": "importing"})
+			harness.Eventually(t, "the second import has ended", func() bool {
+				s.Cancel("again")
+				select {
+				case a := <-again:
+					harness.Equal(t, model+", again", a.Status, "canceled")
+					return true
+				default:
+					return false
+				}
+			})
+			harness.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
+			harness.SameWorker(t, s, worker)
+		}
+	})
+}
+
+// TestCancel_OfAModelWithItsOwnHandler kills the worker: the model keeps its handler of SIGUSR1.
+func TestCancel_OfAModelWithItsOwnHandler(t *testing.T) {
+	t.Parallel()
+	for by, text := range map[string]string{"signal": "mine\n", "faulthandler": "most recent call first"} {
+		for _, model := range []string{"Runner", "Async"} {
+			s := harness.Ready(t, harness.Options{
+				Model: "own_signal.py:" + model, Env: []string{"BY=" + by},
+				Args: []string{"--cancel-grace", "1s"},
+			})
+			harness.WantText(t, "the logs", s.Succeed(harness.Input{}).Logs, text)
+			worker := s.Worker()
+			harness.Equal(t, by+", "+model, harness.CancelRunning(t, s, by+model, harness.Input{"wait": true}).Status,
+				"canceled")
+			harness.WaitWorkers(t, s, 1, 1)
+			if s.Succeed(harness.Input{}); s.Worker() == worker {
+				t.Errorf("%s, %s: the worker is the same, want another", by, model)
+			}
+		}
+	}
+}

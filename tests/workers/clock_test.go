@@ -1,0 +1,203 @@
+package workers
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/tests/harness"
+)
+
+// jump has the server's processes see the time of day so far from the true one.
+func jump(t *testing.T, s *harness.Server, by time.Duration) {
+	t.Helper()
+	err := s.Jump(by, nil)
+	if errors.Is(err, harness.ErrNoClock) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAJumpOfTheClockIsSeen: what follows tests nothing if the server and its model see the true time all along.
+func TestAJumpOfTheClockIsSeen(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "clock.py"})
+	const near = 10 * time.Minute // an answer takes less
+	for _, by := range []time.Duration{0, 24 * time.Hour, -90 * 24 * time.Hour, 0} {
+		jump(t, s, by)
+		want := time.Now().Add(by)
+		a := s.Succeed(harness.Input{})
+		for name, text := range map[string]string{
+			"created": a.CreatedAt, "started": a.StartedAt,
+			"completed": a.CompletedAt,
+		} {
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil || at.Sub(want).Abs() > near {
+				t.Errorf("%v: it was %s %q (%v), want about %s", by, name, text, err, want)
+			}
+		}
+		var seen [5]float64
+		a.Decode(t, &seen)
+		for i, seconds := range seen[:4] {
+			if math.Abs(seconds-float64(want.Unix())) > near.Seconds() {
+				t.Errorf("%v: way %d to ask tells %f, want about %d", by, i, seconds, want.Unix())
+			}
+		}
+		if own := monotonic(); math.Abs(seen[4]-own) > near.Seconds() {
+			t.Errorf("%v: what measures durations tells %f, want about %f", by, seen[4], own)
+		}
+	}
+}
+
+// TestAJumpOfTheClockEndsNothing: limits of time are on one that runs and on those that wait, and the clock jumps
+// beyond all of them and back again.
+func TestAJumpOfTheClockEndsNothing(t *testing.T) {
+	t.Parallel()
+	for _, by := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "clock.py", Args: []string{
+				"--predict-timeout", "5m", "--hang-timeout", "5m", "--queue", "8", "--queue-timeout", "10m",
+			}})
+			worker := s.Worker()
+			running := s.Request("running", harness.Input{"wait": true})
+			s.WaitLog("begun")
+			begun := time.Now()
+			waiting := make(chan harness.Answer, 3)
+			// A time of day says how long from now, by the clock as it is then.
+			at := time.Now().Add(5 * time.Minute).UTC().Format(time.RFC3339)
+			for _, header := range [][]string{nil, {"Pinion-Deadline", "300"}, {"Pinion-Deadline", at}} {
+				go func() { waiting <- s.Create(map[string]any{"input": harness.Input{}}, header...) }()
+			}
+			harness.Eventually(t, "all wait", func() bool { return s.Health().Queue.Length == 3 })
+			jump(t, s, by)
+			late := s.Create(map[string]any{"input": harness.Input{}}, "Pinion-Deadline", "0.01") // and the others are looked at
+			harness.WantCode(t, "one that may not wait", late, http.StatusRequestTimeout)
+			least := time.Since(begun).Seconds()
+			harness.WriteFile(t, filepath.Join(s.Dir, "open"), "")
+			first := harness.Receive(t, running.Answer)
+			all := []harness.Answer{first}
+			for range 3 {
+				all = append(all, harness.Receive(t, waiting))
+			}
+			most := time.Since(begun).Seconds() + 1
+			for _, a := range all {
+				took, ok := a.Metrics["predict_time"].(float64)
+				if a.Code != http.StatusOK || a.Status != "succeeded" || !ok || took < 0 || took > most {
+					t.Errorf("got %s", a)
+				}
+			}
+			if took, _ := first.Metrics["predict_time"].(float64); took < least-1 || least < 0.01 {
+				t.Errorf("it took %f s, it says, and more than %f s it did", took, least)
+			}
+			harness.SameWorker(t, s, worker)
+		})
+	}
+}
+
+// TestAJumpOfTheClockInAQueue: the clock of the server that has a job jumps, and that of another one of the same queue,
+// too. Nothing is lost, and nothing runs twice, for longer than a server may be silent.
+func TestAJumpOfTheClockInAQueue(t *testing.T) {
+	t.Parallel()
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			t.Parallel()
+			nats := harness.StartNATS(t)
+			a := harness.StartMember(t, nats.URL, harness.Options{})
+			open := harness.MakeFIFO(t, a.Dir, "gate")
+			harness.Enqueue(t, a, "runs", harness.Input{"gate": "gate", "token": "runs"})
+			harness.WaitStatus(t, a, "runs", "processing")
+			b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+			harness.Enqueue(t, a, "before", harness.Input{"token": "before"})
+			harness.WaitStatus(t, a, "before", "succeeded")
+			jump(t, a, by)
+			jump(t, b, by)
+			jumped := time.Now()
+			harness.Enqueue(t, b, "after", harness.Input{"token": "after"})
+			harness.WaitStatus(t, a, "after", "succeeded")
+			for _, id := range []string{"before", "after"} {
+				harness.WantStatus(t, id+" elsewhere", harness.StateOf(b, id), "succeeded")
+			}
+			harness.Eventually(t, "a silent server would have lost its job", func() bool {
+				return time.Since(jumped) > 25*time.Second // --ack-wait, and the time that another server asks for it
+			})
+			harness.WantStatus(t, "the job that runs", harness.StateOf(b, "runs"), "processing")
+			open()
+			harness.WaitStatus(t, b, "runs", "succeeded")
+			for _, token := range []string{"runs", "before", "after"} {
+				if n := harness.TimesRun(t, a, token); n != 1 {
+					t.Errorf("%s ran %d times, want once", token, n)
+				}
+			}
+		})
+	}
+}
+
+// TestAJumpOfTheClockClosesNoConnection: there are so many that those that rest are parked, and after the jump the
+// server has looked at all of them.
+func TestAJumpOfTheClockClosesNoConnection(t *testing.T) {
+	t.Parallel()
+	const many = 400
+	s := harness.Ready(t, harness.Options{Model: "clock.py"})
+	jump(t, s, 0)
+	var conns []net.Conn
+	ask := func(conn net.Conn) {
+		t.Helper()
+		_, err := io.WriteString(conn, "GET /health-check HTTP/1.1\r\nHost: x\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("code %d, %v", answer.StatusCode, err)
+		}
+	}
+	park := func() {
+		t.Helper()
+		for range many {
+			conn := s.Dial()
+			ask(conn)
+			conns = append(conns, conn)
+		}
+		harness.Eventually(t, "all are parked, and have no goroutine", func() bool {
+			found := goroutineCount.FindSubmatch(s.Do(http.MethodGet, "/metrics", nil).Body)
+			if found == nil {
+				t.Fatal("metrics do not tell of goroutines")
+			}
+			n, err := strconv.Atoi(string(found[1]))
+			return err == nil && n < many
+		})
+	}
+	park()
+	jump(t, s, 24*time.Hour)
+	park()
+	for _, conn := range conns {
+		ask(conn)
+	}
+}
+
+// goroutineCount is how many the front has.
+var goroutineCount = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
+
+// monotonic is what measures durations, in seconds: the same for all processes.
+func monotonic() float64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // every Linux has it
+	return float64(ts.Nano()) / 1e9
+}

@@ -1,0 +1,331 @@
+package workers
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+func TestPlaceInLine(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
+	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
+	var waiting []*harness.Request
+	for _, name := range harness.Numbered("waiting", 4) {
+		waiting = append(waiting, s.Request(name, harness.Input{}))
+	}
+	for i, name := range append([]string{"running"}, harness.Numbered("waiting", 4)...) {
+		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
+		if want := fmt.Sprintf(`"queue_position":%d`, i); strings.Contains(string(a.Body), want) != (i > 0) {
+			t.Errorf("%s: %s", name, a)
+		}
+	}
+	open()
+	harness.Receive(t, running)
+	for _, v := range waiting {
+		harness.Receive(t, v.Answer)
+	}
+	if a := s.Do(http.MethodGet, "/predictions/waiting3", nil); a.Status != "succeeded" ||
+		strings.Contains(string(a.Body), "queue_position") {
+		t.Errorf("afterwards: %s", a)
+	}
+}
+
+// TestAcceptedInOrder: what was answered 202 has its place in the line by then.
+func TestAcceptedInOrder(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "200"}})
+	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
+	names := harness.Numbered("waiting", 150)
+	for i, name := range names {
+		if a := s.Create(map[string]any{"id": name, "input": harness.Input{}}, "Prefer",
+			"respond-async"); a.Code != http.StatusAccepted {
+			t.Fatalf("%s: %s", name, a)
+		}
+		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
+		if want := fmt.Sprintf(`"queue_position":%d`, i+1); !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s: want %s: %s", name, want, a)
+		}
+	}
+	open()
+	harness.Receive(t, running)
+	for _, name := range names {
+		harness.Eventually(t, name+" is done", func() bool {
+			return s.Do(http.MethodGet, "/predictions/"+name, nil).Status == "succeeded"
+		})
+	}
+}
+
+func TestGPUsAreSharedOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args, env []string
+		devices   []string
+	}{
+		{[]string{"--gpus", "0;1;2,3"}, nil, []string{"0", "1", "2,3"}},
+		{[]string{"--gpus", "each"}, []string{"CUDA_VISIBLE_DEVICES=3,GPU-12ab34cd"}, []string{"3", "GPU-12ab34cd"}},
+		{[]string{"--workers", "auto"}, []string{"CUDA_VISIBLE_DEVICES=5,6", "PINION_GPUS=each"}, []string{"5", "6"}},
+		{[]string{"--gpus", "MIG-12ab;MIG-34cd"}, []string{"CUDA_VISIBLE_DEVICES=0"}, []string{"MIG-12ab", "MIG-34cd"}},
+	} {
+		s := fleet(t, harness.Options{Args: append(c.args, "--queue", "100"), Env: c.env})
+		h := harness.WaitWorkers(t, s, len(c.devices), 0)
+		var devices []string
+		for _, w := range h.Workers {
+			devices = append(devices, w.Device)
+		}
+		if !slices.Equal(devices, c.devices) {
+			t.Errorf("%q: health tells of %q, want %q", c.args, devices, c.devices)
+		}
+		seen := map[string]string{}
+		harness.Eventually(t, "every worker has answered", func() bool {
+			clientLoad := startClients(s, 2*len(devices), plain)
+			clientLoad.more(t, len(devices))
+			clientLoad.stopAll()
+			got := workerOf(t, s.Succeed(harness.Input{}))
+			seen[got.pid] = got.gpus
+			return len(seen) == len(devices)
+		})
+		for _, w := range h.Workers {
+			harness.Equal(t, fmt.Sprintf("%q: the worker with %q sees", c.args, w.Device), seen[strconv.Itoa(w.PID)], w.Device)
+		}
+	}
+	harness.WantRefused(t, harness.Options{
+		Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"},
+		Env: []string{"CUDA_VISIBLE_DEVICES=0,1"},
+	}, 2, "3 workers want a GPU each, and 2 are visible")
+}
+
+// TestDeadline: what was not begun by then never is, be it that a slot was free, or not.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
+	create := func(token, deadline string) harness.Answer {
+		return s.Create(map[string]any{"input": harness.Input{"token": token}}, "Pinion-Deadline", deadline)
+	}
+	harness.WantStatus(t, "in time", create("in-time", "60"), "succeeded")
+	for _, deadline := range []string{"0", "2020-01-01T00:00:00Z"} {
+		a := create("late", deadline)
+		harness.WantCode(t, "late", a, http.StatusRequestTimeout)
+		harness.Equal(t, "Pinion-Retry of a late one", a.Header.Get("Pinion-Retry"), "elsewhere")
+	}
+	harness.WantCode(t, "no deadline", create("odd", "soon"), http.StatusUnprocessableEntity)
+	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
+	harness.WantCode(t, "behind another", create("behind", "0.1"), http.StatusRequestTimeout)
+	open()
+	harness.Receive(t, running)
+	s.Succeed(harness.Input{})
+	if counts := harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt")); len(counts) != 2 || counts["in-time"] != 1 ||
+		counts["running"] != 1 {
+		t.Errorf("the model ran %v", counts)
+	}
+}
+
+func TestHealthDescribesEachWorker(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "7"}})
+	for range 3 {
+		s.Succeed(harness.Input{})
+	}
+	w := s.Health().Workers[0]
+	if w.Busy != 0 || w.BusySince != "" || w.Served != 3 || w.MemoryBytes < 1<<20 || w.State != "ready" ||
+		w.LastExit != "" {
+		t.Errorf("idle: %+v", w)
+	}
+	before := time.Now().Add(-time.Millisecond)
+	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
+	var waiting []*harness.Request
+	for _, name := range harness.Numbered("waiting", 4) {
+		waiting = append(waiting, s.Request(name, harness.Input{}))
+	}
+	h := s.Health()
+	w = h.Workers[0]
+	since, err := time.Parse(time.RFC3339, w.BusySince)
+	if err != nil || since.Before(before) || since.After(time.Now()) || w.Busy < 1 || w.Served != 3 {
+		t.Errorf("busy: %+v", w)
+	}
+	if h.Queue == nil || h.Queue.Capacity != 7 || h.Queue.Length+w.Busy != 5 {
+		t.Errorf("the queue is %+v, the worker has %d", h.Queue, w.Busy)
+	}
+	open()
+	harness.WantStatus(t, "the answer", harness.Receive(t, running), "succeeded")
+	for _, v := range waiting {
+		harness.Receive(t, v.Answer)
+	}
+}
+
+func TestPredictTimeout(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := fleet(t, harness.Options{
+			Python: python.Path,
+			Args:   []string{"--predict-timeout", "1s", "--cancel-grace", "1s", "--queue", "4"},
+		})
+		a := s.Fail(harness.Input{"do": "sleep"})
+		harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
+		if took, _ := a.Metrics["predict_time"].(float64); took < 1 {
+			t.Errorf("it took %v", a.Metrics)
+		}
+		worker := workerOf(t, s.Succeed(harness.Input{})).pid
+		a = s.Fail(harness.Input{"do": "swallow"}) // the worker has to go
+		harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
+		if after := workerOf(t, s.Succeed(harness.Input{})).pid; after == worker {
+			t.Error("the worker that does not end is still there")
+		}
+	})
+}
+
+func TestAStoppedWorkerIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s", "--queue", "4"}})
+	first := workerOf(t, s.Succeed(harness.Input{})).pid
+	harness.SendSignal(t, s.Worker(), syscall.SIGSTOP)
+	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
+		t.Error("the stopped worker answers")
+	}
+	w := s.WaitHealth("READY").Workers[0]
+	harness.WantText(t, "last exit", w.LastExit, "killed by the server",
+		"it has not answered on its control channel for 1s")
+	// A model that is deep in C code, and holds Python's lock, does not hang.
+	deep := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
+	worker := deep.Worker()
+	deep.Succeed(harness.Input{"do": "compute"})
+	harness.SameWorker(t, deep, worker)
+}
+
+func TestAStoppedServerReplacesNoWorker(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
+	worker := s.Worker()
+	s.Signal(syscall.SIGSTOP)
+	time.Sleep(3 * time.Second) // longer than a worker may be silent; a stopped server has no state to wait for
+	s.Signal(syscall.SIGCONT)
+	for range 5 {
+		s.Succeed(harness.Input{})
+	}
+	harness.SameWorker(t, s, worker)
+}
+
+func TestWorkersAreRecycledUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--max-requests", "200", "--queue", "32", "--workers", "2"}})
+	clients := startClients(s, 8, plain)
+	harness.Eventually(t, "workers were replaced five times", func() bool {
+		n := 0
+		for _, w := range s.Health().Workers {
+			n += w.Restarts
+		}
+		return n >= 5
+	})
+	for _, a := range clients.stopAll() {
+		t.Errorf("one was lost: %s", a)
+	}
+	harness.Eventually(t, "the log says why",
+		func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
+}
+
+func TestAWorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--max-rss", "150MiB", "--queue", "4"}})
+	first := workerOf(t, s.Succeed(harness.Input{})).pid
+	s.Succeed(harness.Input{"do": "grow"})
+	h := harness.WaitWorkers(t, s, 1, 1)
+	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first || h.Workers[0].MemoryBytes > 150<<20 {
+		t.Errorf("worker %s was followed by %s, which has %d bytes", first, second, h.Workers[0].MemoryBytes)
+	}
+}
+
+func TestALostGPUContextRetiresTheWorker(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "4"}})
+	first := workerOf(t, s.Succeed(harness.Input{})).pid
+	a := s.Fail(harness.Input{"do": "lose_gpu"})
+	harness.WantText(t, "error", a.Error, "an illegal memory access was encountered")
+	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
+		t.Error("the same worker answers")
+	}
+	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost",
+		"an illegal memory access was encountered")
+}
+
+// TestARemovedCacheDoesNotBreakRestarts: the package that workers import is put back.
+func TestARemovedCacheDoesNotBreakRestarts(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "4"}, Env: []string{"XDG_CACHE_HOME=" + cache}})
+	for _, spoil := range []func() error{
+		func() error { return os.RemoveAll(filepath.Join(cache, "pinion")) },
+		func() error { return os.RemoveAll(cache) },
+	} {
+		before := workerOf(t, s.Succeed(harness.Input{})).pid
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+		harness.Eventually(t, "another worker is ready", func() bool {
+			h := s.Health()
+			return h.Status == "READY" && strconv.Itoa(h.Workers[0].PID) != before
+		})
+		s.Succeed(harness.Input{})
+	}
+}
+
+// TestOrphansAreReaped where the server adopts them: as the first process of a container, or by prctl(2).
+func TestOrphansAreReaped(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range map[string][]string{
+		"subreaper": {
+			harness.AnyPython(t).Path, "-c",
+			"import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])",
+		},
+		"first process": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if wrap == nil {
+				wrap = harness.AsFirstProcess(t)
+			}
+			s := fleet(t, harness.Options{Wrap: wrap, Args: []string{"--queue", "4"}})
+			for range 10 {
+				s.Succeed(harness.Input{"do": "orphan"})
+			}
+			harness.Eventually(t, "no zombie is left", func() bool { return len(harness.Zombies(s)) == 0 })
+			a := s.Fail(harness.Input{"do": "lose_gpu"}) // and the workers' exits are theirs
+			harness.WantText(t, "error", a.Error, "CUDA error")
+			s.Succeed(harness.Input{})
+			s.Do(http.MethodPost, "/shutdown", nil)
+			s.Ended(0)
+		})
+	}
+}
+
+// TestOutOfMemoryIsNoKill where control groups can be made.
+func TestOutOfMemoryIsNoKill(t *testing.T) {
+	t.Parallel()
+	group, enter, ok := harness.MemoryGroup(t, 400<<20)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4", "--log-level", "debug"}})
+	harness.WantText(t, "the limit is said to be", s.WaitLog("the front's memory has a soft limit").Raw,
+		fmt.Sprintf(`"bytes":%d`, 200<<20))
+	a := s.Fail(harness.Input{"do": "grow_without_end"})
+	harness.WantText(t, "error", a.Error,
+		"worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it", "400 MiB")
+	s.Succeed(harness.Input{})
+	s.Stop()
+	_ = os.Remove(group)
+
+	s = fleet(t, harness.Options{Args: []string{"--queue", "4"}})
+	answer := s.Begin("killed", harness.Input{"do": "sleep", "token": "killed"})
+	harness.Eventually(t, "it runs", func() bool { return len(harness.ModelLines(t, s, "ran.txt")) == 1 })
+	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+	harness.WantText(t, "error", harness.Receive(t, answer).Error, "worker killed (SIGKILL) while running this prediction")
+}

@@ -1,0 +1,151 @@
+package workers
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// leftoverThreads are the ways of tests/models/leftover_threads.py to outlive a prediction.
+var leftoverThreads = []string{
+	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen",
+	"popen_in_a_session", "system",
+	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process",
+	"forkserver_process",
+	"thread_that_spawns", "thread_that_forks", "thread_of_bytes", "thread_of_a_shell", "thread_of_raw_files",
+	"thread_of_native_code", "thread_of_stdio", "setups_pool_of_native_code", "native_thread", "native_thread_of_a_thread",
+}
+
+// leftoverLibrary is the variable that names the library of models/leftover.c.
+func leftoverLibrary(t *testing.T) []string {
+	t.Helper()
+	return []string{"LEFTOVER=" + harness.SharedLibrary(t, "leftover.so", "models/leftover.c")}
+}
+
+// TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does
+// so to the server's log, unattributed. The next one's own text is whole, its children's and C's too, where one runs at
+// a time.
+func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
+	t.Parallel()
+	all := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"
+	native := leftoverLibrary(t)
+	for _, c := range []struct {
+		class string
+		args  []string
+		kinds []string
+		begin string // the logs of the one that starts it, except for its kind
+		logs  string
+	}{
+		{"Runner", nil, leftoverThreads, "\nin between\nraw start\n", all},
+		{"Async", nil, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\nin between\nraw start\n", all},
+		{
+			"Async",
+			[]string{"--concurrency", "2"},
+			append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\n",
+			"mine\nbegun, ended\nmine, last\n",
+		},
+	} {
+		t.Run(strings.Join(append([]string{c.class}, c.args...), " "), func(t *testing.T) {
+			t.Parallel()
+			harness.EachPython(t, func(t *testing.T, python harness.Python) {
+				s := harness.Ready(t, harness.Options{
+					Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args,
+					Env: native,
+				})
+				for i, kind := range c.kinds {
+					harness.Equal(t, kind+": the logs of the prediction that starts it", s.Succeed(harness.Input{"start": kind}).Logs,
+						"starts "+kind+c.begin)
+					if a := s.Succeed(harness.Input{}); a.Logs != c.logs {
+						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
+					}
+					for _, text := range []string{"a leftover says", "a leftover complains"} {
+						harness.Eventually(t, kind+": the leftover's text in the server's log", func() bool {
+							n := 0
+							for _, l := range s.Log.Lines() {
+								if strings.HasSuffix(l.Text, text) && l.PredictionID == "" {
+									n++
+								}
+							}
+							return n == i+1
+						})
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAThreadThatWritesWhileItsPredictionEnds: all of its text after that is unattributed, to the byte.
+func TestAThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Writing", Env: leftoverLibrary(t)})
+	for n := range 100 {
+		a := s.Succeed(harness.Input{"n": n})
+		if n%2 == 1 && a.Logs != "mine\n" {
+			t.Fatalf("the next prediction's logs are %.300q", a.Logs)
+		}
+		if n%2 == 0 && strings.ReplaceAll(a.Logs, "of an earlier one\n", "") != "" {
+			t.Fatalf("its own logs are %.300q", a.Logs)
+		}
+	}
+}
+
+// TestChildrenOfSetupWriteForTheRunningPrediction, also after another one has made children.
+func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Setups"})
+	for range 3 {
+		s.Succeed(harness.Input{"start": "popen"})
+		harness.Equal(t, "the logs", s.Succeed(harness.Input{}).Logs, "of setup: hello\n")
+	}
+}
+
+// TestACrashAfterChildren: the fault handler's words are the prediction's, though it had children, one of which lives
+// on.
+func TestACrashAfterChildren(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Crashing"})
+	a := s.Input(harness.Input{})
+	if a.Status != "failed" || !strings.HasPrefix(a.Logs,
+		"before\nof a child\nafter\nFatal Python error: Segmentation fault") {
+		t.Errorf("%s", a)
+	}
+}
+
+// TestTextOfAChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such child stays
+// apart.
+func TestTextOfAChildAfterManyOthers(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Runner"})
+	for range 80 {
+		s.Succeed(harness.Input{"start": "sleeper"})
+	}
+	s.Succeed(harness.Input{"start": "popen"})
+	a := s.Succeed(harness.Input{})
+	s.Succeed(harness.Input{"start": "wake_sleepers"})
+	harness.Equal(t, "the logs", a.Logs, "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n")
+}
+
+// TestPipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when their last writers
+// are gone.
+func TestPipesOfManyPredictions(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "leftover_threads.py:Runner",
+		Wrap:  []string{"sh", "-c", `ulimit -n 512; exec "$@"`, "sh"},
+	})
+	front, worker := harness.Descriptors(t, s.PID), harness.Descriptors(t, s.Worker())
+	for range 2 {
+		for range 80 {
+			s.Succeed(harness.Input{"start": "sleeper"})
+		}
+		if n := harness.Descriptors(t, s.PID); n < front+128 || n > front+140 {
+			t.Errorf("with 80 children the front has %d files open, without them %d", n, front)
+		}
+		s.Succeed(harness.Input{"start": "wake_sleepers"})
+		harness.Eventually(t, "the pipes are closed", func() bool {
+			return harness.Descriptors(t, s.PID) <= front+4 && harness.Descriptors(t, s.Worker()) <= worker+4
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package workers
+
+import (
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// librariesPython has the libraries of requirements-libraries.txt.
+func librariesPython(t testing.TB) string {
+	t.Helper()
+	return harness.Tool(t, "venvs/libraries/bin/python")
+}
+
+const sentry = `import asyncio, concurrent.futures, threading
+import sentry_sdk
+from sentry_sdk.integrations.threading import ThreadingIntegration
+from cog import BaseRunner, batch
+
+sentry_sdk.init(dsn="http://public@127.0.0.1:9/1", integrations=[ThreadingIntegration(propagate_scope=True)], traces_sample_rate=1.0)
+
+
+class Worker(threading.Thread):
+    def run(self):
+        self.result = "own thread"
+
+
+def work():
+    thread = Worker()
+    thread.start()
+    thread.join()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return thread.result + ", " + pool.submit(lambda: "pool").result()
+
+
+class Async(BaseRunner):
+    async def run(self) -> str:
+        return await asyncio.to_thread(work)
+
+
+class Sync(BaseRunner):
+    def run(self) -> str:
+        return work()
+
+
+class Batch(BaseRunner):
+    def preprocess(self, text: str) -> str:
+        return text + ", " + work()
+
+    @batch(max_size=2)
+    def run(self, items: list[str]) -> list[str]:
+        return items
+
+
+class AsyncBatch(BaseRunner):
+    def preprocess(self, text: str) -> str:
+        return text + ", " + work()
+
+    @batch(max_size=2)
+    async def run(self, items: list[str]) -> list[str]:
+        return items
+`
+
+// TestSentry_LeavesThreadsRunning: its start of a thread wraps the run method that it finds.
+func TestSentry_LeavesThreadsRunning(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := harness.NewFolder(t, "run.py", sentry)
+	for _, c := range []struct {
+		model string
+		args  []string
+		in    harness.Input
+		want  string
+	}{
+		{"Async", nil, harness.Input{}, "own thread, pool"},
+		{"Async", []string{"--concurrency", "2"}, harness.Input{}, "own thread, pool"},
+		{"Sync", nil, harness.Input{}, "own thread, pool"},
+		{"Batch", nil, harness.Input{"text": "a"}, "a, own thread, pool"},
+		{"AsyncBatch", nil, harness.Input{"text": "a"}, "a, own thread, pool"},
+	} {
+		s := harness.Ready(t, harness.Options{
+			Dir: dir, Model: "run.py:" + c.model, Python: python,
+			Args: append(c.args, "--predict-timeout", "20s"),
+		})
+		harness.Equal(t, c.model, s.Succeed(c.in).Text(t), c.want)
+	}
+}
+
+const patched = `import os
+if os.environ["PATCH"] == "gevent":
+    import gevent.monkey
+    gevent.monkey.patch_all()
+else:
+    import eventlet
+    eventlet.monkey_patch()
+import asyncio, subprocess, threading, time
+from cog import BaseRunner, batch
+
+
+def work(text):
+    out = [text]
+    thread = threading.Thread(target=lambda: (time.sleep(0.01), out.append("thread")))
+    thread.start()
+    thread.join()
+    out.append(subprocess.run(["echo", "child"], capture_output=True, text=True).stdout.strip())
+    return " ".join(out)
+
+
+class Sync(BaseRunner):
+    def run(self, text: str) -> str:
+        return work(text)
+
+    def healthcheck(self) -> bool:
+        return True
+
+
+class Async(BaseRunner):
+    async def setup(self) -> None:
+        await asyncio.sleep(0.01)
+
+    async def run(self, text: str) -> str:
+        await asyncio.sleep(0.01)
+        return work(text)
+
+
+class Batch(BaseRunner):
+    def preprocess(self, text: str) -> str:
+        time.sleep(0.01)
+        return text
+
+    @batch(max_size=2)
+    def run(self, items: list[str]) -> list[str]:
+        return [work(item) for item in items]
+`
+
+// TestPatchedThreads_Serve: gevent and eventlet remove names of the standard library, and make its threads greenlets.
+func TestPatchedThreads_Serve(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := harness.NewFolder(t, "run.py", patched)
+	for _, library := range []string{"gevent", "eventlet"} {
+		for _, args := range [][]string{{}, {"--preload"}} {
+			for _, model := range []string{"Sync", "Async", "Batch"} {
+				what := library + " " + model
+				s := harness.Ready(t, harness.Options{
+					Dir: dir, Model: "run.py:" + model, Python: python,
+					Env:  []string{"PATCH=" + library},
+					Args: append([]string{"--predict-timeout", "20s"}, args...),
+				})
+				for _, text := range []string{"one", "two"} {
+					harness.Equal(t, what, s.Succeed(harness.Input{"text": text}).Text(t), text+" thread child")
+				}
+				if p := s.Health().Preload; p != nil {
+					harness.Equal(t, what+": the preload process", p.State, "ready")
+				}
+			}
+		}
+	}
+}
+
+const arrow = `import threading
+import pyarrow, pyarrow.compute
+from cog import BaseRunner
+
+if __import__("os").environ.get("WATCH"):
+    threading.Thread(target=threading.Event().wait, name="watcher", daemon=True).start()
+
+
+class Runner(BaseRunner):
+    def run(self) -> int:
+        return pyarrow.compute.sum(pyarrow.array(range(1000))).as_py()
+`
+
+// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. A thread of the model
+// still refuses, and it alone is named.
+func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := harness.NewFolder(t, "run.py", arrow)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}})
+	harness.Equal(t, "the preload process", preloadProcess(t, s).State, "ready")
+	harness.Equal(t, "the sum", string(s.Succeed(harness.Input{}).Output), "499500")
+	s = harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"},
+		Env: []string{"WATCH=1"},
+	})
+	got := preloadProcess(t, s)
+	harness.Equal(t, "the preload process", got.State, "refused")
+	harness.WantText(t, "the reason", got.Reason, "leaves 1 thread running (watcher)")
+}
+
+// TestOpenTelemetry_LogsOfItsInstrumentation: its sitecustomize begins to log before the worker does.
+func TestOpenTelemetry_LogsOfItsInstrumentation(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := harness.NewFolder(t, "run.py", `import logging
+from opentelemetry import trace
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def run(self) -> str:
+        with trace.get_tracer("model").start_as_current_span("work"):
+            logging.getLogger("model").warning("logged")
+        return "done"
+`)
+	found := harness.RunPython(t, python, dir, nil, "-c",
+		"import os, opentelemetry.instrumentation.auto_instrumentation as a; print(os.path.dirname(a.__file__), end='')")
+	for _, args := range [][]string{nil, {"--preload"}} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: args, Env: []string{
+			"PYTHONPATH=" + string(found), "OTEL_PYTHON_LOG_CORRELATION=true", "OTEL_TRACES_EXPORTER=none",
+			"OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+		}})
+		harness.WantText(t, "the logs", s.Succeed(harness.Input{}).Logs, "WARNING [model] [run.py:9]", "trace_id=",
+			"logged\n")
+		if p := s.Health().Preload; p != nil {
+			harness.Equal(t, "the preload process", p.State, "ready")
+		}
+	}
+}
+
+const loops = `import sys, time
+if sys.argv and __import__("os").environ.get("PATCH") == "gevent":
+    import gevent.monkey
+    gevent.monkey.patch_all()
+elif __import__("os").environ.get("PATCH") == "eventlet":
+    import eventlet
+    eventlet.monkey_patch()
+import asyncio, threading
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def run(self, how: str = "") -> str:
+        print("begun")
+        if how == "uvloop":
+            import uvloop
+            uvloop.run(asyncio.sleep(1000))
+        elif how == "uvloop forever":
+            import uvloop
+            uvloop.new_event_loop().run_forever()
+        elif how == "sleeping":
+            time.sleep(1000)
+        elif how == "computing":
+            def compute():
+                while True:
+                    time.sleep(0)
+            thread = threading.Thread(target=compute, daemon=True)
+            thread.start()
+            thread.join()
+        return "done"
+`
+
+// TestCancel_OfLoopsOfLibraries reaches the prediction, which waits in a loop that drops exceptions.
+func TestCancel_OfLoopsOfLibraries(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := harness.NewFolder(t, "run.py", loops)
+	for library, ways := range map[string][]string{
+		"": {"uvloop", "uvloop forever"}, "gevent": {"sleeping", "computing"},
+		"eventlet": {"sleeping", "computing"},
+	} {
+		s := harness.Ready(t, harness.Options{
+			Dir: dir, Model: "run.py:Runner", Python: python,
+			Env: []string{"PATCH=" + library}, Args: []string{"--cancel-grace", "10m"},
+		})
+		worker := s.Worker()
+		for _, how := range ways {
+			harness.Equal(t, library+" "+how, harness.CancelRunning(t, s, how, harness.Input{"how": how}).Status, "canceled")
+		}
+		harness.Equal(t, library+", afterwards", s.Succeed(harness.Input{}).Text(t), "done")
+		harness.SameWorker(t, s, worker)
+	}
+}

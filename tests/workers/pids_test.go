@@ -1,0 +1,133 @@
+package workers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// pidsGroup is a control group that limits threads and processes.
+type pidsGroup struct {
+	t      *testing.T
+	folder string
+}
+
+// enterPidsGroup makes a group, and a command that enters it before it becomes another. Where none can be made, as by
+// most users and in most containers, the test is skipped.
+func enterPidsGroup(t *testing.T) (g pidsGroup, enter []string) {
+	t.Helper()
+	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		folder, err := os.MkdirTemp(root, "pinion-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			harness.Eventually(t, "the group is empty", func() bool { return os.Remove(folder) == nil })
+		})
+		if _, err := os.Stat(filepath.Join(folder, "pids.max")); err == nil {
+			g = pidsGroup{t, folder}
+			g.limit("1000") // one that is no limit yet
+			return g, []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, folder}
+		}
+	}
+	t.Skip("no control group for processes can be made here")
+	return g, nil
+}
+
+// limit sets how many threads the group may have; a group may have more already.
+func (g pidsGroup) limit(n string) {
+	g.t.Helper()
+	if err := os.WriteFile(filepath.Join(g.folder, "pids.max"), []byte(n), 0); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// threadsOf returns how many threads a process has.
+func threadsOf(t *testing.T, pid int) int {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(tasks)
+}
+
+func (g pidsGroup) current() int {
+	g.t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(harness.ReadFile(g.t, filepath.Join(g.folder, "pids.current"))))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return n
+}
+
+// waitShort waits until the server waits for the end of the shortage, and checks what it says meanwhile.
+func waitShort(t *testing.T, s *harness.Server) {
+	t.Helper()
+	var h harness.Health
+	harness.Eventually(t, "the shortage is shown", func() bool {
+		h = s.Health()
+		return h.Workers[0].NextStart != "" && h.Workers[0].LastExit != ""
+	})
+	if h.Status != "STARTING" || h.Setup.Status == "failed" {
+		t.Errorf("got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
+	}
+	harness.Eventually(t, "predictions are refused with the cause", func() bool {
+		return strings.Contains(string(s.Input(harness.Input{}).Body), "No worker can be started")
+	})
+	if restarts := s.Health().Workers[0].Restarts; restarts > 1 {
+		t.Errorf("got %d restarts during the shortage, want none counted", restarts)
+	}
+}
+
+// TestShortageOfThreads_IsWaitedOut: a worker that the kernel lets start, and then make no threads, has not died by its
+// model. Each case leaves room for so many threads beside those of the server and the worker before.
+func TestShortageOfThreads_IsWaitedOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args    []string
+		room    int
+		threads string
+	}{
+		"the process":             {nil, 0, "0"},
+		"threads of the runtime":  {nil, 2, "0"},
+		"threads of the worker":   {nil, 5, "0"},
+		"threads of setup":        {nil, 15, "40"},
+		"a fork":                  {[]string{"--preload"}, 0, "0"},
+		"threads of a fork":       {[]string{"--preload"}, 2, "0"},
+		"threads of a fork setup": {[]string{"--preload"}, 15, "40"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, enter := enterPidsGroup(t)
+			s := harness.Ready(t, harness.Options{
+				Model: "threads_in_setup.py", Args: append(c.args, "--queue", "5"), Wrap: enter,
+				Env: []string{"THREADS=" + c.threads},
+			})
+			s.Succeed(harness.Input{})
+			g.limit(strconv.Itoa(g.current() - threadsOf(t, s.Worker()) + c.room))
+			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+			waitShort(t, s)
+			g.limit("max")
+			s.WaitHealth("READY")
+			s.Succeed(harness.Input{})
+		})
+	}
+}
+
+func TestShortageOfThreads_OfTheFirstSetupIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	g, enter := enterPidsGroup(t)
+	g.limit("60")
+	s := harness.Start(t, harness.Options{Model: "threads_in_setup.py", Wrap: enter, Env: []string{"THREADS=80"}})
+	waitShort(t, s)
+	g.limit("max")
+	s.WaitHealth("READY")
+	s.Succeed(harness.Input{})
+}

@@ -1,0 +1,319 @@
+package workers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// preloaded serves preloaded.py with a preload process.
+func preloaded(t testing.TB, o harness.Options) *harness.Server {
+	t.Helper()
+	if o.Model == "" {
+		o.Model = "preloaded.py:Runner"
+	}
+	o.Args = append(o.Args, "--preload", "--queue", "8")
+	o.Env = append(o.Env, "IMPORTS=imported.txt")
+	return harness.Ready(t, o)
+}
+
+// preloadProcess is what health says of the preload process.
+func preloadProcess(t testing.TB, s *harness.Server) harness.Preload {
+	t.Helper()
+	h := s.Health()
+	if h.Preload == nil {
+		t.Fatalf("health has nothing of a preload process: %+v", h)
+	}
+	return *h.Preload
+}
+
+// imports fails unless the model was imported so often in all.
+func imports(t testing.TB, s *harness.Server, n int) []string {
+	t.Helper()
+	by := harness.ModelLines(t, s, "imported.txt")
+	harness.Equal(t, fmt.Sprintf("imports, by %v", by), len(by), n)
+	return by
+}
+
+// oomScore is by how much the kernel prefers to end a process when memory is short.
+func oomScore(t testing.TB, pid int) int {
+	t.Helper()
+	text := harness.ReadFile(t, fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+	score, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return score
+}
+
+func TestAForkedWorkerSkipsTheImport(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, model := range []string{"preloaded.py:Runner", "preloaded.py:Async"} {
+			s := preloaded(t, harness.Options{Python: python.Path, Model: model, Args: []string{"--workers", "2"}})
+			h := harness.WaitWorkers(t, s, 2, 0)
+			for i := range 3 {
+				worker := s.Worker()
+				harness.SendSignal(t, worker, syscall.SIGKILL)
+				h = harness.WaitWorkers(t, s, 2, i+1)
+				if slices.Contains(harness.ModelLines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false ||
+					h.Workers[0].PID == worker {
+					t.Errorf("the new worker is %+v", h.Workers[0])
+				}
+				// A success on each, so that the deaths do not add up.
+				seen := map[string]bool{}
+				for try := 0; len(seen) < 2; try++ {
+					first := s.Begin(fmt.Sprintf("a%d-%d", i, try), harness.Input{})
+					second := s.Begin(fmt.Sprintf("b%d-%d", i, try), harness.Input{})
+					seen[string(harness.Receive(t, first).Output)] = true
+					seen[string(harness.Receive(t, second).Output)] = true
+				}
+			}
+			harness.Equal(t, "what imported it", imports(t, s, 1)[0], strconv.Itoa(preloadProcess(t, s).PID))
+			if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 5 {
+				t.Errorf("health says %+v of the preload process", got)
+			}
+			harness.WantText(t, "setup's logs", h.Setup.Logs, "setting up\n")
+			if strings.Contains(h.Setup.Logs, "import") {
+				t.Errorf("what the preload process wrote is in a worker's setup logs: %q", h.Setup.Logs)
+			}
+			harness.WantText(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
+			s.Stop()
+			harness.Equal(t, "processes in which atexit ran", len(harness.ModelLines(t, s, "left.txt")), 2)
+		}
+	})
+}
+
+func TestAForkedWorkerIsAWorker(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, model := range []string{"preloaded.py:Runner", "preloaded.py:Async"} {
+			s := preloaded(t, harness.Options{Python: python.Path, Model: model})
+			harness.EqualJSON(t, "place", s.Succeed(harness.Input{"what": "place"}).Output, fmt.Sprintf(
+				`{"parent":%d,"group":true,"main":true,"threads":["MainThread"],"native":true,"argv":["preloaded.py"],
+				"title":"pinion: worker","template":false}`, s.PID))
+			got, least, others := oomScore(t, s.Worker()), oomScore(t, s.PID)+300, oomScore(t, preloadProcess(t, s).PID)
+			if got < least || got == others {
+				t.Errorf("the worker's oom_score_adj is %d, want at least %d, and not the preload process's %d", got, least, others)
+			}
+			harness.Equal(t, "logs", s.Succeed(harness.Input{"what": "speak"}).Logs, "to the descriptor\nto stdout\nto stderr\n")
+			sleeping := s.Begin("sleeping", harness.Input{"what": "sleep"})
+			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
+			s.Cancel("sleeping")
+			harness.WantStatus(t, "a canceled one", harness.Receive(t, sleeping), "canceled")
+			harness.EqualJSON(t, "children", s.Succeed(harness.Input{"what": "children"}).Output,
+				`[[0,1,4,9],[0,1,4,9],[0,1,4,9],"7\n","thread"]`)
+			a := s.Fail(harness.Input{"what": "crash"})
+			harness.WantText(t, "error", a.Error, "worker killed by SIGSEGV while running this prediction")
+			harness.WantText(t, "logs", a.Logs, "Fatal Python error: Segmentation fault", "in crash")
+			s.Succeed(harness.Input{})
+			harness.WantText(t, "error", s.Fail(harness.Input{"what": "exit"}).Error,
+				"worker exited with code 4 while running this prediction")
+			s.Succeed(harness.Input{})
+			worker := s.Worker()
+			sleeping = s.Begin("killed", harness.Input{"what": "sleep"})
+			s.WaitLog(fmt.Sprint("sleeping in ", worker))
+			harness.SendSignal(t, worker, syscall.SIGKILL)
+			harness.WantText(t, "error", harness.Receive(t, sleeping).Error,
+				"worker killed (SIGKILL) while running this prediction")
+			s.Succeed(harness.Input{})
+			// The spawned processes import the model on their own.
+			setUp := harness.ModelLines(t, s, "set-up.txt")
+			if len(setUp) == 0 {
+				t.Error("no worker was set up")
+			}
+			for _, pid := range setUp {
+				if slices.Contains(harness.ModelLines(t, s, "imported.txt"), pid) {
+					t.Errorf("worker %s has imported the model", pid)
+				}
+			}
+		}
+	})
+}
+
+// TestForkedWorkersDrawTheirOwnNumbers, while what the import drew is the same in all of them.
+func TestForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{})
+	var first, second [2]float64
+	s.Succeed(harness.Input{"what": "numbers"}).Decode(t, &first)
+	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+	harness.WaitWorkers(t, s, 1, 1)
+	s.Succeed(harness.Input{"what": "numbers"}).Decode(t, &second)
+	if first[0] != second[0] || first[1] == second[1] {
+		t.Errorf("one worker drew %v, the next %v", first, second)
+	}
+}
+
+func TestForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{Args: []string{"--gpus", "1;2,3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0"}})
+	harness.WaitWorkers(t, s, 2, 0)
+	seen, tries := map[string]bool{}, 0
+	harness.Eventually(t, "both have answered", func() bool {
+		tries++
+		first := s.Begin(fmt.Sprint("a", tries), harness.Input{"what": "gpus"})
+		second := s.Begin(fmt.Sprint("b", tries), harness.Input{"what": "gpus"})
+		seen[string(harness.Receive(t, first).Output)] = true
+		seen[string(harness.Receive(t, second).Output)] = true
+		return len(seen) == 2
+	})
+	if !seen[`"1"`] || !seen[`"2,3"`] {
+		t.Errorf("they see %v", seen)
+	}
+	imports(t, s, 1)
+}
+
+func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{Args: []string{"--workers", "2"}})
+	harness.WaitWorkers(t, s, 2, 0)
+	old := preloadProcess(t, s).PID
+	editFile(t, filepath.Join(s.Dir, "preloaded.py"), "GENERATION = 1 ", "GENERATION = 2  #")
+	harness.SendSignal(t, s.Worker(), syscall.SIGKILL) // the preload process has the code as it was
+	harness.WaitWorkers(t, s, 2, 1)
+	harness.EqualJSON(t, "before the reload", s.Succeed(harness.Input{"what": "generation"}).Output, `1`)
+	s.Signal(syscall.SIGHUP)
+	harness.WaitWorkers(t, s, 2, 3)
+	for range 4 {
+		harness.EqualJSON(t, "after the reload", s.Succeed(harness.Input{"what": "generation"}).Output, `2`)
+	}
+	imports(t, s, 2)
+	if got := preloadProcess(t, s); got.State != "ready" || got.PID == old || harness.Alive(old) {
+		t.Errorf("the preload process is %+v, it was %d", got, old)
+	}
+}
+
+func editFile(t testing.TB, file, from, to string) {
+	t.Helper()
+	text := harness.ReadFile(t, file)
+	changed := strings.Replace(text, from, to, 1)
+	if changed == text {
+		t.Fatalf("%s has no %q", file, from)
+	}
+	harness.WriteFile(t, file, changed)
+}
+
+// TestAPreloadProcessThatCannotForkIsRefused, and the model is served all the same.
+func TestAPreloadProcessThatCannotForkIsRefused(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for at, reason := range map[string]string{
+			"thread":        "its import leaves 1 thread running (watcher)",
+			"native thread": "its import leaves 1 thread running (tokio-rt)",
+		} {
+			s := preloaded(t, harness.Options{Python: python.Path, Env: []string{"AT_IMPORT=" + at}})
+			s.Succeed(harness.Input{})
+			got := preloadProcess(t, s)
+			if got.State != "refused" || !strings.Contains(got.Reason, reason) || got.PID != 0 || got.Forked != 0 {
+				t.Errorf("%s: health says %+v of the preload process", at, got)
+			}
+			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no preload process") })
+			if line.Level != "WARN" || !strings.Contains(line.Raw, reason) {
+				t.Errorf("%s: the log says %q", at, line.Raw)
+			}
+			imports(t, s, 2)
+			harness.Equal(t, at+": processes of the server", len(s.Processes()), 2)
+		}
+	})
+}
+
+func TestAPreloadProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"passing thread", "thread that ends before a fork", "fork", "handle children"} {
+		s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=" + at}})
+		s.Succeed(harness.Input{})
+		harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
+		s.Succeed(harness.Input{})
+		if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 2 {
+			t.Errorf("%s: health says %+v of the preload process", at, got)
+		}
+		imports(t, s, 1)
+	}
+}
+
+func TestAPreloadProcessWithCUDAIsRefused(t *testing.T) {
+	t.Parallel()
+	library := harness.SharedLibrary(t, "libcuda.so.1", "../pyembed/cuda/testdata/fakecuda.c")
+	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=cuda", "FAKE_CUDA=" + library}})
+	if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, "starts CUDA") {
+		t.Errorf("health says %+v of the preload process", got)
+	}
+	s.Succeed(harness.Input{})
+}
+
+// TestAnImportThatFailsIsReportedAsEver: by the worker, in its setup's logs.
+func TestAnImportThatFailsIsReportedAsEver(t *testing.T) {
+	t.Parallel()
+	for at, reason := range map[string]string{
+		"raise": "its import raises RuntimeError: it cannot be imported today",
+		"exit":  "exited with code 3 while it imported the model",
+	} {
+		s := harness.Start(t, harness.Options{
+			Model: "preloaded.py:Runner", Args: []string{"--preload"},
+			Env: []string{"AT_IMPORT=" + at},
+		})
+		h := s.WaitHealth("SETUP_FAILED")
+		if at == "raise" {
+			harness.WantText(t, "setup's logs", h.Setup.Logs, "importing", "Traceback",
+				"RuntimeError: it cannot be imported today")
+		}
+		if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, reason) {
+			t.Errorf("%s: health says %+v of the preload process", at, got)
+		}
+	}
+}
+
+func TestAPreloadProcessThatDiesIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{})
+	worker, old := s.Worker(), preloadProcess(t, s).PID
+	harness.SendSignal(t, old, syscall.SIGKILL)
+	harness.Eventually(t, "there is another preload process", func() bool {
+		got := preloadProcess(t, s)
+		return got.State == "ready" && got.PID != old
+	})
+	harness.EqualJSON(t, "the worker", s.Succeed(harness.Input{}).Output, strconv.Itoa(worker))
+	harness.SendSignal(t, worker, syscall.SIGKILL)
+	s.Succeed(harness.Input{})
+	harness.Equal(t, "forked workers", preloadProcess(t, s).Forked, 2)
+	imports(t, s, 2)
+}
+
+// TestAPreloadProcessDoesNotOutliveItsServer in any state.
+func TestAPreloadProcessDoesNotOutliveItsServer(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{})
+	old, worker := preloadProcess(t, s).PID, s.Worker()
+	s.Kill()
+	harness.Eventually(t, "both end", func() bool { return !harness.Alive(old) && !harness.Alive(worker) })
+
+	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
+	s.WaitLog("imported") // it is still at it
+	s.Kill()
+
+	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
+	s.WaitLog("imported")
+	s.Stop()
+	harness.Equal(t, "workers that were set up for a server that was to end", len(harness.ModelLines(t, s, "set-up.txt")),
+		0)
+}
+
+func TestWithoutAPreloadProcessHealthHasNone(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("PINION_TEST_PRELOAD") != "" {
+		t.Skip("all servers have one")
+	}
+	s := harness.Ready(t, harness.Options{Model: "preloaded.py:Runner", Env: []string{"IMPORTS=imported.txt"}})
+	if h := s.Health(); h.Preload != nil {
+		t.Errorf("health says %+v", h.Preload)
+	}
+	imports(t, s, 1)
+}

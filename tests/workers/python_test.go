@@ -1,0 +1,239 @@
+package workers
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+func TestHelloIsServedByEachPython(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: harness.Example(t, "hello")})
+		harness.EqualJSON(t, "default", s.Succeed(harness.Input{}).Output, `"hello world"`)
+		a := s.Create(`{"id":"my-id","input":{"name":"Zoë"},"created_at":"2020-01-02T03:04:05Z"}`)
+		harness.EqualJSON(t, "output", a.Output, `"hello Zoë"`)
+		created, err := time.Parse(time.RFC3339, a.CreatedAt)
+		if err != nil || !created.Equal(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)) {
+			t.Errorf("created_at is %q: %v", a.CreatedAt, err)
+		}
+		if a.ID != "my-id" || a.StartedAt == "" || a.CompletedAt < a.StartedAt {
+			t.Errorf("got %s", a)
+		}
+		if seconds, ok := a.Metrics["predict_time"].(float64); !ok || seconds <= 0 || seconds > 60 {
+			t.Errorf("predict_time is %v", a.Metrics["predict_time"])
+		}
+		h := s.Health()
+		if h.Status != "READY" || h.Setup.Status != "succeeded" || h.Setup.StartedAt == "" ||
+			h.Setup.CompletedAt < h.Setup.StartedAt {
+			t.Errorf("health is %+v", h)
+		}
+		if h.Version["python"] != python.Version || h.Version["cog"] == "" || h.Version["pinion"] == "" {
+			t.Errorf("versions are %v, want Python %s", h.Version, python.Version)
+		}
+	})
+}
+
+// surroundings compares what a model sees with what a program sees that the same interpreter runs.
+func surroundings(t *testing.T, python string, env ...string) map[string]any {
+	t.Helper()
+	s := harness.Ready(t, harness.Options{Python: python, Model: "facts.py", Env: env})
+	var inside, outside map[string]any
+	s.Succeed(harness.Input{}).Decode(t, &inside)
+	plain := harness.RunPython(t, python, s.Dir, env, "facts.py")
+	harness.FromJSON(t, plain, &outside)
+	for name, want := range outside {
+		got := inside[name]
+		if name == "path" { // before it stands the model's folder, which here is the first entry, as it is the script's there
+			list, _ := got.([]any)
+			if len(list) == 0 || list[0] != s.Dir {
+				t.Errorf("sys.path[1] is %v, want the model's folder", got)
+				continue
+			}
+			got = list[1:]
+		}
+		g, _ := json.Marshal(got)  // decoded from JSON
+		w, _ := json.Marshal(want) // the same
+		harness.Equal(t, name+": in the model", string(g), string(w))
+	}
+	return inside
+}
+
+func TestAModelSeesWhatAProgramSees(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{
+		"installation": nil, "venv": {"--symlinks"}, "copied venv": {"--copies"},
+		"venv with system packages": {"--system-site-packages"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			harness.EachPython(t, func(t *testing.T, python harness.Python) {
+				path := python.Path
+				if flags != nil {
+					path = harness.Venv(t, python, flags...)
+				}
+				facts := surroundings(t, path)
+				harness.Equal(t, "sys.executable", facts["executable"], any(path))
+				modules, _ := facts["modules"].(map[string]any)
+				pip, _ := modules["pip"].(string)
+				if flags != nil && flags[0] != "--system-site-packages" && pip != "missing" { // it was made without
+					t.Errorf("pip is %v", pip)
+				}
+			})
+		})
+	}
+}
+
+func TestTheVirtualEnvironmentInTheModelsFolderIsTaken(t *testing.T) {
+	t.Parallel()
+	dir := harness.Models(t)
+	venv := filepath.Dir(filepath.Dir(harness.Venv(t, harness.AnyPython(t))))
+	if err := os.Symlink(venv, filepath.Join(dir, ".venv")); err != nil {
+		t.Fatal(err)
+	}
+	other := harness.Venv(t, harness.AnyPython(t))
+	for name, c := range map[string]struct {
+		env  []string
+		want string
+	}{
+		"folder": {nil, filepath.Join(dir, ".venv/bin/python3")},
+		"VIRTUAL_ENV": {
+			[]string{"VIRTUAL_ENV=" + filepath.Dir(filepath.Dir(other))},
+			filepath.Join(filepath.Dir(other), "python3"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Python: "none", Dir: dir, Model: "facts.py:run", Env: c.env})
+			var facts map[string]any
+			s.Succeed(harness.Input{}).Decode(t, &facts)
+			harness.Equal(t, "sys.executable", facts["executable"], any(c.want))
+		})
+	}
+}
+
+// TestAnInstalledServerTakesThePythonOfItsEnvironment: the command stands there as its wheel installs it, and nothing
+// else names an environment.
+func TestAnInstalledServerTakesThePythonOfItsEnvironment(t *testing.T) {
+	t.Parallel()
+	bin := filepath.Dir(harness.Venv(t, harness.AnyPython(t)))
+	installed := filepath.Join(bin, "pinion")
+	// By another process: a file that this one has open for writing when it starts a child cannot be run.
+	if out, err := exec.Command("cp", harness.Binary(t), installed).CombinedOutput(); err != nil {
+		t.Fatalf("copy the command: %v\n%s", err, out)
+	}
+	dir := harness.NewFolder(t, "cog.yaml", "run: run.py:run\n", "run.py",
+		"import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
+	cmd := exec.Command(installed, "predict", dir)
+	cmd.Env = append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t))
+	if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != filepath.Join(bin, "python3") {
+		t.Errorf("its Python is %q, %v, want that of %s", out, err, bin)
+	}
+}
+
+func TestPythonsOwnVariablesCount(t *testing.T) {
+	t.Parallel()
+	extra := harness.NewFolder(t, "numpy.py", "")
+	python := harness.AnyPython(t).Path
+	for name, env := range map[string][]string{
+		"PYTHONPATH": {"PYTHONPATH=" + extra}, "buffering": {"PYTHONUNBUFFERED=1"}, "bytecode": {"PYTHONDONTWRITEBYTECODE=1"},
+		"optimize": {"PYTHONOPTIMIZE=1"}, "C locale": {"LANG=C"},
+		"no UTF-8":  {"LC_ALL=POSIX", "PYTHONCOERCECLOCALE=0", "PYTHONUTF8=0"},
+		"safe path": {"PYTHONSAFEPATH=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "safe path" { // then the folder is not on a program's path, but a model's folder always is
+				s := harness.Ready(t, harness.Options{Model: "printing.py:Runner", Env: env})
+				s.Succeed(harness.Input{"what": "mixed"})
+				return
+			}
+			facts := surroundings(t, python, env...)
+			modules, _ := facts["modules"].(map[string]any)
+			if name == "PYTHONPATH" && modules["numpy"] != filepath.Join(extra, "numpy.py") {
+				t.Errorf("numpy is %v, not that of PYTHONPATH", modules["numpy"])
+			}
+		})
+	}
+}
+
+// TestTextIsTheSameInEveryEnvironment: buffering and locale must not lose, reorder or break what a model prints.
+func TestTextIsTheSameInEveryEnvironment(t *testing.T) {
+	t.Parallel()
+	for name, env := range map[string][]string{
+		"plain": nil, "unbuffered": {"PYTHONUNBUFFERED=1"}, "no bytecode": {"PYTHONDONTWRITEBYTECODE=1"},
+		"both": {"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1"}, "C": {"LANG=C"},
+		"ASCII": {"LC_ALL=POSIX", "PYTHONCOERCECLOCALE=0", "PYTHONUTF8=0"}, "encoding": {"PYTHONIOENCODING=latin-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "printing.py", Env: env})
+			a := s.Succeed(harness.Input{"what": "mixed", "n": 3})
+			harness.Equal(t, "logs", a.Logs, "out 0\nerr 0\nout 1\nerr 1\nout 2\nerr 2\n")
+			a = s.Succeed(harness.Input{"what": "accents"})
+			harness.Equal(t, "logs", a.Logs, "grün \U0001f600\n")
+			var cached []string
+			if name == "plain" || name == "no bytecode" {
+				cached, _ = filepath.Glob(filepath.Join(s.Dir, "__pycache__", "printing.*"))
+				if wrote := len(cached) > 0; wrote != (name == "plain") {
+					t.Errorf("bytecode is written: %v", wrote)
+				}
+			}
+		})
+	}
+}
+
+func TestTheServersOwnAffairsStayOutOfTheModelsEnvironment(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "facts.py:environment",
+			Env: []string{"MINE=1", "PYTHONPATH=/mine", "WEBHOOK_AUTH_TOKEN=hunter2"},
+		})
+		var environment map[string]string
+		s.Succeed(harness.Input{}).Decode(t, &environment)
+		harness.Equal(t, "the user's own variable", environment["MINE"], "1")
+		if _, ok := environment["PINION_WORKER"]; ok {
+			t.Error("PINION_WORKER is visible")
+		}
+		if _, ok := environment["WEBHOOK_AUTH_TOKEN"]; ok {
+			t.Error("the token of webhooks is visible to the model")
+		}
+		path := strings.Split(environment["PYTHONPATH"], ":")
+		if len(path) != 2 || path[1] != "/mine" {
+			t.Errorf("PYTHONPATH is %q, want the cog package's folder before the user's", path)
+		}
+	})
+}
+
+func TestRelativePathsAndPickleWorkAsInAProgram(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "facts.py:relative"})
+		harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
+			`["a note beside the model", "facts.py", "facts", "facts", true, 3]`)
+	})
+}
+
+func TestStandardStreamsAreUsable(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "facts.py:streams"})
+	a := s.Succeed(harness.Input{})
+	harness.EqualJSON(t, "output", a.Output,
+		`{"stdin": "", "encoding": "utf-8", "fileno": [1, 2], "isatty": false, "dont_write_bytecode": false}`)
+	harness.Equal(t, "logs", a.Logs, "grün\n")
+}
+
+func TestAModelMayHandleSignalsThatWeDoNotUse(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "facts.py:saved_signals"})
+		harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
+			`["SIGUSR2", "SIGHUP", "SIGALRM", "SIGTERM", "SIGINT"]`)
+	})
+}

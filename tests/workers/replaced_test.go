@@ -1,0 +1,85 @@
+package workers
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// fromCopy serves the fleet's model by a copy of the binary, which the test may replace.
+func fromCopy(t *testing.T, args ...string) (s *harness.Server, binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "pinion")
+	harness.CopyFile(t, harness.Binary(t), binary)
+	return fleet(t, harness.Options{Args: args, Binary: binary}), binary
+}
+
+// replaceWorker kills the worker and waits until another answers.
+func replaceWorker(t *testing.T, s *harness.Server) {
+	t.Helper()
+	before := s.Worker()
+	harness.SendSignal(t, before, syscall.SIGKILL)
+	// A reload may still be under way, so that what is ready now is not what is ready next.
+	harness.Eventually(t, "another worker answers", func() bool {
+		h := s.Health()
+		return len(h.Workers) > 0 && h.Workers[0].PID != before && s.Input(harness.Input{}).Status == "succeeded"
+	})
+}
+
+// TestTheBinaryIsReplaced under a running server: workers are started from the running one, and a reload logs it.
+func TestTheBinaryIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"workers": {"--reload"}, "forked": {"--reload", "--preload"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, binary := fromCopy(t, args...)
+			reload := func() string {
+				t.Helper()
+				a := s.Do(http.MethodPost, "/reload", nil)
+				harness.WantCode(t, "reload", a, http.StatusAccepted)
+				return string(a.Body)
+			}
+			harness.Equal(t, "before anything was replaced", reload(), "{}")
+			replacement := binary + ".new"
+			harness.CopyFile(t, harness.Binary(t), replacement)
+			rename(t, replacement, binary)
+			harness.Equal(t, "after the same was installed again", reload(), "{}")
+			if err := os.WriteFile(replacement, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			rename(t, replacement, binary)
+			replaceWorker(t, s)
+			harness.WantText(t, "the answer does not tell", reload(),
+				`{"warning":"the binary `+binary+` was replaced by another build`)
+			if err := os.Remove(binary); err != nil {
+				t.Fatal(err)
+			}
+			replaceWorker(t, s)
+			harness.WantText(t, "the answer does not tell", reload(), `is gone`)
+			_, found := s.Log.First(func(l harness.Line) bool {
+				return l.Level == "WARN" &&
+					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
+			})
+			if !found {
+				t.Error("the log does not tell")
+			}
+			harness.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
+				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")
+				return err == nil && string(comm) == "pinion\n"
+			})
+		})
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,119 @@
+package workers
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// The waits of TestACancelEndsEveryKindOfWaiting, continued: input() on a pipe, loops in numpy, what waits in C, inside
+// of other handlers, and below contextlib.suppress(Exception).
+func TestACancelEndsMoreKindsOfWaiting(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "lists.py:Waits",
+			Args: []string{"--cancel-grace", "2s"},
+		})
+		worker := s.Worker()
+		for _, how := range []string{
+			"input_on_a_pipe", "numpy_loop", "condition", "semaphore", "lock_with_timeout", "wait_for_a_child", "communicate",
+			"open_a_fifo", "file_lock", "http", "c_poll", "inner_loop", "suppressed", "in_finally", "in_del",
+		} {
+			if how == "numpy_loop" && !harness.Has(python, "numpy") {
+				t.Log("left out: numpy is not installed")
+				continue
+			}
+			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
+			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
+				t.Errorf("%s: %s", how, a)
+			}
+			if !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
+				t.Errorf("%s: logs are %q", how, a.Logs)
+			}
+			if a := s.Succeed(harness.Input{}); a.Text(t) != "nothing" || a.Logs != "finally nothing\n" {
+				t.Errorf("after %s: %s", how, a)
+			}
+		}
+		harness.SameWorker(t, s, worker)
+	})
+}
+
+// The writers of TestLogsAreWhatWasWrittenInItsOrder, continued.
+func TestLogsOfMoreKindsOfWriting(t *testing.T) {
+	t.Parallel()
+	var threads strings.Builder
+	for i := range 20 {
+		for thread := range 3 {
+			fmt.Fprintf(&threads, "thread %d %d\n", thread, i)
+		}
+	}
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "lists.py:Writes"})
+		worker := s.Worker()
+		for _, c := range []struct {
+			what string
+			n    int
+			want string
+		}{
+			{"progress", 3, "\r1/3line 0\n\r2/3line 1\n\r3/3line 2\n\n"},
+			{"partial", 1, "abcde\nno end"},
+			{"split_character", 1, "€ \U0001f600\n\ufffd\ufffd"},
+			{"threads", 20, threads.String()},
+			{"captured_descriptor", 1, "before\ncaught b'native\\npython\\n'\n"},
+			{"nowhere", 1, "seen\n"},
+			{"closed_descriptor", 1, "stdout is there\n"},
+			{"partial", 1, "abcde\nno end"},
+		} {
+			harness.Equal(t, c.what+": logs", s.Succeed(harness.Input{"what": c.what, "n": c.n}).Logs, c.want)
+		}
+		harness.SameWorker(t, s, worker)
+	})
+}
+
+// TestAHundredMegabytesOfLogsFitInBoundedMemory: the answer has the first 16 MiB and says how much was cut.
+func TestAHundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
+	t.Parallel()
+	const lines, length, retained = 10000, 10000, 16 << 20
+	s := harness.Ready(t, harness.Options{Model: "lists.py:Writes"})
+	worker := s.Worker()
+	s.Succeed(harness.Input{"what": "flood", "n": 10})
+	front, model := peak(t, s.PID), peak(t, worker)
+	a := s.Succeed(harness.Input{"what": "flood", "n": lines})
+	text, notice, found := strings.Cut(a.Logs, "\n[")
+	if !found || len(text) > retained || len(text) < retained-128<<10 { // whole pieces of what was read
+		t.Errorf("the answer has %d bytes of log", len(a.Logs))
+	}
+	if want := fmt.Sprintf("%d bytes of log were cut: ", lines*length-len(text)); !strings.HasPrefix(notice, want) {
+		t.Errorf("the notice is %q, want %q", notice, want)
+	}
+	for i, line := range strings.SplitN(a.Logs, "\n", 1001)[:1000] {
+		if !strings.HasPrefix(line, fmt.Sprintf("%08d xxx", i)) || len(line) != length-1 {
+			t.Fatalf("line %d is %.40q…", i, line)
+		}
+	}
+	if grown := peak(t, worker) - model; grown > 16<<20 {
+		t.Errorf("the worker has grown by %d MiB", grown>>20)
+	}
+	if grown := peak(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
+		t.Errorf("the front has grown by %d MiB", grown>>20)
+	}
+	harness.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "nowhere"}).Logs, "seen\n")
+	harness.SameWorker(t, s, worker)
+}
+
+// peak is the most memory that a process has had, in bytes.
+func peak(t *testing.T, pid int) int {
+	t.Helper()
+	status := harness.ReadFile(t, fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(status, "VmHWM:")
+	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes << 10
+}

@@ -1,0 +1,164 @@
+package workers
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, model string
+		args        []string
+		logs        []string
+	}{
+		{
+			"exception", "setups.py:Failing", nil,
+			[]string{"about to fail\n", "Traceback", "setups.py", "in setup", "FileNotFoundError: weights.bin is not there"},
+		},
+		{"exit", "setups.py:Exiting", nil, []string{"SystemExit: cannot go on"}},
+		{
+			"crash", "setups.py:Crashing", nil,
+			[]string{"about to crash\n", "Segmentation fault", "setups.py", "worker killed by SIGSEGV during setup"},
+		},
+		{"vanished", "setups.py:Vanishing", nil, []string{"worker exited with code 9 during setup"}},
+		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "5s"}, []string{"hanging\n", "5s"}},
+		{
+			"concurrency of a sync model", "setups.py:plain",
+			[]string{"--concurrency", "2"},
+			[]string{"concurrency of 2", "async", "setups.py:plain"},
+		},
+		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
+		{"no such class", "setups.py:Absent", nil, []string{"Absent", "Well"}},
+		{"syntax error", "syntax.py:run", nil, []string{"syntax.py", "SyntaxError"}},
+		{"input without type", "setups.py:Untyped", nil, []string{"setups.py", `"x"`, "no type"}},
+		{"union with a path", "setups.py:Union", nil, []string{"setups.py", `"x"`, "Path"}},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			s := harness.Start(t, harness.Options{Model: c.model, Args: c.args})
+			h := s.WaitHealth("SETUP_FAILED")
+			if h.Setup.Status != "failed" || h.Setup.CompletedAt == "" {
+				t.Errorf("health is %+v", h)
+			}
+			for _, text := range c.logs {
+				harness.WantText(t, "the setup's logs", h.Setup.Logs, text)
+			}
+			a := s.Input(harness.Input{})
+			harness.WantCode(t, "prediction", a, http.StatusServiceUnavailable)
+			if !strings.Contains(string(a.Body), "etup") || a.Header.Get("Pinion-Retry") != "elsewhere" {
+				t.Errorf("prediction: %s", a)
+			}
+			harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusServiceUnavailable)
+			harness.WantCode(t, "discovery", s.Do(http.MethodGet, "/", nil), http.StatusOK)
+			harness.WantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+			s.Ended(0)
+		})
+	}
+}
+
+func TestSetupRunsOnceBeforeTheFirstPredictionAndItsStatePersists(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "setups.py:Well"})
+		if logs := s.Health().Setup.Logs; logs != "loading\ncareful\nraw\n" && logs != "loading\nraw\ncareful\n" {
+			t.Errorf("logs are %q", logs)
+		}
+		for _, want := range []string{"42", "43", "44"} {
+			harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output, want)
+		}
+		s.Stop()
+		harness.Equal(t, "atexit handlers ran", len(harness.ModelLines(t, s, "atexit.txt")), 1)
+	})
+}
+
+func TestWhatImportAndSetupWriteIsInTheSetupsLogs(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("PINION_TEST_PRELOAD") != "" {
+		t.Skip("what the import writes is the preload process's")
+	}
+	s := harness.Ready(t, harness.Options{Model: "loud.py"})
+	var want strings.Builder
+	want.WriteString("while it was imported\n")
+	for i := range 3000 { // 3 MB; a pipe holds 64 KiB
+		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
+	}
+	harness.Equal(t, "the setup's logs", s.Health().Setup.Logs, want.String())
+	harness.Equal(t, "logs", s.Succeed(harness.Input{}).Logs, "one\n")
+}
+
+func TestSetupGetsItsWeights(t *testing.T) {
+	t.Parallel()
+	with := harness.Models(t)
+	if err := os.Mkdir(filepath.Join(with, "weights"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, dir string
+		env       []string
+		want      string
+	}{
+		{"none", "", nil, "NoneType None"},
+		{"folder", with, nil, "Path weights"},
+		{"variable", with, []string{"COG_WEIGHTS=/other/place"}, "Path /other/place"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Dir: c.dir, Model: "setups.py:Weighty", Env: c.env})
+			harness.Equal(t, "the output", s.Succeed(harness.Input{}).Text(t), c.want)
+		})
+	}
+}
+
+func TestASetupThatFailsInALaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "setups.py:Second", Args: []string{"--queue", "2"}})
+	s.Fail(harness.Input{})
+	harness.Eventually(t, "the server gives up", func() bool {
+		h := s.Health()
+		return h.Status == "DEFUNCT" || h.Status == "SETUP_FAILED"
+	})
+	h := s.Health()
+	harness.WantText(t, "the setup's logs", h.Setup.Logs, "RuntimeError: the second time")
+	if h.Workers[0].Restarts == 0 {
+		t.Errorf("health is %+v", h)
+	}
+	harness.WantCode(t, "prediction", s.Input(harness.Input{}), http.StatusServiceUnavailable)
+}
+
+func TestTheSchemaIsMadeFromTheSignature(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py"})
+	a := s.Do(http.MethodGet, "/openapi.json", nil)
+	harness.WantCode(t, "schema", a, http.StatusOK)
+	var doc struct {
+		OpenAPI    string
+		Info       struct{ Title string }
+		Components struct {
+			Schemas struct {
+				Input struct {
+					Properties map[string]map[string]any
+				}
+			}
+		}
+	}
+	if err := harness.DecodeExact(a.Body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.0.2" || doc.Info.Title != filepath.Base(s.Dir) {
+		t.Errorf("document is %.200s", a.Body)
+	}
+	text := doc.Components.Schemas.Input.Properties["text"]
+	for key, want := range map[string]string{
+		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$",
+		"x-order": "0",
+	} {
+		harness.Equal(t, key+" of text", fmt.Sprint(text[key]), want)
+	}
+	harness.Equal(t, "inputs", len(doc.Components.Schemas.Input.Properties), 14)
+}

@@ -1,0 +1,173 @@
+package workers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// reviewed starts a model of the folder review.
+func reviewed(t *testing.T, python, model string, args ...string) *harness.Server {
+	t.Helper()
+	dir := filepath.Join(harness.Models(t), "review")
+	return harness.Ready(t, harness.Options{Python: python, Dir: dir, Model: model, Args: args})
+}
+
+// TestAnAnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not the
+// worker.
+func TestAnAnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			s := reviewed(t, "", model)
+			pid := s.Worker()
+			harness.WantText(t, "error", s.Fail(harness.Input{"what": "huge_metric"}).Error, "100000 digits")
+			harness.WantText(t, "error", s.Fail(harness.Input{"what": "unprintable"}).Error, "Unprintable")
+			harness.WantText(t, "error", s.Fail(harness.Input{"what": "no_output"}).Error, "OutputError")
+			s.Succeed(harness.Input{})
+			if model == "plain.py:Runner" {
+				harness.WantText(t, "error", s.Fail(harness.Input{"what": "huge_metric_and_error"}).Error,
+					"ValueError: the model's own")
+				harness.WantText(t, "error", s.Fail(harness.Input{"what": "stderr_that_exits"}).Error, "ValueError: unheard")
+				s.Succeed(harness.Input{"what": "stderr_restored"})
+				harness.WantText(t, "error", s.Fail(harness.Input{"what": "no_descriptors"}).Error, "Too many open files")
+				s.Succeed(harness.Input{"what": "free_descriptors"})
+			}
+			harness.SameWorker(t, s, pid)
+		})
+	}
+}
+
+// TestOnlyTheWorkerEndsItsLoop: asyncio lets some exceptions out of the loop, and models can stop it.
+func TestOnlyTheWorkerEndsItsLoop(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := reviewed(t, python.Path, "tasks.py:Runner")
+		pid := s.Worker()
+		for _, what := range []string{"exit_in_task", "interrupt_in_task", "exit_in_callback", "stop_loop", "cancel_all"} {
+			harness.EqualJSON(t, what, s.Succeed(harness.Input{"what": what}).Output, `"goes on"`)
+		}
+		harness.SameWorker(t, s, pid)
+		s.Stop()
+		if text := s.Log.String(); strings.Contains(text, "was destroyed") {
+			t.Errorf("tasks were not ended:\n%s", text)
+		}
+	})
+}
+
+func TestForkedChildrenOfAnAsyncModel(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
+		harness.EqualJSON(t, "exit", s.Succeed(harness.Input{"what": "exit_in_child"}).Output, `5`)
+		a := s.Succeed(harness.Input{"what": "raise_in_child"})
+		harness.EqualJSON(t, "raise", a.Output, `1`)
+		harness.EqualJSON(t, "print", s.Succeed(harness.Input{"what": "print_in_child"}).Output, `0`)
+		s.WaitLog("from the child")
+	})
+}
+
+func TestForkedChildrenKeepTheirFiles(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "", "plain.py:Runner")
+	harness.EqualJSON(t, "lost files", s.Succeed(harness.Input{"what": "grandchild"}).Output, `"[]"`)
+	a := s.Succeed(harness.Input{"what": "exit_with_a_message"})
+	harness.EqualJSON(t, "exit code", a.Output, `1`)
+	harness.WantText(t, "logs", a.Logs, "the child's last words\n")
+}
+
+func TestAChildOfTheImportIsNotSetUp(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "", "importing.py:Runner")
+	harness.Equal(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
+}
+
+func TestSetupFailsWithoutStderr(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(harness.Models(t), "review")
+	s := harness.Start(t, harness.Options{Dir: dir, Model: "plain.py:SetupWithoutStderr"})
+	s.WaitHealth("SETUP_FAILED")
+	s.WaitLog("setup failed")
+	harness.WantText(t, "log", s.Log.String(), "ValueError: setup's own")
+}
+
+// TestAReaderInCHoldsNoAnswerUp: flushing every stream of C would wait for the one that it reads.
+func TestAReaderInCHoldsNoAnswerUp(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "", "plain.py:Runner")
+	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "read_from_c"}).Output, `"answered"`)
+}
+
+func TestATracebackFollowsWhatWasPrinted(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "", "plain.py:Runner")
+	for range 50 { // the order in which the front reads two pipes is anybody's guess
+		harness.WantText(t, "logs", s.Fail(harness.Input{"what": "print_and_raise"}).Logs, "printed first\n", "Traceback",
+			"raised last")
+	}
+}
+
+func TestLoggersFromBeforeFollowThePrediction(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
+		one := s.Begin("one", harness.Input{"what": "log", "name": "one"})
+		two := s.Begin("two", harness.Input{"what": "log", "name": "two"})
+		for name, begun := range map[string]<-chan harness.Answer{"one": one, "two": two} {
+			want := fmt.Sprintf("logged by %s\nprinted by %s\n", name, name)
+			harness.Equal(t, "logs", harness.Receive(t, begun).Logs, want)
+		}
+	})
+}
+
+// TestAnAnswerDoesNotWaitForTheLoop: it leaves though another prediction, which it woke, blocks the loop.
+func TestAnAnswerDoesNotWaitForTheLoop(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
+		blocking := s.Begin("blocking", harness.Input{"what": "block_when_woken"})
+		harness.Eventually(t, "it waits", func() bool {
+			_, err := os.Stat(filepath.Join(s.Dir, "waits"))
+			return err == nil
+		})
+		waking := s.Begin("waking", harness.Input{"what": "wake", "name": "quick"})
+		harness.EqualJSON(t, "output", harness.Receive(t, waking).Output, `"quick"`)
+		harness.WriteFile(t, filepath.Join(s.Dir, "enough"), "")
+		harness.Receive(t, blocking)
+	})
+}
+
+func TestAContextIsOfOnePrediction(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "", "plain.py:Runner")
+	for range 3 {
+		harness.EqualJSON(t, "context", s.Succeed(harness.Input{"what": "write_context"}).Output, `[]`)
+	}
+}
+
+// TestNothingIsLeftAllocated counts the blocks of the C code.
+func TestNothingIsLeftAllocated(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			s := reviewed(t, "", model)
+			round := func() string {
+				for range 20 {
+					s.Succeed(harness.Input{})
+					s.Fail(harness.Input{"what": "no_output"})
+					s.Fail(harness.Input{"what": "stubborn"})
+					s.Fail(harness.Input{"what": "huge_metric"})
+				}
+				return string(s.Succeed(harness.Input{"what": "memory"}).Output)
+			}
+			before, after := round(), round()
+			harness.Equal(t, "the blocks", after, before)
+		})
+	}
+}
