@@ -14,8 +14,8 @@ func newInit() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a new model's folder, which serves at once",
-		Long: `Make a starting project in DIR (default: the current folder): cog.yaml, run.py, requirements.txt and
-.dockerignore. What is there already is never overwritten.`,
+		Long: `Make a starting project in DIR (default: the current folder): cog.yaml, run.py, requirements.txt,
+.dockerignore and settings for editors. What is there already is never overwritten.`,
 		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return process.Failed(starter.Write(folderOf(args), os.Stdout))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ import (
 func newSchema() *cobra.Command {
 	var s model.Flags
 	var input, output, train, static bool
+	var of string
 	by := model.Reader{How: model.ReadAuto}
 	cmd := &cobra.Command{
 		Use:   "schema [DIR]",
@@ -30,9 +32,14 @@ answers it at /openapi.json. The model's part is the file .cog/openapi_schema.js
 the source. The model is not imported where its source alone tells enough, so its packages need not be installed; it is
 never imported with --static. Reading the source evaluates what of its top level only computes, without foreign packages:
 it starts no program, writes no file and uses no network. Where its files run commands or download when they are imported,
-that takes --execute.`,
+that takes --execute.
+
+With --of it prints the JSON Schema of a file that Pinion reads, which editors complete and check with.`,
 		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if of != "" {
+				return printFileSchema(of)
+			}
 			if input && output {
 				return fmt.Errorf("--input and --output: give one of them, or none for the whole document")
 			}
@@ -80,7 +87,21 @@ that takes --execute.`,
 	cmd.Flags().BoolVar(&input, "input", false, "only the schema of the input")
 	cmd.Flags().BoolVar(&output, "output", false, "only the schema of the output")
 	cmd.Flags().BoolVar(&train, "train", false, "with --input or --output: that of the train function")
+	cmd.Flags().StringVar(&of, "of", "", "the JSON Schema of `cog.yaml|pinion.yaml` instead")
 	return cmd
+}
+
+// printFileSchema prints the JSON Schema of a file that the commands read.
+func printFileSchema(name string) error {
+	schema := map[string]func() map[string]any{"cog.yaml": model.CogSchema, "pinion.yaml": config.ModelsSchema}[name]
+	if schema == nil {
+		return process.Misused(fmt.Errorf("--of %q: must be cog.yaml or pinion.yaml", name))
+	}
+	text, err := json.Marshal(schema())
+	if err != nil {
+		return process.Failed(err)
+	}
+	return process.Failed(inputs.PrintJSON(os.Stdout, text))
 }
 
 // served is what the document says of a server without flags.

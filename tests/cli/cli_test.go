@@ -23,7 +23,7 @@ func TestCLIInitServesAtOnce(t *testing.T) {
 	c := harness.CLI{Dir: t.TempDir()}
 	harness.WantText(t, "the next steps", c.Good(t, "init", "new"), "wrote new/cog.yaml", "wrote new/run.py",
 		"pinion serve new")
-	for _, name := range []string{"cog.yaml", "run.py", "requirements.txt", ".dockerignore"} {
+	for _, name := range []string{"cog.yaml", "run.py", "requirements.txt", ".dockerignore", ".vscode/settings.json", ".vscode/cog.schema.json"} {
 		if _, err := os.Stat(filepath.Join(c.Dir, "new", name)); err != nil {
 			t.Error(err)
 		}

@@ -17,6 +17,7 @@ type valueForm struct {
 	kinds []usertext.NodeKind   // nil: anything
 	keys  map[string]*valueForm // of a mapping; nil: any
 	item  *valueForm            // of a list
+	words []string              // all texts that may stand there; nil: any
 	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
 	rule func(n *usertext.Node) (what, fix string)
 	// line: it becomes part of one line of the Dockerfile or of a list of files.
@@ -100,9 +101,9 @@ func cogForm() *valueForm {
 	served := func(f *valueForm) *valueForm { f.serves = true; return f }
 	traces := mapping(map[string]*valueForm{
 		"enabled":     served(&valueForm{kinds: []usertext.NodeKind{usertext.Bool}}),
-		"sampler":     served(text(oneOf(samplers()...))),
+		"sampler":     served(choice(samplers()...)),
 		"sampler_arg": served(text(ratioRule)), "trace_header": served(text(nil)),
-		"trace_header_format": served(text(oneOf("w3c", "jaeger"))),
+		"trace_header_format": served(choice("w3c", "jaeger")),
 	})
 	metrics := mapping(map[string]*valueForm{"enabled": served(&valueForm{kinds: []usertext.NodeKind{usertext.Bool}})})
 	for _, f := range []*valueForm{traces, metrics} {
@@ -119,7 +120,7 @@ func cogForm() *valueForm {
 		"observability": served(mapping(map[string]*valueForm{
 			"config": served(text(nil)), "metrics": metrics, "traces": traces,
 		})),
-		"none_defaults": served(text(oneOf(string(noneRequired), string(NoneOptional)))),
+		"none_defaults": served(choice(string(noneRequired), string(NoneOptional))),
 		"predict":       served(text(nil)),
 		"run":           served(text(nil)),
 		"tests":         {},
@@ -137,7 +138,7 @@ func buildStep() *valueForm {
 	word := &valueForm{kinds: []usertext.NodeKind{usertext.Text}, line: true}
 	mount := mapping(map[string]*valueForm{
 		"id": word, "target": word,
-		"type": {kinds: []usertext.NodeKind{usertext.Text}, rule: oneOf("secret", "cache")},
+		"type": choice("secret", "cache"),
 	})
 	step := mapping(map[string]*valueForm{
 		"command": text,
@@ -151,6 +152,11 @@ func buildStep() *valueForm {
 		return "", ""
 	}
 	return step
+}
+
+// choice is one of some words.
+func choice(words ...string) *valueForm {
+	return &valueForm{kinds: []usertext.NodeKind{usertext.Text}, words: words, rule: oneOf(words...)}
 }
 
 func samplers() []string {

@@ -2,6 +2,7 @@ package starter
 
 import (
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +17,30 @@ import (
 //go:embed files
 var starter embed.FS
 
-// files are the files of a new model, by the name that each has there.
-func files() [][2]string {
-	return [][2]string{
+// file is a file of a new model.
+type file struct {
+	name string
+	text []byte
+}
+
+// contents are the files of a new model.
+func contents() ([]file, error) {
+	var all []file
+	for _, f := range [][2]string{
 		{model.CogFile, "cog.yaml"},
 		{"run.py", "run.py"},
 		{"requirements.txt", "requirements.txt"},
 		{".dockerignore", "dockerignore"},
+		{".vscode/settings.json", "settings.json"},
+	} {
+		text, err := fs.ReadFile(starter, "files/"+f[1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{f[0], text})
 	}
+	schema, err := json.MarshalIndent(model.CogSchema(), "", "  ")
+	return append(all, file{".vscode/cog.schema.json", append(schema, '\n')}), err
 }
 
 // Write writes the files of a new model to a folder. It writes none if one of them, or a predictor by
@@ -37,13 +54,13 @@ func Write(dir string, to io.Writer) error {
 			return fmt.Errorf("%s has a %s already, and nothing is overwritten; choose another folder", dir, name)
 		}
 	}
-	for _, file := range files() {
-		text, err := fs.ReadFile(starter, "files/"+file[1])
-		if err != nil {
-			return fmt.Errorf("read starting project: %w", err)
-		}
-		name := filepath.Join(dir, file[0])
-		switch err := writeNew(name, text); {
+	contents, err := contents()
+	if err != nil {
+		return fmt.Errorf("read starting project: %w", err)
+	}
+	for _, file := range contents {
+		name := filepath.Join(dir, file.name)
+		switch err := writeNew(name, file.text); {
 		case errors.Is(err, fs.ErrExist):
 			fmt.Fprintf(to, "kept  %s\n", name)
 		case err != nil:
@@ -61,6 +78,9 @@ func Write(dir string, to io.Writer) error {
 }
 
 func writeNew(name string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

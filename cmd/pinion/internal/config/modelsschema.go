@@ -1,0 +1,53 @@
+package config
+
+import (
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/model"
+)
+
+// ModelsSchema is the JSON Schema of pinion.yaml, for editors. Its keys are the flags of a model.
+func ModelsSchema() map[string]any {
+	const bytesHelp = ", as 2GiB."
+	bytes := func(about string) map[string]any {
+		return map[string]any{"type": []string{"string", "integer"}, "description": about + bytesHelp}
+	}
+	properties := map[string]any{
+		keyPath:   map[string]any{"type": "string", "description": "The model's folder, from the file's folder."},
+		keyMemory: bytes("How much of the memory of all models it needs"),
+	}
+	s, flags := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.Model.bindKeys(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		_, usage := pflag.UnquoteUsage(f)
+		properties[f.Name] = map[string]any{"type": keyTypes(f), "description": usage}
+	})
+	one := map[string]any{
+		"type": "object", "properties": properties, "additionalProperties": false, "required": []string{keyPath},
+	}
+	return map[string]any{
+		"$schema": model.JSONSchemaDialect, "title": "pinion.yaml", "type": "object", "required": []string{keyModels},
+		"patternProperties": map[string]any{"^x-": map[string]any{}}, "additionalProperties": false,
+		"properties": map[string]any{
+			keyDefault: map[string]any{"type": "string", "description": "The model that also answers at the root."},
+			keyMemory:  bytes("What loaded models may have together"),
+			keyModels: map[string]any{
+				"type": "object", "additionalProperties": one, "minProperties": 1,
+				"propertyNames": map[string]any{"pattern": modelName().String(), "maxLength": longestModelName},
+			},
+		},
+	}
+}
+
+// keyTypes are the types that a key's value may be written as.
+func keyTypes(f *pflag.Flag) []string {
+	switch f.Value.Type() {
+	case "bool":
+		return []string{"boolean"}
+	case "int", "int64":
+		return []string{"integer"}
+	case "float64":
+		return []string{"number"}
+	}
+	return []string{"string", "number", "boolean"}
+}

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pinion/cmd/pinion/internal/usertext"
+)
+
+func TestCogSchema_DescribesEachKey(t *testing.T) {
+	places := map[string]bool{}
+	var walk func(schema map[string]any, place string)
+	walk = func(schema map[string]any, place string) {
+		if place != "" {
+			places[place] = true
+			if schema["description"] == nil && place[len(place)-1] != ']' {
+				t.Errorf("%s has no description", place)
+			}
+		}
+		if properties, ok := schema["properties"].(map[string]any); ok {
+			for key, value := range properties {
+				next := key
+				if place != "" {
+					next = place + "." + key
+				}
+				walk(value.(map[string]any), next)
+			}
+		}
+		if items, ok := schema["items"].(map[string]any); ok {
+			walk(items, place+"[]")
+		}
+	}
+	walk(CogSchema(), "")
+	for _, place := range slices.Sorted(maps.Keys(cogKeyHelp())) {
+		if !places[place] {
+			t.Errorf("%s is described, and is no key", place)
+		}
+	}
+}
+
+// TestCogSchema_AgreesWithCheck: the schema accepts what 'pinion check' accepts, and refuses what it names.
+func TestCogSchema_AgreesWithCheck(t *testing.T) {
+	schema := compileCogSchema(t)
+	examples, err := filepath.Glob("../../../../examples/*/cog.yaml")
+	if err != nil || len(examples) < 3 {
+		t.Fatalf("got examples %v, %v", examples, err)
+	}
+	for _, path := range examples {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validateYAML(t, schema, string(text)); err != nil {
+			t.Errorf("%s: got %v, want none", path, err)
+		}
+	}
+	for _, c := range []struct {
+		text  string
+		valid bool
+	}{
+		{"run: run.py:Runner", true},
+		{"build:\n  python_version: \"3.12\"\n  run:\n    - echo\n    - {command: make, mounts: [{type: cache, id: a, target: /b}]}", true},
+		{"weights:\n  - {name: base, target: weights/base, source: [hf://a/b, {uri: hf://c/d, include: [\"*.bin\"]}]}", true},
+		{"concurrency: {max: 4}", true},
+		{"build:", true},
+		{"rn: run.py:Runner", false},
+		{"build: {gpu: maybe}", false},
+		{"build: {run: [{comand: make}]}", false},
+		{"concurrency: 4", false},
+		{"none_defaults: sometimes", false},
+		{"observability: {traces: {sampler: now}}", false},
+	} {
+		if err := validateYAML(t, schema, c.text); (err == nil) != c.valid {
+			t.Errorf("%s: got %v, want valid: %v", c.text, err, c.valid)
+		}
+	}
+}
+
+func compileCogSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := json.Marshal(CogSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("cog.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("cog.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func validateYAML(t *testing.T, schema *jsonschema.Schema, text string) error {
+	t.Helper()
+	documents, err := usertext.ParseYAML([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(documents[0].Value())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if err := json.Unmarshal(encoded, &value); err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(value)
+}
