@@ -68,7 +68,7 @@ static bool is_running(PyObject *wanted, PyObject *frame) {
 // was_dropped tells whether C code dropped the exception: nothing refers to it any more, and the outermost frame that it left
 // has ended where it was raised. Had Python code caught it, that frame would have gone on.
 static bool was_dropped(PyObject *frame) {
-  if (px_w.raised->ob_refcnt != 1) {  // as in px_scopereuse.c
+  if (!PyUnstable_Object_IsUniquelyReferenced(px_w.raised)) {
     if (cancel.looks-- > 0) raise(SIGUSR1);  // what drops it may be on the way to that
     return false;
   }

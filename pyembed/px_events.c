@@ -90,7 +90,7 @@ static PyObject *interrupt(PyObject *iterator) {
   } else {
     if (PyObject_HasAttrString(iterator, "close")) Py_XDECREF(PyObject_CallMethod(iterator, "close", NULL));
     PyErr_Clear();  // what was raised first counts
-    PyErr_SetObject((PyObject *)raised->ob_type, raised);
+    PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
   }
   Py_DecRef(raised);
   return item;

@@ -137,7 +137,7 @@ static int exit_status(void) {
   PyObject *raised = px_raised();
   PyObject *code = raised ? PyObject_GetAttrString(raised, "code") : NULL;
   if (code == Py_None) return 0;
-  if (code && PyType_IsSubtype(code->ob_type, &PyLong_Type)) return (int)PyLong_AsLong(code);
+  if (code && PyLong_Check(code)) return (int)PyLong_AsLong(code);
   PyObject *stream = PySys_GetObject("stderr");
   PyObject *text = code ? PyObject_Str(code) : NULL;
   if (text && stream && PyObject_CallMethod(stream, "write", "O", text))

@@ -4,7 +4,8 @@
 // the GIL is not released, so nothing changes under the writer and references
 // borrowed from containers are good. Before anything that may run Python code
 // (before_python) each dict on the way takes hold of the items it has
-// still to write; lists and tuples are asked again for each element.
+// still to write; lists and tuples are asked again for each element. Without
+// a GIL, each list and dict is copied first.
 #include <math.h>
 #include <stdio.h>
 
@@ -210,6 +211,14 @@ done:
   return rc;
 }
 
+static int write_list(struct writer *w, PyObject *o) {
+  if (!px_py->free_threaded) return write_array(w, o, 0);
+  PyObject *items = PyList_AsTuple(o);
+  int rc = items ? write_array(w, items, 1) : -1;
+  Py_DecRef(items);
+  return rc;
+}
+
 static int write_key_text(struct writer *w, PyObject *key) {
   const char *word = constant(key);
   if (word) return write_word(w, word, strlen(word));
@@ -245,12 +254,16 @@ static int write_member(struct writer *w, PyObject *key, PyObject *value, int fi
 }
 
 static int write_dict(struct writer *w, PyObject *o) {
-  struct walk k = {.outer = w->walks, .dict = o};
+  struct walk k = {.outer = w->walks};
   PyObject *key, *value;
   int rc = -1, first = 1;
 
   if (enter(w) < 0) return -1;
-  Py_INCREF(o);
+  k.dict = o = px_py->free_threaded ? PyDict_Copy(o) : Py_NewRef(o);
+  if (!o) {
+    w->depth--;
+    return -1;
+  }
   w->walks = &k;
   while (!k.rest && PyDict_Next(o, &k.pos, &key, &value)) {
     if (write_member(w, key, value, first) < 0) goto done;
@@ -381,7 +394,7 @@ static int write_other(struct writer *w, PyObject *o) {
   else if (PyFloat_Check(o))
     rc = write_number(w, o);
   else if (PyList_Check(o))
-    rc = write_array(w, o, 0);
+    rc = write_list(w, o);
   else if (PyTuple_Check(o))
     rc = write_array(w, o, 1);
   else if (PyDict_Check(o))
@@ -400,7 +413,7 @@ static int write_value(struct writer *w, PyObject *o) {
   if (type == &PyLong_Type) return write_int(w, o);
   if (type == &PyFloat_Type) return write_number(w, o);
   if (type == &PyDict_Type) return write_dict(w, o);
-  if (type == &PyList_Type) return write_array(w, o, 0);
+  if (type == &PyList_Type) return write_list(w, o);
   if (type == &PyTuple_Type) return write_array(w, o, 1);
   const char *word = constant(o);
   if (word) return write_word(w, word, strlen(word));

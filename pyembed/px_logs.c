@@ -36,8 +36,8 @@ static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
   if (!settle && !(settle = PyUnicode_InternFromString("settle"))) return -1;
   if (!stream || stream == Py_None) return 0;
   PyTypeObject *ours = px_w.stream_type;
-  if (stream->ob_type == ours && !wrote) return 0;
-  bool settles = at_end && ours && PyType_IsSubtype(stream->ob_type, ours);
+  if (Py_TYPE(stream) == ours && !wrote) return 0;
+  bool settles = at_end && ours && PyType_IsSubtype(Py_TYPE(stream), ours);
   Py_IncRef(stream);  // the model may replace it while it is flushed
   PyObject *done = PyObject_VectorcallMethod(settles ? settle : flush, &stream, 1, NULL);
   Py_XDECREF(done);

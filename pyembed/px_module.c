@@ -106,18 +106,21 @@ static PyObject *is_child(PX_SELF, PX_NO_ARGS) { return PyBool_FromLong(atomic_l
 
 // exit_child(exception): ends a forked child that came back from the model's code, by this exception or with None.
 static PyObject *exit_child(PX_SELF, PyObject *raised) {
-  if (raised != Py_None) PyErr_SetObject((PyObject *)raised->ob_type, raised);
+  if (raised != Py_None) PyErr_SetObject((PyObject *)Py_TYPE(raised), raised);
   px_exit_child();
   Py_RETURN_NONE;
 }
 
 // is_list_of(list, type) -> bool: whether it is a list with nothing in it but objects of just that type.
 static PyObject *is_list_of(PX_SELF, PyObject *const *args, Py_ssize_t n) {
-  if (n != 2 || args[0]->ob_type != &PyList_Type) Py_RETURN_FALSE;
-  Py_ssize_t size = PyList_Size(args[0]);
-  for (Py_ssize_t i = 0; i < size; i++)
-    if ((PyObject *)PyList_GetItem(args[0], i)->ob_type != args[1]) Py_RETURN_FALSE;
-  Py_RETURN_TRUE;
+  if (n != 2 || !PyList_CheckExact(args[0])) Py_RETURN_FALSE;
+  PyObject *list = px_py->free_threaded ? PySequence_List(args[0]) : Py_NewRef(args[0]);  // a copy does not change
+  if (!list) return NULL;
+  bool is = true;
+  Py_ssize_t size = PyList_Size(list);
+  for (Py_ssize_t i = 0; is && i < size; i++) is = (PyObject *)Py_TYPE(PyList_GetItem(list, i)) == args[1];
+  Py_DecRef(list);
+  return PyBool_FromLong(is);
 }
 
 static PyMethodDef methods[] = {
@@ -149,7 +152,7 @@ static PyModuleDef definition = {
 };
 
 PyObject *px_module_init(void) {
-  PyObject *module = PyModule_Create2(&definition, PYTHON_API_VERSION);
+  PyObject *module = PyModule_Create(&definition);
   if (!module) return NULL;
   PyObject *config = PyBytes_FromString(px_w.config);
   int status = config ? PyObject_SetAttrString(module, "config", config) : -1;

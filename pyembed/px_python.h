@@ -19,6 +19,19 @@ extern const struct cpy3_api *px_py;
 // was built from another cpy3.h than this package.
 int px_python_use(const struct cpy3_api *api);
 
+// px_lend is PyDict_GetItemWithError, where other threads may change the dict. The caller ends the use of the reference with
+// px_return: without a GIL it owns it.
+static inline PyObject *px_lend(PyObject *dict, PyObject *key) {
+  if (!px_py->free_threaded) return PyDict_GetItemWithError(dict, key);
+  PyObject *item;
+  PyDict_GetItemRef(dict, key, &item);
+  return item;
+}
+
+static inline void px_return(PyObject *o) {
+  if (px_py->free_threaded) Py_DecRef(o);
+}
+
 // px_append adds o to a list, and takes the reference. GIL held. 0, or -1 with an exception; a NULL argument means that one is
 // set.
 int px_append(PyObject *list, PyObject *o);

@@ -76,10 +76,10 @@ static PyObject *retype(PX_SELF, PyObject *args) {
   PyObject *o;
   PyTypeObject *type;
   if (!PyArg_ParseTuple(args, "OO", &o, &type)) return NULL;
-  PyTypeObject *before = o->ob_type;
+  PyTypeObject *before = Py_TYPE(o);
   unsigned long heap = PyType_GetFlags(before) & Py_TPFLAGS_HEAPTYPE;
   Py_IncRef((PyObject *)type);
-  o->ob_type = type;
+  Py_TYPE(o) = type;
   if (heap) Py_DecRef((PyObject *)before);  // only objects of such types own their type
   Py_RETURN_NONE;
 }

@@ -29,8 +29,7 @@ struct px_views {
 };
 
 // An array's buffer.
-struct elements {
-  PyObject head;
+struct elements {  // behind the head of an object
   struct px_views *views;
   char *at;
   size_t size;
@@ -111,8 +110,7 @@ void px_views_before_fork(void) {
 void px_views_after_fork(void) { pthread_mutex_unlock(&mu); }
 
 static void elements_free(PyObject *o) {
-  struct elements *e = (struct elements *)o;
-  struct px_views *v = e->views;
+  struct px_views *v = ((struct elements *)cpy3_body(o))->views;
   PyTypeObject *type = Py_TYPE(o);
   if (v && --v->arrays == 0 && v->returned) end(v);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(o);
@@ -120,7 +118,7 @@ static void elements_free(PyObject *o) {
 }
 
 static int elements_buffer(PyObject *o, Py_buffer *view, int flags) {
-  struct elements *e = (struct elements *)o;
+  struct elements *e = cpy3_body(o);
   return PyBuffer_FillInfo(view, o, e->at, (Py_ssize_t)e->size, 0, flags);
 }
 
@@ -129,7 +127,7 @@ static PyTypeObject *elements_type(void) {
   static PyTypeObject *type;
   if (type) return type;
   PyType_Slot slots[] = {{Py_tp_dealloc, (void *)elements_free}, {Py_bf_getbuffer, (void *)elements_buffer}, {0, NULL}};
-  PyType_Spec spec = {"_px.Elements", sizeof(struct elements), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"_px.Elements", (int)(px_py->head_size + sizeof(struct elements)), 0, Py_TPFLAGS_DEFAULT, slots};
   return type = (PyTypeObject *)PyType_FromSpec(&spec);
 }
 
@@ -139,11 +137,9 @@ PyObject *px_shared_elements(struct px_shared shared, uint64_t offset, uint64_t 
   if ((uintptr_t)at % ALIGNED != 0 || !within(v, offset, size) || size < v->body / PART)
     return PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
   PyTypeObject *type = elements_type();
-  struct elements *e = type ? (struct elements *)PyType_GenericAlloc(type, 0) : NULL;
-  if (!e) return NULL;
-  e->views = v;
-  e->at = at;
-  e->size = size;
+  PyObject *o = type ? PyType_GenericAlloc(type, 0) : NULL;
+  if (!o) return NULL;
+  *(struct elements *)cpy3_body(o) = (struct elements){v, at, size};
   v->arrays++;
-  return (PyObject *)e;
+  return o;
 }

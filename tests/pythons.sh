@@ -56,7 +56,7 @@ in_newest_root() {
 
 # Those that are compiled, each with a source of Debian's archive for when the newest one of its list cannot be had, and
 # its SHA-256. One whose name ends in t has no GIL.
-readonly compiled_pythons='3.14 3.14t 3.15'
+readonly compiled_pythons='3.14 3.14t 3.15 3.15t'
 declare -rA source_of=(
   [3.14]='python3.14_3.14.7.orig.tar.xz 3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81'
   [3.15]='python3.15_3.15.0~rc2.orig.tar.xz 8d93af5eaaaea5adfd41bd786a7ba3f03f2ad1ab57c6a65e0b963deab91d5ad7'

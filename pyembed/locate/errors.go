@@ -11,8 +11,8 @@ var (
 	ErrNoPython = errors.New("no usable Python interpreter")
 	// ErrNoLibPython: the interpreter is fine, its shared library is missing.
 	ErrNoLibPython = errors.New("no shared libpython")
-	// ErrFreeThreaded: the interpreter is a build without the GIL.
-	ErrFreeThreaded = errors.New("free-threaded Python")
+	// ErrFreeThreaded: the interpreter is a free-threaded build, which has no GIL, before 3.14.
+	ErrFreeThreaded = errors.New("free-threaded Python too old")
 	// ErrTooOld: the interpreter is older than CPython 3.10.
 	ErrTooOld = errors.New("Python too old")
 	// ErrNotCPython: the interpreter is PyPy, GraalPy or another implementation.

@@ -210,10 +210,10 @@ func TestRefused(t *testing.T) {
 			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{"libpython3.13t.so.1.0"}})}
 		}, ErrFreeThreaded, []string{"free-threaded", "3.13", "ordinary build"}},
 		{"free-threaded by name", func(w *world) Options {
-			w.lib("opt/lib/libpython3.14t.so.1.0")
-			w.elf("opt/bin/python3.14t", fakeELF{})
-			return Options{Python: w.link("opt/bin/python3", "opt/bin/python3.14t")}
-		}, ErrFreeThreaded, []string{"free-threaded", "3.14"}},
+			w.lib("opt/lib/libpython3.13t.so.1.0")
+			w.elf("opt/bin/python3.13t", fakeELF{})
+			return Options{Python: w.link("opt/bin/python3", "opt/bin/python3.13t")}
+		}, ErrFreeThreaded, []string{"free-threaded", "3.13", "3.14t"}},
 		{"another processor", func(w *world) Options {
 			return Options{Python: w.elf("opt/bin/python3", fakeELF{machine: other, needed: []string{"libpython3.12.so.1.0"}})}
 		}, ErrWrongPlatform, []string{"processor", other.String()}},
@@ -226,6 +226,39 @@ func TestRefused(t *testing.T) {
 			w := newWorld(t)
 			got, err := w.find(c.build(w))
 			wantError(t, got, err, c.kind, c.words...)
+		})
+	}
+}
+
+// TestFreeThreaded: the builds from 3.14 on are found by the library that they need, or by their name.
+func TestFreeThreaded(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(w *world) string
+	}{
+		{"by soname", func(w *world) string {
+			return w.elf("opt/bin/python3", fakeELF{needed: []string{"libpython3.14t.so.1.0"}})
+		}},
+		{"by name", func(w *world) string {
+			w.elf("opt/bin/python3.14t", fakeELF{})
+			return w.link("opt/bin/python3", "opt/bin/python3.14t")
+		}},
+		{"a script", func(w *world) string {
+			return w.file("opt/bin/python3", answer("version=3.14", "implementation=cpython", "free_threaded=1", "abiflags=t",
+				"prefix="+w.path("opt")), 0o755)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.lib("opt/lib/libpython3.14.so.1.0")
+			lib := w.lib("opt/lib/libpython3.14t.so.1.0")
+			got, err := w.find(Options{Python: c.build(w)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.LibPython != lib || got.Version != "3.14t" {
+				t.Errorf("got %+v, want %s of 3.14t", got, lib)
+			}
 		})
 	}
 }
@@ -262,6 +295,7 @@ func TestGivenLibrary(t *testing.T) {
 		{"libpython3.13.so.1.0", ErrNoLibPython, "is Python 3.13"},
 		{"libfoo", ErrNoLibPython, "nor the name of a libpython"},
 		{w.lib("libpython3.12t.so.1.0"), ErrFreeThreaded, "free-threaded"},
+		{w.lib("libpython3.14t.so.1.0"), ErrNoLibPython, "is Python 3.14t, and the interpreter " + program + " is Python 3.12"},
 		{w.lib("libpython3.8.so.1.0"), ErrTooOld, "3.8"},
 		{w.elf("far/libpython3.12.so.1.0", fakeELF{machine: other}), ErrWrongPlatform, "processor"},
 	} {

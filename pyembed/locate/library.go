@@ -2,7 +2,6 @@ package locate
 
 import (
 	"debug/elf"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,11 +40,6 @@ func (f *finder) library(in *interpreter) (string, error) {
 		if path := filepath.Join(in.facts.libdir, name); f.usable(path) {
 			return path, nil
 		}
-	}
-	free := in.version
-	free.flags += "t"
-	if path, ok := f.underPrefix(in, free); ok {
-		return "", checkVersion(free, fmt.Sprintf("%s, the only shared library of %s,", path, in.path), newerPython)
 	}
 	return "", f.missing(in)
 }

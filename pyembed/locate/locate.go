@@ -30,7 +30,7 @@ type Python struct {
 	// LibPython is what to give to dlopen: an absolute path, or a soname where
 	// --libpython named one.
 	LibPython string
-	// Version is the language version, "3.12".
+	// Version is the language version, "3.12"; of a free-threaded build "3.14t".
 	Version string
 	// Venv tells whether Executable stands in a virtual environment.
 	Venv bool

@@ -160,14 +160,13 @@ func TestNoLibPython(t *testing.T) {
 	}
 }
 
-// TestOnlyFreeThreadedLibrary: a program whose name does not tell, with a library
-// whose name does.
+// TestOnlyFreeThreadedLibrary: the library of a free-threaded build does not fit a program with a GIL.
 func TestOnlyFreeThreadedLibrary(t *testing.T) {
 	w := newWorld(t)
 	w.lib("opt/lib/libpython3.13t.so.1.0")
 	script := w.file("opt/bin/python3", answer("version=3.13", "implementation=cpython", "prefix="+w.path("opt")), 0o755)
 	got, err := w.find(Options{Python: script})
-	wantError(t, got, err, ErrFreeThreaded, "libpython3.13t.so.1.0")
+	wantError(t, got, err, ErrNoLibPython, "has no shared library libpython3.13.so.1.0")
 }
 
 // TestShimLeavesChild: a shim whose grandchild holds the pipe does not hold us.

@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// oldest is the first CPython that Pinion runs on.
-var oldest = version{major: 3, minor: 10}
+// oldest is the first CPython that Pinion runs on; oldestFree the first whose free-threaded build it runs on.
+var (
+	oldest     = version{major: 3, minor: 10}
+	oldestFree = version{major: 3, minor: 14, flags: "t"}
+)
 
 // version is a language version with CPython's ABI flags: "t" free-threaded,
 // "d" debug, "m" pymalloc (before 3.8). The zero value means unknown.
@@ -18,19 +21,27 @@ type version struct {
 
 func (v version) known() bool        { return v.major != 0 }
 func (v version) freeThreaded() bool { return strings.Contains(v.flags, "t") }
-func (v version) String() string     { return fmt.Sprintf("%d.%d", v.major, v.minor) }
+
+// String is the version as CPython's programs have it: 3.14t is the free-threaded build of 3.14.
+func (v version) String() string {
+	name := fmt.Sprintf("%d.%d", v.major, v.minor)
+	if v.freeThreaded() {
+		name += "t"
+	}
+	return name
+}
 
 func (v version) olderThan(w version) bool {
 	return v.major < w.major || v.major == w.major && v.minor < w.minor
 }
 
-// same reports whether both are of one language version, with any flags.
-func (v version) same(w version) bool { return v.major == w.major && v.minor == w.minor }
+// same reports whether a library of the one fits an interpreter of the other: debug builds have the same standard library.
+func (v version) same(w version) bool { return v.String() == w.String() }
 
 // sonames are the file names under which CPython's "make install" puts the
 // shared library of this version, the one to open first.
 func (v version) sonames() []string {
-	name := "libpython" + v.String() + v.flags + ".so"
+	name := fmt.Sprintf("libpython%d.%d%s.so", v.major, v.minor, v.flags)
 	return []string{name + ".1.0", name}
 }
 
@@ -91,10 +102,11 @@ func checkVersion(v version, what, newer string) error {
 	case v.olderThan(oldest):
 		return fail(ErrTooOld, newer,
 			"%s is Python %s, and Pinion needs CPython %s or newer", what, v, oldest)
-	case v.freeThreaded():
+	case v.freeThreaded() && v.olderThan(oldestFree):
 		return fail(ErrFreeThreaded,
-			fmt.Sprintf("use the ordinary build of Python %s and name it with --python PATH or PINION_PYTHON", v),
-			"%s is a free-threaded build of Python %s (no GIL), which Pinion does not support", what, v)
+			fmt.Sprintf("use the ordinary build of Python %d.%d, or Python %s or newer, and name it with --python PATH or "+
+				"PINION_PYTHON", v.major, v.minor, oldestFree),
+			"%s is a free-threaded build of Python, %s, and Pinion supports those from %s on", what, v, oldestFree)
 	}
 	return nil
 }

@@ -47,12 +47,6 @@ sys.base_prefix = sys.prefix = "/nowhere"
 sys.executable = sys.argv[0]
 `), []string{"libpython"}},
 	}
-	if real := os.Getenv("PINION_TEST_FREE_THREADED"); real != "" {
-		cases = append(cases, struct {
-			name, python string
-			want         []string
-		}{"free-threaded, a real one", real, []string{real, "free-threaded", "GIL", "ordinary build of Python 3.14"}})
-	}
 	for _, old := range []string{"3.9", "3.8", "3.6", "2.7"} {
 		found, _ := filepath.Glob(os.Getenv("HOME") + "/.pyenv/versions/" + old + ".*/bin/python")
 		for _, path := range found {

@@ -19,18 +19,24 @@ type Python struct {
 	Minor   int    `json:"minor"`
 	Base    string `json:"base"` // sys.base_prefix
 	Shared  bool   `json:"shared"`
+	// FreeThreaded: a build without a GIL.
+	FreeThreaded bool `json:"free_threaded"`
 }
 
 // Name is how a test of this Python is called.
 func (p Python) Name() string {
-	if p.Base == "/usr" {
+	switch {
+	case p.FreeThreaded:
+		return p.Version + "t"
+	case p.Base == "/usr":
 		return p.Version + "-system"
 	}
 	return p.Version
 }
 
 const probe = `import json, sys, sysconfig
-name = "libpython%d.%d.so.1.0" % sys.version_info[:2]
+name = "libpython%d.%d%s.so.1.0" % (*sys.version_info[:2], sys.abiflags)
+free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 try:
     import ctypes
     shared = any(ctypes.CDLL(f + name) for f in [sys.base_prefix + "/lib/"] if __import__("os").path.exists(f + name))
@@ -40,7 +46,7 @@ try:
 except OSError:
     shared = False
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "minor": sys.version_info[1], "base": sys.base_prefix,
-    "shared": shared and sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")}))`
+    "free_threaded": free, "shared": shared and sys.version_info >= (3, 14 if free else 10)}))`
 
 // Pythons are all interpreters to test with: those that PINION_TEST_PYTHONS lists, else pyenv's and the system's that
 // have a shared library. It fails where there is none.

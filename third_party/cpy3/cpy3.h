@@ -18,11 +18,12 @@
 // package. Go hands it over at run time (Library.Table), and the user checks
 // `size` once: a stale object file would call through the wrong slots.
 //
-// The layout of no object is used but the head of PyObject, which is the same
-// in every build with a GIL; cpy3_open refuses the others.
+// The layout of no object is used but its head: cpy3_open notes where an object
+// has its type, which differs in free-threaded builds.
 #ifndef CPY3_H
 #define CPY3_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,12 +34,7 @@ typedef ssize_t Py_ssize_t;
 typedef uint32_t Py_UCS4;
 typedef struct cpy3_type PyTypeObject;
 typedef struct cpy3_thread PyThreadState;
-
-typedef struct cpy3_object {
-  Py_ssize_t
-      ob_refcnt;  // never written: Py_IncRef and Py_DecRef know immortal objects. Read by pyembed/px_scopereuse.c alone
-  PyTypeObject *ob_type;
-} PyObject;
+typedef struct cpy3_object PyObject;
 
 typedef enum { PyGILState_LOCKED, PyGILState_UNLOCKED } PyGILState_STATE;
 
@@ -68,8 +64,24 @@ typedef struct {
   void *value;
 } PyModuleDef_Slot;
 
+// How an object begins in builds with a GIL and in free-threaded ones (3.14 and 3.15). cpy3_open compares the place of the
+// type with types of the library. Py_IncRef and Py_DecRef count references.
+struct cpy3_head {
+  Py_ssize_t references;
+  PyTypeObject *type;
+};
+
+struct cpy3_free_threaded_head {
+  uintptr_t thread;
+  uint16_t flags;
+  uint8_t mutex, gc_bits;
+  uint32_t local_references;
+  Py_ssize_t shared_references;
+  PyTypeObject *type;
+};
+
 typedef struct {
-  PyObject ob_base;
+  struct cpy3_free_threaded_head room;  // for the head, which ends with it: PyModule_Create fills it
   PyObject *(*m_init)(void);
   Py_ssize_t m_index;
   PyObject *m_copy;
@@ -87,8 +99,9 @@ typedef struct {
   freefunc m_free;
 } PyModuleDef;
 
-#define PyModuleDef_HEAD_INIT {{1, NULL}, NULL, 0, NULL}
+#define PyModuleDef_HEAD_INIT {{0, 0, 0, 0, 0, 0, NULL}, NULL, 0, NULL}
 #define PYTHON_API_VERSION 1013
+#define Py_MOD_GIL_NOT_USED ((void *)1)
 
 typedef struct {
   int slot;
@@ -141,6 +154,8 @@ enum { Py_DTSF_SIGN = 1, Py_DTSF_ADD_DOT_0 = 2, Py_DTSF_ALT = 4 };
 
 struct cpy3_api {
   size_t size;  // sizeof(struct cpy3_api) where the table was filled
+  size_t head_size, type_at;  // of an object: how long its head is, and where in it the type stands
+  bool free_threaded;  // no GIL: a reference that is borrowed from a list or dict may become invalid at any time
 
 #define X(ret, name, args) ret(*name) args;
   CPY3_FUNCS(X)

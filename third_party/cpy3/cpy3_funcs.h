@@ -70,6 +70,7 @@
   X(PyObject *, PySequence_List, (PyObject *)) \
   X(PyObject *, PyMapping_Items, (PyObject *)) \
   X(PyObject *, PyDict_New, (void)) \
+  X(PyObject *, PyDict_Copy, (PyObject *)) \
   X(Py_ssize_t, PyDict_Size, (PyObject *)) \
   X(int, PyDict_Next, (PyObject *, Py_ssize_t *, PyObject **, PyObject **)) \
   X(int, PyDict_Contains, (PyObject *, PyObject *)) \
@@ -82,6 +83,7 @@
   X(PyObject *, PyList_GetItem, (PyObject *, Py_ssize_t)) \
   X(int, PyList_SetItem, (PyObject *, Py_ssize_t, PyObject *)) \
   X(int, PyList_Append, (PyObject *, PyObject *)) \
+  X(PyObject *, PyList_AsTuple, (PyObject *)) \
   X(PyObject *, PyList_GetSlice, (PyObject *, Py_ssize_t, Py_ssize_t)) \
   X(int, PyList_SetSlice, (PyObject *, Py_ssize_t, Py_ssize_t, PyObject *)) \
   X(PyObject *, PyTuple_New, (Py_ssize_t)) \
@@ -135,9 +137,12 @@
   X(PyObject *, Py_BuildValue, (const char *, ...)) \
   X(PyObject *, PyObject_CallMethod, (PyObject *, const char *, const char *, ...))
 
-// Functions of some versions only; test the slot before the call.
+// Functions of some builds only; cpy3_macros.h has what the others use.
 #define CPY3_FUNCS_OPTIONAL(X) \
-  X(PyObject *, PyObject_Vectorcall, (PyObject *, PyObject *const *, size_t, PyObject *))
+  X(PyObject *, PyObject_Vectorcall, (PyObject *, PyObject *const *, size_t, PyObject *)) \
+  X(int, PyDict_GetItemRef, (PyObject *, PyObject *, PyObject **)) \
+  X(int, PyUnstable_Object_IsUniquelyReferenced, (PyObject *)) \
+  X(int, PyUnstable_Module_SetGIL, (PyObject *, void *))
 
 #define CPY3_TYPES(X) \
   X(PyUnicode_Type) \

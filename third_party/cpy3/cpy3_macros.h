@@ -2,7 +2,7 @@
 #ifndef CPY3_MACROS_H
 #define CPY3_MACROS_H
 
-#define Py_TYPE(o) (((PyObject *)(o))->ob_type)
+#define Py_TYPE(o) (*(PyTypeObject **)((char *)(o) + CPY3->type_at))
 #define Py_IS_TYPE(o, t) (Py_TYPE(o) == (t))
 #define Py_INCREF(o) Py_IncRef((PyObject *)(o))
 #define Py_DECREF(o) Py_DecRef((PyObject *)(o))
@@ -18,7 +18,6 @@
 #define Py_RETURN_TRUE return Py_NewRef(Py_True)
 #define Py_RETURN_FALSE return Py_NewRef(Py_False)
 
-#define PyModule_Create(def) PyModule_Create2((def), PYTHON_API_VERSION)
 #define PyRun_SimpleString(s) PyRun_SimpleStringFlags((s), NULL)
 #define PyVectorcall_NARGS(n) ((Py_ssize_t)((n) & ~PY_VECTORCALL_ARGUMENTS_OFFSET))
 
@@ -41,6 +40,40 @@
 static inline PyObject *Py_NewRef(PyObject *o) {
   Py_IncRef(o);
   return o;
+}
+
+// cpy3_body is what follows an object's head: the memory of a type that is made with basicsize CPY3->head_size and more.
+static inline void *cpy3_body(PyObject *o) { return (char *)o + CPY3->head_size; }
+
+// PyUnstable_Object_IsUniquelyReferenced tells whether only the caller has a reference. CPython has it since 3.14; before, its
+// count is read. A build that counts otherwise shows another number, and the answer is no.
+static inline bool PyUnstable_Object_IsUniquelyReferenced(PyObject *o) {
+  if (CPY3->free_threaded) return CPY3->PyUnstable_Object_IsUniquelyReferenced(o) != 0;
+  return ((struct cpy3_head *)(void *)o)->references == 1;
+}
+
+// PyDict_GetItemRef sets *item to an own reference, or to NULL: 1; 0: there is no such item; -1 with an exception. CPython has it
+// since 3.13.
+static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **item) {
+  if (CPY3->PyDict_GetItemRef) return CPY3->PyDict_GetItemRef(dict, key, item);
+  *item = PyDict_GetItemWithError(dict, key);
+  Py_IncRef(*item);
+  return *item ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+// PyModule_Create makes a module that needs no GIL. Its definition gets the head of an immortal object that the library expects.
+static inline PyObject *PyModule_Create(PyModuleDef *definition) {
+  PyModuleDef_Base *base = &definition->m_base;
+  char *start = (char *)&base->room + sizeof base->room - CPY3->head_size;
+  if (CPY3->free_threaded)
+    base->room = (struct cpy3_free_threaded_head){.flags = 4, .local_references = UINT32_MAX};  // statically allocated
+  else
+    *(struct cpy3_head *)(void *)start = (struct cpy3_head){1, NULL};
+  PyObject *module = PyModule_Create2((PyModuleDef *)(void *)start, PYTHON_API_VERSION);
+  if (!module || !CPY3->PyUnstable_Module_SetGIL || CPY3->PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED) == 0)
+    return module;
+  Py_DecRef(module);
+  return NULL;
 }
 
 static inline PyObject *Py_XNewRef(PyObject *o) {

@@ -10,9 +10,9 @@ var (
 	ErrNotPython = errors.New("the library is not CPython")
 	// ErrTooOld: CPython before 3.10.
 	ErrTooOld = errors.New("CPython 3.10 or newer is needed")
-	// ErrFreeThreaded: a build without the GIL, whose objects have another layout.
-	ErrFreeThreaded = errors.New("free-threaded builds of CPython are not supported; use the ordinary build")
-	// ErrLayout: objects do not begin as they do in every ordinary build (Py_TRACE_REFS).
+	// ErrFreeThreaded: a free-threaded build before 3.14, which was an experiment.
+	ErrFreeThreaded = errors.New("free-threaded builds of CPython are supported from 3.14 on; use the ordinary build")
+	// ErrLayout: objects do not begin as they do in every build of this kind (Py_TRACE_REFS).
 	ErrLayout = errors.New("a build of CPython with another object layout (Py_TRACE_REFS) is not supported")
 	// ErrMissingSymbol: a function or object of the table is not in the library.
 	ErrMissingSymbol = errors.New("the library lacks a symbol")

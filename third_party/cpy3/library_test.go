@@ -62,6 +62,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	// Types as a build with another head of PyObject has them.
 	const shifted = "struct t { long a, b; void *type; } PyType_Type = {1, 2, &PyType_Type}, PyUnicode_Type = {1, 2, &PyType_Type};\n"
+	const free = "struct t { long a, b, c; void *type; } PyType_Type = {1, 2, 3, &PyType_Type}, PyUnicode_Type = {1, 2, 3, &PyType_Type};\n"
 	const usual = "struct t { long n; void *type; } PyType_Type = {1, &PyType_Type}, PyUnicode_Type = {1, &PyType_Type};\n"
 
 	cases := []struct {
@@ -82,12 +83,20 @@ func TestOpenRefuses(t *testing.T) {
 			ErrFreeThreaded, "CPython 3.13.0: free-threaded",
 		},
 		{
-			"free-threaded 3.14", fakeLibrary(t, usual+version("3.14.0 free-threading build (main)")), ErrFreeThreaded,
+			"free-threaded 3.13 by symbol", fakeLibrary(t, usual+version("3.13.0")+"void _Py_MergeZeroLocalRefcount(void) {}\n"),
+			ErrFreeThreaded, "3.13.0",
+		},
+		{
+			"free-threaded, another layout", fakeLibrary(t, usual+version("3.14.0 free-threading build (main)")), ErrLayout,
 			"CPython 3.14.0",
 		},
 		{
-			"free-threaded by symbol", fakeLibrary(t, usual+version("3.15.0")+"void _Py_MergeZeroLocalRefcount(void) {}\n"),
-			ErrFreeThreaded, "3.15.0",
+			"free-threaded 3.14", fakeLibrary(t, free+version("3.14.0 free-threading build (main)")), ErrMissingSymbol,
+			"Py_BytesMain",
+		},
+		{
+			"free-threaded by symbol", fakeLibrary(t, free+version("3.15.0")+"void _Py_MergeZeroLocalRefcount(void) {}\n"),
+			ErrMissingSymbol, "Py_BytesMain",
 		},
 		{"another layout", fakeLibrary(t, shifted+version("3.12.1 (main)")), ErrLayout, "CPython 3.12.1"},
 		{"a symbol missing", fakeLibrary(t, usual+version("3.12.1 (main)")), ErrMissingSymbol, "Py_BytesMain"},

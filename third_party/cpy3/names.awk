@@ -10,7 +10,7 @@ BEGIN {
   name = $0
   if (list ~ /^CPY3_FUNCS/) { sub(/, \(.*/, "", name); sub(/.*, /, "", name) }
   else { sub(/^  X\(/, "", name); sub(/[,)].*/, "", name) }
-  if (name == "PyObject_Vectorcall") next  # cpy3_macros.h has a stand-in for the versions without it
+  if (list == "CPY3_FUNCS_OPTIONAL") next  # cpy3_macros.h has what the versions without them use
   by_address = list == "CPY3_TYPES" || list == "CPY3_EXCEPTIONS"
   printf "#define %s (%sCPY3->%s)\n", name, by_address ? "*" : "", name
 }

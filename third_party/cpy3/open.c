@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define OLDEST_MINOR 10
+#define OLDEST_FREE_THREADED_MINOR 14  // before, such builds were experiments
 
 // dlsym's answer is an object pointer; ISO C converts it to a function pointer only by its bytes.
 #define STORE(slot, address) memcpy(&(slot), &(void *){address}, sizeof(void *))
@@ -41,6 +42,13 @@ static const char *fill(void *lib, struct cpy3_api *api) {
   return missing;
 }
 
+// type_of reads the type of a static object, which the library may not have where api says.
+static void *type_of(const char *object, const struct cpy3_api *api) {
+  void *type;
+  memcpy(&type, object + api->type_at, sizeof type);
+  return type;
+}
+
 // check says whether this library can be used at all, before any of its
 // symbols is asked for: an old or foreign library should be called so, rather
 // than be blamed for the first function that it lacks.
@@ -58,14 +66,16 @@ static enum cpy3_status check(void *lib, struct cpy3_api *api, char *detail, siz
   }
   snprintf(detail, n, "%.*s", length < 40 ? length : 40, version);
   if (major < 3 || (major == 3 && minor < OLDEST_MINOR)) return CPY3_TOO_OLD;
-  // 3.13 says "experimental free-threading build". The function is exported by those builds alone.
-  if (strstr(version, "free-threading") || dlsym(lib, "_Py_MergeZeroLocalRefcount")) return CPY3_FREE_THREADED;
+  // The function is exported by free-threaded builds alone. A build that says that it is one is believed, too.
+  api->free_threaded = strstr(version, "free-threading") || dlsym(lib, "_Py_MergeZeroLocalRefcount");
+  if (api->free_threaded && minor < OLDEST_FREE_THREADED_MINOR) return CPY3_FREE_THREADED;
+  api->head_size = api->free_threaded ? sizeof(struct cpy3_free_threaded_head) : sizeof(struct cpy3_head);
+  api->type_at = api->free_threaded ? offsetof(struct cpy3_free_threaded_head, type) : offsetof(struct cpy3_head, type);
 
   // Static types have their own type filled in by the compiler, so the
   // layout can be checked without starting the interpreter.
-  PyObject *type = dlsym(lib, "PyType_Type");
-  PyObject *str = dlsym(lib, "PyUnicode_Type");
-  if (type && str && (str->ob_type != (void *)type || type->ob_type != (void *)type)) return CPY3_BAD_LAYOUT;
+  char *type = dlsym(lib, "PyType_Type"), *str = dlsym(lib, "PyUnicode_Type");
+  if (type && str && (type_of(type, api) != type || type_of(str, api) != type)) return CPY3_BAD_LAYOUT;
   return CPY3_OK;
 }
 

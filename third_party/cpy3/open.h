@@ -10,8 +10,8 @@ enum cpy3_status {
   CPY3_NO_LIBRARY,     // dlopen failed; detail: what dlerror says
   CPY3_NOT_PYTHON,     // no Py_GetVersion, or its answer is not a version
   CPY3_TOO_OLD,        // detail: the version
-  CPY3_FREE_THREADED,  // detail: the version
-  CPY3_BAD_LAYOUT,     // PyObject does not begin with a count and a type (Py_TRACE_REFS)
+  CPY3_FREE_THREADED,  // before 3.14; detail: the version
+  CPY3_BAD_LAYOUT,     // objects do not have their type where this kind of build has it (Py_TRACE_REFS)
   CPY3_NO_SYMBOL,      // detail: its name
 };
 
