@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"regexp"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestCLIPython_HasThePackageThatServingGives(t *testing.T) {
+	t.Parallel()
+	const seen = "import cog, sys; from run import Runner; print(cog.__file__.split('/')[-3][:4], sys.executable)"
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := harness.CLI{Python: python.Path, Dir: harness.Example(t, "hello")}
+		harness.Equal(t, "the package and the Python", c.Good(t, "python", "-c", seen), "sdk- "+python.Path+"\n")
+	})
+}
+
+func TestCLIPython_RunsTheTestsOfAModel(t *testing.T) {
+	t.Parallel()
+	text := harness.ReadFile(t, "../../docs/how-to/test.md")
+	var files []string
+	for _, name := range []string{"run.py", "test_run.py"} {
+		code := regexp.MustCompile(`(?m)^    # ` + name + `\n(?:(?:    (?:[^#\n].*)?)?\n)+`).FindString(text)
+		if code == "" {
+			t.Fatalf("docs/how-to/test.md has no program %s", name)
+		}
+		files = append(files, name, regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""))
+	}
+	c := harness.CLI{Dir: harness.NewFolder(t, files...)}
+	harness.WantText(t, "pytest's output", c.Good(t, "python", "-m", "pytest", "-p", "no:cacheprovider",
+		"--basetemp", t.TempDir()+"/files"), " passed")
+	wrong := harness.CLI{Dir: harness.NewFolder(t, "test_run.py", "def test_run():\n    import run\n")}
+	if got := wrong.Run(t, "python", "-m", "pytest", "-p", "no:cacheprovider"); got.Code != 1 {
+		t.Errorf("pytest that fails: got exit code %d, want 1:\n%s", got.Code, got.Stdout)
+	}
+}
+
+func TestCLIPython_WithoutPython(t *testing.T) {
+	t.Parallel()
+	c := harness.CLI{Python: "/nowhere/python", Dir: t.TempDir()}
+	harness.WantText(t, "the message", c.Bad(t, 2, "python", "-c", "1"), "/nowhere/python")
+	harness.WantText(t, "the help", c.Good(t, "python", "--help"), "pinion python -m pytest")
+}
