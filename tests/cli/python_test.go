@@ -18,7 +18,7 @@ func TestCLIPython_HasThePackageThatServingGives(t *testing.T) {
 
 func TestCLIPython_RunsTheTestsOfAModel(t *testing.T) {
 	t.Parallel()
-	text := harness.ReadFile(t, "../../docs/how-to/test.md")
+	text := harness.ReadFile(t, "../docs/how-to/test.md")
 	var files []string
 	for _, name := range []string{"run.py", "test_run.py"} {
 		code := regexp.MustCompile(`(?m)^    # ` + name + `\n(?:(?:    (?:[^#\n].*)?)?\n)+`).FindString(text)
