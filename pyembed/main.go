@@ -40,6 +40,10 @@ const bootstrap = "import sys; sys.path.insert(0, %q); keep = sys.dont_write_byt
 	"sys.dont_write_bytecode = False; from cog._worker import main; " +
 	"main.preload(keep); sys.dont_write_bytecode = keep; main.main()"
 
+// BlockSignals makes Go's threads block every signal, so that one that the model blocks waits for the model. It must be
+// called on the process's first thread, before C code starts threads.
+func BlockSignals() { C.px_block_signals() }
+
 // Main turns the process into the worker. It must be called on the process's first thread, locked
 // to it; it returns Python's exit status when the interpreter has ended. An error means that
 // Python never started.

@@ -2,11 +2,17 @@
 #define _GNU_SOURCE  // dladdr
 #include "px_worker.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
+
+#include "px_main.h"
 
 static void set_default(int sig) {
   struct sigaction act = {.sa_handler = SIG_DFL};
@@ -29,10 +35,54 @@ __attribute__((constructor)) static void note_inherited(void) {
     struct sigaction act;
     if (sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN) sigaddset(&inherited.ignored, sig);
   }
-  // Go's threads begin with this mask. A signal that the model blocks would go to them.
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+#define MAX_GO_THREADS 64
+
+static _Atomic int blocking_threads;
+
+// block_all makes the thread that it interrupts block every signal once it returns. It must not write behind the kernel's
+// mask, which is shorter than glibc's.
+static void block_all(int number, siginfo_t *info, void *context) {
+  (void)number, (void)info;
+  ucontext_t *interrupted = context;
+  for (int sig = 1; sig < NSIG; sig++) sigaddset(&interrupted->uc_sigmask, sig);
+  atomic_fetch_add(&blocking_threads, 1);
+}
+
+static bool includes(const int *list, int n, int value) {
+  for (int i = 0; i < n; i++)
+    if (list[i] == value) return true;
+  return false;
+}
+
+// signal_others sends the other threads a signal, but those in the list signaled, which it adds them to. Their new number.
+static int signal_others(int number, int *signaled, int n) {
+  int self = getpid();
+  DIR *dir = opendir("/proc/self/task");
+  if (!dir) return n;
+  for (struct dirent *e; (e = readdir(dir)) && n < MAX_GO_THREADS;) {
+    int tid = atoi(e->d_name);
+    if (tid <= 0 || tid == self || includes(signaled, n, tid)) continue;
+    if (syscall(SYS_tgkill, self, tid, number) == 0) signaled[n++] = tid;
+  }
+  closedir(dir);
+  return n;
+}
+
+int px_block_signals(void) {
+  const int number = SIGSTKFLT;  // Go never blocks it, and Linux never sends it
+  struct sigaction act = {.sa_sigaction = block_all, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART}, before;
+  sigfillset(&act.sa_mask);
+  if (sigaction(number, &act, &before) < 0) return 0;
+  int signaled[MAX_GO_THREADS], n = 0;
+  for (int had = -1; had < n;) {
+    had = n;
+    n = signal_others(number, signaled, n);
+    while (atomic_load(&blocking_threads) < n) sched_yield();
+  }
+  sigaction(number, &before, NULL);
+  return n;
 }
 
 void px_inherited_restore(void) {

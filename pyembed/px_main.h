@@ -1,4 +1,4 @@
-// The one function of this package's C code that Go calls.
+// The functions of this package's C code that Go calls.
 #ifndef PX_MAIN_H
 #define PX_MAIN_H
 
@@ -22,5 +22,10 @@ struct px_config {
 // main thread and returns when the interpreter has ended: its exit status, or
 // 1 after a line on stderr where the worker could not be set up. Call it once.
 int px_main(const struct px_config *config);
+
+// px_block_signals makes all other threads block every signal, also those that Go unblocks in its threads. Otherwise they
+// would take signals that the model blocks in its own threads. Call it on the first thread, while the others are Go's
+// alone. It returns their number.
+int px_block_signals(void);
 
 #endif

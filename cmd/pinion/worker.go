@@ -32,6 +32,7 @@ func workerMain(config string) int {
 		fmt.Fprintln(os.Stderr, "pinion: this process is to be a worker, which only 'pinion serve' can start:", err)
 		return process.ExitUsage
 	}
+	pyembed.BlockSignals()
 	if spec.Preload {
 		return preloadMain(spec, config)
 	}

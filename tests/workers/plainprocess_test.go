@@ -18,13 +18,14 @@ const facts = `import asyncio, collections, json, locale, os, re, resource, sign
 
 def pending():
     """Return which signals wait while this thread, the only one of plain Python, blocks them."""
-    numbers = [signal.SIGUSR2, signal.SIGALRM, signal.SIGRTMAX]
+    stop = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT}
+    numbers = signal.valid_signals() - stop - {signal.SIGUSR1}  # which cancels a prediction
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     for number in numbers:
         os.kill(os.getpid(), number)
     waiting = sorted(signal.sigpending())
-    for number in numbers:
-        signal.sigtimedwait([number], 0)
+    while signal.sigtimedwait(numbers, 0):
+        pass
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return waiting
 
