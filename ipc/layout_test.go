@@ -145,6 +145,7 @@ func TestPageOfTheWorker(t *testing.T) {
 		"own pipes ended":     {page["own_ended"], offOwnEnded},
 		"own pipes full":      {page["own_full"], offOwnFull},
 		"lost control":        {page["lost_control"], offLost},
+		"score":               {page["score"], offScore},
 		"the slots":           {page["slots"], pageHeader},
 		"what is unsent":      {page["outs"], pageHeader + MaxSlots*pageSlot},
 		"a slot's unsent":     {out[""], pageOut},

@@ -27,6 +27,7 @@ const (
 	offOwnEnded = 384 // how many pairs of those the front has let go of
 	offOwnFull  = 392 // not 0: it follows so many of them that it takes no more
 	offLost     = 448 // not 0: the worker ended itself, because its control channel closed
+	offScore    = 456 // the worker's oom_score_adj, if no other child of the front has that; else 0
 	offRunning  = 0   // of a slot: the id that the model has, or 0
 	offCancel   = 64  // of a slot: the id that is to be canceled
 	offClaims   = 128 // of a slot: Claims words
@@ -117,6 +118,9 @@ func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(off
 
 // LostControl tells whether the worker has ended itself because its control channel closed.
 func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
+
+// SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0: none.
+func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 
 // PredictionPipes are the counters of the pipes that a prediction has to itself.
 func (p *Page) PredictionPipes() (stdout, stderr Consumed) {

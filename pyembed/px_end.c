@@ -23,6 +23,7 @@
 
 struct process {
   pid_t pid, parent, group;
+  unsigned long long started;  // clock ticks since the machine's start
   bool ours;
 };
 
@@ -37,29 +38,48 @@ static void read_file(pid_t pid, const char *name, char *text, size_t size) {
   if (fd >= 0) close(fd);
 }
 
-// stat_of reads the state, the parent and the group of a process; false if it has ended.
+// stat_of reads the parent, the group and the start of a process; false if it has ended.
 static bool stat_of(pid_t pid, struct process *p) {
   char text[512], state;
   int parent, group;
+  unsigned long long started;
   read_file(pid, "stat", text, sizeof text);
   const char *rest = strrchr(text, ')');  // the name before it may hold any character
-  if (!rest || sscanf(rest + 1, " %c %d %d", &state, &parent, &group) != 3 || state == 'Z' || state == 'X')
+  const char *fields = " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu";  // proc_pid_stat(5)
+  if (!rest || sscanf(rest + 1, fields, &state, &parent, &group, &started) != 4 || state == 'Z' || state == 'X')
     return false;
-  *p = (struct process){.pid = pid, .parent = parent, .group = group};
+  *p = (struct process){.pid = pid, .parent = parent, .group = group, .started = started};
   return true;
+}
+
+// is_orphan tells whether a descendant has lost its parent and become a child of this worker's own: the front, or what
+// adopts the front's orphans. All that the worker started has its oom_score_adj and its control groups. Services that
+// have this score by chance have groups of their own.
+static bool is_orphan(const struct process *p, const struct process *self) {
+  unsigned long long score = atomic_load(&px_w.page->score);
+  char text[4096], own[sizeof text];
+  if (score == 0 || p->started < self->started) return false;
+  if (p->parent != self->parent && p->parent != getppid()) return false;  // the front may be ending just now
+  read_file(p->pid, "oom_score_adj", text, sizeof text);
+  if (strtoull(text, NULL, 10) != score) return false;
+  read_file(p->pid, "cgroup", text, sizeof text);
+  read_file(self->pid, "cgroup", own, sizeof own);
+  return strcmp(text, own) == 0;
 }
 
 // find_descendants lists the processes that this one has started, and those that they have. Their number.
 static size_t find_descendants(struct process *found) {
   pid_t self = getpid();
   bool leader = getpgrp() == self;
+  struct process own = {.pid = self};
+  stat_of(self, &own);
   size_t n = 0;
   DIR *dir = opendir("/proc");
   if (!dir) return 0;
   for (struct dirent *e; (e = readdir(dir)) && n < MAX_PROCESSES;) {
     pid_t pid = atoi(e->d_name);
     if (pid <= 0 || pid == self || !stat_of(pid, &found[n])) continue;
-    found[n].ours = found[n].parent == self || (leader && found[n].group == self);
+    found[n].ours = found[n].parent == self || (leader && found[n].group == self) || is_orphan(&found[n], &own);
     n++;
   }
   closedir(dir);

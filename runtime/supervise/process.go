@@ -74,6 +74,7 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, records record
 		return nil, err
 	}
 	if from.fork(&p.child, t, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}) {
+		page.SetScore(p.child.score)
 		go p.wait()
 		return p, nil
 	}
@@ -88,6 +89,7 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, records record
 		p.discard([inherited]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
 	}
+	page.SetScore(p.child.score)
 	go p.wait()
 	return p, nil
 }

@@ -61,6 +61,13 @@ func endsOfWorkers() map[string]func(t *testing.T, s *harness.Server, what strin
 	}
 }
 
+// afterFrontKilled ends the server of leaves.py in a way that leaves it no time to end anything itself.
+func afterFrontKilled(t *testing.T, s *harness.Server, what string) []string {
+	left := leftBy(t, s, what, "")
+	s.Kill()
+	return left
+}
+
 func alive(t *testing.T, pid string) bool {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
@@ -72,8 +79,10 @@ func alive(t *testing.T, pid string) bool {
 
 func TestDescendants_EndWithTheirWorker(t *testing.T) {
 	t.Parallel()
+	ends := endsOfWorkers()
+	ends["front killed"] = afterFrontKilled
 	for _, args := range [][]string{nil, {"--preload"}, {"--workers", "2"}} {
-		for name, end := range endsOfWorkers() {
+		for name, end := range ends {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				t.Parallel()
 				s := harness.Ready(t, harness.Options{
@@ -174,11 +183,7 @@ func wantGone(t *testing.T, names []string) {
 func TestSharedMemory_IsRemovedWithItsWorker(t *testing.T) {
 	t.Parallel()
 	ends := endsOfWorkers()
-	ends["front killed"] = func(t *testing.T, s *harness.Server, what string) []string {
-		left := leftBy(t, s, what, "")
-		s.Kill()
-		return left
-	}
+	ends["front killed"] = afterFrontKilled
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
