@@ -120,7 +120,10 @@ release_binary() {
 cmd_release() {
   need_go
   export GOTOOLCHAIN=$release_go
-  [[ -z $(git status --porcelain) ]] || die "there are changes that are not committed: a release is made from a commit"
+  local changed
+  changed=$(git status --porcelain -- . ':!greeter') # the model of the tutorial
+  [[ -z $changed ]] || die "a release is made from a commit, and these are not committed:
+$changed"
   local python version zig
   python=$(choose_python)
   make_venv "$python" "$cache/zig" deploy/release/requirements.txt
@@ -130,7 +133,7 @@ cmd_release() {
   read -r _ version _ <<<"$(stamp)"
   go run ./deploy/release -out dist -zig "$zig" -glibc "$release_glibc" \
     -version "${version#*=}" -commit "$(git rev-parse --short=12 HEAD)" \
-    -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" \
+    -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" -url "${PINION_RELEASE_URL:-}" \
     amd64="$cache/release/amd64/pinion" arm64="$cache/release/arm64/pinion"
   ls -l dist
 }

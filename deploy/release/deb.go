@@ -19,6 +19,9 @@ func writeDeb(o options, arch, path string, files []file) error {
 	}
 	defer os.RemoveAll(place)
 	for _, f := range files {
+		if f.name == "pinion.service" {
+			f.content = packagedUnit(f.content)
+		}
 		to := filepath.Join(place, f.name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err

@@ -20,6 +20,7 @@ type options struct {
 	glibc    string // the oldest GNU C library that the binaries may need
 	zig      string // the folder of the package ziglang, for its licences
 	time     time.Time
+	url      string // where the files will be published; "": nowhere that is known
 }
 
 func main() {
@@ -40,6 +41,7 @@ func parse(args []string) (options, error) {
 	commit := flags.String("commit", "", "the commit")
 	glibc := flags.String("glibc", "", "the oldest GNU C library that the binaries run with")
 	zig := flags.String("zig", "", "the folder of the Python package ziglang")
+	url := flags.String("url", "", "where the files will be published, for install.sh and the formula of Homebrew")
 	seconds := flags.Int64("time", 0, "the time of each packed file, in seconds since 1970")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -49,7 +51,7 @@ func parse(args []string) (options, error) {
 	}
 	o := options{
 		out: *out, binaries: map[string]string{}, commit: *commit, glibc: *glibc, zig: *zig,
-		time: time.Unix(*seconds, 0).UTC(),
+		time: time.Unix(*seconds, 0).UTC(), url: strings.TrimSuffix(*url, "/"),
 	}
 	var err error
 	if o.version, err = parseVersion(*text, *commit); err != nil {
@@ -112,6 +114,9 @@ func release(o options) error {
 			return fmt.Errorf("release for %s: %w", arch, err)
 		}
 	}
+	if err := writeInstallers(o); err != nil {
+		return fmt.Errorf("write installers: %w", err)
+	}
 	return writeSums(o.out)
 }
 
@@ -131,7 +136,7 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("pinion_%s_linux_%s", o.version, arch)
+	name := stem(o, arch)
 	if err := os.WriteFile(filepath.Join(o.out, name+".cdx.json"), sbom, 0o644); err != nil {
 		return fmt.Errorf("write SBOM: %w", err)
 	}
@@ -141,6 +146,11 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 		{"NOTICES.txt", notices, 0o644},
 		{"pinion.cdx.json", sbom, 0o644},
 	}
+	shells, err := completions(o)
+	if err != nil {
+		return err
+	}
+	files = append(files, shells...)
 	for name, from := range map[string]string{
 		"LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md", "pinion.service": "deploy/systemd/pinion.service",
 		"examples/hello/cog.yaml": "examples/hello/cog.yaml", "examples/hello/run.py": "examples/hello/run.py",
@@ -160,7 +170,7 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 		return fmt.Errorf("write wheel: %w", err)
 	}
 	for path, content := range map[string][]byte{
-		name + ".tar.gz":                   tarball.Bytes(),
+		tarballName(o, arch):               tarball.Bytes(),
 		wheelName(o.version.pep440(), tag): wheel.Bytes(),
 	} {
 		if err := os.WriteFile(filepath.Join(o.out, path), content, 0o644); err != nil {

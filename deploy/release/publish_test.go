@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// published makes a release of two scripts in a folder, in a checkout's root, and serves it.
+func published(t *testing.T) (o options, url string) {
+	t.Helper()
+	t.Chdir("../..")
+	dir := t.TempDir()
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(server.Close)
+	version, err := parseVersion("1.2.3", "0123456789ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = options{out: dir, version: version, url: server.URL, binaries: map[string]string{"amd64": "", "arm64": ""}}
+	for arch := range o.binaries {
+		var packed bytes.Buffer
+		files := []file{
+			{"pinion", []byte("#!/bin/sh\necho pinion 1.2.3\n"), 0o755},
+			{natsProgram, []byte("#!/bin/sh\n"), 0o755},
+		}
+		if err := writeTarball(&packed, stem(o, arch), files, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, tarballName(o, arch)), packed.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeInstallers(o); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeSums(dir); err != nil {
+		t.Fatal(err)
+	}
+	return o, server.URL
+}
+
+// install runs install.sh of a release with these variables.
+func install(o options, variables ...string) (string, error) {
+	cmd := exec.Command("sh", filepath.Join(o.out, "install.sh"))
+	cmd.Env = append(os.Environ(), variables...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestInstallScript_InstallsBothPrograms(t *testing.T) {
+	o, _ := published(t)
+	folder := filepath.Join(t.TempDir(), "new", "bin")
+	for range 2 { // the second time over the first
+		out, err := install(o, "PINION_INSTALL_DIR="+folder)
+		if err != nil || !strings.Contains(out, "installed pinion 1.2.3 in "+folder) || !strings.Contains(out, "add it to the PATH") {
+			t.Fatalf("got %v, want success:\n%s", err, out)
+		}
+	}
+	for _, name := range []string{"pinion", natsProgram} {
+		if err := exec.Command(filepath.Join(folder, name)).Run(); err != nil {
+			t.Errorf("run %s: %v", name, err)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 2 {
+		t.Errorf("got %v in the folder, want two programs: %v", left, err)
+	}
+}
+
+func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
+	o, url := published(t)
+	folder := t.TempDir()
+	tarball := filepath.Join(o.out, tarballName(o, runtime.GOARCH))
+	content, err := os.ReadFile(tarball)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)-1] ^= 1
+	if err := os.WriteFile(tarball, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ variable, want string }{
+		{"PINION_INSTALL_URL=" + url, "has another checksum than SHA256SUMS says: nothing is installed"},
+		{"PINION_INSTALL_URL=" + url + "/absent", "cannot fetch " + url + "/absent/"},
+	} {
+		out, err := install(o, "PINION_INSTALL_DIR="+folder, c.variable)
+		if err == nil || !strings.Contains(out, c.want) {
+			t.Errorf("with %s: got %v, want %q:\n%s", c.variable, err, c.want, out)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("got %v in the folder, want nothing: %v", left, err)
+	}
+}
+
+func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
+	o, url := published(t)
+	formula, err := os.ReadFile(filepath.Join(o.out, "pinion.rb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arch := range o.binaries {
+		content, err := os.ReadFile(filepath.Join(o.out, tarballName(o, arch)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			fmt.Sprintf("url %q", url+"/"+tarballName(o, arch)), fmt.Sprintf("sha256 \"%x\"", sha256.Sum256(content)),
+		} {
+			if !bytes.Contains(formula, []byte(want)) {
+				t.Errorf("the formula lacks %s:\n%s", want, formula)
+			}
+		}
+	}
+	if bytes.Contains(formula, []byte("@")) {
+		t.Errorf("the formula has a place that is not filled:\n%s", formula)
+	}
+}
