@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/cmd/pinion/internal/cli"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/supervise"
 )
@@ -111,7 +112,7 @@ func footprint(t *testing.T, python, model string, requests []request) (allocs, 
 	socket := filepath.Join(dir, "s")
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run([]string{
+		ended <- cli.Run([]string{
 			"serve", dir, "--host", "unix:" + socket, "--python", python, "--queue", "16", "--log-level",
 			"error",
 		})

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/usertext"
+)
+
+// NoCommand refuses what is no command, and names the nearest one.
+func noCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	best := usertext.NearestWithin(len(args[0])/2, args[0], names)
+	if best == "" {
+		return fmt.Errorf("unknown command %q; 'pinion help' lists the commands", args[0])
+	}
+	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
+}
+
+// NewHelp makes 'pinion help', which refuses what is no command.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil:
+				return err
+			case len(rest) > 0 && about == cmd.Root():
+				return noCommand(about, rest)
+			case len(rest) > 0:
+				return fmt.Errorf("pinion %s has no command %q", about.Name(), rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		},
+	}
+}
+
+// RefuseShells has 'pinion completion' refuse what is no shell that it knows.
+func refuseShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var shells []string
+			for _, shell := range cmd.Commands() {
+				shells = append(shells, shell.Name())
+			}
+			return fmt.Errorf("no completion for %q: the shells are %s", args[0], strings.Join(shells, ", "))
+		}
+	}
+}
+
+func oneFolder(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("pinion %s takes one folder, not %s", cmd.Name(), strings.Join(args, ", "))
+	}
+	return nil
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("pinion %s takes no argument, not %s", cmd.Name(), strings.Join(args, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/predict"
+)
+
+// Asker makes one prediction, or training.
+type asker struct {
+	Input  inputs.Flags
+	Output string // the file for the output; "": as its type wants it
+	Train  bool
+	Screen *terminal.Screen
+
+	fields *inputs.Fields
+}
+
+// read is the input, checked.
+func (a *asker) read(document []byte) ([]byte, error) {
+	f, err := inputs.ReadFields(document, a.Train)
+	if err != nil {
+		return nil, err
+	}
+	a.fields = f
+	return a.Input.Read(f, os.Stdin)
+}
+
+func (a *asker) verb() string {
+	if a.Train {
+		return "training"
+	}
+	return "predicting"
+}
+
+func (a *asker) noun() string {
+	if a.Train {
+		return "Training"
+	}
+	return "Prediction"
+}
+
+// isLive tells whether tokens are to appear as they come.
+func (a *asker) isLive() bool {
+	return !a.Input.IsSet && a.Output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
+}
+
+// report prints what came of a prediction. live has what was printed before its end.
+func (a *asker) report(got oneshot.Answer, live *terminal.Tokens) error {
+	o := &inputs.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr}
+	if live.Printed {
+		fmt.Fprintln(os.Stdout)
+	}
+	var err error
+	switch {
+	case a.Input.IsSet:
+		err = o.WriteJSON(got.Object)
+	case got.Status != predict.Succeeded.String() || live.Printed:
+	case a.isLive():
+		err = o.WriteText([]byte(terminal.Joined(got.Output)))
+	default:
+		err = o.Write(a.fields, got.Output)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case got.Status == predict.Succeeded.String():
+		return nil
+	case got.Interrupted:
+		fmt.Fprintln(os.Stderr, a.noun()+" canceled")
+		return process.ExitWith(process.ExitInterrupted)
+	}
+	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.Status, got.Error)
+	return process.ExitWith(process.ExitFailure)
+}

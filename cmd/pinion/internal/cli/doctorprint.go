@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/terminal"
+)
+
+func (r *doctorReport) Print(w io.Writer, dir string, asJSON bool) error {
+	problems, differences := model.Shown(r.Problems), model.Shown(r.Differences)
+	if asJSON {
+		return inputs.PrintValue(w, &doctorReport{problems, differences})
+	}
+	for _, p := range problems {
+		fmt.Fprintln(w, p)
+	}
+	for _, p := range differences {
+		fmt.Fprintln(w, "different: "+p.String())
+	}
+	_, err := fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"),
+		terminal.Counted(len(r.Differences), "difference"), dir)
+	return err
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"cmp"
+	goflag "flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/config"
+)
+
+var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
+
+const flagsPage = "../../../../docs/reference/flags.md"
+
+// TestFlagsPage compares docs/reference/flags.md with the flags and variables in the code. With -update it writes the
+// page.
+func TestFlagsPage(t *testing.T) {
+	page := []byte(makeFlagsPage(t))
+	if *update {
+		if err := os.WriteFile(flagsPage, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if written, err := os.ReadFile(flagsPage); err != nil || string(written) != string(page) {
+		t.Errorf("docs/reference/flags.md is not what the code says (%v): run go test ./cmd/pinion/internal/cli -run TestFlagsPage -update", err)
+	}
+}
+
+// TestFlagsPageHasEveryVariable looks for names of variables in the source of the server.
+func TestFlagsPageHasEveryVariable(t *testing.T) {
+	page, err := os.ReadFile(flagsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variable := regexp.MustCompile(`"((?:PINION|COG)_[A-Z_]+|SENTRY_[A-Z]+|WEBHOOK_AUTH_TOKEN|LOG_FORMAT)=?"`)
+	err = filepath.WalkDir("../../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range variable.FindAllSubmatch(text, -1) {
+			if name := string(found[1]); !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("%s reads %s, and docs/reference/flags.md does not have it", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flagRow is a flag in a table of the page.
+type flagRow struct{ flag, variable, value, byDefault, meaning string }
+
+func makeFlagsPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString(`# Flags and variables
+
+This page is generated from the code: ` + "`go test ./cmd/pinion/internal/cli -run TestFlagsPage -update`" + `.
+
+A flag overrides its variable, and a variable overrides the default. The server's variables may also stand under
+` + "`environment`" + ` in ` + "`cog.yaml`" + `. Times have a unit, as ` + "`500ms`, `30s` or `1m30s`" +
+		`; in a variable, a number alone means seconds. Sizes are
+bytes, or have a unit, as ` + "`512MiB`" + `.
+`)
+	named := map[string]bool{}
+	commands := newRoot().Commands()
+	for _, command := range newRoot().Commands() {
+		if command.Name() == "jobs" {
+			at := slices.IndexFunc(commands, func(c *cobra.Command) bool { return c.Name() == "jobs" })
+			commands = slices.Insert(commands, at+1, command.Commands()...)
+		}
+	}
+	for _, command := range commands {
+		var rows []flagRow
+		if command.Name() == "batching" {
+			(&config.Batching{}).Flags().VisitAll(func(f *goflag.Flag) {
+				value, usage := goflag.UnquoteUsage(f)
+				rows = append(rows, readRow("`-"+f.Name+"`", cmp.Or(value, "switch"), f.DefValue, usage))
+			})
+		} else {
+			command.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if f.Hidden || f.Name == "help" {
+					return
+				}
+				flag := "`--" + f.Name + "`"
+				if f.Shorthand != "" {
+					flag = "`-" + f.Shorthand + "`, " + flag
+				}
+				_, usage := pflag.UnquoteUsage(f)
+				rows = append(rows, readRow(flag, f.Value.Type(), f.DefValue, usage))
+			})
+		}
+		writeRows(&b, command, rows)
+		for _, r := range rows {
+			named[strings.Trim(r.variable, "`")] = true
+		}
+	}
+	var keys []string
+	model := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&config.Model{}).BindFlags(model)
+	model.VisitAll(func(f *pflag.Flag) { keys = append(keys, f.Name) })
+	b.WriteString("\n## Keys of a model in pinion.yaml\n\nThese flags of `pinion serve` belong to a model. They are its keys in [pinion.yaml](pinion-yaml.md):\n" +
+		"`" + strings.Join(keys, "`, `") + "`.\n")
+	b.WriteString("\n## Variables without a flag\n\n| variable | default | meaning |\n|---|---|---|\n")
+	texts := variablesWithoutFlag()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, texts[name][0], texts[name][1])
+	}
+	for _, name := range variablesOfServe(t) {
+		if !named[name] && texts[name][1] == "" {
+			t.Errorf("pinion serve reads %s, and neither the usage text of a flag nor variablesWithoutFlag has it", name)
+		}
+	}
+	return b.String()
+}
+
+func writeRows(b *strings.Builder, command *cobra.Command, rows []flagRow) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| flag | variable | value | default | meaning |\n|---|---|---|---|---|\n",
+		command.CommandPath())
+	for _, r := range rows {
+		cells := []string{r.flag, r.variable, r.value, r.byDefault, r.meaning}
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(strings.ReplaceAll(cells[i], "|", `\|`), "\n", " ")
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+}
+
+// remarkForm is the end of a usage text: the variable, its unit, and what the default is.
+var remarkForm = regexp.MustCompile(`(?s)^(.*) \(([A-Z_]+)?(?:, ([a-z]+))?(?:; )?(?:default: (.*))?\)$`)
+
+func readRow(flag, kind, byDefault, usage string) flagRow {
+	values := map[string]string{
+		"bool": "switch", "duration": "time", "int": "number", "int64": "number", "float64": "number", "string": "text",
+		"stringArray": "text, repeated", "stringSlice": "list", "bytes": "size", "ms": "number, ms",
+	}
+	r := flagRow{flag: flag, value: cmp.Or(values[kind], kind), meaning: usage}
+	if byDefault != "" && byDefault != "[]" {
+		r.byDefault = "`" + strings.Replace(strings.Trim(byDefault, "[]"), "m0s", "m", 1) + "`"
+	}
+	if m := remarkForm.FindStringSubmatch(usage); m != nil {
+		r.meaning = m[1]
+		if m[2] != "" {
+			r.variable = "`" + m[2] + "`"
+		}
+		if m[4] != "" {
+			r.byDefault = m[4]
+		}
+	}
+	return r
+}
+
+// variablesOfServe are the variables that 'pinion serve' asks for.
+func variablesOfServe(t *testing.T) (names []string) {
+	s := &config.Serve{}
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(f)
+	if err := s.FromEnvironment(f, func(name string) string { names = append(names, name); return "" }); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// variablesWithoutFlag are the default and the meaning of each variable that no flag sets.
+func variablesWithoutFlag() map[string][2]string {
+	return map[string][2]string{
+		"AIP_HEALTH_ROUTE":               {"none", "the path of Vertex AI's health route"},
+		"AIP_HTTP_PORT":                  {"none", "Vertex AI's port; it has precedence over `PORT`"},
+		"AIP_PREDICT_ROUTE":              {"none", "the path of Vertex AI's predict route"},
+		"COG_PREDICT_TYPE_STUB":          {"cog.yaml's", "the predictor, as `FILE.py:NAME`"},
+		"COG_STREAM_HISTORY_CAPACITY":    {"`1024`", "events that a late subscriber of a stream still gets; 0: none"},
+		"COG_THROTTLE_RESPONSE_INTERVAL": {"`0.5`", "seconds between two webhooks of logs; 0: no limit"},
+		"COG_TRAIN_TYPE_STUB":            {"cog.yaml's", "the train function, as `FILE.py:NAME`"},
+		"COG_USER_AGENT":                 {"`pinion/VERSION`", "User-Agent of downloads and uploads"},
+		"COG_WEIGHTS":                    {"none", "a URL or path for the `weights` argument of `setup`"},
+		"GOGC":                           {"managed", "Go's collector; a value switches the server's own management off"},
+		"GOMEMLIMIT": {
+			"twice the memory budget and 128 MiB, or half of the container's memory if that is less",
+			"soft memory limit of the front",
+		},
+		"NO_COLOR":               {"none", "a value switches colours and progress off"},
+		"PINION_AUTH_TOKEN":      {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
+		"PINION_CUDA":            {"`on`", "`off`: the worker leaves the CUDA driver alone"},
+		"SAGEMAKER_BIND_TO_PORT": {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
+		"SENTRY_DSN":             {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},
+		"SENTRY_ENVIRONMENT":     {"none", "the environment that those reports name"},
+		"SENTRY_RELEASE":         {"`pinion@VERSION`", "the release that those reports name"},
+		"WEBHOOK_AUTH_TOKEN":     {"none", "bearer token that webhooks are sent with"},
+	}
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+)
+
+const jobsHelp = `Look at the job queue of a model, which pinion serve --nats keeps, and repair it. No request body is shown, nor what a
+server has redacted.
+
+  pinion jobs list --nats nats://localhost:4222 --model ocr
+  pinion jobs show ID --nats nats://localhost:4222 --model ocr
+  pinion jobs list --nats embed:/var/lib/pinion/jobs --model ocr
+
+embed:DIR is the queue of a server of this host that runs with --nats embed:DIR; embed alone is its default folder.`
+
+// command is what all commands of 'pinion jobs' share.
+type jobsCommand struct {
+	nats   config.NATS
+	model  string
+	asJSON bool
+}
+
+func newJobs() *cobra.Command {
+	c := &jobsCommand{}
+	cmd := &cobra.Command{
+		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: jobsHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("pinion jobs has no command %q: it has list, show, cancel, retry, purge and apply", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := cmd.PersistentFlags()
+	c.nats.BindFlags(f)
+	f.Lookup("nats").Usage = "URLs of NATS, or embed or embed:DIR for a server of this host (PINION_NATS)"
+	f.StringVar(&c.model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON")
+	cmd.AddCommand(c.list(), c.show(), c.cancel(), c.retry(), c.purge(), c.apply())
+	return cmd
+}
+
+func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
+	variables := append(c.nats.Variables(f),
+		config.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
+	if err := config.ReadVariables(f, os.Getenv, variables); err != nil {
+		return err
+	}
+	switch {
+	case !c.nats.On():
+		return errors.New("--nats is missing: give the URL of NATS, or embed:DIR")
+	case c.model == "":
+		return errors.New("--model is missing: give the model's name in the queue")
+	}
+	if err := store.CheckModel(c.model); err != nil {
+		return fmt.Errorf("--model: %w", err)
+	}
+	return c.nats.Check()
+}
+
+// longest bounds what a command asks of NATS.
+const jobsTimeout = time.Minute
+
+// run opens the queue for f.
+func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args []string,
+	a *store.Admin) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.fromEnvironment(cmd.Flags()); err != nil {
+			return process.Misused(err)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), jobsTimeout)
+		defer cancel()
+		nc, err := c.connect()
+		if err != nil {
+			return process.Failed(err)
+		}
+		defer nc.Close()
+		a, err := store.OpenAdmin(ctx, nc, c.model, 0, c.nats.Keys)
+		if err != nil {
+			return process.Failed(err)
+		}
+		return process.Failed(f(ctx, cmd, args, a))
+	}
+}
+
+// connect connects now or never.
+func (c *jobsCommand) connect() (*nats.Conn, error) {
+	if dir, ok := c.nats.Embeds(); ok {
+		dir, err := config.EmbedFolder(dir, c.model)
+		if err != nil {
+			return nil, err
+		}
+		return store.ConnectSocket(dir, nats.Name("pinion jobs"))
+	}
+	var lost error
+	nc, err := c.nats.Connect(c.model, "pinion jobs", func(err error) { lost = err })
+	if err == nil && !nc.IsConnected() {
+		nc.Close()
+		return nil, fmt.Errorf("NATS cannot be reached: %w", lost)
+	}
+	return nc, err
+}
+
+// print prints a value as JSON, or by table.
+func (c *jobsCommand) print(cmd *cobra.Command, v any, table func() error) error {
+	if !c.asJSON {
+		return table()
+	}
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// say prints a value as JSON, or a line of text.
+func (c *jobsCommand) say(cmd *cobra.Command, v any, text string) error {
+	return c.print(cmd, v, func() error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+		return err
+	})
+}
+
+func (c *jobsCommand) list() *cobra.Command {
+	var class, status string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that no server could end",
+		Args: noArguments,
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if err := usertext.CheckChoice(class, "hi", "std", "lo"); class != "" && err != nil {
+			return process.Misused(fmt.Errorf("--class %w", err))
+		}
+		if err := usertext.CheckChoice(status, "waiting", "running", "dead"); status != "" && err != nil {
+			return process.Misused(fmt.Errorf("--status %w", err))
+		}
+		if limit < 0 {
+			return process.Misused(fmt.Errorf("--limit %d: must be at least 0", limit))
+		}
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
+			list, err := readList(ctx, a, store.Class(class), status, limit)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, list, func() error { return list.table(cmd.OutOrStdout(), time.Now()) })
+		})(cmd, args)
+	}
+	cmd.Flags().StringVar(&class, "class", "", "only jobs of this class: hi, std or lo")
+	cmd.Flags().StringVar(&status, "status", "", "only what is waiting, running or dead")
+	cmd.Flags().IntVar(&limit, "limit", 100, "most jobs, and most dead letters, that are listed, the oldest first; 0: all")
+	return cmd
+}
+
+func (c *jobsCommand) show() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+			s, e, l, err := a.Job(ctx, args[0])
+			if err != nil {
+				return about(args[0], err)
+			}
+			show := newShowView(args[0], s, e, l)
+			return c.print(cmd, show, func() error { return show.table(cmd.OutOrStdout()) })
+		}),
+	}
+}
+
+func (c *jobsCommand) cancel() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Objects{})
+			if err == nil && !canceled {
+				err = errors.New("it has ended already")
+			}
+			if err != nil {
+				return about(args[0], err)
+			}
+			return c.say(cmd, map[string]string{"id": args[0], "status": "canceled"}, "canceled "+args[0])
+		}),
+	}
+}
+
+func (c *jobsCommand) retry() *cobra.Command {
+	return &cobra.Command{
+		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+			id := predict.NewID(time.Now())
+			err := a.Retry(ctx, args[0], id,
+				func(old *store.State) json.RawMessage { return (&jobqueue.Objects{}).Again(id, old) })
+			if errors.Is(err, store.ErrUnknown) {
+				err = errors.New("no dead letter")
+			}
+			if err != nil {
+				return about(args[0], err)
+			}
+			return c.say(cmd, map[string]string{"id": id, "retry_of": args[0]}, id)
+		}),
+	}
+}
+
+func (c *jobsCommand) purge() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "purge [ID]", Short: "Remove the dead letter of a job, or all of them"}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 || all == (len(args) == 1) {
+			return errors.New("pinion jobs purge takes the id of one dead letter, or --all")
+		}
+		return nil
+	}
+	cmd.RunE = c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+		id := ""
+		if len(args) > 0 {
+			id = args[0]
+		}
+		n, err := a.Purge(ctx, id)
+		if err == nil && n == 0 && id != "" {
+			err = about(id, errors.New("no dead letter"))
+		}
+		if err != nil {
+			return err
+		}
+		return c.say(cmd, map[string]int{"purged": n}, "removed "+terminal.Counted(n, "dead letter"))
+	})
+	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the model")
+	return cmd
+}
+
+func oneID(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("pinion jobs %s takes the id of one job", cmd.Name())
+	}
+	return nil
+}
+
+// about names the job that an error is about.
+func about(id string, err error) error {
+	if errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%s: no such job: it was never accepted, or has ended more than --result-ttl ago",
+			predict.Clip(id))
+	}
+	return fmt.Errorf("%s: %w", predict.Clip(id), err)
+}

@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
+)
+
+// jobsRig is a NATS server with the queue of the model "m".
+type jobsRig struct {
+	t   *testing.T
+	url string
+	nc  *nats.Conn
+	q   *store.Queue
+}
+
+// natsPassword is the password of the rig's user.
+const natsPassword = "password-of-nats"
+
+func newJobsRig(t *testing.T) *jobsRig {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		JetStreamMaxStore: 8 << 30,
+		Username:          "u", Password: natsPassword,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("NATS does not answer")
+	}
+	r := &jobsRig{t: t, url: fmt.Sprintf("nats://u:%s@%s", natsPassword, s.Addr())}
+	if r.nc, err = nats.Connect(r.url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.nc.Close)
+	if r.q, err = store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "a", Bytes: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// secrets must stand in no output: of a body, of a webhook's URL, of NATS.
+var secrets = []string{"secret-of-the-body", "secret-of-the-hook", natsPassword}
+
+// accept stores a job whose input has a secret, which its object has not.
+func (r *jobsRig) accept(id string) {
+	r.t.Helper()
+	j := store.Job{
+		ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, ContentType: "application/json", Tenant: "t1",
+		Body: []byte(`{"input":{"key":"secret-of-the-body"}}`),
+		Hook: &store.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
+	}
+	object, err := json.Marshal(map[string]any{
+		"id": id, "input": map[string]string{"key": "**********"},
+		"status": "starting",
+	})
+	if err == nil {
+		_, err = r.q.Accept(r.t.Context(), j, object, false)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// letter makes a dead letter.
+func (r *jobsRig) letter(id, reason string) {
+	r.t.Helper()
+	m := nats.NewMsg("pinion.dead.m." + id)
+	for name, value := range map[string]string{
+		"Pinion-Id": id, "Pinion-Kind": "prediction", "Pinion-Attempts": "3", "Pinion-Reason": reason,
+		"Pinion-Subject": "pinion.job.m.hi.0.t1",
+		nats.MsgIdHdr:    "token-" + id, "Pinion-Webhook": "http://hook.test/?token=secret-of-the-hook",
+	} {
+		m.Header.Set(name, value)
+	}
+	m.Data = []byte(`{"input":{"key":"secret-of-the-body"}}`)
+	js, err := r.nc.JetStream()
+	if err == nil {
+		_, err = js.PublishMsg(m)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// run runs 'pinion jobs'.
+func (r *jobsRig) run(args ...string) (string, error) {
+	r.t.Helper()
+	root := newJobs()
+	root.SilenceUsage, root.SilenceErrors = true, true // as pinion itself has it
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(r.t.Context())
+	for _, secret := range secrets {
+		if strings.Contains(out.String()+fmt.Sprint(err), secret) {
+			r.t.Errorf("pinion jobs %s tells %s: %s %v", strings.Join(args, " "), secret, &out, err)
+		}
+	}
+	return out.String(), err
+}
+
+// of runs 'pinion jobs' about the rig's model.
+func (r *jobsRig) of(args ...string) (string, error) {
+	return r.run(append(args, "--nats", r.url, "--model", "m")...)
+}
+
+func (r *jobsRig) good(args ...string) string {
+	r.t.Helper()
+	out, err := r.of(args...)
+	if err != nil {
+		r.t.Fatalf("pinion jobs %q: %v", args, err)
+	}
+	return out
+}
+
+func TestJobsListAndShow(t *testing.T) {
+	r := newJobsRig(t)
+	r.accept("p1")
+	r.accept("p\x1b[2J")
+	r.letter("d1", "gave up after 3 attempts")
+	table := r.good("list")
+	for _, want := range []string{
+		"jobs: 2 of at most 100000; dead letters: 1\n", "\np1 ", " waiting ", " std ", " t1 ",
+		`"p\x1b[2J"`, "\nd1 ", "gave up after 3 attempts",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table has no %q:\n%s", want, table)
+		}
+	}
+	var list struct {
+		Stored int
+		Jobs   []struct {
+			ID, Status, Class, Tenant string
+			Webhook                   string `json:"webhook_host"`
+		}
+		Letters []struct{ ID, Reason string } `json:"dead_letters"`
+	}
+	if err := json.Unmarshal([]byte(r.good("list", "--json")), &list); err != nil || list.Stored != 2 ||
+		len(list.Jobs) != 2 || len(list.Letters) != 1 {
+		t.Fatalf("the list is %+v, %v", list, err)
+	}
+	if j := list.Jobs[0]; j.ID != "p1" || j.Status != "waiting" || j.Class != "std" || j.Tenant != "t1" ||
+		j.Webhook != "hook.test" {
+		t.Errorf("the first job is %+v", j)
+	}
+	if out := r.good("list", "--json", "--status", "dead"); !strings.Contains(out, `"jobs":[]`) ||
+		!strings.Contains(out, `"id":"d1"`) {
+		t.Errorf("what is dead: %s", out)
+	}
+	if out := r.good("show", "p1"); !strings.Contains(out, `"key":"**********"`) || !strings.Contains(out, "waiting") {
+		t.Errorf("one job: %s", out)
+	}
+	if out := r.good("show", "d1", "--json"); out != `{"dead_letter":`+out[len(`{"dead_letter":`):] ||
+		!strings.Contains(out, `"reason":"gave up after 3 attempts"`) {
+		t.Errorf("one dead letter: %s", out)
+	}
+}
+
+func TestJobsCancelRetryPurge(t *testing.T) {
+	r := newJobsRig(t)
+	r.accept("p1")
+	if out := r.good("cancel", "p1"); out != "canceled p1\n" {
+		t.Errorf("cancel: %q", out)
+	}
+	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Objects{})
+	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) ||
+		!strings.Contains(string(s.Prediction), `"key":"**********"`) {
+		t.Errorf("the canceled job is %+v, %v", s, err)
+	}
+	r.letter("d1", "gave up")
+	r.letter("d2", "gave up")
+	r.letter("d3", "gave up")
+	id := strings.TrimSpace(r.good("retry", "d1"))
+	if s, err = r.q.Find(t.Context(), id, &jobqueue.Objects{}); err != nil || s.Status != store.Starting || s.Hook == nil {
+		t.Errorf("the retry %q is %+v, %v", id, s, err)
+	}
+	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {
+		t.Errorf("after the retry: %s", out)
+	}
+	if out := r.good("purge", "d2"); out != "removed 1 dead letter\n" {
+		t.Errorf("purge: %q", out)
+	}
+	if out := r.good("purge", "--all", "--json"); out != `{"purged":1}`+"\n" {
+		t.Errorf("purge --all: %q", out)
+	}
+}
+
+func TestJobsApply(t *testing.T) {
+	r := newJobsRig(t)
+	out := r.good("apply", "--jobs-capacity", "5", "--ack-wait", "20s")
+	for _, want := range []string{"max_msgs  100000  5", "the consumer hi-0", "ack_wait  30s     20s"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("apply has no %q:\n%s", want, out)
+		}
+	}
+	if out := r.good("apply", "--jobs-capacity", "5"); out != "nothing to change\n" {
+		t.Errorf("the same again: %q", out)
+	}
+	if _, err := store.Open(t.Context(), r.nc,
+		store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestJobsRefuses(t *testing.T) {
+	t.Setenv("PINION_NATS", "")
+	t.Setenv("PINION_MODEL", "")
+	r := newJobsRig(t)
+	r.accept("p1")
+	at := []string{"--nats", r.url, "--model", "m"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"list"}, "--nats is missing"},
+		{[]string{"list", "--nats", r.url}, "--model is missing"},
+		{
+			[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"},
+			"--nats: the NATS URL http://u:xxxxx@h is not one",
+		},
+		{[]string{"list", "--nats", r.url, "--model", "a.b"}, `--model: the model's name is "a.b"`},
+		{
+			[]string{"list", "--nats", r.url, "--model", "other"},
+			"there is no job queue of the model other; there are queues of m",
+		},
+		{
+			[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"},
+			"Authorization Violation",
+		},
+		{
+			[]string{"list", "--nats", "nats://127.0.0.1:1", "--model", "m"},
+			"NATS cannot be reached: connect to NATS at nats://127.0.0.1:1: ",
+		},
+		{[]string{"list", "--nats", "embed:" + t.TempDir(), "--model", "m"}, "no server runs with the job queue's folder"},
+		{append([]string{"list", "--class", "urgent"}, at...), `--class "urgent": must be hi, std or lo`},
+		{append([]string{"list", "--status", "done"}, at...), `--status "done": must be waiting, running or dead`},
+		{append([]string{"list", "--limit", "-1"}, at...), "--limit -1: must be at least 0"},
+		{append([]string{"show"}, at...), "pinion jobs show takes the id of one job"},
+		{append([]string{"show", "unknown"}, at...), "unknown: no such job"},
+		{append([]string{"cancel", "unknown"}, at...), "unknown: no such job"},
+		{append([]string{"retry", "p1"}, at...), "p1: no dead letter"},
+		{append([]string{"purge"}, at...), "takes the id of one dead letter, or --all"},
+		{append([]string{"purge", "p1"}, at...), "p1: no dead letter"},
+		{append([]string{"apply"}, at...), "nothing to apply"},
+		{append([]string{"apply", "--ack-wait", "1s"}, at...), "--ack-wait: must be at least 15s"},
+		{append([]string{"apply", "--jobs-bytes", "16MiB", "--lanes", "65"}, at...), "--lanes: must be 1 to 64"},
+		{[]string{"drop"}, `pinion jobs has no command "drop"`},
+	} {
+		if out, err := r.run(c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {
+			t.Errorf("pinion jobs %q: %q, %v; want %s", c.args, out, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"pinion/runtime/jobqueue/store"
+)
+
+// table prints the list: its counts, the jobs, the dead letters.
+func (l *listView) table(w io.Writer, now time.Time) error {
+	fmt.Fprintf(w, "jobs: %d of at most %d; dead letters: %d\n", l.Stored, l.Capacity, l.Dead)
+	t := newTable(w)
+	if len(l.Jobs) > 0 {
+		t.row("\nID", "STATUS", "CLASS", "TENANT", "ACCEPTED", "ATTEMPT", "SERVER")
+	}
+	for _, j := range l.Jobs {
+		t.row(safe(j.ID), j.status(), j.Class, safe(j.Tenant), age(now, j.accepted), strconv.Itoa(j.Attempt), safe(j.Server))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(l.Letters) > 0 {
+		t.row("\nDEAD LETTER", "DIED", "REASON")
+	}
+	for _, letter := range l.Letters {
+		t.row(safe(letter.ID), age(now, letter.died), safe(letter.Reason))
+	}
+	return t.Flush()
+}
+
+// table prints one job.
+func (s *showView) table(w io.Writer) error {
+	t := newTable(w)
+	if j := s.Job; j != nil {
+		t.field("id", j.ID)
+		t.field("status", j.status())
+		t.field("kind", j.Kind)
+		t.field("class", j.Class)
+		t.field("tenant", j.Tenant)
+		t.field("accepted", j.AcceptedAt)
+		t.field("deadline", j.Deadline)
+		t.field("attempt", strconv.Itoa(j.Attempt))
+		t.field("lost servers", strconv.Itoa(j.Lost))
+		t.field("server", j.Server)
+		t.field("webhook", j.Webhook)
+		t.field("prediction", string(s.Prediction))
+	}
+	if l := s.Letter; l != nil {
+		t.field("dead letter", l.ID)
+		t.field("died", l.DiedAt)
+		t.field("reason", l.Reason)
+	}
+	return t.Flush()
+}
+
+// printChanges prints what 'pinion jobs apply' has changed.
+func printChanges(w io.Writer, all []store.Change) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "nothing to change")
+		return err
+	}
+	t := newTable(w)
+	t.row("WHAT", "FIELD", "BEFORE", "AFTER")
+	for _, c := range all {
+		t.row(c.What, c.Field, c.Before, c.After)
+	}
+	return t.Flush()
+}
+
+// status is a job's state, and whether its cancel was asked for.
+func (j *jobView) status() string {
+	if j.Cancel && j.Status == jobWords[store.Processing] {
+		return j.Status + ", to be canceled"
+	}
+	return j.Status
+}
+
+// tableWriter aligns its columns.
+type tableWriter struct{ *tabwriter.Writer }
+
+func newTable(w io.Writer) tableWriter { return tableWriter{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
+
+// row writes a row; an empty cell is a dash.
+func (t tableWriter) row(cells ...string) {
+	for i, cell := range cells {
+		if cell == "" {
+			cells[i] = "-"
+		}
+	}
+	fmt.Fprintln(t, strings.Join(cells, "\t"))
+}
+
+// field writes a row of a name and a value, unless it is empty.
+func (t tableWriter) field(name, value string) {
+	if value != "" {
+		t.row(name, safe(value))
+	}
+}
+
+// safe is a text of a client's as a terminal may have it.
+func safe(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// age is how long ago that was.
+func age(now, then time.Time) string {
+	return max(0, now.Sub(then)).Truncate(time.Second).String() + " ago"
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"cmp"
+	"log/slog"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/ipc"
+	"pinion/pyembed/locate"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+)
+
+// newLocalRunner starts a worker for a model; mode is "predict" or "train"; warmUp has its example run after its setup.
+// The caller closes the runner.
+func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool,
+	log *slog.Logger,
+) (*oneshot.Runner, error) {
+	s, err := config.FromEnvironment(m.Getenv)
+	if err != nil {
+		return nil, process.Misused(err)
+	}
+	stored := &model.Override{Dir: m.Dir, Log: log, Current: func() *model.Model { return m }}
+	return oneshot.NewRunner(oneshot.RunnerOptions{
+		Worker: func(sdk string, loaded func(ipc.Loaded)) supervise.Options {
+			o := s.WorkerOptions(m, python, sdk, stored.Before(loaded))
+			o.Spec.Mode, o.Spec.NoWarmUp = mode, !warmUp
+			return o
+		},
+		Pool:      slot.Options{CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit},
+		UserAgent: cmp.Or(s.UserAgent, "pinion/"+version.Pinion),
+		Log:       log,
+	})
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/httpd"
+	"pinion/httpd/instances"
+	"pinion/httpd/openai"
+	"pinion/httpd/openapi"
+	"pinion/httpd/protocol"
+)
+
+// TestProtocolsAreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json
+// has no other.
+func TestProtocolsAreDocumented(t *testing.T) {
+	var known struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	text, err := os.ReadFile("../../../../httpd/openapi/protocols.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		t.Fatal(err)
+	}
+	s := config.Protocols{Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"}}
+	list := s.List(nil)
+	for _, e := range openai.Endpoints() {
+		document := fmt.Appendf(nil, `{"paths":{"/predictions":{"post":{"x-cog-openai":%q}}}}`, e)
+		whole, err := openapi.Complete(document, openapi.Server{Routes: httpd.DocumentRoutes(list, document)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown struct {
+			Paths map[string]map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(whole, &shown); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list {
+			for _, r := range p.Routes {
+				_, ok := shown.Paths[r.Path][strings.ToLower(r.Method)]
+				if want := r.For == nil || r.For(document); ok != want {
+					t.Errorf("a model for %s: the document has %s %s: %t, want %t", e, r.Method, r.Path, ok, want)
+				}
+				if as := r.Document; as != "" {
+					delete(known.Paths, as)
+				} else if ok {
+					delete(known.Paths, r.Path)
+				}
+			}
+		}
+		if shown.Paths[e.Path()] == nil {
+			t.Errorf("a model for %s: the document lacks %s", e, e.Path())
+		}
+	}
+	for path := range known.Paths {
+		t.Errorf("protocols.json has %s, which is not a route", path)
+	}
+}
+
+// TestSchemaHasTheProtocols: "pinion schema" prints what the server answers, without OpenAI's endpoints of other
+// functions.
+func TestSchemaHasTheProtocols(t *testing.T) {
+	document := []byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"chat"}}}}`)
+	paths := map[string]bool{}
+	for _, r := range served(&model.Model{}, document).Routes {
+		paths[r.Path] = true
+	}
+	if !paths["/v1/chat/completions"] || paths["/v1/embeddings"] || !paths["/v2/models/{model}/infer"] ||
+		!paths["/invocations"] {
+		t.Errorf("it has %v", paths)
+	}
+}

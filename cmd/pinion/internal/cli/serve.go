@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/sentry"
+	"pinion/cmd/pinion/internal/server"
+	"pinion/runtime/telemetry"
+)
+
+func newServe() *cobra.Command {
+	var s config.Serve
+	cmd := &cobra.Command{
+		Use:   "serve [DIR | NAME=DIR...]",
+		Short: "Serve the model of a folder (default: the current one), or several models",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server.PauseHeap()
+			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)
+			if err != nil {
+				return process.Misused(err)
+			}
+			of := models.List[0].Found
+			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
+				return err
+			}
+			if s.Sentry, err = sentry.Read(of.Getenv, os.Environ()); err != nil {
+				s.Server.Warnings = append(s.Server.Warnings, err.Error())
+			}
+			var reread func() (*config.Models, error)
+			if s.Config != "" {
+				reread = func() (*config.Models, error) { return s.RereadModels(cmd.Flags()) }
+			}
+			return serve(&s.Server, models.List, reread)
+		},
+	}
+	s.BindFlags(cmd.Flags())
+	return cmd
+}
+
+func serve(s *config.Server, models []config.Named, reread func() (*config.Models, error)) error {
+	log, sink := s.Log.Open()
+	defer sink.Flush(logging.FlushTimeout)
+	f, err := server.New(s, models, reread, log, sink)
+	if err != nil {
+		return process.Failed(err)
+	}
+	if code := f.Run(); code != process.ExitOK {
+		return process.ExitWith(code)
+	}
+	return nil
+}

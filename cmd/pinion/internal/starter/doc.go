@@ -1,2 +1,0 @@
-// Package starter makes the folder of a new model, which serves at once.
-package starter
