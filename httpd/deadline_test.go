@@ -34,8 +34,8 @@ func TestReadDeadline(t *testing.T) {
 	}
 }
 
-// TestADeadlineIsAWait: it ends by the monotonic clock, in every form.
-func TestADeadlineIsAWait(t *testing.T) {
+// TestDeadline_IsWait: it ends by the monotonic clock, in every form.
+func TestDeadline_IsWait(t *testing.T) {
 	for _, text := range []string{"2.5", "2020-01-01T00:00:00Z", "2026-11-21T09:31:00Z", "9999-12-31T23:59:59Z"} {
 		var h fasthttp.RequestHeader
 		h.Set(headerDeadline, text)

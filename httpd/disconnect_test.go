@@ -78,7 +78,7 @@ func TestLeavingCancels(t *testing.T) {
 	}
 }
 
-func TestLeavingAUnixSocketCancels(t *testing.T) {
+func TestDisconnect_LeavingUnixSocketCancels(t *testing.T) {
 	ln, err := net.Listen("unix", t.TempDir()+"/s")
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestStayingDoesNotCancel(t *testing.T) {
 	}
 }
 
-func TestWatchFollowsAConnection(t *testing.T) {
+func TestDisconnect_WatchFollowsConnection(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{})
@@ -150,7 +150,7 @@ func TestWatchFollowsAConnection(t *testing.T) {
 	}
 }
 
-func TestAThousandConnections(t *testing.T) {
+func TestDisconnect_ThousandConnections(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 2200 {
 		t.Skipf("needs 2200 descriptors, may have %d", limit.Cur)
@@ -234,7 +234,7 @@ func newTestWatcher(t *testing.T) *watcher {
 	return w
 }
 
-func TestRemoveWaitsForTheCancel(t *testing.T) {
+func TestDisconnect_RemoveWaitsForCancel(t *testing.T) {
 	w := newTestWatcher(t)
 	ours, theirs := pair(t)
 	defer unix.Close(ours)

@@ -66,8 +66,8 @@ func TestEnvelopeIsRead(t *testing.T) {
 	}
 }
 
-// TestListsOfTheLastInput: of equal keys the last counts, and what is known of its lists, not of another's.
-func TestListsOfTheLastInput(t *testing.T) {
+// TestEnvelope_ListsOfLastInput: of equal keys the last counts, and what is known of its lists, not of another's.
+func TestEnvelope_ListsOfLastInput(t *testing.T) {
 	long := "[" + strings.Repeat("1.5,", 100) + "2]"
 	other := `[["]",` + long + `],{"x":` + long + `},"` + strings.Repeat("]", 300) + `"]`
 	for body, want := range map[string]string{

@@ -6,8 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestBothEncodersWriteTheSame: which of the two an answer takes is a matter of time alone.
-func TestBothEncodersWriteTheSame(t *testing.T) {
+// TestErrors_BothEncodersWriteSame: which of the two an answer takes is a matter of time alone.
+func TestErrors_BothEncodersWriteSame(t *testing.T) {
 	s := &Server{}
 	for _, v := range []any{
 		Health{},

@@ -112,8 +112,9 @@ func TestClearFramingIsServed(t *testing.T) {
 	}
 }
 
-// TestConnectionCloseInAList: the option counts wherever it stands, and only for its own request and those behind it.
-func TestConnectionCloseInAList(t *testing.T) {
+// TestFraming_ConnectionCloseInList: the option counts wherever it stands, and only for its own request and those
+// behind it.
+func TestFraming_ConnectionCloseInList(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	for _, header := range []string{
 		"Connection: keep-alive, close", "Connection: Close", "connection: te ,\tclose",
@@ -132,8 +133,8 @@ func TestConnectionCloseInAList(t *testing.T) {
 	}
 }
 
-// TestAChunkedBodyThatStallsIs408, as one with a length.
-func TestAChunkedBodyThatStallsIs408(t *testing.T) {
+// TestFraming_ChunkedBodyThatStallsIs408, as one with a length.
+func TestFraming_ChunkedBodyThatStallsIs408(t *testing.T) {
 	s := serve(t, newFake(), Options{HeaderTimeout: 20 * time.Millisecond})
 	for _, part := range []string{
 		"", "5", "5\r\n", "5\r\n{", "2\r\n{}", "2\r\n{}\r\n", "2\r\n{}\r\n0\r\n",

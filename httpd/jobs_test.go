@@ -153,8 +153,8 @@ func TestJobBodies(t *testing.T) {
 	}
 }
 
-// TestJobOfAClientThatLeft is canceled.
-func TestJobOfAClientThatLeft(t *testing.T) {
+// TestJob_OfClientThatLeft is canceled.
+func TestJob_OfClientThatLeft(t *testing.T) {
 	queue := &fakeJobs{}
 	conn, err := net.Dial("tcp", serveJobs(t, queue, Options{}))
 	if err != nil {

@@ -76,9 +76,9 @@ func TestTooManySubscribers(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheConnection: after any answer, the next request on its connection is answered
+// TestJoin_ErrorsKeepConnection: after any answer, the next request on its connection is answered
 // too, or the answer before says that none will be.
-func TestErrorsKeepTheConnection(t *testing.T) {
+func TestJoin_ErrorsKeepConnection(t *testing.T) {
 	for _, c := range allGolden() {
 		if c.before != nil || c.during != nil || strings.HasPrefix(c.name, "wait_passed") {
 			continue

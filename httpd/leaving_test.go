@@ -9,7 +9,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestLeavingAStreamCancels(t *testing.T) {
+func TestLeaving_StreamCancels(t *testing.T) {
 	for name, leave := range map[string]func(c *client){
 		"close": func(c *client) { c.Close() },
 		"half":  func(c *client) { c.Conn.(*net.TCPConn).CloseWrite() },

@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestTheDocumentDescribesEveryRoute: what the router has is in the document, and nothing else.
-func TestTheDocumentDescribesEveryRoute(t *testing.T) {
+// TestOpenapi_DocumentDescribesEveryRoute: what the router has is in the document, and nothing else.
+func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 	nothing := func(*fasthttp.RequestCtx) {}
 	for name, o := range map[string]Options{
 		"all":  {Docs: nothing, Metrics: nothing, Reload: func() (string, error) { return "", nil }},

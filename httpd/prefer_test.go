@@ -70,7 +70,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestWhatARequestSays(t *testing.T) {
+func TestPrefer_WhatRequestSays(t *testing.T) {
 	f := newFake()
 	f.training = true
 	c := serve(t, f, Options{}).dial(t)
@@ -101,9 +101,9 @@ func TestWhatARequestSays(t *testing.T) {
 	}
 }
 
-// TestAccept_ObjectFromAModelThatDoesNotStream: a client that takes both gets the object, in the mode that Prefer
+// TestAccept_ObjectFromModelThatDoesNotStream: a client that takes both gets the object, in the mode that Prefer
 // names.
-func TestAccept_ObjectFromAModelThatDoesNotStream(t *testing.T) {
+func TestAccept_ObjectFromModelThatDoesNotStream(t *testing.T) {
 	f := newFake()
 	f.plain, f.training = true, true
 	c := serve(t, f, Options{}).dial(t)

@@ -86,7 +86,7 @@ func TestBigAnswersAreWhole(t *testing.T) {
 	}
 }
 
-func TestReleaseWhenTheReaderLeavesABigAnswer(t *testing.T) {
+func TestServer_ReleaseWhenReaderLeavesBigAnswer(t *testing.T) {
 	f := newFake()
 	f.result.Output = bigString(64 << 20) // more than sockets buffer
 	c := serve(t, f, Options{}).dial(t)

@@ -157,8 +157,8 @@ func TestStreamComments(t *testing.T) {
 	}
 }
 
-// TestCommentsBeforeTheStart: a prediction that waits in the queue has no events.
-func TestCommentsBeforeTheStart(t *testing.T) {
+// TestStream_CommentsBeforeStart: a prediction that waits in the queue has no events.
+func TestStream_CommentsBeforeStart(t *testing.T) {
 	f := newFake()
 	f.waitErr = predict.ErrQueueTimeout
 	queue := make(chan struct{})

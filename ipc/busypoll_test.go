@@ -94,8 +94,8 @@ func TestRecvBusyPollWaits(t *testing.T) {
 	}
 }
 
-// TestRecvBusyPollSeesTheEnd of the other side while it asks.
-func TestRecvBusyPollSeesTheEnd(t *testing.T) {
+// TestBusypoll_RecvBusyPollSeesEnd of the other side while it asks.
+func TestBusypoll_RecvBusyPollSeesEnd(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	done := make(chan error, 1)

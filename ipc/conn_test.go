@@ -42,8 +42,9 @@ func TestBodiesOfEverySizeArrive(t *testing.T) {
 	}
 }
 
-// TestABatchLiesBeforeABusyWorker: what a batch of some size takes is sent before the other side reads, from both ends.
-func TestABatchLiesBeforeABusyWorker(t *testing.T) {
+// TestConn_BatchLiesBeforeBusyWorker: what a batch of some size takes is sent before the other side reads, from both
+// ends.
+func TestConn_BatchLiesBeforeBusyWorker(t *testing.T) {
 	noLeak(t)
 	front, end, err := Pair("test", 1)
 	if err != nil {
@@ -102,7 +103,7 @@ func TestPair_WorkersEndsShareTheirRoom(t *testing.T) {
 	}
 }
 
-func TestOwnKeepsTheBody(t *testing.T) {
+func TestConn_OwnKeepsBody(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	for _, size := range []int{0, 100, ownedMin, InlineMax + 1} {
@@ -230,7 +231,7 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheOtherSide(t *testing.T) {
+func TestConn_EndOfOtherSide(t *testing.T) {
 	t.Run("what it sent comes first", func(t *testing.T) {
 		var c *Conn
 		fd := rawEnd(t, &c)

@@ -60,7 +60,7 @@ func TestDescriptorsStayWithTheirFrames(t *testing.T) {
 	wg.Wait()
 }
 
-func TestSendFilePassesADescriptor(t *testing.T) {
+func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	noLeak(t)
 	var a *Conn
 	fd := rawEnd(t, &a)

@@ -229,8 +229,8 @@ func TestDecodeGolden(t *testing.T) {
 	}
 }
 
-// TestEveryKindHasAnExample keeps the examples complete, and the folder without other files.
-func TestEveryKindHasAnExample(t *testing.T) {
+// TestGolden_EveryKindHasExample keeps the examples complete, and the folder without other files.
+func TestGolden_EveryKindHasExample(t *testing.T) {
 	missing := kinds(t)
 	var names []string
 	for _, e := range examples() {
@@ -258,8 +258,8 @@ func TestEveryKindHasAnExample(t *testing.T) {
 // blocks are the examples of PROTOCOL.md: a comment that names one, and the table in a fence.
 var blocks = regexp.MustCompile("(?s)<!-- golden: ([\\w-]+) -->\n```\n(.*?)```\n")
 
-// TestProtocolShowsTheGoldenFiles: the examples of PROTOCOL.md are the golden files, each once.
-func TestProtocolShowsTheGoldenFiles(t *testing.T) {
+// TestGolden_ProtocolShowsGoldenFiles: the examples of PROTOCOL.md are the golden files, each once.
+func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	text, err := os.ReadFile("PROTOCOL.md")
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func (h cHeader) layout(t *testing.T, name string) map[string]int64 {
 	return at
 }
 
-func TestPageOfTheWorker(t *testing.T) {
+func TestLayout_PageOfWorker(t *testing.T) {
 	h := readHeader(t, "../pyembed/px_page.h")
 	for name, want := range map[string]uint64{
 		"PX_PAGE_MAGIC": pageMagic, "PX_PAGE_HEADER": pageHeader, "PX_PAGE_SLOT": pageSlot, "PX_PAGE_SIZE": PageSize,
@@ -189,7 +189,7 @@ func plain(name string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "PX_"), "_", ""))
 }
 
-func TestKindsOfTheWorker(t *testing.T) {
+func TestLayout_KindsOfWorker(t *testing.T) {
 	ours := make(map[string]uint64)
 	values := make(map[uint64]string)
 	for name, value := range kinds(t) {
@@ -254,7 +254,7 @@ func number(t *testing.T, s string) uint64 {
 	return v
 }
 
-func TestFramesOfTheWorker(t *testing.T) {
+func TestLayout_FramesOfWorker(t *testing.T) {
 	h := readHeader(t, "../pyembed/px_frame.h")
 	for name, want := range map[string]uint64{
 		"PX_HEADER": HeaderSize, "PX_FLAG_FILE": FlagFile, "PX_INLINE_MAX": InlineMax,

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestALogPipeIsHandedOver, once, and closed if it is not taken.
-func TestALogPipeIsHandedOver(t *testing.T) {
+// TestLogpipe_LogPipeIsHandedOver, once, and closed if it is not taken.
+func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 	noLeak(t)
 	var c *Conn
 	fd := rawEnd(t, &c)

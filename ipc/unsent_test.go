@@ -75,8 +75,8 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// TestUnsentOfALargeFrame, whose body has separate memory.
-func TestUnsentOfALargeFrame(t *testing.T) {
+// TestUnsent_OfLargeFrame, whose body has separate memory.
+func TestUnsent_OfLargeFrame(t *testing.T) {
 	noLeak(t)
 	body := filled(ownedMin+5000, 3)
 	stream := append(wire(KindSucceeded, 0, 1, 0, body), wire(KindFailed, 0, 2, 0, []byte("x"))...)

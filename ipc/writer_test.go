@@ -134,7 +134,7 @@ func TestIdleWriterGivesMemoryBack(t *testing.T) {
 		func() any { return held() })
 }
 
-func TestCloseOfAFullWriterClosesWhatWaits(t *testing.T) {
+func TestWriter_CloseOfFullWriterClosesWhatWaits(t *testing.T) {
 	noLeak(t)
 	var a *Conn
 	fd := rawEnd(t, &a)

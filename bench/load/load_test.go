@@ -44,8 +44,9 @@ func TestAnswersAreLookedAt(t *testing.T) {
 	}
 }
 
-// TestAStallIsChargedToAllWhoWait holds the first answer back: the requests that were due meanwhile have waited too.
-func TestAStallIsChargedToAllWhoWait(t *testing.T) {
+// TestLoad_StallIsChargedToAllWhoWait holds the first answer back: the requests that were due meanwhile have waited
+// too.
+func TestLoad_StallIsChargedToAllWhoWait(t *testing.T) {
 	const stall = 60 * time.Millisecond // longer than the load; no less may be measured, however slow the machine is
 	var n atomic.Int64
 	l := against(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -66,8 +67,8 @@ func TestAStallIsChargedToAllWhoWait(t *testing.T) {
 	}
 }
 
-// TestAClosedLoopWaitsForItsAnswers has as many requests at once as connections, no more.
-func TestAClosedLoopWaitsForItsAnswers(t *testing.T) {
+// TestLoad_ClosedLoopWaitsForItsAnswers has as many requests at once as connections, no more.
+func TestLoad_ClosedLoopWaitsForItsAnswers(t *testing.T) {
 	var now, most atomic.Int64
 	l := against(t, func(w http.ResponseWriter, _ *http.Request) {
 		most.Store(max(most.Load(), now.Add(1)))

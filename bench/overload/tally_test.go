@@ -21,7 +21,7 @@ func good() (peak, over *tally) {
 	return peak, over
 }
 
-func TestAKeptPromise(t *testing.T) {
+func TestTally_KeptPromise(t *testing.T) {
 	var out bytes.Buffer
 	peak, over := good()
 	if report(&out, setting{times: 10}, peak, over) != fulfilled || strings.Contains(out.String(), "NOT KEPT") {
@@ -29,7 +29,7 @@ func TestAKeptPromise(t *testing.T) {
 	}
 }
 
-func TestABrokenPromiseIsTold(t *testing.T) {
+func TestTally_BrokenPromiseIsTold(t *testing.T) {
 	for want, spoil := range map[string]func(peak, over *tally){
 		"throughput":                  func(_, over *tally) { over.accepted = over.accepted[:94] },
 		"p50 of what is accepted":     func(_, over *tally) { over.accepted = times(99, 56*time.Millisecond) },
@@ -48,7 +48,7 @@ func TestABrokenPromiseIsTold(t *testing.T) {
 	}
 }
 
-func TestAStoppedMachineShowsNothing(t *testing.T) {
+func TestTally_StoppedMachineShowsNothing(t *testing.T) {
 	peak, over := good()
 	for _, spoil := range []func(){func() {}, func() { over.failed = 1 }} {
 		spoil()

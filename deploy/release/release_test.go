@@ -132,8 +132,8 @@ func TestWheel(t *testing.T) {
 	}
 }
 
-// TestTarballsAreTheSameInAnyOrder, and carry neither a user nor the time of packing.
-func TestTarballsAreTheSameInAnyOrder(t *testing.T) {
+// TestRelease_TarballsAreSameInAnyOrder, and carry neither a user nor the time of packing.
+func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 	var packed [2]bytes.Buffer
 	backwards := slices.Clone(sample)
 	slices.Reverse(backwards)
@@ -162,8 +162,8 @@ func TestTarballsAreTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestEveryLinkedModuleHasAnAllowedLicence whose text is in the notices, and stands in the SBOM.
-func TestEveryLinkedModuleHasAnAllowedLicence(t *testing.T) {
+// TestRelease_EveryLinkedModuleHasAllowedLicence whose text is in the notices, and stands in the SBOM.
+func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 	t.Chdir("../..")
 	version, err := parseVersion("1.2.0", "abc")
 	if err != nil {
@@ -218,7 +218,7 @@ func TestEveryLinkedModuleHasAnAllowedLicence(t *testing.T) {
 	}
 }
 
-func TestALicenceThatIsNotAllowedIsRefused(t *testing.T) {
+func TestRelease_LicenceThatIsNotAllowedIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "no licence that is known",
 		"SPDX-License-Identifier: GPL-3.0-only\n\nThis program is free software: you can redistribute it and/or modify " +
@@ -239,7 +239,7 @@ func TestALicenceThatIsNotAllowedIsRefused(t *testing.T) {
 	}
 }
 
-func TestAProgramThatNeedsANewerGlibcIsRefused(t *testing.T) {
+func TestRelease_ProgramThatNeedsNewerGlibcIsRefused(t *testing.T) {
 	const program = "/bin/sh"
 	if err := checkGlibc(program, "99.0"); err != nil {
 		t.Skipf("%s: %v", program, err)
@@ -263,8 +263,8 @@ func TestAProgramThatNeedsANewerGlibcIsRefused(t *testing.T) {
 	}
 }
 
-// TestWheel_HasTheTypesOfThePackage lets mypy and pyright check a model against the stubs of the wheel.
-func TestWheel_HasTheTypesOfThePackage(t *testing.T) {
+// TestWheel_HasTypesOfPackage lets mypy and pyright check a model against the stubs of the wheel.
+func TestWheel_HasTypesOfPackage(t *testing.T) {
 	mypy, err := filepath.Abs("../../.cache/lint/bin/mypy")
 	if err != nil {
 		t.Fatal(err)

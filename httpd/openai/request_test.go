@@ -261,7 +261,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func TestRead_ShapesValuesForTheFunction(t *testing.T) {
+func TestRead_ShapesValuesForFunction(t *testing.T) {
 	const parts = `[{"type":"text","text":"a\"b"},{"type":"text","text":"c"}]`
 	picture := `[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:,"}}]`
 	say := func(content string) string { return `"messages":[{"role":"user","content":` + content + `}]` }

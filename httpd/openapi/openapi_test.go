@@ -53,8 +53,8 @@ func decode(t *testing.T, text []byte) map[string]any {
 	return v
 }
 
-// TestWhatTheModelSaysStays: who reads Cog's document finds everything of it in ours.
-func TestWhatTheModelSaysStays(t *testing.T) {
+// TestOpenapi_WhatModelSaysStays: who reads Cog's document finds everything of it in ours.
+func TestOpenapi_WhatModelSaysStays(t *testing.T) {
 	for name, model := range documents(t) {
 		before, after := decode(t, model), decode(t, complete(t, model, all))
 		before["info"].(map[string]any)["title"] = "painter"
@@ -87,7 +87,7 @@ func holds(t *testing.T, place string, before, after any) {
 	}
 }
 
-func TestACompleteDocumentStays(t *testing.T) {
+func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 	for name, model := range documents(t) {
 		once := complete(t, model, all)
 		if twice := complete(t, once, all); !bytes.Equal(once, twice) {
@@ -183,8 +183,8 @@ func TestRoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 	}
 }
 
-// TestOnlyAFileIsAnsweredAsAFile: the output itself can be asked for where it may be a file.
-func TestOnlyAFileIsAnsweredAsAFile(t *testing.T) {
+// TestOpenapi_OnlyFileIsAnsweredAsFile: the output itself can be asked for where it may be a file.
+func TestOpenapi_OnlyFileIsAnsweredAsFile(t *testing.T) {
 	const uri = `{"type":"string","format":"uri"}`
 	for output, want := range map[string]bool{
 		uri: true, `{"type":"array","items":` + uri + `}`: true, `{"type":"string"}`: false, `{"type":"object"}`: false,
@@ -203,8 +203,9 @@ func TestOnlyAFileIsAnsweredAsAFile(t *testing.T) {
 	}
 }
 
-// TestAFormHasFiles: an input that takes a URL is a file there; one that is called as a key of a request is left out.
-func TestAFormHasFiles(t *testing.T) {
+// TestOpenapi_FormHasFiles: an input that takes a URL is a file there; one that is called as a key of a request is left
+// out.
+func TestOpenapi_FormHasFiles(t *testing.T) {
 	model := []byte(`{"paths":{"/predictions":{"post":{}}},"components":{"schemas":{"Input":{"properties":{
 		"image":{"title":"Image","type":"string","format":"uri","default":"https://x/y.png"},
 		"others":{"type":"array","items":{"type":"string","format":"uri"}},
@@ -232,8 +233,8 @@ func TestWhatIsNoDocumentIsRefused(t *testing.T) {
 	}
 }
 
-// TestTokensAreASecurityScheme: operations that want a token say so, and what they answer without one.
-func TestTokensAreASecurityScheme(t *testing.T) {
+// TestOpenapi_TokensAreSecurityScheme: operations that want a token say so, and what they answer without one.
+func TestOpenapi_TokensAreSecurityScheme(t *testing.T) {
 	model := documents(t)["both"]
 	tokens := all
 	tokens.Tokens, tokens.Public = true, []string{"/livez", "/docs"}

@@ -37,8 +37,8 @@ func TestErrorOf(t *testing.T) {
 	}
 }
 
-// TestProblemsNameTheInput: not its place in a body of the native API.
-func TestProblemsNameTheInput(t *testing.T) {
+// TestError_ProblemsNameInput: not its place in a body of the native API.
+func TestError_ProblemsNameInput(t *testing.T) {
 	e := ErrorOf(&predict.ValidationError{
 		Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "Field required"}},
 	})

@@ -52,7 +52,7 @@ func TestWhatGatheredLeavesTogether(t *testing.T) {
 	want(t, b, ms, 5, 6)
 }
 
-func TestKeysDoNotMixAndTheOldestGoesFirst(t *testing.T) {
+func TestBatcher_KeysDoNotMixAndOldestGoesFirst(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	add(b, "rare", 0, 1)
 	add(b, "popular", 0, 2, 3, 4, 5)
@@ -92,7 +92,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-func TestPutBackKeepsThePlace(t *testing.T) {
+func TestBatcher_PutBackKeepsPlace(t *testing.T) {
 	b := New[int](Options{MaxSize: 2})
 	add(b, "a", 0, 1, 2)
 	add(b, "b", 0, 3)
@@ -194,7 +194,7 @@ func (s *recorder) Decide(v View) Decision {
 	return s.say
 }
 
-func TestHoldCountsFromTheFirstRefusal(t *testing.T) {
+func TestBatcher_HoldCountsFromFirstRefusal(t *testing.T) {
 	s := &recorder{say: Decision{Until: 10 * ms}}
 	b := newBatcher[int](8, s)
 	items := add(b, "", 0, 1, 2, 3)

@@ -41,7 +41,7 @@ func near(got, want time.Duration, share float64) bool {
 	return math.Abs(float64(got-want)) <= share*float64(want)
 }
 
-func TestCostLearnsALine(t *testing.T) {
+func TestCost_LearnsLine(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	c := taught(p, 1, 8, 32)
 	for _, n := range []int{1, 4, 16, 20, 32} {
@@ -84,7 +84,7 @@ func TestCostKeepsWhatItKnows(t *testing.T) {
 	}
 }
 
-func TestCostFollowsAModelThatChanges(t *testing.T) {
+func TestCost_FollowsModelThatChanges(t *testing.T) {
 	c := taught(line("", 5*ms, 0), 1, 8, 32)
 	now := line("", 20*ms, 0)
 	for range 60 {

@@ -83,7 +83,7 @@ func TestDecideWaitsNoLongerThanItPays(t *testing.T) {
 	}
 }
 
-func TestDecideKeepsTheBounds(t *testing.T) {
+func TestPolicy_DecideKeepsBounds(t *testing.T) {
 	v := scene(1, every(500*us))
 	v.HoldStart = v.Now - 5*ms
 	if d := policy().Decide(v); d.Run != 1 {
@@ -135,7 +135,7 @@ func TestDecideWithOthersAround(t *testing.T) {
 	}
 }
 
-func TestDecideLeavesTheStepToTheNext(t *testing.T) {
+func TestPolicy_DecideLeavesStepToNext(t *testing.T) {
 	v := scene(20, every(time.Second))
 	v.Cost = taught(steps(), 1, 2, 4, 8, 12, 16, 20, 27, 32)
 	if d := policy().Decide(v); d.Run != 16 {

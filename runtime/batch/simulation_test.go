@@ -70,7 +70,7 @@ func TestRuleAgainstFixedWaits(t *testing.T) {
 }
 
 // The bars of the contract, on the simulator's clock: shares of n/(5 ms + 0.1 ms·n), n = min(clients, 32).
-func TestRuleMeetsTheBars(t *testing.T) {
+func TestSimulation_RuleMeetsBars(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	for clients, bar := range map[int]float64{1: 0.95, 8: 0.85, 32: 0.88, 64: 0.95, 256: 0.95} {
 		o := run{
@@ -87,8 +87,9 @@ func TestRuleMeetsTheBars(t *testing.T) {
 	}
 }
 
-// TestReturningClientsShareABatch: clients that return together end up in one batch, not in two that take turns.
-func TestReturningClientsShareABatch(t *testing.T) {
+// TestSimulation_ReturningClientsShareBatch: clients that return together end up in one batch, not in two that take
+// turns.
+func TestSimulation_ReturningClientsShareBatch(t *testing.T) {
 	for _, p := range []price{line("5 ms", 5*ms, 0), line("1 ms", ms, 0), line("1 ms + 0.05 ms·n", ms, 50*us)} {
 		for _, clients := range []int{2, 8, 31, 32} {
 			o := run{
@@ -142,7 +143,7 @@ func TestSeveralWorkers(t *testing.T) {
 }
 
 // A load that changes is followed: what was learned under one must not hurt under the next.
-func TestRuleFollowsTheLoad(t *testing.T) {
+func TestSimulation_RuleFollowsLoad(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	changing := load{name: "changing", open: func(r *rand.Rand, n int) []time.Duration {
 		var at []time.Duration

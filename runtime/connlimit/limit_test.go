@@ -98,7 +98,7 @@ func TestLimit_BusyOnesStay(t *testing.T) {
 	}
 }
 
-func TestLimit_PartIsServedAboveTheWhole(t *testing.T) {
+func TestLimit_PartIsServedAboveWhole(t *testing.T) {
 	l, main, probes := New(2), clients{}, clients{}
 	l.Add(main.idle)
 	part := l.Part(1)

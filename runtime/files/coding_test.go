@@ -38,8 +38,9 @@ func packed(t *testing.T, coding, text string) []byte {
 	return out.Bytes()
 }
 
-// TestAContentCodingIsUndone: an object that was stored in gzip reaches the model as what is inside of it, as with Cog.
-func TestAContentCodingIsUndone(t *testing.T) {
+// TestCoding_ContentCodingIsUndone: an object that was stored in gzip reaches the model as what is inside of it, as
+// with Cog.
+func TestCoding_ContentCodingIsUndone(t *testing.T) {
 	text := strings.Repeat("what the model is to read ", 1000)
 	once := packed(t, "gzip", text)
 	cases := map[string]struct {
@@ -76,7 +77,7 @@ func TestAContentCodingIsUndone(t *testing.T) {
 	}
 }
 
-func TestAContentCodingThatDoesNotFit(t *testing.T) {
+func TestCoding_ContentCodingThatDoesNotFit(t *testing.T) {
 	whole := packed(t, "gzip", strings.Repeat("x", 2000))
 	broken := bytes.Clone(whole)
 	broken[len(broken)-5] ^= 1 // of the checksum

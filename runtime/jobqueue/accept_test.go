@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-func TestRefusal_KeepsTheText(t *testing.T) {
+func TestRefusal_KeepsText(t *testing.T) {
 	m := &Member{o: Options{Logger: slog.New(slog.DiscardHandler)}}
 	for text, want := range map[string]string{
 		"the job queue takes no requests now":     "The job queue takes no requests now",

@@ -27,15 +27,15 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestNoticesNameTheLimits: the line's notice is a constant, so it could name another number.
-func TestNoticesNameTheLimits(t *testing.T) {
+// TestLogText_NoticesNameLimits: the line's notice is a constant, so it could name another number.
+func TestLogText_NoticesNameLimits(t *testing.T) {
 	if want := fmt.Sprintf("longer than %d MiB", MaxLine>>20); !strings.Contains(LineNotice, want) {
 		t.Errorf("the notice is %q, the limit %d", LineNotice, MaxLine)
 	}
 }
 
-// TestTheLimitsAreDefinedOnce: no other code has notices, and so limits.
-func TestTheLimitsAreDefinedOnce(t *testing.T) {
+// TestLogText_LimitsAreDefinedOnce: no other code has notices, and so limits.
+func TestLogText_LimitsAreDefinedOnce(t *testing.T) {
 	var found []string
 	for _, root := range []string{"../../runtime", "../../httpd", "../../ipc", "../../cmd", "../../pyembed"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -23,9 +23,9 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// TestMediaTypesAreTheWorkers holds that a file has the same type in an answer, where the worker's table says it, and
+// TestMediaTypes_AreWorkers holds that a file has the same type in an answer, where the worker's table says it, and
 // where it is sent to.
-func TestMediaTypesAreTheWorkers(t *testing.T) {
+func TestMediaTypes_AreWorkers(t *testing.T) {
 	source, err := os.ReadFile("../../pyembed/sdk/cog/_worker/values/mime.py")
 	if err != nil {
 		t.Fatal(err)

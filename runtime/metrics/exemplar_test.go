@@ -82,7 +82,7 @@ func withMillis(line string) string {
 	return fmt.Sprintf("%s %.3f", line[:at], seconds)
 }
 
-func TestTheTimesOfOutputs(t *testing.T) {
+func TestExemplar_TimesOfOutputs(t *testing.T) {
 	s := New(Options{})
 	s.FirstOutput(time.Second, aTrace(1))
 	s.NextOutput(10 * time.Millisecond)

@@ -64,8 +64,8 @@ func blocks(page string) map[string]string {
 	return all
 }
 
-// TestThePageIsWhatPrometheusOwnLibraryWrites: the same events, recorded in both.
-func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
+// TestOracle_PageIsWhatPrometheusOwnLibraryWrites: the same events, recorded in both.
+func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	r := prometheus.NewRegistry()
 	buckets := func() (b []float64) {
 		for _, d := range seconds() {

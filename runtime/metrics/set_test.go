@@ -51,7 +51,7 @@ func wantLines(t *testing.T, s *Set, wanted ...string) {
 	}
 }
 
-func TestAnEmptySetWritesAPageThatCanBeRead(t *testing.T) {
+func TestSet_EmptySetWritesPageThatCanBeRead(t *testing.T) {
 	families := parse(t, New(Options{}))
 	for name, f := range families {
 		if name != strings.ToLower(name) || len(f.GetMetric()) == 0 || f.GetHelp() == "" {
@@ -71,7 +71,7 @@ func TestAnEmptySetWritesAPageThatCanBeRead(t *testing.T) {
 	}
 }
 
-func TestTheFormatIsWhatWasAskedFor(t *testing.T) {
+func TestSet_FormatIsWhatWasAskedFor(t *testing.T) {
 	const open = "application/openmetrics-text"
 	for accept, want := range map[string]bool{
 		"":           false,
@@ -140,7 +140,7 @@ func TestWhatIsGivenIsNotKept(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelRecords(t *testing.T) {
+func TestSet_WhatModelRecords(t *testing.T) {
 	long := strings.Repeat("x", maxName-1)
 	deep := strings.Repeat(`{"a":`, maxDepth+2) + "1" + strings.Repeat("}", maxDepth+2)
 	for _, c := range []struct {
@@ -179,7 +179,7 @@ func TestWhatTheModelRecords(t *testing.T) {
 	}
 }
 
-func TestTheModelsNamesAreBounded(t *testing.T) {
+func TestSet_ModelsNamesAreBounded(t *testing.T) {
 	s := New(Options{MaxModel: 10})
 	for i := range 30 {
 		s.Recorded(fmt.Appendf(nil, `{"name%d":1}`, i))
@@ -224,7 +224,7 @@ func TestRefusalsAreNotTimed(t *testing.T) {
 	)
 }
 
-func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
+func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 	var now []Worker
 	s := New(Options{Workers: func() []Worker { return now }})
 	if got := lines(s, "pinion_worker_memory_bytes"); got != "" {

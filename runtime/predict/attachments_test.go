@@ -34,7 +34,7 @@ func TestStandInsAreReadAndShown(t *testing.T) {
 	}
 }
 
-func TestNoJSONIsAStandIn(t *testing.T) {
+func TestAttachments_NoJSONIsStandIn(t *testing.T) {
 	for _, raw := range []string{`"\u00000:x"`, `""`, `"0:x"`, `{}`, ``, `"`} {
 		if _, _, ok := ReadPlaceholder([]byte(raw)); ok || IsPlaceholder([]byte(raw)) || CountPlaceholders([]byte(raw)) != 0 {
 			t.Errorf("%s is taken for a placeholder", raw)

@@ -123,8 +123,8 @@ func TestOutputOfWhatEndsBadly(t *testing.T) {
 	}
 }
 
-// TestReturnedOutputIsAnEvent: observers get the output as an event.
-func TestReturnedOutputIsAnEvent(t *testing.T) {
+// TestEvents_ReturnedOutputIsEvent: observers get the output as an event.
+func TestEvents_ReturnedOutputIsEvent(t *testing.T) {
 	p := observed(Options{})
 	var w watcher
 	p.Watch(&w)

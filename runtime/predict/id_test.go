@@ -35,8 +35,8 @@ func TestIDsSortByTime(t *testing.T) {
 	}
 }
 
-// TestIDIsAUUID of version 7 (RFC 9562): the time in milliseconds, the version, the variant.
-func TestIDIsAUUID(t *testing.T) {
+// TestID_IsUUID of version 7 (RFC 9562): the time in milliseconds, the version, the variant.
+func TestID_IsUUID(t *testing.T) {
 	for range 1000 {
 		raw, err := idEncoding.DecodeString(NewID(epoch))
 		if err != nil || len(raw) != 16 {

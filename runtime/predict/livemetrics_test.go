@@ -110,8 +110,8 @@ func TestLiveMetricsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRecordsKeepTheMetricsOfTheirMoment: what came later does not show in them.
-func TestRecordsKeepTheMetricsOfTheirMoment(t *testing.T) {
+// TestLiveMetrics_RecordsKeepMetricsOfTheirMoment: what came later does not show in them.
+func TestLiveMetrics_RecordsKeepMetricsOfTheirMoment(t *testing.T) {
 	p := New("a", Request{}, time.Now(), nil, Options{})
 	p.Begin(time.Now())
 	var seen []Record

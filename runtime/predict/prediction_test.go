@@ -67,7 +67,7 @@ func TestEndOnlyOnce(t *testing.T) {
 	}
 }
 
-func TestEndMustBeAnEnd(t *testing.T) {
+func TestPrediction_EndMustBeEnd(t *testing.T) {
 	p := New("a", Request{}, epoch, &runner{}, Options{})
 	for _, s := range []Status{Starting, Processing, statuses} {
 		if p.End(Result{Status: s}, epoch) || p.Record().Status != Starting {
@@ -92,8 +92,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestElapsedDatesTheStart where Begin was not called: the worker reports how long it took.
-func TestElapsedDatesTheStart(t *testing.T) {
+// TestPrediction_ElapsedDatesStart where Begin was not called: the worker reports how long it took.
+func TestPrediction_ElapsedDatesStart(t *testing.T) {
 	p := New("a", Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Failed, Elapsed: 3 * time.Second}, epoch.Add(10*time.Second))
 	if got := p.Record().Started; !got.Equal(epoch.Add(7 * time.Second)) {
@@ -106,7 +106,7 @@ func TestElapsedDatesTheStart(t *testing.T) {
 	}
 }
 
-func TestCancelReachesTheRunnerOnce(t *testing.T) {
+func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	r := &runner{}
 	p := New("a", Request{}, epoch, r, Options{})
 	if p.CancelAsked() {

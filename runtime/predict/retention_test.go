@@ -178,8 +178,8 @@ func times(n int, do func()) {
 	}
 }
 
-// TestOthersDriveTheEndedOut: the oldest first, and not what is being looked at.
-func TestOthersDriveTheEndedOut(t *testing.T) {
+// TestRetention_OthersDriveEndedOut: the oldest first, and not what is being looked at.
+func TestRetention_OthersDriveEndedOut(t *testing.T) {
 	const item = 1 << 20
 	b := memory.New(32 << 20)
 	r := NewRegistry(Retention{Memory: b})

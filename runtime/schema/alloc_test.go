@@ -36,7 +36,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func TestAGoodOutputCostsNoMemory(t *testing.T) {
+func TestAlloc_GoodOutputCostsNoMemory(t *testing.T) {
 	o, err := CompileOutput([]byte(outputs), "Point")
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,8 @@ func TestEmptyFiles(t *testing.T) {
 	}
 }
 
-// TestEmptyFileBesideAFault holds that the message is about the fault alone.
-func TestEmptyFileBesideAFault(t *testing.T) {
+// TestEmpty_FileBesideFault holds that the message is about the fault alone.
+func TestEmpty_FileBesideFault(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","format":"uri","nullable":true},"n":{"type":"integer"}}}`))
 	_, problems := prepare(t, s, `{"x":"","n":"a","u":1}`)
 	if len(problems) != 1 || problems[0].Loc[2] != "n" {

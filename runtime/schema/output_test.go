@@ -40,7 +40,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-func TestItemsOfAnOutput(t *testing.T) {
+func TestOutput_ItemsOfOutput(t *testing.T) {
 	o, err := CompileOutput([]byte(outputs), "Items")
 	if err != nil {
 		t.Fatal(err)

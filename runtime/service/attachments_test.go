@@ -8,8 +8,9 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestAFileThatComesTooLate: a server that has given up waiting for its clients refuses what they still send.
-func TestAFileThatComesTooLate(t *testing.T) {
+// TestAttachments_FileThatComesTooLate: a server that has given up waiting for its clients refuses what they still
+// send.
+func TestAttachments_FileThatComesTooLate(t *testing.T) {
 	h := build(t, "good", 0, "")
 	h.until("READY")
 	box := h.NewAttachments()

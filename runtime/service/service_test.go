@@ -189,8 +189,8 @@ func TestPrediction(t *testing.T) {
 	})
 }
 
-// TestQueueOverARestart: where there is a queue, predictions are taken while a worker restarts.
-func TestQueueOverARestart(t *testing.T) {
+// TestService_QueueOverRestart: where there is a queue, predictions are taken while a worker restarts.
+func TestService_QueueOverRestart(t *testing.T) {
 	h := build(t, "good-once", 5, "")
 	h.until("READY")
 	h.run("deadly", `{"s":"die"}`)
@@ -356,7 +356,7 @@ func TestYielded(t *testing.T) {
 	}
 }
 
-func TestChangesHasAToken(t *testing.T) {
+func TestService_ChangesHasToken(t *testing.T) {
 	h := build(t, "good", 0, "")
 	for h.Health().Status != "READY" {
 		select {

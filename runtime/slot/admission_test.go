@@ -11,7 +11,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestAdmissionWithoutAQueue(t *testing.T) {
+func TestAdmission_WithoutQueue(t *testing.T) {
 	p := testPool(t, Options{})
 	if err := p.Admit(nil); !errors.Is(err, predict.ErrBusy) {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
@@ -39,8 +39,8 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCapacityIsFreeBeforeTheAnswer: a client that sends its next request after an answer is never refused.
-func TestCapacityIsFreeBeforeTheAnswer(t *testing.T) {
+// TestAdmission_CapacityIsFreeBeforeAnswer: a client that sends its next request after an answer is never refused.
+func TestAdmission_CapacityIsFreeBeforeAnswer(t *testing.T) {
 	p := testPool(t, Options{})
 	w := newWorker(t, p, 1)
 	served := w.serve(echo)
@@ -50,7 +50,7 @@ func TestCapacityIsFreeBeforeTheAnswer(t *testing.T) {
 	w.hangUp(served)
 }
 
-func TestAdmissionWithAQueue(t *testing.T) {
+func TestAdmission_WithQueue(t *testing.T) {
 	p := testPool(t, Options{Queue: 3})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -80,9 +80,9 @@ func TestAdmissionWithAQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestAwaitFreeIsWokenByAFreeSlotAlone: while calls wait in the queue, the end of one frees none. A server that waits
-// for jobs under direct load would be woken by each request.
-func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
+// TestAdmission_AwaitFreeIsWokenByFreeSlotAlone: while calls wait in the queue, the end of one frees none. A server
+// that waits for jobs under direct load would be woken by each request.
+func TestAdmission_AwaitFreeIsWokenByFreeSlotAlone(t *testing.T) {
 	p := testPool(t, Options{Queue: 1})
 	newWorker(t, p, 1)
 	for range 2 {
@@ -109,7 +109,7 @@ func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsAtLeastASecond(t *testing.T) {
+func TestAdmission_RetryAfterIsAtLeastSecond(t *testing.T) {
 	p := NewPool(Options{Queue: 1})
 	start := newTestCall(t, p, "waits for a worker")
 	var full *predict.QueueFullError
@@ -122,8 +122,8 @@ func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	empty(t, p)
 }
 
-// TestQueueOfAPoolWithoutWorkers: the first worker gets the calls that wait for it.
-func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
+// TestAdmission_QueueOfPoolWithoutWorkers: the first worker gets the calls that wait for it.
+func TestAdmission_QueueOfPoolWithoutWorkers(t *testing.T) {
 	p := testPool(t, Options{Queue: 5})
 	var flights []*testCall
 	for i := range 5 {

@@ -34,7 +34,7 @@ func TestCancelInRunningBatch(t *testing.T) {
 	}
 }
 
-func TestCancelAfterTheFunctionHasEnded(t *testing.T) {
+func TestBatchFaults_CancelAfterFunctionHasEnded(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")

@@ -26,7 +26,7 @@ func TestSingleRequestLeavesAtOnce(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestArrivalsGatherWhileAWorkerIsBusy(t *testing.T) {
+func TestBatch_ArrivalsGatherWhileWorkerIsBusy(t *testing.T) {
 	var sizes []int
 	b := batchesOfThree()
 	b.MaxSize = 8
@@ -204,7 +204,7 @@ func TestBatchAheadOfRetiringWorker(t *testing.T) {
 }
 
 // Calls of a retired worker are queued by their arrival, before later ones, though their serial numbers are higher.
-func TestReloadKeepsTheOrder(t *testing.T) {
+func TestBatch_ReloadKeepsOrder(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	old := newBatchWorker(t, p, batchesOfThree())
 	for _, name := range []string{"a", "b", "c", "d"} {

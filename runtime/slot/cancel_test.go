@@ -21,7 +21,7 @@ func TestCancelBeforeSubmit(t *testing.T) {
 	empty(t, p)
 }
 
-func TestCancelInTheQueue(t *testing.T) {
+func TestCancel_InQueue(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	var flights []*testCall
@@ -42,9 +42,9 @@ func TestCancelInTheQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelInTheWindow: the worker has the request and has not begun it. It never will, and another call gets the
+// TestCancel_InWindow: the worker has the request and has not begun it. It never will, and another call gets the
 // room.
-func TestCancelInTheWindow(t *testing.T) {
+func TestCancel_InWindow(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -68,8 +68,8 @@ func TestCancelInTheWindow(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelMakesRoomForTheWaiting: a slot whose call was canceled takes another slot's waiting call.
-func TestCancelMakesRoomForTheWaiting(t *testing.T) {
+// TestCancel_MakesRoomForWaiting: a slot whose call was canceled takes another slot's waiting call.
+func TestCancel_MakesRoomForWaiting(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 2)
 	var flights []*testCall
@@ -101,7 +101,7 @@ func TestCancelMakesRoomForTheWaiting(t *testing.T) {
 	empty(t, p)
 }
 
-func TestCancelOfARunningCall(t *testing.T) {
+func TestCancel_OfRunningCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind ipc.Kind
 		body string

@@ -39,8 +39,8 @@ func TestDeadline(t *testing.T) {
 	empty(t, p)
 }
 
-// TestDeadlineOfOneAtAnIdleSlot: the slot's worker does not take the call.
-func TestDeadlineOfOneAtAnIdleSlot(t *testing.T) {
+// TestDeadline_OfOneAtIdleSlot: the slot's worker does not take the call.
+func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 	p := testPool(t, Options{})
 	l := newWorker(t, p, 1).ends[0]
 	f := startDue(t, p, "late", time.Now().Add(short))

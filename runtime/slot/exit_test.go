@@ -121,8 +121,8 @@ func TestUnreadAnswersOfDeadWorker(t *testing.T) {
 	empty(t, p)
 }
 
-// TestGrandchildKeepsTheSocket: the worker has exited, and its socket stays open.
-func TestGrandchildKeepsTheSocket(t *testing.T) {
+// TestExit_GrandchildKeepsSocket: the worker has exited, and its socket stays open.
+func TestExit_GrandchildKeepsSocket(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	var flights []*testCall

@@ -54,8 +54,8 @@ func TestPredictTimeout(t *testing.T) {
 	empty(t, p)
 }
 
-// TestPredictTimeoutKillsTheWorker: a call that does not end when it is canceled ends with its worker.
-func TestPredictTimeoutKillsTheWorker(t *testing.T) {
+// TestRuntimeLimit_PredictTimeoutKillsWorker: a call that does not end when it is canceled ends with its worker.
+func TestRuntimeLimit_PredictTimeoutKillsWorker(t *testing.T) {
 	p := testPool(t, Options{PredictTimeout: short, CancelGrace: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "deep in C")

@@ -39,8 +39,8 @@ func TestStalled(t *testing.T) {
 	empty(t, p)
 }
 
-// TestStalledBesideABusySlot: a loop that one call blocks does not take another's.
-func TestStalledBesideABusySlot(t *testing.T) {
+// TestStalled_BesideBusySlot: a loop that one call blocks does not take another's.
+func TestStalled_BesideBusySlot(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 2)
 	first := start(t, p, "first")
@@ -72,8 +72,8 @@ func TestStalledByAnotherCall(t *testing.T) {
 	}
 }
 
-// TestStalledByAnOverwrittenClaim: the worker skips such a call and goes on, and the front cannot revoke it.
-func TestStalledByAnOverwrittenClaim(t *testing.T) {
+// TestStalled_ByOverwrittenClaim: the worker skips such a call and goes on, and the front cannot revoke it.
+func TestStalled_ByOverwrittenClaim(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -107,8 +107,8 @@ func TestStalledBatch(t *testing.T) {
 	r.stalls(0)
 }
 
-// TestPredictTimeoutWithAnOverwrittenPage: the model overwrites its running word.
-func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
+// TestStalled_PredictTimeoutWithOverwrittenPage: the model overwrites its running word.
+func TestStalled_PredictTimeoutWithOverwrittenPage(t *testing.T) {
 	p := testPool(t, Options{PredictTimeout: short, CancelGrace: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "scribbles")
@@ -120,8 +120,8 @@ func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 	empty(t, p)
 }
 
-// TestPredictTimeoutAfterABatch: a model's postprocess has the same limit.
-func TestPredictTimeoutAfterABatch(t *testing.T) {
+// TestStalled_PredictTimeoutAfterBatch: a model's postprocess has the same limit.
+func TestStalled_PredictTimeoutAfterBatch(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, PredictTimeout: short, CancelGrace: time.Hour})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
@@ -130,8 +130,8 @@ func TestPredictTimeoutAfterABatch(t *testing.T) {
 	empty(t, p)
 }
 
-// TestStalledBeforeABatch: a worker that does not read its items is stuck; one that prepares is busy.
-func TestStalledBeforeABatch(t *testing.T) {
+// TestStalled_BeforeBatch: a worker that does not read its items is stuck; one that prepares is busy.
+func TestStalled_BeforeBatch(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	r := newBatchWorker(t, p, preparing())
 	f := start(t, p, "1")

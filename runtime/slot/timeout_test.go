@@ -50,8 +50,8 @@ func TestQueueTimeoutWithoutWorkers(t *testing.T) {
 	empty(t, p)
 }
 
-// TestQueueTimeoutAtAFreeSlot: the timeout also ends a call that a free slot's worker does not take.
-func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
+// TestTimeout_QueueTimeoutAtFreeSlot: the timeout also ends a call that a free slot's worker does not take.
+func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
 	l := newWorker(t, p, 1).ends[0]
 	began := time.Now()
@@ -69,9 +69,9 @@ func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 	empty(t, p)
 }
 
-// TestQueueTimeout_AtABlockedLoop: a call that has a slot is not ended by the queue's limit while its worker runs
+// TestQueueTimeout_AtBlockedLoop: a call that has a slot is not ended by the queue's limit while its worker runs
 // another, but by its own deadline. One that waits behind it is.
-func TestQueueTimeout_AtABlockedLoop(t *testing.T) {
+func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 3)
 	running := start(t, p, "running")

@@ -12,8 +12,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestWindowFollowsTheModel: the window is what the worker can do while an answer travels.
-func TestWindowFollowsTheModel(t *testing.T) {
+// TestWindow_FollowsModel: the window is what the worker can do while an answer travels.
+func TestWindow_FollowsModel(t *testing.T) {
 	for took, want := range map[time.Duration]int{
 		0: maxWindow, time.Nanosecond: maxWindow, 6 * time.Microsecond: maxWindow, 10 * time.Microsecond: 20,
 		50 * time.Microsecond: 4, 100 * time.Microsecond: minWindow, time.Second: minWindow, time.Hour: minWindow,

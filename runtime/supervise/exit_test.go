@@ -54,8 +54,8 @@ func TestDeathInSetup(t *testing.T) {
 	}
 }
 
-// TestDeathInAPrediction fails it, with the cause and the logs.
-func TestDeathInAPrediction(t *testing.T) {
+// TestExit_DeathInPrediction fails it, with the cause and the logs.
+func TestExit_DeathInPrediction(t *testing.T) {
 	for how, words := range deaths() {
 		t.Run(how, func(t *testing.T) {
 			s := act(t, "dies-running "+how, func(o *Options) { o.Policy.Restart = Never })

@@ -73,8 +73,8 @@ func TestExitCauses(t *testing.T) {
 	}
 }
 
-// TestExitCausesOfALife: the first is killed from outside, the next leaves for a successor, that one with the server.
-func TestExitCausesOfALife(t *testing.T) {
+// TestExitCauses_OfLife: the first is killed from outside, the next leaves for a successor, that one with the server.
+func TestExitCauses_OfLife(t *testing.T) {
 	var seen tally
 	s := act(t, "lives", seen.listen)
 	st := s.until("ready", ready)
@@ -89,8 +89,8 @@ func TestExitCausesOfALife(t *testing.T) {
 	seen.want(t, CauseSignaled, CauseLeft, CauseLeft)
 }
 
-// TestExitCauseOfAKill: SIGKILL is classified by who sent it, and why.
-func TestExitCauseOfAKill(t *testing.T) {
+// TestExitCause_OfKill: SIGKILL is classified by who sent it, and why.
+func TestExitCause_OfKill(t *testing.T) {
 	for _, c := range []struct {
 		exit Exit
 		want ExitCause

@@ -34,8 +34,8 @@ func TestUnansweredPings(t *testing.T) {
 	says(t, "the last exit", st.LastExit, "it has not answered on its control channel")
 }
 
-// TestNoPingsWithoutATimeout: the worker would not answer one.
-func TestNoPingsWithoutATimeout(t *testing.T) {
+// TestHang_NoPingsWithoutTimeout: the worker would not answer one.
+func TestHang_NoPingsWithoutTimeout(t *testing.T) {
 	s := act(t, "lives ignores-pings", nil)
 	s.until("ready", ready)
 	for range 20 {

@@ -89,8 +89,8 @@ func TestSetupThatFailsLater(t *testing.T) {
 	says(t, "the last exit", st.LastExit, "worker exited with code 3 during setup")
 }
 
-// TestLogOfALongPrediction: the server's log has what it says while it runs, and with its name.
-func TestLogOfALongPrediction(t *testing.T) {
+// TestLife_LogOfLongPrediction: the server's log has what it says while it runs, and with its name.
+func TestLife_LogOfLongPrediction(t *testing.T) {
 	s := act(t, "talks", func(o *Options) { o.Policy.Restart = Never })
 	s.until("ready", ready)
 	c := s.ask("long", `{}`)
@@ -214,8 +214,8 @@ func TestGrandchild(t *testing.T) {
 	}
 }
 
-// TestLogsOfALife: what a worker writes is the setup's, a prediction's, and the server's, each whole.
-func TestLogsOfALife(t *testing.T) {
+// TestLife_LogsOfLife: what a worker writes is the setup's, a prediction's, and the server's, each whole.
+func TestLife_LogsOfLife(t *testing.T) {
 	s := act(t, "writes", nil)
 	st := s.until("ready", ready)
 	if want := "one\ntwo\nthree, \uFFFD"; st.Setup.Logs != want {

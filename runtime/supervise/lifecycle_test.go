@@ -207,8 +207,8 @@ func TestPrepare(t *testing.T) {
 	s.generation("a")
 }
 
-// TestDeathBesideASuccessor: the process dies while the one that is to follow it comes up.
-func TestDeathBesideASuccessor(t *testing.T) {
+// TestLifecycle_DeathBesideSuccessor: the process dies while the one that is to follow it comes up.
+func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 	s := act(t, "echoes deadly", func(o *Options) { o.Timeouts.Hang = 0 })
 	s.until("ready", ready)
 	spec := s.o.Spec

@@ -74,7 +74,7 @@ func TestLineBuffer_Records(t *testing.T) {
 	}
 }
 
-func TestLineBuffer_DraftsOnATerminal(t *testing.T) {
+func TestLineBuffer_DraftsOnTerminal(t *testing.T) {
 	records, drafts := buffered(true, "load", "ing", " ok\n", "\r 1%", "\r 2%", "\r 3%\n")
 	if want := []string{"loading ok", " 3%"}; !slices.Equal(records, want) {
 		t.Errorf("records: got %q, want %q", records, want)

@@ -158,8 +158,8 @@ func TestClaimsDoNotMix(t *testing.T) {
 	}
 }
 
-// TestLinesOfTheServersLog: halves are joined where they are of one prediction, and of one alone.
-func TestLinesOfTheServersLog(t *testing.T) {
+// TestLogs_LinesOfServersLog: halves are joined where they are of one prediction, and of one alone.
+func TestLogs_LinesOfServersLog(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "half of ")
 	p.take("a")

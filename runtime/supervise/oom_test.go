@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheKernelTakesAWorkerFirst where memory is short.
-func TestTheKernelTakesAWorkerFirst(t *testing.T) {
+// TestOOM_KernelTakesWorkerFirst where memory is short.
+func TestOOM_KernelTakesWorkerFirst(t *testing.T) {
 	score := func(of string) int {
 		t.Helper()
 		text, err := os.ReadFile("/proc/" + of + "/oom_score_adj")

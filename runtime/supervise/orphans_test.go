@@ -112,8 +112,8 @@ func TestReapWhileWorkersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestExitBesideAReaper: the exits of workers are classified as without one.
-func TestExitBesideAReaper(t *testing.T) {
+// TestOrphans_ExitBesideReaper: the exits of workers are classified as without one.
+func TestOrphans_ExitBesideReaper(t *testing.T) {
 	adopt(t)
 	o := NewOrphans()
 	s := act(t, "dies-idle 42", func(opts *Options) { opts.Fleet = NewFleet(o) })

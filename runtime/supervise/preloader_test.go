@@ -25,8 +25,8 @@ func TestDifferencesOfEnvironments(t *testing.T) {
 	}
 }
 
-// TestAPreloadProcessIsForItsOwnModel: a worker with another model, or another Python, is not forked from it.
-func TestAPreloadProcessIsForItsOwnModel(t *testing.T) {
+// TestPreloader_PreloadProcessIsForItsOwnModel: a worker with another model, or another Python, is not forked from it.
+func TestPreloader_PreloadProcessIsForItsOwnModel(t *testing.T) {
 	m := &preloadProcess{task: task{
 		spec: ipc.WorkerConfig{Python: "python", Root: "/model", Ref: "predict.py", SDK: "/one"},
 	}}
@@ -79,8 +79,8 @@ func TestNoPreloader(t *testing.T) {
 	ended.end()
 }
 
-// TestAnAdoptedProcessIsNoOrphan: its adopter waits for it.
-func TestAnAdoptedProcessIsNoOrphan(t *testing.T) {
+// TestPreloader_AdoptedProcessIsNoOrphan: its adopter waits for it.
+func TestPreloader_AdoptedProcessIsNoOrphan(t *testing.T) {
 	o := NewOrphans()
 	cmd := exec.Command("true")
 	var adopted child

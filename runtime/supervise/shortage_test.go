@@ -45,7 +45,7 @@ func TestStart_ShortageIsNoDeath(t *testing.T) {
 	}
 }
 
-func TestStart_ShortageOfALaterWorker(t *testing.T) {
+func TestStart_ShortageOfLaterWorker(t *testing.T) {
 	var starts atomic.Int64
 	s := act(t, "lives crashes=1", func(o *Options) {
 		o.Policy.Linger = true
@@ -86,8 +86,8 @@ func TestStart_ShortageIsShown(t *testing.T) {
 	s.over()
 }
 
-// TestStart_ShortageInTheWorker: its process was started, and found no threads for itself.
-func TestStart_ShortageInTheWorker(t *testing.T) {
+// TestStart_ShortageInWorker: its process was started, and found no threads for itself.
+func TestStart_ShortageInWorker(t *testing.T) {
 	over := filepath.Join(t.TempDir(), "over")
 	s := act(t, "lacks until "+over, func(o *Options) { o.Policy.Linger = true })
 	st := s.until("blocked", func(st Status) bool { return st.Blocked })
@@ -116,7 +116,7 @@ func TestStart_ShortageEndsWithNever(t *testing.T) {
 	}
 }
 
-func TestStart_SuccessorWaitsForTheEndOfAShortage(t *testing.T) {
+func TestStart_SuccessorWaitsForEndOfShortage(t *testing.T) {
 	for _, renew := range []func(*stage){
 		func(s *stage) { s.Renew("the test wants it") },
 		func(s *stage) { s.RenewOnce("the test wants it") },
@@ -242,7 +242,7 @@ func TestBreaker_PausesDouble(t *testing.T) {
 	}
 }
 
-func TestBreaker_TriesOneOfAFleet(t *testing.T) {
+func TestBreaker_TriesOneOfFleet(t *testing.T) {
 	b, first, second, now := newBreaker(), &Supervisor{o: Options{Index: 0}}, &Supervisor{o: Options{Index: 1}},
 		time.Unix(1e9, 0)
 	b.trip(first, now)

@@ -37,8 +37,8 @@ func TestStateMoves(t *testing.T) {
 	}
 }
 
-// TestOneFunctionSetsTheState: no code but worker.move assigns a worker's state, so none evades the table.
-func TestOneFunctionSetsTheState(t *testing.T) {
+// TestState_OneFunctionSetsState: no code but worker.move assigns a worker's state, so none evades the table.
+func TestState_OneFunctionSetsState(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)

@@ -47,8 +47,8 @@ OSError`
 SyntaxError: invalid syntax`
 )
 
-// TestATracebackIsOneRecord between any lines; every other line is a record, also an empty one.
-func TestATracebackIsOneRecord(t *testing.T) {
+// TestTraceback_IsOneRecord between any lines; every other line is a record, also an empty one.
+func TestTraceback_IsOneRecord(t *testing.T) {
 	chainedToGroup := plainTraceback + "\n\nDuring handling of the above exception, another exception occurred:\n\n" +
 		groupTraceback
 	for name, want := range map[string][]string{
@@ -88,8 +88,8 @@ func TestATracebackIsOneRecord(t *testing.T) {
 	}
 }
 
-// TestALineOfNoTracebackNeedsNoMemory.
-func TestALineOfNoTracebackNeedsNoMemory(t *testing.T) {
+// TestTraceback_LineOfNoTracebackNeedsNoMemory.
+func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
 	r := recorder{note: func(source, string, []byte) {}}
 	line := []byte("a line as models print them")
 	if n := testing.AllocsPerRun(100, func() { r.line(stdout, "a", line) }); n != 0 {
@@ -111,8 +111,8 @@ func TestTracebacksOfSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// TestATracebackInPieces is one record, and comes though nothing follows it.
-func TestATracebackInPieces(t *testing.T) {
+// TestTraceback_InPieces is one record, and comes though nothing follows it.
+func TestTraceback_InPieces(t *testing.T) {
 	var got []string
 	r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
 	for line := range strings.SplitSeq(plainTraceback, "\n") {
@@ -149,8 +149,8 @@ func TestTracebacksOfPipes(t *testing.T) {
 	}
 }
 
-// TestTracebacksThatTheWorkerTellsApart are records, too.
-func TestTracebacksThatTheWorkerTellsApart(t *testing.T) {
+// TestTracebacks_ThatWorkerTellsApart are records, too.
+func TestTracebacks_ThatWorkerTellsApart(t *testing.T) {
 	short := "Traceback (most recent call last):\n  File \"x\"\nE: x"
 	p := newPiped(t)
 	p.Logged(stderr, "a", []byte(short+"\n"), false)

@@ -89,8 +89,8 @@ func TestSpansAreSentInBatches(t *testing.T) {
 	}
 }
 
-// TestTheQueueTakesWhatFits: all or none of what ends together.
-func TestTheQueueTakesWhatFits(t *testing.T) {
+// TestBatch_QueueTakesWhatFits: all or none of what ends together.
+func TestBatch_QueueTakesWhatFits(t *testing.T) {
 	q := &queue{drops: &drops{log: slog.New(slog.DiscardHandler)}, limit: 5}
 	for i, want := range []bool{true, false, true, false} {
 		if got := q.admit([]int{3, 3, 2, 1}[i]); got != want {

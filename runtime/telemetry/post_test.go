@@ -80,9 +80,9 @@ func spanNamed(name string) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, spans, protowire.BytesType), span)
 }
 
-// TestARequestIsWhatTheSDKMakes: ours, which it does not copy, and its own, which is compressed; when they are repeated
-// too.
-func TestARequestIsWhatTheSDKMakes(t *testing.T) {
+// TestPost_RequestIsWhatSDKMakes: ours, which it does not copy, and its own, which is compressed; when they are
+// repeated too.
+func TestPost_RequestIsWhatSDKMakes(t *testing.T) {
 	var got []*coltracepb.ExportTraceServiceRequest
 	for _, compress := range []bool{false, true} {
 		collector := &picky{t: t}

@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// TestARatioSamplesTheTracesThatTheSDKDoes: so that a trace is whole that several servers sample.
-func TestARatioSamplesTheTracesThatTheSDKDoes(t *testing.T) {
+// TestSpans_RatioSamplesTracesThatSDKDoes: so that a trace is whole that several servers sample.
+func TestSpans_RatioSamplesTracesThatSDKDoes(t *testing.T) {
 	tracer := &trace.Tracer{Sample: func(trace.ID, trace.Context) bool { return false }}
 	for _, share := range []float64{0, 1e-9, 0.01, 0.3, 1} {
 		ours, theirs := ratioOf(share), sdktrace.TraceIDRatioBased(share)

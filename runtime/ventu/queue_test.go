@@ -188,7 +188,7 @@ func TestTwoWorkersShare(t *testing.T) {
 	b.ends(200, "re: b")
 }
 
-func TestNoJobForAWorkerThatHasNotBegun(t *testing.T) {
+func TestQueue_NoJobForWorkerThatHasNotBegun(t *testing.T) {
 	r := newRig(t, "unix", Options{})
 	silent := r.connect()
 	p := r.submit("a")

@@ -49,7 +49,7 @@ func TestTwoWorkersFail(t *testing.T) {
 	q.ends(200, "re: next")
 }
 
-func TestTheLastWorkerFails(t *testing.T) {
+func TestRequeue_LastWorkerFails(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	w := r.worker()
 	had := r.submit("had")
@@ -189,7 +189,7 @@ func TestMissingAnswer(t *testing.T) {
 	c.ends(200, "re: c")
 }
 
-func TestNilIsAnEmptyAnswer(t *testing.T) {
+func TestRequeue_NilIsEmptyAnswer(t *testing.T) {
 	r := newRig(t, "unix", Options{})
 	w := r.worker()
 	p := r.submit("a")

@@ -31,8 +31,8 @@ func TestRetryNeverGoesBack(t *testing.T) {
 	unanswered.ends(200, "re: unanswered")
 }
 
-// TestRetryEndsWithTheLastOther: no other worker can take it.
-func TestRetryEndsWithTheLastOther(t *testing.T) {
+// TestSuspension_RetryEndsWithLastOther: no other worker can take it.
+func TestSuspension_RetryEndsWithLastOther(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	bad, other := r.worker(), r.worker()
 	unanswered := r.submit("unanswered")
@@ -93,8 +93,8 @@ func TestSuspension(t *testing.T) {
 	}
 }
 
-// TestTheLastIsNotSuspended: there is no other worker.
-func TestTheLastIsNotSuspended(t *testing.T) {
+// TestSuspension_LastIsNotSuspended: there is no other worker.
+func TestSuspension_LastIsNotSuspended(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	w := r.worker()
 	for range 2 * mostFaults {
@@ -111,8 +111,8 @@ func TestTheLastIsNotSuspended(t *testing.T) {
 	}
 }
 
-// TestBackWithTheLast: when the last in service leaves, those that were suspended are back at once.
-func TestBackWithTheLast(t *testing.T) {
+// TestSuspension_BackWithLast: when the last in service leaves, those that were suspended are back at once.
+func TestSuspension_BackWithLast(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	bad, other := r.worker(), r.worker()
 	for range mostFaults {
@@ -129,8 +129,9 @@ func TestBackWithTheLast(t *testing.T) {
 	p.ends(200, "re: a")
 }
 
-// TestAReconnectChangesNothing: a process that breaks the protocol each time it connects is suspended as well.
-func TestAReconnectChangesNothing(t *testing.T) {
+// TestSuspension_ReconnectChangesNothing: a process that breaks the protocol each time it connects is suspended as
+// well.
+func TestSuspension_ReconnectChangesNothing(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	other := r.worker()
 	for range mostFaults {

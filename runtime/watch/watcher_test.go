@@ -125,8 +125,8 @@ func TestWhatIsNotSourceIsNotReported(t *testing.T) {
 	w.wantOnly("after all of these")
 }
 
-// TestAModelThatWritesAllTheTime does not put the report off.
-func TestAModelThatWritesAllTheTime(t *testing.T) {
+// TestWatcher_ModelThatWritesAllTime does not put the report off.
+func TestWatcher_ModelThatWritesAllTime(t *testing.T) {
 	w := watching(t, "run.py")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -175,7 +175,7 @@ func TestChangesGatherUntilTheyAreRead(t *testing.T) {
 	w.want(names...)
 }
 
-func TestAFolderThatIsNotThere(t *testing.T) {
+func TestWatcher_FolderThatIsNotThere(t *testing.T) {
 	if _, err := New(filepath.Join(t.TempDir(), "gone"), nil); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("the error is %v", err)
 	}

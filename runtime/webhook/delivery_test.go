@@ -146,8 +146,8 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestLogsWithTheAnswer holds that text that comes only with the end is sent too.
-func TestLogsWithTheAnswer(t *testing.T) {
+// TestDelivery_LogsWithAnswer holds that text that comes only with the end is sent too.
+func TestDelivery_LogsWithAnswer(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{Throttle: -1})
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.OnLogs})

@@ -86,8 +86,8 @@ func TestAfterHang(t *testing.T) {
 	}
 }
 
-// TestSlowReceiverAfterTheEnd holds that completed supersedes what waits once Timeout has passed since the end.
-func TestSlowReceiverAfterTheEnd(t *testing.T) {
+// TestSender_SlowReceiverAfterEnd holds that completed supersedes what waits once Timeout has passed since the end.
+func TestSender_SlowReceiverAfterEnd(t *testing.T) {
 	for _, last := range []predict.Events{0, completed} {
 		pass := make(chan struct{})
 		r := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-pass })

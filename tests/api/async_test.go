@@ -18,7 +18,7 @@ func asyncServer(t *testing.T, python harness.Python, n int, more ...string) *ha
 	})
 }
 
-func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
+func TestAsync_PredictionsRunAtOnceUpToNumberOfSlots(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		const n = 8
@@ -47,7 +47,7 @@ func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
 	})
 }
 
-func TestTheDecoratorSaysHowManyRunAtOnce(t *testing.T) {
+func TestAsync_DecoratorSaysHowManyRunAtOnce(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "tasks.py:Four"})
 	var requests []*harness.Request
@@ -94,9 +94,9 @@ func TestTextOfConcurrentPredictionsIsSeparated(t *testing.T) {
 	})
 }
 
-// TestWhatAPredictionLeavesBehindIsNotTheNextOnes: neither what its tasks and threads write, nor, where several run at
-// once, what it is unknown apart.
-func TestWhatAPredictionLeavesBehindIsNotTheNextOnes(t *testing.T) {
+// TestAsync_WhatPredictionLeavesBehindIsNotNextOnes: neither what its tasks and threads write, nor, where several run
+// at once, what it is unknown apart.
+func TestAsync_WhatPredictionLeavesBehindIsNotNextOnes(t *testing.T) {
 	t.Parallel()
 	for slots, raw := range map[int]string{1: "eve raw\n", 3: ""} {
 		s := asyncServer(t, harness.AnyPython(t), slots)
@@ -112,8 +112,8 @@ func TestWhatAPredictionLeavesBehindIsNotTheNextOnes(t *testing.T) {
 	}
 }
 
-// TestTheServersLogHasLinesOfConcurrentPredictions: a print with several arguments is one, one of two lines is two.
-func TestTheServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
+// TestAsync_ServersLogHasLinesOfConcurrentPredictions: a print with several arguments is one, one of two lines is two.
+func TestAsync_ServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.AnyPython(t), 3)
 	s.Create(harness.Input{"id": "mine", "input": harness.Input{"what": "talk", "name": "ada\neve", "n": 1}})
@@ -129,7 +129,7 @@ func TestTheServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
 	}
 }
 
-func TestAnAsyncModelWithOneSlotHasAllItsLogs(t *testing.T) {
+func TestAsync_ModelWithOneSlotHasAllItsLogs(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "tasks.py"})
 	for range 3 {
@@ -140,7 +140,7 @@ func TestAnAsyncModelWithOneSlotHasAllItsLogs(t *testing.T) {
 	}
 }
 
-func TestACancelEndsATaskAndLeavesBystandersAlone(t *testing.T) {
+func TestAsync_CancelEndsTaskAndLeavesBystandersAlone(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := asyncServer(t, python, 6)
@@ -179,7 +179,7 @@ func TestACancelEndsATaskAndLeavesBystandersAlone(t *testing.T) {
 	})
 }
 
-func TestATaskThatSwallowsItsCancelEndsTheWorkerAfterTheGrace(t *testing.T) {
+func TestAsync_TaskThatSwallowsItsCancelEndsWorkerAfterGrace(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.AnyPython(t), 2, "--cancel-grace", "1s", "--queue", "4")
 	worker := s.Worker()
@@ -198,7 +198,7 @@ func TestATaskThatSwallowsItsCancelEndsTheWorkerAfterTheGrace(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesCancelsItsTask(t *testing.T) {
+func TestAsync_ClientThatLeavesCancelsItsTask(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.AnyPython(t), 3)
 	request := s.Request("left", harness.Input{"what": "wait", "name": "left"})
@@ -234,7 +234,7 @@ func TestAsyncFailuresAreTheirOwn(t *testing.T) {
 	})
 }
 
-func TestADeathFailsEveryRunningPredictionOfAnAsyncWorker(t *testing.T) {
+func TestAsync_DeathFailsEveryRunningPredictionOfAsyncWorker(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.AnyPython(t), 3, "--queue", "5")
 	one := s.Begin("one", harness.Input{"what": "wait", "name": "one"})

@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTokensFromAFile: they are wanted, changed by SIGHUP without a restart, kept where the new file is broken, and
+// TestAuth_TokensFromFile: they are wanted, changed by SIGHUP without a restart, kept where the new file is broken, and
 // never in the log.
-func TestTokensFromAFile(t *testing.T) {
+func TestAuth_TokensFromFile(t *testing.T) {
 	t.Parallel()
 	const first, second, third = "first-token-0123456789", "second-token-0123456789", "third-token-0123456789"
 	file := harness.TokenFile(t, "# clients", first, "", second)
@@ -87,8 +87,8 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAPortForMetrics: metrics move there, probes are on both, and no token is wanted.
-func TestAPortForMetrics(t *testing.T) {
+// TestAuth_PortForMetrics: metrics move there, probes are on both, and no token is wanted.
+func TestAuth_PortForMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Model: "api/do.py:Runner",

@@ -69,7 +69,7 @@ func removed(t *testing.T, folder string) {
 	})
 }
 
-func TestFormsReachTheModel(t *testing.T) {
+func TestBodies_FormsReachModel(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "bodies.py:Runner"})
 	big := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB: more than stays in memory on the way
@@ -245,8 +245,8 @@ func TestCurlSendsAndGetsFiles(t *testing.T) {
 	left(t, s)
 }
 
-// TestTheImageExample runs what its README says.
-func TestTheImageExample(t *testing.T) {
+// TestBodies_ImageExample runs what its README says.
+func TestBodies_ImageExample(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	harness.NeedModule(t, python, "PIL")

@@ -84,7 +84,7 @@ func TestBodiesOfEverySizePass(t *testing.T) {
 	}
 }
 
-func TestALargeErrorAndLargeLogsPass(t *testing.T) {
+func TestBody_LargeErrorAndLargeLogsPass(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "raising.py:large"})
 	a := s.Fail(harness.Input{"size": 8 * mebibyte})

@@ -116,9 +116,9 @@ func failedWith(t testing.TB, a harness.Answer, want string) {
 	}
 }
 
-// TestAModelCallsAnother, which runs on another Python. Its errors are the caller's, which may catch them. A cycle, an
-// unknown model, and a call without a prediction are refused.
-func TestAModelCallsAnother(t *testing.T) {
+// TestCalls_ModelCallsAnother, which runs on another Python. Its errors are the caller's, which may catch them. A
+// cycle, an unknown model, and a call without a prediction are refused.
+func TestCalls_ModelCallsAnother(t *testing.T) {
 	t.Parallel()
 	s, _ := callingPair(t)
 	said := fmt.Sprintf("b on 3.%d said hello", harness.NewestPython(t).Minor)
@@ -143,8 +143,8 @@ func TestAModelCallsAnother(t *testing.T) {
 	s.WaitLog("setup: cog.call works only while a prediction runs")
 }
 
-// TestACallIsValidated as a client's request.
-func TestACallIsValidated(t *testing.T) {
+// TestCall_IsValidated as a client's request.
+func TestCall_IsValidated(t *testing.T) {
 	t.Parallel()
 	s, _ := callingModels(t, map[string]string{
 		"a": "import cog\n\ndef run(n: int) -> int:\n    return cog.call('b', n=n)\n",
@@ -176,9 +176,9 @@ func TestOneModelCallsNone(t *testing.T) {
 	failedWith(t, harness.PredictBy(s, "", harness.Input{}), `no model "b" can be called: this server has one model`)
 }
 
-// TestACallEndsWithItsCaller: the called prediction is canceled when the caller is, when the caller ends, and when its
+// TestCall_EndsWithItsCaller: the called prediction is canceled when the caller is, when the caller ends, and when its
 // process dies.
-func TestACallEndsWithItsCaller(t *testing.T) {
+func TestCall_EndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	s, dir := callingPair(t)
 	harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
@@ -217,8 +217,8 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 	isCanceled("its caller has died")
 }
 
-// TestACancelReachesAQueuedCall.
-func TestACancelReachesAQueuedCall(t *testing.T) {
+// TestCalls_CancelReachesQueuedCall.
+func TestCalls_CancelReachesQueuedCall(t *testing.T) {
 	t.Parallel()
 	s, dir := callingPair(t, "--queue", "4")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
@@ -236,8 +236,8 @@ func TestACancelReachesAQueuedCall(t *testing.T) {
 	harness.WantStatus(t, "the first ended with", harness.Receive(t, first), "succeeded")
 }
 
-// TestACallLoadsItsModel, and is refused where a model is not to be loaded by requests.
-func TestACallLoadsItsModel(t *testing.T) {
+// TestCall_LoadsItsModel, and is refused where a model is not to be loaded by requests.
+func TestCall_LoadsItsModel(t *testing.T) {
 	t.Parallel()
 	s, _ := callingModels(t, map[string]string{"a": callingModel, "b": calledModel, "c": calledModel},
 		map[string]string{"b": ", load: on-demand", "c": ", load: manual"}, harness.Options{Args: []string{"--reload"}})
@@ -250,8 +250,8 @@ func TestACallLoadsItsModel(t *testing.T) {
 		"Model c is not loaded: POST /models/c/load loads it")
 }
 
-// TestCallsGoOnWhileTheServerDrains: a prediction that is in flight may still call.
-func TestCallsGoOnWhileTheServerDrains(t *testing.T) {
+// TestCalls_GoOnWhileServerDrains: a prediction that is in flight may still call.
+func TestCalls_GoOnWhileServerDrains(t *testing.T) {
 	t.Parallel()
 	s, dir := callingPair(t)
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
@@ -292,8 +292,8 @@ func TestCallsAreTraced(t *testing.T) {
 	}
 }
 
-// TestCallsOfTheDocuments makes the models that the how-to shows, and runs its command.
-func TestCallsOfTheDocuments(t *testing.T) {
+// TestCalls_OfDocuments makes the models that the how-to shows, and runs its command.
+func TestCalls_OfDocuments(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../docs/how-to/several-models.md")
 	code := map[string]string{}

@@ -10,7 +10,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
+func TestCancel_EndsEveryKindOfWaiting(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "blocking.py"})
@@ -47,9 +47,9 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 	})
 }
 
-// TestACancelThatGoesNowhereIsRepeated: shortly before its worker would be killed where the model swallowed the
+// TestCancel_ThatGoesNowhereIsRepeated: shortly before its worker would be killed where the model swallowed the
 // exception, and long before that where Python dropped it.
-func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
+func TestCancel_ThatGoesNowhereIsRepeated(t *testing.T) {
 	t.Parallel()
 	for how, grace := range map[string]string{"bare_once": "4s", "deleting": "1h"} {
 		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", grace}})
@@ -64,8 +64,8 @@ func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 	}
 }
 
-// TestACanceledModelCleansUp: the exception comes once, although signals come after it.
-func TestACanceledModelCleansUp(t *testing.T) {
+// TestCancel_CanceledModelCleansUp: the exception comes once, although signals come after it.
+func TestCancel_CanceledModelCleansUp(t *testing.T) {
 	t.Parallel()
 	// with its stack, on a busy machine
 	slow := regexp.MustCompile(`(?m)^Warning: async code has blocked the event loop.*\n(?:  .*\n)*`)
@@ -100,7 +100,7 @@ func TestCanceledPredictionsEndCanceled(t *testing.T) {
 	harness.SameWorker(t, s, worker)
 }
 
-func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
+func TestCancel_ThatDoesNotHelpEndsWorkerAfterGrace(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"swallow_all", "stuck"} {
 		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", "1s", "--queue", "5"}})
@@ -121,7 +121,7 @@ func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
 	}
 }
 
-func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
+func TestCancel_OfWhatWaitsNeverReachesModel(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "20"}})
 	open, first := harness.BeginAtGate(t, s, harness.Input{"token": "first"})
@@ -152,7 +152,7 @@ func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
 		"first waiting0 waiting3 waiting6")
 }
 
-func TestAGeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
+func TestCancel_GeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "blocking.py:Producer"})
 	a := s.Succeed(harness.Input{"n": 4})

@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestAClientThatLeavesAQueuedPredictionKeepsItFromTheModel(t *testing.T) {
+func TestCreate_ClientThatLeavesQueuedPredictionKeepsItFromModel(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "10"}})
 	open, first := harness.BeginAtGate(t, s, harness.Input{"token": "first"})
@@ -29,8 +29,8 @@ func TestAClientThatLeavesAQueuedPredictionKeepsItFromTheModel(t *testing.T) {
 	harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first after")
 }
 
-// TestAnIDIsFreeWhenItsAnswerIsOut: at once, not soon, so that a client may send the next request with it.
-func TestAnIDIsFreeWhenItsAnswerIsOut(t *testing.T) {
+// TestCreate_IDIsFreeWhenItsAnswerIsOut: at once, not soon, so that a client may send the next request with it.
+func TestCreate_IDIsFreeWhenItsAnswerIsOut(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	for n := range 20 {
@@ -40,8 +40,8 @@ func TestAnIDIsFreeWhenItsAnswerIsOut(t *testing.T) {
 	}
 }
 
-// TestALongPipelineIsAnsweredInOrder, on its one connection.
-func TestALongPipelineIsAnsweredInOrder(t *testing.T) {
+// TestCreate_LongPipelineIsAnsweredInOrder, on its one connection.
+func TestCreate_LongPipelineIsAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	const many = 50
@@ -57,7 +57,7 @@ func TestALongPipelineIsAnsweredInOrder(t *testing.T) {
 	}
 }
 
-func TestTheFrontNeverHoldsPython(t *testing.T) {
+func TestCreate_FrontNeverHoldsPython(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	s.Succeed(harness.Input{})
@@ -69,8 +69,9 @@ func TestTheFrontNeverHoldsPython(t *testing.T) {
 	harness.WantText(t, "what the worker maps", harness.Maps(t, s.Worker()), "libpython")
 }
 
-// TestATerminalsSignalsDoNotReachTheWorker: Ctrl-C goes to the front's whole process group, and the front is to drain.
-func TestATerminalsSignalsDoNotReachTheWorker(t *testing.T) {
+// TestCreate_TerminalsSignalsDoNotReachWorker: Ctrl-C goes to the front's whole process group, and the front is to
+// drain.
+func TestCreate_TerminalsSignalsDoNotReachWorker(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	worker := s.Worker()
@@ -83,7 +84,7 @@ func TestATerminalsSignalsDoNotReachTheWorker(t *testing.T) {
 	s.Ended(0)
 }
 
-func TestMetricsAndContextAreThePredictionsOwn(t *testing.T) {
+func TestCreate_MetricsAndContextArePredictionsOwn(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "mixture.py:Scoped"})
@@ -110,8 +111,8 @@ func TestMetricsAndContextAreThePredictionsOwn(t *testing.T) {
 	})
 }
 
-// TestTheModelKnowsItsTrace by its context, where the request has the headers.
-func TestTheModelKnowsItsTrace(t *testing.T) {
+// TestCreate_ModelKnowsItsTrace by its context, where the request has the headers.
+func TestCreate_ModelKnowsItsTrace(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", `
 from cog import current_scope

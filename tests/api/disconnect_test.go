@@ -8,9 +8,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAClientThatLeavesBehindMuch: one that has sent more behind its request than the sockets hold is noticed, and its
-// prediction is canceled.
-func TestAClientThatLeavesBehindMuch(t *testing.T) {
+// TestDisconnect_ClientThatLeavesBehindMuch: one that has sent more behind its request than the sockets hold is
+// noticed, and its prediction is canceled.
+func TestDisconnect_ClientThatLeavesBehindMuch(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	c := s.Dial()

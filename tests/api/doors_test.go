@@ -23,9 +23,9 @@ func withDescriptors(n int) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`ulimit -Sn %d && ulimit -Hn %d && exec "$@"`, n/2, n), "sh"}
 }
 
-// TestConnections_LeaveDescriptorsForTheServer: more idle connections than the process may open, at every port, keep
+// TestConnections_LeaveDescriptorsForServer: more idle connections than the process may open, at every port, keep
 // neither requests, probes nor a new worker from what they need.
-func TestConnections_LeaveDescriptorsForTheServer(t *testing.T) {
+func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 	t.Parallel()
 	descriptors := 1024
 	if harness.IsFull() {
@@ -85,8 +85,8 @@ func TestConnections_LeaveDescriptorsForTheServer(t *testing.T) {
 		"pinion_connections_evicted_total ", "pinion_connections_refused_total ")
 }
 
-// TestHalfHeaders_AreWithinTheBudget: thousands of clients that stop within their headers.
-func TestHalfHeaders_AreWithinTheBudget(t *testing.T) {
+// TestHalfHeaders_AreWithinBudget: thousands of clients that stop within their headers.
+func TestHalfHeaders_AreWithinBudget(t *testing.T) {
 	t.Parallel()
 	many := 2500
 	if harness.IsFull() {

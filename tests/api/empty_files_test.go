@@ -28,8 +28,8 @@ class Needs(BaseRunner):
         return image.read_text()
 `
 
-// TestAnEmptyTextIsNoFile: web forms send it where nothing was chosen.
-func TestAnEmptyTextIsNoFile(t *testing.T) {
+// TestEmptyFiles_EmptyTextIsNoFile: web forms send it where nothing was chosen.
+func TestEmptyFiles_EmptyTextIsNoFile(t *testing.T) {
 	t.Parallel()
 	const none = "None None None None"
 	dir := harness.NewFolder(t, "run.py", optionalFiles)
@@ -51,8 +51,8 @@ func TestAnEmptyTextIsNoFile(t *testing.T) {
 		none)
 }
 
-// TestAnEmptyTextIsRefusedWhereAFileIsNeeded: neither does it replace a default.
-func TestAnEmptyTextIsRefusedWhereAFileIsNeeded(t *testing.T) {
+// TestEmptyFiles_EmptyTextIsRefusedWhereFileIsNeeded: neither does it replace a default.
+func TestEmptyFiles_EmptyTextIsRefusedWhereFileIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", optionalFiles), Model: "run.py:Needs"})
 	for body, field := range map[string]string{

@@ -32,7 +32,7 @@ func readExampleHealth(t *testing.T, s *harness.Server, path string) (h exampleH
 	return h
 }
 
-func TestAnExampleRunsBeforeTheModelIsReady(t *testing.T) {
+func TestExample_RunsBeforeModelIsReady(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		harness.NeedModule(t, python, "numpy")
@@ -93,7 +93,7 @@ func wantExample(t *testing.T, s *harness.Server, want string) {
 	harness.Equal(t, "the document's example", string(document.Components.Schemas.Input.Example), want)
 }
 
-func TestAModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
+func TestExample_ModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{Model: "examples.py:Failing"})
 	s.WaitHealth("SETUP_FAILED")
@@ -105,7 +105,7 @@ func TestAModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
 	off.Succeed(harness.Input{"text": "mine"})
 }
 
-func TestAnExampleShowsThatAModelIsBroken(t *testing.T) {
+func TestExample_ShowsThatModelIsBroken(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "examples.py:Ailing"})
 	s.Succeed(harness.Input{"text": "mine"})
@@ -123,7 +123,7 @@ func TestAnExampleShowsThatAModelIsBroken(t *testing.T) {
 	}
 }
 
-func TestAnExampleOfFilesAndArrays(t *testing.T) {
+func TestExample_OfFilesAndArrays(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	harness.NeedModule(t, python, "numpy")
@@ -138,7 +138,7 @@ func TestAnExampleOfFilesAndArrays(t *testing.T) {
 	}
 }
 
-func TestAnExampleFromAFile(t *testing.T) {
+func TestExample_FromFile(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	file := filepath.Join(dir, "cog_example.json")
@@ -171,7 +171,7 @@ func TestAnExampleFromAFile(t *testing.T) {
 	}
 }
 
-func TestAFaultyExampleIsRefused(t *testing.T) {
+func TestExample_FaultyExampleIsRefused(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{
 		"Unknown": `has an unknown input "txt"; valid inputs are: text`,

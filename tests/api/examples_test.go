@@ -117,8 +117,8 @@ func fileURL(t *testing.T, path string) string {
 	return "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(content)
 }
 
-// TestTheExamplesAreTestedWithTheirOwnPins: the environment of these tests has what the examples ask for.
-func TestTheExamplesAreTestedWithTheirOwnPins(t *testing.T) {
+// TestExamples_AreTestedWithTheirOwnPins: the environment of these tests has what the examples ask for.
+func TestExamples_AreTestedWithTheirOwnPins(t *testing.T) {
 	t.Parallel()
 	tested := harness.ReadFile(t, "requirements-models.txt")
 	for _, name := range []string{"speech-detection", "filetype"} {

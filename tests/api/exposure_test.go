@@ -29,8 +29,9 @@ func listensAt(t *testing.T, wrap []string, env ...string) string {
 	return address
 }
 
-// TestWhereAServerListensByDefault: on all addresses in a container, else for this machine alone; the log says which.
-func TestWhereAServerListensByDefault(t *testing.T) {
+// TestExposure_WhereServerListensByDefault: on all addresses in a container, else for this machine alone; the log says
+// which.
+func TestExposure_WhereServerListensByDefault(t *testing.T) {
 	t.Parallel()
 	want := "http://127.0.0.1:"
 	for _, trace := range []string{"/.dockerenv", "/run/.containerenv"} {

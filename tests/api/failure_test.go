@@ -7,8 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAnExceptionFailsItsPredictionAlone: with its last line as the error and its traceback in the logs.
-func TestAnExceptionFailsItsPredictionAlone(t *testing.T) {
+// TestFailure_ExceptionFailsItsPredictionAlone: with its last line as the error and its traceback in the logs.
+func TestFailure_ExceptionFailsItsPredictionAlone(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "raising.py"})
@@ -62,7 +62,7 @@ func TestAnExceptionFailsItsPredictionAlone(t *testing.T) {
 	})
 }
 
-func TestAModelThatClosesItsStreamsIsServedOn(t *testing.T) {
+func TestFailure_ModelThatClosesItsStreamsIsServedOn(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "raising.py"})
 	harness.Equal(t, "error", s.Fail(harness.Input{"name": "closed streams"}).Error, "ValueError: after closing")

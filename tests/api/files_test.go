@@ -159,7 +159,7 @@ func TestFileObjectsAndFoldersAsOutputs(t *testing.T) {
 	harness.WantText(t, "error", s.Fail(harness.Input{"how": "folder"}).Error, "folder")
 }
 
-func TestAFileThatIsLeftOutIsNone(t *testing.T) {
+func TestFile_ThatIsLeftOutIsNone(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "typed.py:Where"})
 	for want, in := range map[string]harness.Input{

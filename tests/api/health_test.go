@@ -27,8 +27,8 @@ class Runner:
         return "served"
 `
 
-// TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes.
-func TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes(t *testing.T) {
+// TestHealth_HealthcheckThatHangsOnceIsNotEndOfLaterOnes.
+func TestHealth_HealthcheckThatHangsOnceIsNotEndOfLaterOnes(t *testing.T) {
 	t.Parallel()
 	c := harness.NewFolder(t, "run.py", moody)
 	harness.MakeFIFO(t, c, "gate")
@@ -51,8 +51,8 @@ func TestSetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
 	}
 }
 
-// TestAHealthcheckThatAlwaysHangs is said to, and its threads do not pile up.
-func TestAHealthcheckThatAlwaysHangs(t *testing.T) {
+// TestHealth_HealthcheckThatAlwaysHangs is said to, and its threads do not pile up.
+func TestHealth_HealthcheckThatAlwaysHangs(t *testing.T) {
 	t.Parallel()
 	c := harness.NewFolder(t, "run.py", moody)
 	harness.MakeFIFO(t, c, "gate")
@@ -71,8 +71,8 @@ func TestAHealthcheckThatAlwaysHangs(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestLivenessEndsWithTheLastWorker, and not before; a failed setup is for somebody to read.
-func TestLivenessEndsWithTheLastWorker(t *testing.T) {
+// TestHealth_LivenessEndsWithLastWorker, and not before; a failed setup is for somebody to read.
+func TestHealth_LivenessEndsWithLastWorker(t *testing.T) {
 	t.Parallel()
 	livez := func(s *harness.Server) int { return s.Do("GET", "/livez", nil).Code }
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--restart", "never", "--workers", "2"}})

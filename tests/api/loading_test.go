@@ -261,8 +261,8 @@ func TestLoadThatFails(t *testing.T) {
 	saidBy(t, harness.PredictBy(s, "a", harness.Input{}), "a")
 }
 
-// TestRequestsWaitForALoad up to --queue-timeout, and load the model once.
-func TestRequestsWaitForALoad(t *testing.T) {
+// TestLoading_RequestsWaitForLoad up to --queue-timeout, and load the model once.
+func TestLoading_RequestsWaitForLoad(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand, queue: 8, queue-timeout: 1h}}\n")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
@@ -426,8 +426,8 @@ func TestModelsFileReread(t *testing.T) {
 	saidBy(t, harness.PredictBy(s, "c", harness.Input{}), "c")
 }
 
-// TestModelsFileOfTheDocuments serves the file that the how-to shows.
-func TestModelsFileOfTheDocuments(t *testing.T) {
+// TestLoading_ModelsFileOfDocuments serves the file that the how-to shows.
+func TestLoading_ModelsFileOfDocuments(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../docs/how-to/several-models.md")
 	shown := regexp.MustCompile(`(?m)^    # pinion.yaml\n(?:    .+\n)+`).FindString(text)

@@ -91,8 +91,8 @@ func TestNoneDefaultsMayBeOptional(t *testing.T) {
 	})
 }
 
-// TestNoneDefaultsOfAModelThatIsExecuted: its source alone does not say what its inputs are.
-func TestNoneDefaultsOfAModelThatIsExecuted(t *testing.T) {
+// TestNoneDefaults_OfModelThatIsExecuted: its source alone does not say what its inputs are.
+func TestNoneDefaults_OfModelThatIsExecuted(t *testing.T) {
 	t.Parallel()
 	source := strings.Replace(noneDefaults, "ge=0", "ge=len(__import__('glob').glob('/nowhere'))", 1)
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", source), Env: []string{"PINION_NONE_DEFAULTS=optional"}}
@@ -130,8 +130,8 @@ func TestNoneDefaultsInCogYAML(t *testing.T) {
 		func() bool { return s.Input(harness.Input{}).Code == http.StatusUnprocessableEntity })
 }
 
-// TestNoneDefaultsOfAStoredDocument: Cog wrote it, and such inputs are required there.
-func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
+// TestNoneDefaults_OfStoredDocument: Cog wrote it, and such inputs are required there.
+func TestNoneDefaults_OfStoredDocument(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)
 	document := harness.CLI{Dir: dir}.Good(t, "schema")

@@ -7,8 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheOfficialPackageMayBeInstalled: a model gets our cog, and so do its children, in any environment.
-func TestTheOfficialPackageMayBeInstalled(t *testing.T) {
+// TestOfficial_PackageMayBeInstalled: a model gets our cog, and so do its children, in any environment.
+func TestOfficial_PackageMayBeInstalled(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	s := harness.Ready(t, harness.Options{Model: "beside.py:Predictor", Python: python})

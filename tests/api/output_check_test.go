@@ -10,7 +10,7 @@ import (
 
 const refusedOutput = "the output is not what the return annotation says: "
 
-func TestAnOutputMustMatchItsAnnotation(t *testing.T) {
+func TestOutputCheck_OutputMustMatchItsAnnotation(t *testing.T) {
 	t.Parallel()
 	for model, problem := range map[string]string{
 		"Text":   `output: a number is not of type "string"`,
@@ -30,7 +30,7 @@ func TestAnOutputMustMatchItsAnnotation(t *testing.T) {
 	}
 }
 
-func TestAStreamEndsAtTheFirstItemThatItMayNotHave(t *testing.T) {
+func TestOutputCheck_StreamEndsAtFirstItemThatItMayNotHave(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:Items", Args: []string{"--validate-output", "error"}})
 	a := s.Create(map[string]any{"input": harness.Input{"good": false}}, "Accept", "text/event-stream")
@@ -46,7 +46,7 @@ func TestAStreamEndsAtTheFirstItemThatItMayNotHave(t *testing.T) {
 	}
 }
 
-func TestFilesAreWhatAPathMayBe(t *testing.T) {
+func TestOutputCheck_FilesAreWhatPathMayBe(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:File", Args: []string{"--validate-output", "error"}})
 	if a := s.Succeed(harness.Input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
@@ -56,7 +56,7 @@ func TestFilesAreWhatAPathMayBe(t *testing.T) {
 		"text/plain, application/octet-stream").Body), "text")
 }
 
-func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
+func TestOutputCheck_WrongOutputIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	const warning = "an output is not what the return annotation says"
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:Text"})
@@ -75,7 +75,7 @@ func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
 		"off, warn or error")
 }
 
-func TestATrainingsOutputIsCheckedToo(t *testing.T) {
+func TestOutputCheck_TrainingsOutputIsCheckedToo(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Model: "wrong.py:Text", Env: []string{"COG_TRAIN_TYPE_STUB=wrong.py:text"},

@@ -63,7 +63,7 @@ func waitRecord(t *testing.T, s *harness.Server, text string) {
 	harness.Eventually(t, "the log has "+text, func() bool { return recordsWith(s, text) > 0 })
 }
 
-func TestProgress_IsInTheServersLog(t *testing.T) {
+func TestProgress_IsInServersLog(t *testing.T) {
 	t.Parallel()
 	for name, async := range map[string][3]string{
 		"sync":  {"", "time.sleep(0.05)", ""},
@@ -107,7 +107,7 @@ func TestProgress_IsInTheServersLog(t *testing.T) {
 	}
 }
 
-func TestProgress_StandsOnATerminal(t *testing.T) {
+func TestProgress_StandsOnTerminal(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"predict", "serve"} {
 		t.Run(command, func(t *testing.T) {

@@ -117,8 +117,8 @@ func startNginx(t *testing.T, server string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// TestBehindAProxyWithTLS: what docs/how-to/security.md says of the configuration in deploy/nginx is so.
-func TestBehindAProxyWithTLS(t *testing.T) {
+// TestProxy_BehindProxyWithTLS: what docs/how-to/security.md says of the configuration in deploy/nginx is so.
+func TestProxy_BehindProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	const token, origin = "the-token-of-the-proxy-test", "https://models.example.com"
 	dir := harness.NewFolder(t, "run.py", behind)
@@ -191,8 +191,8 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 	s.WaitLog("canceled behind the proxy")
 }
 
-// TestTheProxyOfTheDocuments: docs/how-to/production.md shows the configuration in deploy/nginx, without its comments.
-func TestTheProxyOfTheDocuments(t *testing.T) {
+// TestProxy_OfDocuments: docs/how-to/production.md shows the configuration in deploy/nginx, without its comments.
+func TestProxy_OfDocuments(t *testing.T) {
 	t.Parallel()
 	lines := func(path string) (found []string) {
 		for line := range strings.Lines(harness.ReadFile(t, path)) {

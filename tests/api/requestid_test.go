@@ -9,8 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestRequestIDsInTheLog: the access log's line, the model's own lines and those about its input name the request.
-func TestRequestIDsInTheLog(t *testing.T) {
+// TestRequestIDs_InLog: the access log's line, the model's own lines and those about its input name the request.
+func TestRequestIDs_InLog(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:   harness.NewFolder(t, "run.py", "def run(n: int = 1) -> int:\n    print('the model prints')\n    return n\n"),

@@ -19,8 +19,9 @@ func modelHealth(t testing.TB, s *harness.Server, model string) (h harness.Healt
 	return h
 }
 
-// TestAHangLeavesTheOtherModel: while the worker of one model stands still, the other answers; then it is replaced.
-func TestAHangLeavesTheOtherModel(t *testing.T) {
+// TestSeveralFaults_HangLeavesOtherModel: while the worker of one model stands still, the other answers; then it is
+// replaced.
+func TestSeveralFaults_HangLeavesOtherModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t, "--hang-timeout", "3s", "--queue", "8")
 	_, _, before, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
@@ -52,9 +53,9 @@ func brokenA(t *testing.T) (dir string, models []string, open func()) {
 	return dir, models, open
 }
 
-// TestReadinessWaitsForTheFirstSetupOfEachModel, be it good or bad. Under Kubernetes a file then appears. The server
-// has its own /var/run.
-func TestReadinessWaitsForTheFirstSetupOfEachModel(t *testing.T) {
+// TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel, be it good or bad. Under Kubernetes a file then appears.
+// The server has its own /var/run.
+func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	t.Parallel()
 	wrap, readyFile := harness.OwnVarRun(t)
 	dir, models, open := brokenA(t)
@@ -79,8 +80,8 @@ func TestReadinessWaitsForTheFirstSetupOfEachModel(t *testing.T) {
 	harness.Eventually(t, "the file appears", func() bool { _, err := os.Stat(file); return err == nil })
 }
 
-// TestFailFastNamesTheModel whose setup ended the server.
-func TestFailFastNamesTheModel(t *testing.T) {
+// TestSeveralFaults_FailFastNamesModel whose setup ended the server.
+func TestSeveralFaults_FailFastNamesModel(t *testing.T) {
 	t.Parallel()
 	dir, models, _ := brokenA(t)
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models, Args: []string{"--fail-fast"}})

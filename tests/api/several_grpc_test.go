@@ -12,8 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestGRPCChoosesTheModel by its name, and counts the calls for the server.
-func TestGRPCChoosesTheModel(t *testing.T) {
+// TestSeveralGRPC_GRPCChoosesModel by its name, and counts the calls for the server.
+func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t, "--grpc-port=0")
 	_, client := s.GRPC()

@@ -100,8 +100,8 @@ func TestSeveralModels(t *testing.T) {
 		http.StatusNotFound)
 }
 
-// TestIDsAreAModelsOwn: a prediction of one model does not meet one of the other with the same id.
-func TestIDsAreAModelsOwn(t *testing.T) {
+// TestSeveral_IDsAreModelsOwn: a prediction of one model does not meet one of the other with the same id.
+func TestSeveral_IDsAreModelsOwn(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.StartTwoModels(t)
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
@@ -124,8 +124,8 @@ func TestIDsAreAModelsOwn(t *testing.T) {
 	saidBy(t, harness.Receive(t, answers["a"]), "a")
 }
 
-// TestACrashLeavesTheOtherModel: while one model dies again and again, the other loses nothing.
-func TestACrashLeavesTheOtherModel(t *testing.T) {
+// TestSeveral_CrashLeavesOtherModel: while one model dies again and again, the other loses nothing.
+func TestSeveral_CrashLeavesOtherModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t, "--queue", "8")
 	_, _, before, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
@@ -152,8 +152,8 @@ func TestACrashLeavesTheOtherModel(t *testing.T) {
 	saidBy(t, harness.PredictBy(s, "a", harness.Input{}), "a")
 }
 
-// TestASetupThatFailsLeavesTheOtherModels: they serve, and the server is ready.
-func TestASetupThatFailsLeavesTheOtherModels(t *testing.T) {
+// TestSeveral_SetupThatFailsLeavesOtherModels: they serve, and the server is ready.
+func TestSeveral_SetupThatFailsLeavesOtherModels(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	dir, models := harness.ModelFolders(t, map[string]harness.Python{"a": python, "b": python})
@@ -173,8 +173,8 @@ func TestASetupThatFailsLeavesTheOtherModels(t *testing.T) {
 	harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 }
 
-// TestMetricsAndLogsNameTheModel where there are several, and do not where there is one.
-func TestMetricsAndLogsNameTheModel(t *testing.T) {
+// TestSeveral_MetricsAndLogsNameModel where there are several, and do not where there is one.
+func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t)
 	harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
@@ -224,8 +224,8 @@ func TestMetricsAndLogsNameTheModel(t *testing.T) {
 	}
 }
 
-// TestOtherProtocolsChooseTheModel by its name.
-func TestOtherProtocolsChooseTheModel(t *testing.T) {
+// TestSeveral_OtherProtocolsChooseModel by its name.
+func TestSeveral_OtherProtocolsChooseModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t)
 	var list struct {
@@ -253,8 +253,8 @@ func TestOtherProtocolsChooseTheModel(t *testing.T) {
 	harness.Equal(t, "the index", fmt.Sprint(index), "[{a READY} {b READY}]")
 }
 
-// TestDocumentsAndPagesAreAModelsOwn: their paths are below its name, and the pages lead to each other.
-func TestDocumentsAndPagesAreAModelsOwn(t *testing.T) {
+// TestSeveral_DocumentsAndPagesAreModelsOwn: their paths are below its name, and the pages lead to each other.
+func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t)
 	type document struct {

@@ -7,9 +7,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheLinkerLeavesOutUnusedMethods: a program that can run text/template keeps every exported method of every type,
-// for a template may name it. That is a quarter of the binary.
-func TestTheLinkerLeavesOutUnusedMethods(t *testing.T) {
+// TestSize_LinkerLeavesOutUnusedMethods: a program that can run text/template keeps every exported method of every
+// type, for a template may name it. That is a quarter of the binary.
+func TestSize_LinkerLeavesOutUnusedMethods(t *testing.T) {
 	t.Parallel()
 	file, err := elf.Open(harness.Binary(t))
 	if err != nil {

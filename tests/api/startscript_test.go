@@ -9,9 +9,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAStartScriptOfCogStartsTheServer: with our package installed, `python -m cog.server.http` is this server, in the
+// TestStartScript_OfCogStartsServer: with our package installed, `python -m cog.server.http` is this server, in the
 // same process and with that Python.
-func TestAStartScriptOfCogStartsTheServer(t *testing.T) {
+func TestStartScript_OfCogStartsServer(t *testing.T) {
 	t.Parallel()
 	sdk := harness.Absolute(t, "../pyembed/sdk")
 	log := &harness.Log{}

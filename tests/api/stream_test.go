@@ -74,8 +74,8 @@ func (s *subscriber) rest() (kind, data string, outputs int, err error) {
 	}
 }
 
-// TestAStreamHasItsNumberOfSubscribersAndNoMore: 1024 follow one prediction, one more is refused, all get all.
-func TestAStreamHasItsNumberOfSubscribersAndNoMore(t *testing.T) {
+// TestStream_HasItsNumberOfSubscribersAndNoMore: 1024 follow one prediction, one more is refused, all get all.
+func TestStream_HasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	t.Parallel()
 	const most = 1024
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Stream"})
@@ -101,9 +101,9 @@ func TestAStreamHasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	}
 }
 
-// TestASlowReaderDelaysNoOtherClient: subscribers that take nothing neither hold up the model nor the others, nor do
-// they cost memory without bound; each learns how much it missed.
-func TestASlowReaderDelaysNoOtherClient(t *testing.T) {
+// TestStream_SlowReaderDelaysNoOtherClient: subscribers that take nothing neither hold up the model nor the others, nor
+// do they cost memory without bound; each learns how much it missed.
+func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 	t.Parallel()
 	const items, size, slow = 20_000, 1 << 10, 32
 	s := harness.Ready(t, harness.Options{Model: "api/flood.py"})

@@ -62,8 +62,8 @@ func (s *uploadStore) all() []string {
 	return slices.Clone(s.puts)
 }
 
-// TestUploads_OfOneNameKeepTheOrderInWhichTheyWereYielded, so the last one stays.
-func TestUploads_OfOneNameKeepTheOrderInWhichTheyWereYielded(t *testing.T) {
+// TestUploads_OfOneNameKeepOrderInWhichTheyWereYielded, so the last one stays.
+func TestUploads_OfOneNameKeepOrderInWhichTheyWereYielded(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, nil)
 	s := harness.Ready(t, harness.Options{
@@ -82,8 +82,8 @@ func TestUploads_OfOneNameKeepTheOrderInWhichTheyWereYielded(t *testing.T) {
 	}
 }
 
-// TestUploads_OfOneNameInAListHaveURLsOfTheirOwn.
-func TestUploads_OfOneNameInAListHaveURLsOfTheirOwn(t *testing.T) {
+// TestUploads_OfOneNameInListHaveURLsOfTheirOwn.
+func TestUploads_OfOneNameInListHaveURLsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, nil)
 	s := harness.Ready(t, harness.Options{
@@ -98,8 +98,8 @@ func TestUploads_OfOneNameInAListHaveURLsOfTheirOwn(t *testing.T) {
 	harness.Equal(t, "the uploads", fmt.Sprint(got), "[/step-1.png 1 /step-2.png 2 /step.png 0]")
 }
 
-// TestUploads_LocationThatIsNoWebURLIsNotTheOutput.
-func TestUploads_LocationThatIsNoWebURLIsNotTheOutput(t *testing.T) {
+// TestUploads_LocationThatIsNoWebURLIsNotOutput.
+func TestUploads_LocationThatIsNoWebURLIsNotOutput(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, func(w http.ResponseWriter) {
 		w.Header().Set("Location", "javascript:alert(document.domain)//")

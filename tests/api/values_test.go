@@ -98,7 +98,7 @@ func TestNumbersKeepEveryDigit(t *testing.T) {
 	}
 }
 
-func TestAMutableDefaultIsFreshInEachPrediction(t *testing.T) {
+func TestValues_MutableDefaultIsFreshInEachPrediction(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "typed.py:Mutable"})
 	for range 3 {
@@ -166,7 +166,7 @@ func TestArraysAndPydanticModelsBecomeJSON(t *testing.T) {
 }
 
 // Whether a list needs converting is seen in C; only one that does is gone through.
-func TestNumbersOfListsHaveTheTypesOfTheSignature(t *testing.T) {
+func TestValues_NumbersOfListsHaveTypesOfSignature(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	model := `

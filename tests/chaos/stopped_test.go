@@ -13,10 +13,10 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAStoppedFrontWithFullSockets: the front is stopped under answers and requests of megabytes, until workers and
+// TestStopped_FrontWithFullSockets: the front is stopped under answers and requests of megabytes, until workers and
 // clients wait for it with all sockets full, and for longer than a worker may be silent. When it goes on, everybody is
 // answered what is theirs, and no worker was taken for dead.
-func TestAStoppedFrontWithFullSockets(t *testing.T) {
+func TestStopped_FrontWithFullSockets(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	for _, sc := range []scene{

@@ -7,9 +7,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAccept_BothFromAModelThatDoesNotStream: a client that takes an object and a stream gets the object, a client that
+// TestAccept_BothFromModelThatDoesNotStream: a client that takes an object and a stream gets the object, a client that
 // takes a stream alone is refused, and weights count.
-func TestAccept_BothFromAModelThatDoesNotStream(t *testing.T) {
+func TestAccept_BothFromModelThatDoesNotStream(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:   harness.NewFolder(t, "run.py", "def run(n: int = 1) -> int:\n    return n\n"),
@@ -36,8 +36,8 @@ func TestAccept_BothFromAModelThatDoesNotStream(t *testing.T) {
 	}
 }
 
-// TestAccept_BothFromAModelThatStreams: of equal weights the stream wins.
-func TestAccept_BothFromAModelThatStreams(t *testing.T) {
+// TestAccept_BothFromModelThatStreams: of equal weights the stream wins.
+func TestAccept_BothFromModelThatStreams(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py",

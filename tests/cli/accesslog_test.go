@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestATerminalShowsRequests by default, but not probes. --access-log shows all requests, or, with 0, none.
-func TestATerminalShowsRequests(t *testing.T) {
+// TestAccessLog_TerminalShowsRequests by default, but not probes. --access-log shows all requests, or, with 0, none.
+func TestAccessLog_TerminalShowsRequests(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", "def run() -> str: return 'x'\n")
 	for _, c := range []struct {
@@ -39,8 +39,8 @@ func TestATerminalShowsRequests(t *testing.T) {
 	}
 }
 
-// TestAJSONLogHasNoRequestsByDefault.
-func TestAJSONLogHasNoRequestsByDefault(t *testing.T) {
+// TestAccessLog_JSONLogHasNoRequestsByDefault.
+func TestAccessLog_JSONLogHasNoRequestsByDefault(t *testing.T) {
 	t.Parallel()
 	for wanted, args := range map[int][]string{0: nil, 1: {"--access-log"}} {
 		s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: args})

@@ -61,8 +61,8 @@ func readBenched(t testing.TB, text string) benched {
 // short is a measurement that says nothing but that it works.
 var short = []string{"-d", "300ms", "--warmup", "50ms", "-c", "3"}
 
-// TestCLIBenchMeasuresAFolder with an input made up from the schema; more connections than slots are no failures.
-func TestCLIBenchMeasuresAFolder(t *testing.T) {
+// TestCLIBench_MeasuresFolder with an input made up from the schema; more connections than slots are no failures.
+func TestCLIBench_MeasuresFolder(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
 	b := readBenched(t, c.Good(t, append([]string{"bench", "-o", "-"}, short...)...))
@@ -83,7 +83,7 @@ func TestCLIBenchMeasuresAFolder(t *testing.T) {
 	}
 }
 
-func TestCLIBenchMeasuresAServer(t *testing.T) {
+func TestCLIBench_MeasuresServer(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
 	s := harness.Ready(t, harness.Options{Dir: c.Dir, Model: "run.py:now_and_then", Args: []string{"--queue", "8"}})
@@ -97,8 +97,8 @@ func TestCLIBenchMeasuresAServer(t *testing.T) {
 		"the prediction failed")
 }
 
-// TestCLIBenchDrawsOnATerminal a histogram, and nothing of it elsewhere.
-func TestCLIBenchDrawsOnATerminal(t *testing.T) {
+// TestCLIBench_DrawsOnTerminal a histogram, and nothing of it elsewhere.
+func TestCLIBench_DrawsOnTerminal(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
 	term := harness.NewTerminal(t)

@@ -106,7 +106,7 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 	}
 }
 
-func TestCLICheckOfAGoodModelInEachPython(t *testing.T) {
+func TestCLICheck_OfGoodModelInEachPython(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.Example(t, "hello")}
@@ -138,7 +138,7 @@ func TestCLICheckForPrograms(t *testing.T) {
 	}
 }
 
-func TestCLICheckOfAPythonThatIsNotThere(t *testing.T) {
+func TestCLICheck_OfPythonThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	got := harness.CLI{Dir: harness.Example(t, "hello"), Python: "/nowhere/python"}.Run(t, "check")
 	harness.Equal(t, "it ended with", got.Code, 1)
@@ -146,7 +146,7 @@ func TestCLICheckOfAPythonThatIsNotThere(t *testing.T) {
 }
 
 // What build: asks for and this machine does not have is warned of, with the line and a remedy: an image would have it.
-func TestCLICheckComparesTheMachine(t *testing.T) {
+func TestCLICheck_ComparesMachine(t *testing.T) {
 	t.Parallel()
 	const file = `run: run.py:run
 build:

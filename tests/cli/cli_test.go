@@ -9,7 +9,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestCLIHelpsABeginner(t *testing.T) {
+func TestCLI_HelpsBeginner(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: t.TempDir()}
 	harness.WantText(t, "the short help", c.Good(t), "pinion init", "pinion serve", "pinion predict")

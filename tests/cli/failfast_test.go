@@ -19,8 +19,9 @@ func serveOnTerminal(t *testing.T, dir string, args ...string) (*exec.Cmd, *harn
 	return cmd, term
 }
 
-// TestOnATerminalAFailedSetupEndsTheServer with exit code 1; the cause is the last that it says, once, and what to do.
-func TestOnATerminalAFailedSetupEndsTheServer(t *testing.T) {
+// TestFailFast_OnTerminalFailedSetupEndsServer with exit code 1; the cause is the last that it says, once, and what to
+// do.
+func TestFailFast_OnTerminalFailedSetupEndsServer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, source, once, last string
@@ -88,8 +89,8 @@ func TestFailFastIsSaidByFlagOrVariable(t *testing.T) {
 	}
 }
 
-// TestFailFastIsForTheStart: a server that was ready once stays up.
-func TestFailFastIsForTheStart(t *testing.T) {
+// TestFailFast_IsForStart: a server that was ready once stays up.
+func TestFailFast_IsForStart(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "setups.py:Second", Args: []string{"--fail-fast", "--restart", "never"}})
 	s.Fail(harness.Input{})

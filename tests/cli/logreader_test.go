@@ -101,8 +101,8 @@ func TestLogReaderStops(t *testing.T) {
 	}
 }
 
-// TestLogReaderStoppedAtTheEnd: a full pipe does not hold the end of the server.
-func TestLogReaderStoppedAtTheEnd(t *testing.T) {
+// TestLogReader_StoppedAtEnd: a full pipe does not hold the end of the server.
+func TestLogReader_StoppedAtEnd(t *testing.T) {
 	t.Parallel()
 	write, _ := stoppedReader(t)
 	s := harness.Ready(t, harness.Options{
@@ -114,8 +114,8 @@ func TestLogReaderStoppedAtTheEnd(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestLogOnAFullDisk: ENOSPC is a reader that does not take anything.
-func TestLogOnAFullDisk(t *testing.T) {
+// TestLogReader_LogOnFullDisk: ENOSPC is a reader that does not take anything.
+func TestLogReader_LogOnFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -132,8 +132,8 @@ func TestLogOnAFullDisk(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestLogOnAStoppedTerminal: Ctrl-S at the terminal stops the log alone.
-func TestLogOnAStoppedTerminal(t *testing.T) {
+// TestLogReader_LogOnStoppedTerminal: Ctrl-S at the terminal stops the log alone.
+func TestLogReader_LogOnStoppedTerminal(t *testing.T) {
 	t.Parallel()
 	term := harness.NewTerminal(t)
 	s := harness.Ready(t, harness.Options{
@@ -185,9 +185,9 @@ func TestBatchingLogReaderLeaves(t *testing.T) {
 	}
 }
 
-// TestAnErrorWithoutAReaderKeepsTheExitCode: the exit code is what it is, where the reader of stderr has left or
+// TestLogReader_ErrorWithoutReaderKeepsExitCode: the exit code is what it is, where the reader of stderr has left or
 // stopped.
-func TestAnErrorWithoutAReaderKeepsTheExitCode(t *testing.T) {
+func TestLogReader_ErrorWithoutReaderKeepsExitCode(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(read, write *os.File){
 		"left": func(read, _ *os.File) { read.Close() },

@@ -68,8 +68,8 @@ func libraryFolders(t *testing.T, base, version string) []string {
 	return folders
 }
 
-// TestAPythonWhoseLibraryIsRemoved: the server ends before it listens, and says what installs the library.
-func TestAPythonWhoseLibraryIsRemoved(t *testing.T) {
+// TestNoPython_PythonWhoseLibraryIsRemoved: the server ends before it listens, and says what installs the library.
+func TestNoPython_PythonWhoseLibraryIsRemoved(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		version, want := fmt.Sprintf("3.%d", python.Minor), "--enable-shared"
@@ -96,8 +96,8 @@ func TestAPythonWhoseLibraryIsRemoved(t *testing.T) {
 	})
 }
 
-// TestASystemWithoutPython: the message names the packages of the system that the tests run on.
-func TestASystemWithoutPython(t *testing.T) {
+// TestNoPython_SystemWithoutPython: the message names the packages of the system that the tests run on.
+func TestNoPython_SystemWithoutPython(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(harness.Binary(t), "serve", harness.Example(t, "hello"), "--port", "0")
 	cmd.Env = []string{"PATH=/nonexistent", "HOME=" + t.TempDir(), "TMPDIR=" + harness.ShortTempDir(t)}

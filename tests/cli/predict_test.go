@@ -245,7 +245,7 @@ func TestCLIPredictWritesFiles(t *testing.T) {
 	}
 }
 
-func TestCLIPredictPrintsAStreamOffATerminalAsAList(t *testing.T) {
+func TestCLIPredict_PrintsStreamOffTerminalAsList(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", streamModel)}
 	harness.EqualJSON(t, "the output", []byte(c.Good(t, "run", "-i", "n=2")), `["token0 ", "token1 "]`)
@@ -266,7 +266,7 @@ func TestCLIPredictIsCanceled(t *testing.T) {
 	harness.WantText(t, "stderr", log.String(), "predicting wait", "cleaned up", "Prediction canceled")
 }
 
-func TestCLIPredictAsksAServer(t *testing.T) {
+func TestCLIPredict_AsksServer(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	s := harness.Ready(t, harness.Options{Dir: c.Dir})
@@ -305,8 +305,8 @@ func TestCLITrain(t *testing.T) {
 	harness.WantText(t, "no train function", asker(t).Bad(t, 2, "train"), "has no train function")
 }
 
-// TestAModelThatOnlyTrains is served, checked and asked as what it is.
-func TestAModelThatOnlyTrains(t *testing.T) {
+// TestPredict_ModelThatOnlyTrains is served, checked and asked as what it is.
+func TestPredict_ModelThatOnlyTrains(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "train: train.py:train\n",
 		"train.py", "import sys\ndef train(epochs: int) -> str:\n    return f'{sys.argv} trained {epochs}'\n")}

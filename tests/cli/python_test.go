@@ -7,7 +7,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestCLIPython_HasThePackageThatServingGives(t *testing.T) {
+func TestCLIPython_HasPackageThatServingGives(t *testing.T) {
 	t.Parallel()
 	const seen = "import cog, sys; from run import Runner; print(cog.__file__.split('/')[-3][:4], sys.executable)"
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
@@ -16,7 +16,7 @@ func TestCLIPython_HasThePackageThatServingGives(t *testing.T) {
 	})
 }
 
-func TestCLIPython_RunsTheTestsOfAModel(t *testing.T) {
+func TestCLIPython_RunsTestsOfModel(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../docs/how-to/test.md")
 	var files []string

@@ -46,7 +46,7 @@ func notThere(t testing.TB, dir, name string) {
 	}
 }
 
-func TestCLIReadsAModelThatInstallsAtItsTop(t *testing.T) {
+func TestCLI_ReadsModelThatInstallsAtItsTop(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.NewFolder(t, "predict.py", installingModel)}
@@ -91,7 +91,7 @@ func TestCLINeverExecutesCommandsUnasked(t *testing.T) {
 		"give one of them")
 }
 
-func TestCLISaysThatItImportsAModel(t *testing.T) {
+func TestCLI_SaysThatItImportsModel(t *testing.T) {
 	t.Parallel()
 	got := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("pass"))}.Run(t, "schema")
 	harness.Equal(t, "it ended with", got.Code, 0)
@@ -101,7 +101,7 @@ func TestCLISaysThatItImportsAModel(t *testing.T) {
 
 // A model whose source alone does not decide is imported by the worker that makes the prediction, and nowhere else.
 // A wrong input is refused without waiting for the setup.
-func TestCLIPredictExecutesAModelOnce(t *testing.T) {
+func TestCLI_PredictExecutesModelOnce(t *testing.T) {
 	t.Parallel()
 	model := func(setup string) string {
 		return "import threading\n" + undecidedModel(`os.system("echo >> times")`) +
@@ -159,7 +159,7 @@ func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 	}
 }
 
-func TestCLIReadingHasATimeLimit(t *testing.T) {
+func TestCLIReading_HasTimeLimit(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel(lastingModel))}
 	harness.WantText(t, "schema", c.Bad(t, 1, "schema", "--execute", "--timeout", "5s"),
@@ -173,7 +173,7 @@ func TestCLIReadingHasATimeLimit(t *testing.T) {
 	harness.WantText(t, "a wrong limit", c.Bad(t, 2, "schema", "--timeout", "0s"), "--timeout 0s: must be more than 0")
 }
 
-func TestCLIReadingSaysWhatAnImportDiedOf(t *testing.T) {
+func TestCLIReading_SaysWhatImportDiedOf(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("import ctypes; ctypes.string_at(0)"))}
 	harness.WantText(t, "stderr", c.Bad(t, 1, "schema"), "it died of a signal: SIGSEGV")
@@ -220,7 +220,7 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 
 // A model in a folder "cog", or in a file of that name, is served, read and checked alike: neither hides the package,
 // nor is hidden by it.
-func TestAModelThatHasTheNameOfThePackage(t *testing.T) {
+func TestReading_ModelThatHasNameOfPackage(t *testing.T) {
 	t.Parallel()
 	const source = "from cog import BasePredictor, Input\nfrom sizes_beside import SIZES\n" +
 		"class Predictor(BasePredictor):\n    def predict(self, n: int = Input(default=2, choices=SIZES)) -> int:\n        return n * len(SIZES)\n"
@@ -243,7 +243,7 @@ func TestAModelThatHasTheNameOfThePackage(t *testing.T) {
 }
 
 // The process in between is not a command for users.
-func TestTheContainingProcessNeedsItsLifeline(t *testing.T) {
+func TestReading_ContainingProcessNeedsItsLifeline(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(harness.Binary(t), "--contain-program", "sleep", "3600")
 	cmd.Env = harness.BareEnv()

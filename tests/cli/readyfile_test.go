@@ -7,8 +7,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheReadinessFileAppearsUnderKubernetes once the server is ready, and not before. The server has its own /var/run.
-func TestTheReadinessFileAppearsUnderKubernetes(t *testing.T) {
+// TestReadyFile_ReadinessFileAppearsUnderKubernetes once the server is ready, and not before. The server has its own
+// /var/run.
+func TestReadyFile_ReadinessFileAppearsUnderKubernetes(t *testing.T) {
 	t.Parallel()
 	wrap, readyFile := harness.OwnVarRun(t)
 	for _, where := range []string{"1.2.3.4", ""} {

@@ -48,8 +48,9 @@ func runFolder(t *testing.T, s *harness.Server) string {
 	return found[0]
 }
 
-// TestTheRunFolderIsRemoved, as a cleaner of temporary files does: it is made again, and only what was in use fails.
-func TestTheRunFolderIsRemoved(t *testing.T) {
+// TestRunDir_RunFolderIsRemoved, as a cleaner of temporary files does: it is made again, and only what was in use
+// fails.
+func TestRunDir_RunFolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.NewFolder(t, "run.py", copyingModel),
@@ -83,8 +84,8 @@ func TestTheRunFolderIsRemoved(t *testing.T) {
 	s.Succeed(harness.Input{"file": helloURL})
 }
 
-// TestTheFolderOfOutputsIsRemoved: the prediction says so, not that some file is missing.
-func TestTheFolderOfOutputsIsRemoved(t *testing.T) {
+// TestRunDir_FolderOfOutputsIsRemoved: the prediction says so, not that some file is missing.
+func TestRunDir_FolderOfOutputsIsRemoved(t *testing.T) {
 	t.Parallel()
 	store := httptest.NewServer(http.NotFoundHandler())
 	defer store.Close()
@@ -103,8 +104,8 @@ func TestTheFolderOfOutputsIsRemoved(t *testing.T) {
 	harness.WantText(t, "error", a.Error, "out.txt", "folder of temporary files was removed")
 }
 
-// TestTheRunFolderWithoutTheCache holds the cog package too, which a new worker needs.
-func TestTheRunFolderWithoutTheCache(t *testing.T) {
+// TestRunDir_RunFolderWithoutCache holds the cog package too, which a new worker needs.
+func TestRunDir_RunFolderWithoutCache(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"},
@@ -125,8 +126,8 @@ func TestTheRunFolderWithoutTheCache(t *testing.T) {
 	harness.WantCode(t, "the next", s.Do(http.MethodGet, "/", nil), http.StatusOK)
 }
 
-// TestTheRunFolderIsLocked: systemd-tmpfiles leaves alone what is in a folder that somebody has locked.
-func TestTheRunFolderIsLocked(t *testing.T) {
+// TestRunDir_RunFolderIsLocked: systemd-tmpfiles leaves alone what is in a folder that somebody has locked.
+func TestRunDir_RunFolderIsLocked(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	f, err := os.Open(runFolder(t, s))

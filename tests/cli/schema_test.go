@@ -30,7 +30,7 @@ class Predictor(BasePredictor):
         ...
 `
 
-func TestCLISchemaIsTheServersInEachPython(t *testing.T) {
+func TestCLISchema_IsServersInEachPython(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		dir := harness.Example(t, "hello")
@@ -40,7 +40,7 @@ func TestCLISchemaIsTheServersInEachPython(t *testing.T) {
 	})
 }
 
-func TestCLISchemaOfAModelWhosePackagesAreNotInstalled(t *testing.T) {
+func TestCLISchema_OfModelWhosePackagesAreNotInstalled(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.NewFolder(t, "predict.py", heavyModel)}
@@ -51,7 +51,7 @@ func TestCLISchemaOfAModelWhosePackagesAreNotInstalled(t *testing.T) {
 }
 
 // A type inside Opaque need not be known, and reading the source changes nothing: a statement that would is given up.
-func TestCLISchemaStaticOfAnOpaqueTypeWithoutItsPackage(t *testing.T) {
+func TestCLISchema_StaticOfOpaqueTypeWithoutItsPackage(t *testing.T) {
 	t.Parallel()
 	const source = "import os, pathlib\nfrom typing import Annotated, List, Optional\nfrom absent import Thing\n" +
 		"from cog import Opaque\nos.system('touch made')\npathlib.Path('made').touch()\n" +
@@ -107,7 +107,7 @@ func TestCLISchemaOfTrainingsAlone(t *testing.T) {
 }
 
 // A model that brings its document is served with it: an input that its function does not declare so is refused.
-func TestAStoredSchemaIsTheSchema(t *testing.T) {
+func TestSchema_StoredSchemaIsSchema(t *testing.T) {
 	t.Parallel()
 	source := "def run(n: int) -> int:\n    return n\n"
 	plain := harness.CLI{Dir: harness.NewFolder(t, "run.py", source)}.Good(t, "schema")
@@ -123,7 +123,7 @@ func TestAStoredSchemaIsTheSchema(t *testing.T) {
 }
 
 // The document's title is the model's name: its image's, else its folder's, and its description the docstring.
-func TestCLISchemaNamesTheModel(t *testing.T) {
+func TestCLISchema_NamesModel(t *testing.T) {
 	t.Parallel()
 	source := "def run(n: int) -> int:\n    \"\"\"Adds one.\"\"\"\n"
 	for image, want := range map[string]string{
@@ -146,7 +146,7 @@ func TestCLISchemaNamesTheModel(t *testing.T) {
 
 // `pinion schema > .cog/openapi_schema.json` stores the document: the shell empties the file before the command reads
 // it.
-func TestCLISchemaIntoTheStoredDocument(t *testing.T) {
+func TestCLISchema_IntoStoredDocument(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run(n: int) -> int:\n    return n\n")}
 	want := c.Good(t, "schema")
@@ -154,14 +154,14 @@ func TestCLISchemaIntoTheStoredDocument(t *testing.T) {
 	harness.EqualJSON(t, "with an empty file", []byte(c.Good(t, "schema")), want)
 }
 
-func TestCLISchemaWithABrokenDocument(t *testing.T) {
+func TestCLISchema_WithBrokenDocument(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "{")}
 	harness.WantText(t, "the reason", c.Bad(t, 1, "schema"), "openapi_schema.json", "fix it, or remove it")
 }
 
 // A document that the model brings and that disagrees with the source is used, and named by everything that reads it.
-func TestAStoredSchemaThatDisagreesWithTheSource(t *testing.T) {
+func TestSchema_StoredSchemaThatDisagreesWithSource(t *testing.T) {
 	t.Parallel()
 	const source = "from cog import Input\ndef run(n: int = Input(default=%s, ge=0), %s: str = 'a') -> int:\n    return n\n"
 	made := harness.CLI{Dir: harness.NewFolder(t, "run.py", fmt.Sprintf(source, "20", "old"))}.Good(t, "schema")

@@ -8,8 +8,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheTokensLastNewlineIsNoPartOfIt, for files of secrets often end with one.
-func TestTheTokensLastNewlineIsNoPartOfIt(t *testing.T) {
+// TestSettings_TokensLastNewlineIsNoPartOfIt, for files of secrets often end with one.
+func TestSettings_TokensLastNewlineIsNoPartOfIt(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -26,9 +26,9 @@ func inFolder(t *testing.T, dir string, words ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestABuildOfACleanCloneSaysItsCommit, also where the clone was copied, touched, made with other modes, or built in
-// before; a change of a tracked file is marked.
-func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
+// TestStamp_BuildOfCleanCloneSaysItsCommit, also where the clone was copied, touched, made with other modes, or built
+// in before; a change of a tracked file is marked.
+func TestStamp_BuildOfCleanCloneSaysItsCommit(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	if err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").Run(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestAPythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T) {
+func TestStart_PythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	script := func(name, text string) string {
@@ -70,13 +70,13 @@ sys.executable = sys.argv[0]
 	}
 }
 
-func TestALibPythonThatIsNotThereIsRefused(t *testing.T) {
+func TestStart_LibPythonThatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "libpython.so")
 	harness.WantRefused(t, harness.Options{Model: "echo.py:run", Args: []string{"--libpython", missing}}, 2, missing)
 }
 
-func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
+func TestStart_ModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	t.Parallel()
 	folder := func(t *testing.T, yaml string) string {
 		dir := harness.Models(t)
@@ -108,7 +108,7 @@ func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	harness.Equal(t, "COLOUR", environment["COLOUR"], "red=")
 }
 
-func TestServesOnAUnixSocket(t *testing.T) {
+func TestStart_ServesOnUnixSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(harness.ShortTempDir(t), "socket")
 	// One that a dead server left: a socket file without a listener.
@@ -129,7 +129,7 @@ func TestServesOnAUnixSocket(t *testing.T) {
 	}
 }
 
-func TestAPortThatIsTakenEndsTheStart(t *testing.T) {
+func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -182,7 +182,7 @@ func TestOnlyRunFoldersAreRemoved(t *testing.T) {
 	}
 }
 
-func TestTheRunFolderOfAKilledServerIsRemovedByTheNext(t *testing.T) {
+func TestStart_RunFolderOfKilledServerIsRemovedByNext(t *testing.T) {
 	t.Parallel()
 	tmp := harness.ShortTempDir(t)
 	folders := func() []string {
@@ -216,8 +216,9 @@ func TestTheRunFolderOfAKilledServerIsRemovedByTheNext(t *testing.T) {
 	}
 }
 
-// TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was changed.
-func TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
+// TestStart_CachedPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was
+// changed.
+func TestStart_CachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	t.Parallel()
 	serve := func(cache string) {
 		t.Helper()
@@ -236,8 +237,8 @@ func TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	serve(cache)
 }
 
-// TestTheServersVariablesMayStandInCogYAML: Cog makes them part of the image, and the environment may say otherwise.
-func TestTheServersVariablesMayStandInCogYAML(t *testing.T) {
+// TestStart_ServersVariablesMayStandInCogYAML: Cog makes them part of the image, and the environment may say otherwise.
+func TestStart_ServersVariablesMayStandInCogYAML(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", `
 import os

@@ -149,7 +149,7 @@ class Predictor(BasePredictor):
     def predict(self, n: int = Input(default=3)) -> int: ...
 `
 
-func TestCLIStaticReadingIsFencedByTheKernel(t *testing.T) {
+func TestCLIStatic_ReadingIsFencedByKernel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		shared := fmt.Sprintf("pinion-made-%d-%s", os.Getpid(), python.Name()) // which other runs of this test do not make

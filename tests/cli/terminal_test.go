@@ -18,7 +18,7 @@ def run(word: str = "token") -> ConcatenateIterator[str]:
     yield word + "-two"
 `
 
-func TestCLITokensAppearAsTheyComeOnATerminal(t *testing.T) {
+func TestCLI_TokensAppearAsTheyComeOnTerminal(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", gatedStream)}
 	open := harness.MakeFIFO(t, c.Dir, "gate")
@@ -45,7 +45,7 @@ func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {
 		func() bool { return strings.HasSuffix(term.String(), "local-one local-two\r\n") })
 }
 
-func TestCLIProgressStandsOnATerminalOnly(t *testing.T) {
+func TestCLI_ProgressStandsOnTerminalOnly(t *testing.T) {
 	t.Parallel()
 	progress := func(env ...string) string {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestCLIProgressStandsOnATerminalOnly(t *testing.T) {
 	harness.Equal(t, "with NO_COLOR there", progress("NO_COLOR=1"), "")
 }
 
-func TestCLIInterruptsOfATerminalCancel(t *testing.T) {
+func TestCLI_InterruptsOfTerminalCancel(t *testing.T) {
 	t.Parallel()
 	term := harness.NewTerminal(t)
 	c := asker(t)

@@ -56,8 +56,8 @@ func TestWatchReloadsWhatChanges(t *testing.T) {
 	harness.Equal(t, "reloads", count, restarts)
 }
 
-// TestWatchKeepsTheOldWorkerWhereTheNewOneFails, logs why once, and goes on with the next change at once.
-func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
+// TestWatch_KeepsOldWorkerWhereNewOneFails, logs why once, and goes on with the next change at once.
+func TestWatch_KeepsOldWorkerWhereNewOneFails(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
@@ -76,8 +76,8 @@ func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	answersWord(t, s, "two!")
 }
 
-// TestWatchGivesUpASetupForANewerChange: a setup whose source has changed, or that hangs, is not waited for.
-func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
+// TestWatch_GivesUpSetupForNewerChange: a setup whose source has changed, or that hangs, is not waited for.
+func TestWatch_GivesUpSetupForNewerChange(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--watch"}, {"--watch", "--workers", "2"}} {
 		s := harness.Ready(t, harness.Options{
@@ -100,7 +100,7 @@ func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
 	}
 }
 
-func TestWatchRepairsAStartThatFailed(t *testing.T) {
+func TestWatch_RepairsStartThatFailed(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'bad!'\n")
 	s := harness.Start(t, harness.Options{Dir: dir, Args: []string{"--watch"}})

@@ -30,8 +30,9 @@ type cluster struct {
 	gate  *os.File // models wait while the test holds its lock
 }
 
-// TestTheManifestsInACluster goes the way of docs/how-to/scale-out.md, and looks how the fleet scales, drains and ends.
-func TestTheManifestsInACluster(t *testing.T) {
+// TestCluster_ManifestsInCluster goes the way of docs/how-to/scale-out.md, and looks how the fleet scales, drains and
+// ends.
+func TestCluster_ManifestsInCluster(t *testing.T) {
 	if os.Getenv(envPrograms) == "" {
 		t.Skip("./build.sh cluster builds a control plane and runs it")
 	}

@@ -9,8 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheBenchmarkKeepsItsFigures runs the tests of the program that keeps what bench/run.sh measured.
-func TestTheBenchmarkKeepsItsFigures(t *testing.T) {
+// TestBenchmark_KeepsItsFigures runs the tests of the program that keeps what bench/run.sh measured.
+func TestBenchmark_KeepsItsFigures(t *testing.T) {
 	t.Parallel()
 	run := exec.Command(harness.AnyPython(t).Path, "-B", "-m", "unittest", "discover", "lib", "-t", ".")
 	run.Dir = "../bench"
@@ -20,9 +20,9 @@ func TestTheBenchmarkKeepsItsFigures(t *testing.T) {
 	}
 }
 
-// TestThePageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each row to
-// the page.
-func TestThePageOfBenchmarksNamesRowsThatExist(t *testing.T) {
+// TestBenchmarks_PageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each
+// row to the page.
+func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	t.Parallel()
 	page := harness.ReadFile(t, "../docs/reference/benchmarks.md")
 	program := `import sys; sys.path.insert(0, "../bench"); from lib.rows import ALL; print(*ALL)`

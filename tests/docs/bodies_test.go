@@ -13,9 +13,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheModelOfTheBodiesDocumentKeepsPredictionsApart: it writes to each prediction's folder, so several workers do
+// TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart: it writes to each prediction's folder, so several workers do
 // not write to one file, and a folder that is read-only will do.
-func TestTheModelOfTheBodiesDocumentKeepsPredictionsApart(t *testing.T) {
+func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.ModelOf(t, "../docs/how-to/bodies.md"),

@@ -25,9 +25,9 @@ def train(data: Path, epochs: int = 1) -> str:
     return f"{epochs} epochs"
 `
 
-// TestCommandsOfTheCLIDocumentWork runs each command line of docs/reference/cli.md, and the examples of each command's
+// TestCLI_CommandsOfCLIDocumentWork runs each command line of docs/reference/cli.md, and the examples of each command's
 // --help, in the folder of a model. Measurements are cut short.
-func TestCommandsOfTheCLIDocumentWork(t *testing.T) {
+func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", catModel, "cog.yaml", "run: run.py:Runner\ntrain: run.py:train\n", "photo.jpg",
 		"\xff\xd8\xff", "pictures.zip", "PK")

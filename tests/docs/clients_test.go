@@ -7,8 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestClientsOfTheDocumentsWork runs the clients that docs/how-to/clients.md shows, and compares what they print.
-func TestClientsOfTheDocumentsWork(t *testing.T) {
+// TestClients_OfDocumentsWork runs the clients that docs/how-to/clients.md shows, and compares what they print.
+func TestClients_OfDocumentsWork(t *testing.T) {
 	t.Parallel()
 	const document = "../docs/how-to/clients.md"
 	s := harness.Ready(t, harness.Options{Dir: harness.ModelOf(t, document)})
@@ -22,8 +22,8 @@ func TestClientsOfTheDocumentsWork(t *testing.T) {
 	}
 }
 
-// TestClientsOfTheProtocolsPageWork runs the clients of other protocols that docs/reference/protocols.md shows.
-func TestClientsOfTheProtocolsPageWork(t *testing.T) {
+// TestClients_OfProtocolsPageWork runs the clients of other protocols that docs/reference/protocols.md shows.
+func TestClients_OfProtocolsPageWork(t *testing.T) {
 	t.Parallel()
 	const document = "../docs/reference/protocols.md"
 	python := harness.Tool(t, "venvs/protocols/bin/python")

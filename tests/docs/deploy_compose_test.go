@@ -31,9 +31,9 @@ func interpolated(t *testing.T, text string, env map[string]string) string {
 	})
 }
 
-// TestTheComposeFileServesWhereTheUserStands: both services see the folder that MODEL names from there, not from
-// deploy/.
-func TestTheComposeFileServesWhereTheUserStands(t *testing.T) {
+// TestDeployCompose_ComposeFileServesWhereUserStands: both services see the folder that MODEL names from there, not
+// from deploy/.
+func TestDeployCompose_ComposeFileServesWhereUserStands(t *testing.T) {
 	t.Parallel()
 	root := harness.Absolute(t, "..")
 	file := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
@@ -48,9 +48,9 @@ func TestTheComposeFileServesWhereTheUserStands(t *testing.T) {
 	}
 }
 
-// TestTheComposeFileInstallsRequirements runs what the file's services run, with folders of the test's in the places of
-// volumes.
-func TestTheComposeFileInstallsRequirements(t *testing.T) {
+// TestDeployCompose_ComposeFileInstallsRequirements runs what the file's services run, with folders of the test's in
+// the places of volumes.
+func TestDeployCompose_ComposeFileInstallsRequirements(t *testing.T) {
 	t.Parallel()
 	file := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
 	packages, bin := filepath.Join(t.TempDir(), "packages"), harness.NewFolder(t)

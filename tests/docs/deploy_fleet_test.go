@@ -30,8 +30,8 @@ func fleetObjects(t *testing.T) map[string]harness.Manifest {
 	return all
 }
 
-// TestTheFleetScalesOnItsQueue: KEDA asks for the consumers that a server with the manifest's arguments makes.
-func TestTheFleetScalesOnItsQueue(t *testing.T) {
+// TestDeployFleet_FleetScalesOnItsQueue: KEDA asks for the consumers that a server with the manifest's arguments makes.
+func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	t.Parallel()
 	all := fleetObjects(t)
 	container := []any{"spec", "template", "spec", "containers", 0}
@@ -122,8 +122,8 @@ func TestWhatKEDAIsMisledBy(t *testing.T) {
 // labelOf is the label of pods of that name, as documents print it.
 func labelOf(name string) string { return fmt.Sprint(map[string]any{"app.kubernetes.io/name": name}) }
 
-// TestTheNATSOfTheFleet: NATS takes the configuration, with the user that servers come as.
-func TestTheNATSOfTheFleet(t *testing.T) {
+// TestDeployFleet_NATSOfFleet: NATS takes the configuration, with the user that servers come as.
+func TestDeployFleet_NATSOfFleet(t *testing.T) {
 	t.Setenv("POD_NAME", "nats-0")
 	t.Setenv("NATS_PASSWORD", "the-password")
 	all := fleetObjects(t)
@@ -146,8 +146,8 @@ func TestTheNATSOfTheFleet(t *testing.T) {
 	}
 }
 
-// TestTheFleetsManifestsAreValid: each against the schema of its kind, without a cluster.
-func TestTheFleetsManifestsAreValid(t *testing.T) {
+// TestDeployFleet_FleetsManifestsAreValid: each against the schema of its kind, without a cluster.
+func TestDeployFleet_FleetsManifestsAreValid(t *testing.T) {
 	t.Parallel()
 	validate := harness.Tool(t, "kubernetes/kubectl-validate", "kubectl-validate")
 	crds := filepath.Join(filepath.Dir(validate), "crds")
@@ -168,10 +168,10 @@ func TestTheFleetsManifestsAreValid(t *testing.T) {
 	}
 }
 
-// TestTheFleetHasTheAlerts: the rules of the Prometheus Operator are those of deploy/observability/alerts.yaml, letter
-// by letter, and Prometheus takes them. Its pod monitors give the name of the job that they ask for.
+// TestDeployFleet_FleetHasAlerts: the rules of the Prometheus Operator are those of deploy/observability/alerts.yaml,
+// letter by letter, and Prometheus takes them. Its pod monitors give the name of the job that they ask for.
 // PINION_UPDATE_GOLDEN=1 writes the file.
-func TestTheFleetHasTheAlerts(t *testing.T) {
+func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 	t.Parallel()
 	source := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts.yaml"))
 	_, groups, _ := strings.Cut(source, "\ngroups:\n")
@@ -211,8 +211,8 @@ func TestTheFleetHasTheAlerts(t *testing.T) {
 	harness.Promtool(t, nil, "test", "rules", filepath.Join(folder, "alerts_test.yaml"))
 }
 
-// TestTheFleetsComposeFile: its servers have the same command, and differ in their ports.
-func TestTheFleetsComposeFile(t *testing.T) {
+// TestDeployFleet_FleetsComposeFile: its servers have the same command, and differ in their ports.
+func TestDeployFleet_FleetsComposeFile(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../deploy/compose.fleet.yaml")
 	file := filepath.Join(t.TempDir(), "compose.yaml")

@@ -19,9 +19,9 @@ const (
 	definitions        = "example/prometheus-operator-crd"
 )
 
-// TestTheKubernetesManifestsFitTheirSchemas, as an API server checks them. A manifest with a wrong field shows that it
-// does.
-func TestTheKubernetesManifestsFitTheirSchemas(t *testing.T) {
+// TestDeploySchemas_KubernetesManifestsFitTheirSchemas, as an API server checks them. A manifest with a wrong field
+// shows that it does.
+func TestDeploySchemas_KubernetesManifestsFitTheirSchemas(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	out, err := exec.Command("go", "mod", "download", "-json", prometheusOperator).Output()

@@ -36,7 +36,7 @@ func dockerfile(t *testing.T, expression string) string {
 	return string(m[1])
 }
 
-func TestTheComposeFiles(t *testing.T) {
+func TestDeploy_ComposeFiles(t *testing.T) {
 	t.Parallel()
 	plain, gpu := harness.ReadManifests(t, "../deploy/compose.yaml")[0],
 		harness.ReadManifests(t, "../deploy/compose.gpu.yaml")[0]
@@ -63,7 +63,7 @@ func TestTheComposeFiles(t *testing.T) {
 	}
 }
 
-func TestTheKubernetesManifests(t *testing.T) {
+func TestDeploy_KubernetesManifests(t *testing.T) {
 	t.Parallel()
 	all := harness.ReadManifests(t, "../deploy/kubernetes/pinion.yaml")
 	deployment, service := all[0], all[1]
@@ -116,7 +116,7 @@ func TestTheKubernetesManifests(t *testing.T) {
 	}
 }
 
-func TestTheSystemdUnit(t *testing.T) {
+func TestDeploy_SystemdUnit(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../deploy/systemd/pinion.service")
 	said := func(key string) string {

@@ -15,10 +15,10 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestCommandsOfTheDocumentsWork runs what the documents have a reader run: build.sh's commands must be
+// TestDocs_CommandsOfDocumentsWork runs what the documents have a reader run: build.sh's commands must be
 // in its help (they run elsewhere: this test is one of them), servers must accept their command
 // line, and each curl line must be answered, as shown where an answer is shown.
-func TestCommandsOfTheDocumentsWork(t *testing.T) {
+func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 	t.Parallel()
 	found := harness.Commands(t)
 	if len(found) < 10 {
@@ -43,7 +43,7 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 				words = strings.Fields(second)
 			}
 			switch {
-			case document == "cli.md": // TestCommandsOfTheCLIDocumentWork
+			case document == "cli.md": // TestCLI_CommandsOfCLIDocumentWork
 			case words[0] == "./build.sh" && len(words) > 1:
 				if !regexp.MustCompile(`(?m)^ +` + words[1] + `\b`).Match(help) {
 					t.Errorf("./build.sh has no command %s:\n%s", words[1], help)

@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheChatExample streams from examples/chat with the client beside it, OpenAI's. At temperature 0 it says the same
-// twice, in words of the documentation that it was trained on.
-func TestTheChatExample(t *testing.T) {
+// TestExamplesChat_ChatExample streams from examples/chat with the client beside it, OpenAI's. At temperature 0 it says
+// the same twice, in words of the documentation that it was trained on.
+func TestExamplesChat_ChatExample(t *testing.T) {
 	t.Parallel()
 	client := harness.Tool(t, "venvs/protocols/bin/python")
 	python := harness.AnyPython(t).Path

@@ -110,8 +110,8 @@ func near(t *testing.T, what string, said, measured, unit float64) {
 	}
 }
 
-// TestTheFiguresOfTheREADME are those of docs/reference/benchmarks.md.
-func TestTheFiguresOfTheREADME(t *testing.T) {
+// TestFigures_OfREADME are those of docs/reference/benchmarks.md.
+func TestFigures_OfREADME(t *testing.T) {
 	t.Parallel()
 	readme, bench := readPage(t, "../README.md"), readPage(t, "../docs/reference/benchmarks.md")
 	share := func(name string) float64 { return bench.figure("Echo", "Share of", name, "64 conn.") }
@@ -127,8 +127,8 @@ func TestTheFiguresOfTheREADME(t *testing.T) {
 		bench.figure("Aims", "", "network in batches, arrays, 64 connections: rate beside MOSEC's best", "measured"), 0.1)
 }
 
-// TestTheFiguresOfThePerformancePage are those of docs/reference/benchmarks.md.
-func TestTheFiguresOfThePerformancePage(t *testing.T) {
+// TestFigures_OfPerformancePage are those of docs/reference/benchmarks.md.
+func TestFigures_OfPerformancePage(t *testing.T) {
 	t.Parallel()
 	page, bench := readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
 	const beside, slow = "Beside other servers", "share of the bare handler's rate, slow machine"
@@ -194,8 +194,8 @@ func TestTheFiguresOfThePerformancePage(t *testing.T) {
 		bench.figure("Aims", "", "echo, 64 connections, sync: share of the bare rate", "aim"), 0.01)
 }
 
-// TestTheFiguresOfTheExperiments that docs/reference/benchmarks.md has too are the same there.
-func TestTheFiguresOfTheExperiments(t *testing.T) {
+// TestFigures_OfExperiments that docs/reference/benchmarks.md has too are the same there.
+func TestFigures_OfExperiments(t *testing.T) {
 	t.Parallel()
 	experiments, performance, bench := readPage(t, "../docs/experiments.md"),
 		readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
@@ -215,8 +215,8 @@ func TestTheFiguresOfTheExperiments(t *testing.T) {
 	}
 }
 
-// TestTheStreamsOfThePerformancePage are those of docs/reference/benchmarks.md.
-func TestTheStreamsOfThePerformancePage(t *testing.T) {
+// TestFigures_StreamsOfPerformancePage are those of docs/reference/benchmarks.md.
+func TestFigures_StreamsOfPerformancePage(t *testing.T) {
 	t.Parallel()
 	page, bench := readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
 	const column = "20 000 tokens"
@@ -258,8 +258,8 @@ func (p page) streamed(caption, name, column string) float64 {
 	return 0
 }
 
-// TestVersionsThatTheDocumentsName are those of the binary, of go.mod, and of the measurements.
-func TestVersionsThatTheDocumentsName(t *testing.T) {
+// TestFigures_VersionsThatDocumentsName are those of the binary, of go.mod, and of the measurements.
+func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	performance, bench := readPage(t, "../docs/explanation/performance.md").text,
 		readPage(t, "../docs/reference/benchmarks.md").text
@@ -296,9 +296,9 @@ func TestVersionsThatTheDocumentsName(t *testing.T) {
 	}
 }
 
-// TestThePythonsThatTheDocumentsName: the oldest is the one that the code refuses to go below, and ranges are the same
-// everywhere.
-func TestThePythonsThatTheDocumentsName(t *testing.T) {
+// TestFigures_PythonsThatDocumentsName: the oldest is the one that the code refuses to go below, and ranges are the
+// same everywhere.
+func TestFigures_PythonsThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	oldest := "3." + regexp.MustCompile(`oldest = version\{major: 3, minor: (\d+)\}`).FindStringSubmatch(
 		readPage(t, "../pyembed/locate/version.go").text)[1]
@@ -322,8 +322,8 @@ func TestThePythonsThatTheDocumentsName(t *testing.T) {
 	}
 }
 
-// TestDefaultsThatTheDocumentsName are those of --help.
-func TestDefaultsThatTheDocumentsName(t *testing.T) {
+// TestFigures_DefaultsThatDocumentsName are those of --help.
+func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := harness.CLI{}.Good(t, "help", "serve") + harness.CLI{}.Good(t, "help", "batching")
 	units := map[string]string{"s": "s", "seconds": "s", "minutes": "m0s", "MiB": "", "GiB": ""}

@@ -35,8 +35,8 @@ func sourceText(t *testing.T) string {
 	return strings.ReplaceAll(joined, `\"`, `"`)
 }
 
-// TestMessagesOfTheTroubleshootingPage are messages that the sources have, except for what … stands for.
-func TestMessagesOfTheTroubleshootingPage(t *testing.T) {
+// TestMessages_OfTroubleshootingPage are messages that the sources have, except for what … stands for.
+func TestMessages_OfTroubleshootingPage(t *testing.T) {
 	t.Parallel()
 	source, found := sourceText(t), 0
 	for _, row := range readPage(t, "../docs/how-to/troubleshooting.md").rows {

@@ -47,8 +47,8 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 	return found
 }
 
-// TestFlagsThatTheDocumentsName are flags of some command.
-func TestFlagsThatTheDocumentsName(t *testing.T) {
+// TestNames_FlagsThatDocumentsName are flags of some command.
+func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := harness.CLI{}.Good(t, "help")
 	for _, command := range []string{
@@ -75,8 +75,8 @@ func TestFlagsThatTheDocumentsName(t *testing.T) {
 	}
 }
 
-// TestVariablesThatTheDocumentsName are read somewhere.
-func TestVariablesThatTheDocumentsName(t *testing.T) {
+// TestNames_VariablesThatDocumentsName are read somewhere.
+func TestNames_VariablesThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	sources, err := exec.Command("git", "-C", "..", "grep", "-hoE", "--untracked", `(PINION|COG)_[A-Z_0-9]+`, "--", "*.go",
 		"*.py", "*.c", "*.sh", "Dockerfile*").Output()
@@ -93,8 +93,8 @@ func TestVariablesThatTheDocumentsName(t *testing.T) {
 	}
 }
 
-// TestLinksOfTheDocuments lead to a file, and to a heading in it; so do names of files of ours.
-func TestLinksOfTheDocuments(t *testing.T) {
+// TestNames_LinksOfDocuments lead to a file, and to a heading in it; so do names of files of ours.
+func TestNames_LinksOfDocuments(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]+))?\)`)
 	file := regexp.MustCompile("`((?:docs|examples|bench|deploy|runtime|httpd|cmd|ipc|pyembed|tests)/[a-zA-Z0-9_./-]+)`")
@@ -136,8 +136,8 @@ func anchors(text string) []string {
 	return found
 }
 
-// TestCommandsInTheDocuments: the table of docs/reference/cli.md has each command, and no other.
-func TestCommandsInTheDocuments(t *testing.T) {
+// TestNames_CommandsInDocuments: the table of docs/reference/cli.md has each command, and no other.
+func TestNames_CommandsInDocuments(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../docs/reference/cli.md")
 	documented := map[string]bool{"completion": true, "help": true} // what every tool has

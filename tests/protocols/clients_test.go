@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAGeneratedPythonClientWorks has openapi-python-client make a client of the document, and clients/client.py use
-// it.
-func TestAGeneratedPythonClientWorks(t *testing.T) {
+// TestClients_GeneratedPythonClientWorks has openapi-python-client make a client of the document, and clients/client.py
+// use it.
+func TestClients_GeneratedPythonClientWorks(t *testing.T) {
 	t.Parallel()
 	python := harness.Tool(t, "venvs/clients/bin/python")
 	s := painter(t, "Painter")
@@ -41,9 +41,9 @@ func TestAGeneratedPythonClientWorks(t *testing.T) {
 	harness.RunTool(t, dir, []string{"PYTHONPATH=" + dir}, python, "-B", client, s.Address)
 }
 
-// TestAGeneratedTypeScriptClientWorks has openapi-typescript make types of the document, the compiler hold clients/*.ts
-// to them, and these ask the server by openapi-fetch.
-func TestAGeneratedTypeScriptClientWorks(t *testing.T) {
+// TestClients_GeneratedTypeScriptClientWorks has openapi-typescript make types of the document, the compiler hold
+// clients/*.ts to them, and these ask the server by openapi-fetch.
+func TestClients_GeneratedTypeScriptClientWorks(t *testing.T) {
 	t.Parallel()
 	modules := harness.Tool(t, "clients/node_modules")
 	for part, model := range map[string]string{"paint": "Painter", "speak": "Speaker"} {

@@ -18,9 +18,9 @@ def embed(input: str, user: str = "") -> list[float]:
     return [1.0]
 `
 
-// TestCopiesForRowsShareTheMemory: what a request gives to all of its rows is copied for each. The copies count before
-// they are made, in each protocol.
-func TestCopiesForRowsShareTheMemory(t *testing.T) {
+// TestMemory_CopiesForRowsShareMemory: what a request gives to all of its rows is copied for each. The copies count
+// before they are made, in each protocol.
+func TestMemory_CopiesForRowsShareMemory(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("t", 1<<20)
 	instances := `{"instances":[` + strings.Repeat("{},", 15_999) + `{}],"parameters":{"text":"` + large + `"}}`
@@ -47,9 +47,9 @@ func TestCopiesForRowsShareTheMemory(t *testing.T) {
 	harness.WantText(t, "a small one", string(answer.Body), `"embedding":[1.0]`)
 }
 
-// TestRowsShareTheMemory: each row of a request is a prediction, which takes memory while it waits, however little it
-// says.
-func TestRowsShareTheMemory(t *testing.T) {
+// TestMemory_RowsShareMemory: each row of a request is a prediction, which takes memory while it waits, however little
+// it says.
+func TestMemory_RowsShareMemory(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 256, "--model", "m", "--queue", "100")
 	body := []byte(`{"instances":[` + strings.Repeat("{},", 15_999) + `{}]}`)

@@ -118,8 +118,8 @@ func TestLargeArrays(t *testing.T) {
 	}
 }
 
-// TestArraysAreThePredictionsAlone: a train function with a parameter of that name gets what it declares.
-func TestArraysAreThePredictionsAlone(t *testing.T) {
+// TestNDArrays_ArraysArePredictionsAlone: a train function with a parameter of that name gets what it declares.
+func TestNDArrays_ArraysArePredictionsAlone(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	harness.NeedModule(t, python, "numpy")

@@ -8,8 +8,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestJSONTensorsShareTheMemory: elements of JSON tensors take many times their text, and count before they are read.
-func TestJSONTensorsShareTheMemory(t *testing.T) {
+// TestOIPMemory_JSONTensorsShareMemory: elements of JSON tensors take many times their text, and count before they are
+// read.
+func TestOIPMemory_JSONTensorsShareMemory(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 256, "--model", "m")
 	const elements = 15_000_000

@@ -69,9 +69,9 @@ func (h hoard) check() {
 	h.same(30_000, 5, "check")
 }
 
-// TestArraysUseTheRequestsMemory: an array is the memory of its request, without a copy. However the model keeps it or
-// a part of it, no later request changes it, and what the model writes to it later changes no answer.
-func TestArraysUseTheRequestsMemory(t *testing.T) {
+// TestOIPViews_ArraysUseRequestsMemory: an array is the memory of its request, without a copy. However the model keeps
+// it or a part of it, no later request changes it, and what the model writes to it later changes no answer.
+func TestOIPViews_ArraysUseRequestsMemory(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t, "Sync")
 	h.others()

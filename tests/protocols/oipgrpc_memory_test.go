@@ -16,9 +16,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestGRPCMessagesShareTheMemory: many large messages at once do not fill it, in calls, in streams, compressed or not.
-// Each is answered, or refused so that its client may try again.
-func TestGRPCMessagesShareTheMemory(t *testing.T) {
+// TestOIPGRPCMemory_GRPCMessagesShareMemory: many large messages at once do not fill it, in calls, in streams,
+// compressed or not. Each is answered, or refused so that its client may try again.
+func TestOIPGRPCMemory_GRPCMessagesShareMemory(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0", "--queue", "100",
 		"--queue-timeout",
@@ -69,9 +69,9 @@ func TestGRPCMessagesShareTheMemory(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestGRPCElementsShareTheMemory: elements take many times their bytes in a message once they are decoded, and
-// parameters are copied for each row. Both count before that.
-func TestGRPCElementsShareTheMemory(t *testing.T) {
+// TestOIPGRPCMemory_GRPCElementsShareMemory: elements take many times their bytes in a message once they are decoded,
+// and parameters are copied for each row. Both count before that.
+func TestOIPGRPCMemory_GRPCElementsShareMemory(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0")
 	input := func(name, datatype string, n int64, contents *pb.InferTensorContents) *pb.ModelInferRequest {

@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheOpenAIClientOfTheDocumentWorks runs the client that docs/how-to/openai.md shows, which is OpenAI's own.
-func TestTheOpenAIClientOfTheDocumentWorks(t *testing.T) {
+// TestOpenAI_ClientOfDocumentWorks runs the client that docs/how-to/openai.md shows, which is OpenAI's own.
+func TestOpenAI_ClientOfDocumentWorks(t *testing.T) {
 	t.Parallel()
 	const document = "../docs/how-to/openai.md"
 	python := harness.Tool(t, "venvs/protocols/bin/python")

@@ -49,9 +49,9 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 	}
 }
 
-// TestSchemathesisFindsNothingByThePublicDocument has schemathesis make requests from the Open Inference Protocol's own
+// TestSchemathesis_FindsNothingByPublicDocument has schemathesis make requests from the Open Inference Protocol's own
 // document.
-func TestSchemathesisFindsNothingByThePublicDocument(t *testing.T) {
+func TestSchemathesis_FindsNothingByPublicDocument(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
 	python := harness.Tool(t, "venvs/schemathesis/bin/python")

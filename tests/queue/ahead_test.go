@@ -7,9 +7,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAJobTakenAheadGoesElsewhere: a server of short predictions takes one job ahead of its places. If what runs takes
-// long after all, that job does not wait for it: a server with a free place has it.
-func TestAJobTakenAheadGoesElsewhere(t *testing.T) {
+// TestAhead_JobTakenAheadGoesElsewhere: a server of short predictions takes one job ahead of its places. If what runs
+// takes long after all, that job does not wait for it: a server with a free place has it.
+func TestAhead_JobTakenAheadGoesElsewhere(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})

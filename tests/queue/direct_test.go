@@ -11,8 +11,8 @@ import (
 
 // A prediction that a client waits for at its server is no job. While it runs, all members answer for it.
 
-// TestADirectPredictionIsFoundAnywhere by GET, and canceled anywhere. When it has ended, its own server alone knows it.
-func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
+// TestDirect_PredictionIsFoundAnywhere by GET, and canceled anywhere. When it has ended, its own server alone knows it.
+func TestDirect_PredictionIsFoundAnywhere(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -47,8 +47,8 @@ func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
 	}
 }
 
-// TestADirectStreamIsFollowedAnywhere, from its first event to its last.
-func TestADirectStreamIsFollowedAnywhere(t *testing.T) {
+// TestDirect_StreamIsFollowedAnywhere, from its first event to its last.
+func TestDirect_StreamIsFollowedAnywhere(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Model: "tokens.py"})

@@ -72,8 +72,8 @@ func TestEmbeddedNATS_NotInstalled(t *testing.T) {
 	harness.WantCode(t, "a synchronous request", harness.Ready(t, o).Input(harness.Input{}), http.StatusOK)
 }
 
-// TestEmbeddedNATS_IsAProgramOfItsOwn: every front and every worker would pay for what is linked into the command.
-func TestEmbeddedNATS_IsAProgramOfItsOwn(t *testing.T) {
+// TestEmbeddedNATS_IsProgramOfItsOwn: every front and every worker would pay for what is linked into the command.
+func TestEmbeddedNATS_IsProgramOfItsOwn(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", "../cmd/pinion").Output()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // The rows of the failure table, with real processes. Each waits for states: a server that is lost is noticed after
 // --ack-wait.
 
-// TestAServerIsLost: another one runs its job once more.
-func TestAServerIsLost(t *testing.T) {
+// TestFaults_ServerIsLost: another one runs its job once more.
+func TestFaults_ServerIsLost(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -31,8 +31,8 @@ func TestAServerIsLost(t *testing.T) {
 	harness.WaitStatus(t, b, "p1", "succeeded")
 }
 
-// TestAServerIsFrozenAndComesBack: its result comes too late, and nothing changes.
-func TestAServerIsFrozenAndComesBack(t *testing.T) {
+// TestFaults_ServerIsFrozenAndComesBack: its result comes too late, and nothing changes.
+func TestFaults_ServerIsFrozenAndComesBack(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -52,8 +52,8 @@ func TestAServerIsFrozenAndComesBack(t *testing.T) {
 	harness.WaitStatus(t, a, "p2", "succeeded")
 }
 
-// TestNATSIsGoneWhileAJobRuns: what runs ends and is stored when NATS is back, once; synchronous requests go on.
-func TestNATSIsGoneWhileAJobRuns(t *testing.T) {
+// TestFaults_NATSIsGoneWhileJobRuns: what runs ends and is stored when NATS is back, once; synchronous requests go on.
+func TestFaults_NATSIsGoneWhileJobRuns(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -78,9 +78,9 @@ func TestNATSIsGoneWhileAJobRuns(t *testing.T) {
 	harness.WaitStatus(t, a, "p2", "succeeded")
 }
 
-// TestAServerIsLostBeforeItsLastWebhook: it has written the end of its job, and not yet stored the webhook of it.
+// TestFaults_ServerIsLostBeforeItsLastWebhook: it has written the end of its job, and not yet stored the webhook of it.
 // Another one does the rest, without a run.
-func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
+func TestFaults_ServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -109,8 +109,8 @@ func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	}
 }
 
-// TestAServerIsLostWhileItPostsAWebhook: another one posts it again, --ack-wait after the last sign of the first.
-func TestAServerIsLostWhileItPostsAWebhook(t *testing.T) {
+// TestFaults_ServerIsLostWhileItPostsWebhook: another one posts it again, --ack-wait after the last sign of the first.
+func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -140,8 +140,8 @@ func TestAServerIsLostWhileItPostsAWebhook(t *testing.T) {
 	}
 }
 
-// TestAJobThatKillsItsServers ends as failed, and is kept for an operator.
-func TestAJobThatKillsItsServers(t *testing.T) {
+// TestFaults_JobThatKillsItsServers ends as failed, and is kept for an operator.
+func TestFaults_JobThatKillsItsServers(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	args := []string{"--attempts", "2"}
@@ -160,7 +160,7 @@ func TestAJobThatKillsItsServers(t *testing.T) {
 	}
 }
 
-func TestADeadlinePassesInTheQueue(t *testing.T) {
+func TestFaults_DeadlinePassesInQueue(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -176,8 +176,8 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 	harness.Equal(t, "the late one ran", harness.TimesRun(t, a, "late"), 0)
 }
 
-// TestTheBoundsOfAQueue: of a tenant, and of all.
-func TestTheBoundsOfAQueue(t *testing.T) {
+// TestFaults_BoundsOfQueue: of a tenant, and of all.
+func TestFaults_BoundsOfQueue(t *testing.T) {
 	t.Parallel()
 	a := harness.StartMember(t, "embed:"+t.TempDir(),
 		harness.Options{Args: []string{
@@ -210,9 +210,9 @@ func TestTheBoundsOfAQueue(t *testing.T) {
 	}
 }
 
-// TestTheLeaderOfNATSIsKilled: three servers of NATS store everything, the leader is killed three times while clients
-// accept, and clients repeat what was refused or left in doubt. What was answered 202 ends once.
-func TestTheLeaderOfNATSIsKilled(t *testing.T) {
+// TestFaults_LeaderOfNATSIsKilled: three servers of NATS store everything, the leader is killed three times while
+// clients accept, and clients repeat what was refused or left in doubt. What was answered 202 ends once.
+func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 	t.Parallel()
 	cluster := harness.StartNATSCluster(t)
 	var urls []string
@@ -300,8 +300,9 @@ func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 	t.Logf("%d accepted", count.Load())
 }
 
-// TestAJobWaitsBehindDyingWorkers: while no worker is tried again, another server runs the job, or it ends with the cause.
-func TestAJobWaitsBehindDyingWorkers(t *testing.T) {
+// TestFaults_JobWaitsBehindDyingWorkers: while no worker is tried again, another server runs the job, or it ends with
+// the cause.
+func TestFaults_JobWaitsBehindDyingWorkers(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Model: "dying.py", Args: []string{"--attempts", "1"}})

@@ -12,9 +12,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAStreamThroughAnotherServer: a client follows a job at a server that does not run it, from its first event to its
-// last.
-func TestAStreamThroughAnotherServer(t *testing.T) {
+// TestFollow_StreamThroughAnotherServer: a client follows a job at a server that does not run it, from its first event
+// to its last.
+func TestFollow_StreamThroughAnotherServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Model: "tokens.py"})
@@ -108,8 +108,9 @@ func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
 	return text
 }
 
-// TestASynchronousRequestOverflows: with all places taken it waits in the queue, and is answered as if it had not.
-func TestASynchronousRequestOverflows(t *testing.T) {
+// TestFollow_SynchronousRequestOverflows: with all places taken it waits in the queue, and is answered as if it had
+// not.
+func TestFollow_SynchronousRequestOverflows(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Args: []string{"--overflow"}})
@@ -139,8 +140,8 @@ func TestASynchronousRequestOverflows(t *testing.T) {
 	harness.Equal(t, "the request of a client that left ran", harness.TimesRun(t, a, "left"), 0)
 }
 
-// TestAnOverflowedRequestWaitsForItsTimeAtMost, but one that was answered 202 for as long as it takes.
-func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
+// TestFollow_OverflowedRequestWaitsForItsTimeAtMost, but one that was answered 202 for as long as it takes.
+func TestFollow_OverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Args: []string{"--overflow", "--queue-timeout", "1s"}})

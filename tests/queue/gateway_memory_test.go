@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestBodiesShareTheMemoryOfAGateway: large requests of many elements, at once and in any format, are accepted or
-// refused, and small ones go on.
-func TestBodiesShareTheMemoryOfAGateway(t *testing.T) {
+// TestGatewayMemory_BodiesShareMemoryOfGateway: large requests of many elements, at once and in any format, are
+// accepted or refused, and small ones go on.
+func TestGatewayMemory_BodiesShareMemoryOfGateway(t *testing.T) {
 	t.Parallel()
 	enter := harness.NeedMemoryGroup(t, 256<<20)
 	g := harness.StartGatewayIn(t, enter, harness.StartNATS(t).URL)

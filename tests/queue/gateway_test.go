@@ -12,8 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAGateway accepts while no server runs, and answers for what two servers run then.
-func TestAGateway(t *testing.T) {
+// TestGateway accepts while no server runs, and answers for what two servers run then.
+func TestGateway(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	g := harness.StartGateway(t, nats.URL)
@@ -53,9 +53,9 @@ func TestAGateway(t *testing.T) {
 	harness.WantCode(t, "an unknown id", g.Do(http.MethodGet, "/predictions/unknown", nil), http.StatusNotFound)
 }
 
-// TestAGatewayChecksInputs by the schema that the last server wrote: what does not fit is refused as a server refuses
+// TestGateway_ChecksInputs by the schema that the last server wrote: what does not fit is refused as a server refuses
 // it. Before the first server it accepts all, and that server checks.
-func TestAGatewayChecksInputs(t *testing.T) {
+func TestGateway_ChecksInputs(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t)
 	js := jetStream(t, at)
@@ -102,8 +102,8 @@ func TestAGatewayChecksInputs(t *testing.T) {
 	harness.WantCode(t, "what fits into the last schema", accept("new", `{"n":1}`), http.StatusAccepted)
 }
 
-// TestAStreamThroughAGateway gets the events of the server that runs it.
-func TestAStreamThroughAGateway(t *testing.T) {
+// TestGateway_StreamThroughGateway gets the events of the server that runs it.
+func TestGateway_StreamThroughGateway(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	g := harness.StartGateway(t, nats.URL)
@@ -124,8 +124,8 @@ func TestAStreamThroughAGateway(t *testing.T) {
 	}
 }
 
-// TestAGatewayWithoutServersOrNATS: a synchronous request waits in vain; without NATS the gateway is not ready.
-func TestAGatewayWithoutServersOrNATS(t *testing.T) {
+// TestGateway_WithoutServersOrNATS: a synchronous request waits in vain; without NATS the gateway is not ready.
+func TestGateway_WithoutServersOrNATS(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	g := harness.StartGateway(t, nats.URL, "--queue-timeout", "1s")
@@ -157,9 +157,9 @@ func TestAGatewayWithoutServersOrNATS(t *testing.T) {
 	}
 }
 
-// TestAGatewayIsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run.
+// TestGateway_IsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run.
 // Accepted ones go on.
-func TestAGatewayIsLost(t *testing.T) {
+func TestGateway_IsLost(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	s := harness.StartMember(t, nats.URL, harness.Options{})
@@ -187,7 +187,7 @@ func TestAGatewayIsLost(t *testing.T) {
 	}
 }
 
-func TestSettingsOfAGatewayThatAreRefused(t *testing.T) {
+func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
 		"--nats is missing":                {"--model", "m"},

@@ -102,9 +102,9 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 	}
 }
 
-// TestHAProxyTellsOfALostServer: a request that a model had seen when its server died is answered 502, and does not run
+// TestHAProxy_TellsOfLostServer: a request that a model had seen when its server died is answered 502, and does not run
 // again.
-func TestHAProxyTellsOfALostServer(t *testing.T) {
+func TestHAProxy_TellsOfLostServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})

@@ -11,8 +11,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestCommandsOfTheJobsDocumentWork runs each command line of docs/reference/jobs.md, with the jobs that they name.
-func TestCommandsOfTheJobsDocumentWork(t *testing.T) {
+// TestJobs_CommandsOfJobsDocumentWork runs each command line of docs/reference/jobs.md, with the jobs that they name.
+func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATSOf(t, "ocr")
 	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "ocr"}})
@@ -65,8 +65,8 @@ func publishLetter(t *testing.T, url, id string) {
 	}
 }
 
-// TestJobsOfAnEmbeddedQueue: the command reaches the server by the socket in its folder.
-func TestJobsOfAnEmbeddedQueue(t *testing.T) {
+// TestJobs_OfEmbeddedQueue: the command reaches the server by the socket in its folder.
+func TestJobs_OfEmbeddedQueue(t *testing.T) {
 	t.Parallel()
 	at := "embed:" + filepath.Join(t.TempDir(), "jobs")
 	s := harness.StartMember(t, at, harness.Options{})

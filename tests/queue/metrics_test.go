@@ -23,8 +23,8 @@ func fleetOf(t testing.TB, s *harness.Server) (f struct {
 	return f
 }
 
-// TestTheFleetInHealthAndMetrics: both servers tell of all servers and jobs, and of what was lost.
-func TestTheFleetInHealthAndMetrics(t *testing.T) {
+// TestMetrics_FleetInHealthAndMetrics: both servers tell of all servers and jobs, and of what was lost.
+func TestMetrics_FleetInHealthAndMetrics(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -64,8 +64,8 @@ func TestTheFleetInHealthAndMetrics(t *testing.T) {
 	})
 }
 
-// TestWithoutAQueueThereAreNoQueueMetrics: neither in health nor in metrics.
-func TestWithoutAQueueThereAreNoQueueMetrics(t *testing.T) {
+// TestMetrics_WithoutQueueThereAreNoQueueMetrics: neither in health nor in metrics.
+func TestMetrics_WithoutQueueThereAreNoQueueMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "fleet.py"})
 	for _, path := range []string{"/health-check", "/metrics"} {

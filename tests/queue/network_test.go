@@ -52,9 +52,9 @@ func (c *cable) ip(args ...string) {
 func (c *cable) cut()  { c.ip("link", "set", c.name, "down") }
 func (c *cable) join() { c.ip("link", "set", c.name, "up") }
 
-// TestAServerIsCutOffAndComesBack: without the network it goes on with what its model runs. Another server runs its job
-// meanwhile; its own result comes too late, and nothing changes.
-func TestAServerIsCutOffAndComesBack(t *testing.T) {
+// TestNetwork_ServerIsCutOffAndComesBack: without the network it goes on with what its model runs. Another server runs
+// its job meanwhile; its own result comes too late, and nothing changes.
+func TestNetwork_ServerIsCutOffAndComesBack(t *testing.T) {
 	t.Parallel()
 	c := newCable(t)
 	nats := harness.StartNATSAt(t, c.here)

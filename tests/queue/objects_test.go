@@ -12,8 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestALargeJob: its body and its result are larger than a message of NATS may be.
-func TestALargeJob(t *testing.T) {
+// TestObjects_LargeJob: its body and its result are larger than a message of NATS may be.
+func TestObjects_LargeJob(t *testing.T) {
 	t.Parallel()
 	for _, nats := range []string{harness.StartNATS(t).URL, "embed:" + t.TempDir()} {
 		s := harness.StartMember(t, nats, harness.Options{Model: "echo.py:text"})
@@ -38,8 +38,8 @@ func TestALargeJob(t *testing.T) {
 	}
 }
 
-// TestAFormInTheQueue: the body is stored as it came, files and all.
-func TestAFormInTheQueue(t *testing.T) {
+// TestObjects_FormInQueue: the body is stored as it came, files and all.
+func TestObjects_FormInQueue(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Model: "filing.py"})
@@ -64,9 +64,9 @@ func TestAFormInTheQueue(t *testing.T) {
 	}
 }
 
-// TestLargeResultsShareTheMemory: many clients read one large result through a gateway with little memory, as an object
-// or by waiting for its end. Each gets it, or is told to come again.
-func TestLargeResultsShareTheMemory(t *testing.T) {
+// TestObjects_LargeResultsShareMemory: many clients read one large result through a gateway with little memory, as an
+// object or by waiting for its end. Each gets it, or is told to come again.
+func TestObjects_LargeResultsShareMemory(t *testing.T) {
 	t.Parallel()
 	enter := harness.NeedMemoryGroup(t, 256<<20)
 	nats := harness.StartNATS(t).URL

@@ -11,8 +11,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAQueueOfTwoServers: what one server accepts, any runs, and every one answers for it.
-func TestAQueueOfTwoServers(t *testing.T) {
+// TestQueue_OfTwoServers: what one server accepts, any runs, and every one answers for it.
+func TestQueue_OfTwoServers(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -43,8 +43,8 @@ func TestAQueueOfTwoServers(t *testing.T) {
 	}
 }
 
-// TestAQueueRunsOnAllServers: places decide, not who accepted.
-func TestAQueueRunsOnAllServers(t *testing.T) {
+// TestQueue_RunsOnAllServers: places decide, not who accepted.
+func TestQueue_RunsOnAllServers(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -61,7 +61,7 @@ func TestAQueueRunsOnAllServers(t *testing.T) {
 	harness.WantCode(t, "a synchronous request beside them", a.Input(harness.Input{}), http.StatusConflict)
 }
 
-func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
+func TestQueue_QueuedPredictionIsCanceledAnywhere(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
@@ -86,7 +86,7 @@ func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
 	harness.WantCode(t, "GET an unknown id", harness.StateOf(b, "unknown"), http.StatusNotFound)
 }
 
-func TestWebhooksOfAQueuedPrediction(t *testing.T) {
+func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	t.Parallel()
 	s := harness.StartMember(t, "embed:"+t.TempDir(), harness.Options{})
 	hooks := harness.NewHookReceiver(t)
@@ -138,9 +138,9 @@ func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	harness.WaitStatus(t, next, "runs", "canceled")
 }
 
-// TestAPowerLossTakesWhatNoDiskHad: the files are then those of the last sync. What was accepted since is lost, and its
-// client repeats the id; what was accepted before is not.
-func TestAPowerLossTakesWhatNoDiskHad(t *testing.T) {
+// TestQueue_PowerLossTakesWhatNoDiskHad: the files are then those of the last sync. What was accepted since is lost,
+// and its client repeats the id; what was accepted before is not.
+func TestQueue_PowerLossTakesWhatNoDiskHad(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "queue")
 	s := harness.StartMember(t, "embed:"+store, harness.Options{})
@@ -170,7 +170,7 @@ func TestAPowerLossTakesWhatNoDiskHad(t *testing.T) {
 	harness.WaitStatus(t, s, "since", "succeeded")
 }
 
-func TestAServerOfABusyFolderIsRefused(t *testing.T) {
+func TestQueue_ServerOfBusyFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	harness.StartMember(t, "embed:"+store, harness.Options{})
@@ -179,8 +179,9 @@ func TestAServerOfABusyFolderIsRefused(t *testing.T) {
 		"the job queue's folder "+store+" is in use by another server")
 }
 
-// TestADrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs it.
-func TestADrainGivesItsJobsBack(t *testing.T) {
+// TestQueue_DrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs
+// it.
+func TestQueue_DrainGivesItsJobsBack(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Args: []string{"--grace", "1s"}})
@@ -194,9 +195,9 @@ func TestADrainGivesItsJobsBack(t *testing.T) {
 	harness.WaitStatus(t, b, "p1", "succeeded")
 }
 
-// TestAServerWithoutItsNATS starts, serves synchronous requests, refuses asynchronous ones, and joins when NATS is
+// TestQueue_ServerWithoutItsNATS starts, serves synchronous requests, refuses asynchronous ones, and joins when NATS is
 // there.
-func TestAServerWithoutItsNATS(t *testing.T) {
+func TestQueue_ServerWithoutItsNATS(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	nats.Kill()
@@ -222,7 +223,7 @@ func TestAServerWithoutItsNATS(t *testing.T) {
 	harness.WaitStatus(t, s, "p1", "succeeded")
 }
 
-func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
+func TestQueue_SettingsOfQueueThatAreRefused(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATSFor(t, "u", "right")
 	for _, c := range []struct {
@@ -265,8 +266,8 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAQueueWithOtherSettings: the second server names the field and both values.
-func TestAQueueWithOtherSettings(t *testing.T) {
+// TestQueue_WithOtherSettings: the second server names the field and both values.
+func TestQueue_WithOtherSettings(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	harness.StartMember(t, nats.URL, harness.Options{})

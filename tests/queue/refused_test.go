@@ -21,8 +21,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestCertificatesOfAQueueThatAreRefused: the error names the setting and the file.
-func TestCertificatesOfAQueueThatAreRefused(t *testing.T) {
+// TestRefused_CertificatesOfQueueThatAreRefused: the error names the setting and the file.
+func TestRefused_CertificatesOfQueueThatAreRefused(t *testing.T) {
 	t.Parallel()
 	own, other := newAuthority(t, "own"), newAuthority(t, "other")
 	cert, key := own.issue("nats")
@@ -56,8 +56,8 @@ func TestCertificatesOfAQueueThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfAQueueThatAreRefused: a file with something else is never sent to NATS, or shown.
-func TestCredentialsOfAQueueThatAreRefused(t *testing.T) {
+// TestRefused_CredentialsOfQueueThatAreRefused: a file with something else is never sent to NATS, or shown.
+func TestRefused_CredentialsOfQueueThatAreRefused(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATSFor(t, "u", "right")
 	good, expired := credentials(t, time.Hour), credentials(t, -time.Hour)

@@ -13,9 +13,9 @@ func put(s *harness.Server, id, in string, headers ...string) harness.Answer {
 	return s.Do(http.MethodPut, "/predictions/"+id, `{"input":`+in+`}`, headers...)
 }
 
-// TestReplayedPut_AnswersTheKeptResult of the same id and input, in each mode, and runs the model anew for another
+// TestReplayedPut_AnswersKeptResult of the same id and input, in each mode, and runs the model anew for another
 // input, after a cancel, and for all without the flag.
-func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
+func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "mixed.py", mixedModel)
 	s := harness.Ready(t, harness.Options{Model: "mixed.py:Runner", Dir: dir, Args: []string{"--replay-puts"}})
@@ -57,9 +57,9 @@ func TestReplayedPut_AnswersTheKeptResult(t *testing.T) {
 	harness.Equal(t, "runs without the flag", harness.TimesRun(t, plain, "plain"), 2)
 }
 
-// TestReplayedPut_WithAQueue: every member answers a repeated PUT with the kept result, and refuses one with another
+// TestReplayedPut_WithQueue: every member answers a repeated PUT with the kept result, and refuses one with another
 // input.
-func TestReplayedPut_WithAQueue(t *testing.T) {
+func TestReplayedPut_WithQueue(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{

@@ -11,8 +11,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAJobsKey: neither inputs nor results are readable in the store, and members and commands with the key read them.
-func TestAJobsKey(t *testing.T) {
+// TestSealed_JobsKey: neither inputs nor results are readable in the store, and members and commands with the key read
+// them.
+func TestSealed_JobsKey(t *testing.T) {
 	t.Parallel()
 	const word = "rumpelstilzchen"
 	dir := t.TempDir()

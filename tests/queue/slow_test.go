@@ -77,9 +77,9 @@ func (l slowLink) pass(from, to net.Conn) {
 	}
 }
 
-// TestQueue_OverASlowLink: a body takes longer on its way to NATS than NATS may be silent, and so do its way to the
+// TestQueue_OverSlowLink: a body takes longer on its way to NATS than NATS may be silent, and so do its way to the
 // server that runs it and that of its result.
-func TestQueue_OverASlowLink(t *testing.T) {
+func TestQueue_OverSlowLink(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	address := strings.TrimPrefix(nats.URL, "nats://")

@@ -73,9 +73,9 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 	}
 }
 
-// TestStop_ShutdownRequestWaitsForTheModelAlone holds that POST /shutdown, which gives a model any time, bounds the
+// TestStop_ShutdownRequestWaitsForModelAlone holds that POST /shutdown, which gives a model any time, bounds the
 // wait for an upload and for clients that do not read.
-func TestStop_ShutdownRequestWaitsForTheModelAlone(t *testing.T) {
+func TestStop_ShutdownRequestWaitsForModelAlone(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]func(*harness.Server){
 		"upload": func(s *harness.Server) {
@@ -109,8 +109,8 @@ func TestStop_ShutdownRequestWaitsForTheModelAlone(t *testing.T) {
 	}
 }
 
-// TestStop_ModelOutlastsTheGraceOfAShutdownRequest holds that the model's own work is not what that bound is for.
-func TestStop_ModelOutlastsTheGraceOfAShutdownRequest(t *testing.T) {
+// TestStop_ModelOutlastsGraceOfShutdownRequest holds that the model's own work is not what that bound is for.
+func TestStop_ModelOutlastsGraceOfShutdownRequest(t *testing.T) {
 	t.Parallel()
 	const source = "import time\ndef run() -> str:\n    print('begun', flush=True)\n    time.sleep(1.5)\n    return 'done'\n"
 	s := harness.Ready(t, harness.Options{
@@ -144,9 +144,9 @@ func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 	}
 }
 
-// TestStop_QueueKeepsTheWebhook of a job whose receiver is silent: the stop ends, stores the job's end, and the next
+// TestStop_QueueKeepsWebhook of a job whose receiver is silent: the stop ends, stores the job's end, and the next
 // server delivers it.
-func TestStop_QueueKeepsTheWebhook(t *testing.T) {
+func TestStop_QueueKeepsWebhook(t *testing.T) {
 	t.Parallel()
 	var answers atomic.Bool
 	ended := make(chan string, 9)
@@ -176,8 +176,8 @@ func TestStop_QueueKeepsTheWebhook(t *testing.T) {
 	harness.Equal(t, "how often the model ran", harness.TimesRun(t, next, "told"), 1)
 }
 
-// TestStop_GatewayLeavesAQueueThatIsGone with a webhook at a silent receiver under way.
-func TestStop_GatewayLeavesAQueueThatIsGone(t *testing.T) {
+// TestStop_GatewayLeavesQueueThatIsGone with a webhook at a silent receiver under way.
+func TestStop_GatewayLeavesQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	g := harness.StartGateway(t, nats.URL, "--grace", "300ms")

@@ -20,8 +20,8 @@ func streamFolder(store, stream string) string {
 	return filepath.Join(store, "jetstream", "$G", "streams", stream)
 }
 
-// TestAServerIsKilledWhileItMakesItsQueue: the next one finishes it, however far it came.
-func TestAServerIsKilledWhileItMakesItsQueue(t *testing.T) {
+// TestStore_ServerIsKilledWhileItMakesItsQueue: the next one finishes it, however far it came.
+func TestStore_ServerIsKilledWhileItMakesItsQueue(t *testing.T) {
 	t.Parallel()
 	dir := ""
 	for _, part := range []string{"PINION_JOBS_m", "PINION_DEAD_m", "OBJ_pinion_result_m"} {
@@ -44,9 +44,9 @@ func TestAServerIsKilledWhileItMakesItsQueue(t *testing.T) {
 	}
 }
 
-// TestADamagedStoreIsRefused: the error names the part that does not open. Where all of them are damaged, they are not
-// made anew.
-func TestADamagedStoreIsRefused(t *testing.T) {
+// TestStore_DamagedStoreIsRefused: the error names the part that does not open. Where all of them are damaged, they are
+// not made anew.
+func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	s := harness.StartMember(t, "embed:"+store, harness.Options{})
@@ -73,8 +73,9 @@ func TestADamagedStoreIsRefused(t *testing.T) {
 	refused("cannot be opened, for its files are damaged")
 }
 
-// TestAQueueThatLostAStream: what NATS has lost is not made anew in silence, with jobs in it that would be forgotten.
-func TestAQueueThatLostAStream(t *testing.T) {
+// TestStore_QueueThatLostStream: what NATS has lost is not made anew in silence, with jobs in it that would be
+// forgotten.
+func TestStore_QueueThatLostStream(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t)
 	s := harness.StartMember(t, at.URL, harness.Options{})

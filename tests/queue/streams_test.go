@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestQueue_WithoutAStream: an operator deletes a stream, and restores it. Meanwhile requests are refused and leave
+// TestQueue_WithoutStream: an operator deletes a stream, and restores it. Meanwhile requests are refused and leave
 // nothing behind, and the server serves the others; afterwards it goes on without a restart.
-func TestQueue_WithoutAStream(t *testing.T) {
+func TestQueue_WithoutStream(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})

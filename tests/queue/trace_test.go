@@ -6,9 +6,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestATraceCrossesTheQueue: a prediction that a server runs is below the span of the client, or of the server that
+// TestTrace_CrossesQueue: a prediction that a server runs is below the span of the client, or of the server that
 // accepted it.
-func TestATraceCrossesTheQueue(t *testing.T) {
+func TestTrace_CrossesQueue(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	nats := harness.StartNATS(t)

@@ -61,8 +61,8 @@ var scenes = []struct {
 	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
 }
 
-// TestThePageInABrowser looks at /docs in a real browser, as browser/look.py says.
-func TestThePageInABrowser(t *testing.T) {
+// TestBrowser_PageInBrowser looks at /docs in a real browser, as browser/look.py says.
+func TestBrowser_PageInBrowser(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
 	for _, scene := range scenes {

@@ -52,9 +52,9 @@ service:
 	return address, file
 }
 
-// TestARealCollectorTakesTheTelemetry: an OpenTelemetry collector receives all metrics and the spans of predictions,
-// and takes the configuration in deploy/observability.
-func TestARealCollectorTakesTheTelemetry(t *testing.T) {
+// TestCollector_RealCollectorTakesTelemetry: an OpenTelemetry collector receives all metrics and the spans of
+// predictions, and takes the configuration in deploy/observability.
+func TestCollector_RealCollectorTakesTelemetry(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	tool := harness.Tool(t, "collector/collector", "otelcol")
@@ -81,8 +81,9 @@ func TestARealCollectorTakesTheTelemetry(t *testing.T) {
 	harness.Equal(t, "metrics were dropped", page.Value("pinion_telemetry_dropped_total", "signal", "metrics"), 0)
 }
 
-// TestARealCollectorTakesGenerations: an OpenTelemetry collector receives the GenAI attributes of a prediction's span.
-func TestARealCollectorTakesGenerations(t *testing.T) {
+// TestCollector_RealCollectorTakesGenerations: an OpenTelemetry collector receives the GenAI attributes of a
+// prediction's span.
+func TestCollector_RealCollectorTakesGenerations(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	address, file := startCollector(t)

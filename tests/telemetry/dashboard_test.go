@@ -77,9 +77,9 @@ var (
 	quoted     = regexp.MustCompile(`"[^"]*"`)
 )
 
-// TestTheDashboardAsksForWhatIsServed: each name and label in the dashboard is one that the server has, and each name
+// TestDashboard_AsksForWhatIsServed: each name and label in the dashboard is one that the server has, and each name
 // that the server has is in the dashboard.
-func TestTheDashboardAsksForWhatIsServed(t *testing.T) {
+func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 	t.Parallel()
 	served, labels := servedMetrics(t)
 	seen := map[string]bool{}
@@ -143,9 +143,9 @@ func servedMetrics(t *testing.T) (served harness.MetricFamilies, labels map[stri
 	return served, labels
 }
 
-// TestTheDocumentListsWhatIsServed: docs/reference/metrics.md has a row for each metric of ours, with its type and its
-// labels.
-func TestTheDocumentListsWhatIsServed(t *testing.T) {
+// TestDashboard_DocumentListsWhatIsServed: docs/reference/metrics.md has a row for each metric of ours, with its type
+// and its labels.
+func TestDashboard_DocumentListsWhatIsServed(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, "../docs/reference/metrics.md")
 	served, labels := servedMetrics(t)
@@ -235,8 +235,8 @@ func servesSample(served harness.MetricFamilies, pattern string) bool {
 	return false
 }
 
-// TestTheDashboardIsWellMade: what Grafana does not refuse, and shows wrong.
-func TestTheDashboardIsWellMade(t *testing.T) {
+// TestDashboard_IsWellMade: what Grafana does not refuse, and shows wrong.
+func TestDashboard_IsWellMade(t *testing.T) {
 	t.Parallel()
 	d := readDashboard(t)
 	if d.Title == "" || d.UID == "" || len(d.Panels) < 20 {
@@ -273,9 +273,9 @@ func TestTheDashboardIsWellMade(t *testing.T) {
 	}
 }
 
-// TestTheDashboardChoosesTheModel: each query of metrics that a server with several models has for each of them asks
+// TestDashboard_ChoosesModel: each query of metrics that a server with several models has for each of them asks
 // for the model that is chosen, and no other query does.
-func TestTheDashboardChoosesTheModel(t *testing.T) {
+func TestDashboard_ChoosesModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t)
 	for _, model := range []string{"a", "b"} {

@@ -9,8 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheLiveViewInABrowser runs the scenes of browser/live_scenes.py.
-func TestTheLiveViewInABrowser(t *testing.T) {
+// TestLiveViewBrowser_LiveViewInBrowser runs the scenes of browser/live_scenes.py.
+func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
 	for _, scene := range []struct {

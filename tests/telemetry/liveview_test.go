@@ -9,7 +9,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestTheLiveView(t *testing.T) {
+func TestLiveView(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	harness.WantAnswer(t, "the page", s.Do(http.MethodGet, "/dashboard", nil), http.StatusOK, "<!doctype html>")
@@ -42,7 +42,7 @@ func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 	return lines
 }
 
-func TestTheLiveViewIsForOperators(t *testing.T) {
+func TestLiveView_IsForOperators(t *testing.T) {
 	t.Parallel()
 	tokens := harness.Ready(t, harness.Options{
 		Model: "api/do.py:Runner",

@@ -175,8 +175,8 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 	}
 }
 
-// TestMetricsOfTheQueue: what waits is seen to wait, and its time is part of the whole.
-func TestMetricsOfTheQueue(t *testing.T) {
+// TestMetrics_OfQueue: what waits is seen to wait, and its time is part of the whole.
+func TestMetrics_OfQueue(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: meteredModel(t), Model: "metered.py:Runner",
@@ -275,7 +275,7 @@ func TestMetricsOfFiles(t *testing.T) {
 	harness.Equal(t, "predictions failed for their files", f.Ends("sync", "failed", "files"), 1)
 }
 
-func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
+func TestMetrics_OfWorkerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	first := s.Worker()

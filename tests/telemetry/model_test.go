@@ -64,9 +64,9 @@ def train(n: int = 1) -> str:
 
 func telemetryPython(t *testing.T) string { return harness.Tool(t, "venvs/telemetry/bin/python") }
 
-// TestTheModelsSpansAreChildren of their predictions' spans, in every form of model. Of an unsampled client nothing is
+// TestModels_SpansAreChildren of their predictions' spans, in every form of model. Of an unsampled client nothing is
 // sent. Predictions that follow without a context have their own traces.
-func TestTheModelsSpansAreChildren(t *testing.T) {
+func TestModels_SpansAreChildren(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
 	dir := harness.NewFolder(t, "run.py", ownSpans, "cog.yaml", "train: run.py:train\n")

@@ -14,14 +14,14 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestPrometheusTakesTheConfigurationAndTheAlerts(t *testing.T) {
+func TestObservability_PrometheusTakesConfigurationAndAlerts(t *testing.T) {
 	t.Parallel()
 	harness.Promtool(t, nil, "check", "config", "prometheus.yaml")
 	harness.Promtool(t, nil, "check", "rules", "alerts.yaml")
 	harness.Promtool(t, nil, "test", "rules", "alerts_test.yaml")
 }
 
-func TestPrometheusTakesTheMetrics(t *testing.T) {
+func TestObservability_PrometheusTakesMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	s.Succeed(harness.Input{"tokens": 1})
@@ -49,8 +49,8 @@ func readAlerts(t *testing.T) (all []alert) {
 	return all
 }
 
-// TestTheAlertsAskForWhatIsServed: each name and label in an alert is one that the server has.
-func TestTheAlertsAskForWhatIsServed(t *testing.T) {
+// TestObservability_AlertsAskForWhatIsServed: each name and label in an alert is one that the server has.
+func TestObservability_AlertsAskForWhatIsServed(t *testing.T) {
 	t.Parallel()
 	_, labels := servedMetrics(t)
 	for _, a := range readAlerts(t) {
@@ -99,8 +99,8 @@ func TestEachAlertIsTestedAndExplained(t *testing.T) {
 	}
 }
 
-// TestTheObservabilityStack: what the services of the compose file mount exists, and addresses name services.
-func TestTheObservabilityStack(t *testing.T) {
+// TestObservability_Stack: what the services of the compose file mount exists, and addresses name services.
+func TestObservability_Stack(t *testing.T) {
 	t.Parallel()
 	text := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))
 	file := harness.ReadManifests(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))[0]

@@ -39,9 +39,9 @@ def train(n: int = 1) -> str:
     return str(n)
 `
 
-// TestPrometheusAnswersTheDashboard: a real Prometheus that scrapes real servers has a number for each query of the
+// TestPrometheus_AnswersDashboard: a real Prometheus that scrapes real servers has a number for each query of the
 // Grafana dashboard, and evaluates each alert.
-func TestPrometheusAnswersTheDashboard(t *testing.T) {
+func TestPrometheus_AnswersDashboard(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
 	tool := harness.Tool(t, "prometheus/usr/bin/prometheus", "prometheus")

@@ -143,9 +143,9 @@ func TestPropagators_OfOtherTracers(t *testing.T) {
 	}
 }
 
-// TestTelemetry_VariablesOfAPlatformDoNotStopTheStart: they are for all its programs. What is not understood is
+// TestTelemetry_VariablesOfPlatformDoNotStopStart: they are for all its programs. What is not understood is
 // ignored, and said.
-func TestTelemetry_VariablesOfAPlatformDoNotStopTheStart(t *testing.T) {
+func TestTelemetry_VariablesOfPlatformDoNotStopStart(t *testing.T) {
 	t.Parallel()
 	variables := []string{
 		"OTEL_PROPAGATORS=tracecontext,baggage,b3,xray", "OTEL_TRACES_EXPORTER=console", "OTEL_METRICS_EXPORTER=prometheus",
@@ -184,8 +184,8 @@ func TestTelemetry_VariablesOfAPlatformDoNotStopTheStart(t *testing.T) {
 	}
 }
 
-// TestTelemetry_VariablesThatTheModelsSDKRefuses: the SDK in the model's environment raises where Pinion warns.
-func TestTelemetry_VariablesThatTheModelsSDKRefuses(t *testing.T) {
+// TestTelemetry_VariablesThatModelsSDKRefuses: the SDK in the model's environment raises where Pinion warns.
+func TestTelemetry_VariablesThatModelsSDKRefuses(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
 	for _, variable := range []string{"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=-1", "OTEL_PYTHON_TRACER_PROVIDER=absent"} {
@@ -241,8 +241,8 @@ class Predictor(BasePredictor):
 	}
 }
 
-// TestAHangingCollectorDelaysNothing: neither a prediction nor, beyond a second, the stop.
-func TestAHangingCollectorDelaysNothing(t *testing.T) {
+// TestReach_HangingCollectorDelaysNothing: neither a prediction nor, beyond a second, the stop.
+func TestReach_HangingCollectorDelaysNothing(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads
 	if err != nil {
@@ -265,9 +265,9 @@ func TestAHangingCollectorDelaysNothing(t *testing.T) {
 	}
 }
 
-// TestAWebPageIsNoCollector: what a server that is none answers with 200 and a page is dropped, and counted for each
-// signal.
-func TestAWebPageIsNoCollector(t *testing.T) {
+// TestReach_WebPageIsNoCollector: what a server that is none answers with 200 and a page is dropped, and counted for
+// each signal.
+func TestReach_WebPageIsNoCollector(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -58,9 +58,9 @@ func telemetryFolders(t *testing.T, of map[string]map[string]string) (dir string
 	return dir, arguments
 }
 
-// TestTelemetryNamesTheModel: of several models each has its name in its spans, metrics and lines of the log. A line is
-// in the trace of its own model's prediction, if predictions of two models have the same id.
-func TestTelemetryNamesTheModel(t *testing.T) {
+// TestSeveralTelemetry_TelemetryNamesModel: of several models each has its name in its spans, metrics and lines of the
+// log. A line is in the trace of its own model's prediction, if predictions of two models have the same id.
+func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 	t.Parallel()
 	dir, models := telemetryFolders(t,
 		map[string]map[string]string{"a": nil, "b": {"cog.yaml": "run: run.py:Runner\ntrain: run.py:train\n"}})
@@ -150,9 +150,9 @@ func checkSpansOfModels(t *testing.T, c *harness.Collector, byTrace map[string]s
 	}
 }
 
-// TestTelemetryHooksAreAModelsOwn: each model has the hooks of its own folder, or none. A model that is loaded by its
-// first request has them too, and a trace of its setup.
-func TestTelemetryHooksAreAModelsOwn(t *testing.T) {
+// TestSeveralTelemetry_TelemetryHooksAreModelsOwn: each model has the hooks of its own folder, or none. A model that is
+// loaded by its first request has them too, and a trace of its setup.
+func TestSeveralTelemetry_TelemetryHooksAreModelsOwn(t *testing.T) {
 	t.Parallel()
 	const hooks = `from opentelemetry.sdk.trace import TracerProvider
 

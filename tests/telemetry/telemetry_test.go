@@ -19,9 +19,9 @@ class Predictor(BasePredictor):
         return current_scope().context.get("traceparent", "")
 `
 
-// TestAPredictionIsTraced: its spans reach the collector, below the client's, by both protocols. The model has the
-// context; an unsampled client sends nothing to the collector, and the model has its trace id all the same.
-func TestAPredictionIsTraced(t *testing.T) {
+// TestTelemetry_PredictionIsTraced: its spans reach the collector, below the client's, by both protocols. The model has
+// the context; an unsampled client sends nothing to the collector, and the model has its trace id all the same.
+func TestTelemetry_PredictionIsTraced(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", tracedModel)
 	for _, protocol := range []string{"http/protobuf", "grpc"} {

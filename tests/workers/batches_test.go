@@ -73,9 +73,9 @@ func receiveAll(t testing.TB, answers map[string]<-chan harness.Answer) map[stri
 	return all
 }
 
-// TestWaitingPredictionsAreABatch: what comes while the model is busy leaves together, in order, with equal keys, and
-// each prediction has its own answer.
-func TestWaitingPredictionsAreABatch(t *testing.T) {
+// TestBatches_WaitingPredictionsAreBatch: what comes while the model is busy leaves together, in order, with equal
+// keys, and each prediction has its own answer.
+func TestBatches_WaitingPredictionsAreBatch(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, class := range []string{"Runner", "Tasks"} {
@@ -101,8 +101,8 @@ func TestWaitingPredictionsAreABatch(t *testing.T) {
 	})
 }
 
-// TestABatchHasItsSize: more than the largest batch leave as several; an operator may want smaller ones.
-func TestABatchHasItsSize(t *testing.T) {
+// TestBatches_BatchHasItsSize: more than the largest batch leave as several; an operator may want smaller ones.
+func TestBatches_BatchHasItsSize(t *testing.T) {
 	t.Parallel()
 	for largest, args := range map[int][]string{8: nil, 3: {"--batch-size", "3", "--queue", "20"}} {
 		s := batched(t, "Runner", harness.AnyPython(t), args...)
@@ -118,8 +118,8 @@ func TestABatchHasItsSize(t *testing.T) {
 	}
 }
 
-// TestABadItemFailsAlone, whether it is returned or raised; the rest of its batch is run again.
-func TestABadItemFailsAlone(t *testing.T) {
+// TestBatches_BadItemFailsAlone, whether it is returned or raised; the rest of its batch is run again.
+func TestBatches_BadItemFailsAlone(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Tasks"} {
 		s := batched(t, class, harness.AnyPython(t))
@@ -152,8 +152,8 @@ func TestWithoutIsolationAllFail(t *testing.T) {
 	}
 }
 
-// TestAResultOfAnotherLengthFailsTheBatch and says both numbers.
-func TestAResultOfAnotherLengthFailsTheBatch(t *testing.T) {
+// TestBatches_ResultOfAnotherLengthFailsBatch and says both numbers.
+func TestBatches_ResultOfAnotherLengthFailsBatch(t *testing.T) {
 	t.Parallel()
 	s := batched(t, "Runner", harness.AnyPython(t))
 	gate, open := closeGate(t, s)
@@ -166,8 +166,8 @@ func TestAResultOfAnotherLengthFailsTheBatch(t *testing.T) {
 	}
 }
 
-// TestADeathInABatch: its items run once more, one by one; the one at fault fails with the cause.
-func TestADeathInABatch(t *testing.T) {
+// TestBatches_DeathInBatch: its items run once more, one by one; the one at fault fails with the cause.
+func TestBatches_DeathInBatch(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := batched(t, "Runner", python)
@@ -194,8 +194,8 @@ func killWorker(t testing.TB, s *harness.Server) {
 	})
 }
 
-// TestAKilledBatchComesBack: the worker is killed from outside while a batch of three runs.
-func TestAKilledBatchComesBack(t *testing.T) {
+// TestBatches_KilledBatchComesBack: the worker is killed from outside while a batch of three runs.
+func TestBatches_KilledBatchComesBack(t *testing.T) {
 	t.Parallel()
 	s := batched(t, "Runner", harness.AnyPython(t))
 	answers := map[string]<-chan harness.Answer{"gate": s.Begin("gate", harness.Input{"text": "gate"})}
@@ -212,9 +212,9 @@ func TestAKilledBatchComesBack(t *testing.T) {
 	harness.WantOutput(t, "b", all["b"], "B")
 }
 
-// TestCancelInABatch: before it starts the prediction is taken out; while it runs it is answered at once, and the
-// others get what they wait for; when no item is left the function itself is interrupted.
-func TestCancelInABatch(t *testing.T) {
+// TestBatches_CancelInBatch: before it starts the prediction is taken out; while it runs it is answered at once, and
+// the others get what they wait for; when no item is left the function itself is interrupted.
+func TestBatches_CancelInBatch(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Tasks"} {
 		s := batched(t, class, harness.AnyPython(t))
@@ -289,8 +289,8 @@ func TestStages(t *testing.T) {
 	})
 }
 
-// TestBatchesOfAFleet: with several workers, deaths and reloads, each prediction has its own answer.
-func TestBatchesOfAFleet(t *testing.T) {
+// TestBatches_OfFleet: with several workers, deaths and reloads, each prediction has its own answer.
+func TestBatches_OfFleet(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Tasks", "Stages"} {
 		s := batched(t, class, harness.AnyPython(t), "--workers", "2", "--queue", "64", "--reload")

@@ -37,8 +37,8 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 	})
 }
 
-// TestCancel_DuringAnImport waits for its end: many libraries cannot be imported again after an import that failed.
-func TestCancel_DuringAnImport(t *testing.T) {
+// TestCancel_DuringImport waits for its end: many libraries cannot be imported again after an import that failed.
+func TestCancel_DuringImport(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, model := range []string{"Sync", "Async", "Batch"} {
@@ -72,8 +72,8 @@ func TestCancel_DuringAnImport(t *testing.T) {
 	})
 }
 
-// TestCancel_OfAModelWithItsOwnHandler kills the worker: the model keeps its handler of SIGUSR1.
-func TestCancel_OfAModelWithItsOwnHandler(t *testing.T) {
+// TestCancel_OfModelWithItsOwnHandler kills the worker: the model keeps its handler of SIGUSR1.
+func TestCancel_OfModelWithItsOwnHandler(t *testing.T) {
 	t.Parallel()
 	for by, text := range map[string]string{"signal": "mine\n", "faulthandler": "most recent call first"} {
 		for _, model := range []string{"Runner", "Async"} {

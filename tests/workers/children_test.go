@@ -46,7 +46,7 @@ func TestModelsMayStartProcessesAndThreads(t *testing.T) {
 	})
 }
 
-func TestAForkedChildThatComesBackDoesNotAnswer(t *testing.T) {
+func TestChildren_ForkedChildThatComesBackDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "children.py"})
@@ -63,7 +63,7 @@ func TestAForkedChildThatComesBackDoesNotAnswer(t *testing.T) {
 	})
 }
 
-func TestAForkedChildOfSetupDoesNotServe(t *testing.T) {
+func TestChildren_ForkedChildOfSetupDoesNotServe(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "setups.py:Forking"})
 	for range 3 {
@@ -71,7 +71,7 @@ func TestAForkedChildOfSetupDoesNotServe(t *testing.T) {
 	}
 }
 
-func TestPoolsStayFromOnePredictionToTheNext(t *testing.T) {
+func TestChildren_PoolsStayFromOnePredictionToNext(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"fork", "spawn"} {
 		s := harness.Ready(t, harness.Options{Model: "children.py"})
@@ -85,7 +85,7 @@ func TestPoolsStayFromOnePredictionToTheNext(t *testing.T) {
 	}
 }
 
-func TestADaemonEndsWithItsWorker(t *testing.T) {
+func TestChildren_DaemonEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "children.py", Args: []string{"--queue", "4"}})
 	worker := s.Worker()
@@ -101,7 +101,7 @@ func TestADaemonEndsWithItsWorker(t *testing.T) {
 	}
 }
 
-func TestWhatAModelLeavesBehindEndsWithItsWorker(t *testing.T) {
+func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *harness.Server){
 		"stop":  func(s *harness.Server) { s.Stop() },
@@ -123,9 +123,9 @@ func TestWhatAModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 	}
 }
 
-// TestWaitsOfTheModelArePunctual: the kernel ends sleeps and time limits up to 50 µs late where a process does not ask
-// it not to.
-func TestWaitsOfTheModelArePunctual(t *testing.T) {
+// TestChildren_WaitsOfModelArePunctual: the kernel ends sleeps and time limits up to 50 µs late where a process does
+// not ask it not to.
+func TestChildren_WaitsOfModelArePunctual(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	for _, s := range []*harness.Server{
@@ -136,8 +136,8 @@ func TestWaitsOfTheModelArePunctual(t *testing.T) {
 	}
 }
 
-// TestWaitsOfTheFrontAreNot: it would spend its time on looking whether its threads hang.
-func TestWaitsOfTheFrontAreNot(t *testing.T) {
+// TestChildren_WaitsOfFrontAreNot: it would spend its time on looking whether its threads hang.
+func TestChildren_WaitsOfFrontAreNot(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Python: harness.AnyPython(t).Path, Model: "children.py"})
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))

@@ -31,8 +31,8 @@ func jump(t *testing.T, s *harness.Server, by time.Duration) {
 	}
 }
 
-// TestAJumpOfTheClockIsSeen: what follows tests nothing if the server and its model see the true time all along.
-func TestAJumpOfTheClockIsSeen(t *testing.T) {
+// TestClock_JumpOfClockIsSeen: what follows tests nothing if the server and its model see the true time all along.
+func TestClock_JumpOfClockIsSeen(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "clock.py"})
 	const near = 10 * time.Minute // an answer takes less
@@ -62,9 +62,9 @@ func TestAJumpOfTheClockIsSeen(t *testing.T) {
 	}
 }
 
-// TestAJumpOfTheClockEndsNothing: limits of time are on one that runs and on those that wait, and the clock jumps
+// TestClock_JumpOfClockEndsNothing: limits of time are on one that runs and on those that wait, and the clock jumps
 // beyond all of them and back again.
-func TestAJumpOfTheClockEndsNothing(t *testing.T) {
+func TestClock_JumpOfClockEndsNothing(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
@@ -108,9 +108,9 @@ func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 	}
 }
 
-// TestAJumpOfTheClockInAQueue: the clock of the server that has a job jumps, and that of another one of the same queue,
-// too. Nothing is lost, and nothing runs twice, for longer than a server may be silent.
-func TestAJumpOfTheClockInAQueue(t *testing.T) {
+// TestClock_JumpOfClockInQueue: the clock of the server that has a job jumps, and that of another one of the same
+// queue, too. Nothing is lost, and nothing runs twice, for longer than a server may be silent.
+func TestClock_JumpOfClockInQueue(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
@@ -146,9 +146,9 @@ func TestAJumpOfTheClockInAQueue(t *testing.T) {
 	}
 }
 
-// TestAJumpOfTheClockClosesNoConnection: there are so many that those that rest are parked, and after the jump the
+// TestClock_JumpOfClockClosesNoConnection: there are so many that those that rest are parked, and after the jump the
 // server has looked at all of them.
-func TestAJumpOfTheClockClosesNoConnection(t *testing.T) {
+func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 	t.Parallel()
 	const many = 400
 	s := harness.Ready(t, harness.Options{Model: "clock.py"})

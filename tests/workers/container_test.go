@@ -42,9 +42,9 @@ func childOf(t *testing.T, parent int) int {
 	return pid
 }
 
-// TestTheFirstProcessOfAContainerStops as docker stop wants it: SIGTERM lets what runs finish, and ends it cleanly.
-// To a first process signals do nothing that it has not asked for.
-func TestTheFirstProcessOfAContainerStops(t *testing.T) {
+// TestContainer_FirstProcessOfContainerStops as docker stop wants it: SIGTERM lets what runs finish, and ends it
+// cleanly. To a first process signals do nothing that it has not asked for.
+func TestContainer_FirstProcessOfContainerStops(t *testing.T) {
 	t.Parallel()
 	wrap := harness.AsFirstProcess(t)
 	for _, busy := range []bool{false, true} {
@@ -65,8 +65,8 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 	}
 }
 
-// TestWorkersDoNotReadTheServersStdin, be it a terminal, a pipe or a file.
-func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
+// TestContainer_WorkersDoNotReadServersStdin, be it a terminal, a pipe or a file.
+func TestContainer_WorkersDoNotReadServersStdin(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", gated, "stdin.txt", "unread\n")
 	s := harness.Ready(t, harness.Options{
@@ -76,8 +76,8 @@ func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
 	harness.Equal(t, "the model reads", string(s.Succeed(harness.Input{"how": "stdin"}).Output), `"'' of /dev/null"`)
 }
 
-// TestServeOnATerminal: Ctrl-C lets what runs finish, a second one does not; the model never hears of either.
-func TestServeOnATerminal(t *testing.T) {
+// TestContainer_ServeOnTerminal: Ctrl-C lets what runs finish, a second one does not; the model never hears of either.
+func TestContainer_ServeOnTerminal(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
 		term := harness.NewTerminal(t)
@@ -124,8 +124,8 @@ func TestServeOnATerminal(t *testing.T) {
 	}
 }
 
-// TestTheServersUsageHintWorks: what it says at a terminal that one may type answers a prediction.
-func TestTheServersUsageHintWorks(t *testing.T) {
+// TestContainer_ServersUsageHintWorks: what it says at a terminal that one may type answers a prediction.
+func TestContainer_ServersUsageHintWorks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")

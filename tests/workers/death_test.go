@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestAWorkersDeathFailsItsPredictionWithTheCause(t *testing.T) {
+func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py", Args: []string{"--queue", "4"}})
@@ -66,8 +66,9 @@ func TestAWorkersDeathFailsItsPredictionWithTheCause(t *testing.T) {
 	})
 }
 
-// TestTheFaultHandlersTextFollowsWhatWasPrinted: the two come by different pipes, and the dead worker marked no order.
-func TestTheFaultHandlersTextFollowsWhatWasPrinted(t *testing.T) {
+// TestDeath_FaultHandlersTextFollowsWhatWasPrinted: the two come by different pipes, and the dead worker marked no
+// order.
+func TestDeath_FaultHandlersTextFollowsWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
 	for range 10 {
@@ -77,7 +78,7 @@ func TestTheFaultHandlersTextFollowsWhatWasPrinted(t *testing.T) {
 	}
 }
 
-func TestAWorkerKilledFromOutsideIsSaidToBeLikelyOutOfMemory(t *testing.T) {
+func TestDeath_WorkerKilledFromOutsideIsSaidToBeLikelyOutOfMemory(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	answer := s.Begin("killed", harness.Input{"how": "outside"})
@@ -91,7 +92,7 @@ func TestAWorkerKilledFromOutsideIsSaidToBeLikelyOutOfMemory(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-func TestAnIdleWorkerThatDiesIsReplaced(t *testing.T) {
+func TestDeath_IdleWorkerThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"dying.py", "tasks.py"} {
 		s := harness.Ready(t, harness.Options{Model: model, Args: []string{"--queue", "1"}})
@@ -106,7 +107,7 @@ func TestAnIdleWorkerThatDiesIsReplaced(t *testing.T) {
 	}
 }
 
-func TestDeath_SaysTheTrueCauseOfASIGKILL(t *testing.T) {
+func TestDeath_SaysTrueCauseOfSIGKILL(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
 		"shut_control":    "channel to the server",
@@ -126,7 +127,7 @@ func TestDeath_SaysTheTrueCauseOfASIGKILL(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
+func TestDeath_WorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
 	a := s.Fail(harness.Input{"how": "close_everything"})
@@ -134,8 +135,8 @@ func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestDeath_AllPredictionsNameTheClosedChannel, also those beside the one whose code closed it.
-func TestDeath_AllPredictionsNameTheClosedChannel(t *testing.T) {
+// TestDeath_AllPredictionsNameClosedChannel, also those beside the one whose code closed it.
+func TestDeath_AllPredictionsNameClosedChannel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
@@ -151,8 +152,8 @@ func TestDeath_AllPredictionsNameTheClosedChannel(t *testing.T) {
 	})
 }
 
-// TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce: what lay in the dead worker's socket and what was queued.
-func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
+// TestDeath_WhatWaitedIsAnsweredByNextWorkerExactlyOnce: what lay in the dead worker's socket and what was queued.
+func TestDeath_WhatWaitedIsAnsweredByNextWorkerExactlyOnce(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py", Args: []string{"--queue", "50"}})
@@ -184,7 +185,7 @@ func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
 	})
 }
 
-func TestWithoutAQueueARestartIsAnsweredByARefusal(t *testing.T) {
+func TestDeath_WithoutQueueRestartIsAnsweredByRefusal(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	s.Fail(harness.Input{"how": "abort"})
@@ -199,7 +200,7 @@ func TestWithoutAQueueARestartIsAnsweredByARefusal(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
+func TestDeath_WithoutRestartsServerIsDefunct(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--restart", "never", "--queue", "9"}})
 	open, first := harness.BeginAtGate(t, s, harness.Input{"token": "first", "how": "segfault"})
@@ -222,7 +223,7 @@ func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
 	harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusOK)
 }
 
-func TestFiveDeathsWithoutASuccessMakeTheServerDefunct(t *testing.T) {
+func TestDeath_FiveDeathsWithoutSuccessMakeServerDefunct(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "1"}})
 	for i := range 5 {
@@ -257,7 +258,7 @@ func TestOtherWorkersAreNotDisturbed(t *testing.T) {
 	harness.WantStatus(t, "staying", harness.Receive(t, staying), "succeeded")
 }
 
-func TestWhatADyingWorkerStartedDiesWithIt(t *testing.T) {
+func TestDeath_WhatDyingWorkerStartedDiesWithIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	a := s.Fail(harness.Input{"how": "with_children"})

@@ -183,7 +183,7 @@ func TestPredictTimeout(t *testing.T) {
 	})
 }
 
-func TestAStoppedWorkerIsReplaced(t *testing.T) {
+func TestFleet_StoppedWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s", "--queue", "4"}})
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
@@ -201,7 +201,7 @@ func TestAStoppedWorkerIsReplaced(t *testing.T) {
 	harness.SameWorker(t, deep, worker)
 }
 
-func TestAStoppedServerReplacesNoWorker(t *testing.T) {
+func TestFleet_StoppedServerReplacesNoWorker(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
 	worker := s.Worker()
@@ -232,7 +232,7 @@ func TestWorkersAreRecycledUnderLoad(t *testing.T) {
 		func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
 }
 
-func TestAWorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
+func TestFleet_WorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--max-rss", "150MiB", "--queue", "4"}})
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
@@ -243,7 +243,7 @@ func TestAWorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
 	}
 }
 
-func TestALostGPUContextRetiresTheWorker(t *testing.T) {
+func TestFleet_LostGPUContextRetiresWorker(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "4"}})
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
@@ -256,8 +256,8 @@ func TestALostGPUContextRetiresTheWorker(t *testing.T) {
 		"an illegal memory access was encountered")
 }
 
-// TestARemovedCacheDoesNotBreakRestarts: the package that workers import is put back.
-func TestARemovedCacheDoesNotBreakRestarts(t *testing.T) {
+// TestFleet_RemovedCacheDoesNotBreakRestarts: the package that workers import is put back.
+func TestFleet_RemovedCacheDoesNotBreakRestarts(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "4"}, Env: []string{"XDG_CACHE_HOME=" + cache}})

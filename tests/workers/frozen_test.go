@@ -48,8 +48,8 @@ func frozen(t *testing.T, args ...string) (s *harness.Server, answer <-chan harn
 	return s, answer, freeze(t, s.Worker())
 }
 
-// TestAFrozenWorkerIsGivenUp: what it had begun fails, another takes its place, and its end is noticed when it comes.
-func TestAFrozenWorkerIsGivenUp(t *testing.T) {
+// TestFrozen_WorkerIsGivenUp: what it had begun fails, another takes its place, and its end is noticed when it comes.
+func TestFrozen_WorkerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s, answer, thaw := frozen(t, "--hang-timeout", "1s", "--queue", "4")
 	next := s.Begin("next", harness.Input{})
@@ -63,8 +63,8 @@ func TestAFrozenWorkerIsGivenUp(t *testing.T) {
 	s.WaitLog("a worker's process that was given up has ended")
 }
 
-// TestAFrozenWorkerDoesNotHoldTheShutdown, in order or at once.
-func TestAFrozenWorkerDoesNotHoldTheShutdown(t *testing.T) {
+// TestFrozen_WorkerDoesNotHoldShutdown, in order or at once.
+func TestFrozen_WorkerDoesNotHoldShutdown(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
 		signals []syscall.Signal
@@ -92,8 +92,8 @@ func TestAFrozenWorkerDoesNotHoldTheShutdown(t *testing.T) {
 	}
 }
 
-// TestAFrozenPreloadProcessIsGivenUp: workers are started the ordinary way, and the server ends.
-func TestAFrozenPreloadProcessIsGivenUp(t *testing.T) {
+// TestFrozen_PreloadProcessIsGivenUp: workers are started the ordinary way, and the server ends.
+func TestFrozen_PreloadProcessIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", frozenModel), Args: []string{"--preload"}})
 	thaw := freeze(t, s.Health().Preload.PID)
@@ -113,8 +113,8 @@ func TestAFrozenPreloadProcessIsGivenUp(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestAFrozenWorkerWithoutARestart leaves a server that says so.
-func TestAFrozenWorkerWithoutARestart(t *testing.T) {
+// TestFrozen_WorkerWithoutRestart leaves a server that says so.
+func TestFrozen_WorkerWithoutRestart(t *testing.T) {
 	t.Parallel()
 	s, answer, thaw := frozen(t, "--hang-timeout", "1s", "--restart", "never")
 	harness.WantStatus(t, "the prediction of the frozen worker", harness.Receive(t, answer), "failed")

@@ -10,11 +10,11 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAKilledWorkerFailsOnlyWhatItRan: sixteen clients ask all the time, and the worker is killed again and again.
+// TestKill_KilledWorkerFailsOnlyWhatItRan: sixteen clients ask all the time, and the worker is killed again and again.
 // Each kill costs one prediction at most, the one that ran; answers that were ready, also those that waited to be
 // sent together, arrive; what was not begun is answered by the next worker. The model's ledger has each
 // prediction where it was begun and where it was done.
-func TestAKilledWorkerFailsOnlyWhatItRan(t *testing.T) {
+func TestKill_KilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "ledger.py", Args: []string{"--queue", "32"}})

@@ -76,8 +76,8 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 	}
 }
 
-// TestAThreadThatWritesWhileItsPredictionEnds: all of its text after that is unattributed, to the byte.
-func TestAThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
+// TestLeftoverThreads_ThreadThatWritesWhileItsPredictionEnds: all of its text after that is unattributed, to the byte.
+func TestLeftoverThreads_ThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Writing", Env: leftoverLibrary(t)})
 	for n := range 100 {
@@ -91,8 +91,8 @@ func TestAThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
 	}
 }
 
-// TestChildrenOfSetupWriteForTheRunningPrediction, also after another one has made children.
-func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
+// TestLeftoverThreads_ChildrenOfSetupWriteForRunningPrediction, also after another one has made children.
+func TestLeftoverThreads_ChildrenOfSetupWriteForRunningPrediction(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Setups"})
 	for range 3 {
@@ -101,9 +101,9 @@ func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
 	}
 }
 
-// TestACrashAfterChildren: the fault handler's words are the prediction's, though it had children, one of which lives
-// on.
-func TestACrashAfterChildren(t *testing.T) {
+// TestLeftoverThreads_CrashAfterChildren: the fault handler's words are the prediction's, though it had children, one
+// of which lives on.
+func TestLeftoverThreads_CrashAfterChildren(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Crashing"})
 	a := s.Input(harness.Input{})
@@ -113,9 +113,9 @@ func TestACrashAfterChildren(t *testing.T) {
 	}
 }
 
-// TestTextOfAChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such child stays
-// apart.
-func TestTextOfAChildAfterManyOthers(t *testing.T) {
+// TestLeftoverThreads_TextOfChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such
+// child stays apart.
+func TestLeftoverThreads_TextOfChildAfterManyOthers(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Runner"})
 	for range 80 {

@@ -11,9 +11,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestACPULimitBoundsTheFrontsThreads where control groups can be made, from the start and as it changes. Go rounds up,
-// and by itself does not go below 2. A limit shows only where there are more CPUs.
-func TestACPULimitBoundsTheFrontsThreads(t *testing.T) {
+// TestLimits_CPULimitBoundsFrontsThreads where control groups can be made, from the start and as it changes. Go rounds
+// up, and by itself does not go below 2. A limit shows only where there are more CPUs.
+func TestLimits_CPULimitBoundsFrontsThreads(t *testing.T) {
 	t.Parallel()
 	all := runtime.NumCPU()
 	for _, c := range []struct{ millis, want int }{{3000, 3}, {2500, 3}, {2000, 2}, {1000, 2}, {500, 2}} {
@@ -40,8 +40,8 @@ func TestACPULimitBoundsTheFrontsThreads(t *testing.T) {
 	}
 }
 
-// TestAMemoryLimitIsTheFrontsSoftLimit where control groups can be made: half of it is the front's.
-func TestAMemoryLimitIsTheFrontsSoftLimit(t *testing.T) {
+// TestLimits_MemoryLimitIsFrontsSoftLimit where control groups can be made: half of it is the front's.
+func TestLimits_MemoryLimitIsFrontsSoftLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 30
 	enter := harness.NeedMemoryGroup(t, limit)

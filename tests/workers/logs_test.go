@@ -72,8 +72,8 @@ func TestLogsOfMegabytesStayWhole(t *testing.T) {
 	harness.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "silent"}).Logs, "")
 }
 
-// TestTheServersLogNamesThePrediction: also for predictions that end before anybody has looked.
-func TestTheServersLogNamesThePrediction(t *testing.T) {
+// TestLogs_ServersLogNamesPrediction: also for predictions that end before anybody has looked.
+func TestLogs_ServersLogNamesPrediction(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})
 	for i := range 50 {

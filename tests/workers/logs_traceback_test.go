@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestATracebackIsOneRecordOfTheServersLog: of a prediction, of a setup, of what the model prints itself, and of
-// several at once.
-func TestATracebackIsOneRecordOfTheServersLog(t *testing.T) {
+// TestLogsTraceback_TracebackIsOneRecordOfServersLog: of a prediction, of a setup, of what the model prints itself, and
+// of several at once.
+func TestLogsTraceback_TracebackIsOneRecordOfServersLog(t *testing.T) {
 	t.Parallel()
 	const source = `
 import asyncio, sys, traceback
@@ -103,9 +103,9 @@ class Broken:
 	harness.Equal(t, "the order in the log", strings.Join(order, " "), "Traceback setup")
 }
 
-// TestTracebacksOfAWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they caught, or
-// whose threads do; each is one record, with the id of its own prediction.
-func TestTracebacksOfAWorkersSlotsAreRecords(t *testing.T) {
+// TestLogsTraceback_TracebacksOfWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they
+// caught, or whose threads do; each is one record, with the id of its own prediction.
+func TestLogsTraceback_TracebacksOfWorkersSlotsAreRecords(t *testing.T) {
 	t.Parallel()
 	const slots = 8
 	const source = `

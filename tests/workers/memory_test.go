@@ -20,9 +20,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestWhatEndedDoesNotFillTheMemory: far more streams, errors, logs, metrics and inputs pass through a front than the
-// 64 MiB that it may have.
-func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
+// TestMemory_WhatEndedDoesNotFillMemory: far more streams, errors, logs, metrics and inputs pass through a front than
+// the 64 MiB that it may have.
+func TestMemory_WhatEndedDoesNotFillMemory(t *testing.T) {
 	t.Parallel()
 	const group, width = 256, 8
 	each := harness.Soak(300, 120)
@@ -74,9 +74,9 @@ func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestBodiesShareTheMemory: many large requests at once do not fill it, in any format. Each is answered,
+// TestMemory_BodiesShareMemory: many large requests at once do not fill it, in any format. Each is answered,
 // and so are small ones meanwhile.
-func TestBodiesShareTheMemory(t *testing.T) {
+func TestMemory_BodiesShareMemory(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 256, "--queue", "100", "--queue-timeout", "5m")
 	const many = 12
@@ -126,9 +126,9 @@ func TestBodiesShareTheMemory(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestLongMembersShareTheMemory: what a request has beside its input is refused or ignored where it is long, and not
-// copied before.
-func TestLongMembersShareTheMemory(t *testing.T) {
+// TestMemory_LongMembersShareMemory: what a request has beside its input is refused or ignored where it is long, and
+// not copied before.
+func TestMemory_LongMembersShareMemory(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 256, "--queue", "100")
 	long := strings.Repeat("x", 45_000_000)
@@ -166,9 +166,9 @@ func TestLongMembersShareTheMemory(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestBodiesBeyondTheMemoryGoToDisk: six bodies at once, of which none fits into the budget, are predictions like
+// TestMemory_BodiesBeyondMemoryGoToDisk: six bodies at once, of which none fits into the budget, are predictions like
 // others. Nothing of them is left on disk.
-func TestBodiesBeyondTheMemoryGoToDisk(t *testing.T) {
+func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:returned", 200, "--queue", "100")
 	text := []byte(strings.Repeat("t", 60_000_000))
@@ -219,9 +219,9 @@ func TestOnePredictionThatDoesNotFit(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestWebhooksThatWaitDoNotFillTheMemory: what a receiver does not take is dropped where it is too much, and the server
-// serves on.
-func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
+// TestMemory_WebhooksThatWaitDoNotFillMemory: what a receiver does not take is dropped where it is too much, and the
+// server serves on.
+func TestMemory_WebhooksThatWaitDoNotFillMemory(t *testing.T) {
 	t.Parallel()
 	var takes atomic.Bool
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -243,9 +243,9 @@ func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
-// TestClaimedBodiesShareTheMemory: a server with free places for all of the queue's large bodies runs them as it has
-// memory for them, and loses none.
-func TestClaimedBodiesShareTheMemory(t *testing.T) {
+// TestMemory_ClaimedBodiesShareMemory: a server with free places for all of the queue's large bodies runs them as it
+// has memory for them, and loses none.
+func TestMemory_ClaimedBodiesShareMemory(t *testing.T) {
 	t.Parallel()
 	enter := harness.NeedMemoryGroup(t, 400<<20)
 	const source = "import asyncio\n\n\nasync def run(text: str) -> int:\n    await asyncio.sleep(0.5)\n    return len(text)\n"
@@ -275,9 +275,9 @@ func TestClaimedBodiesShareTheMemory(t *testing.T) {
 	harness.Equal(t, "p0", string(harness.WaitStatus(t, s, "p0", "succeeded").Output), strconv.Itoa(size))
 }
 
-// TestQueuedBodiesShareTheMemory: what waits in the embedded job queue is on disk, and what is on its way there is
+// TestMemory_QueuedBodiesShareMemory: what waits in the embedded job queue is on disk, and what is on its way there is
 // bounded.
-func TestQueuedBodiesShareTheMemory(t *testing.T) {
+func TestMemory_QueuedBodiesShareMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartConfined(t, "run.py:returned", 400, "--model", "m", "--nats", "embed:"+t.TempDir(), "--queue",
 		"10",

@@ -121,7 +121,7 @@ func TestShortageOfThreads_IsWaitedOut(t *testing.T) {
 	}
 }
 
-func TestShortageOfThreads_OfTheFirstSetupIsWaitedOut(t *testing.T) {
+func TestShortageOfThreads_OfFirstSetupIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	g, enter := enterPidsGroup(t)
 	g.limit("60")

@@ -132,9 +132,9 @@ var byDesign = []struct {
 	{"leads a group", true, 0, "the terminal's signals reach the server, which ends the group with the worker"},
 }
 
-// TestWorker_IsAProcessAsPlainPythons: Go takes every signal, raises the limit of open files and opens files; the model
+// TestWorker_IsProcessAsPlainPythons: Go takes every signal, raises the limit of open files and opens files; the model
 // sees what the server inherited, but for byDesign.
-func TestWorker_IsAProcessAsPlainPythons(t *testing.T) {
+func TestWorker_IsProcessAsPlainPythons(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "facts.py", facts, "run.py", factsModel)
 	shell := []string{"/bin/sh", "-c", `trap "" HUP; ulimit -S -n 1000; exec "$@"`, "sh"}

@@ -53,7 +53,7 @@ func oomScore(t testing.TB, pid int) int {
 	return score
 }
 
-func TestAForkedWorkerSkipsTheImport(t *testing.T) {
+func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, model := range []string{"preloaded.py:Runner", "preloaded.py:Async"} {
@@ -91,7 +91,7 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 	})
 }
 
-func TestAForkedWorkerIsAWorker(t *testing.T) {
+func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, model := range []string{"preloaded.py:Runner", "preloaded.py:Async"} {
@@ -171,7 +171,7 @@ func TestForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
 	imports(t, s, 1)
 }
 
-func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
+func TestPreload_ReloadImportsChangedCodeOnce(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{Args: []string{"--workers", "2"}})
 	harness.WaitWorkers(t, s, 2, 0)
@@ -201,8 +201,8 @@ func editFile(t testing.TB, file, from, to string) {
 	harness.WriteFile(t, file, changed)
 }
 
-// TestAPreloadProcessThatCannotForkIsRefused, and the model is served all the same.
-func TestAPreloadProcessThatCannotForkIsRefused(t *testing.T) {
+// TestPreload_ProcessThatCannotForkIsRefused, and the model is served all the same.
+func TestPreload_ProcessThatCannotForkIsRefused(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for at, reason := range map[string]string{
@@ -225,7 +225,7 @@ func TestAPreloadProcessThatCannotForkIsRefused(t *testing.T) {
 	})
 }
 
-func TestAPreloadProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
+func TestPreload_ProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"passing thread", "thread that ends before a fork", "fork", "handle children"} {
 		s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=" + at}})
@@ -239,7 +239,7 @@ func TestAPreloadProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 	}
 }
 
-func TestAPreloadProcessWithCUDAIsRefused(t *testing.T) {
+func TestPreload_ProcessWithCUDAIsRefused(t *testing.T) {
 	t.Parallel()
 	library := harness.SharedLibrary(t, "libcuda.so.1", "../pyembed/cuda/testdata/fakecuda.c")
 	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=cuda", "FAKE_CUDA=" + library}})
@@ -249,8 +249,8 @@ func TestAPreloadProcessWithCUDAIsRefused(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestAnImportThatFailsIsReportedAsEver: by the worker, in its setup's logs.
-func TestAnImportThatFailsIsReportedAsEver(t *testing.T) {
+// TestPreload_ImportThatFailsIsReportedAsEver: by the worker, in its setup's logs.
+func TestPreload_ImportThatFailsIsReportedAsEver(t *testing.T) {
 	t.Parallel()
 	for at, reason := range map[string]string{
 		"raise": "its import raises RuntimeError: it cannot be imported today",
@@ -271,7 +271,7 @@ func TestAnImportThatFailsIsReportedAsEver(t *testing.T) {
 	}
 }
 
-func TestAPreloadProcessThatDiesIsReplaced(t *testing.T) {
+func TestPreload_ProcessThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
 	worker, old := s.Worker(), preloadProcess(t, s).PID
@@ -287,8 +287,8 @@ func TestAPreloadProcessThatDiesIsReplaced(t *testing.T) {
 	imports(t, s, 2)
 }
 
-// TestAPreloadProcessDoesNotOutliveItsServer in any state.
-func TestAPreloadProcessDoesNotOutliveItsServer(t *testing.T) {
+// TestPreload_ProcessDoesNotOutliveItsServer in any state.
+func TestPreload_ProcessDoesNotOutliveItsServer(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
 	old, worker := preloadProcess(t, s).PID, s.Worker()
@@ -306,7 +306,7 @@ func TestAPreloadProcessDoesNotOutliveItsServer(t *testing.T) {
 		0)
 }
 
-func TestWithoutAPreloadProcessHealthHasNone(t *testing.T) {
+func TestPreload_WithoutPreloadProcessHealthHasNone(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("PINION_TEST_PRELOAD") != "" {
 		t.Skip("all servers have one")

@@ -65,7 +65,7 @@ func surroundings(t *testing.T, python string, env ...string) map[string]any {
 	return inside
 }
 
-func TestAModelSeesWhatAProgramSees(t *testing.T) {
+func TestPython_ModelSeesWhatProgramSees(t *testing.T) {
 	t.Parallel()
 	for name, flags := range map[string][]string{
 		"installation": nil, "venv": {"--symlinks"}, "copied venv": {"--copies"},
@@ -90,7 +90,7 @@ func TestAModelSeesWhatAProgramSees(t *testing.T) {
 	}
 }
 
-func TestTheVirtualEnvironmentInTheModelsFolderIsTaken(t *testing.T) {
+func TestPython_VirtualEnvironmentInModelsFolderIsTaken(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	venv := filepath.Dir(filepath.Dir(harness.Venv(t, harness.AnyPython(t))))
@@ -117,9 +117,9 @@ func TestTheVirtualEnvironmentInTheModelsFolderIsTaken(t *testing.T) {
 	}
 }
 
-// TestAnInstalledServerTakesThePythonOfItsEnvironment: the command stands there as its wheel installs it, and nothing
+// TestPython_InstalledServerTakesPythonOfItsEnvironment: the command stands there as its wheel installs it, and nothing
 // else names an environment.
-func TestAnInstalledServerTakesThePythonOfItsEnvironment(t *testing.T) {
+func TestPython_InstalledServerTakesPythonOfItsEnvironment(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Dir(harness.Venv(t, harness.AnyPython(t)))
 	installed := filepath.Join(bin, "pinion")
@@ -162,8 +162,8 @@ func TestPythonsOwnVariablesCount(t *testing.T) {
 	}
 }
 
-// TestTextIsTheSameInEveryEnvironment: buffering and locale must not lose, reorder or break what a model prints.
-func TestTextIsTheSameInEveryEnvironment(t *testing.T) {
+// TestPython_TextIsSameInEveryEnvironment: buffering and locale must not lose, reorder or break what a model prints.
+func TestPython_TextIsSameInEveryEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, env := range map[string][]string{
 		"plain": nil, "unbuffered": {"PYTHONUNBUFFERED=1"}, "no bytecode": {"PYTHONDONTWRITEBYTECODE=1"},
@@ -188,7 +188,7 @@ func TestTextIsTheSameInEveryEnvironment(t *testing.T) {
 	}
 }
 
-func TestTheServersOwnAffairsStayOutOfTheModelsEnvironment(t *testing.T) {
+func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
@@ -211,7 +211,7 @@ func TestTheServersOwnAffairsStayOutOfTheModelsEnvironment(t *testing.T) {
 	})
 }
 
-func TestRelativePathsAndPickleWorkAsInAProgram(t *testing.T) {
+func TestPython_RelativePathsAndPickleWorkAsInProgram(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "facts.py:relative"})
@@ -229,7 +229,7 @@ func TestStandardStreamsAreUsable(t *testing.T) {
 	harness.Equal(t, "logs", a.Logs, "grün\n")
 }
 
-func TestAModelMayHandleSignalsThatWeDoNotUse(t *testing.T) {
+func TestPython_ModelMayHandleSignalsThatWeDoNotUse(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "facts.py:saved_signals"})

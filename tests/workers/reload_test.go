@@ -71,8 +71,8 @@ func TestReloadStopFirst(t *testing.T) {
 	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 }
 
-// TestAReloadThatFailsChangesNothing, and the one after it does.
-func TestAReloadThatFailsChangesNothing(t *testing.T) {
+// TestReload_ThatFailsChangesNothing, and the one after it does.
+func TestReload_ThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{})
 	edit(t, s, 2)
@@ -94,8 +94,8 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 }
 
-// TestAModelThatWasRepairedIsServed: SETUP_FAILED is not for ever.
-func TestAModelThatWasRepairedIsServed(t *testing.T) {
+// TestReload_ModelThatWasRepairedIsServed: SETUP_FAILED is not for ever.
+func TestReload_ModelThatWasRepairedIsServed(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	broken := filepath.Join(dir, "broken.txt")
@@ -112,8 +112,8 @@ func TestAModelThatWasRepairedIsServed(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestASetupThatFailsSometimes is tried again where another worker's went well, or a retry was asked for.
-func TestASetupThatFailsSometimes(t *testing.T) {
+// TestReload_SetupThatFailsSometimes is tried again where another worker's went well, or a retry was asked for.
+func TestReload_SetupThatFailsSometimes(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--workers", "3"}, Env: []string{"FAIL_BIRTHS=2"}})
 	harness.WaitWorkers(t, s, 3, 1)

@@ -32,8 +32,8 @@ func replaceWorker(t *testing.T, s *harness.Server) {
 	})
 }
 
-// TestTheBinaryIsReplaced under a running server: workers are started from the running one, and a reload logs it.
-func TestTheBinaryIsReplaced(t *testing.T) {
+// TestReplaced_BinaryIsReplaced under a running server: workers are started from the running one, and a reload logs it.
+func TestReplaced_BinaryIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"workers": {"--reload"}, "forked": {"--reload", "--preload"}} {
 		t.Run(name, func(t *testing.T) {

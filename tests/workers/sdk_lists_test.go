@@ -10,9 +10,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// The waits of TestACancelEndsEveryKindOfWaiting, continued: input() on a pipe, loops in numpy, what waits in C, inside
+// The waits of TestCancel_EndsEveryKindOfWaiting, continued: input() on a pipe, loops in numpy, what waits in C, inside
 // of other handlers, and below contextlib.suppress(Exception).
-func TestACancelEndsMoreKindsOfWaiting(t *testing.T) {
+func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
@@ -75,8 +75,8 @@ func TestLogsOfMoreKindsOfWriting(t *testing.T) {
 	})
 }
 
-// TestAHundredMegabytesOfLogsFitInBoundedMemory: the answer has the first 16 MiB and says how much was cut.
-func TestAHundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
+// TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory: the answer has the first 16 MiB and says how much was cut.
+func TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 	t.Parallel()
 	const lines, length, retained = 10000, 10000, 16 << 20
 	s := harness.Ready(t, harness.Options{Model: "lists.py:Writes"})

@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
+func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, model string
@@ -63,7 +63,7 @@ func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
 	}
 }
 
-func TestSetupRunsOnceBeforeTheFirstPredictionAndItsStatePersists(t *testing.T) {
+func TestSetup_RunsOnceBeforeFirstPredictionAndItsStatePersists(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "setups.py:Well"})
@@ -78,7 +78,7 @@ func TestSetupRunsOnceBeforeTheFirstPredictionAndItsStatePersists(t *testing.T) 
 	})
 }
 
-func TestWhatImportAndSetupWriteIsInTheSetupsLogs(t *testing.T) {
+func TestSetup_WhatImportAndSetupWriteIsInSetupsLogs(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("PINION_TEST_PRELOAD") != "" {
 		t.Skip("what the import writes is the preload process's")
@@ -115,7 +115,7 @@ func TestSetupGetsItsWeights(t *testing.T) {
 	}
 }
 
-func TestASetupThatFailsInALaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
+func TestSetup_ThatFailsInLaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "setups.py:Second", Args: []string{"--queue", "2"}})
 	s.Fail(harness.Input{})
@@ -131,7 +131,7 @@ func TestASetupThatFailsInALaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
 	harness.WantCode(t, "prediction", s.Input(harness.Input{}), http.StatusServiceUnavailable)
 }
 
-func TestTheSchemaIsMadeFromTheSignature(t *testing.T) {
+func TestSetup_SchemaIsMadeFromSignature(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "typed.py"})
 	a := s.Do(http.MethodGet, "/openapi.json", nil)

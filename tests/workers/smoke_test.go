@@ -9,9 +9,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAModelOfEachKindServes is what a Python gets that is not tested in full: each way to write a model answers,
+// TestSmoke_ModelOfEachKindServes is what a Python gets that is not tested in full: each way to write a model answers,
 // fails, is canceled, and comes back after its worker died.
-func TestAModelOfEachKindServes(t *testing.T) {
+func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 	t.Parallel()
 	kinds := []struct {
 		model, output string // what "do": "echo" answers

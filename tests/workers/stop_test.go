@@ -52,7 +52,7 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 	}
 }
 
-func TestWhatOutlastsTheGraceIsCanceled(t *testing.T) {
+func TestStop_WhatOutlastsGraceIsCanceled(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"sleep", "swallow_all"} {
 		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--grace", "1s", "--cancel-grace", "1s"}})
@@ -64,8 +64,8 @@ func TestWhatOutlastsTheGraceIsCanceled(t *testing.T) {
 	}
 }
 
-// TestASIGINTEndsAtOnceWhatASIGTERMBegan, while the server waits for a prediction or for a worker that does not end.
-func TestASIGINTEndsAtOnceWhatASIGTERMBegan(t *testing.T) {
+// TestStop_SIGINTEndsAtOnceWhatSIGTERMBegan, while the server waits for a prediction or for a worker that does not end.
+func TestStop_SIGINTEndsAtOnceWhatSIGTERMBegan(t *testing.T) {
 	t.Parallel()
 	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--grace", "0"}})
@@ -89,7 +89,7 @@ func TestASIGINTEndsAtOnceWhatASIGTERMBegan(t *testing.T) {
 	}
 }
 
-func TestSIGTERMCanBeLeftToTheShutdownRequest(t *testing.T) {
+func TestStop_SIGTERMCanBeLeftToShutdownRequest(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"--await-explicit-shutdown"},
@@ -110,7 +110,7 @@ func TestSIGTERMCanBeLeftToTheShutdownRequest(t *testing.T) {
 	}
 }
 
-func TestSIGTERMRightAfterTheStartEndsCleanly(t *testing.T) {
+func TestStop_SIGTERMRightAfterStartEndsCleanly(t *testing.T) {
 	t.Parallel()
 	for range 8 {
 		s := harness.Start(t, harness.Options{Model: "echo.py:text"})
@@ -119,7 +119,7 @@ func TestSIGTERMRightAfterTheStartEndsCleanly(t *testing.T) {
 	}
 }
 
-func TestAKilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
+func TestStop_KilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		model string
@@ -148,7 +148,7 @@ func TestAKilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
 	idle.Kill()
 }
 
-func TestNothingIsLeftInTheTemporaryFolder(t *testing.T) {
+func TestStop_NothingIsLeftInTemporaryFolder(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:upper"})
 	s.Succeed(harness.Input{"file": "data:,x"})

@@ -69,8 +69,9 @@ def run(do: str = "") -> str:
 // stuckCause is what the server says of a worker whose loop is stuck.
 const stuckCause = "a free slot of it has not taken a prediction for 1s"
 
-// TestABlockedLoopIsReplaced: what the worker has begun fails with the cause, what waits for its loop goes to the next.
-func TestABlockedLoopIsReplaced(t *testing.T) {
+// TestStuck_BlockedLoopIsReplaced: what the worker has begun fails with the cause, what waits for its loop goes to the
+// next.
+func TestStuck_BlockedLoopIsReplaced(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
@@ -91,8 +92,8 @@ func TestABlockedLoopIsReplaced(t *testing.T) {
 	})
 }
 
-// TestALoopWithoutReadersIsReplaced: the model took our sockets off its loop.
-func TestALoopWithoutReadersIsReplaced(t *testing.T) {
+// TestStuck_LoopWithoutReadersIsReplaced: the model took our sockets off its loop.
+func TestStuck_LoopWithoutReadersIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", stuckAsync), Model: "run.py:Runner",
@@ -105,8 +106,8 @@ func TestALoopWithoutReadersIsReplaced(t *testing.T) {
 	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
 }
 
-// TestTimeLimitsHoldAtAStoppedWorker: a free slot does not keep a call beyond its time, nor a client that cancels.
-func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
+// TestStuck_TimeLimitsHoldAtStoppedWorker: a free slot does not keep a call beyond its time, nor a client that cancels.
+func TestStuck_TimeLimitsHoldAtStoppedWorker(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "1s"}})
 	harness.SendSignal(t, s.Worker(), syscall.SIGSTOP)
@@ -124,9 +125,9 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	}
 }
 
-// TestAnOverwrittenPage: a prediction whose claim the model has overwritten is neither taken by the worker nor to be
-// taken back; it fails, and its worker is replaced.
-func TestAnOverwrittenPage(t *testing.T) {
+// TestStuck_OverwrittenPage: a prediction whose claim the model has overwritten is neither taken by the worker nor to
+// be taken back; it fails, and its worker is replaced.
+func TestStuck_OverwrittenPage(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", overwriting), Args: []string{"--hang-timeout", "1s", "--queue", "4"},
@@ -142,8 +143,8 @@ func TestAnOverwrittenPage(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestPredictTimeoutWithAnOverwrittenPage: the limit holds though nothing says what runs.
-func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
+// TestStuck_PredictTimeoutWithOverwrittenPage: the limit holds though nothing says what runs.
+func TestStuck_PredictTimeoutWithOverwrittenPage(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", overwriting), Args: []string{"--predict-timeout", "1s", "--cancel-grace", "1s"},
@@ -154,8 +155,8 @@ func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestASlowModelIsNotStuck: what waits behind a slow prediction has not been handed to a free slot.
-func TestASlowModelIsNotStuck(t *testing.T) {
+// TestStuck_SlowModelIsNotStuck: what waits behind a slow prediction has not been handed to a free slot.
+func TestStuck_SlowModelIsNotStuck(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.NewFolder(t, "run.py", frozenModel),
@@ -197,9 +198,9 @@ class Runner(BaseRunner):
         return str(os.getpid())
 `
 
-// TestALoopThatReadsNoItemsIsReplaced: what is to be prepared has not been claimed by anybody, and is not lost all the
-// same.
-func TestALoopThatReadsNoItemsIsReplaced(t *testing.T) {
+// TestStuck_LoopThatReadsNoItemsIsReplaced: what is to be prepared has not been claimed by anybody, and is not lost all
+// the same.
+func TestStuck_LoopThatReadsNoItemsIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", stuckBatches), Model: "run.py:Runner",

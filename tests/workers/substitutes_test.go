@@ -7,9 +7,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestSubstitutes_LookLikeTheStandardLibrarys: type, signature, name, module, docstring and pickle of what the SDK
+// TestSubstitutes_LookLikeStandardLibrarys: type, signature, name, module, docstring and pickle of what the SDK
 // replaces are those of plain Python, in every kind of worker.
-func TestSubstitutes_LookLikeTheStandardLibrarys(t *testing.T) {
+func TestSubstitutes_LookLikeStandardLibrarys(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		var plain map[string][]any
@@ -42,8 +42,8 @@ func TestSubstitutes_LookLikeTheStandardLibrarys(t *testing.T) {
 	})
 }
 
-// TestThreadsOfAsyncModels_RunInTheContextOfTheirCreator, and their run is not replaced.
-func TestThreadsOfAsyncModels_RunInTheContextOfTheirCreator(t *testing.T) {
+// TestThreadsOfAsyncModels_RunInContextOfTheirCreator, and their run is not replaced.
+func TestThreadsOfAsyncModels_RunInContextOfTheirCreator(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, args := range [][]string{nil, {"--concurrency", "2"}} {

@@ -17,9 +17,9 @@ func reviewed(t *testing.T, python, model string, args ...string) *harness.Serve
 	return harness.Ready(t, harness.Options{Python: python, Dir: dir, Model: model, Args: args})
 }
 
-// TestAnAnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not the
-// worker.
-func TestAnAnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
+// TestWorkerReview_AnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not
+// the worker.
+func TestWorkerReview_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
 		t.Run(model, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestAnAnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 	}
 }
 
-// TestOnlyTheWorkerEndsItsLoop: asyncio lets some exceptions out of the loop, and models can stop it.
-func TestOnlyTheWorkerEndsItsLoop(t *testing.T) {
+// TestWorkerReview_OnlyWorkerEndsItsLoop: asyncio lets some exceptions out of the loop, and models can stop it.
+func TestWorkerReview_OnlyWorkerEndsItsLoop(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner")
@@ -60,7 +60,7 @@ func TestOnlyTheWorkerEndsItsLoop(t *testing.T) {
 	})
 }
 
-func TestForkedChildrenOfAnAsyncModel(t *testing.T) {
+func TestWorkerReview_ForkedChildrenOfAsyncModel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
@@ -81,7 +81,7 @@ func TestForkedChildrenKeepTheirFiles(t *testing.T) {
 	harness.WantText(t, "logs", a.Logs, "the child's last words\n")
 }
 
-func TestAChildOfTheImportIsNotSetUp(t *testing.T) {
+func TestWorkerReview_ChildOfImportIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "importing.py:Runner")
 	harness.Equal(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
@@ -96,14 +96,14 @@ func TestSetupFailsWithoutStderr(t *testing.T) {
 	harness.WantText(t, "log", s.Log.String(), "ValueError: setup's own")
 }
 
-// TestAReaderInCHoldsNoAnswerUp: flushing every stream of C would wait for the one that it reads.
-func TestAReaderInCHoldsNoAnswerUp(t *testing.T) {
+// TestWorkerReview_ReaderInCHoldsNoAnswerUp: flushing every stream of C would wait for the one that it reads.
+func TestWorkerReview_ReaderInCHoldsNoAnswerUp(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "read_from_c"}).Output, `"answered"`)
 }
 
-func TestATracebackFollowsWhatWasPrinted(t *testing.T) {
+func TestWorkerReview_TracebackFollowsWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	for range 50 { // the order in which the front reads two pipes is anybody's guess
@@ -112,7 +112,7 @@ func TestATracebackFollowsWhatWasPrinted(t *testing.T) {
 	}
 }
 
-func TestLoggersFromBeforeFollowThePrediction(t *testing.T) {
+func TestWorkerReview_LoggersFromBeforeFollowPrediction(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
@@ -125,8 +125,8 @@ func TestLoggersFromBeforeFollowThePrediction(t *testing.T) {
 	})
 }
 
-// TestAnAnswerDoesNotWaitForTheLoop: it leaves though another prediction, which it woke, blocks the loop.
-func TestAnAnswerDoesNotWaitForTheLoop(t *testing.T) {
+// TestWorkerReview_AnswerDoesNotWaitForLoop: it leaves though another prediction, which it woke, blocks the loop.
+func TestWorkerReview_AnswerDoesNotWaitForLoop(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
@@ -142,7 +142,7 @@ func TestAnAnswerDoesNotWaitForTheLoop(t *testing.T) {
 	})
 }
 
-func TestAContextIsOfOnePrediction(t *testing.T) {
+func TestWorkerReview_ContextIsOfOnePrediction(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	for range 3 {

@@ -87,9 +87,9 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// TestSmallFieldsDoNotFillTheMemory: a message of many empty inputs, or of an input with many fields, is refused before
-// it is decoded, and a large tensor is not.
-func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
+// TestRequest_SmallFieldsDoNotFillMemory: a message of many empty inputs, or of an input with many fields, is refused
+// before it is decoded, and a large tensor is not.
+func TestRequest_SmallFieldsDoNotFillMemory(t *testing.T) {
 	inside := protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType),
 		bytes.Repeat([]byte{4<<3 | 2, 0}, maxFields))
 	shape := protowire.AppendBytes(protowire.AppendTag(nil, shapeField, protowire.BytesType), make([]byte, maxFields))

@@ -30,7 +30,7 @@ func (r *rig) dies(id string, change ...func(*Job)) {
 	}
 }
 
-func TestAnAdminSeesWaitingAndRunningJobs(t *testing.T) {
+func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = time.Minute })
 	r.accept("runs", func(j *Job) { j.Tenant = "t1" })
@@ -77,7 +77,7 @@ func TestAnAdminSeesWaitingAndRunningJobs(t *testing.T) {
 	}
 }
 
-func TestARetryIsANewJob(t *testing.T) {
+func TestAdmin_RetryIsNewJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.dies("p1", func(j *Job) { j.Class, j.Tenant, j.Deadline = Normal, "t1", time.Now().Add(time.Hour) })
@@ -113,7 +113,7 @@ func TestARetryIsANewJob(t *testing.T) {
 	}
 }
 
-func TestARetryThatTheFullQueueRefusesKeepsItsLetter(t *testing.T) {
+func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Capacity = 1 })
 	r.dies("p1")
@@ -144,8 +144,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestAppliedLimitsAreThoseOfTheNextMember: it joins with the new settings, and one with the old ones is refused.
-func TestAppliedLimitsAreThoseOfTheNextMember(t *testing.T) {
+// TestAdmin_AppliedLimitsAreThoseOfNextMember: it joins with the new settings, and one with the old ones is refused.
+func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -180,7 +180,7 @@ func TestAppliedLimitsAreThoseOfTheNextMember(t *testing.T) {
 	}
 }
 
-func TestAttendWantsAQueue(t *testing.T) {
+func TestAdmin_AttendWantsQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	_, err := OpenAdmin(t.Context(), r.nc, "other", 0, nil)
@@ -198,9 +198,9 @@ func TestAttendWantsAQueue(t *testing.T) {
 	}
 }
 
-// TestTheSocketOfAnEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a
+// TestAdmin_SocketOfEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a
 // process that was killed.
-func TestTheSocketOfAnEmbeddedServer(t *testing.T) {
+func TestAdmin_SocketOfEmbeddedServer(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
 	if _, err := ConnectSocket(dir); err == nil ||

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAFullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand: not
-// even where other programs have taken the last byte.
-func TestAFullDisk(t *testing.T) {
+// TestDisk_FullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand:
+// not even where other programs have taken the last byte.
+func TestDisk_FullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {

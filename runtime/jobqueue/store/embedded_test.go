@@ -69,7 +69,7 @@ func (e *Embedded) pid() int {
 	return e.server.cmd.Process.Pid
 }
 
-func TestEmbedded_AcceptedJobsSurviveARestart(t *testing.T) {
+func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	o := EmbedOptions{Dir: filepath.Join(t.TempDir(), "queue")}
 	first, q := embedded(t, o)
@@ -132,8 +132,8 @@ func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
 	}
 }
 
-// TestEmbedded_SignalsOfATerminalReachNoServer: it serves until its parent has drained.
-func TestEmbedded_SignalsOfATerminalReachNoServer(t *testing.T) {
+// TestEmbedded_SignalsOfTerminalReachNoServer: it serves until its parent has drained.
+func TestEmbedded_SignalsOfTerminalReachNoServer(t *testing.T) {
 	t.Parallel()
 	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
 	before := s.pid()

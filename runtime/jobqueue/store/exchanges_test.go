@@ -31,8 +31,9 @@ func (r *rig) seen(subject string) func() int {
 	}
 }
 
-// TestAFirstClaimReadsNoState: the message carries it. Where it has moved since, the swap of the claim finds that out.
-func TestAFirstClaimReadsNoState(t *testing.T) {
+// TestExchanges_FirstClaimReadsNoState: the message carries it. Where it has moved since, the swap of the claim finds
+// that out.
+func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.names.states())
@@ -61,8 +62,8 @@ func TestAFirstClaimReadsNoState(t *testing.T) {
 	}
 }
 
-// TestACanceledJobIsNotRunByWhatItCarries.
-func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
+// TestExchanges_CanceledJobIsNotRunByWhatItCarries.
+func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -78,9 +79,9 @@ func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	}
 }
 
-// TestACancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote, so it
-// writes the end without a look at it.
-func TestACancelTakesOneReadAndTwoWrites(t *testing.T) {
+// TestExchanges_CancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote,
+// so it writes the end without a look at it.
+func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	runs := make(chan struct{})
@@ -107,8 +108,8 @@ func TestACancelTakesOneReadAndTwoWrites(t *testing.T) {
 	}
 }
 
-// TestAnUrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
-func TestAnUrgentJobThatWasGivenBackComesFirst(t *testing.T) {
+// TestExchanges_UrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
+func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	p, err := newPuller(t.Context(), r.Queue)
@@ -153,9 +154,9 @@ func TestAnUrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 	}
 }
 
-// TestAnIdleServerPullsOnceForAJob: where a pull waits for a class no job does, so it need not be asked for that class
-// again.
-func TestAnIdleServerPullsOnceForAJob(t *testing.T) {
+// TestExchanges_IdleServerPullsOnceForJob: where a pull waits for a class no job does, so it need not be asked for that
+// class again.
+func TestExchanges_IdleServerPullsOnceForJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	run := newRunner(1, succeed)

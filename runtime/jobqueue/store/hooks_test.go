@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestAWebhookStaysWithTheMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was
+// TestHooks_WebhookStaysWithMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was
 // lost: not after the two minutes of the consumer.
-func TestAWebhookStaysWithTheMemberThatPostsIt(t *testing.T) {
+func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	posted := func(q *Queue) (all chan Posting, stop func()) {

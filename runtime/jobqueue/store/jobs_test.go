@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestAJobRunsOnceAndItsResultIsKnown(t *testing.T) {
+func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	run := newRunner(2, succeed)
@@ -32,7 +32,7 @@ func TestAJobRunsOnceAndItsResultIsKnown(t *testing.T) {
 	}
 }
 
-func TestAnIDIsAcceptedOnce(t *testing.T) {
+func TestJobs_IDIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	first := r.accept("p1")
@@ -50,9 +50,9 @@ func TestAnIDIsAcceptedOnce(t *testing.T) {
 	}
 }
 
-// TestAnAdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job
+// TestJobs_AdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job
 // leaves it for ever.
-func TestAnAdmissionCutShortIsRepeated(t *testing.T) {
+func TestJobs_AdmissionCutShortIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	if _, _, err := r.create(t.Context(), "p1",
@@ -69,7 +69,7 @@ func TestAnAdmissionCutShortIsRepeated(t *testing.T) {
 	r.claims(r.Queue)
 }
 
-func TestAFullQueueRefusesAndForgets(t *testing.T) {
+func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Capacity = 2 })
 	r.accept("p1")
@@ -91,8 +91,8 @@ func TestAFullQueueRefusesAndForgets(t *testing.T) {
 	})
 }
 
-// TestAPurgeSparesANewerState: what takes an admission back does not hit a state that was written since (trap 9).
-func TestAPurgeSparesANewerState(t *testing.T) {
+// TestJobs_PurgeSparesNewerState: what takes an admission back does not hit a state that was written since (trap 9).
+func TestJobs_PurgeSparesNewerState(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -111,7 +111,7 @@ func TestAPurgeSparesANewerState(t *testing.T) {
 	}
 }
 
-func TestATenantHasItsOwnBound(t *testing.T) {
+func TestJobs_TenantHasItsOwnBound(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.TenantCapacity = 1 })
 	tenant := func(name string) func(*Job) { return func(j *Job) { j.Tenant = name } }
@@ -124,7 +124,7 @@ func TestATenantHasItsOwnBound(t *testing.T) {
 	r.accept("p3", tenant("small"))
 }
 
-func TestTheStateOfAnEndedJobExpires(t *testing.T) {
+func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.ResultTTL = time.Second })
 	first := r.accept("p1")
@@ -146,7 +146,7 @@ func TestTheStateOfAnEndedJobExpires(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsLostLosesItsJob(t *testing.T) {
+func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -170,10 +170,10 @@ func TestAServerThatIsLostLosesItsJob(t *testing.T) {
 	}
 }
 
-// TestAStaleAckLosesAJob is trap 1: a server that acknowledges without asking whether the job is still its own removes
-// it. The message is then gone though its job runs elsewhere: if that server is lost too the job never ends. Claim.End
-// does not.
-func TestAStaleAckLosesAJob(t *testing.T) {
+// TestJobs_StaleAckLosesJob is trap 1: a server that acknowledges without asking whether the job is still its own
+// removes it. The message is then gone though its job runs elsewhere: if that server is lost too the job never ends.
+// Claim.End does not.
+func TestJobs_StaleAckLosesJob(t *testing.T) {
 	t.Parallel()
 	for _, fenced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fenced %t", fenced), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestAStaleAckLosesAJob(t *testing.T) {
 	}
 }
 
-func TestAHolderThatAnswersKeepsItsJob(t *testing.T) {
+func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	release := make(chan struct{})
@@ -225,7 +225,7 @@ func TestAHolderThatAnswersKeepsItsJob(t *testing.T) {
 	}
 }
 
-func TestAJobThatKillsServersIsADeadLetter(t *testing.T) {
+func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Attempts = 2 })
@@ -240,7 +240,7 @@ func TestAJobThatKillsServersIsADeadLetter(t *testing.T) {
 		func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
 }
 
-func TestADeadlineThatPassedInTheQueue(t *testing.T) {
+func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
@@ -287,9 +287,9 @@ func TestCancel(t *testing.T) {
 	r.eventually("it is canceled", func() bool { return r.state("runs").Status == Canceled })
 }
 
-// TestACancelThatNoServerHeard: the message on the core subject is lost with the connection; the heartbeat reads the
-// flag.
-func TestACancelThatNoServerHeard(t *testing.T) {
+// TestJobs_CancelThatNoServerHeard: the message on the core subject is lost with the connection; the heartbeat reads
+// the flag.
+func TestJobs_CancelThatNoServerHeard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -302,7 +302,7 @@ func TestACancelThatNoServerHeard(t *testing.T) {
 	}
 }
 
-func TestADrainGivesJobsBack(t *testing.T) {
+func TestJobs_DrainGivesJobsBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	first := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -323,7 +323,7 @@ func TestADrainGivesJobsBack(t *testing.T) {
 	}
 }
 
-func TestAMessageWithoutAStateIsNeverRun(t *testing.T) {
+func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3, token: "of a former life"}
@@ -336,9 +336,9 @@ func TestAMessageWithoutAStateIsNeverRun(t *testing.T) {
 	}
 }
 
-// TestAClaimWhoseAnswerWasLost is trap 2: the swap was done, and its answer never came. The second try finds its own
-// token.
-func TestAClaimWhoseAnswerWasLost(t *testing.T) {
+// TestJobs_ClaimWhoseAnswerWasLost is trap 2: the swap was done, and its answer never came. The second try finds its
+// own token.
+func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")

@@ -32,8 +32,8 @@ func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAMissingPartIsNotMadeAnew: not even where nothing was ever accepted.
-func TestAMissingPartIsNotMadeAnew(t *testing.T) {
+// TestLayout_MissingPartIsNotMadeAnew: not even where nothing was ever accepted.
+func TestLayout_MissingPartIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	n := names{"m"}
 	for _, part := range []string{
@@ -58,8 +58,8 @@ func TestAMissingPartIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// TestAHalfMadeQueueIsFinished: the server that made it was killed on the way.
-func TestAHalfMadeQueueIsFinished(t *testing.T) {
+// TestLayout_HalfMadeQueueIsFinished: the server that made it was killed on the way.
+func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 	t.Parallel()
 	nc := startServer(t).connect(t)
 	js, err := jetstream.New(nc)

@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestAStateWithoutAJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting" for
-// ever.
-func TestAStateWithoutAJobEnds(t *testing.T) {
+// TestLost_StateWithoutJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting"
+// for ever.
+func TestLost_StateWithoutJobEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.lostAfter = 2 * time.Second })
 	if _, _, err := r.create(t.Context(), "lost",
@@ -39,8 +39,8 @@ func TestAStateWithoutAJobEnds(t *testing.T) {
 	}
 }
 
-// TestAJobThatWaitsIsNotLost: a queue that waits for long is no loss.
-func TestAJobThatWaitsIsNotLost(t *testing.T) {
+// TestLost_JobThatWaitsIsNotLost: a queue that waits for long is no loss.
+func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.lostAfter = time.Nanosecond })
 	r.accept("waits")
@@ -86,7 +86,7 @@ func TestOneMemberLooksForLostJobs(t *testing.T) {
 	}
 }
 
-func TestADeadlineThatPassedEndsAtGET(t *testing.T) {
+func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
@@ -98,8 +98,8 @@ func TestADeadlineThatPassedEndsAtGET(t *testing.T) {
 	}
 }
 
-// TestAServerThatHasJustConnectedTakesNoJobFromItsHolder: both may have been cut off together.
-func TestAServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
+// TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder: both may have been cut off together.
+func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Embedded = nil })
 	r.accept("p1")

@@ -151,7 +151,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestMovesOfAState(t *testing.T) {
+func TestMessage_MovesOfState(t *testing.T) {
 	t.Parallel()
 	for _, end := range []Status{Succeeded, Failed, Canceled} {
 		for _, to := range []Status{Starting, Processing, Succeeded, Failed, Canceled} {

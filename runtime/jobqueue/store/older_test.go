@@ -55,8 +55,8 @@ func (r *rig) text(id string) string {
 	return string(m.Data)
 }
 
-// TestAJobOfAnOlderMember runs, and its webhook is stored.
-func TestAJobOfAnOlderMember(t *testing.T) {
+// TestOlder_JobOfOlderMember runs, and its webhook is stored.
+func TestOlder_JobOfOlderMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.older(olderState)
@@ -75,8 +75,8 @@ func TestAJobOfAnOlderMember(t *testing.T) {
 	}
 }
 
-// TestAJobThatAnOlderServerRuns is found and canceled, and run again when that server is lost.
-func TestAJobThatAnOlderServerRuns(t *testing.T) {
+// TestOlder_JobThatOlderServerRuns is found and canceled, and run again when that server is lost.
+func TestOlder_JobThatOlderServerRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.older(olderClaimed)
@@ -96,8 +96,9 @@ func TestAJobThatAnOlderServerRuns(t *testing.T) {
 	}
 }
 
-// TestWhatANewerMemberAdds is kept in each move of a state, and does not disturb the reader of a message or an event.
-func TestWhatANewerMemberAdds(t *testing.T) {
+// TestOlder_WhatNewerMemberAdds is kept in each move of a state, and does not disturb the reader of a message or an
+// event.
+func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	const added = `,"zeta":{"b":[1, 2]},"alpha":"é"`
@@ -156,8 +157,8 @@ func TestWhatANewerMemberAdds(t *testing.T) {
 	}
 }
 
-// TestAStateOfAHigherVersion is left to newer members.
-func TestAStateOfAHigherVersion(t *testing.T) {
+// TestOlder_StateOfHigherVersion is left to newer members.
+func TestOlder_StateOfHigherVersion(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{olderState, olderClaimed} {
 		r := newRig(t, nil)
@@ -182,9 +183,9 @@ func TestAStateOfAHigherVersion(t *testing.T) {
 	}
 }
 
-// TestADeadLetterOfAnOlderMember, which copied what a newer message carries, becomes a new job that is claimed by its
-// own state.
-func TestADeadLetterOfAnOlderMember(t *testing.T) {
+// TestOlder_DeadLetterOfOlderMember, which copied what a newer message carries, becomes a new job that is claimed by
+// its own state.
+func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	dead := r.olderMessage()

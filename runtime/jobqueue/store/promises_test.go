@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestACancelThatWasAnsweredIsKept: the run did not hear of it and succeeded, for the message to it was lost.
-func TestACancelThatWasAnsweredIsKept(t *testing.T) {
+// TestPromises_CancelThatWasAnsweredIsKept: the run did not hear of it and succeeded, for the message to it was lost.
+func TestPromises_CancelThatWasAnsweredIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -28,9 +28,9 @@ func TestACancelThatWasAnsweredIsKept(t *testing.T) {
 	}
 }
 
-// TestAServerKeepsTheMessageUntilItsWebhookIsStored: what comes before the webhook of the end may take longer than
+// TestPromises_ServerKeepsMessageUntilItsWebhookIsStored: what comes before the webhook of the end may take longer than
 // AckWait. No other server may store that webhook meanwhile.
-func TestAServerKeepsTheMessageUntilItsWebhookIsStored(t *testing.T) {
+func TestPromises_ServerKeepsMessageUntilItsWebhookIsStored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	before := make(chan struct{})
@@ -138,8 +138,8 @@ func TestConsumersWithOtherSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// TestABodyGoesWithItsJob: also where the job ends without a run.
-func TestABodyGoesWithItsJob(t *testing.T) {
+// TestPromises_BodyGoesWithItsJob: also where the job ends without a run.
+func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	large := func(j *Job) { j.Body = []byte(strings.Repeat("x", 1<<20)) }
@@ -166,8 +166,8 @@ func TestABodyGoesWithItsJob(t *testing.T) {
 	r.eventually("their bodies are gone", func() bool { return bodies() == 0 })
 }
 
-// TestANewerStateIsLeftAlone: this member does not know what its members mean.
-func TestANewerStateIsLeftAlone(t *testing.T) {
+// TestPromises_NewerStateIsLeftAlone: this member does not know what its members mean.
+func TestPromises_NewerStateIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	text := `{"v":2,"job":"T","status":"processing","attempt":1,"lost":0,"prediction":{"id":"p1","status":"processing"}}`
@@ -183,8 +183,8 @@ func TestANewerStateIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestARepeatedIDTellsItsResult: also one that is kept as an object.
-func TestARepeatedIDTellsItsResult(t *testing.T) {
+// TestPromises_RepeatedIDTellsItsResult: also one that is kept as an object.
+func TestPromises_RepeatedIDTellsItsResult(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
@@ -199,8 +199,8 @@ func TestARepeatedIDTellsItsResult(t *testing.T) {
 	}
 }
 
-// TestALaneThatIsAddedIsServed by servers that run already.
-func TestALaneThatIsAddedIsServed(t *testing.T) {
+// TestPromises_LaneThatIsAddedIsServed by servers that run already.
+func TestPromises_LaneThatIsAddedIsServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.serve(r.other("b"), newRunner(1, succeed))

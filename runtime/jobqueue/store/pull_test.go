@@ -17,9 +17,9 @@ func deliveries(t *testing.T, c *Claim) uint64 {
 	return meta.NumDelivered
 }
 
-// TestNothingIsPulledForABusyPlace: a pull that is open though no place is free would take a job from another server,
-// and give it back.
-func TestNothingIsPulledForABusyPlace(t *testing.T) {
+// TestPull_NothingIsPulledForBusyPlace: a pull that is open though no place is free would take a job from another
+// server, and give it back.
+func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	end := make(chan struct{})
@@ -41,8 +41,8 @@ func TestNothingIsPulledForABusyPlace(t *testing.T) {
 	}
 }
 
-// TestAJobThatWaitsIsPulledAhead of a place, once, and is the next one.
-func TestAJobThatWaitsIsPulledAhead(t *testing.T) {
+// TestPull_JobThatWaitsIsPulledAhead of a place, once, and is the next one.
+func TestPull_JobThatWaitsIsPulledAhead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	p, err := newPuller(t.Context(), r.Queue)
@@ -68,8 +68,8 @@ func TestAJobThatWaitsIsPulledAhead(t *testing.T) {
 	}
 }
 
-// TestAJobPulledAheadGoesElsewhere: where no place becomes free it is given back, unclaimed.
-func TestAJobPulledAheadGoesElsewhere(t *testing.T) {
+// TestPull_JobPulledAheadGoesElsewhere: where no place becomes free it is given back, unclaimed.
+func TestPull_JobPulledAheadGoesElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")

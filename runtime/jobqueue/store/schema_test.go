@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestTheSchemaOfTheLastServer: it is written once for each revision, and members that cannot read it have none.
-func TestTheSchemaOfTheLastServer(t *testing.T) {
+// TestSchema_OfLastServer: it is written once for each revision, and members that cannot read it have none.
+func TestSchema_OfLastServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	other := r.other("b")

@@ -98,8 +98,8 @@ func TestSealedJobs(t *testing.T) {
 	}
 }
 
-// TestASealedDeadLetter is sealed too, and its retry has the body and the webhook.
-func TestASealedDeadLetter(t *testing.T) {
+// TestSeal_SealedDeadLetter is sealed too, and its retry has the body and the webhook.
+func TestSeal_SealedDeadLetter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })

@@ -38,7 +38,7 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 	})
 }
 
-func TestWithin_WaitsForALargeMessage(t *testing.T) {
+func TestWithin_WaitsForLargeMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := Within(time.Second, MostObject)

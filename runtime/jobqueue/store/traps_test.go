@@ -23,9 +23,9 @@ func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 	return c.CachedInfo()
 }
 
-// TestAnIdlePlaceWaitsAtEveryLane: a place that went from lane to lane would leave all others without a pull, and their
-// jobs waiting. Without a free place, no pull waits: what it got would wait for AckWait.
-func TestAnIdlePlaceWaitsAtEveryLane(t *testing.T) {
+// TestTraps_IdlePlaceWaitsAtEveryLane: a place that went from lane to lane would leave all others without a pull, and
+// their jobs waiting. Without a free place, no pull waits: what it got would wait for AckWait.
+func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
 	t.Parallel()
 	const lanes = 8
 	r := newRig(t, func(o *Options) { o.Lanes, o.AckWait = lanes, 30*time.Second })
@@ -59,8 +59,8 @@ func TestAnIdlePlaceWaitsAtEveryLane(t *testing.T) {
 	})
 }
 
-// TestTheLagCountsWhatRuns: an autoscaler that saw what waits alone would take away the servers that work.
-func TestTheLagCountsWhatRuns(t *testing.T) {
+// TestTraps_LagCountsWhatRuns: an autoscaler that saw what waits alone would take away the servers that work.
+func TestTraps_LagCountsWhatRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	gate := make(chan struct{})
@@ -85,9 +85,9 @@ func TestTheLagCountsWhatRuns(t *testing.T) {
 	})
 }
 
-// TestStatesAreReadFromTheLeader: a bucket as package jetstream makes it answers reads from followers, which may be
+// TestTraps_StatesAreReadFromLeader: a bucket as package jetstream makes it answers reads from followers, which may be
 // old.
-func TestStatesAreReadFromTheLeader(t *testing.T) {
+func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	direct, err := r.nc.SubscribeSync("$JS.API.DIRECT.GET.>")
@@ -123,9 +123,9 @@ func TestStatesAreReadFromTheLeader(t *testing.T) {
 	}
 }
 
-// TestAnOutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no heartbeat
-// gets through.
-func TestAnOutageShorterThanAckWaitLosesNoJob(t *testing.T) {
+// TestTraps_OutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no
+// heartbeat gets through.
+func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	t.Parallel()
 	if o := (Options{}).withDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen
 		t.Errorf("AckWait is %s", o.AckWait)

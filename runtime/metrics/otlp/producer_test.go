@@ -98,8 +98,9 @@ func typeOf(m metricdata.Metrics) (otlptranslator.MetricType, dto.MetricType) {
 	}
 }
 
-// TestAllOfThePageIsSent: Prometheus gives each metric that comes by OTLP the name, type and labels that the page has.
-func TestAllOfThePageIsSent(t *testing.T) {
+// TestProducer_AllOfPageIsSent: Prometheus gives each metric that comes by OTLP the name, type and labels that the page
+// has.
+func TestProducer_AllOfPageIsSent(t *testing.T) {
 	s := used()
 	all := produce(t, s)
 	_, text := s.Write("")

@@ -57,8 +57,8 @@ func TestBatchesInWhichAllIsWell(t *testing.T) {
 	}
 }
 
-// TestEveryBrokenPromiseOfABatchIsFound: each case spoils the story in one place.
-func TestEveryBrokenPromiseOfABatchIsFound(t *testing.T) {
+// TestBatches_EveryBrokenPromiseOfBatchIsFound: each case spoils the story in one place.
+func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 	const deathToo = `"status":"failed","error":"worker killed (SIGKILL) while running this prediction"`
 	for name, c := range map[string]struct {
 		journal, ledger []string // what is replaced by what
@@ -192,8 +192,8 @@ func TestEveryBrokenPromiseOfABatchIsFound(t *testing.T) {
 	}
 }
 
-// TestTheExcusesOfBatches: each of them holds.
-func TestTheExcusesOfBatches(t *testing.T) {
+// TestBatches_ExcusesOfBatches: each of them holds.
+func TestBatches_ExcusesOfBatches(t *testing.T) {
 	const left = `{"at":202,"what":"ask","id":"l","token":"tl","mode":"sync","items":-1}
 {"at":203,"what":"left","id":"l"}
 {"at":290,"what":"look","id":"l","code":200,"status":"canceled"}
@@ -247,8 +247,9 @@ func TestCallsThatCannotBeChecked(t *testing.T) {
 	}
 }
 
-// TestOvertakenWhileAPreparationEndsAWorker: j harms its worker before its batch, and k waits for that worker's end.
-func TestOvertakenWhileAPreparationEndsAWorker(t *testing.T) {
+// TestBatches_OvertakenWhilePreparationEndsWorker: j harms its worker before its batch, and k waits for that worker's
+// end.
+func TestBatches_OvertakenWhilePreparationEndsWorker(t *testing.T) {
 	const ledger = "harm tj 9 405 shut_sockets\nbatch 0 8 435 0 tl\nended 0 8\nbatch 0 10 920 0 tk\nended 0 10\n"
 	const journal = `{"at":400,"what":"ask","id":"j","token":"tj","mode":"sync","items":-1,"do":"shut_sockets"}
 {"at":410,"what":"ask","id":"k","token":"tk","mode":"async","items":-1}

@@ -49,7 +49,7 @@ func tryOut(t *testing.T, journal, ledger string, flags ...string) (code int, sa
 	return code, complaints.String()
 }
 
-func TestAStoryInWhichAllIsWell(t *testing.T) {
+func TestChecker_StoryInWhichAllIsWell(t *testing.T) {
 	if code, said := tryOut(t, storyJournal, storyLedger); code != 0 || said != "" {
 		t.Errorf("code %d: %s", code, said)
 	}
@@ -220,8 +220,8 @@ func TestWhatCannotBeCheckedIsNoSuccess(t *testing.T) {
 	}
 }
 
-// TestAnExhaustionLasts until its worker has died, however long that took, and for a while after that.
-func TestAnExhaustionLasts(t *testing.T) {
+// TestChecker_ExhaustionLasts until its worker has died, however long that took, and for a while after that.
+func TestChecker_ExhaustionLasts(t *testing.T) {
 	const second = int64(1e9)
 	slow := &prediction{observed: []*entry{{At: 9 * second, Status: "failed"}}}
 	for _, c := range []struct {

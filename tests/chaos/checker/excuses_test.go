@@ -231,8 +231,8 @@ func TestEveryExcuseIsNeeded(t *testing.T) {
 	}
 }
 
-// TestALossWithoutACause: a prediction failed with its worker, and nothing had harmed a worker.
-func TestALossWithoutACause(t *testing.T) {
+// TestExcuses_LossWithoutCause: a prediction failed with its worker, and nothing had harmed a worker.
+func TestExcuses_LossWithoutCause(t *testing.T) {
 	const journal = `{"at":605,"what":"ask","id":"o","token":"to","mode":"sync","items":-1}
 {"at":610,"what":"answer","id":"o","code":200,"status":"failed","error":"worker killed while running this prediction"}
 `

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheCheckerFindsBrokenPromises: each journal breaks one.
-func TestTheCheckerFindsBrokenPromises(t *testing.T) {
+// TestMain_CheckerFindsBrokenPromises: each journal breaks one.
+func TestMain_CheckerFindsBrokenPromises(t *testing.T) {
 	t.Parallel()
 	const accepted, webhook = `{"id":"p","what":"accepted"}`, `{"id":"p","what":"webhook","status":"succeeded","output":"p 1"}`
 	const state = `{"id":"p","what":"state","status":"succeeded","output":"p 1"}`

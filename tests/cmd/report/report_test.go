@@ -178,7 +178,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func TestReportEndsWithTheSummaryLine(t *testing.T) {
+func TestReport_EndsWithSummaryLine(t *testing.T) {
 	dir := write(t, map[string]string{"10-a.rc": "0 1", "20-b.rc": "1 2", "20-b.log": "reason"})
 	var out strings.Builder
 	ok, err := report(&out, dir, nil)

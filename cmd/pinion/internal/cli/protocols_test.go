@@ -65,9 +65,9 @@ func TestProtocolsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSchemaHasTheProtocols: "pinion schema" prints what the server answers, without OpenAI's endpoints of other
+// TestProtocols_SchemaHasProtocols: "pinion schema" prints what the server answers, without OpenAI's endpoints of other
 // functions.
-func TestSchemaHasTheProtocols(t *testing.T) {
+func TestProtocols_SchemaHasProtocols(t *testing.T) {
 	document := []byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"chat"}}}}`)
 	paths := map[string]bool{}
 	for _, r := range served(&model.Model{}, document).Routes {

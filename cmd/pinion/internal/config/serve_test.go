@@ -108,8 +108,8 @@ func TestVariables_LinksToServicesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestServe_FlagsWithoutAnEffectAreNamed: each has a warning for the log.
-func TestServe_FlagsWithoutAnEffectAreNamed(t *testing.T) {
+// TestServe_FlagsWithoutEffectAreNamed: each has a warning for the log.
+func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want []string

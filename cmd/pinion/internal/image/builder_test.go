@@ -72,7 +72,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestBuildRunsTheProgram(t *testing.T) {
+func TestBuilder_BuildRunsProgram(t *testing.T) {
 	o := Build{
 		Dockerfile: "/d/Dockerfile", Context: "/c", Contexts: [][2]string{{"pinion", "/p"}}, Tags: []string{"a", "b"},
 		Args: []string{"BASE=x"}, Secrets: []string{"id=s,src=f"}, NoCache: true, More: []string{"--pull"},

@@ -16,8 +16,8 @@ var ignored = []string{
 	"--ignore", "DL3013",
 }
 
-// TestTheDockerfilesAreLinted by hadolint, which ./build.sh test installs.
-func TestTheDockerfilesAreLinted(t *testing.T) {
+// TestLint_DockerfilesAreLinted by hadolint, which ./build.sh test installs.
+func TestLint_DockerfilesAreLinted(t *testing.T) {
 	linter, err := filepath.Abs("../../../../.cache/images/bin/hadolint")
 	if err != nil {
 		t.Fatal(err)

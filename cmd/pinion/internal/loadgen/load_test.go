@@ -129,9 +129,9 @@ func TestNoServerThere(t *testing.T) {
 	}
 }
 
-// TestOpenLoopPaysForAStop: a server that answers nothing for a second adds that second to the requests that were due
-// meanwhile.
-func TestOpenLoopPaysForAStop(t *testing.T) {
+// TestLoad_OpenLoopPaysForStop: a server that answers nothing for a second adds that second to the requests that were
+// due meanwhile.
+func TestLoad_OpenLoopPaysForStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &part{generator: &generator{Options: Options{Rate: 10}}, begin: time.Now(), end: time.Now().Add(2 * time.Second)}
 		var own Result

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAConsoleShowsATracebackAsABlock that can be copied: nothing stands between its lines or behind them.
-func TestAConsoleShowsATracebackAsABlock(t *testing.T) {
+// TestConsole_ShowsTracebackAsBlock that can be copied: nothing stands between its lines or behind them.
+func TestConsole_ShowsTracebackAsBlock(t *testing.T) {
 	var out bytes.Buffer
 	log := newLogger(&out, slog.LevelInfo, true, false)
 	log.Info("Traceback (most recent call last):\n  File \"run.py\", line 4, in run\nKeyError: 'nope'", "worker", 0,

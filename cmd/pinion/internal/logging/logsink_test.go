@@ -60,8 +60,8 @@ func TestSinkReportsWhatItDropped(t *testing.T) {
 	s.Flush(time.Minute)
 }
 
-// TestSinkTakesALargeRecord: an empty buffer takes what is larger than its limit.
-func TestSinkTakesALargeRecord(t *testing.T) {
+// TestLogsink_SinkTakesLargeRecord: an empty buffer takes what is larger than its limit.
+func TestLogsink_SinkTakesLargeRecord(t *testing.T) {
 	s, read := sinkOnPipe(t, 10)
 	large := append(bytes.Repeat([]byte("x"), 1000), '\n')
 	_, _ = s.Write(large)
@@ -71,8 +71,8 @@ func TestSinkTakesALargeRecord(t *testing.T) {
 	}
 }
 
-// TestSinkSurvivesABrokenPipe: neither Write nor Flush waits for a reader that has left.
-func TestSinkSurvivesABrokenPipe(t *testing.T) {
+// TestLogsink_SinkSurvivesBrokenPipe: neither Write nor Flush waits for a reader that has left.
+func TestLogsink_SinkSurvivesBrokenPipe(t *testing.T) {
 	s, read := sinkOnPipe(t, 100)
 	read.Close()
 	for range 100 {
@@ -84,9 +84,9 @@ func TestSinkSurvivesABrokenPipe(t *testing.T) {
 	s.Flush(time.Minute)
 }
 
-// TestFlushWaitsForAReaderThatGoesOn: what was accepted is read to its end, however slowly, and nothing is written
-// twice.
-func TestFlushWaitsForAReaderThatGoesOn(t *testing.T) {
+// TestLogsink_FlushWaitsForReaderThatGoesOn: what was accepted is read to its end, however slowly, and nothing is
+// written twice.
+func TestLogsink_FlushWaitsForReaderThatGoesOn(t *testing.T) {
 	s, read := sinkOnPipe(t, 1<<20)
 	const all = 5000
 	for i := range all {
@@ -105,8 +105,8 @@ func TestFlushWaitsForAReaderThatGoesOn(t *testing.T) {
 	}
 }
 
-// TestSinkOnANonBlockingDescriptor: somebody who shares the descriptor may have made it so.
-func TestSinkOnANonBlockingDescriptor(t *testing.T) {
+// TestLogsink_SinkOnNonBlockingDescriptor: somebody who shares the descriptor may have made it so.
+func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 	s, read := sinkOnPipe(t, 1<<20)
 	if err := unix.SetNonblock(s.fd, true); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-func TestTitleOfAModel(t *testing.T) {
+func TestModel_TitleOfModel(t *testing.T) {
 	for _, c := range []struct{ dir, image, want string }{
 		{"/home/me/painter", "", "painter"},
 		{"/home/me/painter", "r8.im/me/sculptor", "sculptor"},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestWhatIsASecondInterrupt: an echo of the first does not count, a SIGINT after a SIGTERM does.
-func TestWhatIsASecondInterrupt(t *testing.T) {
+// TestInterrupts_WhatIsSecondInterrupt: an echo of the first does not count, a SIGINT after a SIGTERM does.
+func TestInterrupts_WhatIsSecondInterrupt(t *testing.T) {
 	const stop, key = syscall.SIGTERM, syscall.SIGINT
 	for _, c := range []struct {
 		first, second os.Signal

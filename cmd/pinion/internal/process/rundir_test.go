@@ -22,8 +22,8 @@ func newRunDir(t *testing.T) *RunDir {
 	return d
 }
 
-// TestKeepMakesTheRunFolderAgain in every state in which a cleaner may have left it.
-func TestKeepMakesTheRunFolderAgain(t *testing.T) {
+// TestRunDir_KeepMakesRunFolderAgain in every state in which a cleaner may have left it.
+func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"nothing":      func(string) error { return nil },
 		"the folder":   os.RemoveAll,

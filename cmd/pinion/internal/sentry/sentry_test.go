@@ -142,7 +142,7 @@ func TestReporter_LeavesSecretsOut(t *testing.T) {
 	}
 }
 
-func TestReporter_RepeatsNothingWithinAMinute(t *testing.T) {
+func TestReporter_RepeatsNothingWithinMinute(t *testing.T) {
 	_, log, _, events := collected(t, nil, ok)
 	for range 100 {
 		log.Error("worker ended", "cause", "the same")

@@ -19,7 +19,7 @@ func cyclesOf(bytes int) uint32 {
 	return after.NumGC - before.NumGC
 }
 
-func TestTheCollectorHasRoom(t *testing.T) {
+func TestHeap_CollectorHasRoom(t *testing.T) {
 	t.Setenv("GOGC", "100")
 	if newHeap() != nil {
 		t.Error("GOGC is set, and not heeded")

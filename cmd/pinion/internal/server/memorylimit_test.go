@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestApplyMemory_FollowsTheBudget also where no control group has a limit.
-func TestApplyMemory_FollowsTheBudget(t *testing.T) {
+// TestApplyMemory_FollowsBudget also where no control group has a limit.
+func TestApplyMemory_FollowsBudget(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	t.Setenv("GOMEMLIMIT", "")

@@ -36,7 +36,7 @@ func TestOrigin_IsAsBrowsersSendIt(t *testing.T) {
 	}
 }
 
-func TestHost_EachFormOfAnAddress(t *testing.T) {
+func TestHost_EachFormOfAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "0.0.0.0": "0.0.0.0", "::": "::", "[::]": "::", "[::1]": "::1", "::1": "::1",
 		"[fe80::1%eth0]": "fe80::1%eth0", "[::ffff:127.0.0.1]": "::ffff:127.0.0.1",

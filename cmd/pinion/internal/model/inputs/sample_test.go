@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheModelsOwnExampleIsItsSample(t *testing.T) {
+func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
 	f, err := ReadFields([]byte(`{"openapi":"3.0.2","components":{"schemas":{
 		"Input":{"type":"object","properties":{"file":{"type":"string","format":"uri"}},"required":["file"],
 			"example":{"file":"data:,text"}},
