@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +28,77 @@ func TestCLI_TokensAppearAsTheyComeOnTerminal(t *testing.T) {
 	tokensAppear(t, c, open, "predict", "-i", "word=local")
 	s := harness.Ready(t, harness.Options{Dir: c.Dir})
 	tokensAppear(t, c, open, "predict", "-i", "word=local", "--url", s.Address)
+}
+
+const gatedLogs = `
+from cog import ConcatenateIterator, streaming
+def lines():
+    print("first")
+    print("half a ", end="", flush=True)
+    open("gate").read()
+    print("line")
+def run() -> str:
+    lines()
+    return "done"
+def train() -> str:
+    lines()
+    return "done"
+@streaming
+def stream() -> ConcatenateIterator[str]:
+    lines()
+    yield "done"
+`
+
+// TestPredict_LogsOfAServerAppearAsTheyCome: without events, as events to a terminal, and where stderr is a pipe.
+func TestPredict_LogsOfAServerAppearAsTheyCome(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		function, command string
+		terminals         int
+	}{{"run", "predict", 0}, {"run", "predict", 1}, {"stream", "predict", 2}, {"train", "train", 1}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			t.Parallel()
+			dir := harness.NewFolder(t, "run.py", gatedLogs, "cog.yaml", "predict: run.py:"+c.function+"\ntrain: run.py:train\n")
+			open := harness.MakeFIFO(t, dir, "gate")
+			s := harness.Ready(t, harness.Options{Dir: dir})
+			logsAppear(t, harness.CLI{Dir: dir}, open, c.terminals, c.command, "--url", s.Address)
+		})
+	}
+}
+
+// logsAppear runs a command with a terminal as stderr, and as stdout.
+func logsAppear(t *testing.T, c harness.CLI, open func(), terminals int, args ...string) {
+	t.Helper()
+	cmd, _, _ := c.Start(t, args...)
+	term := harness.NewTerminal(t)
+	if terminals > 0 {
+		cmd.Stderr = term.Program
+	}
+	if terminals > 1 {
+		cmd.Stdout = term.Program
+	}
+	seen := term.String
+	if terminals == 0 {
+		name := filepath.Join(t.TempDir(), "stderr")
+		file, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		cmd.Stderr, seen = file, func() string { return harness.ReadFile(t, name) }
+	}
+	harness.StartCommand(t, cmd)
+	harness.Eventually(t, "the first line is there", func() bool { return strings.Contains(seen(), "first") })
+	open()
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("got %v after %q, want success", err, seen())
+	}
+	for _, line := range []string{"first", "half a line"} {
+		harness.Eventually(t, line+" is there", func() bool { return strings.Contains(seen(), line) })
+		if n := strings.Count(seen(), line); n != 1 {
+			t.Errorf("got %q %d times in %q, want 1", line, n, seen())
+		}
+	}
 }
 
 func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"pinion/cmd/pinion/internal/oneshot"
@@ -25,19 +23,19 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 	if a.Train {
 		plural = "/trainings/"
 	}
+	logs := terminal.NewLines(a.Screen)
 	live := terminal.NewTokens(a.Screen, os.Stdout)
 	a.Screen.Show(a.verb())
 	got, err := client.Predict(oneshot.Prediction{
 		Path: plural + predict.NewID(time.Now()), Input: input,
 		Stream: a.isLive() && bytes.Contains(document, []byte(`"x-cog-streaming"`)), Item: live.Add,
+		Log: logs.Add,
 	})
 	live.Finish()
+	logs.Finish()
 	a.Screen.Hide()
 	if err != nil {
 		return err
-	}
-	if got.Logs != "" {
-		fmt.Fprint(os.Stderr, strings.TrimSuffix(got.Logs, "\n")+"\n")
 	}
 	return a.report(got, live)
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"pinion/cmd/pinion/internal/process"
 )
@@ -74,6 +75,8 @@ type Prediction struct {
 	Stream bool   // ask for events
 	// Item receives each output of a stream as it comes.
 	Item func(output []byte)
+	// Log receives the model's logs as they come. It is called by one goroutine at a time.
+	Log func(text string)
 }
 
 // Answer is how a prediction ended.
@@ -82,7 +85,7 @@ type Answer struct {
 	Status string
 	Error  string
 	Output []byte // nil: none
-	Logs   string
+	logs   string
 	// Interrupted: the user asked for the end.
 	Interrupted bool
 }
@@ -103,12 +106,17 @@ func (c *Client) Predict(p Prediction) (Answer, error) {
 		request.Header.Set("Accept", "text/event-stream")
 	}
 	var got Answer
+	logs := remoteLogs{print: p.Log}
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		got, err = send(request, p.Item)
+		got, err = send(request, p.Item, &logs)
+		logs.upTo(got.logs)
 		done <- err
 	}()
+	poll := time.NewTimer(pollPause)
+	defer poll.Stop()
+	polled := make(chan struct{}, 1)
 	signals := process.WatchInterrupts(false)
 	var asked process.InterruptRequests
 	for first := true; ; {
@@ -116,6 +124,13 @@ func (c *Client) Predict(p Prediction) (Answer, error) {
 		case err := <-done:
 			got.Interrupted = asked.Any()
 			return got, err
+		case <-poll.C:
+			go func() {
+				c.poll(address, &logs)
+				polled <- struct{}{}
+			}()
+		case <-polled:
+			poll.Reset(pollPause)
 		case sig := <-signals:
 			if asked.Again(sig) {
 				return Answer{}, process.ErrInterrupted
@@ -128,6 +143,22 @@ func (c *Client) Predict(p Prediction) (Answer, error) {
 	}
 }
 
+// poll prints what is new in the logs of a running prediction. After any error its answer has the rest.
+func (c *Client) poll(address string, logs *remoteLogs) {
+	if logs.areEvents.Load() {
+		return
+	}
+	response, err := c.ask(http.MethodGet, address)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err == nil && response.StatusCode == http.StatusOK {
+		now, _ := readPrediction(body)
+		logs.upTo(now.logs)
+	}
+}
+
 func (c *Client) cancel(address string) {
 	response, err := c.ask(http.MethodPost, address+"/cancel")
 	if err == nil { // else the prediction's answer tells, or a second interrupt ends the waiting
@@ -135,14 +166,15 @@ func (c *Client) cancel(address string) {
 	}
 }
 
-func send(request *http.Request, item func([]byte)) (Answer, error) {
+func send(request *http.Request, item func([]byte), logs *remoteLogs) (Answer, error) {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask the server: %w", err)
 	}
 	defer response.Body.Close()
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		return follow(response.Body, item)
+		logs.areEvents.Store(true)
+		return follow(response.Body, item, logs)
 	}
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -164,11 +196,11 @@ func readPrediction(body []byte) (Answer, error) {
 	if err := json.Unmarshal(body, &p); err != nil {
 		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
 	}
-	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, Logs: p.Logs}, nil
+	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs}, nil
 }
 
 // follow reads a stream of events until the prediction has ended.
-func follow(body io.Reader, item func([]byte)) (Answer, error) {
+func follow(body io.Reader, item func([]byte), logs *remoteLogs) (Answer, error) {
 	reader := bufio.NewReader(body)
 	var event string
 	for {
@@ -193,6 +225,14 @@ func follow(body io.Reader, item func([]byte)) (Answer, error) {
 				return Answer{}, fmt.Errorf("read the server's stream: %w", err)
 			}
 			item(o.Chunk)
+		case "log":
+			var l struct {
+				Data string `json:"data"`
+			}
+			if err := json.Unmarshal(data, &l); err != nil {
+				return Answer{}, fmt.Errorf("read the server's stream: %w", err)
+			}
+			logs.add(l.Data)
 		case "completed":
 			return readPrediction(data)
 		case "error":

@@ -1,0 +1,39 @@
+package oneshot
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pollPause is the time between two questions for the logs of a prediction without events: the server reports logs to
+// webhooks as often.
+const pollPause = 500 * time.Millisecond
+
+// remoteLogs prints the logs of a prediction of a server, each part once. They come as events, or the whole again and
+// again.
+type remoteLogs struct {
+	print     func(text string)
+	areEvents atomic.Bool
+
+	mu      sync.Mutex
+	printed int // bytes
+}
+
+// add prints the text of an event.
+func (l *remoteLogs) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.printed += len(text)
+	l.print(text)
+}
+
+// upTo prints what is new in the logs so far.
+func (l *remoteLogs) upTo(all string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(all) > l.printed {
+		l.print(all[l.printed:])
+		l.printed = len(all)
+	}
+}
