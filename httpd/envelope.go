@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {
 type envelope struct {
 	context, created, id, input, prefix, webhook, webhookEvents []byte
 	inputAt                                                     int // offset of input in the body
-	beside                                                      []string
+	beside                                                      *predict.UnknownKeys
 }
 
 // readEnvelope reads the body of a create request. The result aliases body. claimed: the request has a content type.
@@ -117,14 +116,14 @@ func (e *envelope) set(key, value []byte, at int) {
 		"completed_at",
 		"data_removed": // a prediction object's, or Replicate's clients send it
 	default:
-		if name := predict.Clip(rawjson.KeyText(key)); len(e.beside) < maxBeside && !slices.Contains(e.beside, name) {
-			e.beside = append(e.beside, name)
+		if e.beside == nil {
+			e.beside = &predict.UnknownKeys{Place: "input", Known: []string{
+				"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter",
+			}}
 		}
+		e.beside.Add(key)
 	}
 }
-
-// maxBeside bounds how many unknown keys a client can make the server log.
-const maxBeside = 20
 
 // What a member of the envelope may have in bytes of JSON: its text is a copy, which is not charged to the memory
 // budget.

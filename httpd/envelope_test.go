@@ -14,6 +14,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
+func beside(names ...string) *predict.UnknownKeys {
+	return &predict.UnknownKeys{Names: names, Place: "input", Known: []string{
+		"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter",
+	}}
+}
+
 func TestEnvelopeIsRead(t *testing.T) {
 	at := time.Date(2024, 2, 29, 12, 0, 0, 500000000, time.UTC)
 	for body, want := range map[string]predict.Request{
@@ -22,13 +28,13 @@ func TestEnvelopeIsRead(t *testing.T) {
 		`{"input":null,"id":null,"context":null,"webhook":null,"webhook_events_filter":null}`: {Input: []byte(`{}`)},
 		`{"input": {"a" : 1} , "other":[],"version":"v"}`: {
 			Input:  []byte(`{"a" : 1}`),
-			Beside: []string{"other"},
+			Beside: beside("other"),
 		},
 		`{"id":"a","id":"b"}`:              {ID: "b", Input: []byte(`{}`)},
 		`{"id":"a","id":null}`:             {Input: []byte(`{}`)},
 		`{"id":7,"id":"b"}`:                {ID: "b", Input: []byte(`{}`)},
 		`{"\u0069d":"a\ud83d\ude00"}`:      {ID: "a\U0001F600", Input: []byte(`{}`)},
-		`{"ID":"a","Input":{"x":1}}`:       {Input: []byte(`{}`), Beside: []string{"ID", "Input"}},
+		`{"ID":"a","Input":{"x":1}}`:       {Input: []byte(`{}`), Beside: beside("ID", "Input")},
 		`{"context":{"a":"b"}}`:            {Context: []byte(`{"a":"b"}`), Input: []byte(`{}`)},
 		`{"context":{"a":1,"\u0061":"b"}}`: {Context: []byte(`{"a":1,"\u0061":"b"}`), Input: []byte(`{}`)},
 		`{"created_at":"2024-02-29T12:00:00.5Z"}`: {

@@ -29,21 +29,22 @@ func Predict(x *protocol.Exchange, m *protocol.Model, names ...string) *protocol
 func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body protocol.Body,
 	names ...string,
 ) *protocol.Error {
-	inputs, copied, err := Read(s, body.Data, func(bytes int64) *protocol.Error { return x.Charge(&body, bytes) },
-		names...)
+	charge := func(bytes int64) *protocol.Error { return x.Charge(&body, bytes) }
+	call, err := Read(s, body.Data, charge, names...)
 	if err != nil {
 		if text := x.NotJSON(body.Data); text != "" {
 			err = protocol.Errorf(protocol.BadInput, "%s", text)
 		}
 	}
-	if err != nil || len(inputs) == 0 {
+	if err != nil || len(call.Inputs) == 0 {
 		body.Release()
 		if err == nil {
 			x.Send(ContentJSON, nil, []byte(`{"predictions":[]}`))
 		}
 		return err
 	}
-	answers, err := x.Predict(m, protocol.Call{Inputs: inputs, Rows: true, Body: body, Copied: copied})
+	call.Body = body
+	answers, err := x.Predict(m, call)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
@@ -17,37 +18,44 @@ const (
 // fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
 const fewBytes = 64 << 10
 
-// Read returns the inputs of each instance of a request. names are what the list may be called. An input may alias
-// body; copied is how many bytes do not, which charge charges before they are made.
+// Read returns the call of a request, without its body, which inputs may alias. names are what the list of instances may be
+// called. charge charges the bytes of copies before they are made.
 func Read(
 	s *protocol.Signature, body []byte, charge func(bytes int64) *protocol.Error, names ...string,
-) (inputs [][]byte, copied int64, err *protocol.Error) {
+) (call protocol.Call, err *protocol.Error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, 0, protocol.ErrorOf(err)
+		return call, protocol.ErrorOf(err)
 	}
-	list, fill, err := members(body, names)
+	list, fill, beside, err := members(body, names)
 	if err != nil {
-		return nil, 0, err
+		return call, err
 	}
 	r := &reader{only: onlyRequired(s), required: len(s.Required()), fill: fill}
-	if copied, err = r.measure(list); err != nil {
-		return nil, 0, err
+	copied, err := r.measure(list)
+	if err != nil {
+		return call, err
 	}
 	if copied > fewBytes {
 		if err := charge(copied); err != nil {
-			return nil, 0, err
+			return call, err
 		}
 	}
+	call = protocol.Call{Rows: true, Copied: copied, Beside: beside}
 	for _, item := range rawjson.Items(list) {
-		inputs = append(inputs, r.input(item))
+		call.Inputs = append(call.Inputs, r.input(item))
 	}
-	return inputs, copied, nil
+	return call, nil
 }
 
-// members returns the list of instances of a request, and its parameters.
-func members(body []byte, names []string) (list []byte, fill parameters, err *protocol.Error) {
+// ignored is what TensorFlow Serving's clients choose a function of the model by: there is one.
+const ignored = "signature_name"
+
+// members returns the list of instances of a request, its parameters and its unknown keys.
+func members(body []byte, names []string) (
+	list []byte, fill parameters, beside *predict.UnknownKeys, err *protocol.Error,
+) {
 	if kind := rawjson.KindOf(body); kind != rawjson.KindObject {
-		return nil, fill, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
+		return nil, fill, nil, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
 	}
 	called := "" // what the list is called
 	for key, value := range rawjson.Members(body) {
@@ -56,24 +64,29 @@ func members(body []byte, names []string) (list []byte, fill parameters, err *pr
 		}
 		switch name := rawjson.Name(key); {
 		case slices.Contains(names, name) && called != "" && called != name:
-			return nil, fill, bad("the body has both %s: send one of them", strings.Join(names, " and "))
+			return nil, fill, nil, bad("the body has both %s: send one of them", strings.Join(names, " and "))
 		case slices.Contains(names, name):
 			list, called = value, name
 		case name == Parameters && rawjson.KindOf(value) == rawjson.KindObject:
 			if fill, err = readParameters(value); err != nil {
-				return nil, fill, err
+				return nil, fill, nil, err
 			}
 		case name == Parameters:
-			return nil, fill, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
+			return nil, fill, nil, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
+		case name != ignored:
+			if beside == nil {
+				beside = &predict.UnknownKeys{Known: append([]string{Parameters}, names...), Place: Parameters}
+			}
+			beside.Add(key)
 		}
 	}
 	switch {
 	case list == nil:
-		return nil, fill, bad("the body has no %s: send a list of them", strings.Join(names, " or "))
+		return nil, fill, nil, bad("the body has no %s: send a list of them", strings.Join(names, " or "))
 	case rawjson.KindOf(list) != rawjson.KindArray:
-		return nil, fill, bad("%s is %s; it is a list", called, article(rawjson.KindOf(list)))
+		return nil, fill, nil, bad("%s is %s; it is a list", called, article(rawjson.KindOf(list)))
 	}
-	return list, fill, nil
+	return list, fill, beside, nil
 }
 
 // reader makes inputs of instances.

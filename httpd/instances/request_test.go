@@ -31,24 +31,24 @@ func TestCopiesAreCharged(t *testing.T) {
 		{`{"instances":[{},7],"parameters":{"k":"` + text + `","k":1}}`, 0},
 	} {
 		charged := int64(0)
-		inputs, copied, err := Read(signature("x"), []byte(c.body), func(bytes int64) *protocol.Error {
+		call, err := Read(signature("x"), []byte(c.body), func(bytes int64) *protocol.Error {
 			charged += bytes
 			return nil
 		}, Name)
-		if err != nil || charged < int64(c.copied) || charged > int64(c.copied+1000) || charged > 0 && charged != copied {
-			t.Errorf("%.60s: %v with %d bytes charged and %d copied, want %d", c.body, err, charged, copied, c.copied)
+		if err != nil || charged < int64(c.copied) || charged > int64(c.copied+1000) || charged > 0 && charged != call.Copied {
+			t.Errorf("%.60s: %v with %d bytes charged and %d copied, want %d", c.body, err, charged, call.Copied, c.copied)
 		}
 		length := 0
-		for _, input := range inputs {
+		for _, input := range call.Inputs {
 			length += len(input)
 		}
-		if c.copied > 0 && length > int(charged)+100*len(inputs) {
+		if c.copied > 0 && length > int(charged)+100*len(call.Inputs) {
 			t.Errorf("%.60s: the inputs have %d bytes, and %d were charged", c.body, length, charged)
 		}
 		refused := protocol.Errorf(protocol.Waited, "no room")
-		inputs, _, err = Read(signature("x"), []byte(c.body), func(int64) *protocol.Error { return refused }, Name)
-		if c.copied > 0 && (err != refused || inputs != nil) {
-			t.Errorf("%.60s: %v with %d inputs", c.body, err, len(inputs))
+		call, err = Read(signature("x"), []byte(c.body), func(int64) *protocol.Error { return refused }, Name)
+		if c.copied > 0 && (err != refused || call.Inputs != nil) {
+			t.Errorf("%.60s: %v with %d inputs", c.body, err, len(call.Inputs))
 		}
 	}
 }
@@ -74,17 +74,33 @@ func TestRead(t *testing.T) {
 		{`{"parameters":{"k":2,"k":3},"instances":[{"\u006b":1},2]}`, `{"\u006b":1} {"x":2,"k":3}`},
 		{`{"parameters":null,"instances":[]}`, ``},
 	} {
-		inputs, _, err := Read(signature("x"), []byte(c.body), nil, Name, "inputs")
+		call, err := Read(signature("x"), []byte(c.body), nil, Name, "inputs")
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 			continue
 		}
 		var got []string
-		for _, in := range inputs {
+		for _, in := range call.Inputs {
 			got = append(got, string(in))
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %s, want %s", c.body, got, c.want)
+		}
+	}
+}
+
+func TestRead_NotesUnknownKeys(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"instances":[1],"parameters":{},"signature_name":"serving_default","inputs":null}`: "",
+		`{"instances":[1],"scale":2,"parametrs":{},"scale":3,"\u0061":1}`:                    "scale parametrs a",
+	} {
+		call, err := Read(signature("x"), []byte(body), nil, Name, "inputs")
+		got := ""
+		if call.Beside != nil {
+			got = strings.Join(call.Beside.Names, " ")
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", body, got, err, want)
 		}
 	}
 }
@@ -104,7 +120,7 @@ func TestRefusals(t *testing.T) {
 		{`{"instances":[` + strings.Repeat("{},", protocol.MaxRows) + `{}]}`, "more than 16384 instances", -1},
 		{`{"parameters":{` + manyMembers + `},"instances":[{}]}`, "parameters has more than 500 members", -1},
 	} {
-		_, _, err := Read(signature("x", "y"), []byte(c.body), nil, Name)
+		_, err := Read(signature("x", "y"), []byte(c.body), nil, Name)
 		if err == nil || err.Kind != protocol.BadInput || !strings.Contains(err.Message, c.want) || err.Row != c.row {
 			t.Errorf("%.40s: %+v, want %q, row %d", c.body, err, c.want, c.row)
 		}
@@ -120,7 +136,7 @@ func TestEitherName(t *testing.T) {
 		`{"instances":[1],"inputs":null}`:   "",
 		`{"instances":[1],"instances":[2]}`: "",
 	} {
-		_, _, err := Read(signature("x"), []byte(body), nil, Name, "inputs")
+		_, err := Read(signature("x"), []byte(body), nil, Name, "inputs")
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Message, want) {
 			t.Errorf("%s: %+v, want %q", body, err, want)
 		}
@@ -132,11 +148,11 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"instances":[1,{"x":2}],"parameters":{"k":1}}`))
 	f.Add([]byte(`{"parameters":{"a":1,"a":2},"instances":[ { } , [ ] ]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		inputs, _, err := Read(signature("x"), body, func(int64) *protocol.Error { return nil }, Name)
+		call, err := Read(signature("x"), body, func(int64) *protocol.Error { return nil }, Name)
 		if err != nil {
 			return
 		}
-		for _, in := range inputs {
+		for _, in := range call.Inputs {
 			if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
 				t.Fatalf("%q: the input %q", body, in)
 			}

@@ -84,10 +84,10 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 			"the body must be an object, not of type %s: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}",
 			kind)
 	}
-	input, list := objectMembers(body.Data)
+	input, list, beside := objectMembers(body.Data)
 	switch {
 	case rawjson.KindOf(input) == rawjson.KindObject:
-		i.call.Inputs = [][]byte{input}
+		i.call.Inputs, i.call.Beside = [][]byte{input}, beside
 		return i.prediction()
 	case rawjson.KindOf(list) == rawjson.KindArray && s.Input(Name) == nil:
 		if i.call.Stream {
@@ -100,8 +100,8 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 	return i.output()
 }
 
-// objectMembers returns the members input and instances of an object; nil: absent.
-func objectMembers(object []byte) (input, list []byte) {
+// objectMembers returns the members input and instances of an object, nil if absent, and the keys beside input.
+func objectMembers(object []byte) (input, list []byte, beside *predict.UnknownKeys) {
 	for key, value := range rawjson.Members(object) {
 		switch {
 		case rawjson.KeyIs(key, "input"):
@@ -110,7 +110,19 @@ func objectMembers(object []byte) (input, list []byte) {
 			list = value
 		}
 	}
-	return input, list
+	if input == nil {
+		return nil, list, nil
+	}
+	for key := range rawjson.Members(object) {
+		if rawjson.KeyIs(key, "input") {
+			continue
+		}
+		if beside == nil {
+			beside = &predict.UnknownKeys{Known: []string{"input"}, Place: "input"}
+		}
+		beside.Add(key)
+	}
+	return input, list, beside
 }
 
 // file makes the body the content of the only file input.

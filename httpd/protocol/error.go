@@ -54,6 +54,7 @@ type Error struct {
 	Row int
 	// Problems are the invalid inputs of a BadInput. Loc is the path below the input: ["text"].
 	Problems []predict.Problem
+	Warnings []string // what of the request was ignored
 	// RetryAfter is when a retry makes sense, at least a second; 0: never, or unknown.
 	RetryAfter time.Duration
 	// Canceled: the prediction was canceled, so the model did not fail.
@@ -88,7 +89,7 @@ func ErrorOf(err error) *Error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &invalid):
-		e.Kind = BadInput
+		e.Kind, e.Warnings = BadInput, invalid.Warnings
 		e.Problems = make([]predict.Problem, len(invalid.Problems))
 		texts := make([]string, len(invalid.Problems))
 		for i, p := range invalid.Problems {

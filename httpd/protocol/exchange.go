@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -177,7 +178,27 @@ func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 			return nil, err
 		}
 	}
-	return m.Begin(c)
+	run, err := m.Begin(c)
+	if err == nil {
+		x.warn(run.ps)
+	}
+	return run, err
+}
+
+// maxWarnings is how many warnings an answer has.
+const maxWarnings = 5
+
+// warn tells the client what of its inputs was ignored, once for all predictions of a run.
+func (x *Exchange) warn(ps []*predict.Prediction) {
+	var told []string
+	for _, p := range ps {
+		for _, w := range p.Warnings {
+			if len(told) < maxWarnings && !slices.Contains(told, w) {
+				told = append(told, w)
+				x.Response.Header.Add(HeaderWarning, w)
+			}
+		}
+	}
 }
 
 // Charge charges so many bytes more for what is made of a body.
@@ -249,6 +270,9 @@ func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
 	}
 	ctx.SetStatusCode(e.Kind.Status())
+	for _, w := range e.Warnings {
+		h.Add(HeaderWarning, w)
+	}
 	h.SetContentType("application/json")
 	ctx.SetBody(body)
 }

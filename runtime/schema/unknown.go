@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pinion/runtime/predict"
 )
 
 const (
@@ -29,23 +31,17 @@ func (s *Schema) warnings(unknown []string) (warnings []string) {
 	return warnings
 }
 
-// requestKeys are the keys of a request that a client may misspell.
-var requestKeys = [...]string{
-	"id", "input", "context", "created_at", "output_file_prefix", "webhook",
-	"webhook_events_filter",
-}
-
-// Beside returns a warning for each unknown key that stands beside the input. The names are already clipped.
-func (s *Schema) Beside(keys []string) (warnings []string) {
-	for i, name := range keys {
+// Beside returns a warning for each unknown key that stands beside the input.
+func (s *Schema) Beside(keys *predict.UnknownKeys) (warnings []string) {
+	for i, name := range keys.Names {
 		if i == maxWarnings {
-			return append(warnings, fmt.Sprintf("%d more unknown keys", len(keys)-i))
+			return append(warnings, fmt.Sprintf("%d more unknown keys", len(keys.Names)-i))
 		}
 		text := "unknown key " + strconv.QuoteToASCII(name)
-		if near := nearestOf(name, slices.Values(requestKeys[:])); near != "" {
+		if near := nearestOf(name, slices.Values(keys.Known)); near != "" {
 			text += "; did you mean " + strconv.QuoteToASCII(near) + "?"
 		} else if near := s.nearest(name); near != "" {
-			text += "; did you mean " + strconv.QuoteToASCII(near) + " in \"input\"?"
+			text += "; did you mean " + strconv.QuoteToASCII(near) + " in " + strconv.QuoteToASCII(keys.Place) + "?"
 		}
 		warnings = append(warnings, text)
 	}

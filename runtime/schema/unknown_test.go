@@ -47,7 +47,10 @@ func TestUnknownInputsAreNamed(t *testing.T) {
 
 func TestBeside_NamesWhatWasMeant(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","properties":{"scale":{"type":"number"}}}`))
-	got := s.Beside([]string{"scale", "inputs", "Input", "webhok", "something"})
+	got := s.Beside(&predict.UnknownKeys{
+		Names: []string{"scale", "inputs", "Input", "webhok", "something"},
+		Known: []string{"input", "webhook"}, Place: "input",
+	})
 	want := []string{
 		`unknown key "scale"; did you mean "scale" in "input"?`, `unknown key "inputs"; did you mean "input"?`,
 		`unknown key "Input"; did you mean "input"?`, `unknown key "webhok"; did you mean "webhook"?`,

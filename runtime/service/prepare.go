@@ -24,7 +24,7 @@ func (j *job) prepare(id string, req *predict.Request) error {
 		return j.prepareUnchecked(req)
 	}
 	err := j.prepareInput(m.inputs[req.Kind], req)
-	if len(req.Beside) > 0 {
+	if req.Beside != nil {
 		err = j.warnBeside(id, m.inputs[req.Kind], req, err)
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func (j *job) prepare(id string, req *predict.Request) error {
 
 // warnBeside tells the client and the log of unknown keys beside the input. err is the refusal of the input, or nil.
 func (j *job) warnBeside(id string, input *schema.Schema, req *predict.Request, err error) error {
-	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.Beside}
+	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.Beside.Names}
 	if req.RequestID != "" {
 		attrs = append(attrs, "request_id", req.RequestID)
 	}

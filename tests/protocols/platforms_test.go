@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,52 @@ func TestKServeV1(t *testing.T) {
 		!strings.HasSuffix(got, `"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`) {
 		t.Errorf("the models are %s", got)
 	}
+}
+
+// TestInstances_KeysBesideAreNamed: in the answer and in the log, also of a request that is refused for another reason, and
+// inputs of instances that the model does not have.
+func TestInstances_KeysBesideAreNamed(t *testing.T) {
+	t.Parallel()
+	s := platform(t, "Adder", "AIP_PREDICT_ROUTE=/vertex")
+	for _, c := range []struct {
+		path, body string
+		status     int
+		want       []string
+	}{
+		{"/v1/models/m:predict", `{"instances":[1],"signature_name":"serving_default"}`, 200, nil},
+		{
+			"/v1/models/m:predict", `{"inputs":[1,2],"ad":5,"parametrs":{}}`, 200,
+			[]string{
+				`unknown key "ad"; did you mean "add" in "parameters"?`,
+				`unknown key "parametrs"; did you mean "parameters"?`,
+			},
+		},
+		{
+			"/v1/models/m:predict", `{"instances":["a"],"add":5}`, 400,
+			[]string{`unknown key "add"; did you mean "add" in "parameters"?`},
+		},
+		{
+			"/v1/models/m:predict", `{"instances":[{"x":1,"ad":2},{"x":2,"ad":2}]}`, 200,
+			[]string{`unknown input "ad"; did you mean "add"?`},
+		},
+		{"/vertex", `{"instances":[1],"inputs":[2]}`, 200, []string{`unknown key "inputs"`}},
+		{
+			"/invocations", `{"instances":[1],"add":5}`, 200,
+			[]string{`unknown key "add"; did you mean "add" in "parameters"?`},
+		},
+		{"/invocations", `{"input":{"x":1},"add":5}`, 200, []string{`unknown key "add"; did you mean "add" in "input"?`}},
+		{"/invocations", `{"x":1,"ad":5}`, 200, []string{`unknown input "ad"; did you mean "add"?`}},
+	} {
+		a := s.Do(http.MethodPost, c.path, []byte(c.body))
+		if got := a.Header.Values("Pinion-Warning"); a.Code != c.status || !slices.Equal(got, c.want) {
+			t.Errorf("%s %s: got %d %q, want %d %q", c.path, c.body, a.Code, got, c.status, c.want)
+		}
+	}
+	harness.Eventually(t, "the log names the keys", func() bool {
+		return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {
+			return strings.Contains(line.Raw, `"keys":["ad","parametrs"]`)
+		})
+	})
 }
 
 // TestKServeV1Alone: without OpenAI's protocol the list of models is there, and errors have KServe's shape.
