@@ -332,6 +332,7 @@ func (c *cluster) deploySingle() {
 		}
 		return ""
 	})
+	c.kubectl("kubectl apply -n single --dry-run=server -f deploy/kubernetes/keda-prometheus.yaml")
 	c.kubectl("kubectl delete -n single deployment pinion")
 }
 

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -29,12 +28,7 @@ func TestDeploySchemas_KubernetesManifestsFitTheirSchemas(t *testing.T) {
 	if err != nil || json.Unmarshal(out, &module) != nil {
 		t.Skipf("the schemas cannot be downloaded: %v %s", err, out)
 	}
-	tool := filepath.Join(t.TempDir(), "kubectl-validate")
-	install := exec.Command("go", "install", kubectlValidate)
-	install.Env = append(os.Environ(), "GOBIN="+filepath.Dir(tool))
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("the validator cannot be had: %v\n%s", err, out)
-	}
+	tool := installGo(t, kubectlValidate)
 	validate := func(path string) (string, error) {
 		out, err := exec.Command(tool, path, "--local-crds", filepath.Join(module.Dir, definitions)).CombinedOutput()
 		return string(out), err
@@ -45,6 +39,9 @@ func TestDeploySchemas_KubernetesManifestsFitTheirSchemas(t *testing.T) {
 	}
 	field := regexp.MustCompile(`(?m)^(  +)(containers|selector):`)
 	for _, path := range manifests {
+		if strings.Contains(path, "keda") {
+			continue // its schemas are checked in ./build.sh cluster
+		}
 		if out, err := validate(path); err != nil || !strings.Contains(out, "OK") {
 			t.Errorf("%s: %v\n%s", path, err, out)
 		}

@@ -140,7 +140,7 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 		t.Skip("there is no systemd-analyze here")
 	}
 	unit := filepath.Join(t.TempDir(), "pinion.service")
-	harness.WriteFile(t, unit, strings.Replace(text, start[0], harness.Binary(t), 1))
+	harness.WriteFile(t, unit, strings.ReplaceAll(text, start[0], harness.Binary(t)))
 	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
 		len(out) > 0 {
 		t.Errorf("systemd says: %v\n%s", err, out)
