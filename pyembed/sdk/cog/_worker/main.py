@@ -190,11 +190,7 @@ def _load(config: dict[str, Any]) -> Any:
         raise LoadError("there is no train function to serve")
     slots = config.get("concurrency") or main.concurrency
     if slots > 1 and not main.is_async:
-        raise LoadError(
-            f"a concurrency of {slots} needs an async predict function: "
-            f"{config['train'] if training else config['ref']} is synchronous "
-            "and takes one prediction at a time"
-        )
+        slots = _threads(slots, main, config["train"] if training else config["ref"])
     description = {"slots": slots, **_describe(main, predictor, trainer)}
     _px.control(LOADED, {**description, "excused": True} if excused else description)
     if predictor is not None and "numpy" in sys.modules:
@@ -203,6 +199,10 @@ def _load(config: dict[str, Any]) -> Any:
         _px.use_arrays(ndarrays.codes(predictor.signature))
     if predictor is not None and predictor.plan is not None:
         return _batch_server(predictor, trainer, slots, tuple(config.get("gpu_lost") or ()))
+    if slots > 1 and not main.is_async:
+        from .serve.threads import ThreadServer
+
+        return ThreadServer(predictor, trainer, slots)
     if main.is_async or main.setup_is_async:
         from .serve.aio import AsyncServer
 
@@ -210,6 +210,31 @@ def _load(config: dict[str, Any]) -> Any:
     from .serve.sync import SyncServer
 
     return SyncServer(predictor, trainer)
+
+
+# Each thread has a stack, and one more does not make Python faster.
+_MOST_THREADS = 256
+
+
+def _threads(wanted: int, main: Predictor, ref: str) -> int:
+    """Return how many predictions of a synchronous function run at once, each on a thread."""
+    from .model.load import LoadError
+
+    if main.mode == "train":
+        return 1  # a training has its worker alone
+    if main.plan is not None:
+        raise LoadError(
+            f"a concurrency of {wanted} does not go with @cog.batch on {ref}, which is "
+            "synchronous: one call takes a whole batch. Remove the concurrency, or write "
+            "`async def`, which runs several batches at once"
+        )
+    if wanted > _MOST_THREADS:
+        raise LoadError(
+            f"a concurrency of {wanted} is too much for {ref}, which is synchronous: each "
+            f"prediction takes a thread, and a worker has at most {_MOST_THREADS}. Lower it and "
+            "use more --workers, or write `async def`"
+        )
+    return wanted
 
 
 def _describe(
