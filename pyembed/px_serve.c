@@ -97,14 +97,9 @@ static int load_function(struct function *f, PyObject *o) {
 
 static int handler_load(struct handler *h, struct px_channel *ch, PyObject *o) {
   memset(h, 0, sizeof *h);
-  struct field fields[] = {{&h->encode, "encode"},
-                           {&h->fail, "fail"},
-                           {&h->keep, "keep"},
-                           {&h->hook, "hook"},
-                           {&h->generator, "generator"},
-                           {&h->draw, "draw"},
-                           {&h->begin, "begin"},
-                           {&ch->settle_text, "settle_text"}};
+  struct field fields[] = {
+      {&h->encode, "encode"},       {&h->fail, "fail"}, {&h->keep, "keep"},   {&h->hook, "hook"},
+      {&h->generator, "generator"}, {&h->draw, "draw"}, {&h->begin, "begin"}, {&ch->settle_text, "settle_text"}};
   if (px_scopes_load(&h->scopes, o) < 0 || load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   h->begin = optional(h->begin);
   ch->settle_text = optional(ch->settle_text);

@@ -34,7 +34,8 @@ static struct method methods[MOST_METHODS];
 static bool waits_forever(PyObject *const *args, Py_ssize_t n) {
   bool forever = true;
   for (Py_ssize_t i = 0; forever && i < n; i++)
-    forever = args[i] == Py_True || args[i] == Py_None || (Py_IS_TYPE(args[i], &PyLong_Type) && PyLong_AsLong(args[i]) == -1);
+    forever =
+        args[i] == Py_True || args[i] == Py_None || (Py_IS_TYPE(args[i], &PyLong_Type) && PyLong_AsLong(args[i]) == -1);
   PyErr_Clear();
   return forever;
 }

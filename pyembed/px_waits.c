@@ -81,8 +81,7 @@ DEFINE_WAIT(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *u
             FAILED, 0)
 DEFINE_WAIT(ssize_t, recv, (int fd, void *data, size_t size, int flags), (fd, data, size, flags), FAILED, 0)
 DEFINE_WAIT(ssize_t, recvfrom,
-            (int fd, void *restrict data, size_t size, int flags, __SOCKADDR_ARG from,
-             socklen_t *restrict length),
+            (int fd, void *restrict data, size_t size, int flags, __SOCKADDR_ARG from, socklen_t *restrict length),
             (fd, data, size, flags, from, length), FAILED, 0)
 DEFINE_WAIT(ssize_t, send, (int fd, const void *data, size_t size, int flags), (fd, data, size, flags), FAILED,
             fail(ECANCELED))

@@ -15,9 +15,6 @@ else:
         return function
 
 
-_CO_ASYNC = 0x0080 | 0x0200  # CO_COROUTINE, CO_ASYNC_GENERATOR of the inspect module
-
-
 def mark(function: _F, decorator: str, attribute: str, value: object) -> _F:
     """Store what a decorator says about a function; raise TypeError if it is none."""
     if not callable(function):

@@ -190,7 +190,7 @@ def _load(config: dict[str, Any]) -> Any:
         raise LoadError("there is no train function to serve")
     slots = config.get("concurrency") or main.concurrency
     if slots > 1 and not main.is_async:
-        slots = _threads(slots, main, config["train"] if training else config["ref"])
+        slots = 1 if training else _checked(slots, main)
     description = {"slots": slots, **_describe(main, predictor, trainer)}
     _px.control(LOADED, {**description, "excused": True} if excused else description)
     if predictor is not None and "numpy" in sys.modules:
@@ -212,29 +212,15 @@ def _load(config: dict[str, Any]) -> Any:
     return SyncServer(predictor, trainer)
 
 
-# Each thread has a stack, and one more does not make Python faster.
-_MOST_THREADS = 256
-
-
-def _threads(wanted: int, main: Predictor, ref: str) -> int:
+def _checked(slots: int, main: Predictor) -> int:
     """Return how many predictions of a synchronous function run at once, each on a thread."""
     from .model.load import LoadError
+    from .model.slots import slots_problem
 
-    if main.mode == "train":
-        return 1  # a training has its worker alone
-    if main.plan is not None:
-        raise LoadError(
-            f"a concurrency of {wanted} does not go with @cog.batch on {ref}, which is "
-            "synchronous: one call takes a whole batch. Remove the concurrency, or write "
-            "`async def`, which runs several batches at once"
-        )
-    if wanted > _MOST_THREADS:
-        raise LoadError(
-            f"a concurrency of {wanted} is too much for {ref}, which is synchronous: each "
-            f"prediction takes a thread, and a worker has at most {_MOST_THREADS}. Lower it and "
-            "use more --workers, or write `async def`"
-        )
-    return wanted
+    problem = slots_problem(main, slots)
+    if problem is not None:
+        raise LoadError("{}: {}".format(*problem))
+    return slots
 
 
 def _describe(

@@ -30,9 +30,7 @@ _STACK = 8 << 20
 class ThreadServer(SyncServer):
     """The threads of a worker."""
 
-    def __init__(
-        self, predictor: Predictor | None, trainer: Predictor | None, slots: int
-    ) -> None:
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
         super().__init__(predictor, trainer)
         self._count = slots
         self.router = Router()

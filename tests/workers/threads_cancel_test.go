@@ -1,4 +1,4 @@
-package tests
+package workers
 
 import (
 	"net/http"
@@ -23,9 +23,9 @@ func TestThreads_CancelEndsEveryKindOfWaiting(t *testing.T) {
 			Python: python.Path, Model: "blocking.py", Args: []string{"--concurrency", "3"},
 		})
 		worker := s.Worker()
-		beside := s.Begin("beside", input{"how": "sleep"}) // no cancel of another ends it
+		beside := s.Begin("beside", harness.Input{"how": "sleep"}) // no cancel of another ends it
 		for _, how := range waits {
-			a := cancelBegun(t, s, how, input{"how": how})
+			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
 				t.Errorf("%s: %s", how, a)
 				continue
@@ -45,10 +45,10 @@ func TestThreads_CancelEndsEveryKindOfWaiting(t *testing.T) {
 					t.Errorf("the child of %q lives, or is not named", a.Logs)
 				}
 			}
-			same(t, "after "+how, s.Succeed(input{"token": "next"}).Text(t), "nothing next")
+			harness.Equal(t, "after "+how, s.Succeed(harness.Input{"token": "next"}).Text(t), "nothing next")
 		}
-		wantCode(t, "cancel of the first", s.Cancel("beside"), http.StatusOK)
-		same(t, "status of the first", string(harness.Receive(t, beside).Status), "canceled")
-		sameWorker(t, s, worker)
+		harness.WantCode(t, "cancel of the first", s.Cancel("beside"), http.StatusOK)
+		harness.Equal(t, "status of the first", string(harness.Receive(t, beside).Status), "canceled")
+		harness.SameWorker(t, s, worker)
 	})
 }
