@@ -2,12 +2,16 @@ package httpd
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"slices"
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
 )
 
 // Tokens are the bearer tokens (RFC 6750) that a server accepts. Safe for concurrent use.
@@ -37,6 +41,34 @@ func (t *Tokens) Has(token []byte) bool {
 	return found == 1
 }
 
+// sign returns the proof that a server with the same tokens has made a path.
+func (t *Tokens) sign(path string) string {
+	digests := t.digests.Load()
+	if digests == nil || len(*digests) == 0 {
+		return ""
+	}
+	return signature((*digests)[0][:], path)
+}
+
+// signed reports whether proof is that of a path, in constant time.
+func (t *Tokens) signed(path string, proof []byte) bool {
+	digests := t.digests.Load()
+	if digests == nil || len(proof) == 0 {
+		return false
+	}
+	found := 0
+	for i := range *digests {
+		found |= subtle.ConstantTimeCompare([]byte(signature((*digests)[i][:], path)), proof)
+	}
+	return found == 1
+}
+
+func signature(key []byte, path string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("path " + path))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
 // probes are the paths that never require a token: a kubelet, for example, has none.
 var probes = [...]string{"/livez", "/readyz", pathHealth}
 
@@ -51,9 +83,16 @@ func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
 	return ok && s.opt.Tokens.Has(token)
 }
 
+// bearer returns the token of a request. Clients of Replicate name the scheme Token, and those of Anthropic send the
+// header X-Api-Key.
 func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
-	scheme, token, ok := bytes.Cut(h.Peek(fasthttp.HeaderAuthorization), []byte{' '})
-	return trim(token), ok && bytes.EqualFold(scheme, []byte("Bearer"))
+	given := h.Peek(fasthttp.HeaderAuthorization)
+	if len(given) == 0 {
+		key := trim(h.Peek("X-Api-Key"))
+		return key, len(key) > 0
+	}
+	scheme, token, ok := bytes.Cut(given, []byte{' '})
+	return trim(token), ok && (bytes.EqualFold(scheme, []byte("Bearer")) || bytes.EqualFold(scheme, []byte("Token")))
 }
 
 // admits reports whether a request may be served: it has a token, or its path requires none. The path is compared as
@@ -64,7 +103,16 @@ func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 	}
 	path := s.within(string(ctx.Request.URI().PathOriginal()))
 	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) ||
-		slices.Contains(s.opt.Public, path)
+		slices.Contains(s.opt.Public, path) || s.signed(ctx)
+}
+
+// signed reports whether a request is a GET of a link that the server has made; see protocol.Jobs.
+func (s *Server) signed(ctx *fasthttp.RequestCtx) bool {
+	if !ctx.IsGet() && !ctx.IsHead() || !ctx.QueryArgs().Has("signature") {
+		return false
+	}
+	path := string(ctx.Request.URI().PathOriginal())
+	return s.protocols.isSigned(path) && s.opt.Tokens.signed(path, ctx.QueryArgs().Peek("signature"))
 }
 
 // refuseUnauthorized answers a request that admits refuses.
@@ -75,7 +123,7 @@ func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 			"The token in the header Authorization is not one of this server's"
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, challenge)
-	s.detail(ctx, fasthttp.StatusUnauthorized, detail)
+	s.refuseAs(ctx, protocol.Unauthorized, detail)
 }
 
 // withoutDetails returns the health that a client without a token may see.

@@ -9,7 +9,7 @@ import (
 
 // The CORS headers of this server.
 const (
-	corsMethods = "GET, HEAD, POST, PUT, OPTIONS"
+	corsMethods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
 	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
 		headerRequestID + ", " + headerWarning
 	corsMaxAge = "600" // seconds for which a browser may cache a preflight's answer

@@ -37,16 +37,11 @@ func (t routeTable) dashboard() {
 func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		header := &ctx.Request.Header
-		site, origin, host := string(header.Peek(headerFetchSite)), string(header.Peek(fasthttp.HeaderOrigin)),
-			string(header.Host())
-		known := a.opt.Tokens != nil || unregistrable(host) ||
-			originIn(a.model.Dashboard.Origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
-		switch {
-		case site != "" && site != "same-origin" && site != "none",
-			site == "" && origin != "" && origin != "http://"+host && !ownOrigin(origin, host):
+		switch foreign, rebound := a.readers(header, a.model.Dashboard.Origins); {
+		case foreign:
 			a.detail(ctx, fasthttp.StatusForbidden,
 				"A browser sent this request for a page of another origin, which may not read the live view")
-		case site == "" && !known:
+		case rebound:
 			a.detail(ctx, fasthttp.StatusForbidden,
 				"The name "+show(header.Host())+
 					" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
@@ -55,4 +50,17 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 			h(ctx)
 		}
 	}
+}
+
+// readers reports whether a page of another origin may have sent a GET, or one at a name that could be registered, where
+// origins are those at which that is allowed.
+func (s *Server) readers(h *fasthttp.RequestHeader, origins []string) (foreign, rebound bool) {
+	site, origin, host := string(h.Peek(headerFetchSite)), string(h.Peek(fasthttp.HeaderOrigin)), string(h.Host())
+	if site != "" {
+		return site != "same-origin" && site != "none", false
+	}
+	foreign = origin != "" && origin != "http://"+host && !ownOrigin(origin, host)
+	known := s.opt.Tokens != nil || unregistrable(host) ||
+		originIn(origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
+	return foreign, !known
 }

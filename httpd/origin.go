@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
 )
 
 const headerFetchSite = "Sec-Fetch-Site"
@@ -55,7 +57,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}
-	s.detail(ctx, fasthttp.StatusForbidden, text)
+	s.refuseAs(ctx, protocol.Forbidden, text)
 }
 
 // originOf returns the origin of a URL.

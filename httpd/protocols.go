@@ -59,6 +59,9 @@ func (p *protocols) add(to routeTable, replacing bool) {
 			}
 			p.added[route] = true
 			h := p.handler(r.Handle)
+			if r.Private {
+				h = p.private(h)
+			}
 			if r.Method == fasthttp.MethodPost {
 				h = p.traced(r.Path, h)
 			}
@@ -91,6 +94,22 @@ func (p *protocols) handler(h func(*protocol.Exchange)) fasthttp.RequestHandler 
 	return func(ctx *fasthttp.RequestCtx) { h(protocol.NewExchange(ctx, p)) }
 }
 
+// private answers only requests that no page of another origin can have sent.
+func (p *protocols) private(h fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		switch foreign, rebound := p.readers(&ctx.Request.Header, p.opt.CORSOrigins); {
+		case foreign:
+			p.refuseForeign(ctx)
+		case rebound:
+			p.refuseAs(ctx, protocol.Forbidden, "The name "+show(ctx.Request.Header.Host())+" could be registered by anybody "+
+				"(DNS rebinding), so this is not told at it. Ask by IP address, or start the server with --auth-token-file, "+
+				"or with --cors-origin http:// and that name")
+		default:
+			h(ctx)
+		}
+	}
+}
+
 // owner returns the protocol whose paths a request's path belongs to, or nil.
 func (p *protocols) owner(ctx *fasthttp.RequestCtx) *protocol.Protocol {
 	if p == nil {
@@ -100,6 +119,9 @@ func (p *protocols) owner(ctx *fasthttp.RequestCtx) *protocol.Protocol {
 	var owner *protocol.Protocol
 	longest := 0
 	for i := range p.list {
+		if owns := p.list[i].Owns; owns != nil && owns(path) {
+			return &p.list[i]
+		}
 		for _, prefix := range p.list[i].Prefixes {
 			rest, ok := strings.CutPrefix(path, prefix)
 			if ok && len(prefix) > longest && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/")) {
@@ -120,6 +142,13 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 	return true
 }
 
+// refuseAs answers with a status and a text: in the shape of the protocol that owns the path, or as the native API.
+func (s *Server) refuseAs(ctx *fasthttp.RequestCtx, kind protocol.Kind, text string) {
+	if s.protocols == nil || !s.protocols.refuseFor(ctx, protocol.Errorf(kind, "%s", text)) {
+		s.detail(ctx, kind.Status(), text)
+	}
+}
+
 func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 	if p.escapeName(ctx) {
 		p.router.Handler(ctx)
@@ -132,9 +161,13 @@ func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 }
 
 func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
-	if p.refuseFor(ctx, protocol.Errorf(protocol.BadInput, "%s does not take %s", predict.Clip(string(ctx.Path())),
+	if p.escapeName(ctx) {
+		ctx.Response.Header.Del(fasthttp.HeaderAllow)
+		p.router.Handler(ctx)
+		return
+	}
+	if p.refuseFor(ctx, protocol.Errorf(protocol.BadMethod, "%s does not take %s", predict.Clip(string(ctx.Path())),
 		predict.Clip(string(ctx.Method())))) {
-		ctx.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		return
 	}
 	p.root.methodNotAllowed(ctx)
@@ -163,6 +196,13 @@ func (p *protocols) escapeName(ctx *fasthttp.RequestCtx) bool {
 func (p *protocols) isProbe(path string) bool {
 	return p != nil && slices.ContainsFunc(p.list,
 		func(one protocol.Protocol) bool { return slices.Contains(one.Probes, path) })
+}
+
+// isSigned reports whether a signature may stand for a token at a path.
+func (p *protocols) isSigned(path string) bool {
+	return p != nil && slices.ContainsFunc(p.list, func(one protocol.Protocol) bool {
+		return slices.ContainsFunc(one.Signed, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+	})
 }
 
 // probes returns the paths of which GET never requires a token.

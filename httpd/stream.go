@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 )
 
@@ -33,6 +34,9 @@ type stream struct {
 	sub *predict.Subscription
 	run *run // nil: another request runs the prediction
 
+	to      protocol.EventRenderer // nil: the events are those of the native API
+	written uint64                 // how many outputs were written, if to is set
+
 	ended  bool // the last event was rendered
 	events []predict.Event
 	buffer *eventBuffer // of events
@@ -43,10 +47,17 @@ type stream struct {
 
 // stream answers with p's events, and runs p if r is not nil. It takes over sub and a hold on p.
 func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run) {
+	k.streamTo(ctx, p, sub, r, nil)
+}
+
+// streamTo is stream in the form of another protocol, if to is not nil.
+func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run,
+	to protocol.EventRenderer,
+) {
 	buffer := eventBuffers.Get().(*eventBuffer)
 	st := &stream{
 		chunkWriter: k.newChunkWriter(ctx),
-		s:           k.Server, p: p, sub: sub, run: r,
+		s:           k.Server, p: p, sub: sub, run: r, to: to,
 		events: buffer[:0],
 		buffer: buffer,
 		wake:   make(chan struct{}, 1),
@@ -121,6 +132,12 @@ func (st *stream) follow() error {
 			if err := st.handleWake(); err != nil || st.ended {
 				return err
 			}
+		case errors.As(err, &missed) && st.to != nil:
+			rec := st.sub.CatchUp()
+			st.addOutputs(rec.Output)
+			if err := st.flush(); err != nil {
+				return err
+			}
 		case errors.As(err, &missed):
 			st.buf = appendMissed(st.buf, missed)
 			return st.flush()
@@ -146,6 +163,9 @@ func (st *stream) handleWake() error {
 
 // render writes the events in st.events.
 func (st *stream) render() error {
+	if st.to != nil {
+		return st.renderTo()
+	}
 	for i := range st.events {
 		e := &st.events[i]
 		switch e.Kind {
@@ -178,6 +198,9 @@ func (st *stream) render() error {
 // complete writes the last event.
 func (st *stream) complete(rec *predict.Record) error {
 	st.ended = true
+	if st.to != nil {
+		return st.completeTo(rec)
+	}
 	st.buf = append(st.buf, completedHead...)
 	st.buf = st.s.object.AppendHead(st.buf, rec)
 	st.tail = append(st.s.object.AppendTail(st.tail, rec), eventTail...)

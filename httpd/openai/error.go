@@ -31,6 +31,7 @@ const (
 	CodeInvalidType          = "invalid_type"
 	CodeInvalidValue         = "invalid_value"
 	CodeMissingParameter     = "missing_required_parameter"
+	CodeInvalidAPIKey        = "invalid_api_key"
 	CodeModelNotFound        = "model_not_found"
 	CodeRateLimit            = "rate_limit_exceeded"
 )

@@ -54,7 +54,9 @@ func New(models protocol.Models, strict bool) protocol.Protocol {
 		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1"},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 			e := errorOf(err)
-			e.Param, e.Code = "", "" // no handler saw the request: an unknown path is no unknown model
+			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is no unknown model
+				e.Code = ""
+			}
 			refuse(ctx, e)
 		},
 	}
@@ -317,7 +319,9 @@ func errorOf(err *protocol.Error) *Error {
 		e.Type, e.Param, e.Code = TypeInvalid, "model", CodeModelNotFound
 	case protocol.NoPlace:
 		e.Type, e.Code = TypeRateLimit, CodeRateLimit
-	case protocol.TooLarge:
+	case protocol.Unauthorized:
+		e.Type, e.Code = TypeInvalid, CodeInvalidAPIKey
+	case protocol.TooLarge, protocol.BadMethod, protocol.Forbidden:
 		e.Type = TypeInvalid
 	}
 	return e

@@ -17,14 +17,17 @@ import (
 type Kind uint8
 
 const (
-	BadInput Kind = iota // the client's mistake
-	Unknown              // no such model or version
-	Failed               // the model failed, or was canceled
-	NoPlace              // no slot is free, or the queue is full
-	Waited               // waited too long for a slot, or for memory
-	NotReady             // not set up, draining, defunct, or not loaded
-	TooLarge             // the body is too large
-	Internal             // a bug of the server; the log has it
+	BadInput     Kind = iota // the client's mistake
+	Unknown                  // no such model or version
+	Failed                   // the model failed, or was canceled
+	NoPlace                  // no slot is free, or the queue is full
+	Waited                   // waited too long for a slot, or for memory
+	NotReady                 // not set up, draining, defunct, or not loaded
+	TooLarge                 // the body is too large
+	BadMethod                // the path has another method
+	Unauthorized             // there is no token, or a wrong one
+	Forbidden                // a page of another origin has sent it
+	Internal                 // a bug of the server; the log has it
 	kinds
 )
 
@@ -41,6 +44,12 @@ func (k Kind) Status() int {
 		return fasthttp.StatusServiceUnavailable
 	case TooLarge:
 		return fasthttp.StatusRequestEntityTooLarge
+	case BadMethod:
+		return fasthttp.StatusMethodNotAllowed
+	case Unauthorized:
+		return fasthttp.StatusUnauthorized
+	case Forbidden:
+		return fasthttp.StatusForbidden
 	default:
 		return fasthttp.StatusInternalServerError
 	}

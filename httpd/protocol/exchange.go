@@ -26,24 +26,29 @@ const (
 	KServe    = "kserve-v1"
 	Vertex    = "vertex"
 	SageMaker = "sagemaker"
+	Replicate = "replicate"
 )
 
 // BinaryHeader is the header of a request with tensors in binary: how long the JSON before them is.
 const BinaryHeader = "Inference-Header-Content-Length"
 
 // Names returns the names of all protocols.
-func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker} }
+func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker, Replicate} }
 
 // Protocol is the routes of one protocol.
 type Protocol struct {
 	Name   string
 	Routes []Route
-	// Refuse answers a request that reached no handler: its body is too large, or its method or path is unknown. It has a
-	// path below one of Prefixes, of which the longest decides.
+	// Refuse answers a request that reached no handler: its body is too large, its token is wrong, or its method or path
+	// is unknown. It has a path below one of Prefixes, of which the longest decides.
 	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
 	Prefixes []string
+	// Owns reports whether a path is the protocol's though another has a prefix of it; nil: none is.
+	Owns func(path string) bool
 	// Probes are paths of which GET never requires a token (--auth-token-file).
 	Probes []string
+	// Signed begin the paths of which GET requires no token if it has a signature (Jobs.Signature).
+	Signed []string
 }
 
 // Route is one route. The native routes are matched first, unless it replaces one. If two protocols have the same
@@ -54,6 +59,8 @@ type Route struct {
 	Handle func(x *Exchange)
 	// Replaces: it has its path even if that is one of the native API's.
 	Replaces bool
+	// Private: no page of another origin may read the answer to a GET.
+	Private bool
 	// Document is its path in httpd/openapi/protocols.json, which describes it; "": Path.
 	Document string
 	// For reports whether a model with that OpenAPI document answers; nil: every model does.
@@ -62,6 +69,7 @@ type Route struct {
 
 // Host is what an Exchange needs of the HTTP server; httpd implements it.
 type Host interface {
+	Jobs
 	// ReadBody reads and inflates the body.
 	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
 	// ReadForm reads a multipart/form-data body, whose files are stored on disk.

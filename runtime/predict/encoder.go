@@ -77,7 +77,7 @@ func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
 	}
 	dst = e.appendTime(dst, `,"started_at":"`, rec.Started)
 	dst = e.appendTime(dst, `,"completed_at":"`, rec.Completed)
-	return append(dst, '}')
+	return append(append(dst, rec.Members...), '}')
 }
 
 func (e *Encoder) appendTime(dst []byte, key string, t time.Time) []byte {

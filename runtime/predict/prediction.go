@@ -79,6 +79,7 @@ func New(id string, req Request, now time.Time, runner Runner, o Options) *Predi
 		holds:   1,
 		record: Record{
 			ID: id, Kind: req.Kind, Created: created, CreatedText: req.CreatedText, Version: o.Version,
+			Members: req.Members,
 		},
 	}
 	p.charge.Open(o.Memory)

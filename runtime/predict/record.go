@@ -26,6 +26,7 @@ type Record struct {
 	Completed     time.Time // zero while not ended
 	QueuePosition int       // in the queue, from 1; 0: not queued, or not known
 	Version       string    // the model's; "" if unknown
+	Members       []byte    // Request.Members
 	Times         Times     // once it has ended
 }
 

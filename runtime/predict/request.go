@@ -87,6 +87,8 @@ type Request struct {
 	Callers []string
 	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
 	WantTensors bool
+	// Members are further members of the prediction's object, each with a comma before it: of a protocol that has more.
+	Members []byte
 	// Webhook is the URL that receives WebhookEvents; "": none.
 	Webhook       string
 	WebhookEvents Events

@@ -55,8 +55,9 @@ type delivery struct {
 	stored bool // of a Stored event: nothing above is used
 
 	// Used only by run.
-	lastLogs time.Time // when logs were last sent
-	warned   bool      // a failure was logged
+	lastLogs  time.Time // when logs were last sent
+	warned    bool      // a failure was logged
+	delivered int       // how many events before this one
 }
 
 // Observe enters an event. It is called with the prediction's lock held.
@@ -175,6 +176,7 @@ func (d *delivery) run() {
 			s.sleep(s.waits, wait, d.wake)
 		case it.event != 0:
 			d.deliver(it)
+			d.delivered++
 			s.uncharge(it.cost)
 		case d.finish():
 			return

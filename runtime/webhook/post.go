@@ -37,10 +37,14 @@ func (s *Sender) render(rec *predict.Record) [3][]byte {
 
 // send sends a body to the target, and to where that redirects.
 func (s *Sender) send(ctx context.Context, d *delivery, span *trace.Span, parts [3][]byte) error {
+	header := d.header(span)
+	if !s.o.Key.IsZero() && (!s.o.SignMembers || d.prediction.Request.Members != nil) {
+		s.o.Key.sign(header, d.messageID(), s.now(), parts)
+	}
 	sent := &payload{parts: parts}
 	defer sent.detach()
 	response, _, err := s.client.Send(ctx, &egress.Request{
-		Method: http.MethodPost, Header: d.header(span), Token: s.o.AuthToken,
+		Method: http.MethodPost, Header: header, Token: s.o.AuthToken,
 		Size: int64(len(parts[0]) + len(parts[1]) + len(parts[2])),
 		Body: func() io.ReadCloser { return sent.open() },
 	}, d.target)
@@ -56,6 +60,14 @@ func (s *Sender) send(ctx context.Context, d *delivery, span *trace.Span, parts 
 	default:
 		return egress.NewStatusError("receiver", response, s.now())
 	}
+}
+
+// messageID is the id of the event that is delivered, which is the same in each try.
+func (d *delivery) messageID() string {
+	if d.stored {
+		return d.prediction.ID()
+	}
+	return d.prediction.ID() + "." + strconv.Itoa(d.delivered)
 }
 
 // header is the headers of a delivery's requests.

@@ -20,6 +20,10 @@ import (
 type Options struct {
 	// AuthToken is sent as `Authorization: Bearer`. Default: none.
 	AuthToken string
+	// Key signs deliveries. Default: none is signed.
+	Key Key
+	// SignMembers: only those of predictions with predict.Request.Members are signed.
+	SignMembers bool
 	// UserAgent is the User-Agent of deliveries. Default: "pinion".
 	UserAgent string
 	// Throttle is the least time between two deliveries of logs of one prediction; negative: none.

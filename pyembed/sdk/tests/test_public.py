@@ -376,11 +376,12 @@ class TestDecorators:
         with pytest.raises(ValueError, match="at least 1"):
             concurrent(max=bad)
 
-    def test_concurrent_takes_any_function(self):
-        @concurrent(max=2)
-        def sync(): ...
+    def test_more_than_one_wants_async(self):
+        with pytest.raises(TypeError, match="wants an async function"):
 
-        assert sync.__cog_concurrency__ == 2
+            @concurrent(max=2)
+            def sync(): ...
+
         with pytest.raises(TypeError, match="goes on a function"):
             concurrent(max=2)(3)
 

@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/webhook"
 )
 
 // Gateway are the flags and variables of 'pinion gateway'.
@@ -23,6 +24,7 @@ type Gateway struct {
 	MaxBody                        int64
 	DenyPrivateWebhooks            bool
 	WebhookToken                   string
+	WebhookKey                     webhook.Key // zero: none is given
 	Log                            logging.Settings
 	Warnings                       []string // of Cog's variables with invalid values
 }
@@ -54,7 +56,7 @@ func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 // FromEnvironment fills what no flag has set.
 func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	variables := slices.Concat(
-		s.Jobs.variables(f),
+		s.Jobs.variables(f), []Variable{webhookSecret(&s.WebhookKey)},
 		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
 	)
 	cog := cogVariables{f, env, &s.Warnings}

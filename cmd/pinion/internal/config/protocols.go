@@ -15,6 +15,7 @@ import (
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
 	"pinion/httpd/protocol"
+	"pinion/httpd/replicate"
 	"pinion/runtime/jobqueue/store"
 )
 
@@ -29,6 +30,9 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return instances.KServe(models) },
 	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return instances.Vertex(models, s.Vertex)
+	},
+	protocol.Replicate: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		return replicate.New(models, replicate.Options{CogVersion: version.Cog, WebhookSecret: s.WebhookSecret})
 	},
 	protocol.SageMaker: func(_ *Protocols,
 		models protocol.Models,
@@ -46,6 +50,8 @@ type Protocols struct {
 
 	GRPCPort int // -1: off
 
+	WebhookSecret string // as Replicate's clients ask for it; set by the server
+
 	openAIStrict bool
 }
 
@@ -53,7 +59,7 @@ const noProtocols = "none"
 
 func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.Names, "protocols", protocol.Names(),
-		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
+		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, replicate, or none (PINION_PROTOCOLS)")
 	f.StringVar(&s.model, "model", "",
 		"the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
 	f.IntVar(&s.GRPCPort, "grpc-port", -1,

@@ -15,6 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/memory"
 	"pinion/runtime/telemetry"
+	"pinion/runtime/webhook"
 )
 
 // DefaultGrace is the default of --grace.
@@ -49,6 +50,7 @@ type Server struct {
 	accessGiven           bool // by flag or variable
 	UserAgent             string
 	WebhookToken          string
+	WebhookKey            webhook.Key   // zero: none is given
 	WebhookInterval       time.Duration // between two webhooks of logs; negative: none
 	Telemetry             *telemetry.Config
 	Sentry                *sentry.Config // nil: errors are not reported
@@ -103,7 +105,7 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 		s.Jobs.variables(f),
 		variablesOf(f, "fail-fast", "memory-budget", "deny-private-downloads", "deny-private-webhooks"),
 		numbers(f, 0, "access-log"),
-		[]Variable{choice(f, "busy-poll", busyPollAuto, busyPollOff)},
+		[]Variable{choice(f, "busy-poll", busyPollAuto, busyPollOff), webhookSecret(&s.WebhookKey)},
 	)
 	if err := ReadVariables(f, env, ours); err != nil {
 		return err

@@ -10,12 +10,21 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/webhook"
 )
 
 // Variable is one of our environment variables, and the flag that counts before it.
 type Variable struct {
 	Flag, Name string
 	Set        func(string) error
+}
+
+// webhookSecret is the variable of the key that signs webhooks.
+func webhookSecret(to *webhook.Key) Variable {
+	return Variable{"", "PINION_WEBHOOK_SECRET", func(v string) (err error) {
+		*to, err = webhook.ParseKey(v)
+		return err
+	}}
 }
 
 // variable is the variable of a flag, which is named after it.

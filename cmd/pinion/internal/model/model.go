@@ -127,6 +127,7 @@ func conventional(dir string) string {
 // WithoutSecrets removes what is for the front alone: a model, or a process that it starts, could disclose it.
 func WithoutSecrets(env []string) []string {
 	return slices.DeleteFunc(env, func(e string) bool {
-		return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") || strings.HasPrefix(e, "PINION_AUTH_TOKEN=")
+		return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") ||
+			strings.HasPrefix(e, "PINION_WEBHOOK_SECRET=") || strings.HasPrefix(e, "PINION_AUTH_TOKEN=")
 	})
 }

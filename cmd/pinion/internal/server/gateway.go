@@ -81,7 +81,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
 	g.webhooks = webhook.New(webhook.Options{
-		Memory: budget, AuthToken: s.WebhookToken, UserAgent: "pinion/" + version.Pinion, Logger: g.log,
+		Memory: budget, AuthToken: s.WebhookToken, Key: s.WebhookKey, UserAgent: "pinion/" + version.Pinion, Logger: g.log,
 		DenyPrivate: s.DenyPrivateWebhooks,
 		OnDelivery:  set.Webhook,
 	})

@@ -1,0 +1,61 @@
+package protocol
+
+import (
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+)
+
+// JobCall is a request for a prediction that clients look at by its id, as those of POST /predictions with
+// Prefer: respond-async.
+type JobCall struct {
+	// Body is the body of such a request: an object with input, webhook and so on. The call takes it over.
+	Body Body
+	// Input, if not nil, replaces the input of Body: it has placeholders for Attachments. The call takes them over. A
+	// prediction that other servers may run keeps the input of Body.
+	Input       []byte
+	Attachments predict.Attachments
+	// Members returns further members of the prediction's object, each with a comma before it.
+	Members func(id string) []byte
+}
+
+// Job is a prediction that clients look at by its id.
+type Job struct {
+	ID     string
+	Status string
+	// Object is the prediction object, in parts. It is valid until Release.
+	Object [3][]byte
+	// Bare: the object lacks the further members of JobCall, for another server made it.
+	Bare    bool
+	Release func() // nil: there is nothing to free
+}
+
+// Jobs are the predictions that clients look at by their ids. With a job queue, they are those of all servers.
+type Jobs interface {
+	// CreateJob creates a prediction of m and starts it. With the header Prefer: wait, or wait=SECONDS, it returns after
+	// its end, or after a minute at most: then its status is starting, whatever it does. It is canceled if the client
+	// disconnects meanwhile.
+	CreateJob(ctx *fasthttp.RequestCtx, m *Model, c JobCall) (Job, *Error)
+	// FindJob returns the prediction of m with that id; false: none is known.
+	FindJob(m *Model, id string) (Job, bool, *Error)
+	// CancelJob cancels the prediction of m with that id; false: none is known, or it has ended otherwise.
+	CancelJob(m *Model, id string) (bool, *Error)
+	// FollowJob answers with the events of the prediction of m with that id; false: none is known.
+	FollowJob(ctx *fasthttp.RequestCtx, m *Model, id string, to EventRenderer) (bool, *Error)
+	// Signature returns the proof that a server with the same tokens (--auth-token-file) has made a path. A GET with it in
+	// its query needs no token, below the Protocol's Signed paths. "": the server has no tokens.
+	Signature(path string) string
+	// Address returns the scheme and host by which the client reached the server: "http://localhost:5000".
+	Address(ctx *fasthttp.RequestCtx) string
+}
+
+// EventRenderer writes the events of a prediction in a protocol's form. Its methods append to dst.
+type EventRenderer interface {
+	Output(dst, item []byte, index uint64) []byte
+	Log(dst, text []byte) []byte
+	// End appends what follows the last event. of has Output only if the model did not yield it.
+	End(dst []byte, of *predict.Record) []byte
+}
+
+// Jobs returns the predictions that clients look at by their ids.
+func (x *Exchange) Jobs() Jobs { return x.host }

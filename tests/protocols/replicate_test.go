@@ -1,0 +1,199 @@
+package protocols
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const replicateToken = "a-token-0123456789"
+
+func replicateServer(t *testing.T, class string, args ...string) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{
+		Model: "replicate.py:" + class, Args: append([]string{"--model", "m", "--queue", "64"}, args...),
+	})
+}
+
+// TestReplicateClient has Replicate's client for Python ask a server, one that is open and one that requires a token:
+// predictions, run, streams, files, deployments and signed webhooks.
+func TestReplicateClient(t *testing.T) {
+	t.Parallel()
+	python := harness.Tool(t, "venvs/protocols/bin/python")
+	client := harness.Absolute(t, "clients/replicate_sdk.py")
+	for name, args := range map[string][]string{
+		"open":   nil,
+		"tokens": {"--auth-token-file", harness.TokenFile(t, replicateToken)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := replicateServer(t, "Words", args...)
+			harness.RunTool(t, t.TempDir(), nil, python, "-B", client, s.Address, replicateToken)
+		})
+	}
+}
+
+// TestReplicateClient_JavaScript has the client for JavaScript ask the same.
+func TestReplicateClient_JavaScript(t *testing.T) {
+	t.Parallel()
+	modules := harness.Tool(t, "clients/node_modules")
+	dir := t.TempDir()
+	text, err := os.ReadFile("clients/replicate_sdk.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, filepath.Join(dir, "client.mjs"), text)
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	s := replicateServer(t, "Words", "--auth-token-file", harness.TokenFile(t, replicateToken))
+	harness.RunTool(t, dir, nil, "node", "client.mjs", s.Address, replicateToken)
+}
+
+// TestReplicate_Errors compares the problem documents of wrong requests.
+func TestReplicate_Errors(t *testing.T) {
+	t.Parallel()
+	s := replicateServer(t, "Shout")
+	const create = "/v1/models/acme/m/predictions"
+	problem := func(title, detail, status, fields string) string {
+		return `{"title":"` + title + `","detail":"` + detail + `","status":` + status + fields + `}`
+	}
+	const unprocessable = "Unprocessable Entity"
+	for _, e := range []exchange{
+		{
+			path: create, body: `{`, status: 422,
+			want: problem(unprocessable, "invalid JSON at byte 1: unexpected end", "422", ""),
+		},
+		{path: create, body: `[]`, status: 422, want: problem(unprocessable, "the body must be a JSON object", "422", "")},
+		{
+			path: create, body: `{"input":{}}`, status: 422,
+			want: problem("Input validation failed", "input text: Field required", "422",
+				`,"invalid_fields":[{"field":"input.text","type":"invalid","description":"Field required"}]`),
+		},
+		{
+			path: "/v1/predictions", body: `{"input":{"text":"a"}}`, status: 422,
+			want: problem("Input validation failed", "version is required: an id, OWNER/NAME or OWNER/NAME:ID", "422",
+				`,"invalid_fields":[{"field":"version","type":"invalid","description":"is required: an id, OWNER/NAME or OWNER/NAME:ID"}]`),
+		},
+		{
+			path: "/v1/models/acme/n/predictions", body: `{}`, status: 404,
+			want: problem("Not Found", `unknown model \"n\": this server has \"m\"`, "404", ""),
+		},
+		{
+			path: "/v1/predictions/x", status: 404,
+			want: problem("Not Found", `prediction \"x\" is not known to this server`, "404", ""),
+		},
+		{
+			path: "/v1/streams/x", status: 404,
+			want: problem("Not Found", `prediction \"x\" is not known to this server`, "404", ""),
+		},
+		{
+			path: "/v1/files/x/download", status: 404,
+			want: problem("Not Found", `file \"x\" is not known to this server`, "404", ""),
+		},
+		{path: "/v1/trainings", status: 404, want: problem("Not Found", "unknown path /v1/trainings", "404", "")},
+		{path: "/v1/collections", status: 404, want: problem("Not Found", "unknown path /v1/collections", "404", "")},
+		{
+			path: "/v1/webhooks/default/secret", body: "{}", status: 405,
+			want: problem("Method Not Allowed", "/v1/webhooks/default/secret does not take POST", "405", ""),
+		},
+		{
+			path: "/v1/files", body: "{}", status: 422,
+			want: problem(unprocessable, `Send the body as multipart/form-data, not as \"application/json\"`, "422", ""),
+		},
+	} {
+		e.check(t, s)
+	}
+	answer := s.Do(http.MethodPost, create, `{"input":{"text":"a"},"webhook":"ftp://x"}`)
+	harness.WantAnswer(t, "a webhook of another scheme", answer, 422, `"field":"webhook"`)
+}
+
+// TestReplicate_DoesNotStreamWithoutIterator: a model that returns one value has no link to a stream.
+func TestReplicate_DoesNotStreamWithoutIterator(t *testing.T) {
+	t.Parallel()
+	s := replicateServer(t, "Shout")
+	answer := s.Do(http.MethodPost, "/v1/predictions", `{"version":"acme/m","input":{"text":"a"}}`, "Prefer", "wait")
+	if got := string(answer.Body); answer.Code != 201 || strings.Contains(got, "/v1/streams/") ||
+		!strings.Contains(got, `"output":"A"`) {
+		t.Errorf("got %d %s, want 201, the output and no link to a stream", answer.Code, got)
+	}
+}
+
+// TestReplicate_Signatures: with tokens, a link of a stream or a file needs none, and leads nowhere else.
+func TestReplicate_Signatures(t *testing.T) {
+	t.Parallel()
+	s := replicateServer(t, "Words", "--auth-token-file", harness.TokenFile(t, replicateToken))
+	var made struct {
+		Urls struct{ Get, Cancel, Stream string }
+	}
+	answer := s.Do(http.MethodPost, "/v1/predictions", `{"version":"acme/m","input":{"text":"a"}}`,
+		"Authorization", "Token "+replicateToken)
+	harness.WantCode(t, "with Authorization: Token", answer, 201)
+	harness.FromJSON(t, answer.Body, &made)
+	link, _ := strings.CutPrefix(made.Urls.Stream, s.Address)
+	_, signature, ok := strings.Cut(link, "?signature=")
+	if !ok {
+		t.Fatalf("got the link %q, want a signature", made.Urls.Stream)
+	}
+	harness.WantAnswer(t, "the link", s.Do(http.MethodGet, link, nil), 200, "event: done")
+	for what, path := range map[string]string{
+		"no signature":             strings.TrimSuffix(link, "?signature="+signature),
+		"another signature":        link[:len(link)-1] + "x",
+		"an empty signature":       strings.TrimSuffix(link, signature),
+		"the signature elsewhere":  "/v1/streams/other?signature=" + signature,
+		"a path that needs tokens": strings.TrimPrefix(made.Urls.Get, s.Address) + "?signature=" + signature,
+	} {
+		harness.WantCode(t, what, s.Do(http.MethodGet, path, nil), 401)
+	}
+	harness.WantCode(t, "another method", s.Do(http.MethodPost, link, nil), 401)
+	answer = s.Do(http.MethodGet, "/v1/predictions/x", nil)
+	if want := `{"title":"Unauthorized","detail":"This server wants a token`; !strings.HasPrefix(string(answer.Body),
+		want) {
+		t.Errorf("got %s, want %s", answer.Body, want)
+	}
+}
+
+// TestReplicate_DisconnectCancels leaves a request that waits, after which the only slot is free again.
+func TestReplicate_DisconnectCancels(t *testing.T) {
+	t.Parallel()
+	s := replicateServer(t, "Words")
+	c := s.Dial()
+	const body = `{"version":"acme/m","id":"gone","input":{"text":"forever"}}`
+	_, err := fmt.Fprintf(c, "POST /v1/predictions HTTP/1.1\r\nHost: x\r\nPrefer: wait\r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := func() string { return string(s.Do(http.MethodGet, "/v1/predictions/gone", nil).Body) }
+	harness.Eventually(t, "it runs", func() bool { return strings.Contains(state(), `"processing"`) })
+	c.Close()
+	harness.Eventually(t, "it is canceled", func() bool { return strings.Contains(state(), `"canceled"`) })
+	answer := s.Do(http.MethodPost, "/v1/predictions", `{"version":"acme/m","input":{"text":"a"}}`, "Prefer", "wait")
+	harness.WantAnswer(t, "the slot is to be free", answer, 201, `"succeeded"`)
+}
+
+// TestReplicate_RebindingPage: a page at a name that could be registered reads neither the secret nor the list of files.
+func TestReplicate_RebindingPage(t *testing.T) {
+	t.Parallel()
+	s := replicateServer(t, "Words")
+	for _, path := range []string{"/v1/webhooks/default/secret", "/v1/files"} {
+		answer := s.Raw("GET "+path+" HTTP/1.1\r\nHost: rebound.example:5000\r\n\r\n", 1)[0]
+		harness.WantAnswer(t, path, answer, 403, "DNS rebinding")
+		harness.WantCode(t, path, s.Do(http.MethodGet, path, nil), 200)
+	}
+}
+
+// TestReplicate_ForeignPage: a page of another origin may not create predictions, nor upload files.
+func TestReplicate_ForeignPage(t *testing.T) {
+	t.Parallel()
+	s := replicateServer(t, "Words")
+	for _, path := range []string{"/v1/predictions", "/v1/files", "/v1/models/acme/m/predictions"} {
+		answer := s.Do(http.MethodPost, path, `{}`, "Origin", "https://evil.example")
+		harness.WantAnswer(t, path, answer, 403, `{"title":"Forbidden"`)
+	}
+}
