@@ -138,6 +138,51 @@ $changed"
   ls -l dist
 }
 
+## release-images   REGISTRY [--push]: the image `pinion`, and base images of each Python without CUDA, with CUDA 12 and 13; with
+##                  --push for amd64 and arm64
+cmd_release-images() {
+  local registry=${1:?name the registry, as ghcr.io/OWNER} push=${2:-} version kind python base
+  read -r _ version _ <<<"$(stamp)"
+  version=${version#*=}
+  release_image "$registry/pinion:$version" "$push" -f Dockerfile.cuda --build-arg BASE=debian:trixie-slim
+  for kind in "${!image_bases[@]}"; do
+    base=${image_bases[$kind]}
+    for python in $image_pythons; do
+      release_image "$registry/pinion-base:$kind-python$python" "$push" -f deploy/images/Dockerfile.base \
+        --build-arg BASE="$base" --build-arg PYTHON="$python"
+    done
+  done
+}
+readonly image_pythons='3.10 3.11 3.12 3.13 3.14 3.15'
+declare -rA image_bases=(
+  [cpu]=debian:trixie-slim
+  [cuda12]=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
+  [cuda13]=nvidia/cuda:13.0.1-cudnn-runtime-ubuntu24.04
+)
+
+# release_image NAME PUSH ARGUMENT... builds an image, by docker's buildx if it is to be pushed for both processors.
+release_image() {
+  local name=$1 push=$2
+  shift 2
+  say "image $name"
+  if [[ $push == --push ]]; then
+    docker buildx build --platform linux/amd64,linux/arm64 --push --provenance=true --sbom=true -t "$name" "$@" .
+  else
+    "${PINION_BUILDER:-docker}" build -t "$name" "$@" .
+  fi
+}
+
+## site             the documents as a site, in site/; it fails at a link that leads nowhere. --publish VERSION puts it beside those of
+##                  other versions, in the branch gh-pages
+cmd_site() {
+  make_venv "$(choose_python)" "$cache/site" deploy/site/requirements.txt
+  if [[ ${1:-} == --publish ]]; then
+    "$cache/site/bin/mike" deploy --config-file deploy/site/mkdocs.yml --push --update-aliases "${2:?name the version}" latest
+    return
+  fi
+  NO_MKDOCS_2_WARNING=1 "$cache/site/bin/mkdocs" build --quiet --strict --config-file deploy/site/mkdocs.yml --site-dir "${1:-$PWD/site}"
+}
+
 ## proto            httpd/oip/grpc/inferencepb: the Go code of inference.proto
 cmd_proto() {
   need_go
@@ -361,7 +406,7 @@ need_lint_tools() {
 ruff() {
   local status=0
   "$cache/lint/bin/ruff" "$@" --no-cache pyembed/sdk || status=1
-  "$cache/lint/bin/ruff" "$@" --no-cache --isolated --line-length 100 --target-version py310 examples bench || status=1
+  "$cache/lint/bin/ruff" "$@" --no-cache --isolated --line-length 100 --target-version py310 examples bench docs deploy || status=1
   return $status
 }
 
@@ -393,6 +438,7 @@ cmd_lint() {
   ruff check --extend-ignore B008 || failed=1
   ruff format --check || failed=1
   (cd pyembed/sdk && "$cache/lint/bin/mypy" --cache-dir "$cache/mypy") || failed=1
+  (cmd_site "$cache/site/pages") || failed=1
   [[ $failed == 0 ]] || die "there is something to fix"
 }
 
