@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs Pinion @VERSION@ for Linux: checks the checksum, then puts pinion and pinion-nats into a folder.
 #
-#     curl -fsSL @URL@/install.sh | sh
+#     sh -c "$(curl -fsSL @URL@/install.sh)"
 #
 # PINION_INSTALL_DIR names the folder: default /usr/local/bin for root, else ~/.local/bin.
 set -eu

@@ -300,7 +300,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 // same everywhere.
 func TestFigures_PythonsThatDocumentsName(t *testing.T) {
 	t.Parallel()
-	oldest := "3." + regexp.MustCompile(`oldest = version\{major: 3, minor: (\d+)\}`).FindStringSubmatch(
+	oldest := "3." + regexp.MustCompile(`oldest += version\{major: 3, minor: (\d+)\}`).FindStringSubmatch(
 		readPage(t, "../pyembed/locate/version.go").text)[1]
 	found, ranges := 0, map[string]string{}
 	texts := allDocuments(t)

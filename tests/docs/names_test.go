@@ -15,7 +15,7 @@ import (
 // foreignFlags are flags of other programs that the documents name.
 var foreignFlags = []string{
 	"--set", // helm
-	"--build-context", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--from-literal",
+	"--build-context", "--bundle", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--from-literal",
 	"--ignore-missing", "--leave-sockets", "--max-request-size", "--network",
 	"--oom-score-adj", "--pid", "--pids-limit", "--pull", "--read-only", "--threads", "--time", "--tmpfs",
 }
