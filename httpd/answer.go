@@ -22,7 +22,7 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 		k.streamNew(ctx, p)
 	case how.mode == predict.Async:
 		defer p.Release()
-		k.svc.Start(p)
+		p.Start()
 		answerJSON(ctx, fasthttp.StatusAccepted, startingObject(p.ID()))
 	case how.bounded:
 		k.answerWithin(ctx, p, how.wait)
@@ -71,7 +71,7 @@ func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 
 func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
 	defer s.watcher.remove(s.watch(ctx, p))
-	return p.Wait()
+	return p.Run()
 }
 
 // answerWithin answers with p's result, or after most with its current state; p then continues. If the client
@@ -140,7 +140,7 @@ func (r *run) start(then func()) {
 				then()
 			}
 		}()
-		r.err = r.p.Wait()
+		r.err = r.p.Run()
 	}()
 }
 

@@ -167,7 +167,7 @@ func TestNothingIsLeftOfWhatFails(t *testing.T) {
 		},
 		"refused late": {
 			bodyRequest(formType, formText(file...)),
-			func(f *fake) { f.waitErr = predict.ErrQueueTimeout }, 408,
+			func(f *fake) { f.runErr = predict.ErrQueueTimeout }, 408,
 		},
 		"a panic": {bodyRequest(formType, formText(file...)), func(f *fake) { f.panics = "boom" }, 500},
 		"another id in the path": {strings.Replace(bodyRequest(formType, formText(append(file, `name="id"`, "b")...)),

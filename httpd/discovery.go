@@ -28,7 +28,7 @@ func (a *api) discovery() fasthttp.RequestHandler {
 		PredictionsIdempotent: a.prefix + "/predictions/{prediction_id}",
 		PredictionsCancel:     a.prefix + "/predictions/{prediction_id}/cancel",
 	}
-	if a.opt.NoShutdown || a.prefix != "" { // the server's, not the model's
+	if a.opt.Shutdown == nil || a.prefix != "" { // the server's, not the model's
 		doc.ShutdownURL = ""
 	}
 	return func(ctx *fasthttp.RequestCtx) {

@@ -27,7 +27,7 @@ type fake struct {
 	result   predict.Result
 	hold     bool
 	refusal  error // of Create
-	waitErr  error // of Wait
+	runErr   error // of Run
 	panics   string
 	health   Health
 	example  *ExampleRun
@@ -109,22 +109,14 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, nil
 }
 
-func (f *fake) Start(p *predict.Prediction) {
-	p.Hold()
-	go func() {
-		defer p.Release()
-		p.Wait()
-	}()
-}
-
 func (f *fake) Run(p *predict.Prediction) error {
 	defer f.registry.Finish(p, 0, time.Now())
 	if f.queued != nil {
 		f.queued()
 	}
-	if f.waitErr != nil {
-		p.End(predict.Result{Status: predict.Failed, Error: f.waitErr.Error()}, epoch.Add(2*time.Second))
-		return f.waitErr
+	if f.runErr != nil {
+		p.End(predict.Result{Status: predict.Failed, Error: f.runErr.Error()}, epoch.Add(2*time.Second))
+		return f.runErr
 	}
 	p.Begin(epoch.Add(time.Second))
 	result := f.result
@@ -197,8 +189,10 @@ func (f *fake) Health(context.Context) Health { return f.health }
 
 func (f *fake) RunExample(context.Context) *ExampleRun { return f.example }
 func (f *fake) OpenAPI() ([]byte, bool)                { return f.schema, f.schema != nil }
-func (f *fake) Shutdown()                              { f.shutdowns <- struct{}{} }
 func (f *fake) HasTraining() bool                      { return f.training }
+
+// shutdown is what Options.Shutdown calls.
+func (f *fake) shutdown() { f.shutdowns <- struct{}{} }
 
 func (f *fake) request() predict.Request {
 	f.mu.Lock()

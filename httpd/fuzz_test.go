@@ -44,7 +44,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	svc := newFake()
 	svc.schema, svc.training, svc.runs = []byte(`{}`), true, yields(`"one"`, "2")
-	serveOn(f, fuzzService{svc}, Options{MaxBody: 1 << 16, CORSOrigins: []string{"https://a", "null"}}, ln)
+	serveOn(f, svc, Options{Shutdown: func() {}, MaxBody: 1 << 16, CORSOrigins: []string{"https://a", "null"}}, ln)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		nc, err := net.Dial("unix", ln.Addr().String())
 		if err != nil {
@@ -65,11 +65,6 @@ func FuzzRequest(f *testing.F) {
 		wellFormed(t, raw, got)
 	})
 }
-
-// fuzzService is a fake that lets itself be shut down any number of times.
-type fuzzService struct{ *fake }
-
-func (fuzzService) Shutdown() {}
 
 // wellFormed reads got as a row of answers to raw.
 func wellFormed(t *testing.T, raw, got []byte) {

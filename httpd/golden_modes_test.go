@@ -107,7 +107,7 @@ func goldenModes() []goldenCase {
 		},
 		{
 			name: "wait_queue_timeout", request: ask("POST", "/predictions", prefer("wait=600"), `{"id":"a"}`),
-			set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout },
+			set: func(f *fake) { f.runErr = predict.ErrQueueTimeout },
 		},
 
 		{name: "put", request: ask(put, a, asJSON, `{"input":{"s":"x"}}`)},
@@ -203,7 +203,7 @@ func goldenStreams() []goldenCase {
 			before: holds(ask(put, a, asJSON, `{}`)),
 		},
 		{name: "stream_busy", request: stream, set: func(f *fake) { f.refusal = predict.ErrBusy }},
-		{name: "stream_queue_timeout", request: stream, set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout }},
+		{name: "stream_queue_timeout", request: stream, set: func(f *fake) { f.runErr = predict.ErrQueueTimeout }},
 		{
 			name: "stream_joined", request: ask(put, a, asStream, `{}`),
 			set:    func(f *fake) { f.result, f.runs = yielded, emits },

@@ -74,13 +74,13 @@ func goldenCases() []goldenCase {
 		{name: "in_flight", post: `{}`, set: refused(predict.ErrInFlight)},
 		{name: "busy", post: `{}`, set: refused(predict.ErrBusy)},
 		{name: "queue_full", post: `{}`, set: refused(&predict.QueueFullError{RetryAfter: 1500 * time.Millisecond})},
-		{name: "queue_timeout", post: `{}`, set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout }},
+		{name: "queue_timeout", post: `{}`, set: func(f *fake) { f.runErr = predict.ErrQueueTimeout }},
 		{name: "not_ready", post: `{}`, set: refused(&predict.NotReadyError{
 			Reason: "Setup has not finished yet. Wait until it has finished, or GET /health-check for status.",
 		})},
 		{
 			name: "lost_while_waiting", post: `{}`,
-			set: func(f *fake) { f.waitErr = &predict.NotReadyError{Reason: "The server is shutting down."} },
+			set: func(f *fake) { f.runErr = &predict.NotReadyError{Reason: "The server is shutting down."} },
 		},
 		{name: "invalid_input", post: `{}`, set: refused(&predict.ValidationError{Problems: []predict.Problem{
 			{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: predict.TypeMissing},
@@ -138,7 +138,7 @@ func TestAnswersAreGolden(t *testing.T) {
 			if c.set != nil {
 				c.set(f)
 			}
-			c.opt.CogVersion = "0.23.0"
+			c.opt.CogVersion, c.opt.Shutdown = "0.23.0", f.shutdown
 			s := serve(t, f, c.opt)
 			if c.before != nil {
 				c.before(t, s, f)

@@ -14,8 +14,8 @@ import (
 func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 	nothing := func(*fasthttp.RequestCtx) {}
 	for name, o := range map[string]Options{
-		"all":  {Docs: nothing, Metrics: nothing, Reload: func() (string, error) { return "", nil }},
-		"none": {NoShutdown: true},
+		"all":  {Docs: nothing, Metrics: nothing, Shutdown: func() {}, Reload: func() (string, error) { return "", nil }},
+		"none": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()

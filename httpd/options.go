@@ -61,8 +61,8 @@ type Options struct {
 	// Public are paths, for example "/docs", that require no token.
 	Public []string
 
-	// NoShutdown: the answer to POST /shutdown is 404.
-	NoShutdown bool
+	// Shutdown is called by POST /shutdown: it begins a graceful shutdown and does not wait. Nil: the answer is 404.
+	Shutdown func()
 
 	// ShutdownFromAny lets every client shut the server down. Default: only programs on this machine.
 	ShutdownFromAny bool

@@ -33,14 +33,14 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.enqueue(ctx, req, how)
 		return
 	}
-	p, err := k.place(ctx, &req, how, &taken)
+	p, err := k.admit(ctx, &req, how, &taken)
 	if how.orObject && errors.Is(err, predict.ErrNotStreaming) {
 		how = k.withoutStream(ctx, &req, how.raw)
 		if k.queues(how) {
 			k.enqueue(ctx, req, how)
 			return
 		}
-		p, err = k.place(ctx, &req, how, &taken)
+		p, err = k.admit(ctx, &req, how, &taken)
 	}
 	if err != nil {
 		k.refuse(ctx, err)
@@ -96,7 +96,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		if how.mode != predict.Stream && k.join(ctx, id, how) {
 			return
 		}
-		p, err := k.place(ctx, &req, how, &taken)
+		p, err := k.admit(ctx, &req, how, &taken)
 		switch {
 		case how.orObject && errors.Is(err, predict.ErrNotStreaming):
 			if how = k.withoutStream(ctx, &req, how.raw); k.queues(how) {
@@ -117,6 +117,33 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		}
 	}
 	k.refuse(ctx, predict.ErrInFlight)
+}
+
+// admit makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
+func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how asked,
+	taken *bool,
+) (*predict.Prediction, error) {
+	if k.queue == nil || !k.queueing.All {
+		p, err := k.svc.Create(*req)
+		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
+			*taken = err == nil
+			return p, err
+		}
+	}
+	s, err := k.submission(ctx, *req, how)
+	if err != nil {
+		return nil, err
+	}
+	if k.queueing.Wait > 0 && s.Request.Deadline.IsZero() && !how.bounded { // else it goes on after the client's wait
+		s.Request.Deadline = time.Now().Add(k.queueing.Wait)
+	}
+	return k.queue.Submit(s, how.bounded)
+}
+
+// noPlace reports whether a refusal is only because no place is free.
+func noPlace(err error) bool {
+	var full *predict.QueueFullError
+	return errors.Is(err, predict.ErrBusy) || errors.As(err, &full)
 }
 
 // discard removes the files of a request that became no prediction, and frees its memory.

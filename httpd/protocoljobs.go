@@ -46,7 +46,7 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 	if k.queues(how) {
 		return k.acceptJob(ctx, req, how)
 	}
-	created, err := k.place(ctx, &req, how, &taken)
+	created, err := k.admit(ctx, &req, how, &taken)
 	if err != nil {
 		return protocol.Job{}, protocol.ErrorOf(err)
 	}
@@ -133,7 +133,7 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 	how asked,
 ) (protocol.Job, *protocol.Error) {
 	if !how.bounded {
-		k.svc.Start(p)
+		p.Start()
 		return k.jobOf(p, false), nil
 	}
 	r := newRun(k.Server, p)

@@ -67,33 +67,6 @@ func (a *api) keeps(how asked) bool {
 	return a.queues(how) || a.queue != nil && (a.queueing.Overflow || a.queueing.All)
 }
 
-// place makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
-func (k collection) place(ctx *fasthttp.RequestCtx, req *predict.Request, how asked,
-	taken *bool,
-) (*predict.Prediction, error) {
-	if k.queue == nil || !k.queueing.All {
-		p, err := k.svc.Create(*req)
-		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
-			*taken = err == nil
-			return p, err
-		}
-	}
-	s, err := k.submission(ctx, *req, how)
-	if err != nil {
-		return nil, err
-	}
-	if k.queueing.Wait > 0 && s.Request.Deadline.IsZero() && !how.bounded { // else it goes on after the client's wait
-		s.Request.Deadline = time.Now().Add(k.queueing.Wait)
-	}
-	return k.queue.Submit(s, how.bounded)
-}
-
-// noPlace reports whether a refusal is only because no place is free.
-func noPlace(err error) bool {
-	var full *predict.QueueFullError
-	return errors.Is(err, predict.ErrBusy) || errors.As(err, &full)
-}
-
 // joinQueued answers a PUT with an accepted prediction of its id; false: there is none.
 func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
 	id := req.ID

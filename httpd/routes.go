@@ -71,7 +71,7 @@ func (s *Server) routes() *router.Router {
 	r.monitoring()
 	r.shared = true
 	r.get("/", s.root.discovery())
-	if !s.opt.NoShutdown {
+	if s.opt.Shutdown != nil {
 		r.on(fasthttp.MethodPost, "/shutdown", s.root.shutdown)
 	}
 	if len(s.all()) > 0 {

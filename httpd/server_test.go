@@ -36,7 +36,7 @@ func TestEachPredictionIsReleasedOnce(t *testing.T) {
 	for name, set := range map[string]func(f *fake){
 		"small":   func(f *fake) {},
 		"big":     func(f *fake) { f.result.Output = bigString(1 << 20) },
-		"refused": func(f *fake) { f.waitErr = predict.ErrQueueTimeout },
+		"refused": func(f *fake) { f.runErr = predict.ErrQueueTimeout },
 		"panic":   func(f *fake) { f.runs = func(*predict.Prediction) { panic("in the run") } },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestPanicIsLoggedAndAnswered(t *testing.T) {
 
 func TestShutdownIsPassedOn(t *testing.T) {
 	f := newFake()
-	c := serve(t, f, Options{}).dial(t)
+	c := serve(t, f, Options{Shutdown: f.shutdown}).dial(t)
 	c.send("POST /shutdown HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
 	c.want(200)
 	wait(t, f.shutdowns, "the service's shutdown")

@@ -11,14 +11,11 @@ import (
 type Service interface {
 	// Create validates a prediction or training, registers it and claims its slot or place in the queue. The error is a
 	// refusal of package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
-	// *ValidationError) or memory.ErrFull. The caller must call Wait, or pass the prediction to Start, and then Release.
+	// *ValidationError) or memory.ErrFull. The caller must call the prediction's Run or Start, and then Release.
 	Create(req predict.Request) (*predict.Prediction, error)
 	// NewAttachments returns an empty store for the files that a request's body carries. The caller closes it, unless
 	// Create took it over with the request.
 	NewAttachments() Attachments
-	// Start runs a prediction in the background, with its own Hold until the end. A prediction that is refused after all
-	// ends as failed. Start does not block.
-	Start(p *predict.Prediction)
 	// Find returns the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
 	// Result returns a prediction in flight or retained, and its record with the input, secrets redacted; false: there is
@@ -37,8 +34,6 @@ type Service interface {
 	RunExample(ctx context.Context) *ExampleRun
 	// OpenAPI returns the model's schema document; false: setup has not ended.
 	OpenAPI() ([]byte, bool)
-	// Shutdown begins a graceful shutdown and does not wait.
-	Shutdown()
 	// HasTraining reports whether the model has a training interface.
 	HasTraining() bool
 }

@@ -160,7 +160,7 @@ func TestStreamComments(t *testing.T) {
 // TestStream_CommentsBeforeStart: a prediction that waits in the queue has no events.
 func TestStream_CommentsBeforeStart(t *testing.T) {
 	f := newFake()
-	f.waitErr = predict.ErrQueueTimeout
+	f.runErr = predict.ErrQueueTimeout
 	queue := make(chan struct{})
 	f.queued = func() { <-queue }
 	c := serve(t, f, Options{StreamComment: 5 * time.Millisecond}).dial(t)
@@ -239,7 +239,7 @@ func TestStreamsAreReleasedOnce(t *testing.T) {
 		status int
 	}{
 		"ended":        {func(f *fake) {}, 200},
-		"refused":      {func(f *fake) { f.waitErr = predict.ErrQueueTimeout }, 408},
+		"refused":      {func(f *fake) { f.runErr = predict.ErrQueueTimeout }, 408},
 		"panic":        {func(f *fake) { f.queued = func() { panic("before the start") } }, 500},
 		"panic in run": {func(f *fake) { f.runs = func(*predict.Prediction) { panic("in the run") } }, 200},
 	} {

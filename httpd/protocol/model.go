@@ -17,7 +17,7 @@ const Version = "1"
 type Service interface {
 	// Create is that of httpd.Service.
 	Create(req predict.Request) (*predict.Prediction, error)
-	// SubmitAll enters predictions in the queue together. Prediction.Wait follows for each.
+	// SubmitAll enters predictions in the queue together. Prediction.Run follows for each.
 	SubmitAll(ps []*predict.Prediction)
 	// OpenAPI returns the model's schema document, as far as it is known without loading the model; false: it is not.
 	OpenAPI() ([]byte, bool)

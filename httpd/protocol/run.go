@@ -122,7 +122,7 @@ func (r *Run) Cancel() {
 func (r *Run) Wait() (*Answers, *Error) {
 	r.begun = len(r.ps)
 	if len(r.ps) == 1 {
-		if err := r.ps[0].Wait(); err != nil {
+		if err := r.ps[0].Run(); err != nil {
 			return nil, r.errorOf(0, err)
 		}
 		rec := r.ps[0].Record()
@@ -140,7 +140,7 @@ func (r *Run) Wait() (*Answers, *Error) {
 // Finish carries the only prediction out, and returns its record, which is valid until Release.
 func (r *Run) Finish() (predict.Record, *Error) {
 	r.begun = 1
-	if err := r.ps[0].Wait(); err != nil {
+	if err := r.ps[0].Run(); err != nil {
 		return predict.Record{}, r.errorOf(0, err)
 	}
 	return r.ps[0].Record(), nil
@@ -191,7 +191,7 @@ func (r *Run) waitRow(i int) (bad *Error) {
 			bad = &Error{Kind: Internal, Message: "Internal Server Error", Row: i}
 		}
 	}()
-	if err := p.Wait(); err != nil {
+	if err := p.Run(); err != nil {
 		return r.errorOf(i, err)
 	}
 	rec := p.Record()
@@ -232,7 +232,7 @@ func (r *Run) Follow() *Error {
 				row.refused = Errorf(Internal, "Internal Server Error")
 			}
 		}()
-		row.refused = p.Wait()
+		row.refused = p.Run()
 	}()
 	return nil
 }
@@ -370,7 +370,7 @@ func (r *Run) Release() {
 func (r *Run) abandon() {
 	for _, p := range r.ps {
 		p.Cancel()
-		_ = p.Wait()
+		_ = p.Run()
 		p.Release()
 	}
 	r.ps = nil

@@ -19,7 +19,7 @@ import (
 )
 
 // Submit accepts a submission whose client waits for its end here: the prediction that it returns stands for the job,
-// wherever it runs. Its Wait returns when the job has ended; its events are those of the job; Cancel cancels the job.
+// wherever it runs. Its Run returns when the job has ended; its events are those of the job; Cancel cancels the job.
 // The errors are those of Accept. If lives, the job goes on when this member is gone.
 func (m *Member) Submit(s Submission, lives bool) (*predict.Prediction, error) {
 	if s.Request.ID == "" {

@@ -37,7 +37,7 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 	c.Announce()
 	defer p.Release()
 	stop := context.AfterFunc(ctx, p.Cancel)
-	err = p.Wait()
+	err = p.Run()
 	stop()
 	rec := p.Record()
 	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) { // the model never had it

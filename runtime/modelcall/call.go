@@ -200,7 +200,7 @@ func (c *call) carryOut(body []byte) {
 	if shape.Iterator {
 		_ = c.conn.Send(ipc.KindStarted, 0)
 	}
-	if err := p.Wait(); err != nil {
+	if err := p.Run(); err != nil {
 		refuse(err)
 		return
 	}

@@ -15,7 +15,7 @@ const (
 )
 
 // Reserve charges what the prediction takes from its start, and takes over its request's charge. It returns false where
-// there is no room; the caller then keeps the request's charge. It is called once, before Submit and Wait.
+// there is no room; the caller then keeps the request's charge. It is called once, before Submit and Run.
 func (p *Prediction) Reserve() bool {
 	if p.observed {
 		cost := int64(startCost)

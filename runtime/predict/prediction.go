@@ -104,7 +104,7 @@ func (p *Prediction) Runner() Runner {
 // Observed reports whether the prediction's events are emitted as they happen.
 func (p *Prediction) Observed() bool { return p.observed }
 
-// Watch adds an observer. It is called before Submit and Wait.
+// Watch adds an observer. It is called before Submit and Run.
 func (p *Prediction) Watch(o Observer) {
 	p.mu.Lock()
 	p.events.observers = append(p.events.observers, o)
@@ -112,24 +112,24 @@ func (p *Prediction) Watch(o Observer) {
 }
 
 // Submit enters the prediction in the queue at its position by arrival, unless its files must be fetched first. Its
-// caller calls Wait next.
+// caller calls Run next.
 func (p *Prediction) Submit() {
 	if runner := p.Runner(); runner != nil {
 		runner.Submit(p)
 	}
 }
 
-// Wait executes the prediction and returns when it has ended (nil) or was refused after all (ErrQueueTimeout,
+// Run executes the prediction and returns when it has ended (nil) or was refused after all (ErrQueueTimeout,
 // NotReadyError). Exactly one goroutine calls it, once: that goroutine moves the bytes.
-func (p *Prediction) Wait() error { return p.Runner().Run(p) }
+func (p *Prediction) Run() error { return p.Runner().Run(p) }
 
-// Start is Submit and, in a goroutine of its own, Wait.
+// Start is Submit and, in a goroutine of its own, Run.
 func (p *Prediction) Start() {
 	p.Hold()
 	p.Submit()
 	go func() {
 		defer p.Release()
-		_ = p.Wait() // its record has the error
+		_ = p.Run() // its record has the error
 	}()
 }
 

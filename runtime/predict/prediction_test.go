@@ -132,7 +132,7 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 func TestWaitRuns(t *testing.T) {
 	refused := errors.New("refused")
 	r := &runner{err: refused}
-	if err := New("a", Request{}, epoch, r, Options{}).Wait(); !errors.Is(err, refused) || r.runs.Load() != 1 {
+	if err := New("a", Request{}, epoch, r, Options{}).Run(); !errors.Is(err, refused) || r.runs.Load() != 1 {
 		t.Errorf("got %v after %d runs", err, r.runs.Load())
 	}
 }

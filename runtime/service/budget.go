@@ -10,12 +10,12 @@ import (
 
 // charge charges a worker's answer to the prediction. It returns false, and frees the answer, where the answer or an
 // earlier item does not fit into the memory budget.
-func (j *job) charge(r *slot.Result, result *predict.Result) bool {
-	n := cap(r.Body) + len(result.Error) + written(j.p.Request.Shared, result.Tensors)
-	if !j.p.Observed() { // else the prediction charged them
+func (x *execution) charge(r *slot.Result, result *predict.Result) bool {
+	n := cap(r.Body) + len(result.Error) + written(x.p.Request.Shared, result.Tensors)
+	if !x.p.Observed() { // else the prediction charged them
 		n += cap(r.Logs)
 	}
-	if !j.p.OverBudget() && (n < memory.Least || j.p.Charge(n)) {
+	if !x.p.OverBudget() && (n < memory.Least || x.p.Charge(n)) {
 		return true
 	}
 	if r.Release != nil {
@@ -35,12 +35,12 @@ func (s *Service) overBudget(r *predict.Result) predict.Result {
 }
 
 // reserve charges a new prediction, and its input if that is a copy. The error is memory.ErrFull.
-func (j *job) reserve() error {
-	if !j.p.Reserve() {
+func (x *execution) reserve() error {
+	if !x.p.Reserve() {
 		return memory.ErrFull
 	}
-	if j.copied > 0 && !j.p.Charge(j.copied) {
-		j.p.Unreserve()
+	if x.copied > 0 && !x.p.Charge(x.copied) {
+		x.p.Unreserve()
 		return memory.ErrFull
 	}
 	return nil

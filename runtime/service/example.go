@@ -35,7 +35,7 @@ func (s *Service) runExample(ctx context.Context, input []byte) *ExampleRun {
 	if err == nil {
 		defer p.Release()
 		stop := context.AfterFunc(ctx, p.Cancel)
-		err = p.Wait()
+		err = p.Run()
 		stop()
 	}
 	var full *predict.QueueFullError

@@ -40,9 +40,9 @@ func (s *Service) reports() []supervise.Report {
 }
 
 // queuePosition is the prediction's position in the queue, from 1; 0: it is not queued.
-func (j *job) queuePosition() int {
-	if call := j.sent(); call != nil {
-		return j.service.o.Pool.QueuePosition(call)
+func (x *execution) queuePosition() int {
+	if call := x.sent(); call != nil {
+		return x.service.o.Pool.QueuePosition(call)
 	}
 	return 0
 }
@@ -50,8 +50,8 @@ func (j *job) queuePosition() int {
 // QueuePosition is the position in the queue of the prediction with that id, from 1; 0: it is not queued.
 func (s *Service) QueuePosition(kind predict.Kind, id string) int {
 	if p := s.registry.Get(kind, id); p != nil {
-		if j, ok := p.Runner().(*job); ok { // else it has ended
-			return j.queuePosition()
+		if x, ok := p.Runner().(*execution); ok { // else it has ended
+			return x.queuePosition()
 		}
 	}
 	return 0

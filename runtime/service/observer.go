@@ -26,23 +26,23 @@ type Observer interface {
 	NextOutput(after time.Duration)
 }
 
-// observe notes where the job's time went, and reports its end to the observer. waited is its time in the queue. Where
+// observe notes where the execution's time went, and reports its end to the observer. waited is its time in the queue. Where
 // the model never ran it counts all time but that of the files.
-func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
-	j.spans.described(j.p, r)
-	j.spans.ended(r, waited, reason)
-	r.Times = predict.Times{Total: time.Since(j.arrived), Queue: waited, Files: j.transfers, Predict: r.Elapsed}
+func (x *execution) observe(r *predict.Result, waited time.Duration, reason string) {
+	x.spans.described(x.p, r)
+	x.spans.ended(r, waited, reason)
+	r.Times = predict.Times{Total: time.Since(x.arrived), Queue: waited, Files: x.transfers, Predict: r.Elapsed}
 	if r.Elapsed == 0 && reason != predict.ReasonFiles {
 		r.Times.Queue = r.Times.Total - r.Times.Files
 	}
-	o := j.service.o.Observer
+	o := x.service.o.Observer
 	if o == nil {
 		return
 	}
-	req := &j.p.Request
+	req := &x.p.Request
 	e := predict.End{
 		Kind: req.Kind, Mode: req.Mode, Status: r.Status, Times: r.Times, Metrics: r.Metrics,
-		Trace: j.spans.sampled(),
+		Trace: x.spans.sampled(),
 	}
 	if e.Status == predict.Failed {
 		e.Reason = reason
@@ -51,18 +51,18 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 }
 
 // observeItem reports a yielded item to the observer. Trainings are not timed.
-func (j *job) observeItem() {
-	o := j.service.o.Observer
-	if o == nil || j.p.Request.Kind != predict.KindPrediction {
+func (x *execution) observeItem() {
+	o := x.service.o.Observer
+	if o == nil || x.p.Request.Kind != predict.KindPrediction {
 		return
 	}
-	now := time.Since(j.arrived)
-	if j.items == 1 {
-		o.FirstOutput(now, j.spans.sampled())
+	now := time.Since(x.arrived)
+	if x.items == 1 {
+		o.FirstOutput(now, x.spans.sampled())
 	} else {
-		o.NextOutput(now - j.yielded)
+		o.NextOutput(now - x.yielded)
 	}
-	j.yielded = now
+	x.yielded = now
 }
 
 func (s *Service) refused(req *predict.Request, err error) {

@@ -44,43 +44,43 @@ func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) 
 }
 
 // checkOutput checks the final output of a prediction. A refused output fails it.
-func (j *job) checkOutput(r *predict.Result) {
-	if j.refused == "" && r.Status == predict.Succeeded && r.Output != nil {
-		j.refused = j.fault(predict.StandIns(r.Output, predict.Above), (*schema.Output).Check)
+func (x *execution) checkOutput(r *predict.Result) {
+	if x.refused == "" && r.Status == predict.Succeeded && r.Output != nil {
+		x.refused = x.fault(predict.StandIns(r.Output, predict.Above), (*schema.Output).Check)
 	}
-	if j.refused != "" {
+	if x.refused != "" {
 		*r = predict.Result{
-			Status: predict.Failed, Error: refusedOutput + j.refused, Elapsed: r.Elapsed, Metrics: r.Metrics, Logs: r.Logs,
+			Status: predict.Failed, Error: refusedOutput + x.refused, Elapsed: r.Elapsed, Metrics: r.Metrics, Logs: r.Logs,
 		}
 	}
 }
 
 // acceptsItem reports whether a yielded item may be emitted. The first refused item ends the prediction.
-func (j *job) acceptsItem(item []byte) bool {
-	if j.refused != "" {
+func (x *execution) acceptsItem(item []byte) bool {
+	if x.refused != "" {
 		return false
 	}
-	index := j.items
-	j.items++
-	j.refused = j.fault(item, func(o *schema.Output, item []byte) string { return o.CheckItem(index, item) })
-	if j.refused != "" {
-		j.stop()
+	index := x.items
+	x.items++
+	x.refused = x.fault(item, func(o *schema.Output, item []byte) string { return o.CheckItem(index, item) })
+	if x.refused != "" {
+		x.stop()
 	}
-	return j.refused == ""
+	return x.refused == ""
 }
 
 // fault says why a value is refused, or "". With WarnOfOutputs it logs the fault instead.
-func (j *job) fault(value []byte, check func(*schema.Output, []byte) string) string {
-	o := j.model.outputs
-	compiled := o.schemas[j.p.Request.Kind]
+func (x *execution) fault(value []byte, check func(*schema.Output, []byte) string) string {
+	o := x.model.outputs
+	compiled := o.schemas[x.p.Request.Kind]
 	if compiled == nil || o.check == WarnOfOutputs && (len(value) > maxWarned || o.warned.Load()) {
 		return ""
 	}
 	fault := check(compiled, value)
 	if fault != "" && o.check == WarnOfOutputs {
 		if !o.warned.Swap(true) {
-			j.service.o.Logger.Warn("an output is not what the return annotation says; the outputs after it are not checked",
-				"prediction_id", predict.Clip(j.p.ID()), "problem", fault, "fix", "--validate-output error fails such predictions")
+			x.service.o.Logger.Warn("an output is not what the return annotation says; the outputs after it are not checked",
+				"prediction_id", predict.Clip(x.p.ID()), "problem", fault, "fix", "--validate-output error fails such predictions")
 		}
 		fault = ""
 	}

@@ -14,19 +14,19 @@ func (s *Service) handsOver(p *predict.Prediction) bool {
 }
 
 // handOver answers an output that is one file with that file. In other outputs, files become data URLs.
-func (j *job) handOver(r *predict.Result) {
+func (x *execution) handOver(r *predict.Result) {
 	if r.Status != predict.Succeeded || r.Output == nil {
 		return
 	}
-	if file, done := j.outputs.Only(r.Output); file != nil {
-		j.p.OnRelease(done)
-		j.p.SetFile(file)
+	if file, done := x.outputs.Only(r.Output); file != nil {
+		x.p.OnRelease(done)
+		x.p.SetFile(file)
 		return
 	}
-	output, err := j.outputs.Inline(r.Output, j.p.Charge)
+	output, err := x.outputs.Inline(r.Output, x.p.Charge)
 	switch {
 	case errors.Is(err, files.ErrNoRoom):
-		*r = j.service.overBudget(r)
+		*r = x.service.overBudget(r)
 	case err != nil:
 		r.Status, r.Output, r.Error = predict.Failed, nil, err.Error()
 	default:

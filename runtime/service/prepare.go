@@ -10,8 +10,8 @@ import (
 )
 
 // prepare checks the request against the model and prepares its input.
-func (j *job) prepare(id string, req *predict.Request) error {
-	s := j.service
+func (x *execution) prepare(id string, req *predict.Request) error {
+	s := x.service
 	m := s.model.Load()
 	switch {
 	case req.Kind == predict.KindTraining && !m.training:
@@ -21,20 +21,20 @@ func (j *job) prepare(id string, req *predict.Request) error {
 	case req.Mode == predict.Stream && !m.streaming && !req.AnyStream:
 		return predict.ErrNotStreaming
 	case m.inputs[req.Kind] == nil:
-		return j.prepareUnchecked(req)
+		return x.prepareUnchecked(req)
 	}
-	err := j.prepareInput(m.inputs[req.Kind], req)
+	err := x.prepareInput(m.inputs[req.Kind], req)
 	if req.Beside != nil {
-		err = j.warnBeside(id, m.inputs[req.Kind], req, err)
+		err = x.warnBeside(id, m.inputs[req.Kind], req, err)
 	}
 	if err != nil {
 		return err
 	}
-	input := j.prepared.Input
-	if size := cap(input); size >= memory.Least && !aliases(input, req.Input) && !j.spills.have(input) {
-		j.copied = size
+	input := x.prepared.Input
+	if size := cap(input); size >= memory.Least && !aliases(input, req.Input) && !x.spills.have(input) {
+		x.copied = size
 	}
-	if unknown := j.prepared.Unknown; len(unknown) > 0 {
+	if unknown := x.prepared.Unknown; len(unknown) > 0 {
 		attrs := []any{"prediction_id", predict.Clip(id), "inputs", unknown}
 		if req.RequestID != "" {
 			attrs = append(attrs, "request_id", req.RequestID)
@@ -46,14 +46,14 @@ func (j *job) prepare(id string, req *predict.Request) error {
 }
 
 // warnBeside tells the client and the log of unknown keys beside the input. err is the refusal of the input, or nil.
-func (j *job) warnBeside(id string, input *schema.Schema, req *predict.Request, err error) error {
+func (x *execution) warnBeside(id string, input *schema.Schema, req *predict.Request, err error) error {
 	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.Beside.Names}
 	if req.RequestID != "" {
 		attrs = append(attrs, "request_id", req.RequestID)
 	}
-	j.service.o.Logger.Warn("unknown keys beside input are ignored", attrs...)
+	x.service.o.Logger.Warn("unknown keys beside input are ignored", attrs...)
 	warnings := input.Beside(req.Beside)
-	j.prepared.Warnings = append(j.prepared.Warnings, warnings...)
+	x.prepared.Warnings = append(x.prepared.Warnings, warnings...)
 	var invalid *predict.ValidationError
 	if errors.As(err, &invalid) {
 		invalid.Warnings = append(invalid.Warnings, warnings...)
@@ -62,22 +62,22 @@ func (j *job) warnBeside(id string, input *schema.Schema, req *predict.Request, 
 }
 
 // prepareInput validates a request's input and prepares it for the model. Fields of a form are in req.Input afterwards.
-func (j *job) prepareInput(input *schema.Schema, req *predict.Request) (err error) {
+func (x *execution) prepareInput(input *schema.Schema, req *predict.Request) (err error) {
 	if req.Form != nil {
 		req.Input, req.Form = input.Form(req.Input, req.Form), nil
 		req.Lists = rawjson.Lists{}
 	}
 	if req.Attachments == nil {
 		var spill func() schema.Spill
-		if j.spills != nil {
-			spill = j.spills.next
+		if x.spills != nil {
+			spill = x.spills.next
 		}
-		j.prepared, err = input.PrepareWith(req.Input, req.Lists, spill)
+		x.prepared, err = input.PrepareWith(req.Input, req.Lists, spill)
 		return err
 	}
-	j.prepared, err = input.PrepareAttached(req.Input)
-	for i := range j.prepared.Files {
-		if f := &j.prepared.Files[i]; f.URL == "" {
+	x.prepared, err = input.PrepareAttached(req.Input)
+	for i := range x.prepared.Files {
+		if f := &x.prepared.Files[i]; f.URL == "" {
 			f.Path = req.Attachments.Path(f.Attached)
 		}
 	}
@@ -86,13 +86,13 @@ func (j *job) prepareInput(input *schema.Schema, req *predict.Request) (err erro
 
 // prepareUnchecked prepares the input for a model without a usable schema. Without it neither files nor form fields can
 // be read.
-func (j *job) prepareUnchecked(req *predict.Request) error {
+func (x *execution) prepareUnchecked(req *predict.Request) error {
 	if req.Form != nil || req.Attachments != nil {
 		return &predict.ValidationError{Problems: []predict.Problem{{
 			Loc: []string{"body"}, Type: predict.TypeValue,
 			Msg: "this model has no schema by which a form or an attached file can be read: send JSON",
 		}}}
 	}
-	j.prepared = schema.Prepared{Input: req.Input}
+	x.prepared = schema.Prepared{Input: req.Input}
 	return nil
 }

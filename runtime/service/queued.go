@@ -25,9 +25,9 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
-	j := &job{service: s, spills: s.newSpills(req)}
-	if err := j.prepare(req.ID, req); err != nil {
-		j.spills.unmap(true)
+	x := &execution{service: s, spills: s.newSpills(req)}
+	if err := x.prepare(req.ID, req); err != nil {
+		x.spills.unmap(true)
 		s.refused(req, err)
 		return nil, nil, err
 	}
@@ -35,12 +35,12 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 	if len(input) > most {
 		input = nil // a copy would not be charged to the memory budget
 	}
-	if j.spills != nil {
+	if x.spills != nil {
 		input = bytes.Clone(input)
 		req.Input = input
-		j.spills.unmap(true)
+		x.spills.unmap(true)
 	}
-	return input, j.prepared.Warnings, nil
+	return input, x.prepared.Warnings, nil
 }
 
 // Reported is what the workers reported last about the model; false: nothing yet. Loaded makes a service of it that can

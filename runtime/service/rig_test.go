@@ -40,7 +40,7 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 	h.pool = slot.NewPool(slot.Options{Queue: queue, CancelGrace: time.Minute})
 	h.Service = New(Options{
 		Pool: h.pool, Files: store, Logger: slog.New(slog.DiscardHandler), Queue: queue > 0,
-		Version: map[string]string{"pinion": "test"}, OnShutdown: func() {},
+		Version: map[string]string{"pinion": "test"},
 	})
 	t.Cleanup(func() {
 		if h.worker != nil {
@@ -93,10 +93,10 @@ func (h *house) create(id, input string) *predict.Prediction {
 	return p
 }
 
-// waiting runs a prediction; what Wait returns comes out of the channel.
+// waiting runs a prediction; what Run returns comes out of the channel.
 func waiting(p *predict.Prediction) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- p.Wait() }()
+	go func() { done <- p.Run() }()
 	return done
 }
 

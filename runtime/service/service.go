@@ -26,8 +26,6 @@ type Options struct {
 	Version map[string]string
 	// HealthPath is where clients find the model's health. Default: /health-check.
 	HealthPath string
-	// OnShutdown is called when a client asks for a shutdown. It must not block.
-	OnShutdown func()
 	// OnChange is called after the workers' states changed, by any goroutine. It must not block. May be nil.
 	OnChange func()
 	// Webhooks delivers the events of predictions with a webhook; nil: no webhooks.
@@ -202,8 +200,6 @@ func (s *Service) TrainingsInFlight() (n int) {
 	return n
 }
 
-func (s *Service) Shutdown() { s.o.OnShutdown() }
-
 func (s *Service) HasTraining() bool {
 	m := s.model.Load()
 	return m != nil && m.training
@@ -247,9 +243,6 @@ func (s *Service) Shown(kind predict.Kind, input []byte) []byte {
 	return input
 }
 
-// Start runs a prediction in the background. It is queued when Start returns, unless it has files to fetch.
-func (s *Service) Start(p *predict.Prediction) { p.Start() }
-
 // Idle returns a channel that is closed once no prediction is in flight.
 func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 
@@ -273,7 +266,7 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 	return m.openapi, true
 }
 
-// Create accepts a prediction, or refuses it. The caller must then call Wait, or Start.
+// Create accepts a prediction, or refuses it. The caller must then call Run, or Start.
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	now := time.Now()
 	spans := newSpans(&req, s.o.Model, now)
@@ -297,22 +290,22 @@ func (s *Service) create(req *predict.Request, spans *spans, now time.Time) (*pr
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
-	j := &job{service: s, spans: spans, arrived: now, spills: s.newSpills(req)}
+	x := &execution{service: s, spans: spans, arrived: now, spills: s.newSpills(req)}
 	created := false
 	defer func() {
 		if !created {
-			j.spills.unmap(true)
+			x.spills.unmap(true)
 		}
 	}()
-	err := j.prepare(id, req)
+	err := x.prepare(id, req)
 	spans.validated()
 	if err != nil {
 		return nil, err
 	}
 	req.EmitsItems = s.uploads(req)
-	p := predict.New(id, *req, now, j, s.o.Prediction)
-	j.p = p
-	p.Warnings = j.prepared.Warnings
+	p := predict.New(id, *req, now, x, s.o.Prediction)
+	x.p = p
+	p.Warnings = x.prepared.Warnings
 	if req.RequestID != "" && !s.requestIDs.Load() {
 		s.requestIDs.Store(true)
 	}
@@ -323,14 +316,14 @@ func (s *Service) create(req *predict.Request, spans *spans, now time.Time) (*pr
 		s.registry.Remove(p)
 		return nil, err
 	}
-	if err := j.reserve(); err != nil {
+	if err := x.reserve(); err != nil {
 		if req.Attempt == 0 {
 			s.o.Pool.Withdraw(req.Group)
 		}
 		s.registry.Remove(p)
 		return nil, err
 	}
-	j.releaseWith(req)
+	x.releaseWith(req)
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
 	}
@@ -339,19 +332,19 @@ func (s *Service) create(req *predict.Request, spans *spans, now time.Time) (*pr
 }
 
 // releaseWith frees what the request brought when its prediction is released.
-func (j *job) releaseWith(req *predict.Request) {
+func (x *execution) releaseWith(req *predict.Request) {
 	if req.Attachments != nil {
-		j.p.OnRelease(req.Attachments.Close)
+		x.p.OnRelease(req.Attachments.Close)
 	}
 	// The functions keep what they need of the request, not the request: it would be allocated, half a kilobyte each.
 	if disk := req.Disk; disk != nil {
-		j.p.OnRelease(func() {
-			disk.Unmap(j.isRead())
-			j.spills.unmap(j.isRead())
+		x.p.OnRelease(func() {
+			disk.Unmap(x.isRead())
+			x.spills.unmap(x.isRead())
 		})
 	}
 	if shared := req.Shared; shared != nil {
-		j.p.OnRelease(func() { j.freeShared(shared) })
+		x.p.OnRelease(func() { x.freeShared(shared) })
 	}
 }
 
@@ -363,12 +356,12 @@ func (s *Service) admit(req *predict.Request) error {
 }
 
 // SubmitAll enters predictions in the queue together, except for those whose files must be fetched first. Their callers
-// call Wait next.
+// call Run next.
 func (s *Service) SubmitAll(ps []*predict.Prediction) {
 	calls := make([]*slot.Call, 0, len(ps))
 	for _, p := range ps {
-		if j, ok := p.Runner().(*job); ok && !j.transfersFirst() {
-			calls = append(calls, j.newCall(j.prepared.Input))
+		if x, ok := p.Runner().(*execution); ok && !x.transfersFirst() {
+			calls = append(calls, x.newCall(x.prepared.Input))
 		}
 	}
 	s.o.Pool.SubmitAll(calls)

@@ -250,13 +250,13 @@ func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, ki
 }
 
 // context is what the model gets: the client's, and the context of the span in which it runs.
-func (j *job) context() []byte {
-	req := &j.p.Request
-	if j.spans == nil {
+func (x *execution) context() []byte {
+	req := &x.p.Request
+	if x.spans == nil {
 		return contextOf(req)
 	}
-	j.spans.submitted = time.Now()
-	in := j.spans.invoke
+	x.spans.submitted = time.Now()
+	in := x.spans.invoke
 	if len(req.Context) == 0 && in.State == "" {
 		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+traceParent+`":"`...)), `"}`...)
 	}

@@ -8,12 +8,12 @@ import (
 // TestJob_StopsOnce however many items its model yields until it has ended.
 func TestJob_StopsOnce(t *testing.T) {
 	const items = 1000
-	j := &job{}
-	j.mu.Lock() // what stops it waits
-	defer j.mu.Unlock()
+	x := &execution{}
+	x.mu.Lock() // what stops it waits
+	defer x.mu.Unlock()
 	before := runtime.NumGoroutine()
 	for range items {
-		j.stop()
+		x.stop()
 	}
 	if more := runtime.NumGoroutine() - before; more > items/10 {
 		t.Errorf("got %d goroutines for %d items, want 1", more, items)

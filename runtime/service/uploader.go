@@ -43,10 +43,10 @@ func (s *Service) uploads(req *predict.Request) bool {
 }
 
 // newUploader makes the folder for a prediction's output files. ctx ends the uploads.
-func (s *Service) newUploader(ctx context.Context, j *job) (*uploader, error) {
-	req := &j.p.Request
+func (s *Service) newUploader(ctx context.Context, x *execution) (*uploader, error) {
+	req := &x.p.Request
 	to := files.Destination{
-		Prefix: req.OutputPrefix, Propagation: req.Propagation, Prediction: j.p.ID(),
+		Prefix: req.OutputPrefix, Propagation: req.Propagation, Prediction: x.p.ID(),
 	}
 	if to.Trace = req.Trace; to.Trace != nil {
 		to.TraceParent, to.TraceState = "", "" // such URLs are often signed
@@ -54,12 +54,12 @@ func (s *Service) newUploader(ctx context.Context, j *job) (*uploader, error) {
 	if to.Prefix == "" || to.Prefix == s.o.UploadURL {
 		to.Prefix, to.Trusted = s.o.UploadURL, true
 	}
-	uploads, err := s.o.Files.NewUploads(j.p.ID(), to)
+	uploads, err := s.o.Files.NewUploads(x.p.ID(), to)
 	if err != nil {
 		return nil, fmt.Errorf("make room for output files: %w", err)
 	}
-	j.p.OnRelease(uploads.Close)
-	o := &uploader{p: j.p, uploads: uploads, ctx: ctx, failed: j.stop}
+	x.p.OnRelease(uploads.Close)
+	o := &uploader{p: x.p, uploads: uploads, ctx: ctx, failed: x.stop}
 	o.idle.L = &o.mu
 	return o, nil
 }

@@ -83,5 +83,5 @@ func again(t *testing.T, o harness.Options, s *harness.Server) harness.Options {
 // fakeNVML is a folder with a driver's library that knows of two GPUs.
 func fakeNVML(t *testing.T) string {
 	t.Helper()
-	return filepath.Dir(harness.SharedLibrary(t, "libnvidia-ml.so.1", "../pyembed/nvml/testdata/fakenvml.c"))
+	return filepath.Dir(harness.SharedLibrary(t, "libnvidia-ml.so.1", "../runtime/gpu/nvml/testdata/fakenvml.c"))
 }

@@ -29,11 +29,10 @@ type Options struct {
 	Webhooks *webhook.Sender
 	BusyPoll func() slot.BusyPoll
 
-	Models   func() []*Model // all that have workers or may get some
-	Calls    func(model string) func(of []*predict.Prediction, fd int)
-	Shutdown func() // a client asks the server to stop
-	Reload   func() // a model is about to be reloaded
-	Quiet    func() // no prediction is in flight
+	Models func() []*Model // all that have workers or may get some
+	Calls  func(model string) func(of []*predict.Prediction, fd int)
+	Reload func() // a model is about to be reloaded
+	Quiet  func() // no prediction is in flight
 }
 
 // Host is what the models of a server share.

@@ -73,7 +73,7 @@ func (m *Model) makeService() {
 	m.Service = service.New(service.Options{
 		Model: m.label(), Pool: m.Pool, Files: o.Files, Logger: m.Log, Queue: s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
-		OnShutdown: o.Shutdown, HealthPath: m.healthPath(), OnChange: m.Lifecycle.observe,
+		HealthPath: m.healthPath(), OnChange: m.Lifecycle.observe,
 		Webhooks:   o.Webhooks,
 		Observer:   observer{m.metrics, m.Lifecycle},
 		UploadURL:  s.UploadURL,

@@ -57,7 +57,7 @@ func NewRunner(o RunnerOptions) (_ *Runner, err error) {
 		return nil, err
 	}
 	r.svc = service.New(service.Options{
-		Pool: slot.NewPool(o.Pool), Files: r.files, Logger: o.Log, Version: map[string]string{}, OnShutdown: func() {},
+		Pool: slot.NewPool(o.Pool), Files: r.files, Logger: o.Log, Version: map[string]string{},
 	})
 	orphans, err := supervise.AdoptOrphans()
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Runner) Run(req predict.Request, watch predict.Observer) (p *predict.Pr
 		p.Watch(watch)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
+	go func() { ended <- p.Run() }()
 	var asked process.InterruptRequests
 	for {
 		select {

@@ -95,7 +95,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	g.http = httpd.New(gatewayService{check, g}, httpd.Options{
 		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, ModelName: s.Model,
 		Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
-		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
+		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk,
 		ReplayPuts: s.Jobs.ReplayPuts,
 	})
 	queue := s.Jobs.Options(s.Model, s.ResultTTL)

@@ -45,10 +45,18 @@ func (f *Server) makeHTTP() error {
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
-		NoShutdown: s.Exposure.NoShutdown, ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
+		Shutdown: f.shutdown(), ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
 		Connections: f.connections,
 	})
 	return nil
+}
+
+// shutdown is what POST /shutdown calls; nil: it is off.
+func (f *Server) shutdown() func() {
+	if f.s.Exposure.NoShutdown {
+		return nil
+	}
+	return f.stop.ask
 }
 
 // knownModels are the models as other protocols know them.

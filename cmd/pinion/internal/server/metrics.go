@@ -5,7 +5,7 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/httpd/protocol"
-	"pinion/pyembed/nvml"
+	"pinion/runtime/gpu/nvml"
 	"pinion/runtime/metrics"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/supervise"

@@ -29,8 +29,6 @@ func (b rootBackend) Create(req predict.Request) (*predict.Prediction, error) {
 
 func (b rootBackend) NewAttachments() httpd.Attachments { return b.first().NewAttachments() }
 
-func (b rootBackend) Start(p *predict.Prediction) { b.first().Start(p) }
-
 func (b rootBackend) Find(kind predict.Kind, id string) *predict.Prediction {
 	return b.first().Find(kind, id)
 }
@@ -46,8 +44,6 @@ func (b rootBackend) RunExample(ctx context.Context) *httpd.ExampleRun {
 }
 
 func (b rootBackend) OpenAPI() ([]byte, bool) { return b.first().OpenAPI() }
-
-func (b rootBackend) Shutdown() { b.first().Shutdown() }
 
 func (b rootBackend) HasTraining() bool { return b.first().HasTraining() }
 

@@ -32,7 +32,7 @@ func (f *Server) hostModels() (err error) {
 		RunDir: f.dir, Orphans: f.orphans, Memory: f.budget, Files: f.files, Webhooks: f.webhooks,
 		BusyPoll: func() slot.BusyPoll { return busyPolling(f.s.BusyPolls(), f.workerCount(), cores()) },
 		Models:   f.models.hosted, Calls: f.onCalls,
-		Shutdown: f.stop.ask, Reload: f.auth.Reload, Quiet: func() { f.giveBack(0) },
+		Reload: f.auth.Reload, Quiet: func() { f.giveBack(0) },
 	})
 	if err != nil {
 		return err

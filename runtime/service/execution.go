@@ -19,8 +19,8 @@ import (
 	"pinion/runtime/slot"
 )
 
-// job runs one prediction. It implements predict.Runner and slot.EventSink.
-type job struct {
+// execution runs one prediction. It implements predict.Runner and slot.EventSink.
+type execution struct {
 	service  *Service
 	p        *predict.Prediction
 	prepared schema.Prepared
@@ -46,51 +46,51 @@ type job struct {
 	cancel bool
 }
 
-func (j *job) Submit(*predict.Prediction) {
-	if !j.transfersFirst() {
-		j.submit(j.prepared.Input)
+func (x *execution) Submit(*predict.Prediction) {
+	if !x.transfersFirst() {
+		x.submit(x.prepared.Input)
 	}
 }
 
 // transfersFirst reports whether files must be fetched, or an output folder made, before the model can run.
-func (j *job) transfersFirst() bool {
-	return len(j.prepared.Files) > 0 || j.service.uploads(&j.p.Request) || j.service.handsOver(j.p)
+func (x *execution) transfersFirst() bool {
+	return len(x.prepared.Files) > 0 || x.service.uploads(&x.p.Request) || x.service.handsOver(x.p)
 }
 
 // Run runs p and returns when it has ended. By then its slot and its id are free.
-func (j *job) Run(*predict.Prediction) error {
-	if j.call == nil {
-		input, err := j.prepared.Input, error(nil)
-		if j.transfersFirst() {
+func (x *execution) Run(*predict.Prediction) error {
+	if x.call == nil {
+		input, err := x.prepared.Input, error(nil)
+		if x.transfersFirst() {
 			ctx, abort := context.WithCancel(context.Background())
 			defer abort()
-			j.abortWith(abort)
+			x.abortWith(abort)
 			began := time.Now()
-			j.beginFetching(began)
-			input, err = j.files(ctx)
-			j.transfers = time.Since(began)
+			x.beginFetching(began)
+			input, err = x.files(ctx)
+			x.transfers = time.Since(began)
 		}
 		if err != nil {
-			j.filesFailed(err)
+			x.filesFailed(err)
 			return nil
 		}
-		j.submit(input)
+		x.submit(input)
 	}
-	j.call.Wait()
-	return j.finish(&j.call.Result)
+	x.call.Wait()
+	return x.finish(&x.call.Result)
 }
 
 // beginFetching moves the prediction to processing when its files are fetched, if a slot is free, as Cog does. Else it
 // begins when a worker has it.
-func (j *job) beginFetching(now time.Time) {
-	if load := j.service.o.Pool.Load(); len(j.prepared.Files) > 0 && load.InFlight <= load.Capacity {
-		j.p.Begin(now)
+func (x *execution) beginFetching(now time.Time) {
+	if load := x.service.o.Pool.Load(); len(x.prepared.Files) > 0 && load.InFlight <= load.Capacity {
+		x.p.Begin(now)
 	}
 }
 
-func (j *job) filesFailed(err error) {
-	s := j.service
-	s.o.Pool.Withdraw(j.p.Request.Group)
+func (x *execution) filesFailed(err error) {
+	s := x.service
+	s.o.Pool.Withdraw(x.p.Request.Group)
 	result, reason := predict.Result{Status: predict.Failed, Error: err.Error()}, predict.ReasonFiles
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -98,77 +98,77 @@ func (j *job) filesFailed(err error) {
 	case errors.Is(err, memory.ErrFull):
 		result, reason = s.overBudget(&result), predict.ReasonMemory
 	}
-	j.observe(&result, 0, reason)
-	s.ended(j.p, result)
+	x.observe(&result, 0, reason)
+	s.ended(x.p, result)
 }
 
 // sent is the prediction's call; nil until submit.
-func (j *job) sent() *slot.Call {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.call
+func (x *execution) sent() *slot.Call {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.call
 }
 
 // isRead reports whether no worker may still be receiving the input from the front's memory. That is certain only after
 // a normal answer, and only if the call was sent once.
-func (j *job) isRead() bool {
-	call := j.sent()
+func (x *execution) isRead() bool {
+	call := x.sent()
 	return call == nil || call.Result.Err == nil && !call.Result.Resent
 }
 
 // freeShared gives the request's shared memory back, but what the model kept of it.
-func (j *job) freeShared(shared *memory.Shared) {
-	if call := j.sent(); call != nil && call.Result.Kept {
+func (x *execution) freeShared(shared *memory.Shared) {
+	if call := x.sent(); call != nil && call.Result.Kept {
 		shared.Leave()
 		return
 	}
-	shared.Free(j.isRead())
+	shared.Free(x.isRead())
 }
 
 // submit enters the prediction in the pool. Its caller waits for the call next.
-func (j *job) submit(input []byte) { j.service.o.Pool.Submit(j.newCall(input)) }
+func (x *execution) submit(input []byte) { x.service.o.Pool.Submit(x.newCall(input)) }
 
 // newCall makes the prediction's call. Its caller submits it next.
-func (j *job) newCall(input []byte) *slot.Call {
-	s, p := j.service, j.p
-	call := slot.NewCall(predict.Clip(p.ID()), input, j.context())
+func (x *execution) newCall(input []byte) *slot.Call {
+	s, p := x.service, x.p
+	call := slot.NewCall(predict.Clip(p.ID()), input, x.context())
 	m := s.model.Load()
-	j.model = m
+	x.model = m
 	if p.Request.Tensors != nil {
 		call.Parts = WithTensors(input, p.Request.Tensors)
 	}
 	call.Shared, call.Of = sharedFile(&p.Request), p
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
-		j.batched, call.Key = true, keyOf(m.keys, input)
-		if len(j.prepared.Files) > 0 || j.outputs != nil || j.uploader != nil {
+		x.batched, call.Key = true, keyOf(m.keys, input)
+		if len(x.prepared.Files) > 0 || x.outputs != nil || x.uploader != nil {
 			p.Hold() // the model may read its files after its end, until the whole batch is settled
 			call.OnSettled = func() { go p.Release() }
 		}
 	}
-	if j.spans != nil {
-		j.spans.traced.Span = j.spans.prediction
-		call.Traced = &j.spans.traced
+	if x.spans != nil {
+		x.spans.traced.Span = x.spans.prediction
+		call.Traced = &x.spans.traced
 	}
 	call.Deadline, call.Group = p.Request.Deadline, p.Request.Group
 	if p.Request.Disk != nil {
 		call.BodyFile = s.o.Files.Spool
 	}
 	if p.Observed() {
-		call.Events = j
+		call.Events = x
 	}
 	switch {
-	case j.uploader != nil:
-		call.Files = ipc.FilesMember(j.uploader.uploads.Folder(), j.uploader.uploads.Token(), false)
-	case j.outputs != nil:
-		call.Files = ipc.FilesMember(j.outputs.Folder(), j.outputs.Token(), p.Request.WantTensors)
+	case x.uploader != nil:
+		call.Files = ipc.FilesMember(x.uploader.uploads.Folder(), x.uploader.uploads.Token(), false)
+	case x.outputs != nil:
+		call.Files = ipc.FilesMember(x.outputs.Folder(), x.outputs.Token(), p.Request.WantTensors)
 	case p.Request.WantTensors:
 		call.Files = ipc.TensorsMember()
 	}
-	j.mu.Lock()
-	j.call = call
-	canceled := j.cancel
-	j.mu.Unlock()
+	x.mu.Lock()
+	x.call = call
+	canceled := x.cancel
+	x.mu.Unlock()
 	if canceled {
 		s.o.Pool.Cancel(call)
 	}
@@ -176,21 +176,21 @@ func (j *job) newCall(input []byte) *slot.Call {
 }
 
 // abortWith makes Cancel end the transfers in progress.
-func (j *job) abortWith(abort context.CancelFunc) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.abort = abort
-	if j.cancel {
+func (x *execution) abortWith(abort context.CancelFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.abort = abort
+	if x.cancel {
 		abort()
 	}
 }
 
 // files fetches a prediction's files and returns its input with their paths. It also makes the folder for output files.
-func (j *job) files(ctx context.Context) ([]byte, error) {
-	s, p := j.service, j.p
-	input := j.prepared.Input
-	if len(j.prepared.Files) > 0 {
-		fetched, cleanup, err := s.o.Files.Fetch(p.Request.Trace.In(ctx), p.ID(), j.prepared)
+func (x *execution) files(ctx context.Context) ([]byte, error) {
+	s, p := x.service, x.p
+	input := x.prepared.Input
+	if len(x.prepared.Files) > 0 {
+		fetched, cleanup, err := s.o.Files.Fetch(p.Request.Trace.In(ctx), p.ID(), x.prepared)
 		if err != nil {
 			return nil, err
 		}
@@ -201,18 +201,18 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 		input = fetched
 	}
 	if s.uploads(&p.Request) {
-		o, err := s.newUploader(ctx, j)
+		o, err := s.newUploader(ctx, x)
 		if err != nil {
 			return nil, err
 		}
-		j.uploader = o
+		x.uploader = o
 	} else if s.handsOver(p) {
 		o, err := s.o.Files.NewOutputs(p.ID())
 		if err != nil {
 			return nil, fmt.Errorf("make room for output files: %w", err)
 		}
 		p.OnRelease(o.Close)
-		j.outputs = o
+		x.outputs = o
 		if p.Request.WantPaths {
 			p.SetFolder(predict.OutputFolder{Path: o.Folder(), Token: o.Token()})
 		}
@@ -220,84 +220,84 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 	return input, nil
 }
 
-func (j *job) Cancel(*predict.Prediction) {
-	j.mu.Lock()
-	j.cancel = true
-	call, abort := j.call, j.abort
-	j.mu.Unlock()
+func (x *execution) Cancel(*predict.Prediction) {
+	x.mu.Lock()
+	x.cancel = true
+	call, abort := x.call, x.abort
+	x.mu.Unlock()
 	if abort != nil {
 		abort()
 	}
 	if call != nil {
-		j.service.o.Pool.Cancel(call)
+		x.service.o.Pool.Cancel(call)
 	}
 }
 
 // stop cancels the call of a prediction that failed in the front. It does not block, as the pool may be locked by its
 // caller. Only the first call has an effect: until the model has ended, it may yield thousands of items in vain.
-func (j *job) stop() {
-	if j.stopped.Swap(true) {
+func (x *execution) stop() {
+	if x.stopped.Swap(true) {
 		return
 	}
 	go func() {
-		if call := j.sent(); call != nil {
-			j.service.o.Pool.Cancel(call)
+		if call := x.sent(); call != nil {
+			x.service.o.Pool.Cancel(call)
 		}
 	}()
 }
 
 // Started implements slot.EventSink, as do the next three methods.
-func (j *job) Started() { j.p.Begin(time.Now()) }
+func (x *execution) Started() { x.p.Begin(time.Now()) }
 
-func (j *job) Output(item []byte) {
-	if items := j.p.Request.Items; items != nil {
-		j.observeItem()
-		if j.acceptsItem(withStandIns(item)) {
+func (x *execution) Output(item []byte) {
+	if items := x.p.Request.Items; items != nil {
+		x.observeItem()
+		if x.acceptsItem(withStandIns(item)) {
 			items(item)
 		}
 		return
 	}
-	if !j.acceptsItem(item) {
+	if !x.acceptsItem(item) {
 		return
 	}
-	j.observeItem()
-	if j.uploader != nil {
-		j.uploader.add(item)
-	} else if !j.p.Output(item) {
-		j.stop()
+	x.observeItem()
+	if x.uploader != nil {
+		x.uploader.add(item)
+	} else if !x.p.Output(item) {
+		x.stop()
 	}
 }
 
-func (j *job) Metric(metric []byte) {
-	if !j.p.Metric(metric) {
-		j.stop()
+func (x *execution) Metric(metric []byte) {
+	if !x.p.Metric(metric) {
+		x.stop()
 	}
 }
 
-func (j *job) Log(source string, text []byte) { j.p.Log(source, text) }
+func (x *execution) Log(source string, text []byte) { x.p.Log(source, text) }
 
 // finish turns a call's result into the prediction's end, or into a refusal.
-func (j *job) finish(r *slot.Result) error {
-	s, p := j.service, j.p
-	result, begun := j.read(r)
+func (x *execution) finish(r *slot.Result) error {
+	s, p := x.service, x.p
+	result, begun := x.read(r)
 	if !begun {
-		j.observe(&result, r.Waited, failure(r))
+		x.observe(&result, r.Waited, failure(r))
 		s.ended(p, result)
 		return r.Err
 	}
 	result.Logs = r.Logs
 	reason := failure(r)
-	if !j.charge(r, &result) {
+	if !x.charge(r, &result) {
 		result, reason = s.overBudget(&result), predict.ReasonMemory
-	} else if j.checkOutput(&result); j.refused != "" {
+	} else if x.checkOutput(&result); x.refused != "" {
 		reason = predict.ReasonModel
 	}
-	if !j.finishFiles(&result) {
+	if !x.finishFiles(&result) {
 		reason = predict.ReasonFiles
 	}
-	j.releaseAnswer(r, &result)
-	j.observe(&result, r.Waited, reason)
-	if body := p.Request.Body; len(body) >= bufpool.Min && j.isRead() && (p.Observed() || !s.retains(p, &result)) {
+	x.releaseAnswer(r, &result)
+	x.observe(&result, r.Waited, reason)
+	if body := p.Request.Body; len(body) >= bufpool.Min && x.isRead() && (p.Observed() || !s.retains(p, &result)) {
 		p.OnRelease(func() { bufpool.Put(body) })
 	}
 	s.ended(p, result)
@@ -305,38 +305,38 @@ func (j *job) finish(r *slot.Result) error {
 }
 
 // finishFiles uploads or hands over the files of an output. It returns false where that failed the prediction.
-func (j *job) finishFiles(result *predict.Result) bool {
+func (x *execution) finishFiles(result *predict.Result) bool {
 	before := result.Status
-	if j.uploader != nil {
+	if x.uploader != nil {
 		began := time.Now()
-		j.uploader.settle(result)
-		j.transfers += time.Since(began)
+		x.uploader.settle(result)
+		x.transfers += time.Since(began)
 	}
-	if j.outputs != nil && !j.p.Request.WantPaths {
-		j.handOver(result)
+	if x.outputs != nil && !x.p.Request.WantPaths {
+		x.handOver(result)
 	}
 	return result.Status == before
 }
 
 // releaseAnswer frees the memory of a worker's answer, now or with the prediction.
-func (j *job) releaseAnswer(r *slot.Result, result *predict.Result) {
+func (x *execution) releaseAnswer(r *slot.Result, result *predict.Result) {
 	switch {
 	case r.Release == nil:
-	case !j.p.Observed() && j.service.retains(j.p, result): // retained without compaction: it must not point into r.Body
+	case !x.p.Observed() && x.service.retains(x.p, result): // retained without compaction: it must not point into r.Body
 		result.Output = bytes.Clone(result.Output)
 		result.Metrics = bytes.Clone(result.Metrics)
 		r.Release()
 	default:
-		j.p.OnRelease(r.Release)
+		x.p.OnRelease(r.Release)
 	}
 }
 
 // read converts a call's result. begun: the worker may have begun the prediction.
-func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
+func (x *execution) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
-		result = readAnswer(r, j.p.Observed())
-		if j.p.Request.WantTensors {
-			if result.Output, result.Tensors = WithoutTensors(result.Output, j.call.Shared); result.Tensors == nil &&
+		result = readAnswer(r, x.p.Observed())
+		if x.p.Request.WantTensors {
+			if result.Output, result.Tensors = WithoutTensors(result.Output, x.call.Shared); result.Tensors == nil &&
 				ipc.HasTensor(result.Output) {
 				return unreadable(r), true
 			}
@@ -344,7 +344,7 @@ func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 		if r.Canceled { // as with Cog, even if the model returned or raised another exception
 			result.Status, result.Output, result.Yielded, result.Error = predict.Canceled, nil, false, ""
 		}
-		if j.batched {
+		if x.batched {
 			result.Metrics = withQueueTime(result.Metrics, r.Waited)
 		}
 		return result, true
