@@ -117,6 +117,7 @@ func examples() []example {
 		front("health", KindHealth, 0, 7, `{}`, func(c *Conn) error { return c.SendHealth(7) }),
 		worker("pong", KindPong, 7, 0, ``),
 		front("ping", KindPing, 0, 7, ``, nil),
+		front("interrupt", KindInterrupt, 0, 0, ``, nil),
 		worker("preloaded", KindPreloaded, 0, 0, `{"refused":"its import leaves 1 thread running (watcher)"}`),
 		worker("forked", KindForked, 0, 0, `{"pid":4711}`),
 		front("handle", KindHandle, FlagFile, 2, ``, nil),

@@ -56,6 +56,8 @@ const (
 	KindHealth   Kind = 50 // {}: run the model's healthcheck; id is the front's serial number
 	KindPing     Kind = 51 // no body: a sign of life is asked for
 
+	KindInterrupt Kind = 54 // no body: look at the cancel words; for a worker whose slots have threads
+
 	// Front to preload process, on its channel.
 
 	KindHandle Kind = 52 // no body: id is the place of the descriptor that comes with it (FlagFile), among a worker's
@@ -77,7 +79,7 @@ var kindNames = [...]string{
 	KindHello: "Hello", KindLoaded: "Loaded", KindReady: "Ready", KindSetupFailed: "SetupFailed", KindCUDA: "CUDA",
 	KindHealthy: "Healthy", KindPong: "Pong", KindPreloaded: "Preloaded", KindForked: "Forked",
 	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle",
-	KindFork: "Fork",
+	KindFork: "Fork", KindInterrupt: "Interrupt",
 }
 
 // String is the kind's name, or its number where no version of the protocol has it.

@@ -15,28 +15,31 @@ import (
 // processes are one binary on one machine). pyembed/px_page.h has the same layout for C; a test
 // compares them.
 const (
-	pageMagic   = 0x314e4f494e4950 // "PINION1"
-	pageHeader  = 4096             // bytes before the first slot
-	pageSlot    = 1024             // bytes of a slot
-	pageOut     = 16384            // bytes of what a slot's channel has not sent
-	offMagic    = 0
-	offStdout   = 64  // two words: version, consumed
-	offStderr   = 128 // two words: version, consumed
-	offBusyPoll = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
-	offOwn      = 256 // stdout's two words, 64 bytes further stderr's: of pipes of a prediction's own
-	offOwnEnded = 384 // how many pairs of those the front has let go of
-	offOwnFull  = 392 // not 0: it follows so many of them that it takes no more
-	offLost     = 448 // not 0: the worker ended itself, because its control channel closed
-	offScore    = 456 // the worker's oom_score_adj, if no other child of the front has that; else 0
-	offRunning  = 0   // of a slot: the id that the model has, or 0
-	offCancel   = 64  // of a slot: the id that is to be canceled
-	offClaims   = 128 // of a slot: Claims words
-	offOutBegin = 0   // of an out: the position in the stream of its first byte
-	offOutLen   = 8   // how many there are
-	offOutData  = 64
-	claimShift  = 2
-	claimMask   = 1<<claimShift - 1
-	claimIDBits = 64 - claimShift
+	pageMagic    = 0x314e4f494e4950 // "PINION1"
+	pageHeader   = 4096             // bytes before the first slot
+	pageSlot     = 1024             // bytes of a slot
+	pageOut      = 16384            // bytes of what a slot's channel has not sent
+	offMagic     = 0
+	offStdout    = 64  // two words: version, consumed
+	offStderr    = 128 // two words: version, consumed
+	offBusyPoll  = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
+	offOwn       = 256 // stdout's two words, 64 bytes further stderr's: of pipes of a prediction's own
+	offOwnEnded  = 384 // how many pairs of those the front has let go of
+	offOwnFull   = 392 // not 0: it follows so many of them that it takes no more
+	offLost      = 448 // not 0: the worker ended itself, because its control channel closed
+	offScore     = 456 // the worker's oom_score_adj, if no other child of the front has that; else 0
+	offInterrupt = 512 // not 0: a KindInterrupt is on its way
+	offRunning   = 0   // of a slot: the id that the model has, or 0
+	offNoticed   = 8   // of a slot with a thread: the id whose end the worker's main thread has tried to bring about
+	offGivenUp   = 72  // of a slot with a thread: the id whose thread is not waited for
+	offCancel    = 64  // of a slot: the id that is to be canceled
+	offClaims    = 128 // of a slot: Claims words
+	offOutBegin  = 0   // of an out: the position in the stream of its first byte
+	offOutLen    = 8   // how many there are
+	offOutData   = 64
+	claimShift   = 2
+	claimMask    = 1<<claimShift - 1
+	claimIDBits  = 64 - claimShift
 )
 
 const (
@@ -122,6 +125,10 @@ func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 // SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0: none.
 func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 
+// BeginInterrupt tells whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a worker
+// that does not read.
+func (p *Page) BeginInterrupt() bool { return p.word(offInterrupt).Swap(1) == 0 }
+
 // PredictionPipes are the counters of the pipes that a prediction has to itself.
 func (p *Page) PredictionPipes() (stdout, stderr Consumed) {
 	return Consumed{p.word(offOwn), p.word(offOwn + 8)}, Consumed{p.word(offOwn + 64), p.word(offOwn + 72)}
@@ -178,6 +185,12 @@ func (s Slot) unsent(position uint64) []byte {
 
 // Running is the id that the model has at this moment, or 0.
 func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }
+
+// Noticed tells whether the worker's main thread has tried to bring about the end of an id. It needs the GIL for that.
+func (s Slot) Noticed(id uint64) bool { return s.page.word(s.base+offNoticed).Load() == id }
+
+// GiveUp has the worker leave without the thread that runs an id.
+func (s Slot) GiveUp(id uint64) { s.page.word(s.base + offGivenUp).Store(id) }
 
 // cancelAgain is the bit of a cancel word that makes it another one, for the same id.
 const cancelAgain = 1 << 63

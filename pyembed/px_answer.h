@@ -7,6 +7,13 @@
 
 // ---- px_events.c ------------------------------------------------------------
 
+// px_settle_text sends what the prediction of this channel has printed, if Python keeps that; ended: its answer follows. GIL held; an exception that is
+// set stays set.
+void px_send_text(struct px_channel *ch, bool ended);
+static inline void px_settle_text(struct px_channel *ch, bool ended) {
+  if (ch->settle_text) px_send_text(ch, ended);
+}
+
 // px_put_times queues when the model got id, which took so many nanoseconds until now, and how many of them its input took to
 // prepare. It leaves with the answer. An error is left to the answer, which meets it too.
 void px_put_times(struct px_channel *ch, uint64_t id, uint64_t took, uint64_t prepared);
@@ -63,6 +70,8 @@ struct px_scopes {
   PyObject *variable;  // the context variable that holds the scope
   PyObject *values_name, *context_name;
   PyObject *unused;  // see px_scopereuse.c; NULL: none
+  PyObject **running;  // where the scope of the running prediction is noted: px_w.scope
+  PyObject *own;  // this place instead, if predictions of other threads run meanwhile
 };
 
 // px_scopes_load looks up handler.scope and handler.variable. 0, or -1 with an exception; px_scopes_free in both cases.

@@ -5,6 +5,8 @@
 // code. One that the model caught is not: the model may be cleaning up.
 #include "px_worker.h"
 
+#include "px_interrupt.h"
+
 #include <signal.h>
 #include <string.h>
 
@@ -48,8 +50,7 @@ static bool is_import(PyObject *frame) {
   return is;
 }
 
-// in_import tells whether code runs for an import. Many libraries cannot be imported again after one that failed.
-static bool in_import(PyObject *frame) {
+bool px_in_import(PyObject *frame) {
   bool found = false;
   PyObject *f = frame && frame != Py_None ? Py_NewRef(frame) : NULL;
   for (; f && !found; f = step(f)) found = is_import(f);
@@ -91,7 +92,7 @@ static uint64_t take(struct px_channel *ch, PyObject *frame) {
   if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running) return 0;
   bool again = word == ch->cancel_taken;
   if (again && (cancel.ch != ch || !(px_w.raised ? was_dropped(frame) : cancel.diverted))) return 0;
-  if (in_import(frame)) return 0;
+  if (px_in_import(frame)) return 0;
   if (!again) px_cancel_forget();
   cancel.ch = ch;
   ch->cancel_taken = word;
@@ -217,6 +218,7 @@ static PyObject *unraisable(PX_SELF, PyObject *args) {
   PyObject *value = attribute(args, "exc_value");
   bool again = value && value == px_w.raised && cancel.printed;
   if (value && value == px_w.raised) cancel.printed = true;
+  if (value) px_interrupt_again(value);
   Py_XDECREF(value);
   if (again) Py_RETURN_NONE;
   return PyObject_CallFunctionObjArgs(cancel.print, args, NULL);

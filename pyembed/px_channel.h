@@ -9,6 +9,7 @@
 #include "px_frame.h"
 #include "px_mem.h"
 #include "px_page.h"
+#include "px_python.h"
 
 #define PX_COPY_MAX ((size_t)1 << 20)  // a longer body is sent from where it lies
 #define PX_KEEP_OUT ((size_t)256 << 10)  // more than this in out is sent at once
@@ -21,6 +22,15 @@ struct px_channel {
   struct px_slot_page *page;  // NULL: the control socket
   uint64_t current;  // the request that is claimed and not answered, or 0; GIL held
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
+  PyObject
+      *settle_text;  // sends what its prediction has printed; NULL: the log pipes have that, or an event loop sends it
+  // Of a slot with a thread: see px_interrupt.h. interrupt_mu guards what follows and cancel_taken.
+  pthread_mutex_t interrupt_mu;  // a leaf
+  pthread_t thread;
+  bool thread_ended;
+  uint64_t inside;  // the prediction that may be interrupted, or 0
+  _Atomic bool interrupted;  // its exception is to be raised with the next bytecode
+
   struct px_json_room *room;  // for arrays of the answer to current; NULL: there is none; GIL held
 
   // Input, of the one thread that reads this channel.
@@ -78,6 +88,10 @@ struct px_shared px_shared_map_file(int fd);
 static inline struct px_shared px_shared_map(int fd) {
   return fd < 0 ? (struct px_shared){NULL, 0, NULL} : px_shared_map_file(fd);
 }
+
+// px_shared_map_once maps a file, or nothing for -1, until px_shared_unmap. No GIL needed.
+struct px_shared px_shared_map_once(int fd);
+void px_shared_unmap(struct px_shared shared);
 
 // px_shared_forget takes the mapping at that address out of those that are used again. GIL held.
 void px_shared_forget(const char *at);

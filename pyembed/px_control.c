@@ -1,5 +1,6 @@
 // The control thread: it takes in slot sockets, answers pings, and ends the process when the front is gone. It does not
 // depend on Python.
+#include "px_interrupt.h"
 #include "px_worker.h"
 
 #include <errno.h>
@@ -63,6 +64,10 @@ static void *control(void *unused) {
       if (f.kind == PX_SLOT && f.fd >= 0) add_slot(f.fd);
       if (f.kind == PX_SHUTDOWN) stop();
       if (f.kind == PX_HEALTH) ask_health(f.id);
+      if (f.kind == PX_INTERRUPT) {
+        atomic_store(&px_w.page->interrupt, 0);  // before main looks
+        px_interrupt_wake();
+      }
       if (f.kind == PX_PING) answer(f.id);
       px_frame_done(&f);
     }

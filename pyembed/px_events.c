@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "px_interrupt.h"
 #include "px_json.h"
 
 #define PX_KEEP_ITEM ((size_t)256 << 10)
@@ -96,16 +97,26 @@ static PyObject *interrupt(PyObject *iterator) {
   return item;
 }
 
+void px_send_text(struct px_channel *ch, bool ended) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject *done = PyObject_CallFunctionObjArgs(ch->settle_text, ended ? Py_True : Py_False, NULL);
+  if (!done) PyErr_Clear();
+  Py_XDECREF(done);
+  PyErr_Restore(type, value, trace);
+}
+
 PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, PyObject *encode) {
   PyObject *iterator = PyObject_GetIter(iterable);
   if (!iterator) return NULL;
   PyObject *item = PyIter_Next(iterator);
   for (Py_ssize_t n = 0; item; n++) {
     if (atomic_load(&px_w.is_child)) px_exit_child();
+    px_settle_text(ch, false);
     int status = px_emit(ch, PX_OUTPUT, id, item, encode, n);
     Py_DecRef(item);
     // An iterator that runs no Python code would never notice a cancel.
-    if (status == 0 && px_is_canceled(ch->page, id)) status = PyErr_CheckSignals();
+    if (status == 0 && px_is_canceled(ch->page, id)) status = px_interrupt_check();
     item = status == 0 ? PyIter_Next(iterator) : interrupt(iterator);
   }
   Py_DecRef(iterator);

@@ -35,6 +35,7 @@ enum px_kind {
   PX_PING = 51,
   PX_HANDLE = 52,
   PX_FORK = 53,
+  PX_INTERRUPT = 54,
   PX_CALL = 56,
 };
 

@@ -113,6 +113,10 @@ extern PyMethodDef px_thread_methods[];
 
 // ---- px_substitute.c -----------------------------------------------------------
 
+// px_doc_of returns the docstring of a function as its definition has it, which begins with the signature. NULL with an
+// exception; the caller frees it. GIL held.
+char *px_doc_of(PyObject *like);
+
 extern PyMethodDef px_substitute_methods[];
 
 #endif

@@ -1,6 +1,7 @@
 // The built-in module _px: what Python sees of the worker.
 #include "px_worker.h"
 
+#include "px_interrupt.h"
 #include "px_json.h"
 
 // loads(bytes) -> object
@@ -138,6 +139,7 @@ static PyMethodDef methods[] = {
     {"exit_child", exit_child, METH_O, NULL},
     {"is_list_of", (PyCFunction)(void (*)(void))is_list_of, METH_FASTCALL, NULL},
     {"serve", px_serve, METH_O, NULL},
+    {"serve_slot", px_serve_slot, METH_VARARGS, NULL},
     {"serve_batches", px_serve_batches, METH_O, NULL},
     {"scope", px_scope, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -159,9 +161,9 @@ PyObject *px_module_init(void) {
   if (config) Py_DecRef(config);
   px_w.yielded = PyUnicode_FromString("what was yielded");  // compared by identity
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
-  PyMethodDef *more[] = {px_task_methods,  px_preload_methods,    px_request_methods,
-                         px_pipes_methods, px_call_methods,       px_thread_methods,
-                         px_batch_methods, px_substitute_methods, px_cancel_methods};
+  PyMethodDef *more[] = {px_task_methods,   px_preload_methods,   px_request_methods, px_pipes_methods,
+                         px_call_methods,   px_thread_methods,    px_batch_methods,   px_substitute_methods,
+                         px_cancel_methods, px_interrupt_methods, px_wait_methods};
   for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++)
     status = PyModule_AddFunctions(module, more[i]);
   if (status == 0) return module;

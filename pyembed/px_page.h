@@ -31,9 +31,11 @@ struct px_consumed {
 
 struct px_slot_page {
   px_word running;
-  uint64_t pad1[7];
+  px_word noticed;  // with threads: the prediction whose end main has tried to bring about
+  uint64_t pad1[6];
   px_word cancel;
-  uint64_t pad2[7];
+  px_word given_up;  // with threads: the prediction whose thread is not waited for
+  uint64_t pad2[6];
   px_word claims[PX_CLAIMS];
   uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS];
 };
@@ -62,8 +64,10 @@ struct px_page {
   px_word own_full;            // it follows so many that it takes no more
   uint64_t pad3[6];
   px_word lost_control;        // not 0: this worker ended itself, because its control channel closed
-  px_word score;               // this worker's oom_score_adj, which all that it starts inherits; 0: others have it too
-  uint64_t pad4[PX_PAGE_HEADER / 8 - 8 - 16 - 8 - 16 - 8 - 2];
+  px_word score;  // this worker's oom_score_adj, which all that it starts inherits; 0: others have it too
+  uint64_t pad4[6];
+  px_word interrupt;  // not 0: a PX_INTERRUPT is on its way
+  uint64_t pad5[PX_PAGE_HEADER / 8 - 8 - 16 - 8 - 16 - 8 - 8 - 1];
   struct px_slot_page slots[PX_MAX_SLOTS];
   struct px_out_page outs[PX_MAX_SLOTS];
 };

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@
 
 #define NAME_SIZE 16  // of a thread, as the kernel keeps it
 #define MAX_FOREIGN 32
+#define MAX_NOTED 256
+#define PATH_SIZE 128  // of the end of a library's path
 #define HANDLES 4  // of a worker: control, page, stdout, stderr
 
 static struct {
@@ -34,8 +37,13 @@ static struct {
   int nforeign;  // foreign threads: those that a fork would lack
   struct {
     int tid;
-    char name[NAME_SIZE];
+    char name[NAME_SIZE], library[PATH_SIZE];
   } foreign[MAX_FOREIGN];
+  struct {
+    _Atomic int tid;
+    const void *_Atomic origin;
+  } noted[MAX_NOTED];  // the last threads that were created
+  _Atomic unsigned nnoted;
   int nsafe;  // Python's threads that their library starts again in a fork
   int safe[MAX_FOREIGN];
   int handles[HANDLES];  // of the worker that is to be forked, or -1
@@ -72,9 +80,42 @@ static bool name_of(const char *tid, char *name) {
   return true;
 }
 
+const void *px_preload_thread_origin(void *(*function)(void *), void *argument) {
+  Dl_info start;
+  if (preload.self == 0 || getpid() != preload.self) return NULL;
+  const void *origin = *(void **)&function;
+  if (!argument || !dladdr(origin, &start) || !start.dli_fname || !strstr(start.dli_fname, "/libstdc++.so")) return origin;
+  return *(void **)argument;  // a std::thread's state: the table of its virtual functions, of the library that made it
+}
+
+void px_preload_note_thread(const void *origin) {
+  if (!origin) return;
+  unsigned at = atomic_fetch_add(&preload.nnoted, 1) % MAX_NOTED;
+  atomic_store(&preload.noted[at].origin, origin);
+  atomic_store(&preload.noted[at].tid, (int)syscall(SYS_gettid));
+}
+
+// library_of writes the end of the path of the library that a thread is of; "": unknown.
+static void library_of(int tid, char *library) {
+  Dl_info found;
+  library[0] = '\0';
+  unsigned end = atomic_load(&preload.nnoted);
+  for (unsigned i = end; i > 0 && end - i < MAX_NOTED; i--) {  // from the last on: the kernel uses numbers again
+    unsigned at = (i - 1) % MAX_NOTED;
+    if (atomic_load(&preload.noted[at].tid) != tid) continue;
+    if (!dladdr(atomic_load(&preload.noted[at].origin), &found) || !found.dli_fname) return;
+    size_t n = strlen(found.dli_fname);
+    snprintf(library, PATH_SIZE, "%s", found.dli_fname + (n < PATH_SIZE ? 0 : n - PATH_SIZE + 1));
+    return;
+  }
+}
+
 // survives_fork tells whether a library does without this thread in a fork, or starts it again there.
-static bool survives_fork(int tid, const char *name) {
+static bool survives_fork(int tid, const char *name, const char *library) {
+  static const char *const safe[] = {"/libarrow.so", "/libiomp5.so", "/libomp", "/numexpr/interpreter."};
   if (strcmp(name, "jemalloc_bg_thd") == 0) return true;  // pyarrow's allocator
+  for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
+    if (strstr(library, safe[i])) return true;
   for (int i = 0; i < preload.nsafe; i++)
     if (preload.safe[i] == tid) return true;
   return false;
@@ -86,15 +127,18 @@ static void find_foreign(void) {
   if (!dir) {  // unknown, so nothing is forked
     preload.foreign[0].tid = 0;
     strcpy(preload.foreign[0].name, "no /proc");
+    preload.foreign[0].library[0] = '\0';
     preload.nforeign = 1;
     return;
   }
   for (struct dirent *e; (e = readdir(dir)) && preload.nforeign < MAX_FOREIGN;) {
-    char name[NAME_SIZE];
+    char name[NAME_SIZE], library[PATH_SIZE];
     int tid = atoi(e->d_name);
     if (tid <= 0 || tid == preload.self || !name_of(e->d_name, name) || strcmp(name, preload.go_name) == 0) continue;
-    if (survives_fork(tid, name)) continue;
+    library_of(tid, library);
+    if (survives_fork(tid, name, library)) continue;
     preload.foreign[preload.nforeign].tid = tid;
+    memcpy(preload.foreign[preload.nforeign].library, library, PATH_SIZE);
     memcpy(preload.foreign[preload.nforeign++].name, name, NAME_SIZE);
   }
   closedir(dir);
@@ -138,7 +182,7 @@ static void wait_for(pid_t pid) {
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-// foreign_threads(safe) -> [(thread id, name)]: the threads that a fork would lack, without those whose ids are in the list
+// foreign_threads(safe) -> [(thread id, name, library)]: the threads that a fork would lack, without those whose ids are in the list
 // safe. It forks a process for that, which ends.
 static PyObject *foreign_threads(PX_SELF, PyObject *safe) {
   Py_ssize_t n = PyList_Size(safe);
@@ -152,7 +196,8 @@ static PyObject *foreign_threads(PX_SELF, PyObject *safe) {
   wait_for(pid);
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < preload.nforeign; i++)
-    if (px_append(list, Py_BuildValue("is", preload.foreign[i].tid, preload.foreign[i].name)) < 0) Py_CLEAR(list);
+    if (px_append(list, Py_BuildValue("iss", preload.foreign[i].tid, preload.foreign[i].name,
+                                                      preload.foreign[i].library)) < 0) Py_CLEAR(list);
   return list;
 }
 
@@ -175,6 +220,7 @@ static PyObject *cuda_started(PX_SELF, PX_NO_ARGS) {
 // worker that cannot start.
 static void become(void) {
   const struct px_config *config = preload.config;
+  preload.self = 0;
   setpgid(0, 0);
   close(px_w.control.fd);
   px_free(px_w.control.in);

@@ -69,6 +69,12 @@ struct px_config;
 // of our threads. 0 or -1.
 int px_preload_init(const struct px_config *config);
 
+// px_preload_thread_origin returns an address in the library whose thread is about to be created; NULL: nobody will ask.
+const void *px_preload_thread_origin(void *(*function)(void *), void *argument);
+
+// px_preload_note_thread notes the origin of the calling thread, unless it is NULL.
+void px_preload_note_thread(const void *origin);
+
 // px_preload_find_threads notes, last before a fork that makes a worker, which threads the fork will lack.
 void px_preload_find_threads(void);
 

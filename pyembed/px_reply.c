@@ -9,8 +9,8 @@
 #define PX_KEEP_SCRATCH ((size_t)1 << 20)
 #define PX_RELEASE_ABOVE ((size_t)64 << 10)  // bodies that may have to wait for the front
 
-// Where answers are built. Main thread only: it alone answers.
-static struct px_buf scratch;
+// Where answers are built: by main, or by the thread of each slot.
+static __thread struct px_buf scratch;
 
 PyObject *px_raised(void) {
   PyObject *type, *value, *trace;
@@ -174,6 +174,7 @@ int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
 // prediction's, with several it is unattributed.
 static int submit(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
                   const struct px_borrowed *borrowed) {
+  px_settle_text(ch, true);
   px_flush_stdio();
   px_log_unwatch();
   if (px_log_end(ch, id, kind == PX_FAILED) < 0) {

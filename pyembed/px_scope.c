@@ -3,6 +3,7 @@
 
 int px_scopes_load(struct px_scopes *s, PyObject *handler) {
   *s = (struct px_scopes){0};
+  s->running = &px_w.scope;
   s->make = PyObject_GetAttrString(handler, "scope");
   s->variable = s->make ? PyObject_GetAttrString(handler, "variable") : NULL;
   s->values_name = s->variable ? PyUnicode_InternFromString("_values") : NULL;
@@ -41,7 +42,7 @@ PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **arou
     Py_CLEAR(scope);
   if (!scope) return NULL;
   *around = open_context(s, scope);
-  if (*around) return px_w.scope = scope;
+  if (*around) return *s->running = scope;
   Py_DecRef(scope);
   return NULL;
 }
@@ -49,7 +50,7 @@ PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **arou
 PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, PyObject *around) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
-  px_w.scope = NULL;
+  *s->running = NULL;
   if (PyContext_Exit(around) < 0) PyErr_Clear();
   Py_DecRef(around);
   values = PyObject_GetAttr(scope, s->values_name);

@@ -95,7 +95,8 @@ static bool send_all(struct px_channel *ch, struct iovec *parts, int n, int fd) 
 static bool flush_locked(struct px_channel *ch, bool wait) {
   if (ch->out.len == 0) return true;
   while (ch->sent < ch->out.len && !ch->broken) {
-    ssize_t k = send(ch->fd, ch->out.data + ch->sent, ch->out.len - ch->sent, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+    int flags = MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT);
+    ssize_t k = sendto(ch->fd, ch->out.data + ch->sent, ch->out.len - ch->sent, flags, NULL, 0);  // px_waits.c has send
     if (k >= 0) {
       ch->sent += (size_t)k;
       ch->position += (size_t)k;

@@ -1,4 +1,5 @@
-// The serve loop of a synchronous predict function, on the main thread.
+// The serve loop of a synchronous predict function: on the main thread, or, for several predictions at once, on a thread for
+// each slot.
 //
 //   handler.functions            the predict function and the train function; None: there is none. Of each:
 //     predict(**input)           the model's function
@@ -14,12 +15,15 @@
 //   handler.keep(files)          such an encoder that keeps files for the front to upload
 //   handler.hook(id)             what a scope calls with each metric, if events are wanted
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text
+//   handler.begin(id)            is called before a prediction, where others run at the same time; None: they do not
+//   handler.settle_text(ended)   sends what a prediction has printed, before its next item or its answer; None likewise
 #include "px_worker.h"
 
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "px_interrupt.h"
 #include "px_json.h"
 
 // The answer of a prediction that takes less than PX_FAST ns waits for those that follow at once, to share a write. It never
@@ -35,6 +39,7 @@ struct handler {
   struct function functions[2];  // predict, train
   struct px_scopes scopes;
   PyObject *encode, *fail, *keep, *hook, *generator, *draw;
+  PyObject *begin;  // NULL: predictions run one at a time
   PyObject *no_args, *input_key, *context_key, *files_key;
   uint64_t mean;  // moving average of a prediction's time, ns
 };
@@ -52,8 +57,8 @@ static PyObject *optional(PyObject *o) {
 }
 
 static void handler_free(struct handler *h) {
-  PyObject *all[] = {h->encode, h->fail,    h->keep,      h->hook,        h->generator,
-                     h->draw,   h->no_args, h->input_key, h->context_key, h->files_key};
+  PyObject *all[] = {h->encode, h->fail,    h->keep,      h->hook,        h->generator, h->draw,
+                     h->begin,  h->no_args, h->input_key, h->context_key, h->files_key};
   px_scopes_free(&h->scopes);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) Py_DecRef(all[i]);
@@ -90,11 +95,15 @@ static int load_function(struct function *f, PyObject *o) {
   return 0;
 }
 
-static int handler_load(struct handler *h, PyObject *o) {
+static int handler_load(struct handler *h, struct px_channel *ch, PyObject *o) {
   memset(h, 0, sizeof *h);
-  struct field fields[] = {{&h->encode, "encode"}, {&h->fail, "fail"},           {&h->keep, "keep"},
-                           {&h->hook, "hook"},     {&h->generator, "generator"}, {&h->draw, "draw"}};
+  struct field fields[] = {
+      {&h->encode, "encode"},       {&h->fail, "fail"}, {&h->keep, "keep"},   {&h->hook, "hook"},
+      {&h->generator, "generator"}, {&h->draw, "draw"}, {&h->begin, "begin"}, {&ch->settle_text, "settle_text"}};
   if (px_scopes_load(&h->scopes, o) < 0 || load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
+  h->begin = optional(h->begin);
+  ch->settle_text = optional(ch->settle_text);
+  if (h->begin) h->scopes.running = &h->scopes.own;
   PyObject *functions = PyObject_GetAttrString(o, "functions");
   if (!functions) return -1;
   int status = 0;
@@ -163,6 +172,17 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   return output;
 }
 
+// call_interruptible is call_model on a thread: main may interrupt it meanwhile.
+static PyObject *call_interruptible(struct handler *h, struct call *c, PyObject *input) {
+  PyObject *output = px_interrupt_allow(c->ch, c->id) < 0 ? NULL : call_model(h, c, input);
+  if (px_interrupt_forbid(c->ch)) {  // what it returned or raised may come from a wait that ended early
+    Py_CLEAR(output);
+    PyErr_Clear();
+    px_interrupt_raise();
+  }
+  return output;
+}
+
 // use_files keeps output files for the front. 0, or -1 with an exception.
 static int use_files(struct handler *h, struct call *c, PyObject *files) {
   c->encode = PyObject_CallFunctionObjArgs(h->keep, files, NULL);
@@ -217,6 +237,21 @@ static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, P
   return status;
 }
 
+// map_file maps the memory file of a request. A thread beside others maps it for this request alone, since the mappings that
+// are used again are shared.
+static struct px_shared map_file(struct handler *h, const struct px_frame *f) {
+  return h->begin ? px_shared_map_once(f->file) : px_shared_views(f->file, f->room);
+}
+
+// announce tells Python that a prediction of this thread begins. 0, or -1 with an exception.
+static int announce(struct handler *h, uint64_t id) {
+  PyObject *number = PyLong_FromUnsignedLongLong(id);
+  PyObject *done = number ? PyObject_CallFunctionObjArgs(h->begin, number, NULL) : NULL;
+  Py_XDECREF(number);
+  Py_XDECREF(done);
+  return done ? 0 : -1;
+}
+
 // one carries out one request. 0, or -1 with an exception that ends the worker.
 static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
@@ -229,8 +264,9 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
                    .encode = h->encode,
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
+  if (h->begin && announce(h, f->id) < 0) return -1;
   if (c.observed && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer reports the problem
-  struct px_json_room room = {px_shared_views(f->file, f->room), f->room, NULL};
+  struct px_json_room room = {map_file(h, f), f->room, NULL};
   PyObject *message = px_request_read(f, room.shared);
   if (message) {
     input = PyDict_GetItemWithError(message, h->input_key);
@@ -243,7 +279,8 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
       PyErr_SetString(PyExc_ValueError, "a request without an input");
     else if (!files || use_files(h, &c, files) == 0)
       scope = px_scope_enter(&h->scopes, context, &around);
-    if (scope && (!c.observed || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
+    if (scope && (!c.observed || follow(h, &c, scope) == 0))
+      output = h->begin ? call_interruptible(h, &c, input) : call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_exit_child();
   took = px_now() - began;
@@ -251,7 +288,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   if (c.traced) px_put_times(ch, f->id, took, c.prepared ? c.prepared - began : took);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
-  if (scope) metrics = px_scope_leave(&h->scopes, c.observed, scope, around);
+  if (scope) metrics = px_scope_leave(&h->scopes, c.observed || h->begin, scope, around);
   if (room.shared.views) Py_CLEAR(message);  // its arrays, so that px_reply sees who else holds them
   room.output = output;
   ch->room = room.shared.at ? &room : NULL;
@@ -260,6 +297,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   else
     status = answer_exception(h, &c, took, metrics);
   ch->room = NULL;
+  if (h->begin) px_shared_unmap(room.shared);
 
   if (c.own_encode) Py_DecRef(c.encode);
   Py_XDECREF(room.output);
@@ -281,16 +319,11 @@ static void before_call(struct handler *h, struct px_channel *ch) {
     px_flusher_arm_for(ch);
 }
 
-// serve(handler): answers the requests of the one slot until the front closes it.
-PyObject *px_serve(PX_SELF, PyObject *o) {
+// serve answers the requests of a slot until the front closes it. None, or NULL with an exception.
+static PyObject *serve(struct px_channel *ch, PyObject *o) {
   struct handler h;
   PyObject *result = NULL;
-  PyThreadState *state = PyEval_SaveThread();
-  int have = px_wait_slots(1);
-  PyEval_RestoreThread(state);
-  if (have < 1) Py_RETURN_NONE;
-  struct px_channel *ch = px_w.slots[0];
-  if (handler_load(&h, o) < 0) goto out;
+  if (handler_load(&h, ch, o) < 0) goto out;
   for (;;) {
     struct px_frame f;
     int n;
@@ -325,6 +358,27 @@ PyObject *px_serve(PX_SELF, PyObject *o) {
   result = Py_NewRef(Py_None);
 out:
   px_flush_with_gil(ch);  // answers that waited for others
+  Py_CLEAR(ch->settle_text);
   handler_free(&h);
+  return result;
+}
+
+// serve(handler): answers the requests of the one slot until the front closes it.
+PyObject *px_serve(PX_SELF, PyObject *o) {
+  PyThreadState *state = PyEval_SaveThread();
+  int have = px_wait_slots(1);
+  PyEval_RestoreThread(state);
+  if (have < 1) Py_RETURN_NONE;
+  return serve(px_w.slots[0], o);
+}
+
+// serve_slot(handler, slot): the same for one of several slots, on a thread of its own.
+PyObject *px_serve_slot(PX_SELF, PyObject *args) {
+  PyObject *handler;
+  struct px_channel *ch;
+  if (!PyArg_ParseTuple(args, "OO&", &handler, px_slot_arg, &ch)) return NULL;
+  px_thread_serves(ch);
+  PyObject *result = serve(ch, handler);
+  px_thread_ended(ch);
   return result;
 }

@@ -5,8 +5,9 @@
 #include "px_channel.h"
 #include "px_python.h"
 
-// px_serve is serve(handler), in px_serve.c; px_serve_batches is serve_batches(handler), in px_batchserve.c.
+// px_serve is serve(handler), in px_serve.c, and px_serve_slot is serve_slot(handler, slot); px_serve_batches is serve_batches(handler), in px_batchserve.c.
 PyObject *px_serve(PyObject *self, PyObject *handler);
+PyObject *px_serve_slot(PyObject *self, PyObject *args);
 PyObject *px_serve_batches(PyObject *self, PyObject *handler);
 
 extern PyMethodDef px_task_methods[];     // px_tasks.c, for an event loop
@@ -50,6 +51,10 @@ int px_slot_arg(PyObject *number, void *channel);
 // px_cancel_forget ends what the handler of the cancel signal has begun: the prediction has ended. GIL held. px_w.raised is
 // set where there is anything to forget but a note.
 void px_cancel_forget(void);
+
+// px_in_import tells whether the code of a frame runs for an import. Many libraries cannot be imported again after an import
+// that failed. GIL held.
+bool px_in_import(PyObject *frame);
 
 extern PyMethodDef px_cancel_methods[];
 

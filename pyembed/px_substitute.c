@@ -26,9 +26,7 @@ CALL(0) CALL(1) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
     typedef PyObject *with_names(PyObject *, PyObject *, PyObject *);
 static with_names *const calls[PX_SUBSTITUTES] = {call_0, call_1, call_2, call_3, call_4, call_5, call_6, call_7};
 
-// doc_of returns the docstring of a function as its definition has it, which begins with the signature. NULL with an
-// exception; the caller frees it.
-static char *doc_of(PyObject *like) {
+char *px_doc_of(PyObject *like) {
   PyObject *name = PyObject_GetAttrString(like, "__name__"), *doc = PyObject_GetAttrString(like, "__doc__");
   PyObject *signature = PyObject_GetAttrString(like, "__text_signature__"), *text = NULL;
   char *copy = NULL;
@@ -59,7 +57,7 @@ static PyObject *substitute(PX_SELF, PyObject *args) {
       (module = PyObject_GetAttrString(like, "__module__"))) {
     // They live as long as the process.
     s->definition =
-        (PyMethodDef){.ml_name = strdup(utf8), .ml_flags = METH_VARARGS | METH_KEYWORDS, .ml_doc = doc_of(like)};
+        (PyMethodDef){.ml_name = strdup(utf8), .ml_flags = METH_VARARGS | METH_KEYWORDS, .ml_doc = px_doc_of(like)};
     s->definition.ml_meth = (PyCFunction)(void (*)(void))calls[at];
     if (s->definition.ml_name && s->definition.ml_doc) result = PyCFunction_NewEx(&s->definition, owner, module);
   }

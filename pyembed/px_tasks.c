@@ -116,7 +116,7 @@ static PyObject *select_ready(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   struct epoll_event ready[PX_READY];
   PyThreadState *state = PyEval_SaveThread();
   int status = waits ? px_wait(fd, of_quiet, most) : 0, count = 0;
-  if (status >= 0) status = count = epoll_wait(fd, ready, PX_READY, 0);
+  if (status >= 0) status = count = epoll_pwait(fd, ready, PX_READY, 0, NULL);
   PyEval_RestoreThread(state);
   if (status < 0 && errno != EINTR) return PyErr_SetFromErrno(PyExc_OSError);
   PyObject *list = PyList_New(0);

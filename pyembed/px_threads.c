@@ -111,12 +111,14 @@ struct start {
   void *(*function)(void *);
   void *argument;
   uint64_t owner;
+  const void *origin;
 };
 
 static void *start_owned(void *p) {
   struct start s = *(struct start *)p;
   free(p);
   owner = s.owner;
+  px_preload_note_thread(s.origin);
   return s.function(s.argument);
 }
 
@@ -126,10 +128,11 @@ PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
   call *next;
   *(void **)&next = px_find_next(&next_create, "pthread_create");
   uint64_t id = owner_of_new();
-  if (id == 0) return next(thread, attr, function, argument);
+  const void *origin = px_preload_thread_origin(function, argument);
+  if (id == 0 && !origin) return next(thread, attr, function, argument);
   struct start *s = malloc(sizeof *s);
   if (!s) return EAGAIN;
-  *s = (struct start){function, argument, id};
+  *s = (struct start){function, argument, id, origin};
   int status = next(thread, attr, start_owned, s);
   if (status != 0) free(s);
   return status;

@@ -35,7 +35,8 @@ func TestCopiesAreCharged(t *testing.T) {
 			charged += bytes
 			return nil
 		}, Name)
-		if err != nil || charged < int64(c.copied) || charged > int64(c.copied+1000) || charged > 0 && charged != call.Copied {
+		if err != nil || charged < int64(c.copied) || charged > int64(c.copied+1000) ||
+			charged > 0 && charged != call.Copied {
 			t.Errorf("%.60s: %v with %d bytes charged and %d copied, want %d", c.body, err, charged, call.Copied, c.copied)
 		}
 		length := 0

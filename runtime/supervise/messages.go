@@ -83,6 +83,7 @@ func (w *worker) load(body []byte) error {
 	}
 	loaded.Python = w.setup.model.Python
 	w.setup.model = loaded
+	w.process.threads.Store(loaded.Threads())
 	if w.setup.model.Batch != nil {
 		b, err := batchOptions(w.setup.model.Batch, w.sup.o.Batch)
 		if err != nil {

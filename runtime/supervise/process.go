@@ -41,6 +41,7 @@ type process struct {
 	gaveUp bool      // its end is no longer waited for; child.exit is set
 
 	shortage atomic.Bool                   // it was killed because this server was short of what it needs to serve it
+	threads  atomic.Bool                   // its slots have threads
 	running  atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
 }
 
@@ -160,6 +161,12 @@ func (p *process) wait() {
 }
 
 func (p *process) Interrupt() {
+	if p.threads.Load() {
+		if p.page.BeginInterrupt() {
+			_ = p.control.Send(ipc.KindInterrupt, 0) // fails only for a process that is ending
+		}
+		return
+	}
 	p.child.signal(func(pid int) { _ = unix.Tgkill(pid, pid, CancelSignal) }) // fails only for a process that is ending
 }
 

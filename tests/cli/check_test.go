@@ -65,11 +65,11 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 		{
 			"concurrency",
 			[]string{
-				"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 4\n", "run.py",
+				"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 400\n", "run.py",
 				"def run() -> int: ...\n",
 			},
 			nil,
-			[]string{"run.py:1: a concurrency of 4 needs an async function", "write `async def`"},
+			[]string{"run.py:1: a concurrency of 400 is too much for run", "at most 256", "write `async def`"},
 		},
 		{
 			"schema",

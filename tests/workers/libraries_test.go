@@ -158,35 +158,58 @@ func TestPatchedThreads_Serve(t *testing.T) {
 	}
 }
 
-const arrow = `import threading
-import pyarrow, pyarrow.compute
+const arrow = `import ctypes, os, sys, threading
+import numexpr
+import pyarrow, pyarrow.compute, pyarrow.parquet
 from cog import BaseRunner
 
-if __import__("os").environ.get("WATCH"):
+pyarrow.parquet.write_table(pyarrow.table({"a": range(1000)}), "table.parquet")
+table = pyarrow.parquet.read_table("table.parquet")
+
+def parallel(library):
+    """Return which threads run in a parallel region of OpenMP."""
+    openmp, seen = ctypes.CDLL(library), []
+    region = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: seen.append(openmp.omp_get_thread_num()))
+    openmp.GOMP_parallel(region, None, 3, 0)
+    return sorted(seen)
+
+
+INTEL = sys.prefix + "/lib/libiomp5.so"
+numexpr.set_num_threads(3)
+doubled = numexpr.evaluate("a * 2", {"a": range(100000)})
+parallel(INTEL)
+if os.environ.get("OPENMP"):
+    parallel("libgomp.so.1")
+if os.environ.get("WATCH"):
     threading.Thread(target=threading.Event().wait, name="watcher", daemon=True).start()
 
 
 class Runner(BaseRunner):
-    def run(self) -> int:
-        return pyarrow.compute.sum(pyarrow.array(range(1000))).as_py()
+    def run(self) -> list[int]:
+        again = pyarrow.parquet.read_table("table.parquet")
+        total = pyarrow.compute.sum(pyarrow.concat_tables([table, again])["a"]).as_py()
+        return [total, int(numexpr.evaluate("sum(doubled)")), *parallel(INTEL)]
 `
 
-// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. A thread of the model
-// still refuses, and it alone is named.
+// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. Its pools, numexpr's and
+// those of Intel's OpenMP start theirs again. Threads of the model and of OpenMP still refuse, and they alone are named.
 func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
 	t.Parallel()
 	python := librariesPython(t)
 	dir := harness.NewFolder(t, "run.py", arrow)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}})
 	harness.Equal(t, "the preload process", preloadProcess(t, s).State, "ready")
-	harness.Equal(t, "the sum", string(s.Succeed(harness.Input{}).Output), "499500")
-	s = harness.Ready(t, harness.Options{
-		Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"},
-		Env: []string{"WATCH=1"},
-	})
-	got := preloadProcess(t, s)
-	harness.Equal(t, "the preload process", got.State, "refused")
-	harness.WantText(t, "the reason", got.Reason, "leaves 1 thread running (watcher)")
+	harness.Equal(t, "the sums and threads", string(s.Succeed(harness.Input{}).Output), "[999000,9999900000,0,1,2]")
+	for env, reason := range map[string]string{
+		"WATCH=1": "leaves 1 thread running (watcher)", "OPENMP=1": "leaves 2 threads running (2 of libgomp.so.1)",
+	} {
+		s = harness.Ready(t, harness.Options{
+			Dir: dir, Model: "run.py:Runner", Python: python, Args: []string{"--preload"}, Env: []string{env},
+		})
+		got := preloadProcess(t, s)
+		harness.Equal(t, env+": the preload process", got.State, "refused")
+		harness.WantText(t, env+": the reason", got.Reason, reason)
+	}
 }
 
 // TestOpenTelemetry_LogsOfItsInstrumentation: its sitecustomize begins to log before the worker does.

@@ -12,6 +12,7 @@
   X(int, PyRun_SimpleStringFlags, (const char *, void *)) \
   X(PyThreadState *, PyEval_SaveThread, (void)) \
   X(void, PyEval_RestoreThread, (PyThreadState *)) \
+  X(int, PyThreadState_SetAsyncExc, (unsigned long, PyObject *)) \
   X(PyGILState_STATE, PyGILState_Ensure, (void)) \
   X(void, PyGILState_Release, (PyGILState_STATE)) \
   X(int, PyGILState_Check, (void)) \
@@ -63,6 +64,8 @@
   X(PyObject *, PyIter_Next, (PyObject *)) \
   X(unsigned long, PyType_GetFlags, (PyTypeObject *)) \
   X(int, PyType_IsSubtype, (PyTypeObject *, PyTypeObject *)) \
+  X(void, PyType_Modified, (PyTypeObject *)) \
+  X(PyObject *, PyDescr_NewMethod, (PyTypeObject *, PyMethodDef *)) \
   X(PyObject *, PyType_FromSpec, (PyType_Spec *)) \
   X(void *, PyType_GetSlot, (PyTypeObject *, int)) \
   X(PyObject *, PyType_GenericAlloc, (PyTypeObject *, Py_ssize_t)) \

@@ -15,9 +15,6 @@ else:
         return function
 
 
-_CO_ASYNC = 0x0080 | 0x0200  # CO_COROUTINE, CO_ASYNC_GENERATOR of the inspect module
-
-
 def mark(function: _F, decorator: str, attribute: str, value: object) -> _F:
     """Store what a decorator says about a function; raise TypeError if it is none."""
     if not callable(function):
@@ -63,9 +60,9 @@ def concurrent(fn: None = None, *, max: int = 1) -> Callable[[_F], _F]: ...
 def concurrent(fn: _F | None = None, *, max: int = 1) -> _F | Callable[[_F], _F]:
     """Let up to max predictions run at once in one worker.
 
-    Above 1 the function must be async: sync functions run one at a time on the
-    main thread. Raises TypeError for that, and for a max that is not an int;
-    ValueError for one below 1.
+    Predictions of an async function share one event loop. Those of another function
+    run on threads, one for each, over the same model: its code must allow that. Raises
+    TypeError for a max that is not an int, ValueError for one below 1.
 
     >>> from cog import BaseRunner, concurrent
     >>> class Runner(BaseRunner):
@@ -79,11 +76,6 @@ def concurrent(fn: _F | None = None, *, max: int = 1) -> _F | Callable[[_F], _F]
         raise ValueError(f"concurrent: max must be at least 1, not {max}")
 
     def marked(function: _F) -> _F:
-        if max > 1 and callable(function) and not flags_of(function) & _CO_ASYNC:
-            raise TypeError(
-                f"concurrent: max={max} wants an async function; "
-                f"{getattr(function, '__qualname__', 'this one')} is not"
-            )
         return mark(function, "concurrent", "__cog_concurrency__", max)
 
     return marked if fn is None else marked(fn)

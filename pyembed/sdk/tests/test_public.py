@@ -376,12 +376,11 @@ class TestDecorators:
         with pytest.raises(ValueError, match="at least 1"):
             concurrent(max=bad)
 
-    def test_more_than_one_wants_async(self):
-        with pytest.raises(TypeError, match="wants an async function"):
+    def test_concurrent_takes_any_function(self):
+        @concurrent(max=2)
+        def sync(): ...
 
-            @concurrent(max=2)
-            def sync(): ...
-
+        assert sync.__cog_concurrency__ == 2
         with pytest.raises(TypeError, match="goes on a function"):
             concurrent(max=2)(3)
 

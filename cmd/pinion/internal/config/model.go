@@ -22,6 +22,7 @@ import (
 type Model struct {
 	model.Flags
 	Concurrency, Queue         int
+	concurrencyGiven           bool // by the flag
 	SetupTimeout, QueueTimeout time.Duration
 	CancelGrace, ResultTTL     time.Duration
 	Restart                    string
@@ -41,7 +42,7 @@ type Model struct {
 func (s *Model) BindFlags(f *pflag.FlagSet) {
 	s.Flags.BindFlags(f)
 	f.IntVar(&s.Concurrency, "concurrency", 0,
-		"predictions at once in a worker; more than 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
+		"predictions at once in a worker: on one event loop, or on threads if the code is not async (COG_MAX_CONCURRENCY; default: the model's)")
 	s.Fleet.bindFlags(f)
 	s.Batch.bindFlags(f)
 	f.StringVar(&s.outputs, "validate-output", "warn",
@@ -74,6 +75,7 @@ func (s *Model) bindKeys(f *pflag.FlagSet) {
 
 // FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
 func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	s.concurrencyGiven = f.Changed("concurrency")
 	s.fromCog(f, env)
 	s.weights = env("COG_WEIGHTS")
 	s.Fleet.WorkersGiven = f.Changed("workers") || env("PINION_WORKERS") != ""
@@ -132,8 +134,8 @@ func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpu.Pla
 
 func (s *Model) check() error {
 	switch {
-	case s.Concurrency < 0:
-		return fmt.Errorf("--concurrency %d: must be at least 1", s.Concurrency)
+	case s.Concurrency < 0, s.Concurrency == 0 && s.concurrencyGiven:
+		return fmt.Errorf("--concurrency %d: must be at least 1; without the flag the model says it", s.Concurrency)
 	case s.Queue < 0:
 		return fmt.Errorf("--queue %d: must be at least 0", s.Queue)
 	case s.ResultTTL < 0:

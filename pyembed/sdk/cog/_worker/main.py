@@ -190,11 +190,7 @@ def _load(config: dict[str, Any]) -> Any:
         raise LoadError("there is no train function to serve")
     slots = config.get("concurrency") or main.concurrency
     if slots > 1 and not main.is_async:
-        raise LoadError(
-            f"a concurrency of {slots} needs an async predict function: "
-            f"{config['train'] if training else config['ref']} is synchronous "
-            "and takes one prediction at a time"
-        )
+        slots = 1 if training else _checked(slots, main)
     description = {"slots": slots, **_describe(main, predictor, trainer)}
     _px.control(LOADED, {**description, "excused": True} if excused else description)
     if predictor is not None and "numpy" in sys.modules:
@@ -203,6 +199,10 @@ def _load(config: dict[str, Any]) -> Any:
         _px.use_arrays(ndarrays.codes(predictor.signature))
     if predictor is not None and predictor.plan is not None:
         return _batch_server(predictor, trainer, slots, tuple(config.get("gpu_lost") or ()))
+    if slots > 1 and not main.is_async:
+        from .serve.threads import ThreadServer
+
+        return ThreadServer(predictor, trainer, slots)
     if main.is_async or main.setup_is_async:
         from .serve.aio import AsyncServer
 
@@ -210,6 +210,17 @@ def _load(config: dict[str, Any]) -> Any:
     from .serve.sync import SyncServer
 
     return SyncServer(predictor, trainer)
+
+
+def _checked(slots: int, main: Predictor) -> int:
+    """Return how many predictions of a synchronous function run at once, each on a thread."""
+    from .model.load import LoadError
+    from .model.slots import slots_problem
+
+    problem = slots_problem(main, slots)
+    if problem is not None:
+        raise LoadError("{}: {}".format(*problem))
+    return slots
 
 
 def _describe(

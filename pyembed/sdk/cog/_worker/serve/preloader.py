@@ -84,11 +84,11 @@ def _why_not() -> str:
         )
     known = _python_threads()
     safe = [tid for tid, name in known.items() if name.startswith(_FORK_SAFE)]
-    threads = _threads(_px.foreign_threads(safe), known)
+    threads = _px.foreign_threads(safe)
     if threads:
         number = "1 thread" if len(threads) == 1 else f"{len(threads)} threads"
         return (
-            f"its import leaves {number} running ({', '.join(threads)}), "
+            f"its import leaves {number} running ({'; '.join(_names(threads, known))}), "
             "which a fork would not have: start them in setup()"
         )
     return ""
@@ -114,10 +114,28 @@ def _python_threads() -> dict[int, str]:
     return {t.native_id: t.name for t in threading.enumerate()}
 
 
-def _threads(running: list[tuple[int, str]], known: dict[int, str]) -> list[str]:
-    """Return names of threads: Python's if it started them, else the kernel's."""
-    plain = "one without a name"
-    return [known.get(tid) or (plain if name == "px-preload" else name) for tid, name in running]
+def _names(running: list[tuple[int, str, str]], known: dict[int, str]) -> list[str]:
+    """Return names of threads: Python's if it started them, else the library's and the kernel's."""
+    names: list[str] = []
+    libraries: dict[str, list[str]] = {}
+    for tid, name, path in running:
+        name = "" if name == "px-preload" else name
+        if tid not in known and path:
+            libraries.setdefault(_library(path), []).append(name)
+        else:
+            names.append(known.get(tid) or name or "one without a name")
+    for library, threads in libraries.items():
+        named = ", ".join(sorted({name for name in threads if name}))
+        names.append(f"{len(threads)} of {library}" + (f": {named}" if named else ""))
+    return names
+
+
+def _library(path: str) -> str:
+    """Return a library's name by the end of its path: that of a module with its package."""
+    folder, name = os.path.split(path)
+    package = os.path.basename(folder)
+    is_module = ".cpython-" in name or ".abi3." in name
+    return f"{package}/{name}" if is_module and package != "site-packages" else name
 
 
 def _reseed() -> None:

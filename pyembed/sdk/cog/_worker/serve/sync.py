@@ -96,6 +96,8 @@ def functions_of(*predictors: Predictor | None, on_loop: bool) -> tuple[Function
 class SyncServer(Server):
     """The attributes that `_px.serve` looks up once and calls."""
 
+    begin = settle_text = None  # predictions run one at a time
+
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
         super().__init__(predictor, trainer)
         self.functions = functions_of(predictor, trainer, on_loop=False)

@@ -26,6 +26,7 @@ from ..errors import traceback_text
 from ..model.load import LoadError, Predictor, load_predictor
 from ..model.notices import notices, settle_none_defaults
 from ..model.problems import every_problem, mistake, problem_of
+from ..model.slots import slots_problem
 from ..schema.document import openapi
 from .fence import ImportGuard, run_fenced
 from .reader import Refusal, read_predictor, static_problems
@@ -185,16 +186,12 @@ def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None
 
 
 def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
-    """Return the mistake of a concurrency above 1 for a synchronous function."""
-    if predictor is None or predictor.is_async or wanted <= 1:
+    """Return the mistake of a concurrency that the function cannot have."""
+    if predictor is None:
+        return []
+    problem = slots_problem(predictor, wanted or predictor.concurrency)
+    if problem is None:
         return []
     signature = predictor.signature
-    return [
-        {
-            "file": signature.file,
-            "line": signature.line,
-            "what": f"a concurrency of {wanted} needs an async function, "
-            f"and {signature.name} is not",
-            "fix": "write `async def`, or remove concurrency.max from cog.yaml",
-        }
-    ]
+    what, fix = problem
+    return [{"file": signature.file, "line": signature.line, "what": what, "fix": fix}]

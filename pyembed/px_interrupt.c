@@ -1,0 +1,211 @@
+#define _GNU_SOURCE  // ppoll
+#include "px_interrupt.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "px_worker.h"
+
+// PX_WAKE ends a system call. Real-time signals are for applications, and libraries that use one take it from the other end.
+#define PX_WAKE (SIGRTMAX - 9)
+
+// A signal may come just before the system call that it should end, so it is sent again, at growing intervals.
+#define PX_FIRST_WAKE 2  // ms
+#define PX_LAST_WAKE 64
+
+__thread struct px_channel *px_own_slot;
+
+static struct {
+  int fd;  // an eventfd
+  PyObject *type;  // of the exception; making one calls raised()
+  _Atomic int threads;  // that serve slots
+} interrupts = {.fd = -1};
+
+static void woken(int sig) { (void)sig; }
+
+int px_interrupt_init(void) {
+  struct sigaction act = {.sa_handler = woken, .sa_flags = SA_ONSTACK};  // without SA_RESTART
+  sigemptyset(&act.sa_mask);
+  interrupts.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return interrupts.fd < 0 ? -1 : sigaction(PX_WAKE, &act, NULL);
+}
+
+void px_interrupt_wake(void) {
+  uint64_t one = 1;
+  if (interrupts.fd >= 0 && write(interrupts.fd, &one, sizeof one) < 0) return;  // it is readable already
+}
+
+void px_thread_serves(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->interrupt_mu);
+  ch->thread = pthread_self();
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  px_own_slot = ch;
+}
+
+void px_thread_ended(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->interrupt_mu);
+  ch->thread_ended = true;
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  px_own_slot = NULL;
+  px_interrupt_wake();
+}
+
+// forget takes back an exception that was not raised. The thread's own.
+static void forget(struct px_channel *ch) {
+  PyThreadState_SetAsyncExc((unsigned long)ch->thread, NULL);
+  atomic_store(&ch->interrupted, false);
+}
+
+int px_interrupt_allow(struct px_channel *ch, uint64_t id) {
+  pthread_mutex_lock(&ch->interrupt_mu);
+  ch->inside = id;
+  bool canceled = px_is_canceled(ch->page, id);
+  if (canceled) ch->cancel_taken = atomic_load(&ch->page->cancel);
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  if (canceled) px_interrupt_raise();
+  return canceled ? -1 : 0;
+}
+
+bool px_interrupt_forbid(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->interrupt_mu);
+  ch->inside = 0;
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  bool pending = atomic_load(&ch->interrupted);
+  if (pending) forget(ch);
+  return pending;
+}
+
+void px_interrupt_raise(void) {
+  forget(px_own_slot);
+  PyObject *raised = PyObject_CallFunctionObjArgs(interrupts.type, NULL);
+  if (raised) PyErr_SetObject(interrupts.type, raised);
+  Py_XDECREF(raised);
+}
+
+int px_interrupt_check(void) {
+  if (!px_interrupt_pending()) return PyErr_CheckSignals();
+  px_interrupt_raise();
+  return -1;
+}
+
+bool px_interrupt_again(PyObject *dropped) {
+  struct px_channel *ch = px_own_slot;
+  if (!ch || !dropped || Py_TYPE(dropped) != (PyTypeObject *)interrupts.type) return false;
+  pthread_mutex_lock(&ch->interrupt_mu);
+  bool again = ch->inside != 0;
+  if (again) {
+    atomic_store(&ch->interrupted, true);
+    PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
+  }
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  return again;
+}
+
+// frame_of is what a thread runs, or NULL.
+static PyObject *frame_of(pthread_t thread) {
+  PyObject *current = PySys_GetObject("_current_frames");  // borrowed
+  PyObject *frames = current ? PyObject_CallFunctionObjArgs(current, NULL) : NULL;
+  PyObject *ident = PyLong_FromUnsignedLongLong((unsigned long long)thread);
+  PyObject *frame = frames && ident ? PyDict_GetItemWithError(frames, ident) : NULL;
+  Py_XNewRef(frame);
+  Py_XDECREF(frames);
+  Py_XDECREF(ident);
+  PyErr_Clear();
+  return frame;
+}
+
+// is_due tells whether the exception is to be raised for this cancel word. interrupt_mu held.
+static bool is_due(struct px_channel *ch, uint64_t id, uint64_t word) {
+  return ch->inside == id && ch->cancel_taken != word;
+}
+
+// waits_for_import tells whether a thread is not to be interrupted now: many libraries cannot be imported again after an import
+// that failed. GIL held.
+static bool waits_for_import(struct px_channel *ch, uint64_t id, uint64_t word) {
+  pthread_mutex_lock(&ch->interrupt_mu);
+  bool due = is_due(ch, id, word);
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  PyObject *frame = due ? frame_of(ch->thread) : NULL;
+  bool importing = frame && px_in_import(frame);
+  Py_XDECREF(frame);
+  return importing;
+}
+
+// interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. GIL held.
+static bool interrupt(struct px_channel *ch) {
+  uint64_t id = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
+  if (id == 0 || (word & ~PX_CANCEL_AGAIN) != id) return false;
+  atomic_store(&ch->page->noticed, id);
+  if (waits_for_import(ch, id, word)) return true;
+  pthread_mutex_lock(&ch->interrupt_mu);
+  if (is_due(ch, id, word)) {
+    ch->cancel_taken = word;
+    PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
+    atomic_store(&ch->interrupted, true);
+  }
+  bool pending = ch->inside == id && atomic_load(&ch->interrupted);
+  if (pending) pthread_kill(ch->thread, PX_WAKE);
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  return pending;
+}
+
+// is_over tells whether a slot's thread has ended, or is not waited for: the front has given its prediction up.
+static bool is_over(struct px_channel *ch) {
+  uint64_t given_up = atomic_load(&ch->page->given_up);
+  pthread_mutex_lock(&ch->interrupt_mu);
+  bool ended = ch->thread_ended;
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  return ended || (given_up != 0 && given_up == atomic_load(&ch->page->running));
+}
+
+// await waits for a wake-up, at most so many milliseconds; < 0: without limit. Signals of the model are handled. GIL held.
+static void await(int timeout) {
+  struct pollfd one = {interrupts.fd, POLLIN, 0};
+  uint64_t count;
+  PyThreadState *state = PyEval_SaveThread();
+  struct timespec limit = {timeout / 1000, timeout % 1000 * 1000000L};
+  int n = ppoll(&one, 1, timeout < 0 ? NULL : &limit, NULL);
+  if (n > 0 && read(interrupts.fd, &count, sizeof count) < 0) n = 0;
+  PyEval_RestoreThread(state);
+  if (PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
+}
+
+// interrupts(slots): interrupts predictions until the threads of so many slots have ended.
+static PyObject *run(PX_SELF, PyObject *count) {
+  int timeout = -1;
+  long slots = PyLong_AsLong(count);
+  if (slots == -1 && PyErr_Occurred()) return NULL;
+  for (;;) {
+    await(timeout);
+    bool soon = false, over = true;
+    for (int i = 0; i < slots; i++) {
+      soon |= interrupt(px_w.slots[i]);
+      over &= is_over(px_w.slots[i]);
+    }
+    if (over) Py_RETURN_NONE;
+    timeout = !soon ? -1 : timeout < 0 ? PX_FIRST_WAKE : timeout < PX_LAST_WAKE ? timeout * 2 : PX_LAST_WAKE;
+  }
+}
+
+// raised(): the exception exists, and from now on the thread's waits take as long as they want. It may be cleaning up.
+static PyObject *note_raised(PX_SELF, PX_NO_ARGS) {
+  if (px_own_slot) atomic_store(&px_own_slot->interrupted, false);
+  Py_RETURN_NONE;
+}
+
+// set_interrupt_type(type): the exception, of a type that calls raised().
+static PyObject *set_type(PX_SELF, PyObject *type) {
+  interrupts.type = Py_NewRef(type);
+  if (px_interrupt_init() < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef px_interrupt_methods[] = {
+    {"interrupts", run, METH_O, NULL},
+    {"raised", note_raised, METH_NOARGS, NULL},
+    {"set_interrupt_type", set_type, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};

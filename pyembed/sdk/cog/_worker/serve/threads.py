@@ -1,0 +1,114 @@
+"""Serving several predictions of a synchronous function at once: each slot has a thread.
+
+`px_serve.c` runs the loop of each. A thread stays for the life of the worker, because much belongs
+to a thread: CUDA streams, connections of sqlite3, modes of torch. The main thread waits: signal
+handlers of the model run there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import _px
+
+from ..logs.router import Router, follow_threads
+from ..primitives import start
+from ..scope import Scope
+from .sync import SyncServer, hook
+from .waits import follow_waits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..model.load import Predictor
+
+# Of a thread, where `ulimit -s` sets no limit: that of the main thread elsewhere.
+_STACK = 8 << 20
+
+
+class ThreadServer(SyncServer):
+    """The threads of a worker."""
+
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
+        super().__init__(predictor, trainer)
+        self._count = slots
+        self.router = Router()
+        follow_waits()  # before setup makes locks: some keep their methods
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slots."""
+        self.router.install()
+        if self._main.healthcheck is not None:
+            from .health import answer_checks
+
+            answer_checks(self._main, None, alone=False)
+        follow_threads()
+        slots = len(_px.slots(self._count))
+        for index in range(slots):
+            self._start(index)
+        _px.interrupts(slots)
+
+    def _start(self, index: int) -> None:
+        """Start the thread of a slot."""
+        handler = Handler(self, index)
+
+        def run() -> None:
+            try:
+                _px.serve_slot(handler, index)
+            except BaseException as error:
+                if _px.is_child():
+                    _px.exit_child(error)
+                from ..main import abort
+
+                abort(error)
+
+        _with_stack(partial(start, run, f"slot-{index}"))
+
+
+class Handler:
+    """The attributes that `_px.serve_slot` looks up once and calls, on the thread of a slot."""
+
+    def __init__(self, server: ThreadServer, index: int) -> None:
+        for name in ("functions", "variable", "encode", "keep", "fail", "generator", "draw"):
+            setattr(self, name, getattr(server, name))
+        self._index = index
+        self._id = 0
+        self._router = server.router
+
+    def begin(self, id: int) -> None:
+        """Attribute what this thread writes from now on to a prediction."""
+        self._id = id
+        self._router.begin((self._index, id))
+
+    def settle_text(self, ended: bool) -> None:
+        """Send a partial line of the running prediction; ended says that its answer follows."""
+        (self._router.end if ended else self._router.flush)((self._index, self._id))
+
+    def scope(self, context: dict[str, str] | None) -> Scope:
+        """Return the scope of the running prediction."""
+        scope = Scope(context)
+        if Scope.calls:
+            scope.owner = (self._index, self._id)
+        return scope
+
+    def hook(self, id: int) -> Any:
+        """Return a function that sends the metrics of a prediction to the front."""
+        return hook(id, self._index)
+
+
+def _with_stack(begin: Any) -> None:
+    """Start a thread with a stack as large as that of the main thread."""
+    from _thread import stack_size
+    from resource import RLIM_INFINITY, RLIMIT_STACK, getrlimit
+
+    limit = getrlimit(RLIMIT_STACK)[0]
+    try:
+        before = stack_size(_STACK if limit == RLIM_INFINITY else limit)
+    except ValueError:
+        begin()
+        return
+    try:
+        begin()
+    finally:
+        stack_size(before)
