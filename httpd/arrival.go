@@ -3,8 +3,6 @@ package httpd
 import (
 	"errors"
 	"time"
-
-	"pinion/runtime/memory"
 )
 
 // headCost is what a header that does not come at once takes: fasthttp's buffer, goroutine and context, and the copy of
@@ -87,7 +85,7 @@ func (c *conn) chargeHead() error {
 	switch {
 	case c.headCharged || !c.framing.inHead():
 		return nil
-	case !c.srv.opt.Memory.Take(headCost, memory.Small):
+	case !c.srv.opt.Memory.TakeArriving(headCost):
 		c.noRoom = true
 		return errNoRoom
 	}

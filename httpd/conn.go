@@ -267,7 +267,8 @@ func (c *conn) Close() error {
 	return err
 }
 
-// unread reports whether the socket has unread bytes. Only while active: then no other goroutine closes it.
+// unread reports whether the socket has unread bytes. Only an active connection is sure to be asked about its own
+// socket: another goroutine may close others.
 func (c *conn) unread() bool {
 	if c.fd < 0 {
 		return false
@@ -295,14 +296,21 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
-// CloseIdle closes a connection without a whole request in flight. Safe from any goroutine.
-func (c *conn) CloseIdle() {
+// CloseIdle closes a connection without a whole request in flight, and reports whether it did. If one that was idle has
+// begun to receive, it is left open. Safe from any goroutine.
+func (c *conn) CloseIdle() bool {
+	idle := time.Since(c.srv.began) - time.Duration(c.since.Load())
 	switch {
+	case !c.is(connActive) && idle > connlimit.Youth && c.unread(): // if the descriptor is another's by now, c is closed
+		return false
 	case c.kill():
 		c.srv.forget(c)
 	case c.is(connClosed) || c.cutReceiving():
 		c.place.Leave() // the goroutine that serves it forgets it
+	default:
+		return false
 	}
+	return true
 }
 
 // idle returns the connections without a whole request in flight, for Options.Connections.
@@ -310,12 +318,15 @@ func (s *Server) idle() (found []connlimit.Idle) {
 	s.conns.mu.Lock()
 	defer s.conns.mu.Unlock()
 	for c := range s.conns.open {
+		one := connlimit.Idle{Peer: connlimit.PeerOf(c.RemoteAddr()), Conn: c}
 		if p := connPhase(c.phase.Load()); p != connActive && p != connClosed {
-			found = append(found, connlimit.Idle{Since: s.began.Add(time.Duration(c.since.Load())), Conn: c})
+			one.Since = s.began.Add(time.Duration(c.since.Load()))
 		} else if due := c.receiving.Load(); due != 0 {
-			since := s.began.Add(time.Duration(due) - s.opt.HeaderTimeout)
-			found = append(found, connlimit.Idle{Receiving: true, Since: since, Conn: c})
+			one.Receiving, one.Since = true, s.began.Add(time.Duration(due)-s.opt.HeaderTimeout)
+		} else {
+			continue
 		}
+		found = append(found, one)
 	}
 	return found
 }

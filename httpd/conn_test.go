@@ -221,6 +221,11 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 				await.Eventually(t, "four are open", func() bool { return s.open() == 4 })
 			}
 		}
+		await.Eventually(t, "the second has been idle for a while", func() bool {
+			return slices.ContainsFunc(s.idle(), func(c connlimit.Idle) bool {
+				return !c.Receiving && time.Since(c.Since) > connlimit.Youth
+			})
+		})
 		last := s.dial(t)
 		last.post(`{}`)
 		last.want(200)

@@ -1,7 +1,8 @@
 package connlimit
 
 import (
-	"slices"
+	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,9 @@ const (
 	evictShare = 32
 	// evictTries is how often room is made for one connection: another listener may take it first.
 	evictTries = 8
-	// searchPause is how long no search follows one that found nothing idle.
+	// searches is how many searches in turn must find nothing idle: a busy server may just be reading all requests.
+	searches = 3
+	// searchPause is how long no search follows then.
 	searchPause = 100 * time.Millisecond
 	// partExtra is how many connections more than the whole limit a Part may make.
 	partExtra = 64
@@ -21,8 +24,9 @@ const (
 
 // Conn is a connection that may be idle.
 type Conn interface {
-	// CloseIdle closes the connection and leaves its Place, unless a whole request is in flight.
-	CloseIdle()
+	// CloseIdle closes the connection and leaves its Place, unless a request has come meanwhile. It returns whether it
+	// did.
+	CloseIdle() bool
 }
 
 // Idle is a connection without a whole request in flight when its source was asked.
@@ -31,7 +35,20 @@ type Idle struct {
 	Receiving bool
 	// Since is when it became idle. Of one that receives, it is earlier the less its client has sent.
 	Since time.Time
+	Peer  netip.Prefix // PeerOf its address
 	Conn  Conn
+}
+
+// PeerOf returns the network that a client's address stands for: the address, or the /64 of IPv6, which one client may
+// have to itself. It is zero for other addresses.
+func PeerOf(a net.Addr) netip.Prefix {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	addr := tcp.AddrPort().Addr().Unmap().WithZone("")
+	peer, _ := addr.Prefix(min(64, addr.BitLen())) // zero for an invalid address
+	return peer
 }
 
 // Source returns the idle connections of a server.
@@ -127,36 +144,53 @@ func (l *Limit) count(extra int) bool {
 	return true
 }
 
-// evict closes the connections that have been idle for longest; false: there are none.
+// evict closes idle connections; false: there are none, though it has waited a little.
 func (l *Limit) evict() bool {
 	l.mu.Lock()
-	sources := l.sources
 	recent := time.Since(l.searched) < searchPause
-	most := max(l.most/evictShare, l.open-l.most+1) // parts may have gone above the limit
 	l.mu.Unlock()
 	if recent {
 		return false
 	}
+	for range searches {
+		if l.closeIdle() {
+			return true
+		}
+		time.Sleep(leastAge)
+	}
+	l.mu.Lock()
+	l.searched = time.Now()
+	l.mu.Unlock()
+	return false
+}
+
+// closeIdle closes the idle connections of now; false: there are none.
+func (l *Limit) closeIdle() bool {
+	l.mu.Lock()
+	sources := l.sources
+	need := max(1, l.open-l.most+1) // parts may have gone above the limit
+	l.mu.Unlock()
 	var idle []Idle
 	for _, source := range sources {
 		idle = append(idle, source()...)
 	}
-	if len(idle) == 0 {
-		l.mu.Lock()
-		l.searched = time.Now()
-		l.mu.Unlock()
-		return false
+	now := time.Now()
+	closed, most := 0, max(l.most/evictShare, need)
+	var worst class // of those that were closed
+	for _, one := range inOrder(idle, now) {
+		of := one.class(now)
+		if closed == most || closed >= need && (of == young || of != worst) {
+			break
+		}
+		if of == young {
+			time.Sleep(leastAge - now.Sub(one.Since)) // more clients connect than are served: the next ones wait
+		}
+		if one.Conn.CloseIdle() {
+			closed, worst = closed+1, of
+		}
 	}
-	if i := slices.IndexFunc(idle, func(i Idle) bool { return !i.Receiving }); i >= 0 {
-		idle = slices.DeleteFunc(idle, func(i Idle) bool { return i.Receiving })
-	}
-	slices.SortFunc(idle, func(a, b Idle) int { return a.Since.Compare(b.Since) })
-	idle = idle[:min(len(idle), most)]
-	for _, one := range idle {
-		one.Conn.CloseIdle()
-	}
-	l.evicted.Add(uint64(len(idle)))
-	return true
+	l.evicted.Add(uint64(closed))
+	return closed > 0
 }
 
 // Stats is the state of a Limit.

@@ -1,6 +1,8 @@
 package connlimit
 
 import (
+	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -15,13 +17,16 @@ type client struct {
 	closed bool
 
 	receiving bool
+	peer      netip.Prefix
+	has       bool // a request that the server has not read yet
 }
 
-func (c *client) CloseIdle() {
-	if !c.busy {
+func (c *client) CloseIdle() bool {
+	if !c.busy && !c.has {
 		c.closed = true
 		c.Leave()
 	}
+	return c.closed
 }
 
 // clients are a source.
@@ -30,14 +35,14 @@ type clients []*client
 func (all *clients) idle() (found []Idle) {
 	for _, c := range *all {
 		if !c.busy && !c.closed {
-			found = append(found, Idle{c.receiving, c.since, c})
+			found = append(found, Idle{c.receiving, c.since, c.peer, c})
 		}
 	}
 	return found
 }
 
 func (all *clients) enter(l *Limit, busy bool) bool {
-	c := &client{since: time.Now().Add(time.Duration(len(*all)) * time.Second), busy: busy}
+	c := &client{since: time.Now().Add(time.Duration(len(*all))*time.Second - time.Hour), busy: busy}
 	if !l.Enter(&c.Place) {
 		return false
 	}
@@ -77,6 +82,84 @@ func TestLimit_ReceivingOnesAreClosedLast(t *testing.T) {
 	}
 	if all.enter(l, true) {
 		t.Error("one more is taken, want it refused: the others are busy")
+	}
+}
+
+// TestLimit_YoungOnesAreClosedLast: a client that has just connected has had no time to send, but those that send half
+// requests had.
+func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
+	l, all := New(4), clients{}
+	l.Add(all.idle)
+	for range 4 {
+		all.enter(l, false)
+	}
+	all[0].since, all[1].receiving, all[2].receiving = time.Now(), true, true
+	all[2].since = time.Now().Add(time.Hour) // it has sent much
+	for _, want := range []int{3, 1, 2, 0} {
+		if !all.enter(l, true) || !all[want].closed {
+			t.Errorf("client %d is open, want it closed", want)
+		}
+	}
+}
+
+// TestLimit_RequestThatHasComeStays although the server has not read it.
+func TestLimit_RequestThatHasComeStays(t *testing.T) {
+	l, all := New(2), clients{}
+	l.Add(all.idle)
+	all.enter(l, false)
+	all.enter(l, false)
+	all[0].has = true
+	if !all.enter(l, true) || all[0].closed || !all[1].closed {
+		t.Errorf("got %+v, want the second one closed", all)
+	}
+	if all.enter(l, true) || all[0].closed {
+		t.Errorf("got %+v, want the first one open, and no other taken", all)
+	}
+}
+
+// TestLimit_PeerWithTheMostLosesItsOwn, young or old.
+func TestLimit_PeerWithTheMostLosesItsOwn(t *testing.T) {
+	attacker, other := netip.MustParsePrefix("2001:db8::/64"), netip.MustParsePrefix("192.0.2.1/32")
+	for _, c := range []struct {
+		name string
+		set  func(*client)
+	}{
+		{"waiting", func(*client) {}},
+		{"receiving", func(c *client) { c.receiving = true }},
+		{"young", func(c *client) { c.since = time.Now() }},
+	} {
+		l, all := New(8), clients{}
+		l.Add(all.idle)
+		for i := range 8 {
+			all.enter(l, false)
+			if all[i].peer = attacker; i < 2 {
+				all[i].peer = other
+			}
+			c.set(all[i])
+		}
+		for range 4 {
+			all.enter(l, true)
+		}
+		if all[0].closed || all[1].closed {
+			t.Errorf("%s: got clients of the peer with two closed, want those of the other", c.name)
+		}
+		all.enter(l, true)
+		if !all[0].closed {
+			t.Errorf("%s: the oldest is open, want it closed: both peers had two", c.name)
+		}
+	}
+}
+
+func TestPeerOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:80": "192.0.2.1/32", "[::ffff:192.0.2.1]:80": "192.0.2.1/32", "[2001:db8::7:1%eth0]:80": "2001:db8::/64",
+	} {
+		if got := PeerOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))).String(); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+	if got := PeerOf(&net.UnixAddr{Name: "/x"}); got.IsValid() {
+		t.Errorf("got %v for a Unix socket, want none", got)
 	}
 }
 

@@ -121,6 +121,9 @@ func (b *Budget) markFor(total int64) int64 {
 	return b.Most()
 }
 
+// arriving returns how far charges for requests that have not come whole may fill the budget.
+func (b *Budget) arriving() int64 { return b.limit - b.limit/16 }
+
 // take charges n bytes if they fit below mark.
 func (b *Budget) take(n, mark int64) bool {
 	for {
@@ -142,7 +145,7 @@ func (b *Budget) takeNew(n, total int64) bool {
 	if half := b.limit / 2; total > Small && total <= half {
 		return b.take(n, half)
 	}
-	return b.take(n, b.markFor(total))
+	return b.take(n, min(b.markFor(total), b.arriving()))
 }
 
 // TryBody charges n more bytes of a body, which make it total bytes large: up to half of the budget, or more if little
@@ -157,6 +160,12 @@ func (b *Budget) TakeBody(n, total int64) bool {
 // Take charges n bytes, which make their holder's total so large; false: they do not fit. It does not wait.
 func (b *Budget) Take(n, total int64) bool {
 	return b == nil || b.take(n, b.markFor(total)) || b.refuse(n)
+}
+
+// TakeArriving charges n bytes for a client whose request has not come whole: the rest of the budget is for requests
+// that have. false: they do not fit. It does not wait.
+func (b *Budget) TakeArriving(n int64) bool {
+	return b == nil || b.take(n, b.arriving()) || b.refuse(n)
 }
 
 // refuse counts a charge of n bytes without room, and makes some for the next one. It returns false.

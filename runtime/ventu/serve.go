@@ -62,14 +62,14 @@ func (q *Queue) silent() (found []connlimit.Idle) {
 	defer q.mu.Unlock()
 	for w := range q.all {
 		if w.phase == workerFresh {
-			found = append(found, connlimit.Idle{Since: w.since, Conn: w})
+			found = append(found, connlimit.Idle{Since: w.since, Peer: connlimit.PeerOf(w.conn.RemoteAddr()), Conn: w})
 		}
 	}
 	return found
 }
 
-// CloseIdle closes a connection that has not said that it is ready.
-func (w *worker) CloseIdle() {
+// CloseIdle closes a connection that has not said that it is ready, and reports whether it did.
+func (w *worker) CloseIdle() bool {
 	w.q.mu.Lock()
 	fresh := w.phase == workerFresh
 	w.q.mu.Unlock()
@@ -77,6 +77,7 @@ func (w *worker) CloseIdle() {
 		w.conn.Close()
 		w.place.Leave()
 	}
+	return fresh
 }
 
 // enter counts one more connection; false: the queue is closed.

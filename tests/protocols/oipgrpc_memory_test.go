@@ -3,7 +3,10 @@ package protocols
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -152,4 +155,46 @@ func wantRPC(t *testing.T, err error, code codes.Code, text string) {
 		t.Errorf("the code is %v, want %v: %v", status.Code(err), code, err)
 	}
 	harness.WantText(t, "the error", fmt.Sprint(err), text)
+}
+
+// TestGRPCAnswers_OfCompressedRequestsAreCharged: clients that compress, and take nothing of their answers. These count,
+// and go with their connections.
+func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--model=m", "--grpc-port=0", "--queue=100"}})
+	text := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(text)
+	request := &pb.ModelInferRequest{ModelName: "m", Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+		Name: "text", Datatype: "BYTES", Shape: []int64{1},
+		Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte(hex.EncodeToString(text))}},
+	}}}
+	const many = 8
+	var all []*grpc.ClientConn
+	for range many {
+		conn, _ := s.GRPC()
+		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+			pb.GRPCInferenceService_ModelInfer_FullMethodName, grpc.UseCompressor(gzip.Name))
+		if err == nil {
+			err = stream.SendMsg(request)
+		}
+		if err == nil {
+			err = stream.CloseSend()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, conn)
+	}
+	harness.Eventually(t, "all have been answered", func() bool {
+		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body),
+			fmt.Sprintf("\npinion_predictions_total{mode=\"sync\",reason=\"\",status=\"succeeded\"} %d\n", many))
+	})
+	harness.Eventually(t, "the answers alone count", func() bool {
+		used, _, _ := harness.MemoryBudget(t, s)
+		return used > many*2<<20 && used < many*3<<20
+	})
+	for _, conn := range all {
+		conn.Close()
+	}
+	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 1<<20 })
 }

@@ -64,8 +64,9 @@ func (s *Server) enter(ctx context.Context, info *tap.Info) (context.Context, er
 		return ctx, nil
 	}
 	c := &call{conn: conn, watch: info.FullMethodName == grpc_health_v1.Health_Watch_FullMethodName}
-	if cost := callCost + metadataCost(info.Header); conn.take(cost) {
+	if cost := callCost + metadataCost(info.Header); s.opt.Memory.TakeArriving(cost) {
 		c.cost = cost
+		conn.keep(cost)
 	} else if c.probe = public(info.FullMethodName) && !c.watch; !c.probe || s.probes.Load() >= freeProbes {
 		return nil, status.Errorf(codes.Unavailable, "%v (--memory-budget)", memory.ErrFull)
 	} else {

@@ -62,7 +62,7 @@ func (s *Server) adopt(c *conn) bool {
 		return false
 	}
 	switch {
-	case s.opt.Memory.Take(connCost, connCost):
+	case s.opt.Memory.TakeArriving(connCost):
 		c.charged = connCost
 	case s.uncharged.Load() < freeProbes: // it may be a probe's
 		s.uncharged.Add(1)
@@ -71,7 +71,7 @@ func (s *Server) adopt(c *conn) bool {
 		c.place.Leave()
 		return false
 	}
-	s.opt.Memory.Begin(&c.arrival, c.CloseIdle)
+	s.opt.Memory.Begin(&c.arrival, func() { c.CloseIdle() })
 	c.arrival.Hold(connCost, memory.Large)
 	s.conns.add(c)
 	return true
@@ -128,8 +128,9 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseIdle closes the connection unless it has a whole request. Streams without one do not count.
-func (c *conn) CloseIdle() {
+// CloseIdle closes the connection unless it has a whole request, and reports whether it did. Streams without one do not
+// count.
+func (c *conn) CloseIdle() bool {
 	c.mu.Lock()
 	_, receives := c.receives()
 	idle := c.busy == 0 || receives
@@ -137,6 +138,7 @@ func (c *conn) CloseIdle() {
 	if idle {
 		c.Close()
 	}
+	return idle
 }
 
 // receives reports whether all requests are being read, and when the last of them is due. Called with the lock held.
@@ -173,6 +175,12 @@ func (c *conn) take(n int64) bool {
 	if !c.srv.opt.Memory.Take(n, n) {
 		return false
 	}
+	c.keep(n)
+	return true
+}
+
+// keep takes over n bytes that were charged.
+func (c *conn) keep(n int64) {
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
@@ -182,7 +190,6 @@ func (c *conn) take(n int64) bool {
 	if closed {
 		c.srv.opt.Memory.Free(n)
 	}
-	return true
 }
 
 // free gives n bytes back. Called with the lock held.
@@ -230,12 +237,12 @@ func (s *Server) idle() (found []connlimit.Idle) {
 	for _, c := range s.conns.list() {
 		c.mu.Lock()
 		due, receives := c.receives()
-		switch {
-		case c.closed:
-		case c.busy == 0:
-			found = append(found, connlimit.Idle{Since: c.since, Conn: c})
-		case receives:
-			found = append(found, connlimit.Idle{Receiving: true, Since: due.Add(-s.opt.Silence), Conn: c})
+		one := connlimit.Idle{Since: c.since, Peer: connlimit.PeerOf(c.Conn.RemoteAddr()), Conn: c}
+		if receives {
+			one.Receiving, one.Since = true, due.Add(-s.opt.Silence)
+		}
+		if !c.closed && (c.busy == 0 || receives) {
+			found = append(found, one)
 		}
 		c.mu.Unlock()
 	}

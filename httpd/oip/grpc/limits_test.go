@@ -203,8 +203,13 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	await.Eventually(t, "three are open", func() bool { return limit.Stats().Open == 3 })
-	for range 6 {
+	await.Eventually(t, "three are open, for a while", func() bool {
+		all := s.idle()
+		return len(all) == 3 && !slices.ContainsFunc(all, func(c connlimit.Idle) bool {
+			return time.Since(c.Since) <= connlimit.Youth
+		})
+	})
+	for range 3 { // one has a free place, and two are closed for the others
 		s.healthy(t)
 	}
 	if _, err := silent.Read(make([]byte, 100)); err == nil {

@@ -1,0 +1,67 @@
+package connlimit
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+const (
+	// Youth is how long after it was opened or answered a connection is not taken for idle.
+	Youth = 250 * time.Millisecond
+	// leastAge is how old a connection is at least when it is closed.
+	leastAge = 30 * time.Millisecond
+)
+
+// class is in which order connections are closed.
+type class int
+
+const (
+	waiting   class = iota // idle for a while
+	receiving              // a part of a request has come
+	young                  // just opened, answered or begun to receive: the client may be about to send
+)
+
+func (i Idle) class(now time.Time) class {
+	age := now.Sub(i.Since)
+	switch {
+	case age < Youth && (age >= 0 || !i.Receiving): // a client that has sent much receives since later than now
+		return young
+	case i.Receiving:
+		return receiving
+	}
+	return waiting
+}
+
+// inOrder sorts connections into the order in which they are closed: those that wait, then the others. Of each the peer
+// with the most loses its own first, so a client that opens connections without end takes only its own places.
+func inOrder(idle []Idle, now time.Time) []Idle {
+	slices.SortFunc(idle, func(a, b Idle) int {
+		return cmp.Or(cmp.Compare(a.class(now), b.class(now)), a.Since.Compare(b.Since))
+	})
+	if first := slices.IndexFunc(idle, func(i Idle) bool { return i.class(now) != waiting }); first >= 0 {
+		byPeer(idle[:first])
+		byPeer(idle[first:])
+	} else {
+		byPeer(idle)
+	}
+	return idle
+}
+
+// byPeer sorts by how many connections a peer has left when each is closed, and keeps the order of each peer's own.
+func byPeer(idle []Idle) {
+	type ranked struct {
+		Idle
+		left int
+	}
+	order, of := make([]ranked, len(idle)), map[netip.Prefix]int{}
+	for i := len(idle) - 1; i >= 0; i-- {
+		of[idle[i].Peer]++
+		order[i] = ranked{idle[i], of[idle[i].Peer]}
+	}
+	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.left, a.left) })
+	for i, one := range order {
+		idle[i] = one.Idle
+	}
+}

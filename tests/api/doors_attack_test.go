@@ -1,0 +1,94 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/harness"
+)
+
+// TestConnections_NewOnesAreServed: while others connect without end and hold what they have, a client that connects
+// anew for each request is answered each time.
+func TestConnections_NewOnesAreServed(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text", CutsOff: true, Args: []string{"--grpc-port=0", "--queue=100"}, Wrap: withDescriptors(768),
+	})
+	limit := s.Health().Connections.Limit
+	main := strings.TrimPrefix(s.Address, "http://")
+	const head = "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n"
+	for _, c := range []struct{ name, address, text string }{
+		{"silence", main, ""},
+		{"half first lines", main, "POST /pre"},
+		{"half bodies", main, head + strings.Repeat(" ", 5000)},
+		{"keep-alive", main, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{"gRPC without calls", s.GRPCAddress(), http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+	} {
+		stop, begun := make(chan struct{}), make(chan struct{}, 4)
+		var attackers sync.WaitGroup
+		for range cap(begun) {
+			attackers.Go(func() { holdWithoutEnd(t, c.address, c.text, limit, begun, stop) })
+		}
+		for range cap(begun) {
+			<-begun
+		}
+		for i := range 40 {
+			a := s.Do(http.MethodPost, "/predictions", fmt.Sprintf(`{"input":{"text":"%d"}}`, i), "Connection", "close")
+			if a.Err != nil || a.Status != "succeeded" {
+				t.Errorf("%s: request %d: got %.200s %v, want a prediction", c.name, i, a.Body, a.Err)
+			}
+		}
+		conn, client := s.GRPC()
+		if _, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{}); err != nil {
+			t.Errorf("%s: ServerLive: %v", c.name, err)
+		}
+		conn.Close()
+		close(stop)
+		attackers.Wait()
+	}
+	if got := s.Health().Connections; got.Evicted < uint64(limit) {
+		t.Errorf("got %+v, want the attackers' evicted", got)
+	}
+}
+
+// holdWithoutEnd opens connections, sends the text on each, and holds the last ones. It has begun when it has opened as
+// many as the server takes.
+func holdWithoutEnd(t *testing.T, address, text string, most int, begun chan<- struct{}, stop <-chan struct{}) {
+	held := make([]net.Conn, most)
+	defer func() {
+		for _, conn := range held {
+			if conn != nil {
+				conn.Close()
+			}
+		}
+	}()
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Error(err)
+			begun <- struct{}{}
+			return
+		}
+		_, _ = io.WriteString(conn, text) // it may have been closed already
+		if old := held[i%most]; old != nil {
+			_ = old.(*net.TCPConn).SetLinger(0) // its port is free at once
+			old.Close()
+		}
+		if held[i%most] = conn; i == most {
+			begun <- struct{}{}
+		}
+	}
+}
