@@ -296,8 +296,8 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
-// CloseIdle closes a connection without a whole request in flight, and reports whether it did. If one that was idle has
-// begun to receive, it is left open. Safe from any goroutine.
+// CloseIdle closes a connection without a whole request in flight, and reports whether that freed its place. If one that
+// was idle has begun to receive, it is left open. Safe from any goroutine.
 func (c *conn) CloseIdle() bool {
 	idle := time.Since(c.srv.began) - time.Duration(c.since.Load())
 	switch {
@@ -306,7 +306,7 @@ func (c *conn) CloseIdle() bool {
 	case c.kill():
 		c.srv.forget(c)
 	case c.is(connClosed) || c.cutReceiving():
-		c.place.Leave() // the goroutine that serves it forgets it
+		return c.place.Leave() // the goroutine that serves it forgets it
 	default:
 		return false
 	}

@@ -24,8 +24,8 @@ const (
 
 // Conn is a connection that may be idle.
 type Conn interface {
-	// CloseIdle closes the connection and leaves its Place, unless a request has come meanwhile. It returns whether it
-	// did.
+	// CloseIdle closes the connection and leaves its Place, unless a request has come meanwhile. It returns whether a
+	// place is free for it: not if the connection had left already.
 	CloseIdle() bool
 }
 
@@ -101,14 +101,15 @@ func (l *Limit) Enter(p *Place) bool {
 	return true
 }
 
-// Leave gives the place back. Only the first call has an effect.
-func (p *Place) Leave() {
+// Leave gives the place back, and reports whether it did: only the first call has an effect.
+func (p *Place) Leave() bool {
 	if p.limit == nil || p.left.Swap(true) {
-		return
+		return false
 	}
 	for l := p.limit; l != nil; l = l.parent {
 		l.give()
 	}
+	return true
 }
 
 func (l *Limit) give() {

@@ -19,14 +19,15 @@ type client struct {
 	receiving bool
 	peer      netip.Prefix
 	has       bool // a request that the server has not read yet
+	lingers   bool // it is known for a while after it was closed
 }
 
 func (c *client) CloseIdle() bool {
-	if !c.busy && !c.has {
-		c.closed = true
-		c.Leave()
+	if c.busy || c.has {
+		return false
 	}
-	return c.closed
+	c.closed = true
+	return c.Leave()
 }
 
 // clients are a source.
@@ -34,7 +35,7 @@ type clients []*client
 
 func (all *clients) idle() (found []Idle) {
 	for _, c := range *all {
-		if !c.busy && !c.closed {
+		if !c.busy && (!c.closed || c.lingers) {
 			found = append(found, Idle{c.receiving, c.since, c.peer, c})
 		}
 	}
@@ -114,6 +115,21 @@ func TestLimit_RequestThatHasComeStays(t *testing.T) {
 	}
 	if all.enter(l, true) || all[0].closed {
 		t.Errorf("got %+v, want the first one open, and no other taken", all)
+	}
+}
+
+// TestLimit_ClosedOnesMakeRoomOnce, though their server knows them until it has done with them.
+func TestLimit_ClosedOnesMakeRoomOnce(t *testing.T) {
+	l, all := New(4), clients{}
+	l.Add(all.idle)
+	for range 4 {
+		all.enter(l, false)
+		all[len(all)-1].lingers = true
+	}
+	for i := range 4 {
+		if !all.enter(l, true) || !all[i].closed {
+			t.Errorf("connection %d: got client %d open, want it closed", i, i)
+		}
 	}
 }
 

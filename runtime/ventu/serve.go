@@ -73,11 +73,11 @@ func (w *worker) CloseIdle() bool {
 	w.q.mu.Lock()
 	fresh := w.phase == workerFresh
 	w.q.mu.Unlock()
-	if fresh {
-		w.conn.Close()
-		w.place.Leave()
+	if !fresh {
+		return false
 	}
-	return fresh
+	w.conn.Close()
+	return w.place.Leave()
 }
 
 // enter counts one more connection; false: the queue is closed.
