@@ -32,7 +32,8 @@ func main() {
 		os.Exit(1)
 	}
 	b := &bench{}
-	only := flag.String("only", "", "measure this alone: waiting, direct, added, canceled, tokens, balanced or rates")
+	only := flag.String("only", "",
+		"measure this alone: waiting, direct, added, canceled, tokens, balanced, closed or rates")
 	flag.StringVar(&b.binary, "binary", "bin/pinion", "the binary to measure")
 	flag.StringVar(&b.python, "python", "", "its Python")
 	flag.IntVar(&b.clients, "clients", 64, "clients at once")
@@ -73,6 +74,7 @@ type bench struct {
 
 	dir         string
 	off, on, to *process // without NATS; with it; another with it
+	nats        *process
 }
 
 // queueCapacity is the --jobs-capacity of all.
@@ -100,6 +102,7 @@ func (b *bench) run(only string) (err error) {
 		return err
 	}
 	defer nats.end()
+	b.nats = nats
 	queue := []string{"--nats", natsURL, "--model", "m", "--jobs-capacity", strconv.Itoa(queueCapacity)}
 	for _, p := range []struct {
 		to   **process
@@ -120,6 +123,7 @@ func (b *bench) run(only string) (err error) {
 		{"canceled", b.canceled},
 		{"tokens", b.tokens},
 		{"balanced", b.balanced},
+		{"closed", b.closed},
 		{"rates", b.rates},
 	} {
 		if only != "" && only != m.name {

@@ -59,10 +59,11 @@ func (b *bench) serve(args ...string) (*process, error) {
 	return b.start("worker ready", args...)
 }
 
-// gateway starts a gateway of a model that no server has.
-func (b *bench) gateway() (*process, error) {
-	return b.start("listening", "gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", "none",
-		"--jobs-capacity", fmt.Sprint(b.jobs+1))
+// gateway starts a gateway of a model.
+func (b *bench) gateway(model string, args ...string) (*process, error) {
+	return b.start("listening", append([]string{
+		"gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", model,
+	}, args...)...)
 }
 
 // start starts Pinion and waits until it logs a message.

@@ -22,7 +22,7 @@ type Submission struct {
 	Tenant      string
 }
 
-// waiting says where the signs of a job go whose client waits for it; see store.Job. The zero value: no client waits.
+// waiting says where the notices of a job go whose client waits for it; see store.Job. The zero value: no client waits.
 type waiting struct{ reply, waiter string }
 
 // Accepted is what became of a submission.

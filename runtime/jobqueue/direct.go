@@ -91,19 +91,19 @@ const errGone = "the server of the prediction does not answer any more"
 
 // runDirect follows a direct prediction until it has ended.
 func (f *follower) runDirect() error {
-	stream, err := f.q.FollowDirect(*f.direct)
-	if err != nil {
+	var err error
+	if f.stream, err = f.q.FollowDirect(*f.direct); err != nil {
 		return f.m.refusal(f.id, err)
 	}
-	defer stream.Close()
-	stream.Ask()
+	defer f.close()
+	f.stream.Ask()
 	f.heard = time.Now()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
 		select {
-		case msg := <-stream.C:
-			if f.take(stream, msg) {
+		case msg := <-f.stream.C:
+			if f.take(msg) {
 				if f.full {
 					return f.endFull()
 				}
@@ -125,7 +125,7 @@ func (f *follower) runDirect() error {
 				return nil
 			}
 			f.heard = time.Now()
-			stream.Ask()
+			f.stream.Ask()
 		}
 	}
 }

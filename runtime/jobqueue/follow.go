@@ -29,9 +29,9 @@ func (m *Member) Submit(s Submission, lives bool) (*predict.Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{m: m, q: q, id: s.Request.ID, woken: make(chan struct{}, 1)}
+	f := &follower{m: m, q: q, id: s.Request.ID, woken: make(chan store.Notice, 1)}
 	f.reply = q.ReplySubject(f.id)
-	m.waiters.add(f) // before it is accepted, or its first sign is missed
+	m.waiters.add(f) // before it is accepted, or its first notice is missed
 	w := waiting{reply: f.reply}
 	if !lives {
 		w.waiter = q.Waiter()
@@ -65,14 +65,14 @@ func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
 	if err != nil || kindOf(s.Kind) != kind {
 		return nil
 	}
-	f := &follower{m: m, q: q, id: id, woken: make(chan struct{}, 1), only: true}
+	f := &follower{m: m, q: q, id: id, woken: make(chan store.Notice, 1), only: true}
 	return f.prediction(predict.Request{
 		ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created,
 		Digest: string(s.Digest),
 	})
 }
 
-// waiters are the followers that wait for a sign, by subject.
+// waiters are the followers that wait for a notice, by subject.
 type waiters struct {
 	mu sync.Mutex
 	by map[string][]*follower
@@ -98,12 +98,12 @@ func (w *waiters) remove(f *follower) {
 	w.by[f.reply] = rest
 }
 
-// wake wakes the followers of a subject.
-func (w *waiters) wake(subject string) {
+// wake tells the followers of a subject.
+func (w *waiters) wake(subject string, n store.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.by[subject] {
-		f.wake()
+		f.wake(n)
 	}
 }
 
@@ -112,14 +112,15 @@ type follower struct {
 	m     *Member
 	q     *store.Queue
 	id    string
-	reply string        // "": it gets no signs
-	woken chan struct{} // one token: the job has begun or ended
-	only  bool          // it only looks on: Cancel does nothing
+	reply string            // "": it gets no notices
+	woken chan store.Notice // the last one
+	only  bool              // it only looks on: Cancel does nothing
 	// direct is what it asks for if the prediction is no job.
 	direct *store.Question
 
 	// Used by Run alone.
 	p        *predict.Prediction
+	stream   *store.Stream // nil: it has not asked for the events yet
 	attempt  int
 	next     uint64 // index of the next output of that attempt
 	heard    time.Time
@@ -134,10 +135,21 @@ func (f *follower) prediction(req predict.Request) *predict.Prediction {
 	return f.p
 }
 
-func (f *follower) wake() {
-	select {
-	case f.woken <- struct{}{}:
-	default:
+// wake hands a notice to Run, in place of one that it has not taken. That a job has begun does not replace its end.
+func (f *follower) wake(n store.Notice) {
+	for {
+		select {
+		case f.woken <- n:
+			return
+		default:
+		}
+		select {
+		case before := <-f.woken:
+			if n.Begun() {
+				n = before
+			}
+		default:
+		}
 	}
 }
 
@@ -153,20 +165,23 @@ func (f *follower) Cancel(*predict.Prediction) {
 		ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 		defer cancel()
 		_, _ = f.q.Cancel(ctx, f.id, "", f.m) // the state says what came of it
-		f.wake()
+		f.wake(nil)
 	}()
 }
 
 const (
-	// lookEvery is how often a follower looks at the state, which counts: signs and events may be lost.
+	// lookEvery is how often a follower looks at the state, which counts: notices and events may be lost.
 	lookEvery = 5 * time.Second
 	// askEvery is after how much silence it asks for the events anew.
 	askEvery = 15 * time.Second
 	// endSoon is how often it looks once the run has ended, for the state follows at once; beginSoon, how often while it
-	// waits for a job of which it gets no sign. The first lasts for soonFor.
+	// waits for a job of which it gets no notice. The first lasts for soonFor.
 	endSoon   = 20 * time.Millisecond
 	soonFor   = 2 * time.Second
 	beginSoon = 200 * time.Millisecond
+	// eventsAfter is how long a job runs before its events are asked for, if its client waits for the end alone: logs and
+	// outputs so far are for a client that does not wait for all of it.
+	eventsAfter = 100 * time.Millisecond
 )
 
 // pause is how long it waits before it looks at the state again.
@@ -186,20 +201,21 @@ func (f *follower) Run(p *predict.Prediction) error {
 		return f.runDirect()
 	}
 	defer f.m.waiters.remove(f)
-	stream, err := f.q.Follow(f.id)
-	if err != nil {
-		return f.m.refusal(f.id, err)
-	}
-	defer stream.Close()
+	defer f.close()
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	if f.reply == "" {
-		f.wake()
+		f.wake(nil)
 	}
 	for {
+		var events <-chan *nats.Msg
+		if f.stream != nil {
+			events = f.stream.C
+		}
+		var notice store.Notice
 		select {
-		case msg := <-stream.C:
-			if f.take(stream, msg) {
+		case msg := <-events:
+			if f.take(msg) {
 				if f.full {
 					return f.endFull()
 				}
@@ -207,25 +223,55 @@ func (f *follower) Run(p *predict.Prediction) error {
 				timer.Reset(endSoon)
 			}
 			continue
-		case <-f.woken:
+		case notice = <-f.woken:
 		case <-timer.C:
 		}
-		ended, begun, err := f.look()
-		if ended {
-			return err
+		begun := notice.Begun()
+		if begun && !f.streams() && f.stream == nil {
+			timer.Reset(eventsAfter)
+			continue
 		}
-		if begun && time.Since(f.heard) > askEvery {
-			f.heard = time.Now()
-			stream.Ask()
+		if !begun {
+			var ended bool
+			var err error
+			if ended, begun, err = f.look(notice); ended {
+				return err
+			}
+		}
+		if begun {
+			if err := f.ask(); err != nil {
+				return f.m.refusal(f.id, err)
+			}
 		}
 		timer.Reset(f.pause(begun))
 	}
 }
 
+// ask asks for the events of the job that runs, unless some came lately.
+func (f *follower) ask() (err error) {
+	if f.stream == nil {
+		if f.stream, err = f.q.Follow(f.id); err != nil {
+			return err
+		}
+	}
+	if time.Since(f.heard) > askEvery {
+		f.heard = time.Now()
+		f.stream.Ask()
+	}
+	return nil
+}
+
+// close ends the events.
+func (f *follower) close() {
+	if f.stream != nil {
+		f.stream.Close()
+	}
+}
+
 // take passes an event on; true: it was the last.
-func (f *follower) take(stream *store.Stream, msg *nats.Msg) (last bool) {
+func (f *follower) take(msg *nats.Msg) (last bool) {
 	f.heard = time.Now()
-	e, ok := stream.Read(msg)
+	e, ok := f.stream.Read(msg)
 	switch {
 	case !ok || e.Attempt < f.attempt:
 		return false
@@ -239,7 +285,7 @@ func (f *follower) take(stream *store.Stream, msg *nats.Msg) (last bool) {
 	case store.EventOutput:
 		switch {
 		case e.Index > f.next: // some were lost on the way: all come again
-			stream.Ask()
+			f.stream.Ask()
 		case e.Index == f.next:
 			f.next++
 			if f.full = !p.Output(e.Data); f.full {
@@ -270,11 +316,14 @@ func (f *follower) endFull() error {
 	return nil
 }
 
-// look reads the state, and ends the prediction if the job has ended.
-func (f *follower) look() (ended, begun bool, err error) {
+// look takes the state from a notice, or reads it, and ends the prediction if the job has ended.
+func (f *follower) look(n store.Notice) (ended, begun bool, err error) {
 	ctx, cancel := store.Within(answerWait, store.MostObject)
 	defer cancel()
-	s, err := f.q.Find(ctx, f.id, f.m)
+	s, ok := f.q.Ended(ctx, n)
+	if !ok {
+		s, err = f.q.Find(ctx, f.id, f.m)
+	}
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		f.p.End(predict.Result{Status: predict.Failed, Error: "the prediction is not known any more"}, time.Now())

@@ -145,7 +145,7 @@ func (q *Queue) touch(ctx context.Context, id string) (State, error) {
 		case now.Status != Starting:
 			return now.State, &InUseError{now.State}
 		}
-		_, err = q.swap(ctx, id, now, &now.State, func(s *State) bool { return s.Job == now.Job && s.Status == Starting })
+		_, _, err = q.swap(ctx, id, now, &now.State, func(s *State) bool { return s.Job == now.Job && s.Status == Starting })
 		if !errors.Is(err, errConflict) {
 			return now.State, err
 		}

@@ -43,7 +43,7 @@ func (q *Queue) cancelWaiting(ctx context.Context, id string, now stored, show S
 	next := now.State
 	next.Cancel, next.Status, next.Claim = true, Canceled, rand.Text()
 	next.Prediction = show.Ended(&Job{ID: id}, &next, Canceled, "")
-	if _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim }); err != nil {
+	if _, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim }); err != nil {
 		return err
 	}
 	// Its message is dropped when it is delivered, with its webhook; this is for a queue that no server serves.

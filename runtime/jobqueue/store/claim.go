@@ -141,7 +141,7 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(),
 		d.seq
 	next.Prediction = d.show.Begun(&d.job, &next)
-	revision, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	revision, _, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
 		q.observe(&next, d.published, now.Status)
@@ -220,10 +220,10 @@ func (d *delivered) giveUp(ctx context.Context, now stored, next State, status S
 	}
 	next.Status, next.Claim = status, rand.Text()
 	next.Prediction = d.show.Ended(&d.job, &next, status, reason)
-	_, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	_, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
-		(&Claim{Job: d.job, q: q}).Announce()
+		(&Claim{Job: d.job, q: q}).notify(nil)
 		q.settle(ctx, d.m, id, &next)
 	case errors.Is(err, errConflict):
 		return changed

@@ -41,7 +41,7 @@ func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
 		return q
 	}
 	asker := member("asker")
-	stop, err := asker.Answer(func(string) {})
+	stop, err := asker.Answer(func(string, Notice) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,27 +62,31 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 		}
 		asked = true
 		if now.Status.Ended() { // by an earlier call, whose answer was lost
-			return c.settled(ctx, &now.State)
+			return c.settled(ctx, &now.State, nil)
 		}
 		next := now.State
 		next.Status, next.Prediction, next.Yielded = status, prediction, c.Yielded
 		if now.Cancel && status == Succeeded { // the client was told that it is canceled, before this run knew
 			next.Status, next.Prediction = Canceled, c.show.Ended(&c.Job, &next, Canceled, "")
 		}
-		_, err = c.q.swap(ctx, c.Job.ID, now, &next,
+		var text []byte
+		_, text, err = c.q.swap(ctx, c.Job.ID, now, &next,
 			func(s *State) bool { return s.Claim == c.State.Claim && s.Status == next.Status })
 		switch {
 		case err == nil:
-			return c.settled(ctx, &next)
+			return c.settled(ctx, &next, text)
 		case !errors.Is(err, errConflict):
 			return err
 		}
 	}
 }
 
-// settled answers for the message of a job whose end is written.
-func (c *Claim) settled(ctx context.Context, s *State) error {
-	c.Announce()
+// settled answers for the message of a job whose end is written as text; nil: by an earlier call.
+func (c *Claim) settled(ctx context.Context, s *State, text []byte) error {
+	if len(text) > mostNotice {
+		text = nil
+	}
+	c.notify(text)
 	if c.Before != nil {
 		c.Before() // may take longer than ctx
 		var cancel context.CancelFunc
@@ -112,7 +116,7 @@ func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 		}
 		next := now.State
 		next.Status, next.Server, next.Claim, next.Prediction = Starting, "", "", prediction
-		_, err = c.q.swap(ctx, c.Job.ID, now, &next,
+		_, _, err = c.q.swap(ctx, c.Job.ID, now, &next,
 			func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
 		switch {
 		case err == nil:

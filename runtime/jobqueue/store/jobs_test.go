@@ -349,15 +349,15 @@ func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 	next := now.State
 	next.Status, next.Claim = Processing, "mine"
 	mine := func(s *State) bool { return s.Claim == "mine" }
-	first, err := r.swap(t.Context(), "p1", now, &next, mine)
+	first, _, err := r.swap(t.Context(), "p1", now, &next, mine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.swap(t.Context(), "p1", now, &next, mine)
+	again, _, err := r.swap(t.Context(), "p1", now, &next, mine)
 	if err != nil || again != first {
 		t.Errorf("the repeated swap: %d, %v, want %d", again, err, first)
 	}
-	if _, err := r.swap(t.Context(), "p1", now, &next,
+	if _, _, err := r.swap(t.Context(), "p1", now, &next,
 		func(s *State) bool { return s.Claim == "another" }); !errors.Is(err, errConflict) {
 		t.Errorf("another's swap: %v, want errConflict", err)
 	}

@@ -83,15 +83,37 @@ func (q *Queue) ReplySubject(id string) string {
 // be there.
 func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
 
+// A Notice tells a member of a job that it waits for: the job has begun, or it has ended. Of an end it is the state as
+// it is stored, or empty where that is large: then the member reads it.
+type Notice []byte
+
+// noticeBegun is no state.
+const noticeBegun = "begun"
+
+// Begun reports whether the job has begun, and nothing else.
+func (n Notice) Begun() bool { return string(n) == noticeBegun }
+
+// mostNotice is the largest state in bytes that a notice has.
+const mostNotice = 32 << 10
+
+// Ended is the state of a notice, which the caller releases; false: it has none that this member can read.
+func (q *Queue) Ended(ctx context.Context, n Notice) (s State, ok bool) {
+	if len(n) == 0 || n.Begun() || q.decode(n, &s) != nil || !s.Status.Ended() {
+		return State{}, false
+	}
+	s, err := q.withResult(ctx, s)
+	return s, err == nil
+}
+
 // Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called
 // with the subject of each, when it begins and when it has ended. It must not block. stop ends that.
-func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
+func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err error) {
 	alive, err := q.nc.Subscribe(q.Waiter(), func(m *nats.Msg) { _ = m.Respond(nil) })
 	if err != nil {
 		return nil, err
 	}
 	replies, err := q.nc.Subscribe("pinion.reply."+q.o.Model+"."+token(q.o.Server)+".*",
-		func(m *nats.Msg) { told(m.Subject) })
+		func(m *nats.Msg) { told(m.Subject, m.Data) })
 	loads, errLoads := q.hearLoads()
 	return func() {
 		_ = alive.Unsubscribe()
@@ -104,10 +126,13 @@ func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
 	}, errors.Join(err, errLoads)
 }
 
-// Announce wakes the member that waits for the job: it has begun, so that it can be followed, or it has ended.
-func (c *Claim) Announce() {
+// Announce tells the member that waits for the job that it has begun, so that it can be followed.
+func (c *Claim) Announce() { c.notify(Notice(noticeBegun)) }
+
+// notify tells the member that waits for the job.
+func (c *Claim) notify(n Notice) {
 	if c.Job.Reply != "" {
-		_ = c.q.nc.Publish(c.Job.Reply, nil) // it looks by itself too, later
+		_ = c.q.nc.Publish(c.Job.Reply, n) // it looks by itself too, later
 	}
 }
 

@@ -37,7 +37,7 @@ func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Showe
 	next := now.State
 	next.Status, next.Claim = Failed, rand.Text()
 	next.Prediction = show.Ended(&Job{ID: id}, &next, Failed, reason)
-	revision, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	revision, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	if err != nil {
 		return now // it has moved, or NATS is away: the next look finds out
 	}

@@ -102,7 +102,7 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 
 // decode reads a state as it is stored.
 func (q *Queue) decode(text []byte, s *State) error {
-	if err := json.Unmarshal(text, s); err != nil {
+	if err := s.UnmarshalJSON(text); err != nil { // json.Unmarshal would check it twice
 		*s = State{}
 		return fmt.Errorf("read a job's state: %w", err)
 	}
@@ -144,20 +144,20 @@ func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 	return object.ID, s
 }
 
-// swap writes a state after the one that was read, and returns the new revision. The error is errConflict if that is
+// swap writes a state after the one that was read, and returns the new revision and how it is stored. The error is errConflict if that is
 // not the state any more, and ErrInDoubt if the outcome cannot be found out. mine reports whether a state is what this
 // swap writes: it tells a swap whose answer was lost from one that was refused.
 func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	mine func(*State) bool,
-) (uint64, error) {
+) (revision uint64, text []byte, err error) {
 	if before.Status != "" && !canMove(before.Status, next.Status) {
-		return 0, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
+		return 0, nil, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
 	}
-	text, err := q.encode(next)
-	if err != nil {
-		return 0, err
+	if text, err = q.encode(next); err != nil {
+		return 0, nil, err
 	}
-	return q.write(ctx, id, before.revision, text, next.Status.Ended(), mine)
+	revision, err = q.write(ctx, id, before.revision, text, next.Status.Ended(), mine)
+	return revision, text, err
 }
 
 // mostWithout is how often a state is written that no stream takes, half a second each: a stream may be choosing its
@@ -221,9 +221,16 @@ func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
 func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error) {
 	s, err := q.Look(ctx, id, show)
 	if err == nil && s.Status.Ended() {
-		s.result, err = q.loadResult(ctx, s.Prediction)
-		s.Prediction = s.result.Object
+		return q.withResult(ctx, s)
 	}
+	return s, err
+}
+
+// withResult is the state of an ended job with its result, if that was stored apart.
+func (q *Queue) withResult(ctx context.Context, s State) (State, error) {
+	var err error
+	s.result, err = q.loadResult(ctx, s.Prediction)
+	s.Prediction = s.result.Object
 	return s, err
 }
 
