@@ -92,6 +92,10 @@ PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, Py
 bool px_scope_keep(struct px_scopes *s, PyObject *scope);
 PyObject *px_scope_reuse(struct px_scopes *s);
 
+// px_scope_run notes in *running, which may be px_w.scope, the scope of the running prediction; NULL: none runs. The caller keeps
+// it alive until it notes another one. It returns scope.
+PyObject *px_scope_run(PyObject **running, PyObject *scope);
+
 // px_scope is _px.scope(): the scope of the prediction that runs on the main thread, or None. Any thread with the GIL; a new
 // reference.
 PyObject *px_scope(PyObject *self, PyObject *unused);

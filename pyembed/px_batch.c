@@ -85,7 +85,7 @@ broken:
 
 // set_scope(scope): what _px.scope() returns from now on, to be kept alive by the caller; None: nothing.
 static PyObject *set_scope(PX_SELF, PyObject *scope) {
-  px_w.scope = scope == Py_None ? NULL : scope;
+  px_scope_run(&px_w.scope, scope == Py_None ? NULL : scope);
   Py_RETURN_NONE;
 }
 
@@ -126,7 +126,7 @@ int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, 
   int n = snprintf(body, sizeof body, "{\"runs\":%d,\"size\":%d,\"failed\":%s}", runs, size, failed ? "true" : "false");
   int status = px_log_end(ch, id, failed);
   atomic_store(&ch->page->running, 0);
-  ch->current = 0;
+  px_set(&ch->current, 0);
   if (status == 0) status = px_channel_put(ch, PX_BATCH_DONE, id, nanos, body, (size_t)n);
   if (status < 0) {
     PyErr_NoMemory();

@@ -327,7 +327,7 @@ static int run(struct server *s) {
     Py_XDECREF(arguments);
     return hand_over(s, NULL);
   }
-  s->ch->current = r.id;
+  px_set(&s->ch->current, r.id);
   memmove(s->waiting, s->waiting + 1, --s->nwaiting * sizeof *s->waiting);
 
   Py_ssize_t n = PyList_Size(ids);

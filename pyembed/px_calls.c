@@ -17,7 +17,7 @@ static PyObject *open_call(PX_SELF, PyObject *args) {
   if (!PyArg_ParseTuple(args, "iK", &slot, &id)) return NULL;
   struct px_channel *ch = px_slot_of(slot < 0 ? 0 : slot);
   if (!ch) return NULL;
-  if (slot < 0) id = __atomic_load_n(&ch->current, __ATOMIC_RELAXED);
+  if (slot < 0) id = px_get(&ch->current);
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
     return PyErr_Format(PyExc_OSError, "make a socket for a call: %s", strerror(errno));
   int own = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);  // the model may have closed its stdin

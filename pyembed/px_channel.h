@@ -20,7 +20,7 @@ struct px_json_room;
 struct px_channel {
   int fd;
   struct px_slot_page *page;  // NULL: the control socket
-  uint64_t current;  // the request that is claimed and not answered, or 0; GIL held
+  _Atomic uint64_t current;  // the request that is claimed and not answered, or 0; read by any thread: px_get
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
   PyObject
       *settle_text;  // sends what its prediction has printed; NULL: the log pipes have that, or an event loop sends it

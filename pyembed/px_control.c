@@ -9,9 +9,11 @@
 
 static void add_slot(int fd) {
   pthread_mutex_lock(&px_w.mu);
-  struct px_channel *ch = px_w.nslots < PX_MAX_SLOTS ? px_malloc(sizeof *ch) : NULL;
-  if (ch && px_channel_init(ch, fd, &px_w.page->slots[px_w.nslots], &px_w.page->outs[px_w.nslots]) == 0) {
-    px_w.slots[px_w.nslots++] = ch;
+  int n = px_w.nslots;
+  struct px_channel *ch = n < PX_MAX_SLOTS ? px_malloc(sizeof *ch) : NULL;
+  if (ch && px_channel_init(ch, fd, &px_w.page->slots[n], &px_w.page->outs[n]) == 0) {
+    px_w.slots[n] = ch;
+    px_w.nslots = n + 1;
   } else {  // the front sees the socket close
     px_free(ch);
     close(fd);

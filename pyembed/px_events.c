@@ -62,7 +62,7 @@ int px_emit(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, P
   if (status < 0 && index >= 0 && encode) status = dump_item(&b, value, encode, index);
   if (status == 0 && px_w.nslots == 1) status = px_log_look(ch, id);  // what was printed before it comes before it
   // Checked again: Python code ran, and the prediction of a leftover thread may have ended meanwhile.
-  if (status == 0 && ch->current == id) status = emit(ch, kind, id, b.data, b.len);
+  if (status == 0 && px_get(&ch->current) == id) status = emit(ch, kind, id, b.data, b.len);
   px_buf_give_back(&reused, &b, PX_KEEP_ITEM);
   return status;
 }

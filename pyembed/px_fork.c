@@ -137,9 +137,13 @@ static void before(void) {
   if (!decided) px_pipes_before_child(unattributed, false);
   decided = false;
   px_views_before_fork();
+  px_guard();
 }
 
-static void after(void) { px_views_after_fork(); }
+static void after(void) {
+  px_unguard();
+  px_views_after_fork();
+}
 
 static void before_in_preload(void) {
   px_preload_find_threads();
@@ -147,7 +151,7 @@ static void before_in_preload(void) {
 }
 
 static void in_child(void) {
-  px_views_after_fork();
+  after();
   if (!px_w.forking_worker && !atomic_load(&px_w.is_child))
     for (int i = 0; i < 2; i++)
       if (unattributed[i] >= 0 && px_w.page) dup2(unattributed[i], 1 + i);

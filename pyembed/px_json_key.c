@@ -4,6 +4,8 @@
 // The strings are not interned. Clients choose keys, and CPython 3.12 makes
 // each interned string immortal: a client could fill the memory with them.
 // Names that must match by identity are pinned instead (px_json_pin_key).
+#include <stdatomic.h>
+
 #include "px_json_impl.h"
 
 #define KEY_MAX 32  // bytes; longer ones are hardly worth the comparison
@@ -16,11 +18,21 @@ struct entry {
   char text[KEY_MAX];
 };
 
-// Guarded by the GIL of the main interpreter.
+// Guarded by the GIL of the main interpreter; without one, by busy.
 static struct {
   struct entry entry[WAYS];
   uint8_t next;  // the way to replace next
+  _Atomic bool busy;
 } cache[SETS];
+
+// enter takes a set. false: another thread has it. The caller then does without, since waiting costs more than a new str.
+static bool enter(size_t set) {
+  return !px_py->free_threaded || !atomic_exchange_explicit(&cache[set].busy, true, memory_order_acquire);
+}
+
+static void leave(size_t set) {
+  if (px_py->free_threaded) atomic_store_explicit(&cache[set].busy, false, memory_order_release);
+}
 
 static uint64_t load8(const char *s) {
   uint64_t v;
@@ -63,26 +75,33 @@ static struct entry *find(size_t set, const char *s, size_t n) {
 
 // keep puts str, whose text s is, into the set; without effect where all ways are pinned.
 static void keep(size_t set, const char *s, size_t n, PyObject *str, int pinned) {
+  if (!enter(set)) return;
   struct entry *e = find(set, s, n);
   for (int i = 0; !e && i < WAYS; i++) {
     struct entry *candidate = &cache[set].entry[cache[set].next++ % WAYS];
     if (!candidate->pinned) e = candidate;
   }
-  if (!e) return;
-  PyObject *old = e->str;
-  e->str = Py_NewRef(str);
-  e->len = (uint8_t)n;
-  e->pinned = (uint8_t)pinned;
-  memcpy(e->text, s, n);
+  PyObject *old = NULL;
+  if (e) {
+    old = e->str;
+    e->str = Py_NewRef(str);
+    e->len = (uint8_t)n;
+    e->pinned = (uint8_t)pinned;
+    memcpy(e->text, s, n);
+  }
+  leave(set);
   Py_DecRef(old);
 }
 
 PyObject *px_json_key(const char *s, size_t n) {
   if (n > KEY_MAX) return PyUnicode_DecodeUTF8(s, (Py_ssize_t)n, NULL);
   size_t set = place(s, n);
-  struct entry *e = find(set, s, n);
-  if (e) return Py_NewRef(e->str);
-  PyObject *str = PyUnicode_DecodeUTF8(s, (Py_ssize_t)n, NULL);
+  bool entered = enter(set);
+  struct entry *e = entered ? find(set, s, n) : NULL;
+  PyObject *str = e ? Py_NewRef(e->str) : NULL;
+  if (entered) leave(set);
+  if (str) return str;
+  str = PyUnicode_DecodeUTF8(s, (Py_ssize_t)n, NULL);
   if (str) keep(set, s, n, str, 0);
   return str;
 }

@@ -5,7 +5,7 @@
 // borrowed from containers are good. Before anything that may run Python code
 // (before_python) each dict on the way takes hold of the items it has
 // still to write; lists and tuples are asked again for each element. Without
-// a GIL, each list and dict is copied first.
+// a GIL, elements of lists are not borrowed, and dicts are copied first.
 #include <math.h>
 #include <stdio.h>
 
@@ -211,11 +211,29 @@ done:
   return rc;
 }
 
+// write_list writes a list as it is when each element's turn comes: fallback and other threads may change it.
 static int write_list(struct writer *w, PyObject *o) {
   if (!px_py->free_threaded) return write_array(w, o, 0);
-  PyObject *items = PyList_AsTuple(o);
-  int rc = items ? write_array(w, items, 1) : -1;
-  Py_DecRef(items);
+  int rc = -1;
+  Py_ssize_t i;
+  if (enter(w) < 0) return -1;
+  Py_INCREF(o);
+  for (i = 0; i < PyList_Size(o); i++) {
+    PyObject *item = PyList_GetItemRef(o, i);
+    if (!item) break;  // the list is shorter by now
+    rc = put_mark(w, '[', i == 0);
+    if (rc == 0) rc = write_value(w, item);
+    Py_DECREF(item);
+    if (rc < 0) {
+      px_json_place_index(&w->place, i);
+      goto done;
+    }
+  }
+  PyErr_Clear();
+  rc = close_bracket(w, "[]", i == 0);
+done:
+  w->depth--;
+  Py_DECREF(o);
   return rc;
 }
 

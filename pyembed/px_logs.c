@@ -27,23 +27,37 @@ int px_logs_init(void) {
 // time. The place of text from Python's or C's streams is exact.
 #define PX_LOOK 10000  // ns
 
+// What is looked up for each flush.
+static struct {
+  PyObject *flush, *settle;  // names of methods
+  PyObject *streams[4], *sys;  // names of streams, and the dict that holds them
+} names;
+
+int px_logs_load(void) {
+  static const char *const streams[] = {"stdout", "stderr", "__stdout__", "__stderr__"};
+  names.flush = PyUnicode_InternFromString("flush");
+  names.settle = PyUnicode_InternFromString("settle");
+  bool made = names.flush && names.settle;
+  for (int i = 0; i < 4; i++) made = (names.streams[i] = PyUnicode_InternFromString(streams[i])) && made;
+  PyObject *sys = PyImport_AddModule("sys");  // borrowed, as its dict
+  names.sys = sys ? PyModule_GetDict(sys) : NULL;
+  return made && names.sys ? 0 : -1;
+}
+
 // flush_stream flushes one of Python's streams and drops errors; -1 with an exception that is no Exception.
 // Ours (_worker/logs/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
 // was written to, which wrote says.
 static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
-  static PyObject *flush, *settle;  // made once
-  if (!flush && !(flush = PyUnicode_InternFromString("flush"))) return -1;
-  if (!settle && !(settle = PyUnicode_InternFromString("settle"))) return -1;
   if (!stream || stream == Py_None) return 0;
   PyTypeObject *ours = px_w.stream_type;
   if (Py_TYPE(stream) == ours && !wrote) return 0;
   bool settles = at_end && ours && PyType_IsSubtype(Py_TYPE(stream), ours);
   Py_IncRef(stream);  // the model may replace it while it is flushed
-  PyObject *done = PyObject_VectorcallMethod(settles ? settle : flush, &stream, 1, NULL);
+  PyObject *done = PyObject_VectorcallMethod(settles ? names.settle : names.flush, &stream, 1, NULL);
   Py_XDECREF(done);
   Py_DecRef(stream);
   if (done) return 0;
-  px_w.wrote = true;  // it may still hold text
+  px_set(&px_w.wrote, true);  // it may still hold text
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
   PyErr_Clear();  // closed or broken
   return 0;
@@ -52,20 +66,15 @@ static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
 // flush_python flushes sys.stdout and sys.stderr, and our streams if the model has replaced them, as flush_stream. At a
 // prediction's end all exceptions are dropped.
 static int flush_python(bool at_end) {
-  static const char *const called[] = {"stdout", "stderr", "__stdout__", "__stderr__"};
-  static PyObject *names[4], *sys;
-  if (!sys) {
-    PyObject *module = PyImport_AddModule("sys");  // borrowed
-    for (int i = 0; i < 4; i++)
-      if (!names[i] && !(names[i] = PyUnicode_InternFromString(called[i]))) return -1;
-    if (!module || !(sys = PyModule_GetDict(module))) return -1;
-  }
   // Reset first: what is written meanwhile, even by a flush, sets it again.
-  bool wrote = px_w.wrote;
-  px_w.wrote = false;
+  bool wrote = px_get(&px_w.wrote);
+  px_set(&px_w.wrote, false);
   for (int i = 0; i < 4; i++) {
-    if (i >= 2 && !(wrote |= px_w.wrote)) break;
-    if (flush_stream(PyDict_GetItemWithError(sys, names[i]), at_end, wrote) == 0) continue;
+    if (i >= 2 && !(wrote |= px_get(&px_w.wrote))) break;
+    PyObject *stream = px_lend(names.sys, names.streams[i]);
+    int status = flush_stream(stream, at_end, wrote);
+    px_return(stream);
+    if (status == 0) continue;
     if (!at_end) return -1;
     PyErr_Clear();
   }
@@ -151,7 +160,7 @@ int px_log_end(struct px_channel *ch, uint64_t id, bool failed) {
 
 int px_log_idle(struct px_channel *ch) {
   if (px_w.nslots != 1) return 0;
-  if (px_w.wrote) px_flush_stdio();
+  if (px_get(&px_w.wrote)) px_flush_stdio();
   return px_log_mark(ch, 0);
 }
 
@@ -174,8 +183,10 @@ bool px_log_live(void) {
 
 int px_log_look(struct px_channel *ch, uint64_t id) {
   uint64_t now = px_now();
-  if (!px_w.wrote && now - px_w.looked < PX_LOOK && __fpending(stdout) == 0 && __fpending(stderr) == 0) return 0;
-  px_w.looked = now;
+  if (!px_get(&px_w.wrote) && now - px_get(&px_w.looked) < PX_LOOK && __fpending(stdout) == 0 &&
+      __fpending(stderr) == 0)
+    return 0;
+  px_set(&px_w.looked, now);
   if (px_flush_model() < 0) return -1;
   if (px_log_mark(ch, id) == 0) return 0;
   PyErr_NoMemory();

@@ -10,6 +10,9 @@
 // px_logs_init duplicates the log pipes. 0 or -1.
 int px_logs_init(void);
 
+// px_logs_load looks up what flushes need of Python. GIL held. 0, or -1 with an exception.
+int px_logs_load(void);
+
 // px_flush_stdio flushes sys.stdout, sys.stderr and C's streams. GIL held. A set exception stays set; errors of the model's
 // own streams are dropped.
 void px_flush_stdio(void);

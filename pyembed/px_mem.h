@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "px_python.h"
+
 // px_mem_configure lets the process keep some memory that it freed, unless the environment configures malloc. Once, before
 // there are threads.
 void px_mem_configure(void);
@@ -51,22 +53,24 @@ void px_buf_trim(struct px_buf *b, size_t keep);
 void px_buf_free(struct px_buf *b);
 
 // px_buf_take takes the kept buffer, or an empty one: the caller may run Python code, and so other code that wants the same
-// buffer. The GIL or a lock must keep other threads out of the call itself.
+// buffer. GIL held.
 static inline struct px_buf px_buf_take(struct px_buf *place) {
+  px_guard();
   struct px_buf b = *place;
   *place = (struct px_buf){0};
+  px_unguard();
   return b;
 }
 
 // px_buf_give_back puts a buffer in its place, empty, without its room above keep bytes; or frees it, where another
-// came first.
+// came first. GIL held.
 static inline void px_buf_give_back(struct px_buf *place, struct px_buf *b, size_t keep) {
-  if (place->data) {
-    px_buf_free(b);
-    return;
-  }
   px_buf_trim(b, keep);
-  *place = *b;
+  px_guard();
+  struct px_buf kept = place->data ? *place : *b, other = place->data ? *b : *place;
+  *place = kept;
+  px_unguard();
+  px_buf_free(&other);
 }
 
 // px_buf_reserve sees that n more bytes fit; 0 or -1 as px_buf_grow.

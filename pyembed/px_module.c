@@ -58,7 +58,7 @@ static PyObject *log_switched(PX_SELF, PX_NO_ARGS) {
   if (!px_w.page || atomic_load(&px_w.is_child)) Py_RETURN_NONE;  // the text of an import belongs to no prediction
   px_flush_c();
   // Not the page's running word: a traceback is written after it is 0.
-  uint64_t current = px_w.nslots == 1 ? px_w.slots[0]->current : 0;
+  uint64_t current = px_w.nslots == 1 ? px_get(&px_w.slots[0]->current) : 0;
   if (current == 0 && px_w.nslots > 0) Py_RETURN_NONE;  // between predictions
   if (px_log_mark(current ? px_w.slots[0] : &px_w.control, current) < 0) return PyErr_NoMemory();
   Py_RETURN_NONE;
@@ -68,11 +68,11 @@ static PyObject *log_switched(PX_SELF, PX_NO_ARGS) {
 
 // note_write(): the model writes to one of Python's streams. True: they may hold text for so long that they are to be flushed.
 static PyObject *note_write(PX_SELF, PX_NO_ARGS) {
-  static uint64_t since;  // GIL: the first write after the last flush
+  static _Atomic uint64_t since;  // the first write after the last flush
   uint64_t now = px_now();
-  bool due = px_w.wrote && now - since >= PX_PARTIAL;
-  if (due || !px_w.wrote) since = now;
-  px_w.wrote = true;
+  bool wrote = px_get(&px_w.wrote), due = wrote && now - px_get(&since) >= PX_PARTIAL;
+  if (due || !wrote) px_set(&since, now);
+  px_set(&px_w.wrote, true);
   return PyBool_FromLong(due);
 }
 
@@ -93,7 +93,7 @@ static PyObject *next_health(PX_SELF, PX_NO_ARGS) {
 // idle() -> bool: whether the model has no prediction at this moment.
 static PyObject *idle(PX_SELF, PX_NO_ARGS) {
   bool busy = false;
-  for (int i = 0; i < px_w.nslots; i++) busy |= px_w.slots[i]->current != 0;
+  for (int i = 0; i < px_w.nslots; i++) busy |= px_get(&px_w.slots[i]->current) != 0;
   return PyBool_FromLong(!busy);
 }
 
@@ -166,6 +166,7 @@ PyObject *px_module_init(void) {
                          px_cancel_methods, px_interrupt_methods, px_wait_methods};
   for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++)
     status = PyModule_AddFunctions(module, more[i]);
+  if (status == 0) status = px_logs_load();
   if (status == 0) return module;
   Py_DecRef(module);
   return NULL;

@@ -77,6 +77,10 @@ _Static_assert(sizeof(struct px_slot_page) == PX_PAGE_SLOT, "layout of ipc/page.
 _Static_assert(sizeof(struct px_out_page) == PX_PAGE_OUT, "layout of ipc/page.go");
 _Static_assert(sizeof(struct px_page) == PX_PAGE_SIZE, "layout of ipc/page.go");
 
+// Words of this process alone that any thread may read, and no other word depends on.
+#define px_get(word) atomic_load_explicit((word), memory_order_relaxed)
+#define px_set(word, value) atomic_store_explicit((word), (value), memory_order_relaxed)
+
 // px_claim takes a request for the model: true once, false where the front
 // took it back. running is set before the claim, so that a cancel that sees
 // the claim always finds it.

@@ -52,7 +52,7 @@ static bool is_leftover(struct px_channel *ch) {
   if (who.owner) running = PyObject_GetAttrString(who.owner, "running");
   PyErr_Clear();
   PyObject *now = who.owner ? running : px_w.scope;  // running is set until the next one begins
-  bool leftover = scope && scope != who.none && scope != Py_None && (scope != now || ch->current == 0);
+  bool leftover = scope && scope != who.none && scope != Py_None && (scope != now || px_get(&ch->current) == 0);
   Py_XDECREF(scope);
   Py_XDECREF(running);
   return leftover;
@@ -162,7 +162,7 @@ bool px_pipes_before_child(int unattributed[2], bool take_gil) {
   bool leftover = is_leftover(ch);
   if (taken) PyGILState_Release(state);
   pthread_mutex_lock(&px_w.log_mu);
-  uint64_t id = __atomic_load_n(&ch->current, __ATOMIC_RELAXED);
+  uint64_t id = px_get(&ch->current);
   if (leftover) {
     make_unattributed();
     for (int i = 0; i < 2; i++)

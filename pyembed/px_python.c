@@ -1,6 +1,7 @@
 #include "px_python.h"
 
 const struct cpy3_api *px_py;
+pthread_mutex_t px_guard_mu = PTHREAD_MUTEX_INITIALIZER;
 
 int px_python_use(const struct cpy3_api *api) {
   if (!api || api->size != sizeof *api) return -1;

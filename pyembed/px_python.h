@@ -3,6 +3,7 @@
 #ifndef PX_PYTHON_H
 #define PX_PYTHON_H
 
+#include <pthread.h>
 #include <stddef.h>
 
 struct cpy3_api;
@@ -18,6 +19,19 @@ extern const struct cpy3_api *px_py;
 // interpreter starts, on the thread that starts it. 0, or -1 if the table
 // was built from another cpy3.h than this package.
 int px_python_use(const struct cpy3_api *api);
+
+// What the GIL guards of this package's data, a mutex guards in a free-threaded build: between px_guard and px_unguard, other
+// threads wait. What is between them is short, and may count references, but not end an object: that may run Python code, and
+// wait for other threads.
+extern pthread_mutex_t px_guard_mu;
+
+static inline void px_guard(void) {
+  if (px_py->free_threaded) pthread_mutex_lock(&px_guard_mu);
+}
+
+static inline void px_unguard(void) {
+  if (px_py->free_threaded) pthread_mutex_unlock(&px_guard_mu);
+}
 
 // px_lend is PyDict_GetItemWithError, where other threads may change the dict. The caller ends the use of the reference with
 // px_return: without a GIL it owns it.

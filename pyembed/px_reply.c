@@ -182,7 +182,7 @@ static int submit(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t i
     return -1;
   }
   atomic_store(&ch->page->running, 0);
-  ch->current = 0;
+  px_set(&ch->current, 0);
   return put_answer(ch, kind, flags, id, nanos, &scratch, borrowed);
 }
 

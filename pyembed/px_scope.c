@@ -42,7 +42,7 @@ PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **arou
     Py_CLEAR(scope);
   if (!scope) return NULL;
   *around = open_context(s, scope);
-  if (*around) return *s->running = scope;
+  if (*around) return px_scope_run(s->running, scope);
   Py_DecRef(scope);
   return NULL;
 }
@@ -50,7 +50,7 @@ PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **arou
 PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, PyObject *around) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
-  *s->running = NULL;
+  px_scope_run(s->running, NULL);
   if (PyContext_Exit(around) < 0) PyErr_Clear();
   Py_DecRef(around);
   values = PyObject_GetAttr(scope, s->values_name);
@@ -66,4 +66,16 @@ PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, Py
   return metrics;
 }
 
-PyObject *px_scope(PX_SELF, PX_NO_ARGS) { return Py_NewRef(px_w.scope ? px_w.scope : Py_None); }
+PyObject *px_scope_run(PyObject **running, PyObject *scope) {
+  px_guard();
+  *running = scope;
+  px_unguard();
+  return scope;
+}
+
+PyObject *px_scope(PX_SELF, PX_NO_ARGS) {
+  px_guard();
+  PyObject *scope = Py_NewRef(px_w.scope ? px_w.scope : Py_None);
+  px_unguard();
+  return scope;
+}

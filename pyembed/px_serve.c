@@ -332,7 +332,7 @@ static PyObject *serve(struct px_channel *ch, PyObject *o) {
       if (f.kind == PX_PREDICT) {
         before_call(&h, ch);
         if (px_claim(ch->page, f.id)) {
-          ch->current = f.id;
+          px_set(&ch->current, f.id);
           status = one(&h, ch, &f);
         }
       }

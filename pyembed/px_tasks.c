@@ -81,7 +81,7 @@ broken:
 // quiet tells whether requests come one by one, and none is in progress.
 static bool quiet(void) {
   for (int i = 0; i < px_w.nslots; i++)
-    if (px_w.slots[i]->current || px_w.slots[i]->taken > 1) return false;
+    if (px_get(&px_w.slots[i]->current) || px_w.slots[i]->taken > 1) return false;
   return true;
 }
 
@@ -135,8 +135,8 @@ static PyObject *claim(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
   if (PyErr_Occurred()) return NULL;
   bool claimed = px_claim(ch->page, id);
-  if (claimed && ch->current == 0 && !at_once && px_log_idle(ch) < 0) return PyErr_NoMemory();
-  if (claimed) ch->current = id;
+  if (claimed && px_get(&ch->current) == 0 && !at_once && px_log_idle(ch) < 0) return PyErr_NoMemory();
+  if (claimed) px_set(&ch->current, id);
   return PyBool_FromLong(claimed);
 }
 
@@ -178,7 +178,7 @@ static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   PyObject *value = args[3], *encode = args[4];
   Py_ssize_t index = PyLong_AsSsize_t(args[5]);
   if (PyErr_Occurred()) return NULL;
-  if (ch->current == id && !atomic_load(&px_w.is_child) &&
+  if (px_get(&ch->current) == id && !atomic_load(&px_w.is_child) &&
       px_emit(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
     return NULL;
   Py_RETURN_NONE;

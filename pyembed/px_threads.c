@@ -29,7 +29,7 @@ _Atomic uint64_t px_threads_of;
 static uint64_t owner_of_new(void) {
   if (owner != 0) return owner;
   if (px_w.nslots != 1 || atomic_load(&px_w.is_child) || syscall(SYS_gettid) != getpid()) return 0;
-  uint64_t id = px_is_leftover() ? PX_NO_PREDICTION : __atomic_load_n(&px_w.slots[0]->current, __ATOMIC_RELAXED);
+  uint64_t id = px_is_leftover() ? PX_NO_PREDICTION : px_get(&px_w.slots[0]->current);
   if (id == 0 || id == atomic_load(&px_threads_of)) return id;
   px_pipes_unattributed();
   if (id != PX_NO_PREDICTION) atomic_store(&px_threads_of, id);

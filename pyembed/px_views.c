@@ -23,9 +23,9 @@ struct px_views {
   struct px_shared shared;
   size_t body;  // bytes of it that arrays may use
   int fd;  // valid while this is px_views_current
-  int arrays;  // that live; GIL held
+  int arrays;  // that live; px_guard
   bool own;  // the pages are this process's own
-  bool returned;  // the request has ended
+  bool returned;  // the request has ended; px_guard
 };
 
 // An array's buffer.
@@ -37,8 +37,8 @@ struct elements {  // behind the head of an object
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 struct px_views *px_views_current;  // written with the GIL and mu held
-static int copied;  // requests still to be copied; GIL held
-static int kept;  // requests of which arrays are left; GIL held
+static int copied;  // requests still to be copied; main
+static _Atomic int kept;  // requests of which arrays are left
 
 // own_pages makes the pages of arrays private. Where that fails, the process ends: a child or the front would see what the
 // model writes later, or the pages are gone. mu held.
@@ -84,9 +84,12 @@ bool px_views_cover(const struct px_views *v, uint64_t offset, uint64_t size) {
 
 bool px_views_finish(void) {
   struct px_views *v = px_views_current;
+  px_guard();
+  bool arrays = v->arrays > 0;
+  px_unguard();
   pthread_mutex_lock(&mu);
   px_views_current = NULL;
-  bool keep = v->arrays > 0 || v->own;
+  bool keep = arrays || v->own;
   if (keep) own_pages(v);
   pthread_mutex_unlock(&mu);
   if (!keep) {
@@ -97,8 +100,11 @@ bool px_views_finish(void) {
   copied = COPIED;
   px_shared_forget(v->shared.at);
   munmap(v->shared.at + v->body, v->shared.size - v->body);
+  px_guard();
   v->returned = true;
-  if (v->arrays == 0) end(v);
+  bool unused = v->arrays == 0;
+  px_unguard();
+  if (unused) end(v);
   return true;
 }
 
@@ -112,7 +118,10 @@ void px_views_after_fork(void) { pthread_mutex_unlock(&mu); }
 static void elements_free(PyObject *o) {
   struct px_views *v = ((struct elements *)cpy3_body(o))->views;
   PyTypeObject *type = Py_TYPE(o);
-  if (v && --v->arrays == 0 && v->returned) end(v);
+  px_guard();
+  bool last = v && --v->arrays == 0 && v->returned;
+  px_unguard();
+  if (last) end(v);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(o);
   Py_DECREF(type);
 }
@@ -140,6 +149,8 @@ PyObject *px_shared_elements(struct px_shared shared, uint64_t offset, uint64_t 
   PyObject *o = type ? PyType_GenericAlloc(type, 0) : NULL;
   if (!o) return NULL;
   *(struct elements *)cpy3_body(o) = (struct elements){v, at, size};
+  px_guard();
   v->arrays++;
+  px_unguard();
   return o;
 }

@@ -22,7 +22,7 @@ struct px_worker {
   struct px_channel control;
   struct px_page *page;
   struct px_channel *slots[PX_MAX_SLOTS];
-  int nslots;  // guarded by mu
+  _Atomic int nslots;  // changed with mu held
   bool stopping;  // guarded by mu: the worker is to leave
   uint64_t health;  // guarded by mu: the health check that was asked for last, or 0
   pthread_mutex_t mu;
@@ -31,8 +31,8 @@ struct px_worker {
   // The log pipes. log_mu guards the rest, and marks, which go out in the order of their positions.
   int log_fd[2];  // our own duplicates of the pipes' write ends
   PyTypeObject *stream_type;  // of Python's standard streams, which report writes; NULL: not made yet
-  bool wrote;  // GIL: Python's streams were written to since the last look
-  uint64_t looked;  // GIL: when px_log_look read the positions last, ns
+  _Atomic bool wrote;  // Python's streams were written to since the last look
+  _Atomic uint64_t looked;  // when px_log_look read the positions last, ns
   pthread_mutex_t log_mu;
   uint64_t log_seen[2];  // the positions last sent to the front
   _Atomic bool own;  // stdout and stderr are pipes of the prediction's own: see px_pipes.c
@@ -50,7 +50,7 @@ struct px_worker {
   size_t (*cuda_report)(char *, size_t, int);
   PyObject *cancel_type;  // cog.CancelationException
   PyObject *raised;  // GIL: the exception that ends the running prediction, since a cancel; or NULL
-  PyObject *scope;  // GIL: of the prediction that px_serve runs, borrowed; NULL: none
+  PyObject *scope;  // px_guard: of the prediction that px_serve runs, borrowed; NULL: none
   PyObject *yielded;  // stands for an output whose items were emitted
 };
 

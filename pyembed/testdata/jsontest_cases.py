@@ -5,6 +5,7 @@ A check is called from Go (jsontest.go) with bytes and gives bytes: a complaint,
 
 import collections
 import enum
+import functools
 import json
 import math  # noqa: F401  the tables' expressions use it
 import sys  # noqa: F401
@@ -103,6 +104,7 @@ def cyclic_list():
     return a
 
 
+@functools.cache  # CPython 3.14t keeps a block of memory of each
 def cyclic_dict():
     a = {}
     a["self"] = a

@@ -86,7 +86,6 @@
   X(PyObject *, PyList_GetItem, (PyObject *, Py_ssize_t)) \
   X(int, PyList_SetItem, (PyObject *, Py_ssize_t, PyObject *)) \
   X(int, PyList_Append, (PyObject *, PyObject *)) \
-  X(PyObject *, PyList_AsTuple, (PyObject *)) \
   X(PyObject *, PyList_GetSlice, (PyObject *, Py_ssize_t, Py_ssize_t)) \
   X(int, PyList_SetSlice, (PyObject *, Py_ssize_t, Py_ssize_t, PyObject *)) \
   X(PyObject *, PyTuple_New, (Py_ssize_t)) \
@@ -144,6 +143,7 @@
 #define CPY3_FUNCS_OPTIONAL(X) \
   X(PyObject *, PyObject_Vectorcall, (PyObject *, PyObject *const *, size_t, PyObject *)) \
   X(int, PyDict_GetItemRef, (PyObject *, PyObject *, PyObject **)) \
+  X(PyObject *, PyList_GetItemRef, (PyObject *, Py_ssize_t)) \
   X(int, PyUnstable_Object_IsUniquelyReferenced, (PyObject *)) \
   X(int, PyUnstable_Module_SetGIL, (PyObject *, void *))
 

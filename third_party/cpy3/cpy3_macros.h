@@ -61,6 +61,14 @@ static inline int PyDict_GetItemRef(PyObject *dict, PyObject *key, PyObject **it
   return *item ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
+// PyList_GetItemRef is PyList_GetItem with an own reference. CPython has it since 3.13.
+static inline PyObject *PyList_GetItemRef(PyObject *list, Py_ssize_t i) {
+  if (CPY3->PyList_GetItemRef) return CPY3->PyList_GetItemRef(list, i);
+  PyObject *item = PyList_GetItem(list, i);
+  Py_IncRef(item);
+  return item;
+}
+
 // PyModule_Create makes a module that needs no GIL. Its definition gets the head of an immortal object that the library expects.
 static inline PyObject *PyModule_Create(PyModuleDef *definition) {
   PyModuleDef_Base *base = &definition->m_base;

@@ -83,7 +83,6 @@
 #define PyList_GetItem (CPY3->PyList_GetItem)
 #define PyList_SetItem (CPY3->PyList_SetItem)
 #define PyList_Append (CPY3->PyList_Append)
-#define PyList_AsTuple (CPY3->PyList_AsTuple)
 #define PyList_GetSlice (CPY3->PyList_GetSlice)
 #define PyList_SetSlice (CPY3->PyList_SetSlice)
 #define PyTuple_New (CPY3->PyTuple_New)

@@ -116,6 +116,10 @@ def _prepare_process(config: dict[str, Any]) -> None:
         # Every fork would warn about our threads, which the fork hook handles. Without -W
         # these warnings are ignored anyway.
         warnings.filterwarnings("ignore", r".*fork\(\) may lead to deadlocks", DeprecationWarning)
+    if sys.version_info >= (3, 14) and not sys._is_gil_enabled():
+        from .gil import watch
+
+        watch()
     _extend_child_path()
 
 
