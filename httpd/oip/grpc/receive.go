@@ -75,6 +75,10 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	}
 	r.call.awaitClient()
 	r.call.work(1)
+	if header[0] > 1 {
+		return nil, protocol.Body{}, status.Errorf(codes.Internal, "unknown flag %d of a message: it must be 0, or 1 if compressed",
+			header[0])
+	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
 	if size > r.opt.MaxMessage {
 		return nil, protocol.Body{},
