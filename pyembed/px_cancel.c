@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define PX_LOOKS 16
+#define PX_LOOP_PAUSE 90000000  // ns from one exception in a loop to the next
 
 // What was done last. With the GIL, on the main thread.
 static struct {
@@ -20,6 +21,7 @@ static struct {
   bool diverted;  // it does
   PyObject *frame;  // what the handler interrupts, while it runs; borrowed
   int looks;  // how often the handler looks at once whether the exception was dropped
+  uint64_t at;  // when the exception was raised
   bool printed;  // Python has printed an exception that was dropped
   PyObject *print;  // Python's own unraisablehook
 } cancel;
@@ -66,8 +68,9 @@ static bool is_running(PyObject *wanted, PyObject *frame) {
   return found;
 }
 
-// was_dropped tells whether C code dropped the exception: nothing refers to it any more, and the outermost frame that it left
-// has ended where it was raised. Had Python code caught it, that frame would have gone on.
+// was_dropped tells whether the exception is to be raised again: nothing refers to it any more, and the outermost frame that
+// it reached has ended where it was raised, since C code dropped it, or is running before that place, since a loop caught it
+// and goes on with its work. Code behind that place may be cleaning up.
 static bool was_dropped(PyObject *frame) {
   if (!PyUnstable_Object_IsUniquelyReferenced(px_w.raised)) {
     if (cancel.looks-- > 0) raise(SIGUSR1);  // what drops it may be on the way to that
@@ -77,7 +80,8 @@ static bool was_dropped(PyObject *frame) {
   PyObject *raised_at = attribute(trace, "tb_lasti"), *ended_at = attribute(outermost, "f_lasti");
   long raised = raised_at ? PyLong_AsLong(raised_at) : 0, ended = ended_at ? PyLong_AsLong(ended_at) : 1;
   bool same = raised == ended || (raised < 0 && ended < 0);  // before its first instruction
-  bool dropped = trace == Py_None || (same && !is_running(outermost, frame));
+  bool dropped = trace == Py_None ||
+                 (is_running(outermost, frame) ? ended <= raised && px_now() - cancel.at >= PX_LOOP_PAUSE : same);
   PyErr_Clear();
   Py_XDECREF(trace);
   Py_XDECREF(outermost);
@@ -145,6 +149,7 @@ static PyObject *interrupt(PX_SELF, PyObject *args) {
   if (px_w.raised) {
     PyErr_SetObject(type, px_w.raised);
     cancel.looks = PX_LOOKS;
+    cancel.at = px_now();
     raise(SIGUSR1);  // the handler runs again with the next Python code, and sees whether the exception was dropped
   }
   Py_XDECREF(diverted);

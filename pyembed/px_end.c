@@ -45,7 +45,8 @@ static bool stat_of(pid_t pid, struct process *p) {
   unsigned long long started;
   read_file(pid, "stat", text, sizeof text);
   const char *rest = strrchr(text, ')');  // the name before it may hold any character
-  const char *fields = " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu";  // proc_pid_stat(5)
+  const char *fields =
+      " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu";  // proc_pid_stat(5)
   if (!rest || sscanf(rest + 1, fields, &state, &parent, &group, &started) != 4 || state == 'Z' || state == 'X')
     return false;
   *p = (struct process){.pid = pid, .parent = parent, .group = group, .started = started};

@@ -84,7 +84,8 @@ const void *px_preload_thread_origin(void *(*function)(void *), void *argument) 
   Dl_info start;
   if (preload.self == 0 || getpid() != preload.self) return NULL;
   const void *origin = *(void **)&function;
-  if (!argument || !dladdr(origin, &start) || !start.dli_fname || !strstr(start.dli_fname, "/libstdc++.so")) return origin;
+  if (!argument || !dladdr(origin, &start) || !start.dli_fname || !strstr(start.dli_fname, "/libstdc++.so"))
+    return origin;
   return *(void **)argument;  // a std::thread's state: the table of its virtual functions, of the library that made it
 }
 
@@ -197,7 +198,8 @@ static PyObject *foreign_threads(PX_SELF, PyObject *safe) {
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < preload.nforeign; i++)
     if (px_append(list, Py_BuildValue("iss", preload.foreign[i].tid, preload.foreign[i].name,
-                                                      preload.foreign[i].library)) < 0) Py_CLEAR(list);
+                                      preload.foreign[i].library)) < 0)
+      Py_CLEAR(list);
   return list;
 }
 

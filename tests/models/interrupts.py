@@ -109,6 +109,29 @@ class Ways:
             del empty
 
 
+    def looping(self) -> None:
+        print("begun")
+        for caught in range(4):
+            while True:
+                try:
+                    time.sleep(0.01)
+                except BaseException:
+                    if caught == 3:
+                        raise
+                    break
+
+    def saving(self) -> None:
+        """Clean up after the handler, for longer than it takes to be canceled again."""
+        print("begun")
+        try:
+            time.sleep(1000)
+        except BaseException:
+            print("caught")
+        for _ in range(50):
+            time.sleep(0.01)
+        print("saved")
+
+
 class Sync(BaseRunner):
     def run(self, how: str = "") -> str:
         if how:

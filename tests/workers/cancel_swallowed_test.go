@@ -13,7 +13,7 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for model, ways := range map[string][]string{
-			"Sync":  {"waiting", "blocking", "ticking", "forever", "callback", "native", "weakly"},
+			"Sync":  {"waiting", "blocking", "ticking", "forever", "callback", "native", "weakly", "looping", "saving"},
 			"Async": {"native", "weakly"},
 			"Batch": {"waiting", "blocking", "native"},
 		} {
@@ -29,6 +29,9 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 				}
 				if how == "waiting" && a.Logs != "begun\nclean\n" {
 					t.Errorf("%s: the logs are %q, want the task's clean-up", model, a.Logs)
+				}
+				if how == "saving" && a.Logs != "begun\ncaught\nsaved\n" {
+					t.Errorf("%s: the logs are %q, want the clean-up after the exception", model, a.Logs)
 				}
 			}
 			harness.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
