@@ -70,6 +70,13 @@ static int signal_others(int number, int *signaled, int n) {
   return n;
 }
 
+// have_ended returns how many of these threads have ended.
+static int have_ended(const int *tids, int n) {
+  int ended = 0;
+  for (int i = 0; i < n; i++) ended += syscall(SYS_tgkill, getpid(), tids[i], 0) < 0;
+  return ended;
+}
+
 int px_block_signals(void) {
   const int number = SIGSTKFLT;  // Go never blocks it, and Linux never sends it
   struct sigaction act = {.sa_sigaction = block_all, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART}, before;
@@ -79,7 +86,7 @@ int px_block_signals(void) {
   for (int had = -1; had < n;) {
     had = n;
     n = signal_others(number, signaled, n);
-    while (atomic_load(&blocking_threads) < n) sched_yield();
+    while (atomic_load(&blocking_threads) + have_ended(signaled, n) < n) sched_yield();
   }
   sigaction(number, &before, NULL);
   return n;

@@ -69,7 +69,8 @@ struct px_config;
 // of our threads. 0 or -1.
 int px_preload_init(const struct px_config *config);
 
-// px_preload_thread_origin returns an address in the library whose thread is about to be created; NULL: nobody will ask.
+// px_preload_thread_origin returns an address in the library whose thread is about to be created; NULL unless
+// this is the preload process.
 const void *px_preload_thread_origin(void *(*function)(void *), void *argument);
 
 // px_preload_note_thread notes the origin of the calling thread, unless it is NULL.
