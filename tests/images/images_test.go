@@ -31,6 +31,7 @@ func TestImages(t *testing.T) {
 	sub("drain", testDrain)
 	sub("rebuild", testRebuild)
 	sub("all of cog.yaml", testWhole)
+	sub("base image", testBaseImage)
 	sub("Dockerfile.cuda", testDockerfileCUDA)
 }
 
@@ -92,6 +93,19 @@ func testHello(t *testing.T, s *store) {
 	if err != nil || strings.TrimSpace(string(out)) != "hello Bob" {
 		t.Errorf("pinion predict prints %q: %v", out, err)
 	}
+}
+
+// testBaseImage builds the base image that a release publishes, and an image of a model on it.
+func testBaseImage(t *testing.T, s *store) {
+	const image = "localhost/pinion-test/pinion-base"
+	s.good("buildah", "build", "--quiet", "--isolation", "chroot", "--tag", image, "--build-arg", "BASE="+baseImage,
+		"--build-arg", "UV="+uvImage, "--build-arg", "PYTHON=3.13", "-f", "../../deploy/images/Dockerfile.base", "../../deploy/images")
+	s.build(filepath.Join(examples, "hello"), "hello-on-base", "--build-arg", "BASE="+image)
+	c := s.start("hello-on-base", nil)
+	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
+		t.Errorf("got output %s, want hello Ada", got)
+	}
+	c.stop()
 }
 
 func testEmbed(t *testing.T, s *store) {
