@@ -146,6 +146,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"own pipes full":      {page["own_full"], offOwnFull},
 		"lost control":        {page["lost_control"], offLost},
 		"score":               {page["score"], offScore},
+		"crashed":             {page["crashed"], offCrashed},
 		"interrupt":           {page["interrupt"], offInterrupt},
 		"the slots":           {page["slots"], pageHeader},
 		"what is unsent":      {page["outs"], pageHeader + MaxSlots*pageSlot},

@@ -28,6 +28,7 @@ const (
 	offOwnFull   = 392 // not 0: it follows so many of them that it takes no more
 	offLost      = 448 // not 0: the worker ended itself, because its control channel closed
 	offScore     = 456 // the worker's oom_score_adj, if no other child of the front has that; else 0
+	offCrashed   = 464 // 1 + the slot whose thread has crashed the worker
 	offInterrupt = 512 // not 0: a KindInterrupt is on its way
 	offRunning   = 0   // of a slot: the id that the model has, or 0
 	offNoticed   = 8   // of a slot with a thread: the id whose end the worker's main thread has tried to bring about
@@ -124,6 +125,9 @@ func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 
 // SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0: none.
 func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
+
+// Crashed is 1 + the slot whose thread has crashed the worker, or 0.
+func (p *Page) Crashed() int { return int(p.word(offCrashed).Load() % (MaxSlots + 1)) }
 
 // BeginInterrupt tells whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a worker
 // that does not read.

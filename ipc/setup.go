@@ -39,7 +39,8 @@ type Loaded struct {
 	Predict     bool            `json:"predict"`
 	Healthcheck bool            `json:"healthcheck"`
 	Excused     bool            `json:"excused"`
-	Batch       *Batching       `json:"batch"` // nil: each prediction runs by itself
+	Isolate     bool            `json:"isolate"` // with threads: the others of a crash run once more, alone
+	Batch       *Batching       `json:"batch"`   // nil: each prediction runs by itself
 	Schema      json.RawMessage `json:"schema"`
 	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil: the model gives none
 	Python      string          `json:"-"`       // its version, from the worker's Hello

@@ -43,6 +43,7 @@ void px_thread_serves(struct px_channel *ch) {
   ch->thread = pthread_self();
   pthread_mutex_unlock(&ch->interrupt_mu);
   px_own_slot = ch;
+  px_crash_stack();
 }
 
 void px_thread_ended(struct px_channel *ch) {

@@ -42,6 +42,16 @@ int px_interrupt_check(void);
 // exception is another.
 bool px_interrupt_again(PyObject *dropped);
 
+// ---- px_crash.c -------------------------------------------------------------
+
+// px_crash_owner returns the prediction that this thread works for, or 0, and its slot. px_crash_own makes it work for one.
+uint64_t px_crash_owner(struct px_channel **slot);
+void px_crash_own(struct px_channel *slot, uint64_t id);
+
+// px_crash_stack gives this thread a stack for handlers of signals.
+void px_crash_stack(void);
+
+extern PyMethodDef px_crash_methods[];
 extern PyMethodDef px_interrupt_methods[];
 extern PyMethodDef px_wait_methods[];  // px_waitmethods.c
 

@@ -65,7 +65,8 @@ struct px_page {
   uint64_t pad3[6];
   px_word lost_control;        // not 0: this worker ended itself, because its control channel closed
   px_word score;  // this worker's oom_score_adj, which all that it starts inherits; 0: others have it too
-  uint64_t pad4[6];
+  px_word crashed;             // 1 + the slot whose thread has crashed the worker
+  uint64_t pad4[5];
   px_word interrupt;  // not 0: a PX_INTERRUPT is on its way
   uint64_t pad5[PX_PAGE_HEADER / 8 - 8 - 16 - 8 - 16 - 8 - 8 - 1];
   struct px_slot_page slots[PX_MAX_SLOTS];

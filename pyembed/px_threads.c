@@ -10,6 +10,8 @@
 #define _GNU_SOURCE  // RTLD_NEXT
 #include "px_worker.h"
 
+#include "px_interrupt.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
@@ -112,6 +114,8 @@ struct start {
   void *argument;
   uint64_t owner;
   const void *origin;
+  struct px_channel *slot;  // that the thread belongs to, with prediction, if slots have threads
+  uint64_t prediction;
 };
 
 static void *start_owned(void *p) {
@@ -119,6 +123,7 @@ static void *start_owned(void *p) {
   free(p);
   owner = s.owner;
   px_preload_note_thread(s.origin);
+  px_crash_own(s.slot, s.prediction);
   return s.function(s.argument);
 }
 
@@ -127,12 +132,13 @@ PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
   typedef int call(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   call *next;
   *(void **)&next = px_find_next(&next_create, "pthread_create");
-  uint64_t id = owner_of_new();
+  struct px_channel *slot;
+  uint64_t id = owner_of_new(), prediction = px_crash_owner(&slot);
   const void *origin = px_preload_thread_origin(function, argument);
-  if (id == 0 && !origin) return next(thread, attr, function, argument);
+  if (id == 0 && prediction == 0 && !origin) return next(thread, attr, function, argument);
   struct start *s = malloc(sizeof *s);
   if (!s) return EAGAIN;
-  *s = (struct start){function, argument, id, origin};
+  *s = (struct start){function, argument, id, origin, slot, prediction};
   int status = next(thread, attr, start_owned, s);
   if (status != 0) free(s);
   return status;

@@ -122,6 +122,8 @@ type Call struct {
 	since      time.Time
 	deadline   time.Time
 	canceling  bool
+	isolated   bool // a worker died while it ran beside others: it has the next one to itself
+	emitted    bool // the model has sent an event of it
 	overLimit  bool // it is canceled because it ran for longer than Options.PredictTimeout
 	graceTimer *time.Timer
 	waiter     waiter

@@ -13,6 +13,9 @@ func (p *Pool) lastSignal() time.Duration { return min(p.o.CancelGrace/4, 2*time
 func (p *Pool) cancelLocked(c *Call) deliveries {
 	if c.state == queued {
 		p.end(c, Result{Err: ErrCanceled})
+		if p.threads && c.alone() {
+			return p.refillAll()
+		}
 		return p.batches.dispatch(nil) // other calls may have waited for it
 	}
 	s := c.slot
@@ -46,6 +49,9 @@ func (p *Pool) signalCancel(c *Call, until time.Time) {
 			case time.Now().Before(until):
 				p.signalCancel(c, until)
 			default:
+				if d, done := p.giveUp(c); done {
+					return d
+				}
 				s.worker.process.Kill(FaultCancelTimeout, "a canceled prediction did not end within "+p.o.CancelGrace.String())
 			}
 			return nil

@@ -20,6 +20,8 @@ type WorkerExit struct {
 	// Logs returns what it wrote and no call has claimed; it goes to the calls that the worker had. It is called once,
 	// after the last answers were read, because those claim their own text. May be nil.
 	Logs func() []byte
+	// Crashed is the slot whose thread crashed it; nil: it is not known, or the slots have no threads.
+	Crashed *Slot
 }
 
 // Detach takes a dead worker's slots away. The calls that the model had fail with the cause, or are canceled where that
@@ -40,9 +42,12 @@ func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 	p.locked(func() deliveries {
 		now := time.Now()
 		var back []*Call
+		if len(slots) > 0 && slots[0].worker.threads {
+			slots[0].worker.countBegun()
+		}
 		for _, s := range slots {
 			s.ch.closed = true
-			n, calls := p.settleCalls(s, e.Cause, logs, now)
+			n, calls := p.settleCalls(s, e, logs, now)
 			m, items := p.settleItems(s, e.Cause, logs, now)
 			had += n + m
 			back = append(append(back, calls...), items...)
@@ -59,13 +64,17 @@ func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 }
 
 // settleCalls ends the calls in a dead worker's window. It returns how many the model had, and those to queue again.
-func (p *Pool) settleCalls(s *Slot, cause string, logs []byte, now time.Time) (had int, back []*Call) {
+func (p *Pool) settleCalls(s *Slot, e WorkerExit, logs []byte, now time.Time) (had int, back []*Call) {
+	cause, owns := s.crashCause(e)
 	for _, c := range s.window.oldestFirst() {
 		begun := !s.ch.words.Revoke(c.id)
 		var r Result
+		again := begun && s.mayRunAgain(c, e)
 		if begun {
 			had++
-			c.addLogs("stderr", logs)
+			if owns && !again {
+				c.addLogs("stderr", logs)
+			}
 			// It began when it was handed over, or when the one before it ended.
 			r.Waited = later(c.since, s.freed).Sub(c.since)
 			r.Elapsed = now.Sub(c.since) - r.Waited
@@ -74,10 +83,11 @@ func (p *Pool) settleCalls(s *Slot, cause string, logs []byte, now time.Time) (h
 		case c.canceling:
 			r.Err = ErrCanceled
 			p.end(c, r)
-		case begun:
+		case begun && !again:
 			r.Err = &WorkerExitError{Cause: cause}
 			p.end(c, r)
 		default:
+			c.isolated = c.isolated || begun
 			s.takeBack(c)
 			back = append(back, c)
 		}

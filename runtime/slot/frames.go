@@ -47,7 +47,7 @@ func (s *Slot) handleAnswer(f *ipc.Frame) {
 	c := s.call(f.ID)
 	batched := c != nil && s.batches.items[f.ID] == c
 	if c == nil || batched && c.batch.run != nil && !c.batch.run.done {
-		due := c == nil && s.batches.answered(f.ID)
+		due := c == nil && (s.batches.answered(f.ID) || f.ID == s.givenUp)
 		p.mu.Unlock()
 		if r.Release != nil {
 			r.Release()
@@ -139,6 +139,9 @@ func (s *Slot) handleTraced(f *ipc.Frame) {
 func (s *Slot) handleEvent(f *ipc.Frame) {
 	s.pool.mu.Lock()
 	c := s.call(f.ID)
+	if c != nil && f.Kind != ipc.KindStarted {
+		c.emitted = true
+	}
 	s.pool.mu.Unlock()
 	switch {
 	case c == nil: // it has ended

@@ -25,6 +25,8 @@ type Worker interface {
 	// to no prediction.
 	LogPipe(fd int, stderr bool)
 	LogPipesEnd()
+	// Stuck says that the thread of a slot does not end what it runs. The worker has been given its last call.
+	Stuck(why string)
 	// Logged receives text that came for a prediction through its slot's channel. traceback: its end is the traceback of
 	// the prediction, which is one record of the server's log.
 	Logged(stream, prediction string, text []byte, traceback bool)
@@ -73,6 +75,7 @@ type Pool struct {
 	slots        []*Slot
 	idle         []*Slot // candidates: some may be idle no more
 	workers      int     // with slots
+	threads      bool    // a worker's slots were threads
 	deadlines    deadlines
 	limitTimer   *time.Timer // of the runtime limit; nil while nothing runs
 	singles      int         // calls in a row that came while no other was in flight
@@ -226,7 +229,7 @@ func (p *Pool) enter(c *Call, now time.Time) *Slot {
 		p.end(c, Result{Err: err})
 		return nil
 	}
-	s := p.choose()
+	s := p.choose(c)
 	p.setDeadline(c, now, s != nil && s.outstanding == 0) // also where a slot is free: its worker may not take the call
 	if s == nil {
 		p.enqueue(c, false, now)

@@ -26,6 +26,7 @@ type Slot struct {
 	listedIdle  bool        // it is in pool.idle, perhaps idle no more
 	retiring    bool        // it gets no call any more
 	removed     bool        // it has left the pool
+	givenUp     uint64      // the call that its thread still runs, though it has ended; see threads.go
 	running     lastRunning // see runtimelimit.go
 	stall       stall       // see stalled.go
 	pollPause   int         // see busypoll.go
@@ -66,6 +67,9 @@ func (s *Slot) bind(c *Call, id uint64) {
 	c.id, c.slot = id, s
 	s.outstanding++
 	s.worker.outstanding++
+	if s.worker.threads && c.alone() {
+		s.worker.exclusive = true
+	}
 	s.ch.attend(c)
 }
 
@@ -83,6 +87,9 @@ func (s *Slot) unassign(c *Call) {
 	s.ch.unfollow(c)
 	if s.outstanding == 0 && s.ch.draining {
 		s.ch.signalDrained()
+	}
+	if s.worker.exclusive {
+		s.worker.leftExclusive()
 	}
 	s.removeWhenDrained()
 	s.listIdle()
@@ -127,7 +134,7 @@ func (s *Slot) waits(c *Call) bool {
 	return r == nil || !r.done && s.ch.words.Claim(r.id) == ipc.ClaimQueued
 }
 
-func (s *Slot) takesCalls() bool { return !s.ch.closed && !s.retiring }
+func (s *Slot) takesCalls() bool { return !s.ch.closed && !s.retiring && !s.worker.exclusive }
 
 func (s *Slot) isIdle() bool { return s.outstanding == 0 && s.takesCalls() }
 
@@ -147,8 +154,14 @@ func (s *Slot) removeWhenDrained() {
 }
 
 // choose finds the slot for the next call: an idle one; else the one with the fewest outstanding calls that has room in
-// its window; else none.
-func (p *Pool) choose() *Slot {
+// its window; else none. It does not pass a call that waits for a worker to itself.
+func (p *Pool) choose(c *Call) *Slot {
+	if head := p.admission.queue.head; head != nil && head.alone() {
+		return nil
+	}
+	if p.threads && c.alone() {
+		return p.chooseAlone(c)
+	}
 	if s := p.chooseIdle(); s != nil {
 		return s
 	}
@@ -196,12 +209,15 @@ func (s *Slot) refill(d deliveries) deliveries {
 	if s.retiring {
 		return s.ch.flushDelayed(d)
 	}
-	for s.outstanding < s.window.size && p.admission.queue.head != nil {
+	for s.outstanding < s.window.size && p.admission.queue.head != nil && s.mayTake(p.admission.queue.head) {
 		c := p.admission.queue.head
 		p.dequeue(c)
 		d = append(d, s.assign(c))
 	}
-	if s.outstanding == 0 && len(p.slots) > 1 {
+	if s.worker.freed {
+		d = s.refillOthers(d)
+	}
+	if s.outstanding == 0 && len(p.slots) > 1 && s.takesCalls() {
 		d = s.steal(d)
 	}
 	s.listIdle()

@@ -16,6 +16,10 @@ type workerSlots struct {
 	answered    int           // answers that came
 	remaining   int           // slots that are still in the pool
 	retiring    bool          // it gets no call any more
+	threads     bool          // each slot is a thread
+	exclusive   bool          // a call has it to itself
+	freed       bool          // such a call has just left: the other slots get what waits
+	begunAtExit int           // calls that the model had when it died
 	empty       chan struct{} // closed when it is retiring and nothing is outstanding
 	hooks       Hooks
 	batching    *BatchOptions // nil: each call runs by itself
@@ -26,6 +30,8 @@ type Hooks struct {
 	// Worker and Device name the worker in traces.
 	Worker int
 	Device string
+	// Threads: its slots are threads, so one that crashes takes the others with it. Isolate: the others run once more, alone.
+	Threads, Isolate bool
 	// After MaxRequests answers MaxRequestsReached is called, once; 0: never.
 	MaxRequests        int
 	MaxRequestsReached func()
@@ -40,7 +46,8 @@ type Hooks struct {
 func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *BatchOptions) (added []*Slot) {
 	p.locked(func() (d deliveries) {
 		p.batches.addWorker(b)
-		ws := &workerSlots{process: w, empty: make(chan struct{}), hooks: h, batching: b}
+		ws := &workerSlots{process: w, empty: make(chan struct{}), hooks: h, batching: b, threads: h.Threads}
+		p.threads = p.threads || h.Threads
 		for i, conn := range conns {
 			ws.slots = append(ws.slots, newSlot(p, ws, i, conn, page.Slot(i)))
 		}

@@ -45,6 +45,7 @@ type fakeWorker struct {
 
 	mu     sync.Mutex
 	killed []string
+	stuck  []string
 	logged []string // "stream prediction text"
 	text   []byte   // what it wrote to stdout
 	taken  int
@@ -154,8 +155,9 @@ func (w *fakeWorker) terminate(cause string) (had int) {
 	return had
 }
 
-func (w *fakeWorker) Interrupt() { w.interrupts.Add(1) }
-func (w *fakeWorker) Closed()    { w.closings.Add(1) }
+func (w *fakeWorker) Interrupt()       { w.interrupts.Add(1) }
+func (w *fakeWorker) Closed()          { w.closings.Add(1) }
+func (w *fakeWorker) Stuck(why string) { w.mu.Lock(); w.stuck = append(w.stuck, why); w.mu.Unlock() }
 
 func (w *fakeWorker) Kill(_ Fault, why string) {
 	w.mu.Lock()

@@ -55,8 +55,8 @@ func (w *worker) exitCause() ExitCause {
 	switch {
 	case exit.Stuck > 0:
 		return CauseUnkillable
-	case w.retirement != nil && w.retirement.fault:
-		return CauseGPULost
+	case w.retirement != nil && w.retirement.fault != "":
+		return w.retirement.fault
 	case w.setup.failure != "":
 		return CauseSetupFailed
 	case leaving && exit.Unknown == nil && exit.Signal == 0 && exit.Code == 0:

@@ -209,13 +209,14 @@ func (s *Supervisor) passTurn() {
 func (w *worker) slotHooks() slot.Hooks {
 	return slot.Hooks{
 		Worker: w.sup.o.Index, Device: w.sup.o.Device,
+		Threads: w.setup.model.Threads(), Isolate: w.setup.model.Isolate,
 		MaxRequests: w.sup.o.Policy.MaxRequests,
 		MaxRequestsReached: func() {
 			w.sup.Renew(fmt.Sprintf("it has answered %d predictions", w.sup.o.Policy.MaxRequests))
 		},
 		IsFatal: w.sup.o.Fleet.gpu.fatal,
 		FatalAnswer: func(body []byte) {
-			w.requestRetirement(retirement{why: lostGPU + errorOf(body), fault: true})
+			w.requestRetirement(retirement{why: lostGPU + errorOf(body), fault: CauseGPULost})
 		},
 	}
 }

@@ -42,8 +42,8 @@ type worker struct {
 // retirement is why a process is to leave while the server goes on.
 type retirement struct {
 	why       string
-	fault     bool    // it can serve no more, which counts as a death
-	successor *worker // it takes over at once; nil: none
+	fault     ExitCause // why it can serve no more, which counts as a death; "": it could
+	successor *worker   // it takes over at once; nil: none
 }
 
 type outcome struct {
@@ -114,6 +114,8 @@ func (w *worker) run() {
 		case <-w.drained:
 			w.drained = nil
 			w.shutdown()
+		case why := <-w.process.stuck:
+			w.replaceStuck(why)
 		case <-memory.C:
 			w.checkMemory()
 		case <-pings:
@@ -271,7 +273,7 @@ func (w *worker) finish() outcome {
 		w.exited(cause)
 	}
 	logs := func() []byte { rest = append(rest, p.logs.TakeAll()...); return rest }
-	had := w.sup.o.Pool.Detach(w.slots, slot.WorkerExit{Cause: cause, Logs: logs})
+	had := w.sup.o.Pool.Detach(w.slots, w.exitForCalls(cause, logs))
 	if had == 0 && worked { // its last answers lay in its sockets
 		cause = exit.Describe(duringIdle)
 		w.setLastExit(cause)
@@ -295,7 +297,7 @@ func (w *worker) finish() outcome {
 	w.sup.o.Hooks.OnExit(w.exitCause())
 	return outcome{
 		cause: cause, stopped: w.stopping, worked: worked,
-		retired:   w.retirement != nil && !w.retirement.fault,
+		retired:   w.retirement != nil && w.retirement.fault == "",
 		served:    slices.ContainsFunc(w.slots, (*slot.Slot).Served),
 		lasted:    worked && time.Since(w.readyAt) > deathWindow,
 		unstarted: unstarted,
@@ -337,7 +339,7 @@ func (w *worker) exited(cause string) {
 // setLastExit shows how the process ended, unless it was asked to.
 func (w *worker) setLastExit(cause string) {
 	switch {
-	case w.stopping || w.retirement != nil && !w.retirement.fault:
+	case w.stopping || w.retirement != nil && w.retirement.fault == "":
 		return
 	case w.retirement != nil:
 		cause = w.retirement.why

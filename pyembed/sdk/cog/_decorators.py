@@ -54,15 +54,19 @@ def streaming(fn: _F | None = None) -> _F | Callable[[_F], _F]:
 
 
 @overload
-def concurrent(fn: _F, *, max: int = 1) -> _F: ...
+def concurrent(fn: _F, *, max: int = 1, isolate: bool = False) -> _F: ...
 @overload
-def concurrent(fn: None = None, *, max: int = 1) -> Callable[[_F], _F]: ...
-def concurrent(fn: _F | None = None, *, max: int = 1) -> _F | Callable[[_F], _F]:
+def concurrent(fn: None = None, *, max: int = 1, isolate: bool = False) -> Callable[[_F], _F]: ...
+def concurrent(
+    fn: _F | None = None, *, max: int = 1, isolate: bool = False
+) -> _F | Callable[[_F], _F]:
     """Let up to max predictions run at once in one worker.
 
     Predictions of an async function share one event loop. Those of another function
-    run on threads, one for each, over the same model: its code must allow that. Raises
-    TypeError for a max that is not an int, ValueError for one below 1.
+    run on threads, one for each, over the same model: its code must allow that. If one
+    of those crashes the worker, isolate runs the others once more, each alone; the model
+    then sees their inputs twice. Raises TypeError for a max that is not an int or an
+    isolate that is not a bool, ValueError for a max below 1.
 
     >>> from cog import BaseRunner, concurrent
     >>> class Runner(BaseRunner):
@@ -72,10 +76,14 @@ def concurrent(fn: _F | None = None, *, max: int = 1) -> _F | Callable[[_F], _F]
     """
     if isinstance(max, bool) or not isinstance(max, int):
         raise TypeError(f"concurrent: max must be an int, not {type(max).__name__}")
+    if not isinstance(isolate, bool):
+        raise TypeError(f"concurrent: isolate must be a bool, not {type(isolate).__name__}")
     if max < 1:
         raise ValueError(f"concurrent: max must be at least 1, not {max}")
 
     def marked(function: _F) -> _F:
+        if isolate:
+            mark(function, "concurrent", "__cog_isolate__", isolate)
         return mark(function, "concurrent", "__cog_concurrency__", max)
 
     return marked if fn is None else marked(fn)

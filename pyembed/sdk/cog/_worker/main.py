@@ -247,6 +247,7 @@ def _describe(
         "schema": openapi(predictor, trainer),
         **({"example": example.document} if example is not None else {}),
         **({"batch": plan.summary()} if plan is not None else {}),
+        **({"isolate": True} if main.isolate else {}),
     }
 
 

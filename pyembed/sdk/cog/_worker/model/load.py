@@ -43,6 +43,7 @@ class Predictor:
     streaming           it has @streaming
     openai              the endpoint that @openai names, "" without it
     concurrency         the max of @concurrent, 1 without
+    isolate             the isolate of @concurrent
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
     healthcheck         a callable, or None; healthcheck_is_async
@@ -70,6 +71,7 @@ class Predictor:
         self._read_flags()
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
         self.concurrency: int = _attribute(function, "__cog_concurrency__", 1)
+        self.isolate: bool = _attribute(function, "__cog_isolate__", False)
         self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup()
         healthcheck = getattr(instance, "healthcheck", None)

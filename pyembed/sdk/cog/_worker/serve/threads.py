@@ -44,6 +44,7 @@ class ThreadServer(SyncServer):
 
             answer_checks(self._main, None, alone=False)
         follow_threads()
+        _px.follow_crashes()
         slots = len(_px.slots(self._count))
         for index in range(slots):
             self._start(index)

@@ -1,0 +1,96 @@
+package slot
+
+import "pinion/ipc"
+
+// The slots of a worker may be threads of one process: then a prediction that does not end, or that crashes, concerns
+// the predictions beside it.
+
+// OtherCrashed is the cause with which a call ends whose worker another one has crashed.
+const OtherCrashed = "the worker died: another prediction crashed it"
+
+// alone tells whether a call has a worker with threads to itself: a training, and a call that may have crashed a worker.
+func (c *Call) alone() bool { return c.Train || c.isolated }
+
+// mayTake tells whether the slot may have the call beside what its worker has.
+func (s *Slot) mayTake(c *Call) bool {
+	return !s.worker.threads || !s.worker.exclusive && (!c.alone() || s.worker.outstanding == 0)
+}
+
+// chooseAlone finds a slot for a call that has its worker to itself.
+func (p *Pool) chooseAlone(c *Call) *Slot {
+	for _, s := range p.slots {
+		if s.isIdle() && s.mayTake(c) {
+			return s
+		}
+	}
+	return nil
+}
+
+// leftExclusive lets the other slots of a worker have calls again.
+func (w *workerSlots) leftExclusive() {
+	w.exclusive, w.freed = false, true
+	for _, s := range w.slots {
+		s.listIdle()
+	}
+}
+
+// refillOthers gives the other slots of a worker what waits, once a call that had it to itself has left.
+func (s *Slot) refillOthers(d deliveries) deliveries {
+	s.worker.freed = false
+	for _, x := range s.worker.slots {
+		if x != s {
+			d = x.refill(d)
+		}
+	}
+	return d
+}
+
+// refillAll gives every slot what waits: the call that it waited for is gone.
+func (p *Pool) refillAll() (d deliveries) {
+	for _, s := range p.slots {
+		d = s.refill(d)
+	}
+	return d
+}
+
+// giveUp ends a canceled call that has not ended in time, and true; false: nothing but the end of its worker helps. That
+// is so unless the call has a thread, and the worker's main thread can still run Python. The worker gets no other call and
+// finishes what it has.
+func (p *Pool) giveUp(c *Call) (deliveries, bool) {
+	s, id := c.slot, c.id
+	if !s.worker.threads || !s.ch.words.Noticed(id) {
+		return nil, false
+	}
+	s.ch.words.GiveUp(id)
+	s.givenUp = id
+	s.worker.retiring = true
+	d := p.takeBackUnbegun(s.worker.slots)
+	p.end(c, Result{Err: ErrCanceled})
+	s.worker.process.Stuck("a canceled prediction did not end within " + p.o.CancelGrace.String())
+	return d, true
+}
+
+// crashCause returns the cause for a call that the model had when its worker died, and whether the rest of the worker's output belongs to it.
+func (s *Slot) crashCause(e WorkerExit) (cause string, owns bool) {
+	if s.worker.threads && e.Crashed != nil && e.Crashed != s {
+		return OtherCrashed, false
+	}
+	return e.Cause, true
+}
+
+// mayRunAgain tells whether a call that the model had when its worker died may run once more, alone.
+func (s *Slot) mayRunAgain(c *Call, e WorkerExit) bool {
+	return s.worker.hooks.Isolate && s.pool.admission.refusal == nil && e.Crashed != s && s.worker.begunAtExit > 1 &&
+		!c.isolated && !c.emitted
+}
+
+// countBegun counts the calls that the model had when its worker died.
+func (w *workerSlots) countBegun() {
+	for _, s := range w.slots {
+		for _, c := range s.window.calls {
+			if c != nil && s.ch.words.Claim(c.id) != ipc.ClaimQueued {
+				w.begunAtExit++
+			}
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package workers
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// meet is how many predictions of threaded.py wait for each other.
+const meet = 4
+
+// beginMeet begins that many predictions at once, with the tokens t0, t1, ….
+func beginMeet(s *harness.Server, in harness.Input) (answers [meet]<-chan harness.Answer) {
+	for i := range answers {
+		one := harness.Input{"token": fmt.Sprint("t", i)}
+		for name, value := range in {
+			one[name] = value
+		}
+		answers[i] = s.Begin(fmt.Sprint("t", i, "-", in["how"]), one)
+	}
+	return answers
+}
+
+// waitBegun waits until the model has those predictions.
+func waitBegun(t *testing.T, s *harness.Server, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		harness.Eventually(t, id+" begins", func() bool {
+			_, begun := s.Log.First(func(l harness.Line) bool { return l.Text == "begun" && l.PredictionID == id })
+			return begun
+		})
+	}
+}
+
+func threaded(t *testing.T, o harness.Options, args ...string) *harness.Server {
+	t.Helper()
+	if o.Model == "" {
+		o.Model = "threaded.py:Runner"
+	}
+	o.Args = append(append(o.Args, "--concurrency", fmt.Sprint(meet)), args...)
+	return harness.Ready(t, o)
+}
+
+// TestThreads_PredictionsKeepApart: what they print, also in threads and pools that they use, and what they record.
+func TestThreads_PredictionsKeepApart(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := threaded(t, harness.Options{Python: python.Path})
+		worker := s.Worker()
+		for range 5 {
+			for i, answer := range beginMeet(s, harness.Input{"how": "meet"}) {
+				a, token := harness.Receive(t, answer), fmt.Sprint("t", i)
+				harness.WantOutput(t, token, a, token+" "+token)
+				want := fmt.Sprintf("begin %[1]s\nhalf %[1]s, thread %[1]s\npool %[1]s\nend %[1]s\n", token)
+				if text := strings.ReplaceAll(a.Logs, ", \n", ", "); text != want {
+					t.Errorf("logs of %s are %q, want %q", token, a.Logs, want)
+				}
+				for _, name := range []string{"token", "thread", "pool"} {
+					harness.Equal(t, "metric "+name, a.Metrics[name], any(token))
+				}
+			}
+		}
+		harness.Equal(t, "threads that served", s.Succeed(harness.Input{"how": "count"}).Text(t), "4 False")
+		harness.SameWorker(t, s, worker)
+	})
+}
+
+func TestThreads_ItemsAndFilesAreOfTheirPrediction(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{Model: "threaded.py:Stream"})
+	for i, answer := range beginMeet(s, nil) {
+		token := fmt.Sprint("t", i)
+		a := harness.Receive(t, answer)
+		harness.EqualJSON(t, token, a.Output, fmt.Sprintf(`["%[1]s 0","%[1]s 1","%[1]s 2"]`, token))
+		harness.Equal(t, "logs of "+token, a.Logs, fmt.Sprintf("item 0 %[1]s\nitem 1 %[1]s\nitem 2 %[1]s\n", token))
+	}
+	files := threaded(t, harness.Options{Model: "threaded.py:Files"})
+	data := base64.StdEncoding.EncodeToString([]byte("content"))
+	for i, answer := range beginMeet(files, harness.Input{"file": "data:text/plain;base64," + data}) {
+		text := harness.Receive(t, answer).Text(t)
+		_, encoded, _ := strings.Cut(text, ",")
+		got, _ := base64.StdEncoding.DecodeString(encoded)
+		harness.Equal(t, "file", string(got), fmt.Sprint("content t", i))
+	}
+}
+
+func TestThreads_StayWithTheirSlot(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{})
+	for round := 1; round <= 3; round++ {
+		for i, answer := range beginMeet(s, harness.Input{"how": "kept"}) {
+			harness.WantOutput(t, fmt.Sprint("t", i), harness.Receive(t, answer), fmt.Sprint(round))
+		}
+	}
+	a := s.Fail(harness.Input{"how": "signals"})
+	harness.WantText(t, "signal in a thread", a.Error, "signal only works in main thread")
+	harness.WantOutput(t, "a fork", s.Input(harness.Input{"how": "fork", "token": "parent"}), "parent")
+}
+
+// TestThreads_CrashNamesItsPrediction: its own cause and traceback, and another cause for those beside it.
+func TestThreads_CrashNamesItsPrediction(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := threaded(t, harness.Options{Python: python.Path}, "--queue", "9")
+		for how, want := range map[string]string{
+			"segfault": "worker killed by SIGSEGV", "segfault_in_thread": "worker killed by SIGSEGV",
+			"abort": "worker killed by SIGABRT", "exit_3": "worker exited with code 3",
+		} {
+			var beside [2]<-chan harness.Answer
+			for i := range beside {
+				beside[i] = s.Begin(fmt.Sprint(how, i), harness.Input{"how": "sleep"})
+			}
+			waitBegun(t, s, how+"0", how+"1")
+			a := s.Fail(harness.Input{"how": how})
+			harness.WantText(t, how, a.Error, want)
+			if strings.HasPrefix(how, "segfault") {
+				harness.WantText(t, how, a.Logs, "Fatal Python error: Segmentation fault", "threaded.py")
+			}
+			for _, answer := range beside {
+				other := harness.Receive(t, answer)
+				harness.Equal(t, "beside "+how, other.Error, "the worker died: another prediction crashed it")
+				harness.Equal(t, "logs beside "+how, other.Logs, "begun\n")
+			}
+			s.Succeed(harness.Input{}) // so that the next death is the first one again
+		}
+		// Nothing tells whose fault a SIGKILL is.
+		other := s.Begin("other", harness.Input{"how": "sleep"})
+		waitBegun(t, s, "other")
+		a := s.Fail(harness.Input{"how": "killed"})
+		harness.WantText(t, "killed", a.Error, "worker killed (SIGKILL)")
+		harness.Equal(t, "beside a kill", harness.Receive(t, other).Error, a.Error)
+	})
+}
+
+// TestThreads_IsolateRunsTheOthersOfACrashAgain, each alone.
+func TestThreads_IsolateRunsTheOthersOfACrashAgain(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{Model: "threaded.py:Isolated"}, "--queue", "9")
+	harness.MakeFIFO(t, s.Dir, "gate")
+	var beside [2]<-chan harness.Answer
+	for i := range beside {
+		beside[i] = s.Begin(fmt.Sprint("beside", i), harness.Input{"token": fmt.Sprint("beside", i), "gate": "gate"})
+		s.WaitLog(fmt.Sprint("waiting beside", i))
+	}
+	worker := s.Worker()
+	gate := filepath.Join(s.Dir, "gate")
+	if err := os.Rename(gate, gate+".old"); err != nil {
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, gate, "") // open for the next run
+	harness.WantText(t, "crash", s.Fail(harness.Input{"how": "segfault", "token": "crash"}).Error, "SIGSEGV")
+	for i, answer := range beside {
+		a := harness.Receive(t, answer)
+		harness.WantStatus(t, "beside", a, "succeeded")
+		if text := a.Text(t); strings.HasPrefix(text, fmt.Sprint(worker)) {
+			t.Errorf("beside%d was answered %q by the worker that died", i, text)
+		}
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(harness.ReadFile(t, filepath.Join(s.Dir, "ran.txt"))) {
+		counts[strings.TrimSpace(line)]++
+	}
+	harness.Equal(t, "runs", fmt.Sprint(counts), "map[beside0:2 beside1:2 crash:1]")
+}
+
+// TestThreads_StuckOneDoesNotHurtTheOthers: its client is answered after the grace, the others end, a successor starts.
+func TestThreads_StuckOneDoesNotHurtTheOthers(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{}, "--cancel-grace", "500ms", "--queue", "9")
+	worker := s.Worker()
+	open, beside := harness.BeginAtGate(t, s, harness.Input{"token": "beside"})
+	stuck := harness.CancelRunning(t, s, "stuck", harness.Input{"how": "stuck"})
+	harness.Equal(t, "status", string(stuck.Status), "canceled")
+	after := s.Succeed(harness.Input{"token": "after"}).Text(t)
+	if strings.HasPrefix(after, fmt.Sprint(worker)) {
+		t.Errorf("got %q from the worker with a stuck thread, want it from its successor", after)
+	}
+	open()
+	harness.WantOutput(t, "beside", harness.Receive(t, beside), fmt.Sprint(worker, " beside"))
+	harness.Eventually(t, "the end of the old worker", func() bool { return !harness.Alive(worker) })
+	harness.Eventually(t, "the cause of its end", func() bool {
+		return strings.Contains(s.Health().Workers[0].LastExit, "a canceled prediction did not end within 500ms") &&
+			strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), `pinion_worker_exits_total{cause="cancel"} 1`)
+	})
+}
+
+// TestThreads_GILHeldForeverEndsTheWorker after the grace: none of its predictions goes on.
+func TestThreads_GILHeldForeverEndsTheWorker(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{}, "--cancel-grace", "500ms", "--queue", "9")
+	worker := s.Worker()
+	a := harness.CancelRunning(t, s, "hog", harness.Input{"how": "hog"})
+	harness.Equal(t, "status", string(a.Status), "canceled")
+	harness.WantStatus(t, "after", s.Input(harness.Input{}), "succeeded")
+	if s.Worker() == worker {
+		t.Error("got the same worker, want another one")
+	}
+}
+
+func TestThreads_FreeSlotThatTakesNothingIsAHang(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{}, "--hang-timeout", "1s", "--queue", "9")
+	hog := s.Begin("hog", harness.Input{"how": "hog"})
+	waitBegun(t, s, "hog")
+	harness.WantText(t, "second", s.Input(harness.Input{"token": "second"}).Text(t), "second")
+	harness.WantText(t, "hog", harness.Receive(t, hog).Error, "has not taken a prediction for 1s")
+}
+
+func TestThreads_TrainingHasItsWorkerToItself(t *testing.T) {
+	t.Parallel()
+	dir := harness.Models(t)
+	harness.WriteFile(t, filepath.Join(dir, "cog.yaml"), "run: threaded.py:Trained\ntrain: threaded.py:train\n")
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--concurrency", "4", "--queue", "99"}})
+	open, first := harness.BeginAtGate(t, s, harness.Input{"token": "first"})
+	harness.WantCode(t, "training", s.Do(http.MethodPut, "/trainings/training",
+		map[string]any{"input": map[string]any{"n": 200}}, "Prefer", "respond-async"), http.StatusAccepted)
+	var after [9]<-chan harness.Answer
+	for i := range after {
+		after[i] = s.Begin(fmt.Sprint("after", i), harness.Input{"token": fmt.Sprint("after", i)})
+	}
+	open()
+	harness.WantOutput(t, "before", harness.Receive(t, first), "first")
+	var training harness.Answer
+	harness.Eventually(t, "the training ends", func() bool {
+		training = s.Do(http.MethodGet, "/trainings/training", nil)
+		return training.Status == "succeeded"
+	})
+	harness.EqualJSON(t, "output of the training", training.Output, `"beside 0"`)
+	for i, answer := range after {
+		harness.WantOutput(t, "after", harness.Receive(t, answer), fmt.Sprint("after", i))
+	}
+}
+
+func TestThreads_WorkerWithLeastWorkGetsTheNext(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{}, "--workers", "2")
+	harness.MakeFIFO(t, s.Dir, "gate")
+	var answers [4]<-chan harness.Answer
+	for i := range answers {
+		token := fmt.Sprint("n", i)
+		answers[i] = s.Begin(token, harness.Input{"token": token, "gate": "gate"})
+		s.WaitLog("waiting " + token)
+	}
+	counts := map[string]int{}
+	for _, answer := range answers {
+		var a harness.Answer
+		harness.Eventually(t, "an answer", func() bool {
+			harness.OpenFIFO(filepath.Join(s.Dir, "gate"))
+			select {
+			case a = <-answer:
+				return true
+			default:
+				return false
+			}
+		})
+		pid, _, _ := strings.Cut(a.Text(t), " ")
+		counts[pid]++
+	}
+	for pid, n := range counts {
+		harness.Equal(t, "predictions of worker "+pid, n, 2)
+	}
+}
+
+func TestThreads_StartAfterTheForkOfThePreloadProcess(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{}, "--preload")
+	for i, answer := range beginMeet(s, harness.Input{"how": "meet"}) {
+		token := fmt.Sprint("t", i)
+		harness.WantOutput(t, token, harness.Receive(t, answer), token+" "+token)
+	}
+	a := harness.CancelRunning(t, s, "sleep", harness.Input{"how": "sleep"})
+	harness.Equal(t, "status", string(a.Status), "canceled")
+}
+
+func TestThreads_WrongNumbersAreRefused(t *testing.T) {
+	t.Parallel()
+	harness.WantRefused(t, harness.Options{Model: "threaded.py:Runner", Args: []string{"--concurrency", "0"}}, 2,
+		"--concurrency 0: must be at least 1")
+	for model, c := range map[string][2]string{
+		"threaded.py:Runner": {"257", "a worker has at most 256"},
+		"batches.py:Runner":  {"2", "does not go with @cog.batch"},
+	} {
+		s := harness.Start(t, harness.Options{Model: model, Args: []string{"--concurrency", c[0]}})
+		harness.WantText(t, model, s.WaitHealth("SETUP_FAILED").Setup.Logs, c[1])
+	}
+}
