@@ -240,6 +240,10 @@ func TestThreads_TrainingHasItsWorkerToItself(t *testing.T) {
 func TestThreads_WorkerWithLeastWorkGetsTheNext(t *testing.T) {
 	t.Parallel()
 	s := threaded(t, harness.Options{}, "--workers", "2")
+	harness.Eventually(t, "two workers", func() bool {
+		workers := s.Health().Workers
+		return len(workers) == 2 && workers[0].State == "ready" && workers[1].State == "ready"
+	})
 	harness.MakeFIFO(t, s.Dir, "gate")
 	var answers [4]<-chan harness.Answer
 	for i := range answers {
