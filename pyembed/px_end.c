@@ -3,9 +3,10 @@
 // The worker's descendants end with it, also those in sessions and groups of their own. Helpers such as
 // multiprocessing's resource tracker do their work once everything else has ended, so they get a bounded time. The
 // front does the same for a worker that ends otherwise: runtime/supervise/ending.go.
-#define _GNU_SOURCE  // SYS_close_range
+#define _GNU_SOURCE  // SYS_close_range, POLLRDHUP
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,11 @@ static void close_all(void) {
   if (syscall(SYS_close_range, 0U, ~0U, 0U) == 0) return;
 #endif
   for (int fd = 0; fd < 65536; fd++) close(fd);
+}
+
+void px_await_end(void) {
+  struct pollfd control = {.fd = px_w.control.fd, .events = POLLRDHUP};
+  while (px_w.page && poll(&control, 1, 0) > 0 && control.revents & (POLLRDHUP | POLLHUP)) pause();
 }
 
 _Noreturn void px_end_all(void) {

@@ -72,6 +72,7 @@ int px_main(const struct px_config *config) {
   if (PyImport_AppendInittab("_px", px_module_init) < 0) return failed("register _px");
   char *argv[] = {(char *)config->python, "-c", (char *)config->bootstrap, NULL};
   int status = Py_BytesMain(3, argv);
+  px_await_end();
   // As under python: what libraries registered by atexit, and their destructors, run. Go's exit runs none of it. A handler
   // that does not return is ended by the front, with the process.
   exit(status);

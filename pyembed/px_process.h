@@ -42,6 +42,10 @@ uint64_t px_wait_health(void);
 // px_end_all ends the worker, whose control channel is lost, and every process that it started. Any thread, no GIL.
 _Noreturn void px_end_all(void);
 
+// px_await_end returns unless the front is gone: then the control thread ends the worker with its descendants, which an exit
+// would leave.
+void px_await_end(void);
+
 // ---- px_fork.c --------------------------------------------------------------
 
 // px_signals_default restores the action that the process inherited for the signals that Go took. Before our threads run.
