@@ -38,6 +38,6 @@ func (a *api) discovery() fasthttp.RequestHandler {
 			doc.TrainingsIdempotent = a.prefix + "/trainings/{training_id}"
 			doc.TrainingsCancel = a.prefix + "/trainings/{training_id}/cancel"
 		}
-		a.encodeSeldom(ctx, doc)
+		a.encode(ctx, fasthttp.StatusOK, doc)
 	}
 }

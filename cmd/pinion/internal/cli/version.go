@@ -27,10 +27,8 @@ func newVersion() *cobra.Command {
 func versions() string {
 	text := fmt.Sprintf("pinion %s (commit %s, %s)\ncog interface %s\n%s %s/%s\n",
 		version.Pinion, version.Commit, version.Date, version.Cog, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, path := range []string{"github.com/valyala/fasthttp", "github.com/bytedance/sonic"} {
-		text += fmt.Sprintf("%s %s\n", path, moduleVersion(path))
-	}
-	return text
+	const http = "github.com/valyala/fasthttp"
+	return text + fmt.Sprintf("%s %s\n", http, moduleVersion(http))
 }
 
 func moduleVersion(path string) string {
