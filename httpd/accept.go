@@ -3,6 +3,8 @@ package httpd
 import (
 	"bytes"
 
+	"pinion/runtime/request"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -15,7 +17,7 @@ const (
 	asFile               // the output itself
 )
 
-const contentPack = "application/msgpack"
+const contentPack = request.TypeMsgPack
 
 // rendered returns the format that the client prefers (RFC 9110, section 12.5.1). Of equal weights a named type wins
 // over "*/*", then the first one. Without a known type it is JSON. files: the output itself is a choice.
@@ -65,21 +67,11 @@ func renderingOf(name []byte) (form rendering, named, known bool) {
 		return asJSONText, false, true
 	case bytes.EqualFold(sub, []byte("octet-stream")):
 		return asFile, true, true
-	case isPack(name):
+	case request.IsMsgPack(name):
 		return asPack, true, true
 	default:
-		return asJSONText, true, isJSON(name)
+		return asJSONText, true, request.IsJSON(name)
 	}
-}
-
-// isPack reports whether a media type is MessagePack: the IANA name, or one that libraries use.
-func isPack(contentType []byte) bool {
-	t, _, _ := bytes.Cut(contentType, []byte{';'})
-	switch string(bytes.ToLower(trim(t))) {
-	case "application/vnd.msgpack", contentPack, "application/x-msgpack":
-		return true
-	}
-	return false
 }
 
 // accepts reports whether the client accepts that type. application/octet-stream accepts any file.

@@ -9,6 +9,7 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 // carryOut runs p, which Create returned, answers in the mode that the client asked for, and releases p.
@@ -184,7 +185,7 @@ func (s *Server) object200(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pre
 		made := cap(body.parts[0]) + cap(body.parts[2]) // besides the record
 		if !p.Charge(made) {
 			p.Release()
-			s.refuse(ctx, &roomError{int64(made), memory.ErrFull})
+			s.refuse(ctx, &request.RoomError{Bytes: int64(made), Cause: memory.ErrFull})
 			return
 		}
 		body.release = func() {

@@ -53,7 +53,7 @@ type Model struct {
 func (s *Server) newRoot(svc Service) *api {
 	o := &s.opt
 	a := &api{
-		Server: s, svc: svc,
+		Server: s, svc: svc, queue: o.Queue, queueing: o.Queueing,
 		model: Model{Title: o.ModelName, Docs: o.Docs, Dashboard: o.Dashboard, Reload: o.Reload, OnRequest: o.OnRequest},
 	}
 	if len(o.Models) > 0 {
@@ -81,6 +81,9 @@ func (s *Server) SetModels(models []Model) {
 	list := make([]*api, len(models))
 	for i, m := range models {
 		list[i] = s.newAPI(m)
+		if i == 0 {
+			list[i].queue, list[i].queueing = s.opt.Queue, s.opt.Queueing
+		}
 	}
 	s.models.Store(&list)
 }

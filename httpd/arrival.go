@@ -27,9 +27,9 @@ func (c *conn) beginArrival() {
 	c.srv.opt.Memory.Begin(&c.arrival, c.cut)
 }
 
-// hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come, negative:
+// Hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come, negative:
 // unknown.
-func (c *conn) hold(n, rest int64) {
+func (c *conn) Hold(n, rest int64) {
 	if c == nil || !c.arriving {
 		return
 	}
@@ -37,7 +37,7 @@ func (c *conn) hold(n, rest int64) {
 	c.arrival.Hold(c.held, rest)
 }
 
-// pauseArrival says that the client is not to blame for what does not come, until the next hold.
+// pauseArrival says that the client is not to blame for what does not come, until the next Hold.
 func (c *conn) pauseArrival() {
 	if c != nil && c.arriving {
 		c.arrival.Hold(0, 0)
@@ -91,7 +91,7 @@ func (c *conn) chargeHead() error {
 	}
 	c.headCharged = true
 	c.beginArrival()
-	c.hold(headCost, readBuffer)
+	c.Hold(headCost, readBuffer)
 	return nil
 }
 

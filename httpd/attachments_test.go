@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"pinion/runtime/request"
 )
 
 // fakeAttachments is the fake's store: files in a folder of the test's.
@@ -17,7 +19,7 @@ type fakeAttachments struct {
 	closed bool
 }
 
-func (f *fake) NewAttachments() Attachments {
+func (f *fake) NewAttachments() request.Attachments {
 	if f.attachError != nil {
 		return failing{f.attachError}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
 // still is a Service that costs nothing: each prediction is the same one, and it ended long ago.
@@ -85,7 +86,7 @@ func BenchmarkEnvelope(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := readEnvelope(body, true); err != nil {
+		if _, err := request.ReadJSON(body, true); err != nil {
 			b.Fatal(err)
 		}
 	}

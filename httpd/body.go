@@ -11,6 +11,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
 // maxDrained is how many bytes of an unwanted body are read, so that its connection can be reused.
@@ -34,7 +35,7 @@ type received struct {
 
 // request reads the envelope of a prediction request. typed: the client declared the body as JSON.
 func (b received) request(typed bool) (predict.Request, error) {
-	req, err := readEnvelope(b.data, typed)
+	req, err := request.ReadJSON(b.data, typed)
 	req.Charged = b.charged
 	if b.disk != nil {
 		req.Disk = b.disk
@@ -45,7 +46,7 @@ func (b received) request(typed bool) (predict.Request, error) {
 }
 
 // takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has
-// checked its size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
+// checked its size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *request.RoomError.
 func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
 	return s.takeBodyIn(ctx, nil, 0)
 }
@@ -78,13 +79,13 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, h
 // readCharged reads a body of unknown length into memory that is charged. When the budget has no room, the body moves
 // to disk.
 func (s *Server) readCharged(r io.Reader, from *conn) (received, error) {
-	room := lease{budget: s.opt.Memory, from: from}
-	data, err := room.readAll(r)
+	room := request.Room{Budget: s.opt.Memory, From: from}
+	data, err := room.ReadAll(r)
 	if err == nil {
-		return received{data: data, charged: room.bytes}, nil
+		return received{data: data, charged: room.Bytes()}, nil
 	}
-	defer func() { room.shrink(room.bytes) }()
-	if full := (*roomError)(nil); !errors.As(err, &full) {
+	defer room.Free()
+	if full := (*request.RoomError)(nil); !errors.As(err, &full) {
 		return received{}, err
 	}
 	file, failed := s.spool(0)
@@ -157,7 +158,7 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, 
 			c.endArrival()
 			return nil, err
 		}
-		c.hold(cost, -1)
+		c.Hold(cost, -1)
 		flat, done, err := s.inflaters.open(encoding, raw)
 		if err != nil {
 			c.endArrival()
@@ -192,7 +193,8 @@ func (in *decodedBody) explain(err error) error {
 	case in.encoding == plain, errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return err
 	}
-	return &requestError{fmt.Sprintf("The body is not valid %s, as its Content-Encoding says: %v", in.encoding, err)}
+	return &request.Error{Reason: fmt.Sprintf("The body is not valid %s, as its Content-Encoding says: %v", in.encoding,
+		err)}
 }
 
 // failed is the error that ended reading before the body's end, or nil.
@@ -203,22 +205,11 @@ func (in *decodedBody) failed() error {
 	return in.err
 }
 
-// finish reads the rest of the body and discards it.
-func (in *decodedBody) finish() error {
-	_, err := io.Copy(io.Discard, in)
-	return err
-}
-
 // close returns the inflater and its memory.
 func (in *decodedBody) close() {
 	in.raw.conn.endArrival()
 	in.done()
 }
-
-// requestError means that the body is invalid: 400.
-type requestError struct{ reason string }
-
-func (e *requestError) Error() string { return e.reason }
 
 // finishBody keeps the rest of a body from being parsed as the next request: it discards the rest, or ends the
 // connection.

@@ -10,6 +10,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/tests/await"
 )
 
@@ -122,7 +123,7 @@ func TestAnswersAreCharged(t *testing.T) {
 	if answer, _ := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" {
 		t.Errorf("%v", answer.Header)
 	}
-	if err := (&roomError{1, memory.ErrFull}); !errors.Is(err, memory.ErrFull) {
+	if err := (&request.RoomError{Bytes: 1, Cause: memory.ErrFull}); !errors.Is(err, memory.ErrFull) {
 		t.Error("its cause is lost")
 	}
 }

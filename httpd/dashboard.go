@@ -3,6 +3,8 @@ package httpd
 import (
 	"strings"
 
+	"pinion/runtime/request"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -43,7 +45,7 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 				"A browser sent this request for a page of another origin, which may not read the live view")
 		case rebound:
 			a.detail(ctx, fasthttp.StatusForbidden,
-				"The name "+show(header.Host())+
+				"The name "+request.Show(header.Host())+
 					" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
 					"Open it by IP address or over https, or start the server with --auth-token-file, or with --cors-origin http:// and that name")
 		default:

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"pinion/runtime/request"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -32,7 +34,7 @@ func readDeadline(h *fasthttp.RequestHeader, now func() time.Time) (time.Time, e
 	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= maxDeadline {
 		return now().Add(time.Duration(s * float64(time.Second))), nil
 	}
-	var bad problems
-	bad.add("must be a number of seconds, or a time like 2026-01-31T12:00:00Z", "header", headerDeadline)
-	return time.Time{}, bad.err()
+	var bad request.Problems
+	bad.Add("must be a number of seconds, or a time like 2026-01-31T12:00:00Z", "header", headerDeadline)
+	return time.Time{}, bad.Err()
 }

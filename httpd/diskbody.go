@@ -8,6 +8,7 @@ import (
 
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
+	"pinion/runtime/request"
 )
 
 const (
@@ -24,20 +25,21 @@ func (s *Server) spool(size int64) (*os.File, error) {
 	}
 	file, err := s.opt.Spool(size)
 	if err != nil {
-		return nil, &roomError{size, fmt.Errorf("%w, and %w", memory.ErrFull, err)}
+		return nil, &request.RoomError{Bytes: size, Cause: fmt.Errorf("%w, and %w", memory.ErrFull, err)}
 	}
 	return file, nil
 }
 
 // toDisk stores a body in file, which it closes: head, which was read before, then the rest. The error is that of rest, or a
-// *roomError of the disk.
+// *request.RoomError of the disk.
 func toDisk(file *os.File, head []byte, rest io.Reader) (*memory.Mapping, error) {
 	defer file.Close() // the mapping keeps the file
 	slice := bufpool.Get(diskSlice)
 	defer bufpool.Put(slice)
 	total := 0
 	failed := func(err error) error {
-		return &roomError{int64(total), fmt.Errorf("%w, and the disk does not take it: %w", memory.ErrFull, err)}
+		cause := fmt.Errorf("%w, and the disk does not take it: %w", memory.ErrFull, err)
+		return &request.RoomError{Bytes: int64(total), Cause: cause}
 	}
 	for {
 		if _, err := file.Write(head); err != nil {

@@ -15,6 +15,7 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 const (
@@ -82,7 +83,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	var (
 		full     *predict.QueueFullError
 		notReady *predict.NotReadyError
-		room     *roomError
+		room     *request.RoomError
 		status   int
 	)
 	switch {
@@ -120,7 +121,7 @@ func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 		invalid *predict.ValidationError
 		media   *mediaError
 		broken  *bodyError
-		request *requestError
+		body    *request.Error
 		limit   *predict.FileLimitError
 	)
 	switch {
@@ -134,7 +135,7 @@ func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 		s.leave(ctx)
 	case errors.As(err, &limit):
 		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
-	case errors.As(err, &syntax), errors.Is(err, errEmptyBody), errors.As(err, &request):
+	case errors.As(err, &syntax), errors.Is(err, request.ErrEmpty), errors.As(err, &body):
 		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
 	case errors.As(err, &invalid):
 		warn(ctx, invalid.Warnings)

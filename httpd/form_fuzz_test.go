@@ -10,6 +10,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 // FuzzBody reads bodies of every kind: what a service would get is always strict JSON except for
@@ -46,9 +47,9 @@ func FuzzBody(f *testing.F) {
 		if err != nil {
 			var syntax *rawjson.SyntaxError
 			var invalid *predict.ValidationError
-			var request *requestError
-			if !errors.As(err, &syntax) && !errors.As(err, &invalid) && !errors.As(err, &request) &&
-				!errors.Is(err, errEmptyBody) && !errors.Is(err, fasthttp.ErrBodyTooLarge) {
+			var body *request.Error
+			if !errors.As(err, &syntax) && !errors.As(err, &invalid) && !errors.As(err, &body) &&
+				!errors.Is(err, request.ErrEmpty) && !errors.Is(err, fasthttp.ErrBodyTooLarge) {
 				t.Fatalf("an error of no known kind: %v", err)
 			}
 			k.discard(&req, new(bool))

@@ -68,7 +68,8 @@ func (a *api) document(model []byte) []byte {
 		Tokens: a.opt.Tokens != nil, Public: slices.Concat(probes[:], a.protocols.probes(), a.opt.Public),
 	}
 	if a.prefix == "" {
-		described.Metrics, described.Shutdown, described.Models = a.opt.Metrics != nil, a.opt.Shutdown != nil, len(a.all()) > 1
+		described.Metrics, described.Shutdown, described.Models = a.opt.Metrics != nil, a.opt.Shutdown != nil,
+			len(a.all()) > 1
 		described.Routes = DocumentRoutes(a.opt.Protocols, model)
 	}
 	whole, err := openapi.Complete(model, described)

@@ -101,6 +101,11 @@ type Options struct {
 	// It returns nil where the server has no disk. Default: such bodies wait, or are refused.
 	Spool func(size int64) (*os.File, error)
 
+	// Queue gets the asynchronous predictions of the default model, and others as Queueing says; nil: they are the
+	// Service's.
+	Queue    JobQueue
+	Queueing QueueOptions
+
 	// Protocols are other protocols at the same port. Default: none.
 	Protocols []protocol.Protocol
 

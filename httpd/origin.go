@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
 )
 
 const headerFetchSite = "Sec-Fetch-Site"
@@ -53,7 +54,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 	if !s.jobs {
 		allowed := "ORIGIN"
 		if origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin); len(origin) > 0 && printable(origin) {
-			allowed = clip(string(origin))
+			allowed = predict.Clip(string(origin))
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}

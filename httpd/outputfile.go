@@ -17,6 +17,7 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 const (
@@ -47,7 +48,7 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 		}
 		if need := int(3 * file.Size); !p.Charge(need) { // its content and its base64 text
 			p.Release()
-			s.refuse(ctx, &roomError{int64(need), memory.ErrFull})
+			s.refuse(ctx, &request.RoomError{Bytes: int64(need), Cause: memory.ErrFull})
 			return
 		}
 		var err error

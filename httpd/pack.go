@@ -1,23 +1,24 @@
 package httpd
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/msgpack"
 	"pinion/runtime/memory"
+	"pinion/runtime/msgpack"
 	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 // outputMember is the member of a prediction object that may have files.
 const outputMember = "output"
 
 // readOther reads the body of a create request that is not plain JSON.
-func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding coding,
+func (k collection) readOther(ctx *fasthttp.RequestCtx, form request.Format, encoding coding,
 	how *asked,
 ) (req predict.Request, err error) {
 	in, err := k.open(ctx, encoding)
@@ -25,67 +26,32 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 		return req, err
 	}
 	defer in.close()
-	if form == jsonBody {
+	if form == request.JSON {
 		body, err := k.readCharged(in, in.raw.conn)
 		if err == nil {
 			return body.request(len(ctx.Request.Header.ContentType()) > 0)
 		}
 		return req, cmp.Or(in.failed(), err) // the body's error before the format reader's
 	}
-	room := &lease{budget: k.opt.Memory, from: in.raw.conn}
+	room, body := &request.Room{Budget: k.opt.Memory, From: in.raw.conn}, io.Reader(in)
 	if k.keeps(*how) {
-		kept, raw, err := k.keep(in, room)
+		raw, err := room.ReadAll(in)
 		if err != nil {
-			return predict.Request{Charged: room.bytes}, err
+			return predict.Request{Charged: room.Bytes()}, err
 		}
-		in, how.raw = kept, &raw
+		body, how.raw = bytes.NewReader(raw), &raw
 	}
-	return k.readForms(in, form, string(ctx.Request.Header.ContentType()), room)
+	if req, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
+		if err = cmp.Or(in.failed(), err); errors.Is(err, request.ErrTooLarge) {
+			err = fasthttp.ErrBodyTooLarge
+		}
+	}
+	return req, err
 }
 
-// readForms reads a body with files. They are the request's Attachments; after an error they are removed.
-func (k collection) readForms(in *decodedBody, form bodyForm, contentType string,
-	room *lease,
-) (req predict.Request, err error) {
-	files := &attachments{svc: k.svc}
-	defer func() {
-		req.Charged = room.bytes
-		switch failed := in.failed(); {
-		case err == nil && files.Attachments != nil:
-			req.Attachments = files.Attachments
-		case err != nil:
-			files.close()
-			if failed != nil {
-				err = failed // the body's error, not the format reader's
-			}
-		}
-	}()
-	if form == packBody {
-		return k.readPack(in, files, room)
-	}
-	return k.readForm(in, contentType, files, room)
-}
-
-func (k collection) readPack(in *decodedBody, files *attachments, room *lease) (predict.Request, error) {
-	body, err := msgpack.ToJSON(in, msgpack.Options{
-		Most: k.opt.MaxBody,
-		Bins: "input",
-		Grow: func(n int) error { return room.grow(int64(n)) },
-		Bin: func(dst []byte, from io.Reader) ([]byte, error) {
-			n, err := files.add("", "", from)
-			return predict.AppendPlaceholder(dst, n, ""), err
-		},
-	})
-	var syntax *msgpack.SyntaxError
-	switch {
-	case errors.Is(err, msgpack.ErrTooLarge):
-		return predict.Request{}, fasthttp.ErrBodyTooLarge
-	case errors.As(err, &syntax):
-		return predict.Request{}, &requestError{syntax.Error()}
-	case err != nil:
-		return predict.Request{}, err
-	}
-	return readObject(body, rawjson.Lists{})
+// reader reads bodies for the model.
+func (a *api) reader() *request.Reader {
+	return &request.Reader{Memory: a.opt.Memory, MaxBody: a.opt.MaxBody, NewFiles: a.svc.NewAttachments}
 }
 
 // render converts an answer to the format that its client prefers. Other requests pay two branches.
@@ -111,7 +77,7 @@ func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 		cost := 2 * int64(big.size())
 		if !s.opt.Memory.Take(cost, cost) {
 			ctx.Response.ResetBody() // releases the record
-			s.refuse(ctx, &roomError{cost, memory.ErrFull})
+			s.refuse(ctx, &request.RoomError{Bytes: cost, Cause: memory.ErrFull})
 			return
 		}
 		release = func() { s.opt.Memory.Free(cost) }

@@ -3,19 +3,12 @@ package httpd
 import (
 	"bytes"
 	"net/url"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/rawjson"
-)
-
-const (
-	maxID     = 256 // characters
-	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
+	"pinion/runtime/request"
 )
 
 // unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/"
@@ -71,19 +64,7 @@ func pathID(ctx *fasthttp.RequestCtx) (string, bool) {
 
 // checkID says what is wrong with the id in the path of a new prediction.
 func (k collection) checkID(id string) error {
-	var bad problems
-	bad.checkID(id, func() string { return quote(rawjson.AppendQuoted(nil, id)) }, "path", k.noun+"_id")
-	return bad.err()
-}
-
-// checkID requires a valid id: it becomes a part of paths, logs and folder names. shown returns it for a message.
-func (p *problems) checkID(id string, shown func() string, where, name string) {
-	switch {
-	case id == "":
-		p.add(`"" is shorter than 1 characters`, where, name)
-	case utf8.RuneCountInString(id) > maxID:
-		p.add(shown()+` is longer than `+strconv.Itoa(maxID)+` characters`, where, name)
-	case !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return r == '/' || unicode.IsControl(r) }):
-		p.add(shown()+` does not match "`+idPattern+`"`, where, name)
-	}
+	var bad request.Problems
+	bad.CheckID(id, func() string { return request.Quote(rawjson.AppendQuoted(nil, id)) }, "path", k.noun+"_id")
+	return bad.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
@@ -74,9 +75,9 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	taken := false
 	defer k.discard(&req, &taken)
 	if err == nil && req.ID != "" && req.ID != id {
-		var bad problems
-		bad.add(k.noun+" ID must match the ID supplied in the URL", "body", "id")
-		err = bad.err()
+		var bad request.Problems
+		bad.Add(k.noun+" ID must match the ID supplied in the URL", "body", "id")
+		err = bad.Err()
 	}
 	if err != nil {
 		k.refuse(ctx, err)
@@ -220,7 +221,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if hasSeen(ctx, seenAccept|seenPrefer) {
 		how = readMode(h)
 	}
-	if form == jsonBody && encoding == plain {
+	if form == request.JSON && encoding == plain {
 		var body received
 		if body, err = k.takeBody(ctx); err == nil {
 			req, err = body.request(len(h.ContentType()) > 0)

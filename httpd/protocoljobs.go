@@ -9,6 +9,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
@@ -84,7 +85,7 @@ func prefersWait(h *fasthttp.RequestHeader) bool {
 
 // jobRequest reads the request of a job.
 func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, how asked) (predict.Request, error) {
-	req, err := readEnvelope(c.Body.Data, true)
+	req, err := request.ReadJSON(c.Body.Data, true)
 	req.Charged, req.Disk = c.Body.Charged, c.Body.Disk
 	if c.Body.Owned {
 		req.Body = c.Body.Data

@@ -17,6 +17,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
@@ -101,9 +102,10 @@ func (p *protocols) private(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 		case foreign:
 			p.refuseForeign(ctx)
 		case rebound:
-			p.refuseAs(ctx, protocol.Forbidden, "The name "+show(ctx.Request.Header.Host())+" could be registered by anybody "+
-				"(DNS rebinding), so this is not told at it. Ask by IP address, or start the server with --auth-token-file, "+
-				"or with --cors-origin http:// and that name")
+			p.refuseAs(ctx, protocol.Forbidden,
+				"The name "+request.Show(ctx.Request.Header.Host())+" could be registered by anybody "+
+					"(DNS rebinding), so this is not told at it. Ask by IP address, or start the server with --auth-token-file, "+
+					"or with --cors-origin http:// and that name")
 		default:
 			h(ctx)
 		}
@@ -267,7 +269,7 @@ func cameAs(contentType []byte) string {
 	if len(contentType) == 0 {
 		return "without a Content-Type"
 	}
-	return "as " + show(contentType)
+	return "as " + request.Show(contentType)
 }
 
 // WantsStream implements protocol.Host.
@@ -280,7 +282,7 @@ func (p *protocols) WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool {
 func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
 	h := &ctx.Request.Header
 	kind, encoding, err := formOf(h)
-	if err != nil || kind != formBody {
+	if err != nil || kind != request.FormData {
 		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s",
 			cameAs(h.ContentType()))
 	}
@@ -289,19 +291,20 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
 	defer in.close()
-	files, room, f := &attachments{svc: p.root.svc}, &lease{budget: p.opt.Memory, from: in.raw.conn}, form{plain: true}
-	err = f.read(in, string(h.ContentType()), files, room)
+	files, room := &request.Files{New: p.root.svc.NewAttachments}, &request.Room{Budget: p.opt.Memory, From: in.raw.conn}
+	f := request.Form{Plain: true}
+	err = f.Read(in, string(h.ContentType()), files, room)
 	if failed := in.failed(); err != nil && failed != nil {
 		err = failed // the body's error, not the form's
 	}
 	if err != nil {
-		files.close()
-		room.shrink(room.bytes)
+		files.Close()
+		room.Free()
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
 	return protocol.Form{
-		Fields: f.fields, Attachments: files.Attachments,
-		Body: protocol.NewBody(nil, room.bytes, nil, p.opt.Memory.Free),
+		Fields: f.Fields, Attachments: files.Attachments,
+		Body: protocol.NewBody(nil, room.Bytes(), nil, p.opt.Memory.Free),
 	}, nil
 }
 
@@ -311,7 +314,8 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	switch {
 	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
 		return received{}, &mediaError{
-			"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with deflate, " +
+			"Unsupported content encoding " + request.Show(header) +
+				": send the body as it is, or compressed once, with deflate, " +
 				readableCodings, true,
 		}
 	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
@@ -333,9 +337,9 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 // bodyError turns the error of a body that was not read into one of the protocols, and sees to its connection.
 func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Error {
 	var (
-		broken  *bodyError
-		request *requestError
-		media   *mediaError
+		broken *bodyError
+		body   *request.Error
+		media  *mediaError
 	)
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
@@ -347,7 +351,7 @@ func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Err
 	case errors.As(err, &broken):
 		p.leave(ctx)
 		return protocol.Errorf(protocol.BadInput, "The body did not arrive completely")
-	case errors.As(err, &request), errors.As(err, &media):
+	case errors.As(err, &body), errors.As(err, &media):
 		return protocol.Errorf(protocol.BadInput, "%v", err)
 	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
 		p.leaveUnread(ctx)

@@ -27,10 +27,9 @@ func (s *protocolService) Create(req predict.Request) (*predict.Prediction, erro
 	return s.fake.Create(req)
 }
 
-func (s *protocolService) SubmitAll([]*predict.Prediction)      {}
-func (s *protocolService) LoadOpenAPI() ([]byte, bool)          { return s.OpenAPI() }
-func (s *protocolService) State() protocol.State                { return protocol.State{Name: "READY"} }
-func (s *protocolService) NewAttachments() protocol.Attachments { return s.fake.NewAttachments() }
+func (s *protocolService) SubmitAll([]*predict.Prediction) {}
+func (s *protocolService) LoadOpenAPI() ([]byte, bool)     { return s.OpenAPI() }
+func (s *protocolService) State() protocol.State           { return protocol.State{Name: "READY"} }
 
 // lines is a renderer that writes a line for each item. It is done after the item "bad".
 type lines struct{ bad bool }

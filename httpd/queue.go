@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"bytes"
 	"errors"
 	"time"
 
@@ -10,19 +9,20 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 // JobQueue keeps accepted predictions until they have ended, on whichever server of the model they run.
 type JobQueue interface {
 	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or
 	// *predict.InDoubtError.
-	Accept(s Submission) (Accepted, error)
+	Accept(s request.Submission) (request.Accepted, error)
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue;
 	// nil: none is known. release is called after its last use.
 	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
 	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs.
 	// lives: it goes on when this server is gone.
-	Submit(s Submission, lives bool) (*predict.Prediction, error)
+	Submit(s request.Submission, lives bool) (*predict.Prediction, error)
 	// Attach returns a prediction that stands for an accepted one, for a client that only looks on; nil: none is known.
 	Attach(kind predict.Kind, id string) *predict.Prediction
 	// AttachDirect does the same for a prediction that another server runs without the queue.
@@ -30,24 +30,6 @@ type JobQueue interface {
 	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false: none is known, or
 	// it has ended otherwise.
 	Cancel(kind predict.Kind, id string) (bool, error)
-}
-
-// Submission is a request for the queue.
-type Submission struct {
-	Request predict.Request
-	// Body is the request's body as it came, inflated, of that type.
-	Body        []byte
-	ContentType string
-	Class       string // hi, std or lo; "": not said
-	Tenant      string
-}
-
-// Accepted is an accepted submission.
-type Accepted struct {
-	ID       string
-	Warnings []string // about its input
-	Object   []byte   // the prediction as it stands, if a PUT found it there; else nil
-	Release  func()   // frees the object's memory; nil: there is nothing to free
 }
 
 // QueueOptions say which requests go to a queue.
@@ -96,8 +78,8 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, h
 func (a *api) queues(how asked) bool { return a.queue != nil && how.mode == predict.Async }
 
 // submission is a request for the queue.
-func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how asked) (Submission, error) {
-	s := Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
+func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how asked) (request.Submission, error) {
+	s := request.Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
 	switch {
 	case how.raw != nil:
 		s.Body = *how.raw
@@ -158,7 +140,8 @@ func readPriority(h *fasthttp.RequestHeader) (string, error) {
 	case "", "hi", "std", "lo":
 		return class, nil
 	default:
-		return "", &requestError{"invalid Pinion-Priority " + show([]byte(class)) + ": must be hi, std or lo"}
+		return "", &request.Error{Reason: "invalid Pinion-Priority " + request.Show([]byte(class)) +
+			": must be hi, std or lo"}
 	}
 }
 
@@ -216,42 +199,6 @@ func (k collection) cancelAny(id string) (bool, error) {
 	return k.queue.Cancel(k.kind, id)
 }
 
-// ReadBody reads the body of a create request that the queue kept, for which charged bytes of the memory budget are
-// charged. What stays of them is the request's Charged, also where it fails. Its files are the request's Attachments.
-func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error) {
-	room := lease{budget: s.opt.Memory, spare: charged}
-	defer room.settle()
-	var h fasthttp.RequestHeader
-	h.SetContentType(contentType)
-	form, _, err := formOf(&h)
-	if err != nil {
-		return predict.Request{}, err
-	}
-	if form == jsonBody {
-		room.use(int64(len(body)))
-		req, err := readEnvelope(body, contentType != "")
-		req.Charged = room.bytes
-		return req, err
-	}
-	k := collection{Server: s, api: s.root, kind: kind}
-	return k.readForms(replay(body), form, contentType, &room)
-}
-
-// replay is a body that was read already.
-func replay(body []byte) *decodedBody {
-	raw := &bodyReader{from: bytes.NewReader(body), size: -1, left: int64(len(body))}
-	return &decodedBody{raw: raw, flat: raw, left: int64(len(body)), done: func() {}}
-}
-
-// keep reads a body that the queue is to have as it came, and returns a reader of it.
-func (k collection) keep(in *decodedBody, room *lease) (*decodedBody, []byte, error) {
-	body, err := room.readAll(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	return replay(body), body, nil
-}
-
 // refuseQueued answers with an error of the queue; false: err is none.
 func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	var away *predict.UnavailableError
@@ -269,13 +216,4 @@ func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	return true
-}
-
-// SetQueue gives asynchronous predictions of the default model to a queue, and others as o says. It is called before
-// Serve: the queue reads bodies with ReadBody, and so needs the server first.
-func (s *Server) SetQueue(q JobQueue, o QueueOptions) {
-	s.root.queue, s.root.queueing = q, o
-	if models := s.all(); len(models) > 0 {
-		models[0].queue, models[0].queueing = q, o
-	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"pinion/runtime/connlimit"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
 // Service is what the HTTP layer needs of the server behind it.
@@ -15,7 +16,7 @@ type Service interface {
 	Create(req predict.Request) (*predict.Prediction, error)
 	// NewAttachments returns an empty store for the files that a request's body carries. The caller closes it, unless
 	// Create took it over with the request.
-	NewAttachments() Attachments
+	NewAttachments() request.Attachments
 	// Find returns the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
 	// Result returns a prediction in flight or retained, and its record with the input, secrets redacted; false: there is

@@ -7,6 +7,7 @@ import (
 
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
+	"pinion/runtime/request"
 )
 
 // readSized reads a body of that size in bytes, for takeBodyIn.
@@ -25,7 +26,7 @@ func (s *Server) readSized(stream io.Reader, c *conn, size int64, pool *memory.S
 		}
 		return readToDisk(file, first, stream, size)
 	}
-	c.hold(cost-read, size-read)
+	c.Hold(cost-read, size-read)
 	body := received{charged: cost}
 	if pool != nil && size <= memory.SharedMost {
 		body.shared = pool.Get(int(size), head)
@@ -63,7 +64,7 @@ func (s *Server) readFirst(stream io.Reader, c *conn, size, cost int64) ([]byte,
 	if err := s.awaitRoom(c, memory.Small); err != nil {
 		return nil, err
 	}
-	c.hold(memory.Small, size)
+	c.Hold(memory.Small, size)
 	first := bufpool.Get(memory.Small)
 	if _, err := io.ReadFull(stream, first); err != nil {
 		s.dropFirst(first)
@@ -93,7 +94,7 @@ func (s *Server) reserve(c *conn, size, cost, charged int64) (*os.File, error) {
 // readToDisk reads a body of that size in bytes into file; first was read before.
 func readToDisk(file *os.File, first []byte, rest io.Reader, size int64) (received, error) {
 	disk, err := toDisk(file, first, io.LimitReader(rest, size-int64(len(first))))
-	if full := (*roomError)(nil); err != nil && !errors.As(err, &full) {
+	if full := (*request.RoomError)(nil); err != nil && !errors.As(err, &full) {
 		return received{}, &bodyError{err}
 	} else if err != nil {
 		return received{}, err

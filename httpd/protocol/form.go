@@ -1,12 +1,15 @@
 package protocol
 
-import "pinion/runtime/predict"
+import (
+	"pinion/runtime/predict"
+	"pinion/runtime/request"
+)
 
 // Form is a multipart/form-data body.
 type Form struct {
 	Fields []predict.FormField
 	// Attachments are its files, for which Fields have placeholders; nil: none.
-	Attachments Attachments
+	Attachments request.Attachments
 	// Body is the memory that Fields are in.
 	Body Body
 }

@@ -1,12 +1,12 @@
 package protocol
 
 import (
-	"io"
 	"sync"
 	"unsafe"
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
@@ -24,7 +24,7 @@ type Service interface {
 	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if a request does. false: setup has not ended.
 	LoadOpenAPI() ([]byte, bool)
 	// NewAttachments returns an empty store for files of a request. The caller closes it, unless a call took it over.
-	NewAttachments() Attachments
+	NewAttachments() request.Attachments
 	// Ready says why no prediction is accepted; nil: they are.
 	Ready() error
 	// State returns where the model stands.
@@ -35,15 +35,6 @@ type Service interface {
 type State struct {
 	Name   string // READY, LOADING, UNLOADING or UNAVAILABLE
 	Reason string // why it is not ready
-}
-
-// Attachments stores files of a request before there is a prediction. Only the goroutine that reads the body calls Add;
-// the last owner calls Close.
-type Attachments interface {
-	predict.Attachments
-	// Add writes a file to disk and returns its number. name is the file's as its client wrote it, and mediaType is the
-	// type of its content; either may be "". The error is that of from, a *predict.FileLimitError, or one of the disk.
-	Add(name, mediaType string, from io.Reader) (int, error)
 }
 
 // Models are the models of a server.
@@ -84,7 +75,7 @@ type Call struct {
 	Copied int64
 	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them
 	// over.
-	Attachments Attachments
+	Attachments request.Attachments
 	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor); nil: none. They may lie in Body.
 	Tensors []predict.Tensor
 	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/tests/await"
 )
 
@@ -28,12 +29,12 @@ func (s *fakeService) Create(req predict.Request) (*predict.Prediction, error) {
 	return predict.New(fmt.Sprint("p", s.made.Add(1)), req, time.Now(), fakeRunner{s}, predict.Options{}), nil
 }
 
-func (s *fakeService) SubmitAll([]*predict.Prediction) {}
-func (s *fakeService) OpenAPI() ([]byte, bool)         { return nil, false }
-func (s *fakeService) LoadOpenAPI() ([]byte, bool)     { return nil, false }
-func (s *fakeService) NewAttachments() Attachments     { return nil }
-func (s *fakeService) Ready() error                    { return nil }
-func (s *fakeService) State() State                    { return State{Name: "READY"} }
+func (s *fakeService) SubmitAll([]*predict.Prediction)     {}
+func (s *fakeService) OpenAPI() ([]byte, bool)             { return nil, false }
+func (s *fakeService) LoadOpenAPI() ([]byte, bool)         { return nil, false }
+func (s *fakeService) NewAttachments() request.Attachments { return nil }
+func (s *fakeService) Ready() error                        { return nil }
+func (s *fakeService) State() State                        { return State{Name: "READY"} }
 
 type fakeRunner struct{ s *fakeService }
 

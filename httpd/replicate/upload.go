@@ -7,11 +7,10 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"pinion/runtime/request"
 	"slices"
 	"sync"
 	"time"
-
-	"pinion/httpd/protocol"
 )
 
 const (
@@ -29,7 +28,7 @@ type upload struct {
 	size                int64
 	etag, sum           string // MD5 and SHA-256, in hexadecimal
 	created             time.Time
-	store               protocol.Attachments // of this file alone
+	store               request.Attachments // of this file alone
 	path                string
 	uses                int  // how many predictions and answers read it
 	dropped             bool // it is removed after its last use
@@ -44,7 +43,7 @@ type uploads struct {
 }
 
 // newUpload describes the first file of store, which it takes over.
-func newUpload(store protocol.Attachments, name string) (*upload, error) {
+func newUpload(store request.Attachments, name string) (*upload, error) {
 	u := &upload{
 		id: rand.Text(), name: name, created: time.Now(), store: store, path: store.Path(0),
 		metadata: []byte("{}"),

@@ -12,7 +12,7 @@ import (
 )
 
 // Attachments are the files that a request's body carries. They go to disk while the body is read, to a folder
-// like those of predictions. It implements httpd.Attachments.
+// like those of predictions. It implements request.Attachments.
 type Attachments struct {
 	store  *Store
 	folder string // "": there was no file yet
@@ -23,7 +23,7 @@ type Attachments struct {
 // NewAttachments returns an empty store. Nothing is on disk before the first file, and nothing after Close.
 func (s *Store) NewAttachments() *Attachments { return &Attachments{store: s} }
 
-// Add implements httpd.Attachments. The error is that of from, a *predict.FileLimitError, ErrClosed or one of the disk.
+// Add implements request.Attachments. The error is that of from, a *predict.FileLimitError, ErrClosed or one of the disk.
 func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	s, number := a.store, len(a.paths)
 	if most := s.options.MaxFiles; most >= 0 && number >= most {

@@ -10,30 +10,11 @@ import (
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
-
-// Submission is a request to be accepted into the queue.
-type Submission struct {
-	Request predict.Request
-	// Body is the request's body as it came, inflated, of that type.
-	Body        []byte
-	ContentType string
-	Class       string // of Pinion-Priority; "": the middle one
-	Tenant      string
-}
 
 // waiting says where the notices of a job go whose client waits for it; see store.Job. The zero value: no client waits.
 type waiting struct{ reply, waiter string }
-
-// Accepted is what became of a submission.
-type Accepted struct {
-	ID       string
-	Warnings []string // about its input
-	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
-	Object []byte
-	// Release frees the object's memory; nil: there is nothing to free.
-	Release func()
-}
 
 // mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state
 // writes it anew.
@@ -48,15 +29,17 @@ const retryFull = 5 * time.Second
 // Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of
 // Local.Check's, or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError
 // (nothing is stored) or *predict.InDoubtError.
-func (m *Member) Accept(s Submission) (Accepted, error) { return m.accept(s, waiting{}) }
+func (m *Member) Accept(s request.Submission) (request.Accepted, error) {
+	return m.accept(s, waiting{})
+}
 
-func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
+func (m *Member) accept(s request.Submission, w waiting) (request.Accepted, error) {
 	req := &s.Request
 	now := time.Now()
 	if req.ID == "" {
 		req.ID = predict.NewID(now)
 	}
-	a := Accepted{ID: req.ID}
+	a := request.Accepted{ID: req.ID}
 	class, err := store.ParseClass(s.Class)
 	if err != nil {
 		return a, err
@@ -102,7 +85,7 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 }
 
 // job is the job of a submission.
-func (m *Member) job(s *Submission, class store.Class, w waiting) store.Job {
+func (m *Member) job(s *request.Submission, class store.Class, w waiting) store.Job {
 	req := &s.Request
 	j := store.Job{
 		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,

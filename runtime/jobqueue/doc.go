@@ -1,10 +1,10 @@
-// Package queued joins a model's job queue (package store) to predictions: it accepts requests into the queue, runs the
+// Package jobqueue joins a model's job queue (package store) to predictions: it accepts requests into the queue, runs the
 // jobs that this server takes from it, and answers for all jobs of the model, whichever server has them.
 //
 // A Member is a part of the queue. A server is a member with a Local, which runs jobs; a gateway is one without.
 //
-//	m, err := jobqueue.Join(jobqueue.Options{Connect: …, Read: s.ReadBody, Local: service, …})
-//	s.SetQueue(m, httpd.QueueOptions{…})        // requests go to m.Accept, m.Find and m.Cancel
+//	m, err := jobqueue.Join(jobqueue.Options{Connect: …, Local: service, …})
+//	httpd.New(service, httpd.Options{Queue: m, …})   // requests go to m.Accept, m.Find and m.Cancel
 //	m.Drain(); m.Release(); m.Close(ctx)             // in this order, when the process stops
 //
 // Join returns at once where NATS cannot be reached; the member joins the queue when it can. Until then Accept and the

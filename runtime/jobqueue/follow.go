@@ -16,12 +16,13 @@ import (
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/request"
 )
 
 // Submit accepts a submission whose client waits for its end here: the prediction that it returns stands for the job,
 // wherever it runs. Its Run returns when the job has ended; its events are those of the job; Cancel cancels the job.
 // The errors are those of Accept. If lives, the job goes on when this member is gone.
-func (m *Member) Submit(s Submission, lives bool) (*predict.Prediction, error) {
+func (m *Member) Submit(s request.Submission, lives bool) (*predict.Prediction, error) {
 	if s.Request.ID == "" {
 		s.Request.ID = predict.NewID(time.Now())
 	}

@@ -10,6 +10,7 @@ import (
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 	"pinion/runtime/webhook"
 )
@@ -21,9 +22,8 @@ type Options struct {
 	Queue   store.Options
 	// Attempts is how many runs of a prediction may lose their server.
 	Attempts int
-	// Read reads the body of a create request, for which charged bytes of the memory budget are charged: what stays of
-	// them is the request's Charged, also where it fails.
-	Read func(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error)
+	// MaxBody is the largest body as JSON, in bytes.
+	MaxBody int64
 	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
 	Slots func() (slots, free int)
 	// Tracer traces the jobs that run here; nil: they are not traced.
@@ -65,6 +65,8 @@ type Local interface {
 	ReturnPlace()
 	// PredictTime is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
 	PredictTime() time.Duration
+	// NewAttachments returns an empty store for the files of a request's body.
+	NewAttachments() request.Attachments
 	// Create makes a prediction for a request with an Attempt; its place is then the prediction's.
 	Create(req predict.Request) (*predict.Prediction, error)
 	// Find returns the prediction in flight with that id, or nil.

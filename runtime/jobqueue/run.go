@@ -8,6 +8,7 @@ import (
 
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
@@ -62,7 +63,8 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 // create makes the prediction of a job.
 func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
 	kind := kindOf(c.Job.Kind)
-	req, err := m.o.Read(kind, c.Job.ContentType, c.Job.Body, c.Charged)
+	bodies := request.Reader{Memory: m.o.Memory, MaxBody: m.o.MaxBody, NewFiles: m.o.Local.NewAttachments}
+	req, err := bodies.ReadStored(c.Job.ContentType, c.Job.Body, c.Charged)
 	c.Job.Body = nil // what the request needs of it, it has
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt

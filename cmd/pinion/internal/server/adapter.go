@@ -66,9 +66,6 @@ func (b backend) HasTraining() bool {
 	return b.Service.HasTraining() || b.m.of.Found.Train != "" && b.m.Lifecycle.AcceptsOnDemand()
 }
 
-// NewAttachments returns a store for the files of a request's body.
-func (b backend) NewAttachments() httpd.Attachments { return b.Service.NewAttachments() }
-
 // State says where the model stands, in the words of the Open Inference Protocol.
 func (b backend) State() protocol.State {
 	err := b.Service.Ready()

@@ -92,25 +92,25 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		}
 	}
 	check := newRequestChecker(g.files, g.log)
-	g.http = httpd.New(gatewayService{check, g}, httpd.Options{
-		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, ModelName: s.Model,
-		Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
-		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk,
-		ReplayPuts: s.Jobs.ReplayPuts,
-	})
 	queue := s.Jobs.Options(s.Model, s.ResultTTL)
 	g.member, err = jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) {
 			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
 		},
-		Queue: queue, Attempts: s.Jobs.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget,
+		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: check, Memory: budget,
 		Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
 		return err
 	}
-	g.http.SetQueue(memberQueue{Member: g.member},
-		httpd.QueueOptions{TenantHeader: s.Jobs.TenantHeader, All: true, Wait: s.QueueTimeout})
+	g.http = httpd.New(gatewayService{check, g}, httpd.Options{
+		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, ModelName: s.Model,
+		Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
+		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk,
+		ReplayPuts: s.Jobs.ReplayPuts,
+		Queue:      g.member,
+		Queueing:   httpd.QueueOptions{TenantHeader: s.Jobs.TenantHeader, All: true, Wait: s.QueueTimeout},
+	})
 	var address string
 	if g.ln, address, err = listen(s.Exposure.Address(), s.Port,
 		portSetting{Flag: "-p", Variable: "PORT"}); err != nil {

@@ -23,11 +23,6 @@ func (s gatewayService) Create(predict.Request) (*predict.Prediction, error) {
 	return nil, &predict.NotReadyError{Reason: "A gateway has no model"}
 }
 
-// NewAttachments returns a store for the files of a request's body.
-func (s gatewayService) NewAttachments() httpd.Attachments {
-	return s.requestChecker.NewAttachments()
-}
-
 // Ready says why nothing is accepted.
 func (s gatewayService) Ready() error {
 	if h := s.g.member.Health(); h.Error != "" {

@@ -35,7 +35,9 @@ func (f *Server) makeHTTP() error {
 	if f.several {
 		f.endpoints.models = protocol.Several(f.knownModels)
 	}
+	queue, queueing := first.httpQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
+		Queue: queue, Queueing: queueing,
 		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(),
 		CORSOrigins: s.Exposure.CORSOrigins,

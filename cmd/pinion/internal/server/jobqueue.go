@@ -13,8 +13,7 @@ import (
 	"pinion/runtime/jobqueue/store"
 )
 
-// joinQueue joins the job queue of the only model, if there is to be one. It needs the HTTP server, whose reader of
-// bodies reads jobs too.
+// joinQueue joins the job queue of the only model, if there is to be one.
 func (f *Server) joinQueue() error {
 	s, m := &f.s.Jobs, f.first()
 	if !s.NATS.On() {
@@ -35,7 +34,7 @@ func (f *Server) joinQueue() error {
 	o.OnWait = m.metrics.JobWait
 	joined, err := jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.Service, Memory: m.server.budget,
+		Queue:   o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: m.Service, Memory: m.server.budget,
 		Webhooks: m.server.webhooks, Logger: m.Log, Tracer: m.server.telemetry.Tracer(),
 		Schema: m.schema, Version: version.Pinion,
 		Slots: func() (slots, free int) { l := m.Pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
@@ -49,9 +48,17 @@ func (f *Server) joinQueue() error {
 		return err
 	}
 	m.queue = joined
-	m.server.endpoints.http.SetQueue(memberQueue{Member: joined},
-		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.of.Settings.QueueTimeout})
 	return nil
+}
+
+// httpQueue is the queue of the model as HTTP has it; nil: there is none.
+func (m *servedModel) httpQueue() (httpd.JobQueue, httpd.QueueOptions) {
+	if m.queue == nil {
+		return nil, httpd.QueueOptions{}
+	}
+	s := &m.server.s.Jobs
+	return m.queue,
+		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.of.Settings.QueueTimeout}
 }
 
 // schema is what gateways may know of the model; false: it is not known yet.

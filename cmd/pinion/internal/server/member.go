@@ -6,25 +6,12 @@ import (
 	"pinion/httpd"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/metrics"
-	"pinion/runtime/predict"
 )
 
 // leaveWait is how long a server that ends waits until the ends of its jobs are stored.
 const leaveWait = 5 * time.Second
 
-// memberQueue gives httpd a member of the queue in the shape it asks for.
-type memberQueue struct{ *jobqueue.Member }
-
-var _ httpd.JobQueue = memberQueue{}
-
-func (q memberQueue) Accept(s httpd.Submission) (httpd.Accepted, error) {
-	a, err := q.Member.Accept(jobqueue.Submission(s))
-	return httpd.Accepted(a), err
-}
-
-func (q memberQueue) Submit(s httpd.Submission, lives bool) (*predict.Prediction, error) {
-	return q.Member.Submit(jobqueue.Submission(s), lives)
-}
+var _ httpd.JobQueue = (*jobqueue.Member)(nil)
 
 // fleetOf is the member's part in the queue, for its health.
 func fleetOf(h jobqueue.Health) *httpd.Fleet {

@@ -6,6 +6,7 @@ import (
 
 	"pinion/httpd"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
 // rootBackend answers at the root of a server of several models: for the default one, which may be another tomorrow.
@@ -27,7 +28,7 @@ func (b rootBackend) Create(req predict.Request) (*predict.Prediction, error) {
 	return b.first().Create(req)
 }
 
-func (b rootBackend) NewAttachments() httpd.Attachments { return b.first().NewAttachments() }
+func (b rootBackend) NewAttachments() request.Attachments { return b.first().NewAttachments() }
 
 func (b rootBackend) Find(kind predict.Kind, id string) *predict.Prediction {
 	return b.first().Find(kind, id)

@@ -1,4 +1,4 @@
-package httpd
+package request
 
 import (
 	"bytes"
@@ -17,36 +17,31 @@ import (
 // maxParts bounds how many parts a form may have.
 const maxParts = 10_000
 
-// form is the content of a multipart/form-data body (RFC 7578).
-type form struct {
-	plain    bool // no part is a key of the request
+// Form is the content of a multipart/form-data body (RFC 7578).
+type Form struct {
+	Plain    bool // no part is a key of the request
 	envelope envelope
 	events   [][]byte // the names in webhook_events_filter, if its parts are not JSON
-	fields   []predict.FormField
+	Fields   []predict.FormField
 }
 
-// readForm reads the form of a create request. A part is an input, or a key of the request, by its name. A part "input"
-// of a JSON type has the remaining inputs. Files go to files as they arrive.
-func (k collection) readForm(in *decodedBody, contentType string, files *attachments,
-	room *lease,
-) (predict.Request, error) {
-	var f form
-	if err := f.read(in, contentType, files, room); err != nil {
-		return predict.Request{}, err
-	}
+// request is the create request of a form. A part is an input, or a key of the request, by its name. A part "input" of
+// a JSON type has the remaining inputs.
+func (f *Form) request() (predict.Request, error) {
 	if f.events != nil {
 		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
 	}
 	req, err := f.envelope.request(rawjson.Lists{})
-	req.Form = f.fields
+	req.Form = f.Fields
 	return req, err
 }
 
-func (f *form) read(in *decodedBody, contentType string, files *attachments, room *lease) error {
+// Read reads a form of that Content-Type. Files go to files as they arrive.
+func (f *Form) Read(in io.Reader, contentType string, files *Files, room *Room) error {
 	_, params, err := mime.ParseMediaType(contentType)
 	boundary := params["boundary"]
 	if err != nil || boundary == "" || len(boundary) > 70 { // RFC 2046, section 5.1.1
-		return &requestError{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
+		return &Error{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
 	}
 	// The reader accepts the end of the body as the end of the form, even inside a part's header. So it gets another error
 	// there, after a line end, which clients may omit after the last boundary.
@@ -66,7 +61,7 @@ func (f *form) read(in *decodedBody, contentType string, files *attachments, roo
 			return err
 		}
 	}
-	if err := in.finish(); err != nil {
+	if _, err := io.Copy(io.Discard, in); err != nil {
 		return err
 	}
 	return room.grow(room.bytes) // for the input made of the fields
@@ -82,34 +77,34 @@ func badForm(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		text = "it ends too early"
 	}
-	return &requestError{"invalid multipart/form-data: " + predict.Clip(text)}
+	return &Error{"invalid multipart/form-data: " + predict.Clip(text)}
 }
 
-func (f *form) add(part *multipart.Part, files *attachments, room *lease) error {
+func (f *Form) add(part *multipart.Part, files *Files, room *Room) error {
 	_, disposition, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	name := disposition["name"]
 	if err != nil || name == "" || !utf8.ValidString(name) {
-		return &requestError{"invalid multipart/form-data: a part has no name, or its Content-Disposition cannot be read"}
+		return &Error{"invalid multipart/form-data: a part has no name, or its Content-Disposition cannot be read"}
 	}
 	kind := part.Header.Get("Content-Type")
 	media, _, _ := strings.Cut(strings.ToLower(kind), ";")
 	media = strings.TrimSpace(media)
-	inJSON := kind != "" && isJSON([]byte(kind))
+	inJSON := kind != "" && IsJSON([]byte(kind))
 	fileName, isFile := disposition["filename"]
 	if isFile || kind != "" && !inJSON && !strings.HasPrefix(media, "text/") {
 		if !inJSON || !f.isKey(name) {
 			return f.addFile(part, name, fileName, media, files)
 		}
 	}
-	text, err := room.readAll(part)
-	var full *roomError
+	text, err := room.ReadAll(part)
+	var full *RoomError
 	switch {
 	case errors.As(err, &full):
 		return err
 	case err != nil:
 		return badForm(err)
 	case !utf8.Valid(text):
-		return &requestError{"invalid multipart/form-data: the part " + show([]byte(name)) +
+		return &Error{"invalid multipart/form-data: the part " + Show([]byte(name)) +
 			" is not UTF-8; give it a file name if it is a file"}
 	case inJSON:
 		if err := checkPart(name, text); err != nil {
@@ -123,12 +118,12 @@ func (f *form) add(part *multipart.Part, files *attachments, room *lease) error 
 	if inJSON {
 		form = predict.FieldJSON
 	}
-	f.fields = append(f.fields, predict.FormField{Name: name, Form: form, Value: text})
+	f.Fields = append(f.Fields, predict.FormField{Name: name, Form: form, Value: text})
 	return nil
 }
 
 // addFile reads a file. For an empty field, a browser sends a file without a name and content.
-func (f *form) addFile(part io.Reader, name, fileName, media string, files *attachments) error {
+func (f *Form) addFile(part io.Reader, name, fileName, media string, files *Files) error {
 	var first [1]byte
 	n, err := io.ReadFull(part, first[:])
 	switch {
@@ -145,13 +140,13 @@ func (f *form) addFile(part io.Reader, name, fileName, media string, files *atta
 		return err
 	}
 	value := predict.AppendPlaceholder(nil, number, fileName)
-	f.fields = append(f.fields, predict.FormField{Name: name, Form: predict.FieldFile, Value: value})
+	f.Fields = append(f.Fields, predict.FormField{Name: name, Form: predict.FieldFile, Value: value})
 	return nil
 }
 
 // isKey reports whether a part's name is a key of a request.
-func (f *form) isKey(name string) bool {
-	if f.plain {
+func (f *Form) isKey(name string) bool {
+	if f.Plain {
 		return false
 	}
 	switch name {
@@ -162,7 +157,7 @@ func (f *form) isKey(name string) bool {
 }
 
 // addKey reads a key of the request. An empty one counts as absent: forms send empty fields.
-func (f *form) addKey(name string, text []byte, inJSON bool) error {
+func (f *Form) addKey(name string, text []byte, inJSON bool) error {
 	value := bytes.TrimSpace(text)
 	switch {
 	case len(value) == 0:
@@ -186,7 +181,7 @@ func (f *form) addKey(name string, text []byte, inJSON bool) error {
 // checkPart requires a part to be JSON.
 func checkPart(name string, text []byte) error {
 	if err := rawjson.Check(text); err != nil {
-		return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
+		return &Error{"the part " + Show([]byte(name)) + ": " + err.Error()}
 	}
 	return nil
 }

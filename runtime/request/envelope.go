@@ -1,4 +1,4 @@
-package httpd
+package request
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -16,8 +15,8 @@ import (
 // eventNames are the webhook events, as a message shows them.
 const eventNames = `["start","output","logs","completed"]`
 
-// errEmptyBody: a request with a JSON content type has an empty body.
-var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
+// ErrEmpty: a request with a JSON content type has an empty body.
+var ErrEmpty = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
 
 // envelope is the raw value of each known key of a request's body; nil where the key is absent or null.
 type envelope struct {
@@ -26,12 +25,12 @@ type envelope struct {
 	beside                                                      *predict.UnknownKeys
 }
 
-// readEnvelope reads the body of a create request. The result aliases body. claimed: the request has a content type.
-// The error is a *rawjson.SyntaxError, errEmptyBody or a *predict.ValidationError.
-func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
+// ReadJSON reads the body of a create request. The result aliases body. claimed: the request has a content type.
+// The error is a *rawjson.SyntaxError, ErrEmpty or a *predict.ValidationError.
+func ReadJSON(body []byte, claimed bool) (predict.Request, error) {
 	if len(body) == 0 {
 		if claimed {
-			return predict.Request{}, errEmptyBody
+			return predict.Request{}, ErrEmpty
 		}
 		body = []byte("{}")
 	}
@@ -45,9 +44,9 @@ func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
 // readObject reads the body of a create request that is valid JSON, with these lists in it.
 func readObject(body []byte, lists rawjson.Lists) (predict.Request, error) {
 	if rawjson.KindOf(body) != rawjson.KindObject {
-		var bad problems
-		bad.add(quote(bytes.Trim(body, " \t\r\n"))+` is not of type "object"`, "body")
-		return predict.Request{}, bad.err()
+		var bad Problems
+		bad.Add(Quote(bytes.Trim(body, " \t\r\n"))+` is not of type "object"`, "body")
+		return predict.Request{}, bad.Err()
 	}
 	var e envelope
 	members := rawjson.ObjectWith(body, lists)
@@ -60,7 +59,7 @@ func readObject(body []byte, lists rawjson.Lists) (predict.Request, error) {
 // request converts the envelope to a request. lists are those of the body.
 func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	var req predict.Request
-	var bad problems
+	var bad Problems
 	// In the order of the names, because problems are reported in that order.
 	if bad.want("context", e.context, rawjson.KindObject) {
 		bad.checkStrings("context", e.context)
@@ -86,7 +85,7 @@ func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	}
 	req.Created, req.CreatedText = readTime(e.created)
 	req.Beside = e.beside
-	return req, bad.err()
+	return req, bad.Err()
 }
 
 // set stores a member if its key is known. at is the offset of its value.
@@ -154,22 +153,8 @@ func readTime(raw []byte) (time.Time, string) {
 	return t, text
 }
 
-// problems collects the errors of a body.
-type problems []predict.Problem
-
-func (p *problems) add(msg string, loc ...string) {
-	*p = append(*p, predict.Problem{Loc: loc, Msg: msg, Type: predict.TypeValue})
-}
-
-func (p problems) err() error {
-	if len(p) == 0 {
-		return nil
-	}
-	return &predict.ValidationError{Problems: p}
-}
-
 // want reports whether a value is present and of its kind. Another kind is a problem.
-func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
+func (p *Problems) want(name string, value []byte, kind rawjson.Kind) bool {
 	if value == nil {
 		return false
 	}
@@ -180,23 +165,23 @@ func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
 	return false
 }
 
-func (p *problems) addKind(value []byte, want rawjson.Kind, loc ...string) {
-	p.add(quote(value)+` is not of type "`+want.String()+`"`, loc...)
+func (p *Problems) addKind(value []byte, want rawjson.Kind, loc ...string) {
+	p.Add(Quote(value)+` is not of type "`+want.String()+`"`, loc...)
 }
 
-func (p *problems) readID(raw []byte) string {
+func (p *Problems) readID(raw []byte) string {
 	id := rawjson.Text(raw[:min(len(raw), maxRawID)])
-	p.checkID(id, func() string { return quote(raw) }, "body", "id")
+	p.CheckID(id, func() string { return Quote(raw) }, "body", "id")
 	return id
 }
 
 // readURL reads a URL that the server will call. "": absent, or empty, as some clients send it.
-func (p *problems) readURL(name string, raw []byte) string {
+func (p *Problems) readURL(name string, raw []byte) string {
 	if !p.want(name, raw, rawjson.KindString) {
 		return ""
 	}
 	if len(raw) > maxURL {
-		p.add(predict.RedactCredentials(quote(raw))+" is longer than "+strconv.Itoa(maxURL)+" bytes", "body", name)
+		p.Add(predict.RedactCredentials(Quote(raw))+" is longer than "+strconv.Itoa(maxURL)+" bytes", "body", name)
 		return ""
 	}
 	text := rawjson.Text(raw)
@@ -204,7 +189,7 @@ func (p *problems) readURL(name string, raw []byte) string {
 		return ""
 	}
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		p.add(predict.RedactCredentials(quote(raw))+" is not an http or https URL", "body", name)
+		p.Add(predict.RedactCredentials(Quote(raw))+" is not an http or https URL", "body", name)
 		return ""
 	}
 	return text
@@ -218,7 +203,7 @@ const (
 )
 
 // checkStrings requires each member of object to be a string. Of equal keys the last counts.
-func (p *problems) checkStrings(name string, object []byte) {
+func (p *Problems) checkStrings(name string, object []byte) {
 	type fault struct {
 		key   string
 		value []byte // nil: a later member is a string
@@ -251,7 +236,7 @@ func (p *problems) checkStrings(name string, object []byte) {
 		}
 	}
 	if len(faults) == maxFaults { // all of them may have been replaced
-		p.add("more than "+strconv.Itoa(maxFaults-1)+" members are not strings", "body", name)
+		p.Add("more than "+strconv.Itoa(maxFaults-1)+" members are not strings", "body", name)
 	}
 	for _, f := range faults {
 		if f.value == nil {
@@ -260,12 +245,12 @@ func (p *problems) checkStrings(name string, object []byte) {
 		if len(*p) >= maxProblems {
 			return
 		}
-		p.add(quote(f.value)+` is not of type "string"`, "body", name, clip(f.key))
+		p.Add(Quote(f.value)+` is not of type "string"`, "body", name, clip(f.key))
 	}
 }
 
 // readEvents requires each item of array to be the name of an event, and collects them.
-func (p *problems) readEvents(name string, array []byte) predict.Events {
+func (p *Problems) readEvents(name string, array []byte) predict.Events {
 	var events predict.Events
 	items := rawjson.Array(array)
 	for i := 0; ; i++ {
@@ -276,7 +261,7 @@ func (p *problems) readEvents(name string, array []byte) predict.Events {
 		if event := eventNamed(item); event != 0 {
 			events |= event
 		} else {
-			p.add(quote(item)+` is not one of `+eventNames, "body", name+"/"+strconv.Itoa(i))
+			p.Add(Quote(item)+` is not one of `+eventNames, "body", name+"/"+strconv.Itoa(i))
 		}
 	}
 }
@@ -297,20 +282,4 @@ func eventNamed(item []byte) predict.Events {
 		return predict.OnCompleted
 	}
 	return 0
-}
-
-// maxProblems bounds an answer: a body can have millions of problems.
-const maxProblems = 100
-
-// quote returns a JSON value as a message shows it.
-func quote(raw []byte) string {
-	if most := (maxShown + 2) * utf8.UTFMax; len(raw) > most {
-		// Cut first, because the value may be 100 MiB: between two characters, and with one more than clip leaves.
-		raw = raw[:most]
-		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
-			raw = raw[:len(raw)-1]
-		}
-		raw = raw[:len(raw)-1]
-	}
-	return clip(string(raw))
 }
