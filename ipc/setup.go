@@ -39,6 +39,7 @@ type Loaded struct {
 	Predict     bool            `json:"predict"`
 	Healthcheck bool            `json:"healthcheck"`
 	Excused     bool            `json:"excused"`
+	NoGIL       bool            `json:"no_gil"`  // Python runs threads at once
 	Isolate     bool            `json:"isolate"` // with threads: the others of a crash run once more, alone
 	Batch       *Batching       `json:"batch"`   // nil: each prediction runs by itself
 	Schema      json.RawMessage `json:"schema"`

@@ -79,7 +79,7 @@ func (s *Slot) handleAnswer(f *ipc.Frame) {
 		}
 		s.batches.answered(f.ID)
 	} else {
-		s.freed = now
+		s.freed, s.stale = now, false
 		s.window.learn(r.Elapsed)
 		s.ch.out = s.refill(s.ch.out)
 	}

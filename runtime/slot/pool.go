@@ -77,6 +77,7 @@ type Pool struct {
 	workers      int     // with slots
 	threads      bool    // a worker's slots were threads
 	deadlines    deadlines
+	packTimer    *time.Timer // looks at packed calls; nil while there are none
 	limitTimer   *time.Timer // of the runtime limit; nil while nothing runs
 	singles      int         // calls in a row that came while no other was in flight
 	cpuPressure  cpuPressure // see busypoll.go

@@ -26,6 +26,8 @@ type Slot struct {
 	listedIdle  bool        // it is in pool.idle, perhaps idle no more
 	retiring    bool        // it gets no call any more
 	removed     bool        // it has left the pool
+	packedAt    uint64      // calls that it had had at the last look; see threads.go
+	stale       bool        // it had had no more at the look before, and has answered none since
 	givenUp     uint64      // the call that its thread still runs, though it has ended; see threads.go
 	running     lastRunning // see runtimelimit.go
 	stall       stall       // see stalled.go
@@ -163,6 +165,9 @@ func (p *Pool) choose(c *Call) *Slot {
 		return p.chooseAlone(c)
 	}
 	if s := p.chooseIdle(); s != nil {
+		if s.worker.hooks.Packs && s.worker.outstanding > 0 {
+			return cmp.Or(p.packed(s), s)
+		}
 		return s
 	}
 	var best *Slot
@@ -249,7 +254,7 @@ func (s *Slot) steal(d deliveries) deliveries {
 }
 
 func (s *Slot) canStealFrom(v *Slot) bool {
-	return v != s && !v.ch.closed && v.worker.batching == nil && v.outstanding > 1
+	return v != s && !v.ch.closed && v.worker.batching == nil && v.outstanding > 1 && (v.worker != s.worker || !v.packs())
 }
 
 // stealFrom moves half of what lies unbegun in a slot, the oldest first.

@@ -1,6 +1,10 @@
 package slot
 
-import "pinion/ipc"
+import (
+	"time"
+
+	"pinion/ipc"
+)
 
 // The slots of a worker may be threads of one process: then a prediction that does not end, or that crashes, concerns
 // the predictions beside it.
@@ -93,4 +97,60 @@ func (w *workerSlots) countBegun() {
 			}
 		}
 	}
+}
+
+// Short predictions of a worker with a GIL gain nothing from several threads: each change of the thread costs more than
+// a prediction. So they go to one slot while it is busy, as they would with one slot. One that takes longer than expected
+// must not hold up those behind it: packedLook later they go to idle slots.
+const (
+	packBelow  = 50 * time.Microsecond // average time of a prediction
+	packedLook = time.Millisecond
+)
+
+// packs tells whether calls are better behind others here than in an idle slot of the worker.
+func (s *Slot) packs() bool {
+	return s.worker.hooks.Packs && !s.stale && s.window.mean > 0 && s.window.mean < packBelow
+}
+
+// packed is a busy slot of an idle slot's worker that is better for the next call; nil: the idle one is.
+func (p *Pool) packed(idle *Slot) *Slot {
+	var best *Slot
+	for _, s := range idle.worker.slots {
+		if s.outstanding > 0 && s.outstanding < s.window.size && s.takesCalls() && s.packs() &&
+			(best == nil || s.outstanding > best.outstanding) {
+			best = s
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	idle.listIdle()
+	if p.packTimer == nil {
+		p.packTimer = time.AfterFunc(packedLook, func() { p.locked(p.unpack) })
+	}
+	return best
+}
+
+// unpack gives idle slots what lies behind a call that has not ended since the last look.
+func (p *Pool) unpack() (d deliveries) {
+	p.packTimer = nil
+	for _, s := range p.slots {
+		if s.outstanding < 2 || s.ch.closed || !s.worker.hooks.Packs {
+			continue
+		}
+		if p.packTimer == nil {
+			p.packTimer = time.AfterFunc(packedLook, func() { p.locked(p.unpack) })
+		}
+		answered := s.window.serial - uint64(s.outstanding)
+		if s.stale = answered == s.packedAt; !s.stale {
+			s.packedAt = answered
+			continue
+		}
+		for _, x := range s.worker.slots {
+			if x.isIdle() && s.outstanding > 1 {
+				d = x.stealFrom(s, d)
+			}
+		}
+	}
+	return d
 }

@@ -31,7 +31,8 @@ type Hooks struct {
 	Worker int
 	Device string
 	// Threads: its slots are threads, so one that crashes takes the others with it. Isolate: the others run once more, alone.
-	Threads, Isolate bool
+	// Packs: they have a GIL, so short predictions go to one of them.
+	Threads, Isolate, Packs bool
 	// After MaxRequests answers MaxRequestsReached is called, once; 0: never.
 	MaxRequests        int
 	MaxRequestsReached func()

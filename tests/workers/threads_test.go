@@ -294,3 +294,22 @@ func TestThreads_WrongNumbersAreRefused(t *testing.T) {
 		harness.WantText(t, model, s.WaitHealth("SETUP_FAILED").Setup.Logs, c[1])
 	}
 }
+
+// TestThreads_SlowPredictionHoldsUpNoOther: short ones share a slot, and leave it when one there takes longer.
+func TestThreads_SlowPredictionHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := threaded(t, harness.Options{}, "--queue", "99")
+	for range 50 {
+		s.Succeed(harness.Input{}) // it learns that they are short
+	}
+	open, slow := harness.BeginAtGate(t, s, harness.Input{"token": "slow"})
+	var answers [20]<-chan harness.Answer
+	for i := range answers {
+		answers[i] = s.Begin(fmt.Sprint("n", i), harness.Input{})
+	}
+	for i, answer := range answers {
+		harness.WantStatus(t, fmt.Sprint("n", i), harness.Receive(t, answer), "succeeded")
+	}
+	open()
+	harness.WantStatus(t, "slow", harness.Receive(t, slow), "succeeded")
+}

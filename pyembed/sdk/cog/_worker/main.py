@@ -248,7 +248,13 @@ def _describe(
         **({"example": example.document} if example is not None else {}),
         **({"batch": plan.summary()} if plan is not None else {}),
         **({"isolate": True} if main.isolate else {}),
+        **({} if _has_gil() else {"no_gil": True}),
     }
+
+
+def _has_gil() -> bool:
+    is_enabled: Any = getattr(sys, "_is_gil_enabled", None)  # from Python 3.13 on
+    return is_enabled is None or bool(is_enabled())
 
 
 def _batch_server(
