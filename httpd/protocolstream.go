@@ -79,6 +79,10 @@ func (st *protocolStream) next() error {
 // render gathers the items that are there. err is what Next returned beside them.
 func (st *protocolStream) render(err error) {
 	if errors.Is(err, errSilent) {
+		if pinger, ok := st.to.(protocol.Pinger); ok {
+			st.buf = pinger.Ping(st.buf)
+			return
+		}
 		st.buf = append(st.buf, comment...)
 		return
 	}

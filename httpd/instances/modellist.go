@@ -27,6 +27,10 @@ func ModelListRoutes(models protocol.Models, refuse func(*fasthttp.RequestCtx, *
 }
 
 func (l *list) all(x *protocol.Exchange) {
+	if forAnthropic(x) {
+		l.allForAnthropic(x)
+		return
+	}
 	body, names := []byte(`{"object":"list","data":[`), []byte(`],"models":[`)
 	for i, m := range l.models.List() {
 		if i > 0 {
@@ -44,6 +48,10 @@ func (l *list) one(x *protocol.Exchange) {
 		l.refuse(x.RequestCtx, err)
 		return
 	}
+	if forAnthropic(x) {
+		x.Send("application/json", nil, l.appendForAnthropic(nil, m))
+		return
+	}
 	x.Send("application/json", nil, l.append(nil, m))
 }
 
@@ -52,4 +60,32 @@ func (l *list) append(dst []byte, m *protocol.Model) []byte {
 	dst = strconv.AppendInt(append(dst, `,"object":"model","created":`...), l.began, 10)
 	dst = rawjson.AppendQuoted(append(dst, `,"owned_by":"pinion","name":`...), m.Name)
 	return append(strconv.AppendBool(append(dst, `,"ready":`...), m.Ready() == nil), '}')
+}
+
+// forAnthropic reports whether a client of Anthropic asks: its list has another form at the same path.
+func forAnthropic(x *protocol.Exchange) bool {
+	return len(x.Request.Header.Peek("Anthropic-Version")) > 0
+}
+
+func (l *list) allForAnthropic(x *protocol.Exchange) {
+	body, first, last := []byte(`{"data":[`), "", ""
+	for i, m := range l.models.List() {
+		if i > 0 {
+			body = append(body, ',')
+		} else {
+			first = m.Name
+		}
+		last = m.Name
+		body = l.appendForAnthropic(body, m)
+	}
+	body = rawjson.AppendQuoted(append(body, `],"has_more":false,"first_id":`...), first)
+	body = rawjson.AppendQuoted(append(body, `,"last_id":`...), last)
+	x.Send("application/json", nil, append(body, '}'))
+}
+
+func (l *list) appendForAnthropic(dst []byte, m *protocol.Model) []byte {
+	dst = rawjson.AppendQuoted(append(dst, `{"type":"model","id":`...), m.Name)
+	dst = rawjson.AppendQuoted(append(dst, `,"display_name":`...), m.Name)
+	dst = append(dst, `,"created_at":"`...)
+	return append(time.Unix(l.began, 0).UTC().AppendFormat(dst, time.RFC3339), `"}`...)
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"strconv"
+	"strings"
 
 	"pinion/runtime/rawjson"
 )
@@ -37,6 +38,14 @@ const (
 )
 
 func (e *Error) Error() string { return e.Message }
+
+// rename gives its parameter another name.
+func (e *Error) rename(param string) {
+	if e.Param != "" && e.Param != param {
+		e.Message = strings.ReplaceAll(e.Message, "'"+e.Param+"'", "'"+param+"'")
+		e.Param = param
+	}
+}
 
 // AppendJSON appends the body of an answer: {"error":{…}}.
 func (e *Error) AppendJSON(dst []byte) []byte {
@@ -94,4 +103,23 @@ func isInteger(value []byte) bool {
 // BadOutput is the failure of a model whose output does not fit its endpoint. reason says what it returned.
 func BadOutput(reason string) *Error {
 	return &Error{Status: 500, Type: TypeServer, Message: reason}
+}
+
+// Missing is the error of a parameter that a request lacks.
+func Missing(param string) *Error { return missing(param) }
+
+// WrongType is the error of a value of another type than wanted, such as "a string".
+func WrongType(param, wanted string, value []byte) *Error { return wrongType(param, wanted, value) }
+
+// WrongValue is the error of a value that a parameter cannot have.
+func WrongValue(param, message string) *Error { return wrongValue(param, message) }
+
+// Unknown is the error of a parameter that the API does not have.
+func Unknown(param string) *Error {
+	return invalid(param, CodeUnknownParameter, "Unknown parameter: '"+param+"'.")
+}
+
+// Unsupported is the error of a parameter that this server does not serve. reason is a sentence without its period.
+func Unsupported(param, reason string) *Error {
+	return invalid(param, CodeUnsupportedParameter, "Unsupported parameter: '"+param+"': "+reason+".")
 }

@@ -36,20 +36,23 @@ type known struct {
 	function *Function
 }
 
-// New returns the protocol for these models. strict: parameters that only self-hosted servers know are refused.
-func New(models protocol.Models, strict bool) protocol.Protocol {
-	h := &handlers{models: models, strict: strict, functions: map[*protocol.Model]known{}}
+func newHandlers(models protocol.Models, strict bool) *handlers {
+	return &handlers{models: models, strict: strict, functions: map[*protocol.Model]known{}}
+}
+
+// New returns the protocol for these models, with dialects that are OpenAI's too. strict: parameters that only
+// self-hosted servers know are refused.
+func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Protocol {
+	h := newHandlers(models, strict)
 	routes := instances.ModelListRoutes(models,
-		func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
+		func(ctx *fasthttp.RequestCtx, err *protocol.Error) { Refuse(ctx, errorOf(err)) })
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },
-			For: func(document []byte) bool {
-				f, err := ReadFunction(document)
-				return err == nil && f != nil && f.Endpoint == e
-			},
+			For: answers(e),
 		})
 	}
+	routes = append(routes, h.dialectRoutes(dialects)...)
 	return protocol.Protocol{
 		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1"},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
@@ -57,7 +60,7 @@ func New(models protocol.Models, strict bool) protocol.Protocol {
 			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is no unknown model
 				e.Code = ""
 			}
-			refuse(ctx, e)
+			Refuse(ctx, e)
 		},
 	}
 }
@@ -69,7 +72,7 @@ func (h *handlers) run(x *protocol.Exchange, e Endpoint) {
 		err = q.carryOut()
 	}
 	if err != nil {
-		refuse(x.RequestCtx, err)
+		Refuse(x.RequestCtx, err)
 		q.report(err.Status, nil, 0)
 	}
 }
@@ -82,6 +85,7 @@ type request struct {
 	function *Function
 	call     protocol.Call
 	head     Head
+	dialog   Dialog // of a dialect; nil: it is a request of its endpoint
 	began    time.Time
 	observe  func(protocol.Generation) // nil: not wanted
 }
@@ -100,7 +104,7 @@ func (q *request) carryOut() *Error {
 	q.head = Head{ID: id, Created: time.Now().Unix(), Model: q.model.Name}
 	switch {
 	case q.Stream && q.function.Iterates:
-		if failed := x.Stream(run, contentStream, &renderer{q: q, run: run, chunks: q.NewChunks(q.head)}); failed != nil {
+		if failed := x.Stream(run, contentStream, q.renderer(run)); failed != nil {
 			return q.errorOf(failed)
 		}
 		return nil
@@ -119,59 +123,76 @@ func (q *request) carryOut() *Error {
 	return q.send(results)
 }
 
+// renderer returns what writes the stream of a run.
+func (q *request) renderer(run *protocol.Run) protocol.Renderer {
+	if q.dialog != nil {
+		return &dialogRenderer{q: q, run: run, reader: q.NewReader()}
+	}
+	return &renderer{q: q, run: run, chunks: q.NewChunks(q.head)}
+}
+
+func (h *handlers) newRequest(x *protocol.Exchange) *request {
+	return &request{x: x, began: x.Time(), observe: x.OnGeneration()}
+}
+
+// drop frees what a request holds that is not carried out.
+func (q *request) drop() {
+	q.call.Body.Release()
+	if q.call.Attachments != nil {
+		q.call.Attachments.Close()
+	}
+}
+
 // read reads a request and finds its model.
 func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Error) {
-	q = &request{x: x, began: x.Time(), observe: x.OnGeneration()}
+	q = h.newRequest(x)
 	defer func() {
 		if err != nil {
-			q.call.Body.Release()
-			if q.call.Attachments != nil {
-				q.call.Attachments.Close()
-			}
+			q.drop()
 		}
 	}()
 	b, err := q.parse(e)
 	if err != nil {
 		return q, err
 	}
+	return q, h.prepare(q, b, e, e.Path())
+}
+
+// prepare finds the model and the function for a request's parameters, and makes its call. path is that of the request.
+func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error {
 	name, err := b.Model()
 	if err != nil {
-		return q, err
+		return err
 	}
 	var failed *protocol.Error
 	if q.model, failed = h.models.Find(name, ""); failed != nil {
-		return q, errorOf(failed)
+		return errorOf(failed)
 	}
 	if q.function, err = h.function(q.model); err != nil {
-		return q, err
+		return err
 	}
 	if q.function == nil || q.function.Endpoint != e {
-		does := `its function has no @cog.openai("` + e.String() + `")`
-		if q.function != nil {
-			does = "it answers " + q.function.Endpoint.Path()
-		}
-		return q, &Error{
-			Status: fasthttp.StatusNotFound, Type: TypeInvalid, Param: "model",
-			Message: "The model '" + predict.Clip(name) + "' does not answer " + e.Path() + ": " + does + ".",
-		}
+		return q.otherModel(name, path, e)
 	}
-	charge := func(bytes int64) *Error {
-		if err := x.Charge(&q.call.Body, bytes); err != nil {
-			return errorOf(err)
-		}
-		return nil
-	}
-	if q.Request, err = q.function.Read(b, charge); err != nil {
-		return q, err
+	if q.Request, err = q.function.Read(b, q.charge); err != nil {
+		return err
 	}
 	if w := q.Warning(); w != "" {
-		x.Response.Header.Set(protocol.HeaderWarning, w)
+		q.x.Response.Header.Set(protocol.HeaderWarning, w)
 	}
 	q.call.Inputs, q.call.Form, q.call.Copied = q.Inputs, q.Form, q.copied
-	if x.Sampled() {
+	if q.x.Sampled() {
 		q.call.Span = q.spanAttrs(b, q.model.Name)
 	}
-	return q, nil
+	return nil
+}
+
+// charge charges so many bytes more for what is made of the body.
+func (q *request) charge(bytes int64) *Error {
+	if err := q.x.Charge(&q.call.Body, bytes); err != nil {
+		return errorOf(err)
+	}
+	return nil
 }
 
 func (q *request) parse(e Endpoint) (*Body, *Error) {
@@ -186,18 +207,23 @@ func (q *request) parse(e Endpoint) (*Body, *Error) {
 		}
 		return ParseForm(form.Fields), nil
 	}
+	if err := q.readBody(); err != nil {
+		return nil, err
+	}
+	return ParseJSON(q.call.Body.Data)
+}
+
+// readBody reads the request's body. One that came as another type than JSON must be JSON anyway.
+func (q *request) readBody() *Error {
 	body, failed := q.x.Body()
 	if failed != nil {
-		return nil, errorOf(failed)
+		return errorOf(failed)
 	}
 	q.call.Body = body
-	b, err := ParseJSON(body.Data)
-	if err != nil {
-		if text := q.x.NotJSON(body.Data); text != "" {
-			return nil, invalid("", "", "The request's body cannot be read: "+text+".")
-		}
+	if text := q.x.NotJSON(body.Data); text != "" {
+		return invalid("", "", "The request's body cannot be read: "+text+".")
 	}
-	return b, err
+	return nil
 }
 
 // function returns a model's function; nil: it has no @cog.openai.
@@ -243,6 +269,9 @@ func (q *request) collect(run *protocol.Run) *Error {
 
 // send writes the answer for these results.
 func (q *request) send(results []Result) *Error {
+	if q.dialog != nil {
+		return q.answerDialog(results[0])
+	}
 	if q.Stream {
 		return q.sendChunks(results)
 	}
@@ -258,6 +287,15 @@ func (q *request) send(results []Result) *Error {
 // report tells how the request went. r is its stream, or nil, and tokens is what the model recorded for it; 0: nothing.
 // A request that has no function is not one of a model.
 func (q *request) report(status int, r *renderer, tokens int64) {
+	if r == nil {
+		q.reportStream(status, 0, time.Time{}, tokens)
+		return
+	}
+	q.reportStream(status, r.items, r.first, tokens)
+}
+
+// reportStream is report for a stream of so many items, of which the first came at that time.
+func (q *request) reportStream(status int, items int64, first time.Time, tokens int64) {
 	if q.observe == nil || q.function == nil || q.Request == nil {
 		return
 	}
@@ -266,10 +304,10 @@ func (q *request) report(status int, r *renderer, tokens int64) {
 		Operation: q.Endpoint.Operation(), Model: q.model.Name, Status: status,
 		Took: now.Sub(q.began),
 	}
-	if r != nil && r.items > 0 && status == fasthttp.StatusOK {
-		g.FirstToken = r.first.Sub(q.began)
-		if tokens = cmp.Or(tokens, r.items); tokens > 1 {
-			g.PerToken = now.Sub(r.first) / time.Duration(tokens-1)
+	if items > 0 && status == fasthttp.StatusOK {
+		g.FirstToken = first.Sub(q.began)
+		if tokens = cmp.Or(tokens, items); tokens > 1 {
+			g.PerToken = now.Sub(first) / time.Duration(tokens-1)
 		}
 	}
 	q.observe(g)
@@ -302,7 +340,9 @@ func (q *request) errorOf(err *protocol.Error) *Error {
 	return e
 }
 
-// errorOf returns an error of a call as one of OpenAI's API.
+// ErrorOf returns an error of a call as one of OpenAI's API.
+func ErrorOf(err *protocol.Error) *Error { return errorOf(err) }
+
 func errorOf(err *protocol.Error) *Error {
 	e := &Error{Status: err.Kind.Status(), Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
 	switch err.Kind {
@@ -327,15 +367,19 @@ func errorOf(err *protocol.Error) *Error {
 	return e
 }
 
-func refuse(ctx *fasthttp.RequestCtx, err *Error) {
+// Refuse answers with an error.
+func Refuse(ctx *fasthttp.RequestCtx, err *Error) { err.Answer(ctx, err.AppendJSON(nil)) }
+
+// Answer answers with an error, of which body is the JSON.
+func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 	h := &ctx.Response.Header
 	switch {
-	case err.retryAfter > 0:
-		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(err.retryAfter))
-	case err.Status == fasthttp.StatusInternalServerError:
+	case e.retryAfter > 0:
+		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(e.retryAfter))
+	case e.Status == fasthttp.StatusInternalServerError:
 		h.Set(headerRetry, "false")
 	}
-	ctx.SetStatusCode(err.Status)
+	ctx.SetStatusCode(e.Status)
 	h.SetContentType(ContentJSON)
-	ctx.SetBody(err.AppendJSON(nil))
+	ctx.SetBody(body)
 }

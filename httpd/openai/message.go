@@ -277,3 +277,15 @@ func (c *toolCall) append(dst []byte, index int, first bool) []byte {
 }
 
 func newCallID() string { return "call_" + rand.Text()[:24] }
+
+// Member returns a member of an object; nil: it has none.
+func Member(object []byte, name string) []byte { return memberOf(object, name) }
+
+// Text returns the text of a member of an object; "": it has none, or it is no string.
+func Text(object []byte, name string) string {
+	value := memberOf(object, name)
+	if rawjson.KindOf(value) != text {
+		return ""
+	}
+	return rawjson.Text(value)
+}

@@ -17,11 +17,22 @@ func firstStop(whole string, stops []string) int {
 	return first
 }
 
+// stopAt returns the stop sequence that a text begins with.
+func stopAt(rest string, stops []string) string {
+	for _, s := range stops {
+		if strings.HasPrefix(rest, s) {
+			return s
+		}
+	}
+	return ""
+}
+
 // stopper holds back items whose text may be the beginning of a stop sequence.
 type stopper struct {
 	stops []string
 	held  []heldItem
 	text  string // of the held items
+	found string // the stop sequence that ended the text
 }
 
 // heldItem is an item and how much text it brings.
@@ -43,6 +54,7 @@ func (s *stopper) add(item []byte) (out []next, stopped bool) {
 	s.held = append(s.held, heldItem{item, len(brought)})
 	s.text += brought
 	if at := firstStop(s.text, s.stops); at >= 0 {
+		s.found = stopAt(s.text[at:], s.stops)
 		for _, h := range s.held {
 			if h.size <= at {
 				out = append(out, next{item: h.item})

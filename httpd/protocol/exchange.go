@@ -26,6 +26,7 @@ const (
 	KServe    = "kserve-v1"
 	Vertex    = "vertex"
 	SageMaker = "sagemaker"
+	Anthropic = "anthropic"
 	Replicate = "replicate"
 )
 
@@ -33,7 +34,7 @@ const (
 const BinaryHeader = "Inference-Header-Content-Length"
 
 // Names returns the names of all protocols.
-func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker, Replicate} }
+func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker, Anthropic, Replicate} }
 
 // Protocol is the routes of one protocol.
 type Protocol struct {
@@ -101,6 +102,12 @@ type Renderer interface {
 	Item(dst, item []byte) (out []byte, more bool)
 	// End appends what follows the last item; err is why the stream ended early, or nil.
 	End(dst []byte, err *Error) []byte
+}
+
+// Pinger is a Renderer whose protocol has its own event for a silent stream.
+type Pinger interface {
+	// Ping appends it.
+	Ping(dst []byte) []byte
 }
 
 // RowsRenderer is a Renderer of several rows. If its Item wants no more, the row ends, and the next one follows.

@@ -7,10 +7,11 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
-	"pinion/runtime/request"
 	"slices"
 	"sync"
 	"time"
+
+	"pinion/runtime/request"
 )
 
 const (

@@ -19,10 +19,7 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 	case req.Mode == predict.Stream && req.Kind == predict.KindTraining:
 		return predict.ErrTrainingStream
 	case req.Mode == predict.Stream && !m.streaming && !req.AnyStream:
-		if m.function == "" {
-			return predict.ErrNotStreaming
-		}
-		return &predict.NotStreamingError{Function: m.function + "()"}
+		return predict.ErrNotStreaming
 	case m.inputs[req.Kind] == nil:
 		return x.prepareUnchecked(req)
 	}

@@ -75,8 +75,72 @@ def chat(client: openai.OpenAI) -> None:
             raise AssertionError("the stream has no error")
 
 
+FUNCTION = {
+    "type": "function",
+    "name": "weather",
+    "parameters": {"type": "object", "properties": {}},
+}
+
+
+def responses(client: openai.OpenAI) -> None:
+    create = client.responses.create
+    answer = create(**MODEL, input="a b", instructions="be brief", metadata={"k": "v"})
+    assert (answer.output_text, answer.status, answer.error) == ("a b", "completed", None), answer
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (2, 2), answer.usage
+    assert (answer.instructions, answer.metadata) == ("be brief", {"k": "v"}), answer
+    answer = create(**MODEL, input="a long text")
+    assert (answer.status, answer.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+
+    call = create(**MODEL, input="?", tools=[FUNCTION]).output[0]
+    assert (call.type, call.name, call.call_id) == ("function_call", "weather", "call_1"), call
+    assert call.arguments == '{"city": "Rome"}', call
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "it rains"}
+    answer = create(**MODEL, input=[{"role": "user", "content": "?"}, call, result])
+    assert answer.output_text == "it rains" and answer.usage.input_tokens == 3, answer
+    part = create(**MODEL, input="refuse").output[0].content[0]
+    assert (part.type, part.refusal) == ("refusal", "no"), part
+
+    with client.responses.stream(**MODEL, input="a b") as stream:
+        events = list(stream)
+        assert stream.get_final_response().output_text == "a b"
+    assert [event.sequence_number for event in events] == list(range(len(events))), events
+    assert "".join(e.delta for e in events if e.type == "response.output_text.delta") == "a b"
+    with client.responses.stream(**MODEL, input="?", tools=[FUNCTION]) as stream:
+        for _ in stream:
+            pass
+        assert stream.get_final_response().output[0].arguments == '{"city": "Rome"}'
+
+    failed = list(create(**MODEL, input="a fail", stream=True))
+    assert [event.type for event in failed[-2:]] == ["error", "response.failed"], failed
+    assert failed[-1].response.error.message == "ValueError: the model failed", failed
+
+    raises(openai.InternalServerError, None, create, input="fail")
+    raises(openai.BadRequestError, "unsupported_parameter", create, input="a", previous_response_id="x")
+    raises(openai.BadRequestError, "unsupported_parameter", create, input="a", background=True)
+    raises(openai.BadRequestError, "unsupported_parameter", create, input="a", tools=[{"type": "web_search"}])
+    raises(openai.BadRequestError, "unsupported_parameter", create, input="a", text={"format": {"type": "json_object"}})
+    raises(openai.BadRequestError, "missing_required_parameter", create, extra_body={})
+    for call in (
+        lambda: client.responses.retrieve("x"),
+        lambda: client.beta.threads.create(),
+        lambda: client.batches.list(),
+        lambda: client.fine_tuning.jobs.list(),
+    ):
+        try:
+            call()
+        except openai.NotFoundError as error:
+            assert error.body["type"] == "invalid_request_error", error.body
+        else:
+            raise AssertionError("it is served")
+
+
 async def chat_async(address: str) -> None:
     async with openai.AsyncOpenAI(base_url=address, api_key="any", max_retries=0) as client:
+        stream = await client.responses.create(**MODEL, input="a forever", stream=True)
+        async for event in stream:
+            if event.type == "response.output_text.delta":
+                break
+        await stream.close()  # which cancels: else nothing after it gets the slot
         create = client.chat.completions.create
         answers = await asyncio.gather(*(create(**MODEL, **says(f"t {n}")) for n in range(4)))
         assert [a.choices[0].message.content for a in answers] == [f"t {n}" for n in range(4)]
@@ -239,6 +303,7 @@ def main() -> None:
         "Painter": painter,
     }[name](client)
     if name == "Chat":
+        responses(client)
         asyncio.run(chat_async(address))
 
 

@@ -22,6 +22,16 @@ func TestClients_OfDocumentsWork(t *testing.T) {
 	}
 }
 
+// TestClients_OfAnthropicWork runs the one of docs/reference/protocols.md, which asks the model of docs/how-to/openai.md.
+func TestClients_OfAnthropicWork(t *testing.T) {
+	t.Parallel()
+	python := harness.Tool(t, "venvs/protocols/bin/python")
+	s := harness.Ready(t, harness.Options{
+		Dir: harness.ModelOf(t, "../docs/how-to/openai.md"), Args: []string{"--model", "echo"},
+	})
+	harness.RunProgram(t, "../docs/reference/protocols.md", "# message.py", python, "http://localhost:5000", s.Address)
+}
+
 // TestClients_OfProtocolsPageWork runs the clients of other protocols that docs/reference/protocols.md shows.
 func TestClients_OfProtocolsPageWork(t *testing.T) {
 	t.Parallel()

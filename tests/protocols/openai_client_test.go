@@ -84,10 +84,23 @@ func checkGenerationMetrics(t *testing.T, s *harness.Server) {
 		"gen_ai_server_time_to_first_token_seconds_count" + labels + "} ",
 		"gen_ai_server_time_per_output_token_seconds_count" + labels + "} ",
 		"gen_ai_server_request_duration_seconds_count" + labels + "} ",
-		"gen_ai_server_request_duration_seconds_count" + labels + `,error_type="500"} 3`,
+		"gen_ai_server_request_duration_seconds_count" + labels + `,error_type="500"} 5`,
 	} {
 		if !slices.ContainsFunc(page, func(line string) bool { return strings.HasPrefix(line, want) }) {
 			t.Errorf("/metrics lacks %s, it has\n%s", want, strings.Join(page, ""))
 		}
 	}
+}
+
+// TestAnthropicClient has Anthropic's client ask a chat function: text, tools, streams, errors, tokens, and a stream that
+// is left.
+func TestAnthropicClient(t *testing.T) {
+	t.Parallel()
+	const token = "a-token-0123456789"
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	s := harness.Ready(t, harness.Options{
+		Model: "generative.py:Chat",
+		Args:  []string{"--model", "m", "--queue", "8", "--auth-token-file", harness.TokenFile(t, token)},
+	})
+	harness.RunTool(t, t.TempDir(), nil, tool, "-B", harness.Absolute(t, "clients/anthropic_sdk.py"), s.Address, token)
 }

@@ -11,9 +11,11 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/httpd/anthropic"
 	"pinion/httpd/instances"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
+	"pinion/httpd/openai/responses"
 	"pinion/httpd/protocol"
 	"pinion/httpd/replicate"
 	"pinion/runtime/jobqueue/store"
@@ -25,11 +27,14 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 		return oip.New(models, version.Pinion)
 	},
 	protocol.OpenAI: func(s *Protocols, models protocol.Models) protocol.Protocol {
-		return openai.New(models, s.openAIStrict)
+		return openai.New(models, s.openAIStrict, responses.Dialect())
 	},
 	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return instances.KServe(models) },
 	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return instances.Vertex(models, s.Vertex)
+	},
+	protocol.Anthropic: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		return anthropic.New(models, s.openAIStrict)
 	},
 	protocol.Replicate: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return replicate.New(models, replicate.Options{CogVersion: version.Cog, WebhookSecret: s.WebhookSecret})
@@ -59,7 +64,7 @@ const noProtocols = "none"
 
 func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.Names, "protocols", protocol.Names(),
-		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, replicate, or none (PINION_PROTOCOLS)")
+		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, anthropic, replicate, or none (PINION_PROTOCOLS)")
 	f.StringVar(&s.model, "model", "",
 		"the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
 	f.IntVar(&s.GRPCPort, "grpc-port", -1,

@@ -1,0 +1,266 @@
+package responses
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/openai"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Dialect returns the API as a dialect of chat completions.
+func Dialect() openai.Dialect {
+	return openai.Dialect{Path: "/v1/responses", Read: read, Refuse: openai.Refuse}
+}
+
+// dialog is one request. Its members are JSON, nil where they are absent or null.
+type dialog struct {
+	chat []byte
+
+	instructions, maxOutput, metadata, temperature, topP, toolChoice, tools, format, reasoning, parallel, user,
+	truncation, tier []byte
+
+	stream
+}
+
+// read translates a request.
+func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error) {
+	if err := openai.ReadObject(body); err != nil {
+		return nil, err
+	}
+	d, input := &dialog{}, []byte(nil)
+	d.chat = []byte{'{'}
+	for key, value := range rawjson.Members(body) {
+		if rawjson.KindOf(value) == rawjson.KindNull {
+			continue
+		}
+		name := rawjson.Name(key)
+		if name == "input" {
+			input = value
+			continue
+		}
+		if err := d.member(name, value); err != nil {
+			return nil, err
+		}
+	}
+	if input == nil {
+		return nil, openai.Missing("input")
+	}
+	m := messages{dst: append(d.chat, `"messages":[`...)}
+	if err := m.read(d.instructions, input); err != nil {
+		return nil, err
+	}
+	d.chat = append(m.dst, "]}"...)
+	return d, nil
+}
+
+// unserved are parameters that need what this server does not have, unless their value is neutral.
+var unserved = map[string]string{
+	"previous_response_id": "", "conversation": "", "background": "false", "prompt": "", "context_management": "[]",
+}
+
+// member translates a parameter. One that the API does not have is passed on: the function may take it.
+func (d *dialog) member(name string, value []byte) *openai.Error {
+	kept := map[string]*[]byte{
+		"instructions": &d.instructions, "max_output_tokens": &d.maxOutput, "metadata": &d.metadata,
+		"temperature": &d.temperature, "top_p": &d.topP, "tool_choice": &d.toolChoice, "tools": &d.tools, "text": &d.format,
+		"reasoning": &d.reasoning, "parallel_tool_calls": &d.parallel, "user": &d.user, "truncation": &d.truncation,
+		"service_tier": &d.tier,
+	}[name]
+	if kept != nil {
+		*kept = value
+	}
+	if neutral, ok := unserved[name]; ok {
+		if string(value) != neutral {
+			return openai.Unsupported(name, "this server stores no responses")
+		}
+		return nil
+	}
+	switch name {
+	case "instructions":
+		if rawjson.KindOf(value) != rawjson.KindString {
+			return openai.WrongType(name, "a string", value)
+		}
+	case "max_output_tokens":
+		d.add("max_completion_tokens", value)
+	case "tools":
+		return d.readTools(value)
+	case "tool_choice":
+		return d.readToolChoice(value)
+	case "text":
+		return d.readText(value)
+	case "reasoning":
+		return d.readReasoning(value)
+	case "include":
+		return readInclude(value)
+	case "truncation", "max_tool_calls": // they concern what is not served
+	case "stream_options":
+		if rawjson.KindOf(value) != rawjson.KindObject {
+			return openai.WrongType(name, "an object", value)
+		}
+	case "messages", "n", "max_completion_tokens", "max_tokens", "response_format", "reasoning_effort", "verbosity",
+		"functions", "function_call", "stop", "logprobs": // chat completions have them, but this API does not
+		return openai.Unknown(name)
+	default:
+		d.add(name, value)
+	}
+	return nil
+}
+
+// add adds a parameter of chat completions.
+func (d *dialog) add(name string, value []byte) {
+	d.chat = append(rawjson.AppendQuoted(d.chat, name), ':')
+	d.chat = append(append(d.chat, value...), ',')
+}
+
+// readTools translates tools. Only functions can be called by a model of this server.
+func (d *dialog) readTools(list []byte) *openai.Error {
+	if rawjson.KindOf(list) != rawjson.KindArray {
+		return openai.WrongType("tools", "an array", list)
+	}
+	dst := []byte{'['}
+	for i, tool := range rawjson.Items(list) {
+		param := indexed("tools", i)
+		if rawjson.KindOf(tool) != rawjson.KindObject {
+			return openai.WrongType(param, "an object", tool)
+		}
+		if kind := openai.Text(tool, "type"); kind != "function" {
+			return openai.Unsupported(param+".type", "this server runs no tools of type '"+predict.Clip(kind)+
+				"': send functions")
+		}
+		if rawjson.KindOf(openai.Member(tool, "name")) != rawjson.KindString {
+			return openai.Missing(param + ".name")
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendMembers(append(dst, `{"type":"function","function":{`...), tool, "name", "description",
+			"parameters", "strict"), "}}"...)
+	}
+	d.add("tools", append(dst, ']'))
+	return nil
+}
+
+// appendMembers appends those of the members of an object that it has.
+func appendMembers(dst, object []byte, names ...string) []byte {
+	first := true
+	for _, name := range names {
+		value := openai.Member(object, name)
+		if value == nil || rawjson.KindOf(value) == rawjson.KindNull {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(rawjson.AppendQuoted(dst, name), ':'), value...)
+	}
+	return dst
+}
+
+func (d *dialog) readToolChoice(value []byte) *openai.Error {
+	switch rawjson.KindOf(value) {
+	case rawjson.KindString:
+		d.add("tool_choice", value)
+		return nil
+	case rawjson.KindObject:
+	default:
+		return openai.WrongType("tool_choice", "a string or an object", value)
+	}
+	name := openai.Member(value, "name")
+	if kind := openai.Text(value, "type"); kind != "function" {
+		return openai.Unsupported("tool_choice.type", "it must be 'function', not '"+predict.Clip(kind)+"'")
+	} else if rawjson.KindOf(name) != rawjson.KindString {
+		return openai.Missing("tool_choice.name")
+	}
+	d.add("tool_choice", append(append([]byte(`{"type":"function","function":{"name":`), name...), "}}"...))
+	return nil
+}
+
+// readText translates the format and the verbosity of the text.
+func (d *dialog) readText(value []byte) *openai.Error {
+	if rawjson.KindOf(value) != rawjson.KindObject {
+		return openai.WrongType("text", "an object", value)
+	}
+	if verbosity := openai.Member(value, "verbosity"); isGiven(verbosity) {
+		d.add("verbosity", verbosity)
+	}
+	format := openai.Member(value, "format")
+	if !isGiven(format) {
+		return nil
+	}
+	if rawjson.KindOf(format) != rawjson.KindObject {
+		return openai.WrongType("text.format", "an object", format)
+	}
+	switch kind := openai.Text(format, "type"); kind {
+	case "text":
+	case "json_object":
+		d.add("response_format", []byte(`{"type":"json_object"}`))
+	case "json_schema":
+		if rawjson.KindOf(openai.Member(format, "schema")) != rawjson.KindObject {
+			return openai.Missing("text.format.schema")
+		}
+		schema := appendMembers([]byte(`{"type":"json_schema","json_schema":{`), format, "name", "description", "schema",
+			"strict")
+		d.add("response_format", append(schema, "}}"...))
+	default:
+		return openai.WrongValue("text.format.type",
+			"'"+predict.Clip(kind)+"' is not one of 'text', 'json_object', 'json_schema'.")
+	}
+	return nil
+}
+
+func (d *dialog) readReasoning(value []byte) *openai.Error {
+	if rawjson.KindOf(value) != rawjson.KindObject {
+		return openai.WrongType("reasoning", "an object", value)
+	}
+	if effort := openai.Member(value, "effort"); isGiven(effort) {
+		d.add("reasoning_effort", effort)
+	}
+	return nil
+}
+
+// readInclude refuses what would change the answer. Clients ask for the rest by habit.
+func readInclude(list []byte) *openai.Error {
+	if rawjson.KindOf(list) != rawjson.KindArray {
+		return openai.WrongType("include", "an array", list)
+	}
+	for i, item := range rawjson.Items(list) {
+		if rawjson.KindOf(item) != rawjson.KindString {
+			return openai.WrongType(indexed("include", i), "a string", item)
+		}
+		if strings.HasSuffix(rawjson.Text(item), ".logprobs") {
+			return openai.Unsupported(indexed("include", i), "the model returns no logprobs")
+		}
+	}
+	return nil
+}
+
+func isGiven(value []byte) bool { return value != nil && rawjson.KindOf(value) != rawjson.KindNull }
+
+// Chat implements openai.Dialog.
+func (d *dialog) Chat() []byte { return d.chat }
+
+// Stops implements openai.Dialog: the API has no stop sequences.
+func (d *dialog) Stops() []string { return nil }
+
+// Param implements openai.Dialog.
+func (d *dialog) Param(name string) string {
+	names := []struct{ chat, here string }{
+		{"messages", "input"},
+		{"max_completion_tokens", "max_output_tokens"},
+		{"response_format", "text.format"},
+		{"reasoning_effort", "reasoning.effort"},
+		{"verbosity", "text.verbosity"},
+	}
+	at := slices.IndexFunc(names, func(n struct{ chat, here string }) bool {
+		return name == n.chat || strings.HasPrefix(name, n.chat+"[") || strings.HasPrefix(name, n.chat+".")
+	})
+	if at < 0 {
+		return name
+	}
+	return names[at].here + name[len(names[at].chat):]
+}
