@@ -296,12 +296,11 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
-// CloseIdle closes a connection without a whole request in flight, and reports whether that freed its place. If one that
-// was idle has begun to receive, it is left open. Safe from any goroutine.
+// CloseIdle closes a connection without a whole request in flight, and reports whether that freed its place. An idle one
+// to which bytes have come that nobody has read is left open. Safe from any goroutine.
 func (c *conn) CloseIdle() bool {
-	idle := time.Since(c.srv.began) - time.Duration(c.since.Load())
 	switch {
-	case !c.is(connActive) && idle > connlimit.Youth && c.unread(): // if the descriptor is another's by now, c is closed
+	case !c.is(connActive) && c.unread(): // if the descriptor is another's by now, c has left
 		return false
 	case c.kill():
 		c.srv.forget(c)

@@ -14,8 +14,9 @@ const (
 	evictShare = 32
 	// evictTries is how often room is made for one connection: another listener may take it first.
 	evictTries = 8
-	// searches is how many searches in turn must find nothing idle: a busy server may just be reading all requests.
-	searches = 3
+	// searches is how many searches in turn must close nothing. The requests that have come to idle connections are read
+	// meanwhile. If none is idle, there are two.
+	searches = 16
 	// searchPause is how long no search follows then.
 	searchPause = 100 * time.Millisecond
 	// partExtra is how many connections more than the whole limit a Part may make.
@@ -124,11 +125,12 @@ func (l *Limit) take(extra int) bool {
 		return true
 	}
 	for range evictTries {
-		if !l.evict() {
-			break
-		}
-		if l.count(extra) {
+		evicted := l.evict()
+		if l.count(extra) { // connections may also have ended meanwhile
 			return true
+		}
+		if !evicted {
+			break
 		}
 	}
 	l.refused.Add(1)
@@ -145,7 +147,13 @@ func (l *Limit) count(extra int) bool {
 	return true
 }
 
-// evict closes idle connections; false: there are none, though it has waited a little.
+func (l *Limit) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open < l.most
+}
+
+// evict makes room by closing idle connections; false: there are none, though it has waited a little.
 func (l *Limit) evict() bool {
 	l.mu.Lock()
 	recent := time.Since(l.searched) < searchPause
@@ -153,9 +161,13 @@ func (l *Limit) evict() bool {
 	if recent {
 		return false
 	}
-	for range searches {
-		if l.closeIdle() {
+	for search := range searches {
+		closed, found := l.closeIdle()
+		if closed > 0 || l.hasRoom() {
 			return true
+		}
+		if found == 0 && search > 0 {
+			break
 		}
 		time.Sleep(leastAge)
 	}
@@ -165,8 +177,8 @@ func (l *Limit) evict() bool {
 	return false
 }
 
-// closeIdle closes the idle connections of now; false: there are none.
-func (l *Limit) closeIdle() bool {
+// closeIdle closes connections that are idle now. It returns how many, and of how many.
+func (l *Limit) closeIdle() (closed, found int) {
 	l.mu.Lock()
 	sources := l.sources
 	need := max(1, l.open-l.most+1) // parts may have gone above the limit
@@ -176,7 +188,7 @@ func (l *Limit) closeIdle() bool {
 		idle = append(idle, source()...)
 	}
 	now := time.Now()
-	closed, most := 0, max(l.most/evictShare, need)
+	most := max(l.most/evictShare, need)
 	var worst class // of those that were closed
 	for _, one := range inOrder(idle, now) {
 		of := one.class(now)
@@ -191,7 +203,7 @@ func (l *Limit) closeIdle() bool {
 		}
 	}
 	l.evicted.Add(uint64(closed))
-	return closed > 0
+	return closed, len(idle)
 }
 
 // Stats is the state of a Limit.

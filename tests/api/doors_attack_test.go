@@ -18,7 +18,7 @@ import (
 // TestConnections_NewOnesAreServed: while others connect without end and hold what they have, a client that connects
 // anew for each request is answered each time.
 func TestConnections_NewOnesAreServed(t *testing.T) {
-	t.Parallel()
+	harness.Full(t) // it takes all there is of a small machine
 	s := harness.Ready(t, harness.Options{
 		Model: "echo.py:text", CutsOff: true, Args: []string{"--grpc-port=0", "--queue=100"}, Wrap: withDescriptors(768),
 	})
@@ -32,7 +32,7 @@ func TestConnections_NewOnesAreServed(t *testing.T) {
 		{"keep-alive", main, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"},
 		{"gRPC without calls", s.GRPCAddress(), http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 	} {
-		stop, begun := make(chan struct{}), make(chan struct{}, 4)
+		stop, begun := make(chan struct{}), make(chan struct{}, 2)
 		var attackers sync.WaitGroup
 		for range cap(begun) {
 			attackers.Go(func() { holdWithoutEnd(t, c.address, c.text, limit, begun, stop) })
@@ -40,7 +40,7 @@ func TestConnections_NewOnesAreServed(t *testing.T) {
 		for range cap(begun) {
 			<-begun
 		}
-		for i := range 40 {
+		for i := range 10 {
 			a := s.Do(http.MethodPost, "/predictions", fmt.Sprintf(`{"input":{"text":"%d"}}`, i), "Connection", "close")
 			if a.Err != nil || a.Status != "succeeded" {
 				t.Errorf("%s: request %d: got %.200s %v, want a prediction", c.name, i, a.Body, a.Err)

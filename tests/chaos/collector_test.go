@@ -190,6 +190,7 @@ type collectorPort struct {
 	t       *testing.T
 	address string
 	ln      net.Listener
+	stop    func() // ends the connections of a server
 
 	mu    sync.Mutex
 	conns []net.Conn // that are held
@@ -246,14 +247,14 @@ func (p *collectorPort) unavailable(protocol string) {
 			return status.Error(codes.Unavailable, "no backend")
 		}))
 		go func(ln net.Listener) { _ = server.Serve(ln) }(p.ln)
-		p.t.Cleanup(server.Stop)
+		p.stop = server.Stop
 		return
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})}
 	go func(ln net.Listener) { _ = server.Serve(ln) }(p.ln)
-	p.t.Cleanup(func() { server.Close() })
+	p.stop = func() { server.Close() }
 }
 
 // close has nothing listen any more.
@@ -263,6 +264,10 @@ func (p *collectorPort) close() {
 	}
 	p.ln.Close()
 	p.ln = nil
+	if p.stop != nil {
+		p.stop()
+		p.stop = nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, conn := range p.conns {
