@@ -267,8 +267,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// unread reports whether the socket has unread bytes. Only an active connection is sure to be asked about its own
-// socket: another goroutine may close others.
+// unread reports whether the socket has unread bytes. Only while active: then no other goroutine closes it.
 func (c *conn) unread() bool {
 	if c.fd < 0 {
 		return false
@@ -296,16 +295,17 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
-// CloseIdle closes a connection without a whole request in flight, and reports whether that freed its place. An idle one
-// to which bytes have come that nobody has read is left open. Safe from any goroutine.
+// CloseIdle closes a connection without a whole request in flight, and reports whether it did: not if it is closed
+// already. Safe from any goroutine.
 func (c *conn) CloseIdle() bool {
-	switch {
-	case !c.is(connActive) && c.unread(): // if the descriptor is another's by now, c has left
+	if c.is(connClosed) || c.slow.Load() {
 		return false
+	}
+	switch {
 	case c.kill():
 		c.srv.forget(c)
 	case c.is(connClosed) || c.cutReceiving():
-		return c.place.Leave() // the goroutine that serves it forgets it
+		c.place.Leave() // the goroutine that serves it forgets it
 	default:
 		return false
 	}

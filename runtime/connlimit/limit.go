@@ -14,9 +14,10 @@ const (
 	evictShare = 32
 	// evictTries is how often room is made for one connection: another listener may take it first.
 	evictTries = 8
-	// searches is how many searches in turn must close nothing. The requests that have come to idle connections are read
-	// meanwhile. If none is idle, there are two.
-	searches = 16
+	// searches is how many searches in turn must close nothing, and searchWait the time between them: a busy server may
+	// just be reading all requests. If no connection is idle, there are two.
+	searches   = 3
+	searchWait = 30 * time.Millisecond
 	// searchPause is how long no search follows then.
 	searchPause = 100 * time.Millisecond
 	// partExtra is how many connections more than the whole limit a Part may make.
@@ -25,8 +26,8 @@ const (
 
 // Conn is a connection that may be idle.
 type Conn interface {
-	// CloseIdle closes the connection and leaves its Place, unless a request has come meanwhile. It returns whether a
-	// place is free for it: not if the connection had left already.
+	// CloseIdle closes the connection and leaves its Place, unless a request has come meanwhile. It returns whether it
+	// did: not if the connection was closed already.
 	CloseIdle() bool
 }
 
@@ -169,7 +170,7 @@ func (l *Limit) evict() bool {
 		if found == 0 && search > 0 {
 			break
 		}
-		time.Sleep(leastAge)
+		time.Sleep(searchWait)
 	}
 	l.mu.Lock()
 	l.searched = time.Now()
@@ -194,9 +195,6 @@ func (l *Limit) closeIdle() (closed, found int) {
 		of := one.class(now)
 		if closed == most || closed >= need && (of == young || of != worst) {
 			break
-		}
-		if of == young {
-			time.Sleep(leastAge - now.Sub(one.Since)) // more clients connect than are served: the next ones wait
 		}
 		if one.Conn.CloseIdle() {
 			closed, worst = closed+1, of

@@ -18,12 +18,11 @@ type client struct {
 
 	receiving bool
 	peer      netip.Prefix
-	has       bool // a request that the server has not read yet
 	lingers   bool // it is known for a while after it was closed
 }
 
 func (c *client) CloseIdle() bool {
-	if c.busy || c.has {
+	if c.busy {
 		return false
 	}
 	c.closed = true
@@ -100,21 +99,6 @@ func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
 		if !all.enter(l, true) || !all[want].closed {
 			t.Errorf("client %d is open, want it closed", want)
 		}
-	}
-}
-
-// TestLimit_RequestThatHasComeStays although the server has not read it.
-func TestLimit_RequestThatHasComeStays(t *testing.T) {
-	l, all := New(2), clients{}
-	l.Add(all.idle)
-	all.enter(l, false)
-	all.enter(l, false)
-	all[0].has = true
-	if !all.enter(l, true) || all[0].closed || !all[1].closed {
-		t.Errorf("got %+v, want the second one closed", all)
-	}
-	if all.enter(l, true) || all[0].closed {
-		t.Errorf("got %+v, want the first one open, and no other taken", all)
 	}
 }
 

@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-const (
-	// Youth is how long after it was opened or answered a connection is not taken for idle.
-	Youth = 250 * time.Millisecond
-	// leastAge is how old a connection is at least when it is closed.
-	leastAge = 30 * time.Millisecond
-)
+// Youth is how long after it was opened or answered a connection is not taken for idle.
+const Youth = 250 * time.Millisecond
 
 // class is in which order connections are closed.
 type class int

@@ -76,8 +76,9 @@ func (w *worker) CloseIdle() bool {
 	if !fresh {
 		return false
 	}
+	left := w.place.Leave() // first: the goroutine that serves it leaves too
 	w.conn.Close()
-	return w.place.Leave()
+	return left
 }
 
 // enter counts one more connection; false: the queue is closed.

@@ -15,8 +15,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestConnections_NewOnesAreServed: while others connect without end and hold what they have, a client that connects
-// anew for each request is answered each time.
+// TestConnections_NewOnesAreServed: while another address connects without end and holds what it has, a client that
+// connects anew for each request is answered each time.
 func TestConnections_NewOnesAreServed(t *testing.T) {
 	harness.Full(t) // it takes all there is of a small machine
 	s := harness.Ready(t, harness.Options{
@@ -62,6 +62,7 @@ func TestConnections_NewOnesAreServed(t *testing.T) {
 // holdWithoutEnd opens connections, sends the text on each, and holds the last ones. It has begun when it has opened as
 // many as the server takes.
 func holdWithoutEnd(t *testing.T, address, text string, most int, begun chan<- struct{}, stop <-chan struct{}) {
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}} // another client
 	held := make([]net.Conn, most)
 	defer func() {
 		for _, conn := range held {
@@ -76,7 +77,7 @@ func holdWithoutEnd(t *testing.T, address, text string, most int, begun chan<- s
 			return
 		default:
 		}
-		conn, err := net.Dial("tcp", address)
+		conn, err := from.Dial("tcp", address)
 		if err != nil {
 			t.Error(err)
 			begun <- struct{}{}

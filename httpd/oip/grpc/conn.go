@@ -133,7 +133,7 @@ func (c *conn) Close() error {
 func (c *conn) CloseIdle() bool {
 	c.mu.Lock()
 	_, receives := c.receives()
-	idle := c.busy == 0 || receives
+	idle := !c.closed && (c.busy == 0 || receives)
 	c.mu.Unlock()
 	if idle {
 		c.Close()
