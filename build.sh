@@ -422,7 +422,7 @@ gofmt_check() {
 # clang_format FLAG... formats the C files, or with --dry-run says where that would change them.
 clang_format() { git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 "$cache/lint/bin/clang-format" -Werror "$@"; }
 
-## lint             golangci-lint, clang-format, shellcheck, actionlint, ruff, mypy
+## lint             golangci-lint, go generate, clang-format, shellcheck, actionlint, ruff, mypy
 cmd_lint() {
   need_go
   need_cc
@@ -431,6 +431,7 @@ cmd_lint() {
   local failed=0
   go run "$golangci_lint" run ./... || failed=1
   go vet -tags pinion_test github.com/go-python/cpy3/... || failed=1
+  { go generate ./ipc && git diff --exit-code -- ipc/kindnames.go pyembed/px_kind.h pyembed/sdk/cog/_worker/serve/wire.py; } || failed=1
   clang_format --dry-run || failed=1
   git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x || failed=1
   go run "$actionlint" || failed=1

@@ -232,7 +232,7 @@ func TestDecodeGolden(t *testing.T) {
 
 // TestGolden_EveryKindHasExample keeps the examples complete, and the folder without other files.
 func TestGolden_EveryKindHasExample(t *testing.T) {
-	missing := kinds(t)
+	missing := kinds()
 	var names []string
 	for _, e := range examples() {
 		names = append(names, e.name+".txt")
@@ -285,7 +285,7 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	for name := range shown {
 		t.Errorf("PROTOCOL.md shows %s, of which there is no golden file", name)
 	}
-	for name := range kinds(t) {
+	for name := range kinds() {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("PROTOCOL.md does not name %s", name)
 		}

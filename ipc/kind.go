@@ -2,7 +2,9 @@ package ipc
 
 import "strconv"
 
-// Kind says what a frame means. The values are the protocol: never reuse one.
+//go:generate go run ./kindgen ..
+
+// Kind says what a frame means. The values are the protocol: never reuse one. 'go generate' writes them for C and Python.
 type Kind uint8
 
 const (
@@ -68,19 +70,6 @@ const (
 const (
 	KindCall Kind = 56 // {"model":"…","input":{…},…}: run that model; worker to front
 )
-
-// kindNames are the kinds as PROTOCOL.md names them.
-var kindNames = [...]string{
-	KindPredict: "Predict", KindBatch: "Batch", KindDrop: "Drop",
-	KindSucceeded: "Succeeded", KindFailed: "Failed", KindCanceled: "Canceled", KindLog: "Log", KindLogMark: "LogMark",
-	KindStarted: "Started", KindOutput: "Output", KindMetric: "Metric", KindPrepared: "Prepared",
-	KindBatchDone: "BatchDone",
-	KindLogPipe:   "LogPipe", KindLogPipesEnd: "LogPipesEnd", KindTraced: "Traced", KindCalls: "Calls", KindCall: "Call",
-	KindHello: "Hello", KindLoaded: "Loaded", KindReady: "Ready", KindSetupFailed: "SetupFailed", KindCUDA: "CUDA",
-	KindHealthy: "Healthy", KindPong: "Pong", KindPreloaded: "Preloaded", KindForked: "Forked",
-	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle",
-	KindFork: "Fork", KindInterrupt: "Interrupt",
-}
 
 // String is the kind's name, or its number where no version of the protocol has it.
 func (k Kind) String() string {

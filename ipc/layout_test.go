@@ -10,7 +10,6 @@ import (
 	"go/types"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -167,101 +166,21 @@ func TestLayout_PageOfWorker(t *testing.T) {
 	}
 }
 
-// kinds are the names of the kinds in frame.go, with their values.
-func kinds(t *testing.T) map[string]uint64 {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "kind.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+// kinds are the names of the kinds, with their values.
+func kinds() map[string]uint64 {
 	found := make(map[string]uint64)
-	ast.Inspect(file, func(n ast.Node) bool {
-		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Kind") {
-			value, err := strconv.ParseUint(v.Values[0].(*ast.BasicLit).Value, 10, 8)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[strings.TrimPrefix(v.Names[0].Name, "Kind")] = value
+	for value, name := range kindNames {
+		if name != "" {
+			found[name] = uint64(value)
 		}
-		return true
-	})
+	}
 	return found
-}
-
-// plain makes LOG_MARK, LogMark and PX_LOG_MARK alike.
-func plain(name string) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "PX_"), "_", ""))
-}
-
-func TestLayout_KindsOfWorker(t *testing.T) {
-	ours := make(map[string]uint64)
-	values := make(map[uint64]string)
-	for name, value := range kinds(t) {
-		ours[plain(name)] = value
-		if values[value] != "" {
-			t.Errorf("%s and %s have one value", name, values[value])
-		}
-		values[value] = name
-	}
-	theirs := make(map[string]uint64)
-	_, enum, _ := strings.Cut(headerText(t), "enum px_kind {")
-	enum, _, _ = strings.Cut(enum, "}")
-	for _, m := range cEnum.FindAllStringSubmatch(enum, -1) {
-		theirs[m[1]] = number(t, m[2])
-	}
-	text, err := os.ReadFile("../pyembed/sdk/cog/_worker/serve/wire.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) = (\d+)$`).FindAllStringSubmatch(string(text), -1) {
-		theirs[m[1]] = number(t, m[2])
-	}
-	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain, "BATCH_ITEM": FlagBatchItem, "TRACE": FlagTrace}
-	for name, value := range flags {
-		if theirs[name] != value {
-			t.Errorf("the worker's flag %s is %d, and here %d", name, theirs[name], value)
-		}
-		if !strings.Contains(headerText(t), fmt.Sprintf("#define PX_FLAG_%s %d\n", name, value)) {
-			t.Errorf("px_frame.h lacks the flag %s, %d", name, value)
-		}
-		delete(theirs, name)
-	}
-	known := make(map[string]bool)
-	for name, value := range theirs {
-		known[plain(name)] = true
-		if ours[plain(name)] != value {
-			t.Errorf("the worker's %s is %d, and here %d", name, value, ours[plain(name)])
-		}
-	}
-	for name := range ours {
-		if !known[name] {
-			t.Errorf("the worker does not know %s", name)
-		}
-	}
-}
-
-func headerText(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../pyembed/px_frame.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func number(t *testing.T, s string) uint64 {
-	t.Helper()
-	v, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 func TestLayout_FramesOfWorker(t *testing.T) {
 	h := readHeader(t, "../pyembed/px_frame.h")
 	for name, want := range map[string]uint64{
-		"PX_HEADER": HeaderSize, "PX_FLAG_FILE": FlagFile, "PX_INLINE_MAX": InlineMax,
+		"PX_HEADER": HeaderSize, "PX_INLINE_MAX": InlineMax,
 	} {
 		if got := h.number(t, name); got != want {
 			t.Errorf("%s is %d, and here %d", name, got, want)

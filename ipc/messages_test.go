@@ -132,7 +132,7 @@ func TestParseAnswer(t *testing.T) {
 }
 
 func TestEveryKindHasItsName(t *testing.T) {
-	for name, value := range kinds(t) {
+	for name, value := range kinds() {
 		if got := Kind(value).String(); got != name {
 			t.Errorf("kind %d is called %s, want %s", value, got, name)
 		}

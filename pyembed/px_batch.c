@@ -3,6 +3,10 @@
 // An item is one prediction. A batch is one run of the function as the front formed it; it has a claim word, and its items
 // have none. All functions: GIL held. reply_item, prepared and emit_item may be called from any Python thread, frames from
 // the one that reads the slot, the rest on the main thread.
+#include "px_flusher.h"
+#include "px_receive.h"
+#include "px_send.h"
+#include "px_shared.h"
 #include "px_worker.h"
 
 #include <errno.h>

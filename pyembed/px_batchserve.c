@@ -16,6 +16,10 @@
 //                                  goes on with the batch of these items, from what the function returned or raised
 //   handler.answer_rest(frames, values, nanos, metrics)
 //                                  answers items of a batch that is done; the first cannot be encoded here
+#include "px_flusher.h"
+#include "px_receive.h"
+#include "px_send.h"
+#include "px_shared.h"
 #include "px_worker.h"
 
 #include <errno.h>

@@ -8,6 +8,7 @@
 // half as much; from eight on none (docs/experiments.md). The front decides: the word busy_poll of the page is 0 with
 // --busy-poll off, without a spare core, or under CPU pressure. The front's side is runtime/slot/busypoll.go.
 #define _GNU_SOURCE  // ppoll
+#include "px_busypoll.h"
 #include "px_worker.h"
 
 #include <poll.h>

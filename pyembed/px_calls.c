@@ -1,5 +1,6 @@
 // Calls of other models of the server. The front gets one end of a socket for each call, by the channel of the prediction that
 // calls, and so knows which it is. Python speaks on the other end: see cog/_worker/calls.py.
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 // The control thread: it takes in slot sockets, answers pings, and ends the process when the front is gone. It does not
 // depend on Python.
 #include "px_interrupt.h"
+#include "px_receive.h"
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <errno.h>

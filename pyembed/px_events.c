@@ -1,4 +1,5 @@
 // Events of a prediction while it runs.
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <errno.h>

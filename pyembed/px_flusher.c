@@ -1,4 +1,6 @@
 // The flusher: the thread that sends what main has queued and is too busy to send.
+#include "px_flusher.h"
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <errno.h>

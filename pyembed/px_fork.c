@@ -1,5 +1,7 @@
 // What must not survive a fork, and what Go must not keep of the signals.
 #define _GNU_SOURCE  // dladdr
+#include "px_flusher.h"
+#include "px_views.h"
 #include "px_worker.h"
 
 #include <dirent.h>

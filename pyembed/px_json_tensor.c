@@ -1,7 +1,7 @@
 // Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, or stay in a memory file; that becomes an
 // array's memory. A number becomes a float.
-#include "px_channel.h"
 #include "px_json_impl.h"
+#include "px_views.h"
 
 #define MOST_DIMENSIONS 64  // numpy's
 

@@ -3,6 +3,8 @@
 // The front reads the pipes all the time, so their content does not show what a prediction wrote. The number of bytes ever
 // written does: it is what the front took (a counter in the shared page) plus what still lies in the pipe (FIONREAD). The
 // front brackets each read with a version that is odd meanwhile; two values read under one even version are exact.
+#include "px_flusher.h"
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <fcntl.h>

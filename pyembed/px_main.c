@@ -1,5 +1,7 @@
 // The life of the worker process, from Go's call to Python's end.
+#include "px_flusher.h"
 #include "px_main.h"
+#include "px_receive.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // The built-in module _px: what Python sees of the worker.
+#include "px_send.h"
 #include "px_worker.h"
 
 #include "px_interrupt.h"

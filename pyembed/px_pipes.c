@@ -6,6 +6,7 @@
 //
 // Code that outlived its prediction, a thread or task, is "leftover": its children get unattributed pipes.
 #define _GNU_SOURCE  // pipe2
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <errno.h>

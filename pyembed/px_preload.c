@@ -8,6 +8,8 @@
 // becomes the worker's parent, so it waits for the worker and kills it as if it had started it. glibc's fork() repairs what
 // must be repaired in a child; clone(CLONE_PARENT), which would need no process between, does not.
 #define _GNU_SOURCE  // pipe2
+#include "px_receive.h"
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // The receiving half of a channel.
+#include "px_busypoll.h"
+#include "px_receive.h"
 #include "px_worker.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // The answer that ends a prediction.
+#include "px_send.h"
+#include "px_views.h"
 #include "px_worker.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 // The sending half of a channel.
 #define _GNU_SOURCE  // memfd_create
+#include "px_flusher.h"
+#include "px_send.h"
 #include "px_worker.h"
 
 #include <errno.h>

@@ -17,6 +17,11 @@
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text
 //   handler.begin(id)            is called before a prediction, where others run at the same time; None: they do not
 //   handler.settle_text(ended)   sends what a prediction has printed, before its next item or its answer; None likewise
+#include "px_flusher.h"
+#include "px_receive.h"
+#include "px_send.h"
+#include "px_shared.h"
+#include "px_views.h"
 #include "px_worker.h"
 
 #include <errno.h>

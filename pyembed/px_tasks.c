@@ -1,5 +1,10 @@
 // The functions with which an asyncio loop serves many slots: Python schedules,
 // C moves the bytes. All of them: main thread, GIL held.
+#include "px_busypoll.h"
+#include "px_flusher.h"
+#include "px_receive.h"
+#include "px_send.h"
+#include "px_shared.h"
 #include "px_worker.h"
 
 #include <errno.h>

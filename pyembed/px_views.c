@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "px_json.h"
+#include "px_shared.h"
+#include "px_views.h"
 #include "px_worker.h"
 
 #define ALIGNED 16  // as the memory of malloc is

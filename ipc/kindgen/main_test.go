@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGenerate_FilesAreUpToDate: C, Python and Go have the kinds of ipc/kind.go and the flags of ipc/frame.go.
+func TestGenerate_FilesAreUpToDate(t *testing.T) {
+	files, err := generate("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join("../..", name)); err != nil || string(got) != want {
+			t.Errorf("got another %s (%v) than ipc has it: run go generate ./ipc", name, err)
+		}
+	}
+}
+
+func TestRead_KindsAndFlags(t *testing.T) {
+	kinds, flags, err := read("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		list []number
+		want number
+		word string
+	}{
+		{kinds, number{"LogPipesEnd", 27}, "LOG_PIPES_END"}, {kinds, number{"CUDA", 36}, "CUDA"},
+		{flags, number{"BatchItem", 8}, "BATCH_ITEM"},
+	} {
+		if !slices.Contains(c.list, c.want) || c.want.upper() != c.word {
+			t.Errorf("got %v, want %v, named %s", c.list, c.want, c.word)
+		}
+	}
+}
+
+func TestRead_TwoOfOneValue(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"kind.go":  "package ipc\n\ntype Kind uint8\n\nconst (\n\tKindA Kind = 1\n\tKindB Kind = 1\n)\n",
+		"frame.go": "package ipc\n\nconst FlagA = 1 << 0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := read(dir); err == nil || !strings.Contains(err.Error(), "A and B are both 1") {
+		t.Errorf("got %v, want that A and B are both 1", err)
+	}
+}

@@ -1,0 +1,26 @@
+// px_flusher.c has the thread that sends what main was too busy to send.
+#ifndef PX_FLUSHER_H
+#define PX_FLUSHER_H
+
+#include "px_channel.h"
+
+// px_flusher_start starts the thread that sends all that is queued when its timer fires. 0 or -1.
+int px_flusher_start(void);
+
+// px_flusher_abandon closes the timer in a forked child, which does not have the thread.
+void px_flusher_abandon(void);
+
+// px_flusher_arm_between has the timer fire between two points of time, for what is queued in this channel.
+void px_flusher_arm_between(struct px_channel *ch, uint64_t soonest, uint64_t latest);
+
+// px_flusher_arm_for has it fire for what was queued first in this channel. It does so only once for that: later frames
+// must not put it off.
+void px_flusher_arm_for(struct px_channel *ch);
+
+// px_flusher_arm_loop has it fire for what is queued now in any channel. What was queued at the last call must be sent.
+void px_flusher_arm_loop(void);
+
+// px_flusher_watch has the flusher look soon at what the prediction log_watch wrote.
+void px_flusher_watch(void);
+
+#endif
