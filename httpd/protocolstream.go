@@ -38,9 +38,15 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 		st.Close()
 		return err
 	}
+	if plain, ok := to.(protocol.ByteRenderer); ok {
+		contentType = plain.ContentType()
+	}
 	p.sendEvents(ctx, st, contentType)
 	return nil
 }
+
+// errBroken: a stream of bytes has failed, so that its connection is cut off.
+var errBroken = errors.New("the stream has failed")
 
 // errSilent: no item has come for so long that a comment is due.
 var errSilent = errors.New("no item has come")
@@ -128,10 +134,14 @@ func (st *protocolStream) WriteTo(io.Writer) (int64, error) {
 // follow writes what is gathered, and then what comes.
 func (st *protocolStream) follow() error {
 	for {
-		if err := st.flush(); err != nil || st.ended {
+		err := st.flush()
+		if plain, ok := st.to.(protocol.ByteRenderer); ok && st.ended && plain.Broken() && err == nil {
+			err = errBroken
+		}
+		if err != nil || st.ended {
 			return err
 		}
-		err := st.next()
+		err = st.next()
 		if errors.Is(err, errDisconnected) {
 			return err
 		}

@@ -34,6 +34,10 @@ func (r *Request) Answer(h Head, results []Result) (body []byte, contentType str
 		body, err = r.answerEmbeddings(h, results)
 	case Images:
 		body, err = r.answerImages(h, results)
+	case Rerank:
+		body, err = r.answerRanking(h, results)
+	case Speech:
+		return r.answerSpeech(results)
 	default:
 		return r.answerTranscription(results)
 	}

@@ -17,6 +17,8 @@ const (
 	Embeddings
 	Transcriptions
 	Images
+	Speech
+	Rerank
 )
 
 var endpoints = [...]struct{ name, path, subject, operation string }{
@@ -25,10 +27,14 @@ var endpoints = [...]struct{ name, path, subject, operation string }{
 	Embeddings:     {"embeddings", "/v1/embeddings", "input", "embeddings"},
 	Transcriptions: {"transcriptions", "/v1/audio/transcriptions", "file", "transcription"},
 	Images:         {"images", "/v1/images/generations", "prompt", "generate_content"},
+	Speech:         {"speech", "/v1/audio/speech", "input", "speech"},
+	Rerank:         {"rerank", "/v1/rerank", "documents", "rerank"},
 }
 
 // Endpoints returns all endpoints.
-func Endpoints() []Endpoint { return []Endpoint{Chat, Completions, Embeddings, Transcriptions, Images} }
+func Endpoints() []Endpoint {
+	return []Endpoint{Chat, Completions, Embeddings, Transcriptions, Images, Speech, Rerank}
+}
 
 // String returns the name that @cog.openai takes.
 func (e Endpoint) String() string { return endpoints[e].name }

@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,9 +51,13 @@ func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Prot
 			For: answers(e),
 		})
 	}
+	routes = append(routes, protocol.Route{
+		Method: fasthttp.MethodPost, Path: cohereRerank, Handle: func(x *protocol.Exchange) { h.run(x, Rerank) },
+		For: answers(Rerank),
+	})
 	routes = append(routes, h.dialectRoutes(dialects)...)
 	return protocol.Protocol{
-		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1"},
+		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1", cohereRerank},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 			e := errorOf(err)
 			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is no unknown model
@@ -115,6 +118,11 @@ func (q *request) carryOut() *Error {
 	if failed != nil {
 		return q.errorOf(failed)
 	}
+	if file := answers.List[0].File; file != nil {
+		q.x.SendFile(file, answers.Release)
+		q.report(fasthttp.StatusOK, nil, 0)
+		return nil
+	}
 	results := make([]Result, len(answers.List))
 	for i := range answers.List {
 		results[i] = Result{answers.List[i].Output, answers.List[i].Metrics}
@@ -127,6 +135,9 @@ func (q *request) carryOut() *Error {
 func (q *request) renderer(run *protocol.Run) protocol.Renderer {
 	if q.dialog != nil {
 		return &dialogRenderer{q: q, run: run, reader: q.NewReader()}
+	}
+	if q.Endpoint == Speech {
+		return &speechRenderer{q: q, run: run}
 	}
 	return &renderer{q: q, run: run, chunks: q.NewChunks(q.head)}
 }
@@ -155,7 +166,7 @@ func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Erro
 	if err != nil {
 		return q, err
 	}
-	return q, h.prepare(q, b, e, e.Path())
+	return q, h.prepare(q, b, e, string(x.Path()))
 }
 
 // prepare finds the model and the function for a request's parameters, and makes its call. path is that of the request.
@@ -181,6 +192,8 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 		q.x.Response.Header.Set(protocol.HeaderWarning, w)
 	}
 	q.call.Inputs, q.call.Form, q.call.Copied = q.Inputs, q.Form, q.copied
+	q.returns = q.returns && path != cohereRerank // whose answers have none
+	q.call.WantFile = e == Speech && !q.function.Iterates && q.format == "audio"
 	if q.x.Sampled() {
 		q.call.Span = q.spanAttrs(b, q.model.Name)
 	}
@@ -338,48 +351,4 @@ func (q *request) errorOf(err *protocol.Error) *Error {
 		e.Message = q.Endpoint.subject() + "[" + strconv.Itoa(err.Row/q.perPrompt) + "]: " + e.Message
 	}
 	return e
-}
-
-// ErrorOf returns an error of a call as one of OpenAI's API.
-func ErrorOf(err *protocol.Error) *Error { return errorOf(err) }
-
-func errorOf(err *protocol.Error) *Error {
-	e := &Error{Status: err.Kind.Status(), Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
-	switch err.Kind {
-	case protocol.BadInput:
-		e.Type = TypeInvalid
-		if len(err.Problems) > 0 {
-			p := err.Problems[0]
-			e.Param = strings.Join(p.Loc, ".")
-			if e.Code = CodeInvalidValue; p.Type == predict.TypeMissing {
-				e.Code = CodeMissingParameter
-			}
-		}
-	case protocol.Unknown:
-		e.Type, e.Param, e.Code = TypeInvalid, "model", CodeModelNotFound
-	case protocol.NoPlace:
-		e.Type, e.Code = TypeRateLimit, CodeRateLimit
-	case protocol.Unauthorized:
-		e.Type, e.Code = TypeInvalid, CodeInvalidAPIKey
-	case protocol.TooLarge, protocol.BadMethod, protocol.Forbidden:
-		e.Type = TypeInvalid
-	}
-	return e
-}
-
-// Refuse answers with an error.
-func Refuse(ctx *fasthttp.RequestCtx, err *Error) { err.Answer(ctx, err.AppendJSON(nil)) }
-
-// Answer answers with an error, of which body is the JSON.
-func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
-	h := &ctx.Response.Header
-	switch {
-	case e.retryAfter > 0:
-		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(e.retryAfter))
-	case e.Status == fasthttp.StatusInternalServerError:
-		h.Set(headerRetry, "false")
-	}
-	ctx.SetStatusCode(e.Status)
-	h.SetContentType(ContentJSON)
-	ctx.SetBody(body)
 }

@@ -121,6 +121,25 @@ var parameters = [...][]parameter{
 		{"partial_images", refused, number, []string{"0"}},
 		{"stream", refused, boolean, []string{"false"}},
 	},
+	Speech: {
+		{"input", read, text, nil},
+		{"stream_format", read, text, nil},
+		{"voice", ignored, anything, nil},
+		{"instructions", ignored, text, nil},
+		{"speed", refused, number, []string{"1", "1.0"}},
+		{"response_format", refused, text, nil},
+	},
+	Rerank: {
+		{"documents", read, array, nil},
+		{"query", read, text, nil},
+		{"top_n", read, number, nil},
+		{"return_documents", read, boolean, nil},
+		{"max_tokens_per_doc", ignored, number, nil},
+		{"max_chunks_per_doc", ignored, number, nil},
+		{"truncation", ignored, anything, nil},
+		{"priority", ignored, number, nil},
+		{"rank_fields", refused, array, []string{"[]"}},
+	},
 }
 
 func parameterOf(e Endpoint, name string) (parameter, bool) {

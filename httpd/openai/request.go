@@ -43,7 +43,10 @@ type Request struct {
 	choices   int      // that the client wants of each prompt
 	byModel   bool     // the function makes all choices in one prediction
 	items     int      // texts to embed
-	format    string   // response_format, or encoding_format
+	format    string   // response_format, encoding_format, or stream_format
+	documents [][]byte // to rank: JSON strings
+	topN      int      // how many documents the client wants; 0: all
+	returns   bool     // the answer has the documents
 }
 
 // fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
@@ -128,6 +131,12 @@ func other(name string) string {
 // readOptions reads the parameters that the server handles.
 func (f *Function) readOptions(r *Request, b *Body) *Error {
 	r.Stream = string(b.get("stream", boolean)) == "true" && f.Endpoint != Embeddings && f.Endpoint != Images
+	if f.Endpoint == Speech {
+		r.Stream = f.Iterates
+	}
+	if f.Endpoint == Rerank {
+		return r.readRanking(b)
+	}
 	if options := b.get("stream_options", object); options != nil && r.Stream {
 		if err := f.readStreamOptions(r, options); err != nil {
 			return err
@@ -226,6 +235,7 @@ var (
 	embeddingFormats     = []string{"float", "base64"}
 	transcriptionFormats = []string{"json", "text", "verbose_json", "srt", "vtt"}
 	imageFormats         = []string{"b64_json", "url"}
+	speechFormats        = []string{"audio", "sse"}
 )
 
 func (r *Request) readFormat(b *Body) *Error {
@@ -237,6 +247,8 @@ func (r *Request) readFormat(b *Body) *Error {
 		formats = transcriptionFormats
 	case Images:
 		formats = imageFormats
+	case Speech:
+		name, formats = "stream_format", speechFormats
 	default:
 		return nil
 	}

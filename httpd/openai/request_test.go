@@ -39,7 +39,7 @@ func TestReadFunction(t *testing.T) {
 	if f, err := ReadFunction([]byte(`{"paths":{}}`)); f != nil || err != nil {
 		t.Errorf("a model without @cog.openai: %v, %v", f, err)
 	}
-	if _, err := ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"speech"}}}}`)); err == nil {
+	if _, err := ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"moderations"}}}}`)); err == nil {
 		t.Error("an unknown endpoint is accepted")
 	}
 	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.takes("messages") {

@@ -50,7 +50,9 @@ func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 			return nil, wrongType(name, "a file", value)
 		}
 		return []subject{{value: value}}, nil
-	case Images:
+	case Rerank:
+		return f.readDocuments(r, value)
+	case Images, Speech:
 		if rawjson.KindOf(value) != text {
 			return nil, wrongType(name, "a string", value)
 		}

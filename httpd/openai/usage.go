@@ -51,3 +51,10 @@ func (r *Request) Usage(results []Result) (u Usage) {
 	}
 	return u
 }
+
+// appendTokens appends the usage object by the newer names.
+func (u Usage) appendTokens(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), u.Prompt, 10)
+	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), u.Completion, 10)
+	return append(strconv.AppendInt(append(dst, `,"total_tokens":`...), u.Prompt+u.Completion, 10), '}')
+}

@@ -110,6 +110,15 @@ type Pinger interface {
 	Ping(dst []byte) []byte
 }
 
+// ByteRenderer is a Renderer of bytes without events, which have no place for an error.
+type ByteRenderer interface {
+	Renderer
+	// ContentType is asked for after the first item. It replaces that of SendStream.
+	ContentType() string
+	// Broken reports after End whether the stream failed: then its connection is cut off.
+	Broken() bool
+}
+
 // RowsRenderer is a Renderer of several rows. If its Item wants no more, the row ends, and the next one follows.
 type RowsRenderer interface {
 	Renderer

@@ -2,10 +2,12 @@
 
 import asyncio
 import base64
+import json
 import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import openai
 
 MODEL = {"model": "m"}
@@ -168,6 +170,42 @@ def embedder(client: openai.OpenAI) -> None:
     raises(openai.BadRequestError, "unsupported_parameter", client.embeddings.create, input="a", dimensions=2)
 
 
+def speaker(client: openai.OpenAI) -> None:
+    speech = client.audio.speech
+    answer = speech.create(**MODEL, input="a b", voice="echo")
+    assert answer.read() == b"echo:a\necho:b\n", answer.read()
+    assert answer.response.headers["content-type"] == "audio/wav", answer.response.headers
+    answer = speech.create(**MODEL, input="a", voice="echo", response_format="mp3")
+    assert answer.response.headers["content-type"] == "audio/mpeg", answer.response.headers
+    endless = {"input": "a forever", "voice": "v"}
+    with speech.with_streaming_response.create(**MODEL, **endless) as stream:
+        assert next(stream.iter_bytes()).startswith(b"v:a\n")  # while the model goes on; then the client leaves
+    with speech.with_streaming_response.create(**MODEL, input="a b", voice="v", stream_format="sse") as stream:
+        events = [json.loads(line[6:]) for line in stream.iter_lines() if line]
+    assert [event["type"] for event in events] == ["speech.audio.delta"] * 2 + ["speech.audio.done"], events
+    assert base64.b64decode(events[0]["audio"]) == b"v:a\n" and events[-1]["usage"]["output_tokens"] == 2
+    raises(openai.InternalServerError, None, speech.create, input="fail", voice="v")
+    try:
+        speech.create(**MODEL, input="a fail", voice="v").read()
+    except (openai.APIError, httpx.HTTPError):  # the stream is cut off
+        pass
+    else:
+        raise AssertionError("the failure is not seen")
+    raises(openai.BadRequestError, "invalid_value", speech.create, input="a", voice="v", stream_format="x")
+    raises(openai.BadRequestError, "unsupported_parameter", speech.create, input="a", voice="v", speed=2)
+
+
+def recording(client: openai.OpenAI) -> None:
+    speech = client.audio.speech
+    answer = speech.create(**MODEL, input="abc", voice="echo")
+    assert answer.read() == b"abc" * 1000, len(answer.read())
+    assert answer.response.headers["content-type"] == "audio/mpeg", answer.response.headers
+    with speech.with_streaming_response.create(**MODEL, input="a", voice="v", stream_format="sse") as stream:
+        events = [json.loads(line[6:]) for line in stream.iter_lines() if line]
+    assert base64.b64decode(events[0]["audio"]) == b"a" * 1000 and len(events) == 2, events
+    raises(openai.BadRequestError, "unsupported_parameter", speech.create, input="a", voice="v", response_format="wav")
+
+
 def failures(reason: str) -> int:
     """Return how many predictions have failed, or were refused, for a reason."""
     with urllib.request.urlopen(sys.argv[1] + "/metrics") as page:
@@ -301,6 +339,8 @@ def main() -> None:
         "Transcriber": transcriber,
         "Dictation": dictation,
         "Painter": painter,
+        "Speaker": speaker,
+        "Recording": recording,
     }[name](client)
     if name == "Chat":
         responses(client)

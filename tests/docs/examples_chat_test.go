@@ -34,3 +34,22 @@ words = set(" ".join(topics.values()).split())
 print(*[word for word in sys.argv[1].split() if word not in words])`
 	harness.Equal(t, "its words", strings.TrimSpace(string(harness.RunPython(t, python, dir, nil, "-c", known, m[1]))), "")
 }
+
+// TestExamplesChat_AnswersFourAPIs asks the same function by the clients of four APIs, which get the same text.
+func TestExamplesChat_AnswersFourAPIs(t *testing.T) {
+	t.Parallel()
+	client := harness.Tool(t, "venvs/protocols/bin/python")
+	dir := harness.Example(t, "chat")
+	s := harness.Ready(t, harness.Options{
+		Python: harness.AnyPython(t).Path, Dir: dir, Args: []string{"--model", "chat", "--queue", "4"},
+	})
+	said := harness.RunTool(t, dir, nil, client, "-B", filepath.Join(dir, "clients.py"), "The return statement", s.Address)
+	texts := map[string]bool{}
+	for line := range strings.Lines(said) {
+		_, text, _ := strings.Cut(line, ":")
+		texts[strings.TrimSpace(text)] = true
+	}
+	if strings.Count(said, "\n") != 4 || len(texts) != 1 || texts[""] {
+		t.Errorf("got %q, want one text four times", said)
+	}
+}

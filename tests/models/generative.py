@@ -76,6 +76,52 @@ class Painter(BaseRunner):
         return out
 
 
+class Speaker(BaseRunner):
+    """Yields a file for each word."""
+
+    @cog.openai("speech")
+    def run(self, input: str, voice: str = "alloy", response_format: str = "wav") -> Iterator[Path]:
+        self.record_metric("output_token_count", len(input.split()))
+        for n, word in enumerate(input.split()):
+            if word == "fail":
+                raise ValueError("the model failed")
+            out = Path(f"{n}.{response_format}")
+            out.write_bytes(f"{voice}:{word}\n".encode())
+            yield out
+            while word == "forever":
+                time.sleep(0.01)
+
+
+class Recording(BaseRunner):
+    """Returns one file."""
+
+    @cog.openai("speech")
+    def run(self, input: str) -> Path:
+        out = Path("a.mp3")
+        out.write_bytes(input.encode() * 1000)
+        return out
+
+
+class Ranker(BaseRunner):
+    """Scores by how many characters of the query a document has."""
+
+    @cog.openai("rerank")
+    def run(self, query: str, documents: list[str]) -> list[float]:
+        self.record_metric("input_token_count", len(documents))
+        if query == "short":
+            return [0.5]
+        return [sum(map(text.count, query)) / 10 for text in documents]
+
+
+class PairRanker(BaseRunner):
+    """The same, one document at a time."""
+
+    @cog.openai("rerank")
+    @cog.batch(max_size=8)
+    def run(self, query: list[str], documents: list[str]) -> list[float]:
+        return [sum(map(t.count, q)) / 10 for q, t in zip(query, documents)]
+
+
 class Completer(BaseRunner):
     """Yields the prompt in pieces of three characters."""
 

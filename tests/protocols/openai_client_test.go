@@ -17,7 +17,7 @@ func TestOpenAIsClient(t *testing.T) {
 	client := harness.Absolute(t, "clients/openai_sdk.py")
 	for _, class := range []string{
 		"Chat", "Completer", "Tokens", "Embedder", "TokenEmbedder", "Transcriber", "Dictation",
-		"Painter",
+		"Painter", "Speaker", "Recording",
 	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()

@@ -20,16 +20,19 @@ SUBJECTS = {
     "embeddings": "input",
     "transcriptions": "file",
     "images": "prompt",
+    "speech": "input",
+    "rerank": "documents",
 }
 
 
 def openai(endpoint: str) -> Callable[[_F], _F]:
     """Let clients of OpenAI's API call this function.
 
-    endpoint is "chat", "completions", "embeddings", "transcriptions" or "images". The
-    function declares the parameters that it wants of a request: "chat" needs `messages`,
-    "completions" and "images" need `prompt`, "embeddings" needs `input`, "transcriptions"
-    needs `file`. `/predictions` takes the same parameters as inputs.
+    endpoint is "chat", "completions", "embeddings", "transcriptions", "images", "speech" or
+    "rerank". The function declares the parameters that it wants of a request: "chat" needs
+    `messages`, "completions" and "images" need `prompt`, "embeddings" and "speech" need
+    `input`, "transcriptions" needs `file`, "rerank" needs `query` and `documents`.
+    `/predictions` takes the same parameters as inputs.
 
     Raises TypeError if endpoint is no str, and ValueError if OpenAI's API has no such endpoint.
 

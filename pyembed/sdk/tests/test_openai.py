@@ -53,6 +53,18 @@ class Runner(BaseRunner):
     def run(self, prompt: str) -> cog.Path:
         return cog.Path("a.png")
 """,
+    "speech": """
+class Runner(BaseRunner):
+    @openai("speech")
+    def run(self, input: str, voice: str = "alloy") -> Iterator[cog.Path]:
+        yield cog.Path("a.wav")
+""",
+    "rerank": """
+class Runner(BaseRunner):
+    @openai("rerank")
+    def run(self, query: str, documents: list[str]) -> list[float]:
+        return [1.0 for _ in documents]
+""",
 }
 
 

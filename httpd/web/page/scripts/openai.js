@@ -9,6 +9,7 @@ const SERVED = {
   embeddings: ["embeddings.create", ["input", "dimensions", "user"]],
   transcriptions: ["audio.transcriptions.create", ["file", "language", "prompt", "temperature"]],
   images: ["images.generate", ["prompt", "n", "size", "quality", "style", "background", "user"]],
+  speech: ["audio.speech.create", ["input", "voice", "instructions", "response_format", "speed"]],
 };
 
 // openAIEndpoint is the endpoint that the model's function answers; undefined: none.
@@ -53,4 +54,5 @@ const OPENAI_OUTPUT = {
   embeddings: ["print(answer.data[0].embedding)"],
   transcriptions: ["print(answer.text)"],
   images: ["print(answer.data[0].url or answer.data[0].b64_json)"],
+  speech: ['answer.write_to_file("speech.audio")'],
 };

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 def check_endpoint(endpoint: str, signature: Signature) -> None:
     """Raise LoadError if a function cannot answer the requests of its endpoint."""
     place = f"{signature.file}:{signature.line}: {signature.name}: " if signature.file else ""
-    subject = SUBJECTS[endpoint]
-    if all(field.name != subject for field in signature.inputs):
-        raise LoadError(
-            f'{place}@openai("{endpoint}") needs a parameter "{subject}", which each request '
-            f"brings; add it, as in `{_example(endpoint)}`"
-        )
-    if endpoint in ("embeddings", "images") and isinstance(signature.output, Stream):
+    subjects = [SUBJECTS[endpoint]] + ["query"] * (endpoint == "rerank")
+    for subject in subjects:
+        if all(field.name != subject for field in signature.inputs):
+            raise LoadError(
+                f'{place}@openai("{endpoint}") needs a parameter "{subject}", which each request '
+                f"brings; add it, as in `{_example(endpoint)}`"
+            )
+    if endpoint in ("embeddings", "images", "rerank") and isinstance(signature.output, Stream):
         raise LoadError(
             f'{place}@openai("{endpoint}") returns its whole output at once, not '
             f"{signature.output.name}; return a list"
@@ -48,4 +49,6 @@ def _example(endpoint: str) -> str:
         "chat": "messages: list[dict]",
         "embeddings": "input: list[str]",
         "transcriptions": "file: cog.Path",
+        "speech": "input: str",
+        "rerank": "query: str, documents: list[str]",
     }.get(endpoint, "prompt: str")
