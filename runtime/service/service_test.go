@@ -18,6 +18,7 @@ import (
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 	"pinion/tests/await"
+	"pinion/tests/fakeworker"
 )
 
 // TestRefusals: in each state in which nothing is taken, Create says why.
@@ -368,7 +369,7 @@ func TestService_ChangesHasToken(t *testing.T) {
 	if h.HasTraining() {
 		t.Error("there is a training")
 	}
-	if body, ok := h.OpenAPI(); !ok || string(body) != document {
+	if body, ok := h.OpenAPI(); !ok || string(body) != fakeworker.Document {
 		t.Errorf("the schema is %s", body)
 	}
 }

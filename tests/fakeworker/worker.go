@@ -1,4 +1,4 @@
-package service
+package fakeworker
 
 import (
 	"encoding/binary"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
-	"testing"
 	"time"
 	"unsafe"
 
@@ -17,21 +16,27 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// TestMain makes the test binary the worker of its tests: the spec's Ref says what it does.
-func TestMain(m *testing.M) {
-	if config, ok := os.LookupEnv(supervise.EnvName); ok {
-		spec, err := ipc.ParseWorkerConfig([]byte(config))
-		if err != nil {
-			os.Exit(1)
-		}
-		(&worker{}).main(spec.Ref)
-		os.Exit(0)
+// Main makes this process a worker if a supervisor has started it as one, and does not return then. TestMain calls it: so
+// the test binary is the worker of its tests.
+func Main() {
+	config, ok := os.LookupEnv(supervise.EnvName)
+	if !ok {
+		return
 	}
-	os.Exit(m.Run())
+	spec, err := ipc.ParseWorkerConfig([]byte(config))
+	if err != nil {
+		os.Exit(1)
+	}
+	_, what, named := strings.Cut(spec.Ref, ":")
+	if !named {
+		what = spec.Ref
+	}
+	(&worker{}).main(what)
+	os.Exit(0)
 }
 
-// document is the schema of its model.
-const document = `{"openapi":"3.0.2","components":{"schemas":{"Input":{"type":"object","required":["s"],"properties":{` +
+// Document is the OpenAPI document of its model.
+const Document = `{"openapi":"3.0.2","components":{"schemas":{"Input":{"type":"object","required":["s"],"properties":{` +
 	`"s":{"type":"string","title":"S"},"image":{"type":"string","format":"uri","title":"Image"}}}}}}`
 
 // worker is the far side, as small as it can be.
@@ -41,15 +46,15 @@ type worker struct {
 	fds []int
 }
 
-func (w *worker) main(ref string) {
+func (w *worker) main(what string) {
 	var err error
 	if w.mem, err = unix.Mmap(supervise.PageFD, 0, ipc.PageSize, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_SHARED); err != nil {
 		os.Exit(99)
 	}
 	w.send(supervise.ControlFD, ipc.KindHello, 0, `{"protocol":1,"python":"3.13.0"}`)
-	w.send(supervise.ControlFD, ipc.KindLoaded, 0, `{"cog":"0.23.0","slots":1,"schema":`+document+`}`)
-	switch ref {
+	w.send(supervise.ControlFD, ipc.KindLoaded, 0, `{"cog":"0.23.0","slots":1,"schema":`+Document+`}`)
+	switch what {
 	case "fails":
 		w.send(supervise.ControlFD, ipc.KindSetupFailed, 0, `{"error":"ValueError: no weights","stdout":0,"stderr":0}`)
 		return

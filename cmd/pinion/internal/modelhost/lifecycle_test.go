@@ -1,0 +1,254 @@
+package modelhost
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/runtime/predict"
+	"pinion/tests/await"
+)
+
+const input = `{"s":"x"}`
+
+func TestModel_LoadedAtTheStart(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "good", nil)
+	m.Begin()
+	if !m.Lifecycle.FirstLoadPending() {
+		if state, _ := m.Lifecycle.State(); state != Ready {
+			t.Errorf("got %s and no first load pending, want one", state)
+		}
+	}
+	r.until(m, Ready)
+	if m.Lifecycle.FirstLoadPending() {
+		t.Error("got a first load pending of a model that is ready")
+	}
+	if got := r.ask(m, input); got != predict.Succeeded {
+		t.Errorf("got %s, want %s", got, predict.Succeeded)
+	}
+	if len(m.Workers()) != 1 || m.Workers()[0].Status().PID == 0 {
+		t.Errorf("got the workers %v, want one with a process", m.Workers())
+	}
+}
+
+func TestModel_RequestLoads(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "good", onDemand)
+	m.Begin()
+	if state, _ := m.Lifecycle.State(); state != Unloaded || !m.Lifecycle.AcceptsOnDemand() {
+		t.Fatalf("got %s, accepts %t; want %s, true", state, m.Lifecycle.AcceptsOnDemand(), Unloaded)
+	}
+	if got := r.ask(m, input); got != predict.Succeeded {
+		t.Errorf("got %s, want %s", got, predict.Succeeded)
+	}
+	r.until(m, Ready)
+	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Workers()) != 0 {
+		t.Errorf("got %d workers of an unloaded model, want 0", len(m.Workers()))
+	}
+	if got := r.ask(m, input); got != predict.Succeeded {
+		t.Errorf("after an unload: got %s, want %s", got, predict.Succeeded)
+	}
+}
+
+// refused is the reason of a *predict.NotReadyError, or "".
+func refused(err error) string {
+	var notReady *predict.NotReadyError
+	if errors.As(err, &notReady) {
+		return notReady.Reason
+	}
+	return ""
+}
+
+func TestModel_ManualOneIsLoadedByAClient(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Config.Exposure.Reload = true })
+	m := r.add("a/b", "good", manual)
+	m.Begin()
+	const want = "Model a/b is not loaded: POST /models/a%2Fb/load loads it"
+	if _, err := r.begin(m, input); refused(err) != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.ask(m, input); got != predict.Succeeded {
+		t.Errorf("got %s, want %s", got, predict.Succeeded)
+	}
+}
+
+// TestModel_UnloadedByAClient: no request loads it again.
+func TestModel_UnloadedByAClient(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "good", onDemand)
+	m.Begin()
+	r.ask(m, input)
+	if err := m.Lifecycle.Unload(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.begin(m, input); refused(err) != "Model a is not loaded" || m.Lifecycle.AcceptsOnDemand() {
+		t.Errorf("got %v, accepts %t; want a refusal", err, m.Lifecycle.AcceptsOnDemand())
+	}
+	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	r.ask(m, input)
+}
+
+func TestModel_SetupFails(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "fails", onDemand)
+	m.Begin()
+	_, err := r.begin(m, input)
+	if !strings.Contains(refused(err), "Model a could not be loaded: ") {
+		t.Fatalf("got %v, want that it could not be loaded", err)
+	}
+	state, reason := m.Lifecycle.State()
+	if state != Failed || reason == "" || m.Failure().What != reason {
+		t.Errorf("got %s, %q and the failure %q; want %s and one reason", state, reason, m.Failure().What, Failed)
+	}
+	if err := m.Lifecycle.Load(t.Context(), false); err == nil {
+		t.Error("got no error of a load that is not tried again, want one")
+	}
+	before := m.Workers()[0]
+	if err := m.Lifecycle.Load(t.Context(), true); err == nil {
+		t.Error("got no error of a second try, want one")
+	}
+	if m.Workers()[0] == before {
+		t.Error("got the workers of the first try, want others")
+	}
+}
+
+func TestModel_RequestGivesUpWaitingForALoad(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "hangs", onDemand)
+	m.Begin()
+	err := m.Lifecycle.Enter(time.Now().Add(50 * time.Millisecond))
+	if want := "Model a is still being loaded"; refused(err) != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	r.until(m, Loading) // it goes on
+	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
+		t.Errorf("unload while it is loading: %v", err)
+	}
+}
+
+func TestModel_IdleOneIsUnloaded(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "good", func(s *config.Model) {
+		onDemand(s)
+		s.Loading.IdleTimeout = 20 * time.Millisecond
+	})
+	m.Begin()
+	r.ask(m, input)
+	r.until(m, Unloaded)
+	if got := r.ask(m, input); got != predict.Succeeded {
+		t.Errorf("after it was idle: got %s, want %s", got, predict.Succeeded)
+	}
+}
+
+// TestModel_UnloadWaitsForPredictions for the grace: then they are canceled.
+func TestModel_UnloadWaitsForPredictions(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Config.Grace = 50 * time.Millisecond })
+	m := r.add("a", "good", nil)
+	m.Begin()
+	r.until(m, Ready)
+	p, err := r.begin(m, `{"s":"forever"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Start()
+	defer p.Release()
+	await.Eventually(t, "it runs", func() bool { return m.Workers()[0].Report().Busy == 1 })
+	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Record().Status; got != predict.Canceled {
+		t.Errorf("got %s, want %s", got, predict.Canceled)
+	}
+}
+
+func TestModel_ClosedOneIsNotLoaded(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "good", onDemand)
+	m.Begin()
+	m.Lifecycle.Close()
+	if err := m.Lifecycle.Load(t.Context(), true); !errors.Is(err, ErrClosed) {
+		t.Errorf("Load: got %v, want %v", err, ErrClosed)
+	}
+	if err := m.Lifecycle.Unload(t.Context(), true); !errors.Is(err, ErrClosed) {
+		t.Errorf("Unload: got %v, want %v", err, ErrClosed)
+	}
+	if len(m.Workers()) != 0 {
+		t.Errorf("got %d workers, want 0", len(m.Workers()))
+	}
+}
+
+func TestModel_ReloadReplacesItsWorkers(t *testing.T) {
+	asked := 0
+	r := newRig(t, func(o *Options) { o.Reload = func() { asked++ } })
+	m := r.add("a", "good", nil)
+	m.Begin()
+	r.until(m, Ready)
+	before := m.Workers()[0].Status().PID
+	if _, err := m.Reload("a test"); err != nil || asked != 1 {
+		t.Fatalf("got %v, and %d calls of Options.Reload; want 1", err, asked)
+	}
+	await.Eventually(t, "another process", func() bool {
+		st := m.Workers()[0].Status()
+		return st.PID != 0 && st.PID != before && m.Service.Ready() == nil
+	})
+	r.ask(m, input)
+}
+
+// TestHost_MakesRoom: the least recently used model that is idle goes, and none that works.
+func TestHost_MakesRoom(t *testing.T) {
+	r := newRig(t, nil)
+	r.SetLimit(100)
+	a, b := r.add("a", "good", needs(60, manual)), r.add("b", "good", needs(60, manual))
+	load := func(m *Model) error { return m.Lifecycle.Load(t.Context(), true) }
+	for _, m := range []*Model{a, b} {
+		m.Begin()
+		if err := load(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.until(a, Unloaded)
+	p, err := r.begin(b, `{"s":"forever"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Start()
+	defer p.Release()
+	await.Eventually(t, "b works", func() bool { return b.Workers()[0].Report().Busy == 1 })
+	var full *NoRoomError
+	if err := load(a); !errors.As(err, &full) || len(full.Holders) != 1 || full.Holders[0].Name != "b" {
+		t.Errorf("got %v, want that b has the memory", err)
+	}
+	p.Cancel()
+	<-p.Done()
+	await.Eventually(t, "a is loaded", func() bool { return load(a) == nil })
+	r.until(b, Unloaded)
+}
+
+// TestHost_OneModelAtATime waits for the room that is being made for another.
+func TestHost_OneModelAtATime(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.add("a", "good", manual)
+	m.Begin()
+	r.evicting <- struct{}{}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := m.Lifecycle.Load(ctx, true); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+	<-r.evicting
+	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
+		t.Errorf("once there is room: %v", err)
+	}
+}
