@@ -34,8 +34,9 @@ type Model struct {
 	Service Service
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
 	Title string
-	// Docs answers GET docs; nil: 404.
-	Docs fasthttp.RequestHandler
+	// Docs answers GET docs; nil: 404. DocsData answers GET of its paths, what the page asks for.
+	Docs     fasthttp.RequestHandler
+	DocsData map[string]fasthttp.RequestHandler
 	// Dashboard is the live view at dashboard; nil: 404.
 	Dashboard *Dashboard
 	// Reload is called by POST reload, as Options.Reload; nil: 404.
@@ -54,7 +55,10 @@ func (s *Server) newRoot(svc Service) *api {
 	o := &s.opt
 	a := &api{
 		Server: s, svc: svc, queue: o.Queue, queueing: o.Queueing,
-		model: Model{Title: o.ModelName, Docs: o.Docs, Dashboard: o.Dashboard, Reload: o.Reload, OnRequest: o.OnRequest},
+		model: Model{
+			Title: o.ModelName, Docs: o.Docs, DocsData: o.DocsData, Dashboard: o.Dashboard, Reload: o.Reload,
+			OnRequest: o.OnRequest,
+		},
 	}
 	if len(o.Models) > 0 {
 		a.model.OnRequest = o.Models[0].OnRequest
@@ -94,7 +98,7 @@ func (s *Server) all() []*api { return *s.models.Load() }
 func (a *api) routes() routeTable {
 	r := a.newRouteTable()
 	r.get("/openapi.json", a.openAPI)
-	r.get("/docs", a.model.Docs)
+	r.docs()
 	for _, k := range []collection{
 		{a.Server, a, predict.KindPrediction, "prediction", "Prediction"},
 		{a.Server, a, predict.KindTraining, "training", "Training"},

@@ -103,7 +103,7 @@ func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 	}
 	path := s.within(string(ctx.Request.URI().PathOriginal()))
 	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) ||
-		slices.Contains(s.opt.Public, path) || s.signed(ctx)
+		slices.Contains(s.opt.Public, path) || s.leadsToPage(ctx, path) || s.signed(ctx)
 }
 
 // signed reports whether a request is a GET of a link that the server has made; see protocol.Jobs.
@@ -113,6 +113,12 @@ func (s *Server) signed(ctx *fasthttp.RequestCtx) bool {
 	}
 	path := string(ctx.Request.URI().PathOriginal())
 	return s.protocols.isSigned(path) && s.opt.Tokens.signed(path, ctx.QueryArgs().Peek("signature"))
+}
+
+// leadsToPage reports whether a request for path is only led to the page, which requires no token.
+func (s *Server) leadsToPage(ctx *fasthttp.RequestCtx, path string) bool {
+	toPage := path == "/docs/" || path == "/" && isBrowser(&ctx.Request.Header)
+	return toPage && (ctx.IsGet() || ctx.IsHead()) && slices.Contains(s.opt.Public, "/docs")
 }
 
 // refuseUnauthorized answers a request that admits refuses.

@@ -37,7 +37,9 @@ func TestTokens(t *testing.T) {
 		{"GET", "/metrics", "", 401},
 		{"GET", "/predictions/a", "", 401},
 		{"GET", "/nothing", "", 401}, // clients without a token do not learn what there is
-		{"GET", "/docs/", "", 401},
+		{"GET", "/docs/", "", 303},   // to /docs
+		{"POST", "/docs/", "", 401},
+		{"GET", "/docs/about", "", 401},
 		{"GET", "/%64ocs", "", 200},
 		{"GET", "/%6Divez", "", 401},
 		{"GET", "/docs%2f..%2fmetrics", "", 401},

@@ -1,6 +1,10 @@
 package httpd
 
-import "github.com/valyala/fasthttp"
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
 
 // discoveryBody is the answer to GET /. Like Cog's, it names some routes before they exist.
 type discoveryBody struct {
@@ -32,6 +36,13 @@ func (a *api) discovery() fasthttp.RequestHandler {
 		doc.ShutdownURL = ""
 	}
 	return func(ctx *fasthttp.RequestCtx) {
+		if a.model.Docs != nil {
+			ctx.Response.Header.Add(fasthttp.HeaderVary, fasthttp.HeaderAccept)
+			if isBrowser(&ctx.Request.Header) {
+				seeOther(ctx, "docs")
+				return
+			}
+		}
 		doc := doc
 		if a.svc.HasTraining() { // known only after the model is loaded
 			doc.TrainingsURL = a.prefix + "/trainings"
@@ -40,4 +51,9 @@ func (a *api) discovery() fasthttp.RequestHandler {
 		}
 		a.encode(ctx, fasthttp.StatusOK, doc)
 	}
+}
+
+// isBrowser reports whether a client asks for a page: browsers name text/html when a user opens an address.
+func isBrowser(h *fasthttp.RequestHeader) bool {
+	return bytes.Contains(h.Peek(fasthttp.HeaderAccept), []byte("text/html"))
 }

@@ -14,7 +14,10 @@ import (
 func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 	nothing := func(*fasthttp.RequestCtx) {}
 	for name, o := range map[string]Options{
-		"all":  {Docs: nothing, Metrics: nothing, Shutdown: func() {}, Reload: func() (string, error) { return "", nil }},
+		"all": {
+			Docs: nothing, Metrics: nothing, Shutdown: func() {}, Reload: func() (string, error) { return "", nil },
+			DocsData: map[string]fasthttp.RequestHandler{"/docs/about": nothing, "/docs/examples/{file}": nothing},
+		},
 		"none": {},
 	} {
 		t.Run(name, func(t *testing.T) {

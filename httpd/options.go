@@ -115,6 +115,8 @@ type Options struct {
 
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler
+	// DocsData answers GET of its paths, what the page at /docs asks for.
+	DocsData map[string]fasthttp.RequestHandler
 
 	// Dashboard is the live view at /dashboard; nil: 404.
 	Dashboard *Dashboard

@@ -158,7 +158,7 @@ func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 	}
 	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "unknown path %s",
 		predict.Clip(string(ctx.Path())))) {
-		p.Server.notFound(ctx)
+		p.root.unknown(ctx)
 	}
 }
 

@@ -26,7 +26,7 @@ func (a *api) newRouteTable() routeTable {
 	r := router.New()
 	r.RedirectTrailingSlash = false // clients do not follow a redirect of a POST
 	r.RedirectFixedPath = false
-	r.NotFound = a.notFound
+	r.NotFound = a.unknown
 	r.MethodNotAllowed = a.methodNotAllowed
 	r.GlobalOPTIONS = a.options
 	return routeTable{a, r, false, false}
@@ -56,6 +56,23 @@ func (t routeTable) probes() {
 	t.get(pathHealth, t.health)
 	t.get("/livez", t.livez)
 	t.get("/readyz", t.readyz)
+}
+
+// docs adds the page to try the model, where there is one.
+func (t routeTable) docs() {
+	if t.model.Docs == nil {
+		return
+	}
+	t.get("/docs", t.model.Docs)
+	for path, h := range t.model.DocsData {
+		t.get(path, h)
+	}
+}
+
+// seeOther leads a browser to another page. The address is relative, for a proxy may have put a prefix before all paths.
+func seeOther(ctx *fasthttp.RequestCtx, address string) {
+	ctx.Response.Header.Set(fasthttp.HeaderLocation, address)
+	ctx.SetStatusCode(fasthttp.StatusSeeOther)
 }
 
 // monitoring adds the routes for monitoring.
@@ -117,6 +134,16 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if last || s.closing.Load() {
 		ctx.SetConnectionClose()
 	}
+}
+
+// unknown answers a request for a path without a route. /docs/ leads to the page: the router takes no route for it beside /docs.
+func (a *api) unknown(ctx *fasthttp.RequestCtx) {
+	if a.model.Docs != nil && (ctx.IsGet() || ctx.IsHead()) &&
+		string(ctx.Request.URI().PathOriginal()) == a.prefix+"/docs/" {
+		seeOther(ctx, "../docs")
+		return
+	}
+	a.notFound(ctx)
 }
 
 func (s *Server) notFound(ctx *fasthttp.RequestCtx) {

@@ -31,10 +31,11 @@ type Loaded struct {
 	Cog   string `json:"cog"`
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
-	// Streaming: the predict function is @streaming. Train: there is a train function; Predict: a predict
+	// Streaming: the predict function returns an iterator. Train: there is a train function; Predict: a predict
 	// function beside it. Healthcheck: the model has its own check. Excused: its types are faulty, and the document
 	// that it brings stands in for them.
 	Streaming   bool            `json:"streaming"`
+	Function    string          `json:"function,omitempty"` // the name of the predict function, as "Runner.run"
 	Train       bool            `json:"train"`
 	Predict     bool            `json:"predict"`
 	Healthcheck bool            `json:"healthcheck"`

@@ -101,7 +101,8 @@ func load(part []byte) []byte {
 func (s Server) part() []byte {
 	part := load(serverPart)
 	for path, there := range map[string]bool{
-		"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models,
+		"/docs": s.Docs, "/docs/about": s.Docs, "/docs/examples/{file}": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload,
+		"/shutdown": s.Shutdown, "/models": s.Models,
 		"/models/{name}":      s.Models,
 		"/models/{name}/load": s.Models && s.Reload, "/models/{name}/unload": s.Models && s.Reload,
 	} {
@@ -152,18 +153,24 @@ func (k kind) part(model []byte) []byte {
 		part = bytes.ReplaceAll(part, []byte("Prediction"), []byte("Training"))
 		part = bytes.ReplaceAll(part, []byte("/Output"), []byte("/TrainingOutput"))
 	}
-	streams := string(at(model, "paths", "/"+k.plural, "post", "x-cog-streaming")) == "true"
+	streaming := streams(model, k)
 	output := at(model, "components", "schemas", k.output)
 	file := isURI(output) || isURI(at(output, "items"))
 	one := "/" + k.plural + "/{" + strings.TrimSuffix(k.plural, "s") + "_id}"
 	for _, route := range [][2]string{{"/" + k.plural, "post"}, {one, "put"}, {one, "get"}} {
-		for media, there := range map[string]bool{"text/event-stream": streams, "application/octet-stream": file} {
+		for media, there := range map[string]bool{"text/event-stream": streaming, "application/octet-stream": file} {
 			if !there {
 				part = remove(part, "paths", route[0], route[1], "responses", "200", "content", media)
 			}
 		}
 	}
 	return put(part, formOf(model, k), "components", "schemas", k.form, "properties")
+}
+
+// streams reports whether the server sends an output as it comes: if the predict function returns an iterator.
+func streams(model []byte, k kind) bool {
+	return string(at(model, "paths", "/"+k.plural, "post", "x-cog-streaming")) == "true" ||
+		k.plural == "predictions" && string(at(model, "components", "schemas", k.output, "x-cog-array-type")) == `"iterator"`
 }
 
 // formOf returns the properties of a multipart/form-data body: files as binary, the other inputs as in JSON.

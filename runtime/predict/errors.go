@@ -20,9 +20,21 @@ var (
 	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
 )
 
-// ErrNotStreaming: the request asks for a stream, and the model does not stream.
-var ErrNotStreaming = errors.New("This model does not support streaming responses. " +
-	"Add @cog.streaming to predict() to enable SSE.")
+// ErrNotStreaming: the request asks for a stream, and the model returns no iterator. See NotStreamingError.
+var ErrNotStreaming error = &NotStreamingError{Function: "the model's function"}
+
+// NotStreamingError is ErrNotStreaming with the name of the function.
+type NotStreamingError struct {
+	Function string // "Runner.run()"
+}
+
+func (e *NotStreamingError) Error() string {
+	return "This model does not support streaming responses. Add @cog.streaming to " + e.Function +
+		", with Iterator[...] or ConcatenateIterator[str] as its return type, to enable SSE."
+}
+
+// Is reports whether target is ErrNotStreaming.
+func (e *NotStreamingError) Is(target error) bool { return target == ErrNotStreaming }
 
 // ErrTrainingStream: the request asks for a stream of a training.
 var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses.")

@@ -19,7 +19,10 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 	case req.Mode == predict.Stream && req.Kind == predict.KindTraining:
 		return predict.ErrTrainingStream
 	case req.Mode == predict.Stream && !m.streaming && !req.AnyStream:
-		return predict.ErrNotStreaming
+		if m.function == "" {
+			return predict.ErrNotStreaming
+		}
+		return &predict.NotStreamingError{Function: m.function + "()"}
 	case m.inputs[req.Kind] == nil:
 		return x.prepareUnchecked(req)
 	}

@@ -82,7 +82,8 @@ type model struct {
 	inputs    [2]*schema.Schema // by predict.Kind; nil: inputs are not checked
 	outputs   *outputs
 	example   []byte // its example input; nil: none
-	streaming bool
+	streaming bool   // its function returns an iterator
+	function  string // "Runner.run"; "": not known
 	training  bool
 	trainOnly bool // there is no predict function: a prediction runs the training
 	check     bool // it has a health check
@@ -118,7 +119,7 @@ func (s *Service) Supervise(o supervise.Options) *supervise.Supervisor {
 func (s *Service) Loaded(l ipc.Loaded) {
 	m := &model{
 		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, example: l.Example, cog: l.Cog,
-		python: l.Python,
+		python: l.Python, function: l.Function,
 	}
 	results := map[predict.Kind]string{}
 	if l.Train {

@@ -14,13 +14,18 @@ import contrast_scenes
 import form_scenes
 import live_scenes
 import output_scenes
+import try_scenes
 from page import Look
 from playwright.sync_api import expect, sync_playwright
 
 
+# The browser has a camera and a microphone, which it lets pages use.
+FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+
+
 def find(scene: str) -> Callable[[Look], None]:
     """Return the function of that name."""
-    for module in (form_scenes, output_scenes, contrast_scenes, live_scenes):
+    for module in (form_scenes, output_scenes, try_scenes, contrast_scenes, live_scenes):
         if hasattr(module, scene):
             return getattr(module, scene)
     raise SystemExit(f"there is no scene {scene}")
@@ -30,7 +35,7 @@ def main() -> None:
     browser, scene, url, folder = sys.argv[1:]
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser, args=[*arguments, "--disable-gpu", "--disable-dev-shm-usage"])
+        chromium = playwright.chromium.launch(executable_path=browser, args=[*arguments, *FLAGS])
         page = chromium.new_page()
         page.set_default_timeout(30_000)
         expect.set_options(timeout=30_000)

@@ -16,6 +16,7 @@ def stream(look: Look) -> None:
     look.run()
     expect(look.output).to_have_text("word0 word1 ", use_inner_text=False)
     expect(look.page.locator("#state")).to_contain_text("2 items")
+    expect(look.page.locator("#state")).to_contain_text("the first after")
     look.opens()
     look.ends("succeeded")
     expect(look.output).to_have_text("word0 word1 word2 word3 word4 ", use_inner_text=False)

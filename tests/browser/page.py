@@ -67,7 +67,17 @@ class Look:
         """Return the answer as the page shows it."""
         return json.loads(self.page.locator("#json").text_content() or "")
 
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+
+    def edit(self, name: str, text: str) -> None:
+        """Fill in a list or a dict as JSON."""
+        if not self.page.locator(f"#in-{name}-json").is_visible():
+            self.page.get_by_role("button", name=f"{name} as JSON").click()
+        self.page.locator(f"#in-{name}-json").fill(text)
+
     def code(self, language: str) -> str:
+        self.tab("Code")
         self._code_button(language).click()
         return self.page.locator("#code").text_content() or ""
 
@@ -75,6 +85,7 @@ class Look:
         return self.page.get_by_role("button", name=language, exact=True)
 
     def has_code(self, language: str) -> bool:
+        self.tab("Code")
         return self._code_button(language).is_visible()
 
     def codes(self) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 import base64
 import os
+import sys
 import time
+import wave
 from typing import Any, Iterator, Optional, Union
 
 from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, Secret, current_scope, example, openai, streaming
@@ -215,6 +217,75 @@ class Chat(BaseRunner):
     ) -> ConcatenateIterator[str]:
         for i, word in enumerate(f"{messages[-1]['content']}, said in a {tone} tone at {temperature}".split(" ")):
             yield " " + word if i else word
+
+
+class Talk(BaseRunner):
+    """Talks, without @streaming."""
+
+    @openai("chat")
+    def run(self, messages: list[dict[str, Any]]) -> ConcatenateIterator[str]:
+        text = messages[-1]["content"]
+        if text == "fail":
+            raise ValueError("told to")
+        yield f"{len(messages) - 1} messages before. "
+        while text == "wait":
+            time.sleep(0.01)
+        yield "Some **bold** text\n\n1. one\n2. two\n\n```py\nx = '<b>'\n\n```\n"
+        yield "| a | b |\n|---|---|\n| 1 | 2 |\n\n<img src=x> [a](https://example.com/) [b](javascript:alert(1))"
+
+
+class Words(BaseRunner):
+    def run(self) -> ConcatenateIterator[str]:
+        for i in range(3):
+            yield f"word{i} "
+            if i == 1:
+                wait_for("open")
+
+
+class Bars(BaseRunner):
+    def run(self) -> str:
+        sys.stderr.write("begin\n\rdraw:  0%|    \rdraw: 45%|####")
+        sys.stderr.flush()
+        wait_for("open")
+        sys.stderr.write("\rdraw: 100%|########\n")
+        return "done"
+
+
+class Secretive(BaseRunner):
+    def run(self, image: Path, prompt: str = "x", token: Optional[Secret] = None) -> list[Path]:
+        print("drawing", prompt)
+        Path("copy.png").write_bytes(image.read_bytes())
+        return [Path("copy.png")]
+
+
+class Rows(BaseRunner):
+    def run(
+        self,
+        words: list[str],
+        mask: Optional[Path] = None,
+        sizes: list[int] = [1, 2],
+        table: dict[str, Any] = {"a": 1},
+        counts: dict[str, int] = {},
+        sure: Optional[bool] = None,
+        on: Optional[bool] = True,
+    ) -> dict[str, Any]:
+        return {
+            "words": words, "sizes": sizes, "table": table, "counts": counts, "sure": sure, "on": on, "mask": mask is not None,
+        }  # fmt: skip
+
+
+class Devices(BaseRunner):
+    def run(self, image: Path, voice: Path) -> dict[str, Any]:
+        with wave.open(str(voice)) as sound:
+            frames, channels = sound.getnframes(), sound.getnchannels()
+        return {"image": "jpeg" if image.read_bytes()[:2] == b"\xff\xd8" else "other", "frames": frames, "channels": channels}
+
+
+class Twice(BaseRunner):
+    def run(self, image: Path) -> list[Path]:
+        for name in ("one.png", "two.png"):
+            Path(name).write_bytes(image.read_bytes())
+        return [Path("one.png"), Path("two.png")]
 
 
 class Complete(BaseRunner):

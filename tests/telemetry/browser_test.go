@@ -21,6 +21,7 @@ import (
 // scenes are the functions of browser/*_scenes.py, each with the model of models/page.py that it looks at.
 var scenes = []struct {
 	name, model, train string
+	opened             bool // what waits for the file "open" does not
 	waits              bool // there is nothing to be ready for
 	tokens             bool // the server wants one of tokens below
 	audits             bool // the scene needs axe-core
@@ -58,6 +59,20 @@ var scenes = []struct {
 	{name: "narrow_audited", scene: "audited_narrow", model: "Mixed", audits: true},
 	{name: "chat", model: "Chat", code: true, args: []string{"--model", "speaker"}},
 	{name: "chat_off", model: "Chat", args: []string{"--protocols", "none"}},
+	{name: "talk", model: "Talk"},
+	{name: "iterator", model: "Words", code: true},
+	{name: "progress", model: "Bars"},
+	{name: "history", model: "Secretive"},
+	{name: "shared", model: "Secretive"},
+	{name: "rows", model: "Rows"},
+	{name: "devices", model: "Devices"},
+	{name: "archive", model: "Media"},
+	{name: "whole", model: "Twice"},
+	{name: "theme", model: "Form"},
+	{name: "told", model: "Form", prepare: storeAbout},
+	{name: "led", model: "Form"},
+	{name: "keys", model: "Form"},
+	{name: "tabs_audited", scene: "audited_tabs", model: "Bars", prepare: storeAbout, audits: true, opened: true},
 	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
 }
 
@@ -71,7 +86,7 @@ func TestBrowser_PageInBrowser(t *testing.T) {
 				axe(t)
 			}
 			dir := harness.Models(t)
-			if scene.train != "" {
+			if scene.train != "" || scene.opened {
 				harness.WriteFile(t, filepath.Join(dir, "open"), "")
 			}
 			if scene.prepare != nil {
@@ -157,6 +172,23 @@ func proxied(t *testing.T, address, prefix string) string {
 	proxy := httptest.NewServer(http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target)))
 	t.Cleanup(proxy.Close)
 	return proxy.URL + prefix
+}
+
+// storeAbout gives a model's folder a README, a logo and kept examples, some of which are no examples.
+func storeAbout(t *testing.T, dir, _ string) {
+	t.Helper()
+	for name, content := range map[string]string{
+		"README.md":               "# The model\n\nDraws **foxes**. <script>alert(1)</script>\n",
+		"cog.yaml":                "logo: logo.svg\n",
+		"logo.svg":                `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><circle cx="4" cy="4" r="4"/></svg>`,
+		"cog_examples/a_fox.json": `{"input": {"prompt": "a fox", "steps": 7, "unknown": 1}, "output": "fox.svg"}`,
+		"cog_examples/fox.svg":    `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>`,
+		"cog_examples/words.json": `{"input": {"prompt": "b"}, "output": "once <b>upon</b>"}`,
+		"cog_examples/cut.json":   `{"input": `,
+		"cog_examples/list.json":  `[1]`,
+	} {
+		harness.WriteFile(t, filepath.Join(dir, name), content)
+	}
 }
 
 // storeExample gives a model a document with examples.

@@ -21,8 +21,9 @@ var scripts embed.FS
 // scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
 func scriptNames() []string {
 	return []string{
-		"model", "controls", "files", "form", "memory", "media", "views", "result", "code", "openai", "colors",
-		"run", "health", "start",
+		"model", "tabs", "controls", "rows", "files", "capture", "form", "memory", "share", "markdown", "media", "lightbox",
+		"zip", "views", "done", "result", "code", "openai", "colors", "chat", "about", "examples", "history", "run", "health",
+		"start",
 	}
 }
 
@@ -40,6 +41,8 @@ type Options struct {
 	Root string
 	// Models are links to the pages of all models; nil: there is one.
 	Models []web.Link
+	// Dir is the model's folder, and Logo a picture in it; "": none.
+	Dir, Logo string
 	// OpenAI is the model's name at OpenAI's API; "": the server does not serve it.
 	OpenAI string
 }

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"encoding/json"
 	"os"
 	"time"
 
@@ -28,7 +28,7 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 	a.Screen.Show(a.verb())
 	got, err := client.Predict(oneshot.Prediction{
 		Path: plural + predict.NewID(time.Now()), Input: input,
-		Stream: a.isLive() && bytes.Contains(document, []byte(`"x-cog-streaming"`)), Item: live.Add,
+		Stream: a.isLive() && !a.Train && streams(document), Item: live.Add,
 		Log: logs.Add,
 	})
 	live.Finish()
@@ -38,4 +38,24 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 		return err
 	}
 	return a.report(got, live)
+}
+
+// streams reports whether the server sends the output of the document's model as it comes.
+func streams(document []byte) bool {
+	var d struct {
+		Paths map[string]struct {
+			Post struct {
+				Streaming bool `json:"x-cog-streaming"`
+			} `json:"post"`
+		} `json:"paths"`
+		Components struct {
+			Schemas struct {
+				Output struct {
+					Array string `json:"x-cog-array-type"`
+				} `json:"Output"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	_ = json.Unmarshal(document, &d) // a document that cannot be read streams nothing
+	return d.Paths["/predictions"].Post.Streaming || d.Components.Schemas.Output.Array == "iterator"
 }

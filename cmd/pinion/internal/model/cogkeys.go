@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -116,6 +117,7 @@ func cogForm() *valueForm {
 		"description": text(nil),
 		"environment": served(list(served(line(environmentRule)))),
 		"image":       served(line(nil)), // the page has the model's name from it
+		"logo":        served(line(logoRule)),
 		"model":       {},
 		"observability": served(mapping(map[string]*valueForm{
 			"config": served(text(nil)), "metrics": metrics, "traces": traces,
@@ -193,6 +195,20 @@ func oneOf(words ...string) func(*usertext.Node) (string, string) {
 func ratioRule(n *usertext.Node) (string, string) {
 	if v, err := strconv.ParseFloat(n.Text, 64); err != nil || !(v >= 0 && v <= 1) {
 		return fmt.Sprintf("invalid ratio %q", n.Text), `give a number from "0" to "1"`
+	}
+	return "", ""
+}
+
+// logoRule: the page at /docs shows the picture.
+func logoRule(n *usertext.Node) (string, string) {
+	if !filepath.IsLocal(n.Text) {
+		return fmt.Sprintf("%.60q is not a path in the model's folder", n.Text),
+			"give the picture's path in the folder, as logo.png"
+	}
+	if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif"},
+		strings.ToLower(filepath.Ext(n.Text))) {
+		return fmt.Sprintf("%.60q is not a picture that browsers show", n.Text),
+			"give a file that ends with .png, .jpg, .svg, .webp or .gif"
 	}
 	return "", ""
 }

@@ -86,6 +86,7 @@ func cogKeyHelp() map[string]string {
 		"environment":                              "Variables of the model, as NAME=value.",
 		"image":                                    "The image's name, as \"registry.example.com/name\".",
 		"model":                                    "No effect: Replicate's name of the model.",
+		"logo":                                     "A picture in the folder, as logo.png, which the page at /docs shows.",
 		"none_defaults":                            "What \"x: int = Input(default=None)\" means: required, as Cog 0.23, or optional, as older versions.",
 		"observability":                            "What the model's server reports to OpenTelemetry.",
 		"observability.config":                     "The file with the model's own OpenTelemetry providers: FILE.py.",

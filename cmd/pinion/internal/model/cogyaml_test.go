@@ -40,7 +40,7 @@ func TestMistakesInCogYAML(t *testing.T) {
 		},
 		{
 			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: unknown key "licence"`,
-			"the keys here are build, concurrency, description, environment, image, model, none_defaults, observability, predict, run, tests, train, weights",
+			"the keys here are build, concurrency, description, environment, image, logo, model, none_defaults, observability, predict, run, tests, train, weights",
 		},
 		{
 			"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n",

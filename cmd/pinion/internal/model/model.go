@@ -15,6 +15,7 @@ import (
 // Model is where the predictor comes from.
 type Model struct {
 	Dir         string   // absolute; the worker's working folder
+	Logo        string   // from cog.yaml: a picture in the folder; "" for none
 	Image       string   // from cog.yaml: the image that it is built to; "" for none
 	Ref         string   // "run.py:Runner"; "": there is only a train function
 	Train       string   // "train.py:train"; "" for none
@@ -52,7 +53,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 			&ProblemsError{&Reading{Problems: report.unusable}})
 	}
 	y := report.settings()
-	m.Image, m.Observability = y.image, y.observability
+	m.Image, m.Logo, m.Observability = y.image, y.logo, y.observability
 	m.Env, m.Concurrency = unset(y.environment), y.concurrency
 	_ = m.NoneDefaults.Set(y.noneDefaults) // the report has checked it
 	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train)

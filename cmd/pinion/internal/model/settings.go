@@ -9,18 +9,18 @@ import (
 
 // settings is what a server honours of cog.yaml; keys that concern building an image are ignored.
 type settings struct {
-	image, run, predict, train string
-	environment                []string
-	concurrency                int // 0: not said
-	noneDefaults               string
-	observability              telemetry.CogYAML
+	image, logo, run, predict, train string
+	environment                      []string
+	concurrency                      int // 0: not said
+	noneDefaults                     string
+	observability                    telemetry.CogYAML
 }
 
 // settings are those of the file, as far as it can be read.
 func (c *CogYAMLReport) settings() settings {
 	text := func(key string) string { return textOf(c.root.Get(key)).Value }
 	s := settings{
-		image: text("image"), run: text("run"), predict: text("predict"), train: text("train"),
+		image: text("image"), logo: text("logo"), run: text("run"), predict: text("predict"), train: text("train"),
 		noneDefaults:  text("none_defaults"),
 		observability: observabilityOf(c.root.Get("observability")),
 	}

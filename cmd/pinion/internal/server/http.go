@@ -41,7 +41,7 @@ func (f *Server) makeHTTP() error {
 		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(),
 		CORSOrigins: s.Exposure.CORSOrigins,
-		Docs:        f.rootPage(), Dashboard: f.rootDashboard(false),
+		Docs:        f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration,
 		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
 		Tokens: f.auth.Tokens(), Public: public,
@@ -84,8 +84,9 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 			return nil
 		}
 		models = append(models, httpd.Model{
-			Name: m.Name, Service: m.backend(), Title: m.title(), Docs: m.page(false), Dashboard: m.dashboardAt(false, monitor),
-			Reload: f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
+			Name: m.Name, Service: m.backend(), Title: m.title(), Docs: m.page(false), DocsData: page.Data(m.pageOptions(false)),
+			Dashboard: m.dashboardAt(false, monitor),
+			Reload:    f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
 			Load: m.changer("load", func(l *modelhost.Lifecycle) error { return l.Load(context.Background(), true) }),
 			// A request loads a model again whose way that is.
 			Unload: m.changer("unload",
@@ -105,16 +106,32 @@ func (m *servedModel) title() string {
 	return m.of.Found.Title()
 }
 
+// rootPageData are the routes that the page at the root asks; with several models it is that of the first one at the time.
+func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
+	data := page.Data(f.first().pageOptions(true))
+	if f.several {
+		for path := range data {
+			data[path] = func(ctx *fasthttp.RequestCtx) { page.Data(f.first().pageOptions(true))[path](ctx) }
+		}
+	}
+	return data
+}
+
 // page answers with the page to try the model, at the root or below /models.
 func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
+	return page.Handler(m.pageOptions(atRoot))
+}
+
+func (m *servedModel) pageOptions(atRoot bool) page.Options {
 	o := page.Options{
+		Dir: m.of.Found.Dir, Logo: m.of.Found.Logo,
 		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.Name),
 		Models: m.links(atRoot, "docs"),
 	}
 	if !atRoot {
 		o.Root = "/../.."
 	}
-	return page.Handler(o)
+	return o
 }
 
 // links lead from a page of the model to that of each model; nil: there is one model.

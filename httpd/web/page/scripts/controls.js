@@ -14,12 +14,14 @@ class Secret {
 
 function makeControl(id, name, schema, required) {
   if (schema.enum) return choiceControl(id, schema, required);
-  if (schema.type === "boolean") return switchControl(id, schema, required);
+  if (schema.type === "boolean") return (schema.nullable ? triState : switchControl)(id, schema, required);
   if (schema.type === "integer" || schema.type === "number") return numberControl(id, name, schema);
   if (isFile(schema)) return fileControl(id, name, schema, false);
   if (isFileList(schema)) return fileControl(id, name, schema, true);
   if (schema.type === "string" && schema.format === "password") return secretControl(id, name);
   if (schema.type === "string") return textControl(id, schema, required);
+  if (isRowList(schema)) return listControl(id, name, schema);
+  if (isTable(schema)) return tableControl(id, name, schema);
   return jsonControl(id, name, schema);
 }
 
@@ -32,6 +34,15 @@ function choiceControl(id, schema, required) {
     get: () => (element.value === "" ? undefined : schema.enum[Number(element.value)]),
     set: (value) => (element.value = String(schema.enum.indexOf(value))),
   };
+}
+
+// triState is for Optional[bool]: yes, no, and neither, which is left out where None is the default.
+function triState(id, schema) {
+  const neither = schema.default === undefined ? undefined : null;
+  const values = [neither, true, false];
+  const words = [neither === null ? "null" : "not set", "true", "false"];
+  const element = make("select", { id }, ...words.map((word, i) => make("option", { value: String(i), selected: schema.default === values[i] }, word)));
+  return { element, get: () => values[Number(element.value)], set: (value) => (element.value = String(Math.max(0, values.indexOf(value)))) };
 }
 
 function switchControl(id, schema, required) {
@@ -64,7 +75,7 @@ function numberControl(id, name, schema) {
   return { element: make("div", { className: "ranged" }, box, slider), get, set: (value) => (slider.value = box.value = numberText(value)) };
 }
 
-const numberText = (value) => (isExact(value) ? JSON.stringify(value) : String(value));
+const numberText = (value) => (isExact(value) ? JSON.stringify(value) : typeof value === "number" ? String(value) : "");
 
 function textControl(id, schema, required) {
   const element = make("textarea", { id, rows: 1, value: schema.default ?? "" });
@@ -74,7 +85,7 @@ function textControl(id, schema, required) {
     element,
     get: () => (touched && !(element.value === "" && schema.nullable) ? element.value : undefined),
     set: (value) => {
-      element.value = value;
+      element.value = typeof value === "string" ? value : JSON.stringify(value);
       touched = true;
     },
   };
@@ -85,7 +96,7 @@ function secretControl(id, name) {
   return {
     element,
     get: () => (element.value ? new Secret(element.value, variableOf(name)) : undefined),
-    set: (value) => (element.value = value?.value ?? ""),
+    set: (value) => (element.value = value instanceof Secret ? value.value : ""),
   };
 }
 

@@ -38,7 +38,13 @@ function fileControl(id, name, schema, many) {
   if (schema["x-cog-accept"]) pick.accept = schema["x-cog-accept"];
   const remove = make("button", { type: "button", className: "plain", "aria-label": `${name}: remove` }, "Remove");
   const shown = make("div", { className: "chosen" });
-  const element = make("div", { className: "drop" }, url, pick, shown);
+  const take = async (list) => {
+    if (!list.length) return;
+    url.value = "";
+    show(await Promise.all([...list].slice(0, many ? undefined : 1).map(readLocal)));
+    element.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const element = make("div", { className: "drop" }, url, make("p", { className: "sources" }, pick, ...captureButtons(name, schema, take)), shown);
   let files = [];
   const show = (list) => {
     files = list;
@@ -50,12 +56,6 @@ function fileControl(id, name, schema, many) {
     element.dispatchEvent(new Event("input", { bubbles: true }));
     url.focus();
   });
-  const take = async (list) => {
-    if (!list.length) return;
-    url.value = "";
-    show(await Promise.all([...list].slice(0, many ? undefined : 1).map(readLocal)));
-    element.dispatchEvent(new Event("input", { bubbles: true }));
-  };
   pick.addEventListener("change", (e) => {
     e.stopPropagation();
     take(pick.files);
@@ -92,6 +92,7 @@ function fileControl(id, name, schema, many) {
 function preview(file) {
   const name = make("p", { className: "help" }, `${file.name}, ${sizeText(file.size)}`);
   if (file.isGiven) name.append(" ", make("a", { href: file.data, download: file.name }, "Save")); // for the code, which reads it
+  if (file.type.startsWith("audio/")) return make("div", {}, make("audio", { controls: true, src: file.data, "aria-label": file.name }), name);
   if (!file.type.startsWith("image/")) return make("div", {}, name);
   return make("div", {}, make("img", { src: file.data, alt: file.name }), name);
 }

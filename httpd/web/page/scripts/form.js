@@ -16,30 +16,19 @@ function buildForm() {
   const messages = openAIEndpoint() === "chat" && fields.find((f) => f.name === "messages");
   if (messages && messages.get() === undefined) messages.set([{ role: "user", content: "Hello" }]);
   if (!fields.length) $("fields").replaceChildren(make("p", { className: "help" }, "This model has no inputs."));
-  const examples = modelExamples();
-  $("examples").hidden = !examples.length;
-  $("examples").replaceChildren(...examples.map(exampleButton));
-}
-
-function exampleButton(example) {
-  const button = make("button", { type: "button", className: "plain" }, example.name);
-  button.addEventListener("click", () => {
-    setInputs(example.input);
-    formChanged();
-  });
-  return button;
+  showExamples();
 }
 
 function makeField(name, schema, required) {
   if (schema.default === null) schema = { ...schema, default: undefined }; // what an input that is left out gets
   const id = "in-" + name;
-  const folded = !required && (schema.nullable || schema.deprecated) && schema.default === undefined;
+  const folded = !required && !isFile(schema) && !isFileList(schema) && (schema.nullable || schema.deprecated) && schema.default === undefined;
   const control = makeControl(id, name, schema, required);
   const words = [typeOf(schema), required && "required", schema.deprecated && "deprecated"].filter(Boolean);
   const label = make("label", { for: id }, make("code", {}, name));
   const head = make("div", { className: "label" }, label, make("span", { className: "type" }, words.join(", ")));
   const error = make("p", { className: "error", id: id + "-error" });
-  const element = make("div", { className: "field" }, head);
+  const element = make("div", { className: "field", "data-name": name }, head);
   const texts = [error.id];
   if (schema.description && schema.description !== "An enumeration.") {
     element.append(make("p", { className: "help", id: id + "-help" }, schema.description));
@@ -57,6 +46,7 @@ function makeField(name, schema, required) {
 function formChanged() {
   showCode();
   rememberInputs();
+  showTalk();
 }
 
 // inputs are the values to send. Files, secrets and large integers stand in it as objects that JSON.stringify knows.
@@ -65,11 +55,15 @@ const inputs = () => Object.fromEntries(fields.map((f) => [f.name, f.get()]).fil
 // setInputs shows values, and leaves the other inputs as they are.
 function setInputs(values) {
   for (const field of fields) {
-    if (!(field.name in values) || values[field.name] === null) continue;
-    field.set(values[field.name]);
+    const value = values[field.name];
+    if (!Object.hasOwn(values, field.name) || value === undefined || (value === null && !takesNull(field.schema))) continue;
+    field.set(value);
     if (field.folded) $("optional").open = true;
   }
 }
+
+// takesNull tells whether None is another value than the default, by leaving the input out.
+const takesNull = (schema) => schema.type === "boolean" && schema.nullable && schema.default !== undefined;
 
 // showProblems puts what the server refused beside the inputs, and goes to the first.
 function showProblems(problems) {

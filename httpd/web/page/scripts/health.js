@@ -53,14 +53,18 @@ async function openForm(health) {
   }
   const { title, description } = model.document.info ?? {};
   $("title").textContent = document.title = title || "Model";
-  $("code-box").hidden = false;
   showAbout(description ?? "");
   $("code-box").querySelector("[data-code=openai]").hidden = !openAIEndpoint();
   $("kind").hidden = !(schemas().TrainingInput && schemas().Input);
   if (!schemas().Input && schemas().TrainingInput) document.querySelector("[value=trainings]").checked = true;
+  await loadAbout();
   buildForm();
   recallInputs();
+  openShared();
+  openChat();
   formChanged();
+  loadExamples();
+  recallHistory();
   if ($("state").classList.contains("failed-setup")) {
     clearResult();
     $("state").className = "";
@@ -80,7 +84,7 @@ function showAbout(text) {
 function showFailedSetup(setup) {
   const logs = setup?.logs ?? "";
   if (!model.document) $("fields").textContent = "The model could not be set up, so there is nothing to run.";
-  if (running || $("logs").textContent === logs) return;
+  if (running || $("logs").textContent === written(logs)) return;
   clearResult();
   $("state").className = "failed-setup";
   $("state").textContent = $("announced").textContent = "The model's setup failed";

@@ -28,10 +28,12 @@ function mediaKind(text) {
 }
 
 let objectURLs = []; // of what is shown now
+let shownFiles = []; // those with their bytes: {name, bytes}
 
 function releaseMedia() {
   objectURLs.forEach((url) => URL.revokeObjectURL(url));
   objectURLs = [];
+  shownFiles = [];
 }
 
 // addressOf is a short URL for a file. A picture that may hold a script keeps its own: opened by itself it then has no
@@ -48,6 +50,7 @@ function fileView(url, name) {
   const bytes = isDataURL(url) ? dataOf(url) : null;
   const type = bytes ? mediaType(url) : "";
   const fileName = bytes ? `${name}.${extensionOf(type)}` : decodeURIComponent(url.split(/[?#]/)[0].split("/").pop());
+  if (bytes) shownFiles.push({ name: fileName, bytes });
   const figure = make("figure", { className: "file" });
   if (kind) figure.append(mediaView(kind, addressOf(url, bytes, type), fileName));
   else if (isTextual(type)) figure.append(textFile(bytes, url));
@@ -61,9 +64,10 @@ function fileView(url, name) {
 // mediaView is a picture or a player; where the browser can make nothing of the file, it says so.
 function mediaView(kind, src, fileName) {
   const view = kind === "image" ? make("img", { alt: `Image ${fileName}` }) : make(kind, { controls: true, preload: "metadata", "aria-label": fileName });
-  view.addEventListener("error", () => view.replaceWith(make("p", { className: "help" }, `This browser cannot show ${fileName}: it is damaged or of an unknown format.`)));
+  const whole = kind === "image" ? enlargeable(view, fileName) : view;
+  view.addEventListener("error", () => whole.replaceWith(make("p", { className: "help" }, `This browser cannot show ${fileName}: it is damaged or of an unknown format.`)));
   view.src = src;
-  return view;
+  return whole;
 }
 
 // dataOf is the content of a data URL; what it cannot decode is taken as it stands.

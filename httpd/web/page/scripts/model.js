@@ -34,7 +34,10 @@ const collection = () => (isTraining() ? "trainings" : "predictions");
 const operation = () => model.document?.paths?.["/" + collection()]?.post ?? {};
 const inputSchema = () => resolve(schemas()[isTraining() ? "TrainingInput" : "Input"] ?? {});
 const outputSchema = () => resolve(schemas()[isTraining() ? "TrainingOutput" : "Output"] ?? {});
-const isStreaming = () => operation()["x-cog-streaming"] === true;
+
+// isStreaming tells whether the server sends the output as it comes: each iterator, with or without @streaming.
+const isStreaming = () => !isTraining() && (operation()["x-cog-streaming"] === true || outputSchema()["x-cog-array-type"] === "iterator");
+
 
 // isText tells whether the output's items are pieces of one text.
 const isText = () => outputSchema()["x-cog-array-display"] === "concatenate" || (writesText() && outputSchema().items?.type === "string");
@@ -48,24 +51,14 @@ function isSecret(schema, depth = 0) {
   return schema.format === "password" || (depth < 8 && parts.some((part) => part && isSecret(resolve(part), depth + 1)));
 }
 
-// modelExamples are the model's own examples: [{name, input}]. `@cog.example` is that of the input's schema; a document that
-// comes with the model may have others at the request's body.
-function modelExamples() {
-  const body = operation().requestBody?.content?.["application/json"] ?? {};
-  const named = Object.entries(body.examples ?? {}).map(([name, e]) => ({ name: e.summary ?? name, input: e.value?.input }));
-  const own = body.example?.input ?? inputSchema().example;
-  if (own) named.unshift({ name: "Example", input: own });
-  return named.filter((example) => example.input);
-}
-
 // typeOf says in a few words what an input takes.
 function typeOf(schema) {
   if (isFile(schema)) return "file";
   if (isFileList(schema)) return "files";
   if (schema.format === "password") return "secret";
   if (schema.enum) return "choice";
-  if (schema.type === "array") return "list, as JSON";
-  if (schema.type === "object" || !schema.type) return "JSON";
+  if (schema.type === "array") return "list";
+  if (schema.type === "object" || !schema.type) return isTable(schema) ? "keys and values" : "JSON";
   const { minimum: low, maximum: high } = schema;
   if (low !== undefined && high !== undefined) return `${schema.type}, ${low} to ${high}`;
   if (low !== undefined) return `${schema.type}, from ${low}`;

@@ -1,13 +1,15 @@
 // The result of a run: its state, output, error, logs, times, and the answer as JSON.
 
 let copyable = ""; // the output as text
+let answered = null; // the whole answer
 
 const ENDS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy" };
 const CUT = 2000; // characters of a text that the answer as JSON shows
 
 function clearResult() {
   for (const id of ["logs", "json"]) $(id).textContent = "";
-  for (const id of ["nothing", "logs-box", "json-box", "metrics-box", "times", "copy-output"]) $(id).hidden = true;
+  for (const id of ["nothing", "gallery", "doing", "logs-box", "metrics-box", "times", "copy-output", "zip"]) $(id).hidden = true;
+  answered = null;
   for (const id of ["output", "failure", "metrics"]) $(id).replaceChildren();
   $("logs-box").open = true;
   releaseMedia();
@@ -15,18 +17,19 @@ function clearResult() {
 
 function showResult({ result, seconds, asText }) {
   clearResult();
-  $("state").replaceChildren(make("span", { className: `chip ${ENDS[result.status] ?? ""}` }, result.status), ` in ${timeText(seconds)}`);
+  $("state").replaceChildren(make("span", { className: `chip ${ENDS[result.status] ?? ""}` }, result.status), seconds === null ? "" : ` in ${timeText(seconds)}`);
   $("announced").textContent = $("state").textContent;
   showOutput(result.output, asText);
   if (result.error) showFailure(result.error, result.logs ?? "");
   showLogs(result.logs ?? "");
   $("json").textContent = JSON.stringify(result, (key, v) => (typeof v === "string" && v.length > CUT ? v.slice(0, CUT) + "…" : v), 2);
-  $("json-box").hidden = false;
-  showTimes(result, seconds);
+  answered = result;
+  if (seconds !== null) showTimes(result, seconds);
   const { predict_time, ...metrics } = result.metrics ?? {};
   $("metrics").replaceChildren(...Object.entries(metrics).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, JSON.stringify(v))]));
   $("metrics-box").hidden = !Object.keys(metrics).length;
   $("copy-output").hidden = result.output === undefined || result.output === null;
+  $("zip").hidden = shownFiles.length < 2;
   copyable = textOf(result.output, asText);
 }
 
@@ -70,7 +73,7 @@ function tracebackOf(logs) {
 }
 
 function showLogs(logs) {
-  $("logs").textContent = logs;
+  $("logs").textContent = written(logs);
   $("logs-box").hidden = !logs;
 }
 
@@ -86,10 +89,11 @@ function showTimes(result, seconds) {
 
 // revealResult scrolls to the result where it is out of sight, or, below the form on a telephone, has little room.
 function revealResult() {
-  const box = $("output-head").getBoundingClientRect();
+  const box = $("side").querySelector(".head").getBoundingClientRect();
   $("result").scrollTop = 0;
+  if (shownTab() === "chat") return;
   const narrow = matchMedia("(max-width: 56rem)").matches;
   if (box.top >= 0 && box.bottom <= innerHeight / (narrow ? 3 : 1)) return;
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  $("result").scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+  $("side").scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
 }

@@ -1,6 +1,6 @@
 // Running a prediction or a training, and stopping it.
 
-let running = null; // what runs: {id, kind, input, began, chunks, shown, logs, abort}
+let running = null; // what runs: {id, kind, input, began, chunks, shown, logs, asText, first, place}
 let runs = 0;
 
 async function run() {
@@ -8,10 +8,12 @@ async function run() {
   clearProblems();
   const id = `page-${Date.now().toString(36)}-${(runs++).toString(36)}`;
   const streams = isStreaming();
-  const mine = { id, kind: collection(), input: inputs(), began: performance.now(), chunks: [], shown: 0, logs: "", asText: isText() };
+  const mine = { id, kind: collection(), input: inputs(), began: performance.now(), chunks: [], shown: 0, logs: "", asText: isText(), first: 0 };
   running = mine;
   setRunning(true);
   clearResult();
+  if (shownTab() !== "chat") showTab("result");
+  beginAnswer();
   showProgress();
   revealResult();
   const body = JSON.stringify({ id, input: mine.input });
@@ -28,22 +30,40 @@ async function run() {
   } catch (error) {
     result = { status: "failed", error: String(error.message || error) };
   }
+  endRun(mine, result);
+}
+
+function endRun(mine, result) {
   running = null;
   setRunning(false);
-  const ended = { result, seconds: (performance.now() - mine.began) / 1000, asText: mine.asText, input: mine.input, kind: mine.kind };
+  const seconds = (performance.now() - mine.began) / 1000;
+  const ended = { result, seconds, asText: mine.asText, input: mine.input, kind: mine.kind };
   showResult(ended);
+  if (mine.chunks.length && !chat.bubble) $("state").append(`, ${paceOf(mine)}`);
+  endAnswer({ result, chunks: mine.chunks, pace: [timeText(seconds), paceOf(mine)].filter(Boolean).join(", ") });
   addToHistory(ended);
 }
 
 // follow reads a stream to its end. What came is shown once a frame, by showProgress.
 async function follow(response, mine) {
   for await (const { event, data } of serverEvents(response)) {
-    if (event === "output") mine.chunks.push(data.chunk);
-    else if (event === "log") mine.logs += data.data;
+    if (event === "output") {
+      mine.first ||= performance.now();
+      mine.chunks.push(data.chunk);
+    } else if (event === "log") mine.logs += data.data;
     else if (event === "error") return { status: "failed", error: data.error };
     else if (event === "completed") return data;
   }
   return { status: "failed", error: "The stream ended early." };
+}
+
+// paceOf says how many items came, how fast after the first, and when that was.
+function paceOf({ chunks, first, began }) {
+  const count = chunks.length;
+  if (!count) return "";
+  const word = writesText() ? "token" : "item";
+  const rate = count > 1 ? `, ${groups(Math.round((count - 1) / Math.max(0.001, (performance.now() - first) / 1000)))} a second` : "";
+  return `${plural(count, word)}${rate}, the first after ${timeText((first - began) / 1000)}`;
 }
 
 const WATCH_EVERY = 1000; // milliseconds
@@ -51,8 +71,8 @@ const MAX_WATCHED = 200_000; // characters of a request: its state repeats the i
 
 // watch shows what a model without a stream has done so far: its logs, and before that its place in the queue.
 async function watch(mine) {
-  for (;;) {
-    await new Promise((done) => setTimeout(done, WATCH_EVERY));
+  for (let wait = WATCH_EVERY / 4; ; wait = WATCH_EVERY) {
+    await new Promise((done) => setTimeout(done, wait));
     if (running !== mine) return;
     const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}`).catch(() => null);
     if (!response?.ok || running !== mine) continue; // the server may not have the request yet
@@ -73,17 +93,21 @@ function answerOf(response, answer) {
 }
 
 function showProgress() {
-  if (!running) return;
-  const seconds = (performance.now() - running.began) / 1000;
-  const count = running.chunks.length;
-  const rate = count ? `, ${plural(count, "item")}, ${groups(Math.round(count / Math.max(0.1, seconds)))} a second` : "";
-  const doing = running.place ? `Waiting, place ${running.place} in the queue` : "Running";
-  $("state").replaceChildren(make("span", { className: "chip blue" }, doing), ` ${seconds.toFixed(1)} s${rate}`);
-  if (count > running.shown) {
-    appendOutput(running.chunks, running.shown, running.asText);
-    running.shown = count;
+  const mine = running;
+  if (!mine) return;
+  const doing = mine.place ? `Waiting, place ${mine.place} in the queue` : "Running";
+  const pace = paceOf(mine);
+  $("state").replaceChildren(make("span", { className: "chip blue" }, doing), ` ${((performance.now() - mine.began) / 1000).toFixed(1)} s${pace && ", " + pace}`);
+  if (mine.chunks.length > mine.shown) {
+    appendOutput(mine.chunks, mine.shown, mine.asText);
+    mine.shown = mine.chunks.length;
+    showAnswer(mine.chunks);
   }
-  if ($("logs").textContent.length < running.logs.length) showLogs(running.logs);
+  if (mine.written !== mine.logs.length) {
+    mine.written = mine.logs.length;
+    showLogs(mine.logs);
+    showDone(mine.logs);
+  }
   requestAnimationFrame(showProgress);
 }
 
@@ -101,29 +125,7 @@ async function stop() {
 function setRunning(is) {
   $("run").setAttribute("aria-disabled", String(is));
   $("stop").setAttribute("aria-disabled", String(!is));
-  $("result").setAttribute("aria-busy", String(is));
+  $("side").setAttribute("aria-busy", String(is));
   $("progress").hidden = !is;
   if (is) $("announced").textContent = "Running";
-}
-
-const MAX_HISTORY = 20;
-
-function addToHistory(ended) {
-  const { result, input } = ended;
-  const shown = JSON.stringify(input, (key, v) => (v instanceof Secret ? "**********" : v instanceof LocalFile ? v.name : v));
-  const words = `${new Date().toLocaleTimeString()} ${result.status} ${shown}`;
-  const again = make("button", { type: "button", className: "plain " + result.status }, words.length > 100 ? words.slice(0, 100) + "…" : words);
-  again.addEventListener("click", () => {
-    if (running) return;
-    if (ended.kind === collection()) {
-      buildForm();
-      setInputs(input);
-      formChanged();
-    }
-    showResult(ended);
-    revealResult();
-  });
-  $("history").prepend(make("li", {}, again));
-  $("history").children[MAX_HISTORY]?.remove();
-  $("history-box").hidden = false;
 }

@@ -1,11 +1,22 @@
 // What connects the page's elements with what they do. It is the last of the scripts.
 
-// fitSide keeps the output and the code on the screen, beside the header.
+// fitSide keeps the result on the screen, beside the header.
 function fitSide() {
   const above = Math.max(16, document.querySelector("main").getBoundingClientRect().top);
   $("side").style.setProperty("--room", `calc(100vh - ${above}px - 1rem)`);
 }
 
+// clearOfBar keeps what has the focus from being below the bar with Run (WCAG 2.4.11).
+function clearOfBar(element) {
+  if ($("actions").contains(element)) return;
+  const over = element.getBoundingClientRect().bottom + 8 - $("actions").getBoundingClientRect().top;
+  if (over > 0) scrollBy(0, over);
+}
+
+$("form").addEventListener("focusin", ({ target }) => {
+  clearOfBar(target);
+  requestAnimationFrame(() => clearOfBar(target)); // the browser may scroll after the event
+});
 $("form").addEventListener("submit", (e) => {
   e.preventDefault();
   run();
@@ -19,13 +30,14 @@ $("form").addEventListener("reset", (e) => {
 $("kind").addEventListener("change", () => {
   buildForm();
   recallInputs();
+  openChat();
   formChanged();
 });
 $("stop").addEventListener("click", stop);
 document.addEventListener("keydown", (e) => {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
     e.preventDefault();
-    run();
+    if (!document.querySelector("dialog[open]")) (shownTab() === "chat" ? sendMessage : run)();
   }
   if (e.key === "Escape") stop();
 });
@@ -37,6 +49,14 @@ for (const button of document.querySelectorAll("[data-code]")) {
 }
 offerCopy($("copy"), () => $("code").textContent);
 offerCopy($("copy-output"), () => copyable);
+offerCopy($("copy-json"), () => JSON.stringify(answered, null, 2) ?? "");
+for (const name of TABS) $("tab-" + name).addEventListener("click", () => showTab(name));
+document.querySelector("[role=tablist]").addEventListener("keydown", moveTab);
+$("zip").addEventListener("click", () => save(zipOf(shownFiles), "output.zip"));
+$("forget").addEventListener("click", forgetHistory);
+$("share").addEventListener("click", share);
+$("read").addEventListener("click", openReadme);
+addEventListener("hashchange", () => openShared() && formChanged());
 new ResizeObserver(fitSide).observe(document.querySelector("header"));
 addEventListener("scroll", fitSide, { passive: true });
 addEventListener("resize", fitSide);

@@ -234,13 +234,15 @@ def _describe(
     from cog import __version__
 
     from .schema.document import openapi
+    from .schema.types import Stream
 
     plan = predictor.plan if predictor is not None else None
     example = predictor.example if predictor is not None else None
     return {
         "cog": __version__,
         "async": main.is_async,
-        "streaming": main.streaming,
+        "streaming": predictor is not None and isinstance(predictor.signature.output, Stream),
+        **({"function": predictor.signature.name} if predictor is not None else {}),
         "healthcheck": main.healthcheck is not None,
         "train": trainer is not None,
         "predict": predictor is not None,

@@ -1,0 +1,169 @@
+package page
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	examplesFolder = "cog_examples" // in the model's folder
+	maxReadme      = 256 << 10      // bytes
+	maxLogo        = 256 << 10
+	maxExample     = 16 << 20
+	maxFiles       = 200 // of the folder of examples
+)
+
+// logoType returns the media type of a picture that browsers show as a logo, by its extension; "": it is none.
+func logoType(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".svg":
+		return "image/svg+xml"
+	case ".webp":
+		return "image/webp"
+	case ".gif":
+		return "image/gif"
+	default:
+		return ""
+	}
+}
+
+// about is what the model's folder tells of the model beside its code. It is read at each request: an edited README needs no
+// restart.
+type about struct {
+	Readme   string   `json:"readme"`
+	Logo     string   `json:"logo,omitempty"` // a data URL
+	Examples []string `json:"examples"`       // files of cog_examples
+}
+
+// Data are the routes that the page asks for what the model's folder tells of it, by path.
+func Data(o Options) map[string]fasthttp.RequestHandler {
+	return map[string]fasthttp.RequestHandler{
+		"/docs/about":           o.about,
+		"/docs/examples/{file}": o.example,
+	}
+}
+
+func (o Options) about(ctx *fasthttp.RequestCtx) {
+	a := about{Examples: []string{}}
+	if root, err := os.OpenRoot(o.Dir); err == nil {
+		defer root.Close()
+		a.Readme = strings.ToValidUTF8(string(readmeOf(root)), "\uFFFD")
+		a.Logo = logoOf(root, o.Logo)
+		a.Examples = append(a.Examples, examplesOf(root)...)
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		ctx.SetStatusCode(fasthttp.StatusInternalServerError)
+		return
+	}
+	ctx.SetContentType("application/json")
+	ctx.Response.Header.Set("Cache-Control", "no-cache")
+	ctx.SetBody(body)
+}
+
+// readmeOf returns the README's text; nil: there is none, or it is too large.
+func readmeOf(root *os.Root) []byte {
+	for _, name := range names(root, ".") {
+		if strings.EqualFold(name, "README.md") {
+			return read(root, name, maxReadme)
+		}
+	}
+	return nil
+}
+
+// logoOf returns a picture of the folder as a data URL; "": it cannot be shown.
+func logoOf(root *os.Root, name string) string {
+	if name == "" || logoType(name) == "" {
+		return ""
+	}
+	content := read(root, filepath.Clean(name), maxLogo)
+	if content == nil {
+		return ""
+	}
+	return "data:" + logoType(name) + ";base64," + base64.StdEncoding.EncodeToString(content)
+}
+
+// examplesOf returns the names of the files of the folder of examples.
+func examplesOf(root *os.Root) (files []string) {
+	for _, name := range names(root, examplesFolder) {
+		if info, err := root.Stat(filepath.Join(examplesFolder, name)); err == nil && info.Mode().IsRegular() &&
+			info.Size() <= maxExample {
+			files = append(files, name)
+		}
+		if len(files) == maxFiles {
+			break
+		}
+	}
+	return files
+}
+
+// names returns the names in a folder, sorted.
+func names(root *os.Root, folder string) []string {
+	f, err := root.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	list, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	slices.Sort(list)
+	return list
+}
+
+// read returns the content of a regular file; nil: it cannot be read, or is larger than limit. Links out of the folder are not
+// followed, and a pipe is not waited for.
+func read(root *os.Root, name string, limit int64) []byte {
+	info, err := root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {
+		return nil
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil || int64(len(content)) > limit {
+		return nil
+	}
+	return content
+}
+
+// example answers with a file of the folder of examples, as bytes: nothing of it is a page of this server.
+func (o Options) example(ctx *fasthttp.RequestCtx) {
+	var content []byte
+	name, _ := ctx.UserValue("file").(string)
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
+	}
+	if root, err := os.OpenRoot(o.Dir); err == nil && name == filepath.Base(name) && name != ".." && name != "." {
+		defer root.Close()
+		content = read(root, filepath.Join(examplesFolder, name), maxExample)
+	}
+	h := &ctx.Response.Header
+	h.Set("X-Content-Type-Options", "nosniff")
+	if content == nil {
+		ctx.SetStatusCode(fasthttp.StatusNotFound)
+		ctx.SetContentType("application/json")
+		ctx.SetBodyString(`{"detail":"The folder cog_examples has no such file, or it is larger than 16 MiB"}`)
+		return
+	}
+	h.SetContentType("application/octet-stream")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "no-cache")
+	ctx.SetBody(content)
+}

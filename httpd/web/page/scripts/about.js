@@ -1,0 +1,30 @@
+// What the model's folder tells of it beside its code: a README, a logo, kept examples.
+
+const about = { readme: "", examples: [] };
+
+async function loadAbout() {
+  const response = await request("/docs/about").catch(() => null);
+  if (!response?.ok) return;
+  Object.assign(about, await response.json());
+  $("read").hidden = !about.readme;
+  if (about.logo) {
+    $("logo").src = about.logo;
+    $("logo").hidden = false;
+    document.querySelector("link[rel=icon]").href = about.logo;
+  }
+}
+
+function openReadme() {
+  const text = make("div", { className: "markdown" });
+  showMarkdown(text, about.readme);
+  const close = make("button", { type: "button", className: "plain", autofocus: true }, "Close");
+  const dialog = make("dialog", { className: "reader", "aria-label": "README" }, text, make("p", { className: "choices" }, close));
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("keydown", (e) => e.key === "Escape" && e.stopPropagation());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    $("read").focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,171 @@
+// A conversation with a chat function (@cog.openai("chat")). It is another view of the input "messages": the last message of
+// the user is what is being written, those before it are what was said. So the form, the code and links have it, too.
+
+const chatField = () => (openAIEndpoint() === "chat" && !isTraining() ? fields.find((f) => f.name === "messages") : undefined);
+const isMessages = (value) => Array.isArray(value) && value.every((m) => isRecord(m) && typeof m.role === "string");
+const messagesOf = (field) => (isMessages(field.get()) ? field.get() : []);
+
+// parted is the conversation in its parts: the system prompt, what was said, and what is being written.
+function parted(field) {
+  const all = messagesOf(field);
+  const system = all[0]?.role === "system" ? all[0].content : "";
+  const said = all.slice(system ? 1 : 0);
+  const last = said.at(-1);
+  const draft = last?.role === "user" && typeof last.content === "string" ? said.pop().content : "";
+  return { system, said, draft };
+}
+
+function setTalk({ system, said, draft }) {
+  chatField().set([...(system ? [{ role: "system", content: system }] : []), ...said, ...(draft ? [{ role: "user", content: draft }] : [])]);
+}
+
+const chat = { log: null, draft: null, system: null, bubble: null };
+
+function makeChat() {
+  chat.log = make("div", { id: "talk", role: "log", "aria-label": "Conversation", tabIndex: 0 });
+  chat.draft = make("textarea", { id: "draft", rows: 1, placeholder: "Write a message", "aria-label": "Message" });
+  chat.system = make("textarea", { id: "system", rows: 2, placeholder: "None" });
+  const send = make("button", { type: "submit", id: "send" }, "Send");
+  const halt = make("button", { type: "button", id: "halt", className: "plain", hidden: true }, "Stop");
+  const again = make("button", { type: "button", id: "anew", className: "plain" }, "New conversation");
+  const form = make("form", { id: "composer" }, chat.draft, make("p", { className: "choices" }, send, halt, again));
+  const system = make("details", {}, make("summary", {}, "System prompt"), make("label", { className: "unseen", for: "system" }, "System prompt"), chat.system);
+  $("chat").replaceChildren(chat.log, system, form);
+  const change = (part) => {
+    const field = chatField();
+    setTalk({ ...parted(field), ...part });
+    showCode();
+    rememberInputs();
+  };
+  chat.draft.addEventListener("input", () => change({ draft: chat.draft.value }));
+  chat.system.addEventListener("input", () => change({ system: chat.system.value }));
+  chat.draft.addEventListener("keydown", (e) => {
+    if (e.key !== "Enter" || e.shiftKey || e.ctrlKey || e.metaKey || e.isComposing) return;
+    e.preventDefault();
+    sendMessage();
+  });
+  form.addEventListener("submit", (e) => {
+    e.preventDefault();
+    sendMessage();
+  });
+  halt.addEventListener("click", stop);
+  again.addEventListener("click", () => {
+    if (running) return;
+    setTalk({ system: chat.system.value, said: [], draft: "" });
+    formChanged();
+    chat.draft.focus();
+  });
+}
+
+// openChat shows the tab where the model has a conversation, first of all.
+function openChat() {
+  const field = chatField();
+  document.body.classList.toggle("talks", Boolean(field));
+  $("tab-chat").hidden = !field;
+  if (!field) return shownTab() === "chat" && showTab("result");
+  if (!chat.log) {
+    makeChat();
+    showTab("chat");
+  }
+  showTalk();
+}
+
+// showTalk shows the conversation as the input has it.
+function showTalk() {
+  const field = chatField();
+  if (!field || !chat.log || running) return;
+  const { system, said, draft } = parted(field);
+  if (chat.draft.value !== draft) chat.draft.value = draft;
+  if (chat.system.value !== system) chat.system.value = system;
+  const source = JSON.stringify(said);
+  if (chat.shown === source) return;
+  chat.shown = source;
+  chat.log.replaceChildren(...said.map(bubbleOf));
+  const last = said.at(-1);
+  if (last?.role === "assistant") chat.log.lastChild.append(make("p", { className: "choices" }, againButton()));
+  chat.log.scrollTop = chat.log.scrollHeight;
+}
+
+// againButton asks for another answer to the last message.
+function againButton() {
+  const button = make("button", { type: "button", className: "plain" }, "Answer again");
+  button.addEventListener("click", () => {
+    if (running) return;
+    const { system, said } = parted(chatField());
+    const question = said.findLastIndex((m) => m.role === "user");
+    if (question < 0) return;
+    setTalk({ system, said: said.slice(0, question), draft: textOfContent(said[question].content) });
+    formChanged();
+    sendMessage();
+  });
+  return button;
+}
+
+const textOfContent = (content) => (typeof content === "string" ? content : Array.isArray(content) ? content.map((part) => part?.text ?? "").join("") : "");
+
+function bubbleOf({ role, content, tool_calls: calls }) {
+  const text = make("div", { className: "markdown" });
+  showMarkdown(text, textOfContent(content));
+  const pictures = (Array.isArray(content) ? content : []).map((part) => part?.image_url?.url).filter((url) => typeof url === "string" && mediaKind(url) === "image");
+  text.append(...pictures.map((src) => make("img", { src, alt: "Attached picture" })));
+  if (calls) text.append(make("pre", { tabIndex: 0 }, JSON.stringify(calls, null, 2)));
+  return make("article", { className: `bubble ${role}` }, make("h3", { className: "unseen" }, role), text);
+}
+
+function sendMessage() {
+  if (running || !chatField() || !chat.draft.value.trim()) return;
+  showTab("chat");
+  run();
+}
+
+// beginAnswer shows the question and an empty answer; the model's text comes into it.
+function beginAnswer() {
+  if (!chatField() || !chat.log) return;
+  const { draft } = parted(chatField());
+  chat.log.querySelector(".choices")?.remove();
+  if (draft) chat.log.append(bubbleOf({ role: "user", content: draft }));
+  chat.bubble = bubbleOf({ role: "assistant", content: "" });
+  chat.bubble.setAttribute("aria-busy", "true");
+  chat.log.append(chat.bubble);
+  chat.draft.value = "";
+  chat.shown = null;
+  $("send").hidden = true;
+  $("halt").hidden = false;
+  chat.log.scrollTop = chat.log.scrollHeight;
+}
+
+// chatText is the text of an output: texts, or messages and their deltas.
+function chatText(output) {
+  if (Array.isArray(output)) return output.map(chatText).join("");
+  return typeof output === "string" ? output : textOfContent(output?.content ?? "");
+}
+
+function showAnswer(output) {
+  if (!chat.bubble) return;
+  const atEnd = chat.log.scrollHeight - chat.log.scrollTop - chat.log.clientHeight < 40;
+  showMarkdown(chat.bubble.querySelector(".markdown"), chatText(output));
+  if (atEnd) chat.log.scrollTop = chat.log.scrollHeight;
+}
+
+// endAnswer puts the answer into the conversation; where there is none, the question stays to be sent again.
+function endAnswer({ result, chunks, pace }) {
+  if (!chat.bubble) return;
+  const bubble = chat.bubble, text = chatText(result.output ?? chunks);
+  chat.bubble = null;
+  bubble.removeAttribute("aria-busy");
+  $("send").hidden = false;
+  $("halt").hidden = true;
+  const calls = isRecord(result.output) ? result.output.tool_calls : undefined;
+  if ((text || calls) && ["succeeded", "canceled"].includes(result.status)) {
+    const { system, said, draft } = parted(chatField());
+    const answer = { role: "assistant", content: text, ...(calls ? { tool_calls: calls } : {}) };
+    setTalk({ system, said: [...said, ...(draft ? [{ role: "user", content: draft }] : []), answer], draft: "" });
+    formChanged();
+    chat.log.lastChild?.append(make("p", { className: "help" }, result.status === "canceled" ? `stopped; ${pace}` : pace));
+    chat.log.scrollTop = chat.log.scrollHeight;
+    return;
+  }
+  showTalk();
+  chat.log.append(make("article", { className: "bubble problem" }, make("p", {}, result.error || `The prediction was ${result.status}.`)));
+  chat.log.scrollTop = chat.log.scrollHeight;
+}

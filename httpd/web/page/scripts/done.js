@@ -1,0 +1,27 @@
+// How far something is, by its last line: progress bars of tqdm and others have "45%|".
+
+const DONE = /(\d{1,3})(?:\.\d+)?\s?%\s?[|[▏▎▍▌▋▊▉█]/;
+
+// lastLineOf is the last line that says something; a line that is written over, as bars are, counts as its last writing.
+function lastLineOf(logs) {
+  const end = logs.slice(-4000).trimEnd();
+  return end.slice(Math.max(end.lastIndexOf("\n"), end.lastIndexOf("\r")) + 1);
+}
+
+// doneOf is the share that is done, in percent; undefined: the line has none.
+function doneOf(line) {
+  const found = DONE.exec(line);
+  return found ? Math.min(100, Number(found[1])) : undefined;
+}
+
+// showDone shows the bar, where the last line of the logs has one.
+function showDone(logs) {
+  const line = lastLineOf(logs), done = doneOf(line);
+  $("doing").hidden = done === undefined;
+  if (done === undefined) return;
+  $("share-done").value = done;
+  $("doing-text").textContent = line.length > 120 ? line.slice(0, 120) + "…" : line;
+}
+
+// written is a text as a terminal shows it: "\r" goes back to the line's begin.
+const written = (logs) => (logs.includes("\r") ? logs.replace(/[^\n]*\r(?=[^\r\n])/g, "").replaceAll("\r", "") : logs);

@@ -1,0 +1,109 @@
+// What has run, also before a reload: IndexedDB keeps it, without secrets and files. What this visit ran is held whole.
+
+const MAX_HISTORY = 50; // of one model
+const MAX_ENTRY = 200_000; // characters of an entry that is kept
+
+// modelKey names the model in what the browser keeps: the same server may have several.
+const modelKey = () => `${new URL(".", location.href).pathname} ${model.document?.info?.title ?? ""}`;
+
+let visits = []; // the entries that are shown, the newest first: {at, kind, result, seconds, asText, input, key?}
+
+// store runs an action on the database's entries. Without a database the history is that of this visit.
+function store(mode, action) {
+  return new Promise((done) => {
+    let opening;
+    try {
+      opening = indexedDB.open("pinion", 1);
+    } catch {
+      return done(undefined);
+    }
+    opening.onupgradeneeded = () => opening.result.createObjectStore("runs", { autoIncrement: true }).createIndex("model", "model");
+    opening.onerror = () => done(undefined);
+    opening.onsuccess = () => {
+      const database = opening.result, change = database.transaction("runs", mode);
+      const answer = action(change.objectStore("runs"));
+      change.oncomplete = () => done(answer?.result);
+      change.onabort = change.onerror = () => done(undefined);
+    };
+  });
+}
+
+const keptPart = (key, value) => {
+  if (value instanceof Secret) return undefined;
+  if (value instanceof LocalFile || (typeof value === "string" && isDataURL(value))) return undefined;
+  return value;
+};
+
+// keptEntry is an entry as JSON, without what is not to be kept.
+function keptEntry({ at, kind, result, seconds, asText, input }) {
+  const secret = new Set(fields.filter((f) => isSecret(f.schema)).map((f) => f.name));
+  const inputs = Object.fromEntries(Object.entries(input).filter(([name]) => !secret.has(name)));
+  const { input: sent, ...answer } = result;
+  const text = JSON.stringify({ at, kind, seconds, asText, input: inputs, result: answer }, keptPart);
+  if (text.length <= MAX_ENTRY) return text;
+  return JSON.stringify({ at, kind, seconds, asText, input: inputs, result: { status: result.status, error: result.error, isCut: true } }, keptPart);
+}
+
+async function addToHistory(ended) {
+  const entry = { ...ended, at: Date.now() };
+  visits.unshift(entry);
+  visits.splice(MAX_HISTORY);
+  showHistory();
+  const text = keptEntry(entry);
+  if (text.length > MAX_ENTRY) return;
+  entry.key = await store("readwrite", (runs) => runs.add({ model: modelKey(), entry: text }));
+  await store("readwrite", (runs) => {
+    runs.index("model").getAllKeys(modelKey()).onsuccess = (e) => e.target.result.slice(0, -MAX_HISTORY).forEach((key) => runs.delete(key));
+  });
+}
+
+async function recallHistory() {
+  const rows = (await store("readonly", (runs) => runs.index("model").getAll(modelKey()))) ?? [];
+  visits = rows.reverse().map((row) => ({ ...parseExact(row.entry), isRecalled: true }));
+  showHistory();
+}
+
+async function forgetHistory() {
+  visits = [];
+  showHistory();
+  await store("readwrite", (runs) => {
+    runs.index("model").getAllKeys(modelKey()).onsuccess = (e) => e.target.result.forEach((key) => runs.delete(key));
+  });
+  $("tab-history").focus();
+}
+
+function showHistory() {
+  $("history-count").textContent = visits.length || "";
+  $("forget").hidden = !visits.length;
+  $("history").replaceChildren(...visits.map(historyRow));
+  if (!visits.length) $("history").append(make("li", { className: "help" }, "Nothing yet."));
+}
+
+function historyRow(entry) {
+  const words = JSON.stringify(entry.input, (key, v) => (v instanceof Secret ? "**********" : v instanceof LocalFile ? v.name : v));
+  const day = new Date(entry.at).toDateString() === new Date().toDateString() ? "" : new Date(entry.at).toLocaleDateString() + " ";
+  const status = make("span", { className: `chip ${ENDS[entry.result.status] ?? ""}` }, entry.result.status);
+  const open = make("button", { type: "button", className: "plain" }, words.length > 140 ? words.slice(0, 140) + "…" : words);
+  open.addEventListener("click", () => openEntry(entry));
+  const row = make("li", {}, make("span", { className: "help" }, day + new Date(entry.at).toLocaleTimeString(), ` in ${timeText(entry.seconds)}`), status, open);
+  if (entry.result.status === "succeeded" && !entry.isRecalled) {
+    const keep = make("button", { type: "button", className: "plain", title: "A file for the model's folder cog_examples" }, "Save as an example");
+    keep.addEventListener("click", () => saveExample(entry));
+    row.append(keep);
+  }
+  return row;
+}
+
+// openEntry shows a run again: its inputs in the form, its result beside it.
+function openEntry(entry) {
+  if (running) return;
+  if (entry.kind === collection()) {
+    buildForm();
+    setInputs(entry.input);
+    formChanged();
+  }
+  showTab("result");
+  showResult(entry);
+  if (entry.isRecalled) $("state").append(make("span", { className: "help" }, entry.result.isCut ? "before a reload; its output was too large to be kept" : "before a reload; files are not kept"));
+  revealResult();
+}
