@@ -47,7 +47,7 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 			a.detail(ctx, fasthttp.StatusForbidden,
 				"The name "+request.Show(header.Host())+
 					" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
-					"Open it by IP address or over https, or start the server with --auth-token-file, or with --cors-origin http:// and that name")
+					"Open it by IP address or over https, or start the server with --allowed-host "+nameOf(string(header.Host())))
 		default:
 			h(ctx)
 		}
@@ -61,8 +61,8 @@ func (s *Server) readers(h *fasthttp.RequestHeader, origins []string) (foreign, 
 	if site != "" {
 		return site != "same-origin" && site != "none", false
 	}
-	foreign = origin != "" && origin != "http://"+host && !ownOrigin(origin, host)
-	known := s.opt.Tokens != nil || unregistrable(host) ||
+	foreign = origin != "" && origin != "http://"+host && !ownOrigin(origin, host, s.opt.AllowedHosts)
+	known := s.opt.Tokens != nil || isOwnName(host, s.opt.AllowedHosts) ||
 		originIn(origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
 	return foreign, !known
 }

@@ -54,6 +54,10 @@ type Options struct {
 	// headers, and a foreign page's request that changes state gets 403.
 	CORSOrigins []string
 
+	// AllowedHosts are names of this server, in lower case and without a port, at which its pages work over plain http
+	// although the names could be registered. Default: none.
+	AllowedHosts []string
+
 	// Tokens are required of every request except probes and the paths in Public; else the answer is 401. A health request
 	// without one gets the status and no details. Default: none are required.
 	Tokens *Tokens

@@ -10,6 +10,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
 const headerFetchSite = "Sec-Fetch-Site"
@@ -38,23 +39,31 @@ func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 			return false
 		}
 		origin = originOf(referer)
-		return (s.cors == nil || !s.cors.allows(origin)) && !ownOrigin(string(origin), string(h.Host()))
+		return (s.cors == nil || !s.cors.allows(origin)) && !ownOrigin(string(origin), string(h.Host()), s.opt.AllowedHosts)
 	case s.cors != nil && s.cors.allows(origin):
 		return false
 	case len(site) > 0:
 		return string(site) != "same-origin" && string(site) != "none" // none: the user typed the address
 	default:
-		return !ownOrigin(string(origin), string(h.Host()))
+		return !ownOrigin(string(origin), string(h.Host()), s.opt.AllowedHosts)
 	}
 }
 
 // refuseForeign answers a request for which foreignPage is true.
 func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 	text := "A browser sent this request for a page of another origin, which may not call this server"
-	if !s.jobs {
+	h := &ctx.Request.Header
+	switch origin := string(h.Peek(fasthttp.HeaderOrigin)); {
+	case s.jobs:
+	case origin == "http://"+string(h.Host()) && len(h.Peek(headerFetchSite)) == 0:
+		text = "This page was opened at the name " + request.Show(h.Host()) +
+			" over plain http, and that name is not known to be " +
+			"this machine's own: it could be registered by anybody (DNS rebinding). Open the page by IP address or over https, " +
+			"or start the server with --allowed-host " + predict.Clip(nameOf(string(h.Host())))
+	default:
 		allowed := "ORIGIN"
-		if origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin); len(origin) > 0 && printable(origin) {
-			allowed = predict.Clip(string(origin))
+		if len(origin) > 0 && printable([]byte(origin)) {
+			allowed = predict.Clip(origin)
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}
@@ -74,8 +83,8 @@ func originOf(address []byte) []byte {
 // ownOrigin reports whether origin is that of a page which the server named host serves.
 //
 // With DNS rebinding, an attacker's page at http://name looks the same. So the name must be one that cannot be
-// registered. https is safe, because the attacker has no certificate for the name.
-func ownOrigin(origin, host string) bool {
+// registered, or one of names. https is safe, because the attacker has no certificate for the name.
+func ownOrigin(origin, host string, names []string) bool {
 	scheme, authority, ok := strings.Cut(strings.ToLower(origin), "://")
 	if !ok || authority == "" || scheme != "http" && scheme != "https" {
 		return false // "null" above all: a file, a sandboxed frame, a redirect
@@ -87,7 +96,12 @@ func ownOrigin(origin, host string) bool {
 	if strings.TrimSuffix(authority, defaultPort) != strings.TrimSuffix(strings.ToLower(host), defaultPort) {
 		return false
 	}
-	return scheme == "https" || unregistrable(authority)
+	return scheme == "https" || isOwnName(authority, names)
+}
+
+// isOwnName reports whether an authority cannot be another server's: by DNS rebinding, any other name can be made to lead here.
+func isOwnName(authority string, names []string) bool {
+	return unregistrable(authority) || slices.Contains(names, nameOf(authority))
 }
 
 // privateDomains are the top-level domains for private networks. None can be registered.
@@ -95,15 +109,19 @@ var privateDomains = [...]string{"localhost", "local", "internal", "lan", "home.
 
 // unregistrable reports whether an authority is an IP address, or a name that cannot be registered in the public DNS.
 func unregistrable(authority string) bool {
-	name := authority
-	if host, _, err := net.SplitHostPort(authority); err == nil {
-		name = host
-	}
-	name = strings.TrimSuffix(strings.Trim(name, "[]"), ".")
+	name := nameOf(authority)
 	if net.ParseIP(name) != nil || !strings.Contains(name, ".") {
 		return true
 	}
 	return slices.ContainsFunc(privateDomains[:], func(domain string) bool { return strings.HasSuffix(name, "."+domain) })
+}
+
+// nameOf returns the name or address of an authority, without its port, as Options.AllowedHosts has it.
+func nameOf(authority string) string {
+	if host, _, err := net.SplitHostPort(authority); err == nil {
+		authority = host
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(authority, "[]"), "."))
 }
 
 // forwarding are the headers with which proxies name their client, besides X-Forwarded and X-Forwarded-*.

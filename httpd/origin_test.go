@@ -205,7 +205,8 @@ func TestProxiesMayNotShutDownOrReload(t *testing.T) {
 		"x-forwarded-by", "via",
 	}
 	f := newFake()
-	s := New(f, Options{Shutdown: f.shutdown, Reload: func() (string, error) { t.Error("a proxy reloaded"); return "", nil }})
+	s := New(f, Options{Shutdown: f.shutdown,
+		Reload: func() (string, error) { t.Error("a proxy reloaded"); return "", nil }})
 	for _, path := range []string{"/shutdown", "/reload"} {
 		for _, header := range headers {
 			var ctx fasthttp.RequestCtx
@@ -229,12 +230,49 @@ func FuzzOwnOrigin(f *testing.F) {
 	f.Add("[::1]", ":80")
 	f.Fuzz(func(t *testing.T, label, port string) {
 		host := label + ".example" + port
-		if _, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err != nil && port != "" || label == "" ||
+		if _, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err != nil && port != "" || label == "" || label == "own" ||
 			strings.ContainsAny(label, ":[]/") {
 			t.Skip()
 		}
-		if ownOrigin("http://"+host, host) {
+		if ownOrigin("http://"+host, host, []string{"own.example"}) {
 			t.Errorf("%q can be registered", host)
 		}
 	})
+}
+
+// TestAllowedHost_PagesWorkAtIt: over plain http a public name is the server's own only if the operator says so, and the
+// refusal says how.
+func TestAllowedHost_PagesWorkAtIt(t *testing.T) {
+	for _, c := range []struct {
+		host, origin, site string
+		code               int
+		says               string
+	}{
+		{"gpu.example.com:5000", "http://gpu.example.com:5000", "", 200, ""},
+		{"GPU.example.com", "http://gpu.example.com", "", 200, ""},
+		{"other.example.com:5000", "http://other.example.com:5000", "", 403, "--allowed-host other.example.com"},
+		{"10.0.0.1:5000", "http://10.0.0.1:5000", "", 200, ""},
+		{"gpu.example.com:5000", "http://evil.example.com", "", 403, "--cors-origin http://evil.example.com"},
+		{"gpu.example.com:5000", "http://gpu.example.com:5000", "cross-site", 403, "--cors-origin"},
+	} {
+		s := New(newFake(), Options{AllowedHosts: []string{"gpu.example.com"}})
+		var ctx fasthttp.RequestCtx
+		ctx.Init(&fasthttp.Request{}, nil, nil)
+		h := &ctx.Request.Header
+		h.SetMethod("POST")
+		ctx.Request.SetRequestURI("/predictions")
+		h.SetHost(c.host)
+		h.Set("Origin", c.origin)
+		if c.site != "" {
+			h.Set(headerFetchSite, c.site)
+		}
+		foreign := s.foreign(h)
+		if foreign {
+			s.refuseForeign(&ctx)
+		}
+		if body := string(ctx.Response.Body()); foreign != (c.code == 403) || !strings.Contains(body, c.says) {
+			t.Errorf("at %s for %s (%s): got foreign %v and %s, want %d and %q", c.host, c.origin, c.site, foreign, body, c.code,
+				c.says)
+		}
+	}
 }

@@ -16,6 +16,7 @@ import (
 type Exposure struct {
 	host         string // "": the default, see address
 	CORSOrigins  []string
+	AllowedHosts []string // names in lower case
 	ShutdownFrom string
 	NoShutdown   bool
 	Reload       bool
@@ -37,6 +38,8 @@ func (s *Exposure) bindFlags(f *pflag.FlagSet) {
 		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
 	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil,
 		"an origin whose pages may call this server, as https://example.com or https://*.example.com; * for all; may be repeated")
+	f.StringArrayVar(&s.AllowedHosts, "allowed-host", nil,
+		"a name of this server at which its pages work over plain http, as gpu.example.com; may be repeated (IP addresses and local names always work)")
 	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal,
 		"local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
@@ -64,7 +67,7 @@ func (s *Exposure) variables(f *pflag.FlagSet) []Variable {
 }
 
 func (s *Exposure) check() error {
-	if err := cmp.Or(s.checkHosts(), s.checkOrigins()); err != nil {
+	if err := cmp.Or(s.checkHosts(), s.checkOrigins(), s.checkAllowedHosts()); err != nil {
 		return err
 	}
 	if s.ShutdownFrom != fromLocal && s.ShutdownFrom != FromAny {
@@ -104,6 +107,22 @@ func (s *Exposure) checkOrigins() error {
 		}
 	}
 	s.CORSOrigins = origins
+	return nil
+}
+
+// checkAllowedHosts writes the names as the server compares them.
+func (s *Exposure) checkAllowedHosts() error {
+	var names []string
+	for _, text := range s.AllowedHosts {
+		for part := range strings.SplitSeq(text, ",") {
+			name := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(part), "."))
+			if name == "" || strings.ContainsAny(name, ":/*@ []") {
+				return fmt.Errorf("--allowed-host %q: give a name alone, without scheme and port, as gpu.example.com", part)
+			}
+			names = append(names, name)
+		}
+	}
+	s.AllowedHosts = names
 	return nil
 }
 
