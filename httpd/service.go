@@ -133,6 +133,8 @@ type WorkerHealth struct {
 	// Busy is how many of its slots have predictions. BusySince (RFC 3339) is the earliest time at which the oldest began.
 	Busy      int    `json:"busy"`
 	BusySince string `json:"busy_since,omitempty"`
+	// Concurrency is how many predictions it runs at once, if more than one.
+	Concurrency int `json:"concurrency,omitempty"`
 	// Served is how many predictions the process has answered.
 	Served int `json:"served"`
 	// MemoryBytes is its resident memory.

@@ -153,6 +153,10 @@ func (w *worker) ready(body []byte) error {
 	w.sup.o.Logger.Info("worker ready", "worker", w.sup.o.Index, "pid", w.process.child.pid, "python",
 		w.setup.model.Python,
 		"slots", w.setup.model.Slots, "setup_seconds", ready.Seconds)
+	if w.setup.model.Threads() {
+		w.sup.o.Logger.Info("predictions run on threads over one copy of the model, so its code must be safe for threads: "+
+			"no change of self or of globals without a lock", "worker", w.sup.o.Index, "threads", w.setup.model.Slots)
+	}
 	return nil
 }
 

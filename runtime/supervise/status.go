@@ -78,6 +78,7 @@ type Report struct {
 	Device string    // its GPUs; "": all
 	Busy   int       // slots with a call
 	Since  time.Time // when the oldest of these calls could begin; zero: there is none
+	Slots  int       // predictions that it runs at once
 	Served int       // answers of its process
 	Memory int64     // resident bytes of its process; 0: unknown
 }
@@ -92,7 +93,7 @@ func (s *Supervisor) Report() Report {
 	}
 	s.mu.Unlock()
 	load := s.o.Pool.WorkerLoad(slots)
-	r.Served, r.Busy, r.Since = load.Answered, min(load.Busy, len(slots)), load.Since
+	r.Served, r.Busy, r.Since, r.Slots = load.Answered, min(load.Busy, len(slots)), load.Since, len(slots)
 	if r.PID != 0 {
 		r.Memory = resident(r.PID)
 	}

@@ -122,6 +122,9 @@ func workerHealth(w supervise.Report) httpd.WorkerHealth {
 		Device: w.Device, Busy: w.Busy, BusySince: instant(w.Since), Served: w.Served, MemoryBytes: w.Memory,
 		NextStart: instant(w.NextStart),
 	}
+	if w.Slots > 1 {
+		out.Concurrency = w.Slots
+	}
 	if w.Successor != nil {
 		out.Successor = w.Successor.String()
 	}
