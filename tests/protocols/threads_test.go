@@ -35,14 +35,14 @@ func TestThreads_TensorsOfManyClients(t *testing.T) {
 func TestThreads_ChatsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "generative.py:Chat", Args: []string{"--concurrency", "4", "--queue", "64"},
+		Model: "generative.py:Chat", Args: []string{"--concurrency", "4", "--queue", "64", "--model", "m"},
 	})
 	var clients sync.WaitGroup
 	for client := range 8 {
 		clients.Go(func() {
 			word := fmt.Sprint("word", client)
 			a := s.Do(http.MethodPost, "/v1/chat/completions", map[string]any{
-				"messages": []any{map[string]any{"role": "user", "content": word}},
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": word}},
 			})
 			harness.WantCode(t, word, a, http.StatusOK)
 			harness.WantText(t, word, string(a.Body), word)
