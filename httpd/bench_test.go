@@ -22,7 +22,7 @@ type still struct {
 }
 
 func newStill() still {
-	p := predict.New("abcdefghijklmnopqrstuvwxyz", predict.Request{}, epoch, ended{}, predict.Options{})
+	p := predict.New("abcdefghijklmnopqrstuvwxyz", &predict.Request{}, epoch, ended{}, predict.Options{})
 	p.End(predict.Result{
 		Status: predict.Succeeded, Output: []byte(`"hello world"`),
 		Metrics: []byte(`{"predict_time":0.000012}`),
@@ -86,7 +86,7 @@ func BenchmarkEnvelope(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := request.ReadJSON(body, true); err != nil {
+		if err := request.ReadJSON(new(predict.Request), body, true); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -33,16 +33,16 @@ type received struct {
 	shared  *memory.Shared  // the memory that holds data, if a worker can read it too
 }
 
-// request reads the envelope of a prediction request. typed: the client declared the body as JSON.
-func (b received) request(typed bool) (predict.Request, error) {
-	req, err := request.ReadJSON(b.data, typed)
+// read reads the envelope of a prediction request into req. typed: the client declared the body as JSON.
+func (b received) read(req *predict.Request, typed bool) error {
+	err := request.ReadJSON(req, b.data, typed)
 	req.Charged = b.charged
 	if b.disk != nil {
 		req.Disk = b.disk
 	} else {
 		req.Body = b.data
 	}
-	return req, err
+	return err
 }
 
 // takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has

@@ -88,7 +88,7 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 	if id == "" {
 		id = "made-by-the-server"
 	}
-	p := predict.New(id, req, epoch, f.runner(), predict.Options{History: f.history})
+	p := predict.New(id, &req, epoch, f.runner(), predict.Options{History: f.history})
 	if err := f.registry.Add(p); err != nil {
 		return nil, err
 	}

@@ -43,7 +43,8 @@ func FuzzBody(f *testing.F) {
 		}
 		ctx.Request.SetBodyStream(bytes.NewReader(body), len(body))
 		svc.attached = nil
-		req, _, err := k.read(ctx)
+		var req predict.Request
+		_, err := k.read(ctx, &req)
 		if err != nil {
 			var syntax *rawjson.SyntaxError
 			var invalid *predict.ValidationError

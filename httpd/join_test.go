@@ -26,7 +26,7 @@ func (v *vanishing) Find(predict.Kind, string) *predict.Prediction {
 	if v.left.Load() <= 0 {
 		return nil
 	}
-	return predict.New("a", predict.Request{}, epoch, ended{}, predict.Options{}) // it emits no events
+	return predict.New("a", &predict.Request{}, epoch, ended{}, predict.Options{}) // it emits no events
 }
 
 func (v *vanishing) Result(predict.Kind, string) (*predict.Prediction, predict.Record, bool) {

@@ -17,36 +17,37 @@ import (
 // outputMember is the member of a prediction object that may have files.
 const outputMember = "output"
 
-// readOther reads the body of a create request that is not plain JSON.
-func (k collection) readOther(ctx *fasthttp.RequestCtx, form request.Format, encoding coding,
+// readOther reads the body of a create request that is not plain JSON into req.
+func (k collection) readOther(ctx *fasthttp.RequestCtx, req *predict.Request, form request.Format, encoding coding,
 	how *asked,
-) (req predict.Request, err error) {
+) error {
 	in, err := k.open(ctx, encoding)
 	if err != nil {
-		return req, err
+		return err
 	}
 	defer in.close()
 	if form == request.JSON {
 		body, err := k.readCharged(in, in.raw.conn)
 		if err == nil {
-			return body.request(len(ctx.Request.Header.ContentType()) > 0)
+			return body.read(req, len(ctx.Request.Header.ContentType()) > 0)
 		}
-		return req, cmp.Or(in.failed(), err) // the body's error before the format reader's
+		return cmp.Or(in.failed(), err) // the body's error before the format reader's
 	}
 	room, body := &request.Room{Budget: k.opt.Memory, From: in.raw.conn}, io.Reader(in)
 	if k.keeps(*how) {
 		raw, err := room.ReadAll(in)
 		if err != nil {
-			return predict.Request{Charged: room.Bytes()}, err
+			req.Charged = room.Bytes()
+			return err
 		}
 		body, how.raw = bytes.NewReader(raw), &raw
 	}
-	if req, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
+	if *req, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
 		if err = cmp.Or(in.failed(), err); errors.Is(err, request.ErrTooLarge) {
 			err = fasthttp.ErrBodyTooLarge
 		}
 	}
-	return req, err
+	return err
 }
 
 // reader reads bodies for the model.

@@ -22,7 +22,8 @@ type collection struct {
 
 // create answers POST: it creates and runs a prediction.
 func (k collection) create(ctx *fasthttp.RequestCtx) {
-	req, how, err := k.read(ctx)
+	var req predict.Request
+	how, err := k.read(ctx, &req)
 	taken := false
 	defer k.discard(&req, &taken)
 	if err != nil {
@@ -71,7 +72,8 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		k.refuse(ctx, err)
 		return
 	}
-	req, how, err := k.read(ctx)
+	var req predict.Request
+	how, err := k.read(ctx, &req)
 	taken := false
 	defer k.discard(&req, &taken)
 	if err == nil && req.ID != "" && req.ID != id {
@@ -206,17 +208,16 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 // unserved reports whether the model lacks this kind.
 func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc.HasTraining() }
 
-// read reads the headers and the body of a create request.
-func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, error) {
+// read reads the headers and the body of a create request into req.
+func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked, error) {
 	if k.unserved() {
-		return predict.Request{}, asked{}, predict.ErrNoTraining
+		return asked{}, predict.ErrNoTraining
 	}
 	h := &ctx.Request.Header
 	form, encoding, err := formOf(h)
 	if err != nil {
-		return predict.Request{}, asked{}, err
+		return asked{}, err
 	}
-	var req predict.Request
 	var how asked
 	if hasSeen(ctx, seenAccept|seenPrefer) {
 		how = readMode(h)
@@ -224,17 +225,17 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if form == request.JSON && encoding == plain {
 		var body received
 		if body, err = k.takeBody(ctx); err == nil {
-			req, err = body.request(len(h.ContentType()) > 0)
+			err = body.read(req, len(h.ContentType()) > 0)
 		}
 	} else {
-		req, err = k.readOther(ctx, form, encoding, &how)
+		err = k.readOther(ctx, req, form, encoding, &how)
 	}
 	if err != nil {
-		return req, asked{}, err
+		return asked{}, err
 	}
 	if hasSeen(ctx, seenDeadline) {
 		if req.Deadline, err = readDeadline(h, time.Now); err != nil {
-			return req, asked{}, err
+			return asked{}, err
 		}
 	}
 	if k.kind == predict.KindTraining && how.orObject {
@@ -245,7 +246,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	req.Kind, req.Mode = k.kind, how.modeOf()
 	req.WantFile = hasSeen(ctx, seenAccept) && rendered(h, true) == asFile
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
-		return req, how, predict.ErrTrainingStream
+		return how, predict.ErrTrainingStream
 	}
 	traced := k.opt.Tracer != nil
 	if traced {
@@ -254,7 +255,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if hasSeen(ctx, seenPropagated) {
 		req.Propagation = trace.ReadPropagation(traced, h.PeekAll)
 	}
-	return req, how, nil
+	return how, nil
 }
 
 // join answers a PUT with the prediction in flight with that id; false: there is none.

@@ -85,7 +85,8 @@ func prefersWait(h *fasthttp.RequestHeader) bool {
 
 // jobRequest reads the request of a job.
 func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, how asked) (predict.Request, error) {
-	req, err := request.ReadJSON(c.Body.Data, true)
+	var req predict.Request
+	err := request.ReadJSON(&req, c.Body.Data, true)
 	req.Charged, req.Disk = c.Body.Charged, c.Body.Disk
 	if c.Body.Owned {
 		req.Body = c.Body.Data

@@ -84,7 +84,7 @@ func (k collection) again(kept *predict.Prediction, rec predict.Record) *predict
 		ID: rec.ID, Kind: k.kind, Mode: predict.Async, Created: rec.Created,
 		CreatedText: rec.CreatedText,
 	}
-	p := predict.New(rec.ID, req, time.Now(), replayer{rec}, predict.Options{Memory: k.opt.Memory, Version: rec.Version})
+	p := predict.New(rec.ID, &req, time.Now(), replayer{rec}, predict.Options{Memory: k.opt.Memory, Version: rec.Version})
 	p.OnRelease(kept.Release)
 	return p
 }

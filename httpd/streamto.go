@@ -41,10 +41,11 @@ func (st *stream) addOutputs(list []byte) {
 
 // completeTo writes what follows the last event.
 func (st *stream) completeTo(rec *predict.Record) error {
+	of := *rec // native streams have theirs on the stack
 	if st.written > 0 || st.p.Yielded() {
-		st.addOutputs(rec.Output)
-		rec.Output = nil
+		st.addOutputs(of.Output)
+		of.Output = nil
 	}
-	st.buf = st.to.End(st.buf, rec)
+	st.buf = st.to.End(st.buf, &of)
 	return st.flush()
 }

@@ -25,7 +25,7 @@ var numberAttrs = [...]struct {
 
 // spanAttrs describes a request for the spans of its predictions. Whether the function takes a parameter makes no
 // difference.
-func (r *Request) spanAttrs(b *Body, model string) predict.SpanAttrs {
+func (r *Request) spanAttrs(b *Body, model string) *predict.SpanAttrs {
 	attrs := trace.Attrs{}.Text("gen_ai.operation.name", r.Endpoint.Operation()).Text("gen_ai.provider.name",
 		"pinion").Text("gen_ai.request.model", model)
 	given := map[string]bool{}
@@ -49,7 +49,7 @@ func (r *Request) spanAttrs(b *Body, model string) predict.SpanAttrs {
 	if r.Endpoint == Embeddings {
 		attrs = attrs.Texts("gen_ai.request.encoding_formats", []string{r.format})
 	}
-	return predict.SpanAttrs{Begin: attrs, End: func(status predict.Status, output, metrics []byte) trace.Attrs {
+	return &predict.SpanAttrs{Begin: attrs, End: func(status predict.Status, output, metrics []byte) trace.Attrs {
 		return r.endAttrs(model, status, output, metrics)
 	}}
 }

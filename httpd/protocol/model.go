@@ -94,8 +94,8 @@ type Call struct {
 	trace.Propagation
 	// Trace records the request; nil: it is not traced. Exchange.Begin sets it.
 	Trace *trace.Trace
-	// Span adds to the span of each prediction.
-	Span predict.SpanAttrs
+	// Span adds to the span of each prediction; nil: nothing.
+	Span *predict.SpanAttrs
 }
 
 // Body is the bytes of a request, and the memory budget that they are charged to.

@@ -26,7 +26,7 @@ func (s *fakeService) Create(req predict.Request) (*predict.Prediction, error) {
 	if strings.Contains(string(req.Input), "invalid") {
 		return nil, &predict.ValidationError{Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "no"}}}
 	}
-	return predict.New(fmt.Sprint("p", s.made.Add(1)), req, time.Now(), fakeRunner{s}, predict.Options{}), nil
+	return predict.New(fmt.Sprint("p", s.made.Add(1)), &req, time.Now(), fakeRunner{s}, predict.Options{}), nil
 }
 
 func (s *fakeService) SubmitAll([]*predict.Prediction)     {}

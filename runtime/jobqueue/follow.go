@@ -132,7 +132,7 @@ type follower struct {
 }
 
 func (f *follower) prediction(req predict.Request) *predict.Prediction {
-	f.p = predict.New(f.id, req, time.Now(), f, predict.Options{Memory: f.m.o.Memory})
+	f.p = predict.New(f.id, &req, time.Now(), f, predict.Options{Memory: f.m.o.Memory})
 	return f.p
 }
 

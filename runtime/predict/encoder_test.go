@@ -18,24 +18,24 @@ func TestEncoder(t *testing.T) {
 		},
 		{
 			Record{
-				ID: `q"`, Status: Processing, Input: []byte(`{"s":1}`), Output: []byte("[1"), Open: true, Created: epoch,
-				Started: at, Logs: []byte("é\xff"),
+				ID: `q"`, Input: []byte(`{"s":1}`), Created: epoch,
+				Progress: Progress{Status: Processing, Output: []byte("[1"), Open: true, Started: at, Logs: []byte("é\xff")},
 			},
 			`{"id":"q\"","input":{"s":1},"status":"processing","output":[1],"logs":"é�","metrics":{},"created_at":"2026-11-21T09:30:00.000000Z","started_at":"2026-11-21T09:30:00.001500Z"}`,
 		},
 		{
 			Record{
-				ID: "a", Status: Succeeded, Created: epoch, CreatedText: "2026-11-21T10:30:00+01:00",
-				Metrics: []byte(`{"predict_time":1}`), Version: "v",
+				ID: "a", Created: epoch, CreatedText: "2026-11-21T10:30:00+01:00", Version: "v",
+				Progress: Progress{Status: Succeeded, Metrics: []byte(`{"predict_time":1}`)},
 			},
 			`{"id":"a","status":"succeeded","output":null,"logs":"","metrics":{"predict_time":1},"version":"v","created_at":"2026-11-21T10:30:00+01:00"}`,
 		},
 		{
-			Record{ID: "a", Status: Failed, Error: "", Created: epoch, Started: epoch, Completed: at},
+			Record{ID: "a", Created: epoch, Progress: Progress{Status: Failed, Error: "", Started: epoch, Completed: at}},
 			`{"id":"a","status":"failed","error":"","logs":"","metrics":{"predict_time":0.0015},"created_at":"2026-11-21T09:30:00.000000Z","started_at":"2026-11-21T09:30:00.000000Z","completed_at":"2026-11-21T09:30:00.001500Z"}`,
 		},
 		{
-			Record{ID: "a", Status: Canceled, Created: epoch, Completed: at},
+			Record{ID: "a", Created: epoch, Progress: Progress{Status: Canceled, Completed: at}},
 			`{"id":"a","status":"canceled","logs":"","metrics":{"predict_time":0},"created_at":"2026-11-21T09:30:00.000000Z","completed_at":"2026-11-21T09:30:00.001500Z"}`,
 		},
 	} {

@@ -16,7 +16,7 @@ import (
 
 // observed returns a prediction that emits events.
 func observed(o Options) *Prediction {
-	return New("a", Request{ID: "a", Mode: Stream}, epoch, &runner{}, o)
+	return New("a", &Request{ID: "a", Mode: Stream}, epoch, &runner{}, o)
 }
 
 // text is an event in a line.
@@ -259,7 +259,7 @@ func TestQuickSubscriberKeepsUp(t *testing.T) {
 func TestLastSubscriberCancels(t *testing.T) {
 	for _, mode := range []Mode{Sync, Async, Stream} {
 		r := &runner{}
-		p := New("a", Request{ID: "a", Mode: mode}, epoch, r, Options{})
+		p := New("a", &Request{ID: "a", Mode: mode}, epoch, r, Options{})
 		one, _ := p.Subscribe()
 		two, _ := p.Subscribe()
 		one.Close()
@@ -273,7 +273,7 @@ func TestLastSubscriberCancels(t *testing.T) {
 		}
 	}
 	r := &runner{}
-	p := New("a", Request{Mode: Stream}, epoch, r, Options{})
+	p := New("a", &Request{Mode: Stream}, epoch, r, Options{})
 	s, _ := p.Subscribe()
 	p.End(Result{Status: Succeeded}, epoch)
 	s.Close()
@@ -299,7 +299,7 @@ func TestTooManySubscribers(t *testing.T) {
 	if _, err := p.Subscribe(); err != nil {
 		t.Errorf("one has left: %v", err)
 	}
-	if _, err := New("a", Request{}, epoch, nil, Options{}).Subscribe(); !errors.Is(err, ErrNotObserved) {
+	if _, err := New("a", &Request{}, epoch, nil, Options{}).Subscribe(); !errors.Is(err, ErrNotObserved) {
 		t.Errorf("a prediction without events has a subscriber: %v", err)
 	}
 }

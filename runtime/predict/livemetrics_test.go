@@ -112,7 +112,7 @@ func TestLiveMetricsAreBounded(t *testing.T) {
 
 // TestLiveMetrics_RecordsKeepMetricsOfTheirMoment: what came later does not show in them.
 func TestLiveMetrics_RecordsKeepMetricsOfTheirMoment(t *testing.T) {
-	p := New("a", Request{}, time.Now(), nil, Options{})
+	p := New("a", &Request{}, time.Now(), nil, Options{})
 	p.Begin(time.Now())
 	var seen []Record
 	for _, e := range [][3]string{

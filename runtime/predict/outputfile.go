@@ -26,7 +26,7 @@ type OutputFolder struct{ Path, Token string }
 // SetFolder tells where the output files are, until the prediction's last Release. It is called before the model runs.
 func (p *Prediction) SetFolder(f OutputFolder) {
 	p.mu.Lock()
-	p.folder = f
+	p.folder = &f
 	p.mu.Unlock()
 }
 
@@ -34,7 +34,10 @@ func (p *Prediction) SetFolder(f OutputFolder) {
 func (p *Prediction) Folder() OutputFolder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.folder
+	if p.folder == nil {
+		return OutputFolder{}
+	}
+	return *p.folder
 }
 
 // File is the output where it is one file; nil: the record has the output.

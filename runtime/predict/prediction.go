@@ -24,19 +24,21 @@ type Runner interface {
 type Prediction struct {
 	Request  Request  // after the last Release only what GET shows remains; see compact
 	Warnings []string // about its input, for its client
-	observed bool     // its events may be wanted before its end
+	id       string
+	version  string // of the model
 	registry *Registry
-	finished bool          // guarded by the registry's lock: it is retained, and no longer in flight
 	charge   memory.Charge // safe for concurrent use
+	observed bool          // its events may be wanted before its end
+	finished bool          // guarded by the registry's lock: it is retained, and no longer in flight
 
 	mu       sync.Mutex
+	canceled bool
 	usage    usage
 	runner   Runner // nil after the last Release
-	record   Record
-	file     *OutputFile // nil: the record has the output
-	folder   OutputFolder
-	logsCut  int // bytes of its logs that were dropped
-	canceled bool
+	record   Progress
+	file     *OutputFile   // nil: the record has the output
+	folder   *OutputFolder // nil: there is none
+	logsCut  int           // bytes of its logs that were dropped
 	done     chan struct{} // made by the first call of Done
 	events   events
 	holds    int      // calls of Release that are due
@@ -46,8 +48,8 @@ type Prediction struct {
 // usage is what a prediction uses of its charge.
 type usage struct {
 	bytes      int64
-	overBudget bool  // something it yielded did not fit into the memory budget
 	compacted  int64 // size after compact; 0: not compacted
+	overBudget bool  // something it yielded did not fit into the memory budget
 	dropped    bool  // not retained: its memory was freed by the last Release
 }
 
@@ -67,20 +69,11 @@ type Options struct {
 	Memory *memory.Budget
 }
 
-// New returns a prediction in Starting with one hold. id must not be empty.
-func New(id string, req Request, now time.Time, runner Runner, o Options) *Prediction {
-	created := req.Created
-	if created.IsZero() {
-		created = now
-	}
-	p := &Prediction{
-		Request: req,
-		runner:  runner,
-		holds:   1,
-		record: Record{
-			ID: id, Kind: req.Kind, Created: created, CreatedText: req.CreatedText, Version: o.Version,
-			Members: req.Members,
-		},
+// New returns a prediction in Starting with one hold, of a copy of the request. id must not be empty.
+func New(id string, req *Request, now time.Time, runner Runner, o Options) *Prediction {
+	p := &Prediction{Request: *req, id: id, version: o.Version, runner: runner, holds: 1}
+	if p.Request.Created.IsZero() {
+		p.Request.Created = now
 	}
 	p.charge.Open(o.Memory)
 	if p.observed = req.observed(); p.observed {
@@ -92,7 +85,7 @@ func New(id string, req Request, now time.Time, runner Runner, o Options) *Predi
 	return p
 }
 
-func (p *Prediction) ID() string { return p.record.ID } // never changes
+func (p *Prediction) ID() string { return p.id } // never changes
 
 // Runner returns what executes the prediction; nil after the last Release.
 func (p *Prediction) Runner() Runner {
@@ -169,7 +162,16 @@ func (p *Prediction) CancelAsked() bool {
 func (p *Prediction) Record() Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.record
+	return p.recordNow()
+}
+
+// recordNow is Record with the lock held.
+func (p *Prediction) recordNow() Record {
+	req := &p.Request // these fields of it never change
+	return Record{
+		ID: p.id, Kind: req.Kind, Created: req.Created, CreatedText: req.CreatedText, Version: p.version,
+		Members: req.Members, Progress: p.record,
+	}
 }
 
 func (p *Prediction) Begin(now time.Time) bool {
@@ -284,7 +286,7 @@ func (p *Prediction) emit(e Event) {
 		p.usage.bytes += int64(p.events.feed.add(e, len(p.record.Output)))
 	}
 	for _, o := range p.events.observers {
-		o.Observe(p.record, e)
+		o.Observe(p.recordNow(), e)
 	}
 }
 

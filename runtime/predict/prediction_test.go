@@ -22,13 +22,13 @@ func (r *runner) Cancel(*Prediction)    { r.cancels.Add(1) }
 func (r *runner) Submit(*Prediction)    {}
 
 func TestNew(t *testing.T) {
-	p := New("a", Request{Input: []byte("{}")}, epoch, &runner{}, Options{})
+	p := New("a", &Request{Input: []byte("{}")}, epoch, &runner{}, Options{})
 	if got := p.Record(); got.ID != "a" || p.ID() != "a" || got.Status != Starting || !got.Created.Equal(epoch) ||
 		!got.Started.IsZero() || !got.Completed.IsZero() || got.Output != nil || got.Logs != nil {
 		t.Errorf("got %+v", got)
 	}
 	before := epoch.Add(-time.Hour)
-	if got := New("a", Request{Created: before}, epoch, &runner{}, Options{}).Record().Created; !got.Equal(before) {
+	if got := New("a", &Request{Created: before}, epoch, &runner{}, Options{}).Record().Created; !got.Equal(before) {
 		t.Errorf("created at %s, want what the client says, %s", got, before)
 	}
 }
@@ -36,7 +36,7 @@ func TestNew(t *testing.T) {
 // TestEndOnlyOnce: many ends at once, and one has an effect, whole.
 func TestEndOnlyOnce(t *testing.T) {
 	for range 200 {
-		p := New("a", Request{}, epoch, &runner{}, Options{})
+		p := New("a", &Request{}, epoch, &runner{}, Options{})
 		results := []Result{
 			{Status: Succeeded, Output: []byte("1"), Logs: []byte("one")},
 			{Status: Failed, Error: "two", Logs: []byte("two")},
@@ -68,7 +68,7 @@ func TestEndOnlyOnce(t *testing.T) {
 }
 
 func TestPrediction_EndMustBeEnd(t *testing.T) {
-	p := New("a", Request{}, epoch, &runner{}, Options{})
+	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	for _, s := range []Status{Starting, Processing, statuses} {
 		if p.End(Result{Status: s}, epoch) || p.Record().Status != Starting {
 			t.Errorf("%s ended it", s)
@@ -77,7 +77,7 @@ func TestPrediction_EndMustBeEnd(t *testing.T) {
 }
 
 func TestBegin(t *testing.T) {
-	p := New("a", Request{}, epoch, &runner{}, Options{})
+	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	if !p.Begin(epoch.Add(time.Second)) || p.Begin(epoch) {
 		t.Error("it was not begun, or twice")
 	}
@@ -94,12 +94,12 @@ func TestBegin(t *testing.T) {
 
 // TestPrediction_ElapsedDatesStart where Begin was not called: the worker reports how long it took.
 func TestPrediction_ElapsedDatesStart(t *testing.T) {
-	p := New("a", Request{}, epoch, &runner{}, Options{})
+	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Failed, Elapsed: 3 * time.Second}, epoch.Add(10*time.Second))
 	if got := p.Record().Started; !got.Equal(epoch.Add(7 * time.Second)) {
 		t.Errorf("it started at %s", got)
 	}
-	p = New("a", Request{}, epoch, &runner{}, Options{})
+	p = New("a", &Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Canceled}, epoch)
 	if got := p.Record().Started; !got.IsZero() {
 		t.Errorf("it never began, and started at %s", got)
@@ -108,7 +108,7 @@ func TestPrediction_ElapsedDatesStart(t *testing.T) {
 
 func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	r := &runner{}
-	p := New("a", Request{}, epoch, r, Options{})
+	p := New("a", &Request{}, epoch, r, Options{})
 	if p.CancelAsked() {
 		t.Error("CancelAsked before Cancel")
 	}
@@ -121,7 +121,7 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 		t.Errorf("the runner was asked %d times; asked: %v", n, p.CancelAsked())
 	}
 
-	ended := New("b", Request{}, epoch, r, Options{})
+	ended := New("b", &Request{}, epoch, r, Options{})
 	ended.End(Result{Status: Succeeded}, epoch)
 	ended.Cancel()
 	if n := r.cancels.Load(); n != 1 {
@@ -132,13 +132,13 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 func TestWaitRuns(t *testing.T) {
 	refused := errors.New("refused")
 	r := &runner{err: refused}
-	if err := New("a", Request{}, epoch, r, Options{}).Run(); !errors.Is(err, refused) || r.runs.Load() != 1 {
+	if err := New("a", &Request{}, epoch, r, Options{}).Run(); !errors.Is(err, refused) || r.runs.Load() != 1 {
 		t.Errorf("got %v after %d runs", err, r.runs.Load())
 	}
 }
 
 func TestRelease(t *testing.T) {
-	p := New("a", Request{}, epoch, &runner{}, Options{})
+	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	var order []int
 	for i := range 3 {
 		p.OnRelease(func() { order = append(order, i) })

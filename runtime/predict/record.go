@@ -5,29 +5,34 @@ import "time"
 // Record is the public state of a prediction at one moment. Its slices are shared: do not write to them. The prediction
 // only appends to them, so a copy of a Record stays valid.
 type Record struct {
-	ID     string
-	Kind   Kind
-	Status Status
+	ID   string
+	Kind Kind
 	// Input is the JSON object that the client sent, with secrets redacted; nil where it is not shown.
-	Input  []byte
+	Input       []byte
+	Created     time.Time
+	CreatedText string // Created as the client wrote it; "" if it did not
+	Version     string // the model's; "" if unknown
+	Members     []byte // Request.Members
+	Progress
+}
+
+// Progress is the part of a Record that changes while the prediction runs.
+type Progress struct {
+	Status Status
+	// Open: Output is a list in progress, which lacks its closing bracket.
+	Open   bool
 	Output []byte // JSON; nil while there is none
 	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil:
 	// none.
-	Tensors []Tensor
-	// Open: Output is a list in progress, which lacks its closing bracket.
-	Open          bool
+	Tensors       []Tensor
 	Error         string
 	Logs          []byte      // as written by the model; may contain invalid UTF-8
 	Metrics       []byte      // a JSON object; nil until it has ended
 	live          liveMetrics // recorded so far, while it runs
-	Created       time.Time
-	CreatedText   string    // Created as the client wrote it; "" if it did not
-	Started       time.Time // zero while not started
-	Completed     time.Time // zero while not ended
-	QueuePosition int       // in the queue, from 1; 0: not queued, or not known
-	Version       string    // the model's; "" if unknown
-	Members       []byte    // Request.Members
-	Times         Times     // once it has ended
+	Started       time.Time   // zero while not started
+	Completed     time.Time   // zero while not ended
+	QueuePosition int         // in the queue, from 1; 0: not queued, or not known
+	Times         Times       // once it has ended
 }
 
 // Result is how a prediction ended.

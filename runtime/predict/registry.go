@@ -101,7 +101,7 @@ func NewRegistry(retention Retention) *Registry {
 
 // Add enters p, or returns ErrInFlight where its id is in flight. It replaces an ended prediction of that id.
 func (r *Registry) Add(p *Prediction) error {
-	k := key{p.record.Kind, p.record.ID}
+	k := key{p.Request.Kind, p.id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if other := r.by[k]; other != nil && !other.finished {
@@ -114,7 +114,7 @@ func (r *Registry) Add(p *Prediction) error {
 }
 
 func (r *Registry) Remove(p *Prediction) {
-	k := key{p.record.Kind, p.record.ID}
+	k := key{p.Request.Kind, p.id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.by[k] == p && !p.finished {
@@ -159,7 +159,7 @@ func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	r.leave()
 	r.active = now
 	if r.retention.TTL < 0 || r.closed || !fits {
-		delete(r.by, key{p.record.Kind, p.record.ID})
+		delete(r.by, key{p.Request.Kind, p.id})
 		return
 	}
 	p.finished = true
@@ -171,7 +171,7 @@ func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 // retainReleased retains p after its end and its last Release; bytes is its size.
 func (r *Registry) retainReleased(p *Prediction, bytes int) {
 	now := time.Now()
-	k := key{p.record.Kind, p.record.ID}
+	k := key{p.Request.Kind, p.id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -187,7 +187,7 @@ func (r *Registry) retainReleased(p *Prediction, bytes int) {
 func (r *Registry) retain(p *Prediction, list, bytes int, now time.Time) {
 	p.charge.Hold()
 	l := &r.retained[list]
-	l.entries = append(l.entries, retained{p, key{p.record.Kind, p.record.ID}, now.Add(r.retention.TTL), bytes})
+	l.entries = append(l.entries, retained{p, key{p.Request.Kind, p.id}, now.Add(r.retention.TTL), bytes})
 	r.bytes += bytes
 	r.purge(now)
 	r.retention.Memory.Changed()

@@ -12,8 +12,8 @@ import (
 
 func TestRegistry(t *testing.T) {
 	r := NewRegistry(Retention{})
-	a, b, again := New("a", Request{}, epoch, nil, Options{}), New("b", Request{}, epoch, nil, Options{}),
-		New("a", Request{}, epoch, nil, Options{})
+	a, b, again := New("a", &Request{}, epoch, nil, Options{}), New("b", &Request{}, epoch, nil, Options{}),
+		New("a", &Request{}, epoch, nil, Options{})
 	for _, p := range []*Prediction{a, b} {
 		if err := r.Add(p); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestRegistryOfOneID(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for range 500 {
-				p := New("a", Request{}, epoch, nil, Options{})
+				p := New("a", &Request{}, epoch, nil, Options{})
 				if r.Add(p) != nil {
 					continue
 				}
@@ -74,7 +74,7 @@ func TestRegistryOfMany(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for n := range 200 {
-				p := New(fmt.Sprint(i, "/", n), Request{}, epoch, nil, Options{})
+				p := New(fmt.Sprint(i, "/", n), &Request{}, epoch, nil, Options{})
 				if err := r.Add(p); err != nil {
 					t.Error(err)
 				}

@@ -44,9 +44,21 @@ type Request struct {
 	Mode Mode
 	// Idempotent: the request is a PUT, so other requests may join the prediction.
 	Idempotent bool
-	Input      []byte        // a JSON object, strictly valid (package rawjson)
-	Lists      rawjson.Lists // offsets of long lists in Input, as the client sent it
-	Context    []byte        // a JSON object of strings, or nil
+	// WantFile: the client accepts an output file as it is. If no other client can ask for the prediction, the file is in
+	// Prediction.File, and Record.Output has no meaning.
+	WantFile bool
+	// WantPaths: files of the output stay in a folder, Prediction.Folder, and have marks in the output.
+	WantPaths bool
+	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
+	WantTensors bool
+	// EmitsItems: the items that the model yields are wanted one by one, though no client may ask for them: their files
+	// are uploaded as they come.
+	EmitsItems bool
+	// AnyStream: a stream is wanted of a model without @cog.streaming too.
+	AnyStream bool
+	Input     []byte        // a JSON object, strictly valid (package rawjson)
+	Lists     rawjson.Lists // offsets of long lists in Input, as the client sent it
+	Context   []byte        // a JSON object of strings, or nil
 	// Body is the buffer that the other slices share, if it may be reused once the prediction is neither running nor
 	// retained.
 	Body []byte
@@ -74,19 +86,12 @@ type Request struct {
 	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
 	Created     time.Time
 	CreatedText string
-	// WantFile: the client accepts an output file as it is. If no other client can ask for the prediction, the file is in
-	// Prediction.File, and Record.Output has no meaning.
-	WantFile bool
-	// WantPaths: files of the output stay in a folder, Prediction.Folder, and have marks in the output.
-	WantPaths bool
 	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as
 	// the worker sent them. It must not block, nor keep the item. Nil: the record has them.
 	Items func(item []byte)
 	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this
 	// one.
 	Callers []string
-	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
-	WantTensors bool
 	// Members are further members of the prediction's object, each with a comma before it: of a protocol that has more.
 	Members []byte
 	// Webhook is the URL that receives WebhookEvents; "": none.
@@ -98,8 +103,8 @@ type Request struct {
 	trace.Propagation
 	// Trace records the request; nil: it is not traced.
 	Trace *trace.Trace
-	// Span adds to the prediction's span.
-	Span SpanAttrs
+	// Span adds to the prediction's span; nil: nothing.
+	Span *SpanAttrs
 	// Deadline is when it is too late to begin; zero: the server's default.
 	Deadline time.Time
 	// Group is the request of another protocol whose rows are separate predictions; nil: none.
@@ -107,11 +112,6 @@ type Request struct {
 	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue.
 	// Its place is claimed already.
 	Attempt int
-	// EmitsItems: the items that the model yields are wanted one by one, though no client may ask for them: their files
-	// are uploaded as they come.
-	EmitsItems bool
-	// AnyStream: a stream is wanted of a model without @cog.streaming too.
-	AnyStream bool
 }
 
 // SpanAttrs are attributes that a protocol adds to a prediction's span.

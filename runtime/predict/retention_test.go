@@ -14,7 +14,7 @@ import (
 
 func enter(t *testing.T, r *Registry, kind Kind, id string) *Prediction {
 	t.Helper()
-	p := New(id, Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.retention.Memory})
+	p := New(id, &Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.retention.Memory})
 	if err := r.Add(p); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestAnonymousOnesAreFew(t *testing.T) {
 	defer r.Close()
 	end(r, enter(t, r, KindPrediction, "named"), 1)
 	for i := range 1000 {
-		p := New(fmt.Sprint(i), Request{}, epoch, nil, Options{})
+		p := New(fmt.Sprint(i), &Request{}, epoch, nil, Options{})
 		if err := r.Add(p); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestRetainedBytesCount(t *testing.T) {
 	} {
 		b := memory.New(1 << 30)
 		r := NewRegistry(Retention{Memory: b})
-		p := New("a", Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil,
+		p := New("a", &Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil,
 			Options{Memory: b})
 		if err := r.Add(p); err != nil || !p.Reserve() {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestReserve_WebhookIsCharged(t *testing.T) {
 	r := NewRegistry(Retention{Memory: b})
 	defer r.Close()
 	url := "http://x/" + strings.Repeat("x", 15_000)
-	p := New("a", Request{Webhook: url}, time.Now(), nil, Options{Memory: b})
+	p := New("a", &Request{Webhook: url}, time.Now(), nil, Options{Memory: b})
 	if !p.Reserve() {
 		t.Fatal("no room to begin")
 	}
@@ -260,7 +260,7 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 func TestLogsAreCutWhereThereIsNoRoom(t *testing.T) {
 	const limit = 16 << 20
 	b := memory.New(limit)
-	p := New("a", Request{ID: "a"}, epoch, nil, Options{Memory: b})
+	p := New("a", &Request{ID: "a"}, epoch, nil, Options{Memory: b})
 	for range 20 {
 		p.Log("stdout", make([]byte, 1<<20))
 	}
@@ -308,7 +308,7 @@ func TestQuietRegistriesShrink(t *testing.T) {
 // TestEventsDoNotKeepOldMemory: as the output grows it moves, and what followers may still get must not hold all its
 // former places.
 func TestEventsDoNotKeepOldMemory(t *testing.T) {
-	p := New("a", Request{Mode: Stream}, epoch, nil, Options{})
+	p := New("a", &Request{Mode: Stream}, epoch, nil, Options{})
 	s, err := p.Subscribe()
 	if err != nil {
 		t.Fatal(err)

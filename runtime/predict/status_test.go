@@ -19,7 +19,7 @@ func TestMoves(t *testing.T) {
 		return at.move(to), at
 	})
 	movestest.Walk(t, statuses, legal, func(from, to Status) (moved bool, now Status) {
-		p := New("a", Request{}, epoch, nil, Options{})
+		p := New("a", &Request{}, epoch, nil, Options{})
 		p.record.Status = from
 		switch to {
 		case Starting: // no method moves there

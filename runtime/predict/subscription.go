@@ -110,7 +110,7 @@ func (s *Subscription) CatchUp() Record {
 	}
 	s.joined = s.next
 	s.caughtUp()
-	return p.record
+	return p.recordNow()
 }
 
 // notify wakes a waiting subscriber. Called with the lock held.

@@ -41,7 +41,7 @@ const (
 func (p *Prediction) Summary() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Summary{Record: p.record, Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+	s := Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
 	s.Input, s.Output, s.Metrics, s.live = nil, nil, nil, nil
 	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error)
 	s.Logs = bytes.Clone(logtext.Tail(s.Logs, maxSummaryLogs))

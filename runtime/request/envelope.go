@@ -25,40 +25,39 @@ type envelope struct {
 	beside                                                      *predict.UnknownKeys
 }
 
-// ReadJSON reads the body of a create request. The result aliases body. claimed: the request has a content type.
+// ReadJSON reads the body of a create request into req, which then aliases it. claimed: the request has a content type.
 // The error is a *rawjson.SyntaxError, ErrEmpty or a *predict.ValidationError.
-func ReadJSON(body []byte, claimed bool) (predict.Request, error) {
+func ReadJSON(req *predict.Request, body []byte, claimed bool) error {
 	if len(body) == 0 {
 		if claimed {
-			return predict.Request{}, ErrEmpty
+			return ErrEmpty
 		}
 		body = []byte("{}")
 	}
 	lists, err := rawjson.CheckLists(body)
 	if err != nil {
-		return predict.Request{}, err
+		return err
 	}
-	return readObject(body, lists)
+	return readObject(req, body, lists)
 }
 
 // readObject reads the body of a create request that is valid JSON, with these lists in it.
-func readObject(body []byte, lists rawjson.Lists) (predict.Request, error) {
+func readObject(req *predict.Request, body []byte, lists rawjson.Lists) error {
 	if rawjson.KindOf(body) != rawjson.KindObject {
 		var bad Problems
 		bad.Add(Quote(bytes.Trim(body, " \t\r\n"))+` is not of type "object"`, "body")
-		return predict.Request{}, bad.Err()
+		return bad.Err()
 	}
 	var e envelope
 	members := rawjson.ObjectWith(body, lists)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
 		e.set(key, value, members.Offset()) // the last of equal keys wins
 	}
-	return e.request(lists)
+	return e.fill(req, lists)
 }
 
-// request converts the envelope to a request. lists are those of the body.
-func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
-	var req predict.Request
+// fill writes what the envelope has into a request. lists are those of the body.
+func (e *envelope) fill(req *predict.Request, lists rawjson.Lists) error {
 	var bad Problems
 	// In the order of the names, because problems are reported in that order.
 	if bad.want("context", e.context, rawjson.KindObject) {
@@ -85,7 +84,7 @@ func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	}
 	req.Created, req.CreatedText = readTime(e.created)
 	req.Beside = e.beside
-	return req, bad.Err()
+	return bad.Err()
 }
 
 // set stores a member if its key is known. at is the offset of its value.

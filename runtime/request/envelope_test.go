@@ -14,6 +14,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
+// readJSON is ReadJSON into a new request.
+func readJSON(body []byte, claimed bool) (req predict.Request, err error) {
+	err = ReadJSON(&req, body, claimed)
+	return req, err
+}
+
 func beside(names ...string) *predict.UnknownKeys {
 	return &predict.UnknownKeys{Names: names, Place: "input", Known: []string{
 		"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter",
@@ -63,7 +69,7 @@ func TestEnvelopeIsRead(t *testing.T) {
 		`{"output_file_prefix":"https://x/up/"}`:             {OutputPrefix: "https://x/up/", Input: []byte(`{}`)},
 		`{"id":"` + strings.Repeat("\U0001F600", 256) + `"}`: {ID: strings.Repeat("\U0001F600", 256), Input: []byte(`{}`)},
 	} {
-		got, err := ReadJSON([]byte(body), false)
+		got, err := readJSON([]byte(body), false)
 		if err != nil {
 			t.Errorf("%s: %v", body, err)
 		} else if !reflect.DeepEqual(got, want) {
@@ -85,7 +91,7 @@ func TestEnvelope_ListsOfLastInput(t *testing.T) {
 		`{"input":{"a":` + long + `},"input":null}`:                       `{}`,
 		`{"z":` + long + `,"input":{"a":` + other + `},"y":` + long + `}`: `{"a":` + other + `}`,
 	} {
-		req, err := ReadJSON([]byte(body), true)
+		req, err := readJSON([]byte(body), true)
 		if err != nil || string(req.Input) != want {
 			t.Errorf("%s: %s, %v", body, req.Input, err)
 			continue
@@ -138,7 +144,7 @@ func TestEnvelopeIsRefused(t *testing.T) {
 			problem("body.input.__root__", `"`+strings.Repeat("\U0001F600", 199)+`… is not of type "object"`),
 		},
 	} {
-		_, err := ReadJSON([]byte(body), false)
+		_, err := readJSON([]byte(body), false)
 		var invalid *predict.ValidationError
 		if !errors.As(err, &invalid) {
 			t.Errorf("%s: error %v, want a validation error", body, err)
@@ -161,13 +167,13 @@ func TestEnvelopeSyntax(t *testing.T) {
 	for body, at := range map[string]int{
 		"{\"a\":\"\xff\"}": 6, `{"a":"\ud800"}`: 6, "\xef\xbb\xbf{}": 0, `{}{}`: 2, `{"a":NaN}`: 5, `{`: 1, ` `: 1,
 	} {
-		_, err := ReadJSON([]byte(body), true)
+		_, err := readJSON([]byte(body), true)
 		var syntax *rawjson.SyntaxError
 		if !errors.As(err, &syntax) || syntax.Offset != at {
 			t.Errorf("%q: error %v, want a syntax error at %d", body, err, at)
 		}
 	}
-	if _, err := ReadJSON(nil, true); !errors.Is(err, ErrEmpty) {
+	if _, err := readJSON(nil, true); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty body that claims to be JSON: %v", err)
 	}
 }
@@ -181,7 +187,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	b.WriteString(`},"webhook_events_filter":[0`)
 	b.WriteString(strings.Repeat(",0", 5000))
 	b.WriteString(`]}`)
-	_, err := ReadJSON([]byte(b.String()), true)
+	_, err := readJSON([]byte(b.String()), true)
 	var invalid *predict.ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Problems) != maxProblems {
 		t.Errorf("%T with %d Problems, want %d", err, len(invalid.Problems), maxProblems)
@@ -209,7 +215,7 @@ func TestLongMembers(t *testing.T) {
 		raw := []byte(body)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := ReadJSON(raw, true)
+		_, err := readJSON(raw, true)
 		runtime.ReadMemStats(&after)
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > 4<<20 {
 			t.Errorf("%.60s: reading it took %d bytes", body, taken)
@@ -249,7 +255,7 @@ func FuzzEnvelope(f *testing.F) {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, claimed bool) {
-		req, err := ReadJSON(body, claimed)
+		req, err := readJSON(body, claimed)
 		var invalid *predict.ValidationError
 		if err != nil && !errors.As(err, &invalid) {
 			return

@@ -27,12 +27,12 @@ type Form struct {
 
 // request is the create request of a form. A part is an input, or a key of the request, by its name. A part "input" of
 // a JSON type has the remaining inputs.
-func (f *Form) request() (predict.Request, error) {
+func (f *Form) request() (req predict.Request, err error) {
 	if f.events != nil {
 		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
 	}
-	req, err := f.envelope.request(rawjson.Lists{})
 	req.Form = f.Fields
+	err = f.envelope.fill(&req, rawjson.Lists{})
 	return req, err
 }
 

@@ -49,23 +49,23 @@ func (r *Reader) Read(in io.Reader, format Format, contentType string, room *Roo
 }
 
 // ReadStored reads a body that was stored as it came, for which charged bytes of the memory budget are charged already.
-func (r *Reader) ReadStored(contentType string, body []byte, charged int64) (predict.Request, error) {
+func (r *Reader) ReadStored(contentType string, body []byte, charged int64) (req predict.Request, err error) {
 	room := Room{Budget: r.Memory, spare: charged}
 	defer room.settle()
 	format, known := FormatOf([]byte(contentType))
 	switch {
 	case !known:
-		return predict.Request{}, &Error{"unsupported content type " + Show([]byte(contentType))}
+		return req, &Error{"unsupported content type " + Show([]byte(contentType))}
 	case format == JSON:
 		room.use(int64(len(body)))
-		req, err := ReadJSON(body, contentType != "")
+		err = ReadJSON(&req, body, contentType != "")
 		req.Charged = room.bytes
 		return req, err
 	}
 	return r.Read(bytes.NewReader(body), format, contentType, &room)
 }
 
-func (r *Reader) readMsgPack(in io.Reader, files *Files, room *Room) (predict.Request, error) {
+func (r *Reader) readMsgPack(in io.Reader, files *Files, room *Room) (req predict.Request, err error) {
 	body, err := msgpack.ToJSON(in, msgpack.Options{
 		Most: r.MaxBody,
 		Bins: "input",
@@ -78,11 +78,12 @@ func (r *Reader) readMsgPack(in io.Reader, files *Files, room *Room) (predict.Re
 	var syntax *msgpack.SyntaxError
 	switch {
 	case errors.Is(err, msgpack.ErrTooLarge):
-		return predict.Request{}, ErrTooLarge
+		return req, ErrTooLarge
 	case errors.As(err, &syntax):
-		return predict.Request{}, &Error{syntax.Error()}
+		return req, &Error{syntax.Error()}
 	case err != nil:
-		return predict.Request{}, err
+		return req, err
 	}
-	return readObject(body, rawjson.Lists{})
+	err = readObject(&req, body, rawjson.Lists{})
+	return req, err
 }

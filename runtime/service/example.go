@@ -31,7 +31,7 @@ func (s *Service) RunExample(ctx context.Context) *ExampleRun {
 }
 
 func (s *Service) runExample(ctx context.Context, input []byte) *ExampleRun {
-	p, err := s.Create(predict.Request{Input: bytes.Clone(input)})
+	p, err := s.Create(&predict.Request{Input: bytes.Clone(input)})
 	if err == nil {
 		defer p.Release()
 		stop := context.AfterFunc(ctx, p.Cancel)

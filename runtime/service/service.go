@@ -268,12 +268,12 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 }
 
 // Create accepts a prediction, or refuses it. The caller must then call Run, or Start.
-func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
+func (s *Service) Create(req *predict.Request) (*predict.Prediction, error) {
 	now := time.Now()
-	spans := newSpans(&req, s.o.Model, now)
-	p, err := s.create(&req, spans, now)
+	spans := newSpans(req, s.o.Model, now)
+	p, err := s.create(req, spans, now)
 	if err != nil {
-		s.refused(&req, err)
+		s.refused(req, err)
 		spans.refused(err)
 	}
 	return p, err
@@ -304,7 +304,7 @@ func (s *Service) create(req *predict.Request, spans *spans, now time.Time) (*pr
 		return nil, err
 	}
 	req.EmitsItems = s.uploads(req)
-	p := predict.New(id, *req, now, x, s.o.Prediction)
+	p := predict.New(id, req, now, x, s.o.Prediction)
 	x.p = p
 	p.Warnings = x.prepared.Warnings
 	if req.RequestID != "" && !s.requestIDs.Load() {

@@ -45,8 +45,8 @@ type spans struct {
 	names      *names
 	prediction trace.Context
 	invoke     trace.Context
-	traced     slot.Traced // of the call
-	further    predict.SpanAttrs
+	traced     slot.Traced        // of the call
+	further    *predict.SpanAttrs // nil: nothing
 	mode       string
 	model      string // "": the server has one
 	id         string
@@ -204,7 +204,7 @@ func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, waited
 
 // described adds what the request's protocol says of the end, of a sampled trace.
 func (s *spans) described(p *predict.Prediction, r *predict.Result) {
-	if s == nil || s.further.End == nil || !s.trace.Sampled {
+	if s == nil || s.further == nil || s.further.End == nil || !s.trace.Sampled {
 		return
 	}
 	output := r.Output
@@ -238,7 +238,10 @@ func (s *spans) identify(g *trace.Group) trace.Attrs {
 // end adds the prediction's span and sends all. attrs are those that it shares with others, which are left as they are.
 func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, kind, message string, at time.Time) {
 	attrs = attrs.Text(attrMode, s.mode).Text(attrStatus, status.String())
-	attrs = append(append(append(attrs, s.further.Begin...), s.callers...), s.last...)
+	if s.further != nil {
+		attrs = append(attrs, s.further.Begin...)
+	}
+	attrs = append(append(attrs, s.callers...), s.last...)
 	if kind != "" {
 		attrs = attrs.Text(attrError, kind)
 	}

@@ -71,14 +71,17 @@ func TestReturned(t *testing.T) {
 func TestFallsBack(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
-	p := predict.New("p1", predict.Request{WebhookEvents: predict.AllEvents}, time.Now(), nil, predict.Options{})
+	p := predict.New("p1", &predict.Request{WebhookEvents: predict.AllEvents}, time.Now(), nil, predict.Options{})
 	d := &delivery{sender: s, prediction: p, target: mustParse(t, r.URL), wake: make(chan struct{}, 1)}
 	for range 2 {
-		d.Observe(predict.Record{ID: "p1", Status: predict.Processing, Input: []byte(`{"a":1}`)},
+		d.Observe(predict.Record{ID: "p1", Input: []byte(`{"a":1}`), Progress: predict.Progress{Status: predict.Processing}},
 			predict.Event{Kind: predict.EventStart})
 	}
-	d.Observe(predict.Record{ID: "p1", Status: predict.Failed}, predict.Event{Kind: predict.EventEnd})
-	d.Observe(predict.Record{ID: "p1", Status: predict.Processing}, predict.Event{Kind: predict.EventLog}) // never comes
+	d.Observe(predict.Record{ID: "p1", Progress: predict.Progress{Status: predict.Failed}},
+		predict.Event{Kind: predict.EventEnd})
+	// never comes
+	d.Observe(predict.Record{ID: "p1", Progress: predict.Progress{Status: predict.Processing}},
+		predict.Event{Kind: predict.EventLog})
 	drain(t, s)
 	hooks := r.rest()
 	equal(t, hooks, `processing  ""`, `failed  ""`)

@@ -149,7 +149,7 @@ func attach(t *testing.T, s *Sender, request predict.Request) *subject {
 	if request.ID == "" {
 		request.ID = "p1"
 	}
-	p := &subject{predict.New(request.ID, request, time.Now(), nil, predict.Options{}), make(chan struct{})}
+	p := &subject{predict.New(request.ID, &request, time.Now(), nil, predict.Options{}), make(chan struct{})}
 	p.OnRelease(func() { close(p.released) })
 	s.Attach(p.Prediction)
 	return p

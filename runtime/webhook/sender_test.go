@@ -347,7 +347,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	item := bytes.Repeat([]byte("1"), 100_000)
 	var all []*subject
 	for range 2 {
-		p := &subject{predict.New("p1", predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents},
+		p := &subject{predict.New("p1", &predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents},
 			time.Now(), nil,
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })

@@ -26,7 +26,7 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	}
 	request := predict.Request{Propagation: e.Propagation}
 	d := &delivery{
-		sender: s, prediction: predict.New(e.Prediction, request, s.now(), nil, predict.Options{}),
+		sender: s, prediction: predict.New(e.Prediction, &request, s.now(), nil, predict.Options{}),
 		target: target, stored: true,
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)

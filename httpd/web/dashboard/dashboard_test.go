@@ -86,7 +86,10 @@ func TestHistory(t *testing.T) {
 // TestContent: input and output are shown only where Content is set.
 func TestContent(t *testing.T) {
 	find := func(predict.Kind, string) (predict.Record, func(), bool) {
-		return predict.Record{ID: "a", Input: []byte(`{"x":1}`), Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")},
+		return predict.Record{
+				ID: "a", Input: []byte(`{"x":1}`),
+				Progress: predict.Progress{Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")},
+			},
 			func() {}, true
 	}
 	for _, content := range []bool{false, true} {

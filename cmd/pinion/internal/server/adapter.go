@@ -28,7 +28,7 @@ func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
 		return nil, err
 	}
 	defer b.m.Lifecycle.Leave()
-	return b.Service.Create(req)
+	return b.Service.Create(&req)
 }
 
 // Ready says why no prediction is accepted. One that loads the model is.
