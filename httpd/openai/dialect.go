@@ -82,16 +82,15 @@ func (h *handlers) readDialog(x *protocol.Exchange, d Dialect) (q *request, err 
 	if err = q.readBody(); err != nil {
 		return q, err
 	}
-	if q.dialog, err = d.Read(&x.Request.Header, q.call.Body.Data); err != nil {
-		return q, err
-	}
-	chat := q.dialog.Chat()
-	if len(chat) > fewBytes {
-		if err := q.charge(int64(len(chat))); err != nil {
+	if size := len(q.call.Body.Data); size > fewBytes { // for the translation, and what it is made of
+		if err := q.charge(2 * int64(size)); err != nil {
 			return q, err
 		}
 	}
-	b, err := ParseJSON(chat)
+	if q.dialog, err = d.Read(&x.Request.Header, q.call.Body.Data); err != nil {
+		return q, err
+	}
+	b, err := ParseJSON(q.dialog.Chat())
 	if err != nil {
 		return q, err
 	}

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,10 +17,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-const (
-	filePath     = "/v1/files/"
-	downloadPath = "/download"
-)
+const filePath = "/v1/files/"
 
 // upload answers POST /v1/files: a form with the file content, and its metadata.
 func (h *handlers) upload(x *protocol.Exchange) {
@@ -112,9 +112,24 @@ func appendFile(dst []byte, x *protocol.Exchange, u *upload) []byte {
 	dst = append(append(dst, `},"metadata":`...), u.metadata...)
 	dst = appendMember(append(dst, ','), "created_at", timestamp(u.created))
 	dst = appendMember(append(dst, ','), "expires_at", timestamp(u.created.Add(uploadAge)))
-	link := jobs.Address(x.RequestCtx) + signed(jobs, filePath+u.id+downloadPath)
+	link := jobs.Address(x.RequestCtx) + signed(jobs, u.link())
 	dst = appendMember(append(dst, `,"urls":{`...), "get", link)
 	return append(dst, "}}"...)
+}
+
+// link is the path of a file's content. It ends with the file's name, which a server that downloads it gives to the
+// model.
+func (u *upload) link() string {
+	name := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == '-') {
+			return r
+		}
+		return '_'
+	}, u.name)
+	if strings.Trim(name, ".") == "" {
+		name = "file"
+	}
+	return filePath + u.id + "/" + name
 }
 
 func (h *handlers) listFiles(x *protocol.Exchange) {

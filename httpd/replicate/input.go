@@ -2,7 +2,6 @@ package replicate
 
 import (
 	"bytes"
-	"net/url"
 	"strings"
 
 	"pinion/httpd/protocol"
@@ -91,13 +90,11 @@ func (r *linkReplacer) uploadOf(link string) *upload {
 	if !ok {
 		return nil
 	}
-	at, err := url.Parse(path)
-	if err != nil {
+	plain, _, _ := strings.Cut(path, "?")
+	rest, ok := strings.CutPrefix(plain, filePath)
+	if !ok || signed(r.x.Jobs(), plain) != path {
 		return nil
 	}
-	rest, ok := strings.CutPrefix(at.Path, filePath)
-	if !ok || signed(r.x.Jobs(), at.Path) != path {
-		return nil
-	}
-	return r.h.uploads.use(strings.TrimSuffix(rest, downloadPath))
+	id, _, _ := strings.Cut(rest, "/")
+	return r.h.uploads.use(id)
 }

@@ -50,7 +50,7 @@ func New(models protocol.Models, o Options) protocol.Protocol {
 			{Method: get, Path: "/v1/files", Handle: h.listFiles, Private: true},
 			{Method: get, Path: filePath + "{id}", Handle: h.file},
 			{Method: fasthttp.MethodDelete, Path: filePath + "{id}", Handle: h.deleteFile},
-			{Method: get, Path: filePath + "{id}/download", Handle: h.download},
+			{Method: get, Path: filePath + "{id}/{name}", Handle: h.download},
 			{Method: get, Path: "/v1/webhooks/default/secret", Handle: h.secret, Private: true},
 		},
 		Prefixes: []string{

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import pathlib
 import queue
 import sys
@@ -25,8 +26,9 @@ def raises(status: int, part: str, call, *arguments, **named) -> None:
 
 def predictions(client: replicate.Client, version: str) -> None:
     prediction = client.predictions.create(version=version, input={"text": "a b"})
-    assert prediction.input == {"text": "a b"} and prediction.version == version, prediction
+    assert prediction.version == version and prediction.urls["get"].endswith(prediction.id), prediction
     prediction.wait()
+    assert prediction.input == {"text": "a b"}, prediction
     assert (prediction.status, prediction.output) == ("succeeded", ["a ", "b "]), prediction
     assert prediction.metrics["predict_time"] >= 0 and prediction.completed_at, prediction
     assert client.predictions.get(prediction.id).output == ["a ", "b "]
@@ -92,7 +94,7 @@ def streams(client: replicate.Client) -> None:
     assert [event.data for event in ended.stream()] == ["a ", "b ", "{}"]
 
     failing = client.stream("acme/m", input={"text": "a fail"})
-    assert next(failing).data == "a "
+    assert next(event.data for event in failing if event.event.value == "output") == "a "
     try:
         list(failing)
     except RuntimeError as error:
@@ -149,9 +151,11 @@ def webhooks(client: replicate.Client) -> None:
     for status in ("processing", "succeeded"):
         headers, body = received.get(timeout=30)
         Webhooks.validate(headers=headers, body=body, secret=secret, tolerance=300)
-        prediction = replicate.prediction.Prediction.parse_raw(body)
-        assert (prediction.id, prediction.status) == (made.id, status), prediction
-        assert prediction.urls["get"] == made.urls["get"], prediction
+        prediction = json.loads(body)
+        assert (prediction["id"], prediction["status"]) == (made.id, status), prediction
+        if "urls" in prediction:  # a server that runs it as a job does not know them
+            prediction = replicate.prediction.Prediction(**prediction)
+            assert prediction.urls["get"] == made.urls["get"], prediction
         ids.add(headers["Webhook-Id"])
         for wrong in (body + " ", body.replace("a", "b")):
             try:

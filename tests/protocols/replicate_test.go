@@ -20,19 +20,24 @@ func replicateServer(t *testing.T, class string, args ...string) *harness.Server
 	})
 }
 
-// TestReplicateClient has Replicate's client for Python ask a server, one that is open and one that requires a token:
-// predictions, run, streams, files, deployments and signed webhooks.
+// TestReplicateClient has Replicate's client for Python ask a server that is open, one that requires a token, and one with
+// a job queue: predictions, run, streams, files, deployments and signed webhooks.
 func TestReplicateClient(t *testing.T) {
 	t.Parallel()
 	python := harness.Tool(t, "venvs/protocols/bin/python")
 	client := harness.Absolute(t, "clients/replicate_sdk.py")
+	secrets := map[string][]string{"queue": {"PINION_WEBHOOK_SECRET=whsec_" + strings.Repeat("ab", 16)}}
 	for name, args := range map[string][]string{
 		"open":   nil,
 		"tokens": {"--auth-token-file", harness.TokenFile(t, replicateToken)},
+		"queue":  {"--nats", "embed:" + harness.ShortTempDir(t)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := replicateServer(t, "Words", args...)
+			s := harness.Ready(t, harness.Options{
+				Model: "replicate.py:Words", Args: append([]string{"--model", "m", "--queue", "64"}, args...),
+				Env: secrets[name],
+			})
 			harness.RunTool(t, t.TempDir(), nil, python, "-B", client, s.Address, replicateToken)
 		})
 	}

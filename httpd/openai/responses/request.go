@@ -64,12 +64,7 @@ var unserved = map[string]string{
 
 // member translates a parameter. One that the API does not have is passed on: the function may take it.
 func (d *dialog) member(name string, value []byte) *openai.Error {
-	kept := map[string]*[]byte{
-		"instructions": &d.instructions, "max_output_tokens": &d.maxOutput, "metadata": &d.metadata,
-		"temperature": &d.temperature, "top_p": &d.topP, "tool_choice": &d.toolChoice, "tools": &d.tools, "text": &d.format,
-		"reasoning": &d.reasoning, "parallel_tool_calls": &d.parallel, "user": &d.user, "truncation": &d.truncation,
-		"service_tier": &d.tier,
-	}[name]
+	kept := d.kept(name)
 	if kept != nil {
 		*kept = value
 	}
@@ -106,6 +101,39 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 		return openai.Unknown(name)
 	default:
 		d.add(name, value)
+	}
+	return nil
+}
+
+// kept is where the value of a parameter that the answer repeats is kept; nil: the answer does not.
+func (d *dialog) kept(name string) *[]byte {
+	switch name {
+	case "instructions":
+		return &d.instructions
+	case "max_output_tokens":
+		return &d.maxOutput
+	case "metadata":
+		return &d.metadata
+	case "temperature":
+		return &d.temperature
+	case "top_p":
+		return &d.topP
+	case "tool_choice":
+		return &d.toolChoice
+	case "tools":
+		return &d.tools
+	case "text":
+		return &d.format
+	case "reasoning":
+		return &d.reasoning
+	case "parallel_tool_calls":
+		return &d.parallel
+	case "user":
+		return &d.user
+	case "truncation":
+		return &d.truncation
+	case "service_tier":
+		return &d.tier
 	}
 	return nil
 }
