@@ -205,8 +205,10 @@ func TestProxiesMayNotShutDownOrReload(t *testing.T) {
 		"x-forwarded-by", "via",
 	}
 	f := newFake()
-	s := New(f, Options{Shutdown: f.shutdown,
-		Reload: func() (string, error) { t.Error("a proxy reloaded"); return "", nil }})
+	s := New(f, Options{
+		Shutdown: f.shutdown,
+		Reload:   func() (string, error) { t.Error("a proxy reloaded"); return "", nil },
+	})
 	for _, path := range []string{"/shutdown", "/reload"} {
 		for _, header := range headers {
 			var ctx fasthttp.RequestCtx

@@ -335,3 +335,30 @@ def live_link(look: Look) -> None:
     expect(look.page.locator("#feed")).to_have_text("Live")
     look.page.get_by_role("link", name="Try the model").click()
     expect(look.input("text")).to_be_visible()
+
+
+def live_stuck(look: Look) -> None:
+    """A prediction that runs for much longer than the others is named, and canceled from there; a waiting one is no error."""
+    for i in range(5):
+        look.predict(f"quick-{i}")
+    look.predict("long", wait=False, gate="never")
+    open_view(look)
+    problem = look.page.locator(".problem", has_text="seems stuck")
+    expect(problem).to_contain_text("It has run long for 10 s; p99 is")
+    look.audit("a stuck prediction")
+    problem.get_by_role("button", name="Cancel long").click()
+    expect(look.page.locator(".problem", has_text="seems stuck")).to_have_count(0)
+    expect(row(look, "long").locator(".chip")).to_have_text("canceled")
+
+
+def live_groups(look: Look) -> None:
+    """Failures are counted by their exception, and a count shows its predictions."""
+    for i in range(3):
+        look.predict(f"failed-{i}", text="fail")
+    open_view(look)
+    look.page.get_by_role("button", name=re.compile("^Failed")).click()
+    group = look.page.get_by_role("group", name="Failures by exception").get_by_role("button")
+    expect(group).to_have_text(["3 × ValueError"])
+    look.audit("failures by exception")
+    group.click()
+    expect(look.page.locator("#list tbody tr")).to_have_count(3)

@@ -190,6 +190,7 @@ class Shapes(BaseRunner):
 
 class Late(BaseRunner):
     def setup(self) -> None:
+        print("\rweights:  0%|    \rweights: 45%|####", end="", flush=True)
         wait_for("open")
 
     def run(self, text: str) -> str:

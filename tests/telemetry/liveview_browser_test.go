@@ -35,6 +35,8 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 		{name: "batches", model: "Batched", args: []string{"--queue", "16"}, audits: true},
 		{name: "gpus", gpus: true, audits: true},
 		{name: "link"},
+		{name: "stuck", audits: true},
+		{name: "groups", audits: true},
 	} {
 		t.Run(scene.name, func(t *testing.T) {
 			if scene.audits {

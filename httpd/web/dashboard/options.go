@@ -51,9 +51,10 @@ type State struct {
 
 // Setup is how the model's latest setup went.
 type Setup struct {
-	Status  string  `json:"status"`            // starting, succeeded or failed
+	Status  string  `json:"status"` // starting, succeeded or failed
+	Started int64   `json:"started,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"` // that it took, once it has ended
-	Logs    string  `json:"logs,omitempty"`    // of a failed one
+	Logs    string  `json:"logs,omitempty"`    // of one that runs, their end; of a failed one, all
 }
 
 // Worker is one worker process. Times are milliseconds since 1970.

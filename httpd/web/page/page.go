@@ -22,7 +22,7 @@ var scripts embed.FS
 func scriptNames() []string {
 	return []string{
 		"model", "tabs", "controls", "rows", "files", "capture", "form", "memory", "share", "markdown", "media", "lightbox",
-		"zip", "views", "done", "result", "code", "openai", "colors", "chat", "about", "examples", "history", "run", "health",
+		"zip", "views", "result", "code", "openai", "colors", "chat", "about", "examples", "history", "run", "health",
 		"start",
 	}
 }

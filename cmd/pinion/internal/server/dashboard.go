@@ -100,16 +100,21 @@ func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, re
 	return rec, p.Release, true
 }
 
+// shownSetupLogs is how many bytes of the end of a running setup's logs the live view shows.
+const shownSetupLogs = 8 << 10
+
 // viewState is what the live view shows beside figures and predictions.
 func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.Service.Glance(), m.server.budget.Stats(), m.Pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
-		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.Pool.Queue(),
+		Setup: dashboard.Setup{Status: setupStatus(h), Started: dashboard.Milliseconds(h.Setup.Started)}, Slots: load.Slots, Capacity: m.Pool.Queue(),
 		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}
-	if !h.Setup.Completed.IsZero() {
+	if h.Setup.Completed.IsZero() {
+		out.Setup.Logs = strings.ToValidUTF8(h.Setup.Logs[max(0, len(h.Setup.Logs)-shownSetupLogs):], "")
+	} else {
 		out.Setup.Seconds = h.Setup.Completed.Sub(h.Setup.Started).Round(time.Millisecond).Seconds()
 	}
 	if h.Setup.Failed {

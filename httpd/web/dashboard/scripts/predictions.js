@@ -14,6 +14,7 @@ function showPredictions(at) {
     if (count) count.textContent = n ? String(n) : "";
   }
   if (!list.all) return;
+  showGroups();
   const wanted = $("search").value.trim().toLowerCase();
   const found = list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
   if (list.found && isHeld()) {
@@ -34,6 +35,34 @@ function showPredictions(at) {
     return;
   }
   fillTable(at);
+}
+
+// showGroups counts the failures by their exception. A group's button shows its predictions.
+function showGroups() {
+  const groupsOf = {};
+  for (const p of list.name === "failed" ? (list.all?.failed ?? []) : []) {
+    const name = exceptionOf(p.error);
+    groupsOf[name] = (groupsOf[name] ?? 0) + 1;
+  }
+  const found = Object.entries(groupsOf).sort(([, a], [, b]) => b - a).slice(0, 8);
+  const text = JSON.stringify(found);
+  if ($("groups").shown === text) return;
+  $("groups").shown = text;
+  $("groups").hidden = !found.length;
+  $("groups").replaceChildren(...found.map(([name, count]) => {
+    const button = make("button", { type: "button", className: "plain" }, `${groups(count)} × ${name}`);
+    button.addEventListener("click", () => {
+      $("search").value = $("search").value === name ? "" : name;
+      chooseList("failed");
+    });
+    return button;
+  }));
+}
+
+// exceptionOf is the exception's name in an error, else its beginning.
+function exceptionOf(error = "") {
+  const name = /^[\w.]+(?=:|$)/.exec(error)?.[0];
+  return name ?? (error.length > 60 ? error.slice(0, 60) : error || "without an error");
 }
 
 function emptyList(wanted) {
@@ -90,10 +119,10 @@ function fillRow(row, p, at, longest) {
   const spent = p.total ?? (at - p.created) / 1000;
   bar.replaceChildren(...(p.total ? [trackOf(p, longest)] : []));
   set(total, p.ended && p.total === undefined ? NONE : timeText(spent));
-  set(error, p.error ?? (p.position ? `place ${p.position} in the queue` : ""));
+  set(error, p.error ?? "");
 }
 
-const whenText = (p, at) => (p.ended ? agoText(p.ended, at) : `since ${clockText(p.created)}`);
+const whenText = (p, at) => (p.ended ? agoText(p.ended, at) : p.position ? `place ${p.position} in the queue` : `since ${clockText(p.created)}`);
 
 function showAges(at) {
   for (const row of $("list").querySelectorAll("tr")) {

@@ -3,12 +3,12 @@
 // problemsOf lists [look, title, text, logs].
 function problemsOf(state, recent, at) {
   const found = [];
-  const add = (look, title, text = "", logs = "") => found.push({ look, title, text, logs });
+  const add = (look, title, text = "", logs = "", more = {}) => found.push({ look, title, text, logs, ...more });
   const crashed = state.workers.findLast((w) => w.last_exit)?.last_exit ?? "";
   if (state.stopping) add("busy", "The server is stopping.", "It takes no new predictions and waits for those in flight.");
   if (state.status === "SETUP_FAILED") add("bad", "The model's setup failed.", lastLine(state.setup.logs), state.setup.logs);
   if (state.status === "DEFUNCT") add("bad", "No worker is left.", crashed);
-  if (state.status === "STARTING" && !state.stopping) add("busy", "The model is being set up.", crashed || "Predictions are refused until it is.");
+  if (state.status === "STARTING" && !state.stopping) addSetup(add, state.setup, crashed, at);
   if (state.model_error) add("bad", "The model's own health check fails.", state.model_error);
   state.workers.forEach((worker, i) => {
     if (!worker.last_exit || at - worker.exited_at > RECENT_EXIT || ["DEFUNCT", "SETUP_FAILED"].includes(state.status)) return;
@@ -28,6 +28,7 @@ function problemsOf(state, recent, at) {
     const reasons = Object.entries(recent.reasons).filter(([r]) => !["capacity", "validation", "unavailable"].includes(r));
     add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${reasons.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}.`);
   }
+  for (const stuck of stuckOf(state, at)) add("bad", stuck.title, stuck.text, "", { cancel: stuck.prediction });
   const { retrying, retried, lost } = state.webhooks;
   const last = (failure) => (failure ? `The last one, at ${stopped(failure)}` : "");
   if (recent.webhooks > 0) add("bad", `${plural(recent.webhooks, "webhook")} lost in the last minute.`, `${last(lost)} The server's log names each.`.trim());
@@ -36,6 +37,43 @@ function problemsOf(state, recent, at) {
     add("busy", "The memory budget is nearly used up.", `${bytesText(state.memory.used)} of ${bytesText(state.memory.limit)} (--memory-budget).`);
   }
   return found;
+}
+
+// addSetup says for how long the setup has run, its last line, and how far it is where that line says so.
+function addSetup(add, setup, crashed, at) {
+  const line = lastLineOf(written(setup.logs ?? ""));
+  const time = setup.started ? `For ${timeText(Math.max(0, Math.floor((at - setup.started) / 1000)))}. ` : "";
+  add("busy", "The model is being set up.", crashed || time + (line || "Predictions are refused until it is."), written(setup.logs ?? ""), { done: doneOf(line) });
+}
+
+const STUCK = 10; // times p99, and seconds at least, after which a prediction counts as stuck
+
+// stuckOf are predictions that run for much longer than the others did: [{title, text, prediction}].
+function stuckOf(state, at) {
+  const p99 = usualP99();
+  if (!p99) return [];
+  const slow = (list.all?.in_flight ?? []).filter((p) => !p.position && (at - (p.started ?? p.created)) / 1000 > Math.max(STUCK, STUCK * p99));
+  return slow.slice(0, 3).map((p) => {
+    const since = p.started ?? p.created;
+    const busy = state.workers.map((w, i) => [w, i]).filter(([w]) => w.busy > 0);
+    const [, i] = (busy.length === 1 ? busy : busy.filter(([w]) => Math.abs(w.busy_since - since) < 500))[0] ?? [];
+    const who = i === undefined ? "A worker" : `Worker ${i}`;
+    const seconds = Math.floor((at - since) / 10_000) * 10; // the sentence changes every ten seconds
+    return { title: `${who} seems stuck.`, text: `It has run ${p.id} for ${timeText(seconds)}; p99 is ${timeText(p99)}.`, prediction: { kind: p.kind, id: p.id } };
+  });
+}
+
+// usualP99 is the last one that is known; a stuck server has none now.
+const usualP99 = () => history.points.findLast((point) => point[column("p99")])?.[column("p99")];
+
+// cancelButton cancels a prediction by the API, which asks for the token where there is one.
+function cancelButton({ kind, id }) {
+  const button = make("button", { type: "button", className: "plain", "aria-label": `Cancel ${id}` }, "Cancel");
+  button.addEventListener("click", async () => {
+    const answer = await request(`/${kind}s/${encodeURIComponent(id)}/cancel`, { method: "POST" }).catch(() => null);
+    button.textContent = $("announced").textContent = answer?.ok ? "Canceled" : `Not canceled: ${answer?.status ?? "the server cannot be reached"}`;
+  });
+  return button;
 }
 
 const RECENT_EXIT = 120_000; // milliseconds for which a worker's end is a problem
@@ -50,14 +88,18 @@ function showProblems(found) {
   const text = JSON.stringify(found);
   if (text === shownProblems) return;
   const open = $("problems").querySelector("details")?.open ?? true;
+  const focused = document.activeElement?.closest("#problems button")?.ariaLabel;
   const news = found.map((p) => `${p.title} ${p.text}`).filter((_, i) => !shownProblems.includes(JSON.stringify(found[i].title)));
   if (news.length) $("announced").textContent = news.join(" ");
   shownProblems = text;
   $("problems").replaceChildren(
     ...found.map((p) => {
       const box = make("div", { className: `problem ${p.look}` }, make("p", {}, make("strong", {}, p.title), " ", p.text));
+      if (p.done !== undefined) box.append(make("progress", { max: 100, value: p.done, "aria-label": "Progress of the setup" }));
+      if (p.cancel && view.hello.docs) box.append(cancelButton(p.cancel));
       if (p.logs) box.append(make("details", { open }, make("summary", {}, "Logs of the setup"), make("pre", { tabIndex: 0 }, p.logs)));
       return box;
     }),
   );
+  if (focused) [...$("problems").querySelectorAll("button")].find((b) => b.ariaLabel === focused)?.focus();
 }

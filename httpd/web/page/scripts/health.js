@@ -42,6 +42,7 @@ function withholdToken(health) {
 async function openForm(health) {
   if (!["READY", "BUSY", "UNHEALTHY", "DEFUNCT"].includes(health.status)) {
     $("fields").textContent = "The model is being set up. The form will be here once that is done.";
+    if (health.status === "STARTING") showSetup(health.setup);
     return;
   }
   try {
@@ -65,7 +66,7 @@ async function openForm(health) {
   formChanged();
   loadExamples();
   recallHistory();
-  if ($("state").classList.contains("failed-setup")) {
+  if ($("state").className) {
     clearResult();
     $("state").className = "";
     $("state").textContent = "";
@@ -79,6 +80,18 @@ function showAbout(text) {
   const end = text.length > MAX_ABOUT ? text.indexOf("\n\n") : -1;
   if (end < 0) $("about").textContent = text;
   else $("about").replaceChildren(text.slice(0, end), make("details", {}, make("summary", {}, "More about the model"), text.slice(end + 2)));
+}
+
+// showSetup shows how far the setup is: its time, its logs, and a bar where their last line has one.
+function showSetup(setup) {
+  const logs = setup?.logs ?? "";
+  const seconds = setup?.started_at ? Math.max(0, Math.round((Date.now() - Date.parse(setup.started_at)) / 1000)) : 0;
+  $("state").className = "in-setup";
+  $("state").textContent = `The model is being set up, for ${timeText(seconds)}`;
+  $("nothing").hidden = Boolean(logs);
+  showLogs(logs);
+  showDone(logs);
+  $("logs").scrollTop = $("logs").scrollHeight;
 }
 
 function showFailedSetup(setup) {

@@ -87,6 +87,15 @@ function showTimes(result, seconds) {
   $("times").replaceChildren(barOf(parts.map(([color, , time]) => [color, time])), legendOf(parts.map(([color, word, time]) => [color, word, timeText(time)])));
 }
 
+// showDone shows the bar, where the last line of the logs has one.
+function showDone(logs) {
+  const line = lastLineOf(logs), done = doneOf(line);
+  $("doing").hidden = done === undefined;
+  if (done === undefined) return;
+  $("share-done").value = done;
+  $("doing-text").textContent = line.length > 120 ? line.slice(0, 120) + "…" : line;
+}
+
 // revealResult scrolls to the result where it is out of sight, or, below the form on a telephone, has little room.
 function revealResult() {
   const box = $("side").querySelector(".head").getBoundingClientRect();

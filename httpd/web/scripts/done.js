@@ -14,14 +14,5 @@ function doneOf(line) {
   return found ? Math.min(100, Number(found[1])) : undefined;
 }
 
-// showDone shows the bar, where the last line of the logs has one.
-function showDone(logs) {
-  const line = lastLineOf(logs), done = doneOf(line);
-  $("doing").hidden = done === undefined;
-  if (done === undefined) return;
-  $("share-done").value = done;
-  $("doing-text").textContent = line.length > 120 ? line.slice(0, 120) + "…" : line;
-}
-
 // written is a text as a terminal shows it: "\r" goes back to the line's begin.
 const written = (logs) => (logs.includes("\r") ? logs.replace(/[^\n]*\r(?=[^\r\n])/g, "").replaceAll("\r", "") : logs);
