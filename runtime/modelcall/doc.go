@@ -1,4 +1,4 @@
-// Package calls lets a prediction run another model of the same server. Its worker opens a socket for each call, on
+// Package modelcall lets a prediction run another model of the same server. Its worker opens a socket for each call, on
 // which it sends one request and reads the answer; ipc/PROTOCOL.md shows both. The called model runs it as a client's
 // request: checked, queued, batched and traced.
 //

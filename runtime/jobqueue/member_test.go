@@ -1,0 +1,220 @@
+package jobqueue
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/request"
+	"pinion/tests/await"
+)
+
+func statusOf(object []byte) string {
+	var o struct{ Status string }
+	if json.Unmarshal(object, &o) != nil {
+		return "not JSON"
+	}
+	return o.Status
+}
+
+// TestMember_JobRunsOnAnotherServer: a gateway accepts it, before any server is there.
+func TestMember_JobRunsOnAnotherServer(t *testing.T) {
+	r := newRig(t)
+	gateway := r.join("gateway", nil)
+	a, err := gateway.Accept(submission("one", `{"s":"x"}`))
+	if err != nil || a.ID != "one" || a.Object != nil {
+		t.Fatalf("got %+v, %v; want the id one", a, err)
+	}
+	if got := r.status(gateway, "one"); got != "starting" {
+		t.Errorf("got %q before there is a server, want starting", got)
+	}
+	server, _ := r.serve("server")
+	r.until(gateway, "one", "succeeded")
+	object, release, err := server.Find(predict.KindPrediction, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if !strings.Contains(string(object), `"output":`) || !strings.Contains(string(object), `"s":"x"`) {
+		t.Errorf("got %s, want the input and an output", object)
+	}
+	if got := r.status(server, "another"); got != "" {
+		t.Errorf("got %q of an unknown job, want none", got)
+	}
+}
+
+func TestMember_EachFormatIsReadAgain(t *testing.T) {
+	r := newRig(t)
+	m, _ := r.serve("server")
+	form := "--B\r\nContent-Disposition: form-data; name=\"s\"\r\n\r\nx\r\n--B--\r\n"
+	for id, s := range map[string]request.Submission{
+		"pack": {Body: []byte("\x81\xa5input\x81\xa1s\xa1x"), ContentType: request.TypeMsgPack},
+		"form": {Body: []byte(form), ContentType: "multipart/form-data; boundary=B"},
+		"bad":  {Body: []byte("\x81"), ContentType: request.TypeMsgPack},
+	} {
+		s.Request = predict.Request{ID: id, Input: []byte(`{"s":"x"}`), Mode: predict.Async}
+		if _, err := m.Accept(s); err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+	}
+	r.until(m, "pack", "succeeded")
+	r.until(m, "form", "succeeded")
+	r.until(m, "bad", "failed")
+}
+
+func TestMember_RefusesWhatItHas(t *testing.T) {
+	r := newRig(t)
+	m := r.join("gateway", nil)
+	s := submission("one", `{"s":"x"}`)
+	if _, err := m.Accept(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Accept(s); !errors.Is(err, predict.ErrInFlight) {
+		t.Errorf("got %v of a second job of that id, want %v", err, predict.ErrInFlight)
+	}
+	r.serve("server")
+	r.until(m, "one", "succeeded")
+	if _, err := m.Accept(s); !errors.Is(err, predict.ErrEnded) {
+		t.Errorf("got %v of a second job of that id, want %v", err, predict.ErrEnded)
+	}
+	s.Request.Idempotent = true
+	a, err := m.Accept(s)
+	if err != nil || statusOf(a.Object) != "succeeded" {
+		t.Fatalf("got %+v, %v of a repeated PUT; want the object of the first", a, err)
+	}
+	a.Release()
+	s.Class = "urgent"
+	if _, err := m.Accept(s); err == nil {
+		t.Error("got no error for an unknown class, want one")
+	}
+}
+
+func TestMember_InputIsChecked(t *testing.T) {
+	r := newRig(t)
+	m, _ := r.serve("server")
+	var invalid *predict.ValidationError
+	if _, err := m.Accept(submission("one", `{"s":7}`)); !errors.As(err, &invalid) {
+		t.Errorf("got %v, want a *predict.ValidationError", err)
+	}
+	if got := r.status(m, "one"); got != "" {
+		t.Errorf("got a job that is %s, want none", got)
+	}
+}
+
+func TestMember_CancelsOnAnyServer(t *testing.T) {
+	r := newRig(t)
+	_, s := r.serve("server")
+	gateway := r.join("gateway", nil)
+	for _, id := range []string{"running", "waiting"} {
+		if _, err := gateway.Accept(submission(id, `{"s":"forever"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if id == "running" {
+			r.until(gateway, id, "processing")
+		}
+	}
+	for _, id := range []string{"waiting", "running"} {
+		canceled, err := gateway.Cancel(predict.KindPrediction, id)
+		if err != nil || !canceled {
+			t.Errorf("%s: got %t, %v; want it canceled", id, canceled, err)
+		}
+		r.until(gateway, id, "canceled")
+	}
+	if canceled, err := gateway.Cancel(predict.KindPrediction, "unknown"); err != nil || canceled {
+		t.Errorf("got %t, %v of an unknown job; want false", canceled, err)
+	}
+	await.Eventually(t, "nothing runs", func() bool { return s.InFlight() == 0 })
+}
+
+// TestMember_SubmitFollowsTheJob: what it returns ends as the job does, on whichever server that runs.
+func TestMember_SubmitFollowsTheJob(t *testing.T) {
+	r := newRig(t)
+	r.serve("server")
+	gateway := r.join("gateway", nil)
+	for word, want := range map[string]predict.Status{"x": predict.Succeeded, "fail": predict.Failed} {
+		p, err := gateway.Submit(submission("of-"+word, `{"s":"`+word+`"}`), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Errorf("%s: %v", word, err)
+		}
+		if rec := p.Record(); rec.Status != want {
+			t.Errorf("%s: got %s, %q; want %s", word, rec.Status, rec.Error, want)
+		}
+		p.Release()
+	}
+}
+
+// TestMember_ReleasedJobRunsElsewhere: a server that stops gives its job back.
+func TestMember_ReleasedJobRunsElsewhere(t *testing.T) {
+	r := newRig(t)
+	first, s := r.serve("first")
+	gateway := r.join("gateway", nil)
+	if _, err := gateway.Accept(submission("one", `{"s":"forever"}`)); err != nil {
+		t.Fatal(err)
+	}
+	r.until(gateway, "one", "processing")
+	first.Drain()
+	first.Release()
+	await.Eventually(t, "the first has given it back", func() bool { return s.InFlight() == 0 })
+	_, other := r.serve("second")
+	await.Eventually(t, "the second runs it", func() bool { return other.Find(predict.KindPrediction, "one") != nil })
+	if _, err := gateway.Cancel(predict.KindPrediction, "one"); err != nil {
+		t.Fatal(err)
+	}
+	r.until(gateway, "one", "canceled")
+}
+
+func TestMember_HealthCountsTheFleet(t *testing.T) {
+	r := newRig(t)
+	r.serve("server")
+	gateway := r.join("gateway", nil)
+	for _, id := range []string{"a", "b"} {
+		if _, err := gateway.Accept(submission(id, `{"s":"forever"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await.Eventually(t, "one runs and one waits", func() bool {
+		h := gateway.Health()
+		return h.Connected && h.Error == "" && h.Servers == 1 && h.Stored == 2 && h.Running == 1 && h.Waiting == 1
+	}, func() any { return gateway.Health() })
+	for _, id := range []string{"b", "a"} {
+		if _, err := gateway.Cancel(predict.KindPrediction, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await.Eventually(t, "none is stored", func() bool { return gateway.Health().Stored == 0 })
+}
+
+// TestMember_NATSThatIsNotThere: the member joins when it comes, and refuses requests until then.
+func TestMember_NATSThatIsNotThere(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ln.Addr().String()
+	ln.Close()
+	r := &rig{t: t}
+	m := r.join("gateway", func(o *Options) {
+		o.Connect = func(changed func(error)) (*nats.Conn, error) {
+			return nats.Connect("nats://"+address, nats.RetryOnFailedConnect(true), nats.ReconnectWait(50*time.Millisecond),
+				nats.ConnectHandler(func(*nats.Conn) { changed(nil) }))
+		}
+	})
+	var away *predict.UnavailableError
+	if _, err := m.Accept(submission("one", `{}`)); !errors.As(err, &away) {
+		t.Fatalf("got %v without NATS, want a *predict.UnavailableError", err)
+	}
+	r.start(address)
+	await.Eventually(t, "it has joined", func() bool { return m.Health().Error == "" })
+	if _, err := m.Accept(submission("one", `{}`)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,159 @@
+package jobqueue
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"pinion/ipc"
+	"pinion/runtime/files"
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/request"
+	"pinion/runtime/service"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+	"pinion/runtime/webhook"
+	"pinion/tests/await"
+	"pinion/tests/fakeworker"
+)
+
+func TestMain(m *testing.M) {
+	fakeworker.Main()
+	os.Exit(m.Run())
+}
+
+// rig is a NATS server, with the members of one model's queue.
+type rig struct {
+	t   *testing.T
+	url string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t}
+	r.start("127.0.0.1:0")
+	return r
+}
+
+// start starts NATS at an address.
+func (r *rig) start(address string) {
+	r.t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	o := &server.Options{
+		Host: host, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: r.t.TempDir(),
+		JetStreamMaxStore: 8 << 30,
+	}
+	if n, _ := strconv.Atoi(port); n > 0 {
+		o.Port = n
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s.Start()
+	r.t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(20 * time.Second) {
+		r.t.Fatal("NATS does not answer")
+	}
+	r.url = "nats://" + s.Addr().String()
+}
+
+// join makes a member that leaves with the test.
+func (r *rig) join(name string, set func(*Options)) *Member {
+	r.t.Helper()
+	o := Options{
+		Connect: func(changed func(error)) (*nats.Conn, error) {
+			return nats.Connect(r.url, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { changed(err) }))
+		},
+		Queue:    store.Options{Model: "m", Server: name, Bytes: 64 << 20},
+		Attempts: 2, MaxBody: 1 << 20, Memory: memory.New(64 << 20),
+		Webhooks: webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)}), Logger: slog.New(slog.DiscardHandler),
+	}
+	r.t.Cleanup(o.Webhooks.Close)
+	if set != nil {
+		set(&o)
+	}
+	m, err := Join(o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		m.Drain()
+		m.Release()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := m.Close(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
+	return m
+}
+
+// serve joins a member that runs jobs on a fake worker.
+func (r *rig) serve(name string) (*Member, *service.Service) {
+	r.t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	folder, err := files.New(files.Options{Root: r.t.TempDir()})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { folder.Close() })
+	pool := slot.NewPool(slot.Options{Queue: 10, CancelGrace: time.Minute})
+	s := service.New(service.Options{Pool: pool, Files: folder, Logger: slog.New(slog.DiscardHandler), Queue: true})
+	w := s.Supervise(supervise.Options{
+		Exe: exe, Spec: ipc.WorkerConfig{Ref: "good", Root: r.t.TempDir()}, Env: supervise.WorkerEnv(nil),
+	})
+	go w.Run()
+	r.t.Cleanup(func() { w.Kill(); <-w.Done() })
+	await.Eventually(r.t, "a worker", func() bool { return s.Ready() == nil })
+	return r.join(name, func(o *Options) {
+		o.Local = s
+		o.Slots = func() (int, int) { l := pool.Load(); return l.Slots, l.Slots - l.InFlight }
+	}), s
+}
+
+// submission is a request with a JSON body.
+func submission(id, input string) request.Submission {
+	body := []byte(`{"id":"` + id + `","input":` + input + `}`)
+	s := request.Submission{Body: body, ContentType: request.TypeJSON}
+	if err := request.ReadJSON(&s.Request, body, true); err != nil {
+		panic(err)
+	}
+	s.Request.Mode = predict.Async
+	return s
+}
+
+// status is the status of a job as a member finds it; "": it finds none.
+func (r *rig) status(m *Member, id string) string {
+	r.t.Helper()
+	object, release, err := m.Find(predict.KindPrediction, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer release()
+	if object == nil {
+		return ""
+	}
+	return statusOf(object)
+}
+
+func (r *rig) until(m *Member, id, want string) {
+	r.t.Helper()
+	await.Eventually(r.t, id+" is "+want, func() bool { return r.status(m, id) == want },
+		func() any { return r.status(m, id) })
+}

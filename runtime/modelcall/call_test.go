@@ -1,0 +1,212 @@
+package modelcall
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+	"pinion/runtime/files"
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/service"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+	"pinion/tests/await"
+	"pinion/tests/fakeworker"
+)
+
+func TestMain(m *testing.M) {
+	fakeworker.Main()
+	os.Exit(m.Run())
+}
+
+// served is a model on a fake worker.
+type served struct{ *service.Service }
+
+// Create is that of the service, as httpd/protocol.Model has it.
+func (s served) Create(req predict.Request) (*predict.Prediction, error) { return s.Service.Create(&req) }
+
+func (served) Shape() (Shape, error) { return Shape{}, nil }
+
+func serve(t *testing.T) served {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := files.New(files.Options{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { folder.Close() })
+	s := service.New(service.Options{
+		Pool:  slot.NewPool(slot.Options{Queue: 10, CancelGrace: time.Minute}),
+		Files: folder, Logger: slog.New(slog.DiscardHandler), Queue: true,
+	})
+	w := s.Supervise(supervise.Options{
+		Exe: exe, Spec: ipc.WorkerConfig{Ref: "good", Root: t.TempDir()}, Env: supervise.WorkerEnv(nil),
+	})
+	go w.Run()
+	t.Cleanup(func() { w.Kill(); <-w.Done() })
+	await.Eventually(t, "a worker", func() bool { return s.Ready() == nil })
+	return served{s}
+}
+
+// rig is a prediction that runs and may call the model "callee".
+type rig struct {
+	*Options
+	t      *testing.T
+	callee served
+	caller *predict.Prediction
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, callee: serve(t)}
+	r.Options = &Options{
+		Find: func(name string) (Model, error) {
+			if name != "callee" {
+				return nil, fmt.Errorf("no model %q: there is callee", name)
+			}
+			return r.callee, nil
+		},
+		Explain: error.Error, Memory: memory.New(64 << 20),
+	}
+	p, err := serve(t).Create(predict.Request{Input: []byte(`{"s":"forever"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Start()
+	t.Cleanup(func() {
+		p.Cancel()
+		<-p.Done()
+		p.Release()
+		await.Eventually(t, "no prediction of the callee is left", func() bool { return r.callee.InFlight() == 0 })
+	})
+	r.caller = p
+	return r
+}
+
+// dial opens the socket of a call.
+func (r *rig) dial() *ipc.Conn {
+	r.t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Serve("caller", []*predict.Prediction{r.caller}, fds[0])
+	c, err := ipc.NewConn(fds[1], "caller")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// call sends a call and returns the frame that ends it.
+func (r *rig) call(body string) (kind ipc.Kind, answer string) {
+	r.t.Helper()
+	c := r.dial()
+	if err := c.Send(ipc.KindCall, 0, []byte(body)); err != nil {
+		r.t.Fatal(err)
+	}
+	for !kind.Ends() {
+		if err := c.Recv(func(f *ipc.Frame) { kind, answer = f.Kind, string(bytes.Clone(f.Body)) }); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return kind, answer
+}
+
+func TestCall_AnswersWithTheOutput(t *testing.T) {
+	kind, answer := newRig(t).call(`{"model":"callee","input":{"s":"x"}}`)
+	if kind != ipc.KindSucceeded || !strings.Contains(answer, `"s":"x"`) {
+		t.Errorf("got %s %s, want the output", kind, answer)
+	}
+}
+
+func TestCall_Refuses(t *testing.T) {
+	r := newRig(t)
+	for body, want := range map[string]string{
+		`{"model":"other","input":{}}`:            "there is callee",
+		`{"model":"caller","input":{}}`:           "already among its callers: caller → caller",
+		`{"model":"callee","input":{"s":7}}`:      "string",
+		`{"model":"callee","input":7}`:            errUnreadable.Error(),
+		`{"model":"callee"}`:                      errUnreadable.Error(),
+		`{`:                                       errUnreadable.Error(),
+		`{"model":"callee","input":{"s":"fail"}}`: "ValueError",
+	} {
+		if kind, answer := r.call(body); kind != ipc.KindFailed || !strings.Contains(answer, want) {
+			t.Errorf("%s: got %s %s, want an error with %q", body, kind, answer, want)
+		}
+	}
+}
+
+// TestCall_WorkerDies: the caller learns of it, and goes on.
+func TestCall_WorkerDies(t *testing.T) {
+	r := newRig(t)
+	if kind, answer := r.call(`{"model":"callee","input":{"s":"die"}}`); kind != ipc.KindFailed || answer == "" {
+		t.Errorf("got %s %s, want an error", kind, answer)
+	}
+	if r.caller.Record().Status.Terminal() {
+		t.Errorf("got a caller that is %s, want it to run", r.caller.Record().Status)
+	}
+}
+
+// TestCall_CanceledWithItsCaller: when the prediction ends that calls, or the socket is closed.
+func TestCall_CanceledWithItsCaller(t *testing.T) {
+	for name, end := range map[string]func(*rig, *ipc.Conn){
+		"the prediction ends":  func(r *rig, _ *ipc.Conn) { r.caller.Cancel() },
+		"the socket is closed": func(_ *rig, c *ipc.Conn) { c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			c := r.dial()
+			if err := c.Send(ipc.KindCall, 0, []byte(`{"model":"callee","input":{"s":"forever"}}`)); err != nil {
+				t.Fatal(err)
+			}
+			await.Eventually(t, "it runs", func() bool { return r.callee.InFlight() == 1 })
+			end(r, c)
+			await.Eventually(t, "it is canceled", func() bool { return r.callee.InFlight() == 0 })
+		})
+	}
+}
+
+func TestCall_NoMemory(t *testing.T) {
+	r := newRig(t)
+	r.Memory = memory.New(1)
+	for r.Memory.Take(1<<20, 1) {
+	}
+	body := `{"model":"callee","input":{"s":"` + strings.Repeat("x", 2*memory.Least) + `"}}`
+	kind, answer := r.call(body)
+	if kind != ipc.KindFailed || !strings.Contains(answer, memory.ErrFull.Error()) {
+		t.Errorf("got %s %s, want %q", kind, answer, memory.ErrFull)
+	}
+}
+
+// TestCallers_OfABatch: a model that any of its predictions came through is not called again.
+func TestCallers_OfABatch(t *testing.T) {
+	of := func(callers ...string) *predict.Prediction {
+		return predict.New("a", &predict.Request{Callers: callers}, time.Now(), nil, predict.Options{})
+	}
+	c := &call{caller: "c", of: []*predict.Prediction{of("a", "b"), of("d")}}
+	if got, want := strings.Join(c.callers(), " "), "d a b c"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestParse_Unreadable(t *testing.T) {
+	for _, body := range []string{``, `[]`, `{"model":7,"input":{}}`, `{"input":{}}`, "{\"model\":\"m\",\"input\":{}}x"} {
+		if _, err := parse([]byte(body)); !errors.Is(err, errUnreadable) {
+			t.Errorf("%q: got %v, want %v", body, err, errUnreadable)
+		}
+	}
+}
