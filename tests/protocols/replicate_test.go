@@ -163,6 +163,36 @@ func TestReplicate_Signatures(t *testing.T) {
 	}
 }
 
+// TestReplicate_SeveralModels: the version, or the path, says which model a prediction is of, and its id finds it.
+func TestReplicate_SeveralModels(t *testing.T) {
+	t.Parallel()
+	dir, folders := harness.ModelFolders(t, map[string]harness.Python{"one": harness.OldestPython(t), "two": harness.OldestPython(t)})
+	s := harness.Start(t, harness.Options{Dir: dir, Models: folders, Args: []string{"--queue", "4"}})
+	harness.Eventually(t, "the server is ready", func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == 200 })
+	versionOf := func(name string) string {
+		var model struct {
+			Latest struct{ ID string } `json:"latest_version"`
+		}
+		harness.FromJSON(t, s.Do(http.MethodGet, "/v1/models/acme/"+name, nil).Body, &model)
+		return model.Latest.ID
+	}
+	for _, c := range []struct{ path, version, model string }{
+		{"/v1/predictions", versionOf("one"), "pinion/one"},
+		{"/v1/predictions", versionOf("two"), "pinion/two"},
+		{"/v1/predictions", "acme/two:" + versionOf("two"), "pinion/two"},
+		{"/v1/models/acme/one/predictions", "", "pinion/one"},
+		{"/v1/deployments/acme/two/predictions", "", "pinion/two"},
+	} {
+		answer := s.Do(http.MethodPost, c.path, map[string]any{"version": c.version, "input": map[string]any{}}, "Prefer", "wait")
+		harness.WantAnswer(t, c.path+" "+c.version, answer, 201, `"model":"`+c.model+`"`)
+		var made struct{ ID string }
+		harness.FromJSON(t, answer.Body, &made)
+		harness.WantAnswer(t, "its id", s.Do(http.MethodGet, "/v1/predictions/"+made.ID, nil), 200, `"model":"`+c.model+`"`)
+	}
+	unknown := s.Do(http.MethodPost, "/v1/predictions", `{"version":"`+strings.Repeat("0", 64)+`"}`)
+	harness.WantAnswer(t, "an unknown version", unknown, 422, "pinion/one:"+versionOf("one")+", pinion/two:"+versionOf("two"))
+}
+
 // TestReplicate_DisconnectCancels leaves a request that waits, after which the only slot is free again.
 func TestReplicate_DisconnectCancels(t *testing.T) {
 	t.Parallel()

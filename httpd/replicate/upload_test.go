@@ -1,0 +1,105 @@
+package replicate
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/request"
+)
+
+// fakeStore is the folder of a file.
+type fakeStore struct {
+	request.Attachments
+	closed int
+}
+
+func (s *fakeStore) Close() { s.closed++ }
+
+func newUploads() *uploads { return &uploads{files: map[string]*upload{}} }
+
+func (l *uploads) put(t *testing.T, id string, size int64) *fakeStore {
+	t.Helper()
+	store := &fakeStore{}
+	made := time.Now().Add(time.Duration(len(l.files)) * time.Second)
+	if !l.add(&upload{id: id, size: size, created: made, store: store}) {
+		t.Fatalf("there is no room for %s", id)
+	}
+	return store
+}
+
+// TestUploads_OldestGoFirst: a new file takes the room of the oldest ones that are not in use.
+func TestUploads_OldestGoFirst(t *testing.T) {
+	l := newUploads()
+	first, second, third := l.put(t, "1", maxUploadBytes/2), l.put(t, "2", maxUploadBytes/4), l.put(t, "3", maxUploadBytes/4)
+	used := l.use("1")
+	l.put(t, "4", maxUploadBytes/4)
+	if first.closed != 0 || second.closed != 1 || third.closed != 0 {
+		t.Errorf("got %d, %d, %d removals, want only the second", first.closed, second.closed, third.closed)
+	}
+	if l.add(&upload{id: "5", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}) {
+		t.Error("a file has room that a file in use takes")
+	}
+	l.release(used)
+	l.put(t, "6", maxUploadBytes)
+	if got := l.list(); first.closed != 1 || len(got) != 1 || got[0].id != "6" || l.bytes != maxUploadBytes {
+		t.Errorf("got %d files of %d bytes, want the newest alone", len(got), l.bytes)
+	}
+}
+
+// TestUploads_DeletedInUse: a file that is deleted while a prediction reads it stays until then, and is not found.
+func TestUploads_DeletedInUse(t *testing.T) {
+	l := newUploads()
+	store := l.put(t, "1", 1)
+	a := &attached{of: l, files: []*upload{l.use("1"), l.use("1")}}
+	if !l.delete("1") || l.delete("1") || l.use("1") != nil {
+		t.Error("a deleted file is found")
+	}
+	if store.closed != 0 {
+		t.Error("a file is removed while it is in use")
+	}
+	a.Close()
+	a.Close()
+	if store.closed != 1 || l.bytes != 0 || a.Path(2) != "" || a.Path(-1) != "" {
+		t.Errorf("got %d removals and %d bytes, want 1 and 0", store.closed, l.bytes)
+	}
+}
+
+// TestUploads_Expire: a file that is too old goes, and the others stay.
+func TestUploads_Expire(t *testing.T) {
+	l := newUploads()
+	old, young := l.put(t, "old", 1), l.put(t, "young", 1)
+	l.files["old"].created = time.Now().Add(-uploadAge)
+	l.expire()
+	if old.closed != 1 || young.closed != 0 || l.timer == nil {
+		t.Errorf("got %d and %d removals, want 1 and 0", old.closed, young.closed)
+	}
+	l.timer.Stop()
+}
+
+// TestUploads_MostFiles: there are at most maxUploads.
+func TestUploads_MostFiles(t *testing.T) {
+	l := newUploads()
+	first := l.put(t, "first", 0)
+	for i := range maxUploads {
+		l.put(t, strconv.Itoa(i), 0)
+	}
+	if len(l.files) != maxUploads || first.closed != 1 {
+		t.Errorf("got %d files, want %d", len(l.files), maxUploads)
+	}
+}
+
+// TestEventWriter_Lines: each line of a text has its data line, and a canceled prediction ends with its reason.
+func TestEventWriter_Lines(t *testing.T) {
+	w := &eventWriter{}
+	got := w.Output(nil, []byte(`"a\nb\r\nc"`), 0)
+	got = w.Output(got, []byte(`{"x":1}`), 1)
+	got = w.Log(got, []byte("l"))
+	got = w.End(got, &predict.Record{Progress: predict.Progress{Status: predict.Canceled}})
+	const want = "event: output\nid: 0\ndata: a\ndata: b \ndata: c\n\n" + "event: output\nid: 1\ndata: {\"x\":1}\n\n" +
+		"event: logs\nid: 2\ndata: l\n\n" + "event: done\nid: 3\ndata: {\"reason\":\"canceled\"}\n\n"
+	if string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
