@@ -69,7 +69,7 @@ static PyObject *wait_limited(struct method *m, PyObject *self) {
   PyObject *args[] = {self, Py_True, limit};
   while (limit) {
     result = PyObject_Vectorcall(m->original, args, 3, NULL);
-    bool got = result ? result != Py_False : !PyErr_ExceptionMatches(PyExc_Exception);
+    bool got = result ? result != Py_False : m->kind != QUEUE || !PyErr_ExceptionMatches(PyExc_Exception);
     if (got || px_interrupt_pending()) break;
     Py_CLEAR(result);
     PyErr_Clear();

@@ -55,8 +55,12 @@ def follow_waits() -> None:
             continue
         # The type itself refuses to be changed. Its dict is what the proxy refers to.
         members: Any = next(iter(gc.get_referents(vars(owner))))
+        acquire = members.get("acquire")
         for method in methods:
             original = members.get(method)
-            if original is not None:
-                members[method] = _px.wait_method(owner, method, original, kind)
+            if original is None:
+                continue
+            if kind == _LOCK:
+                original = acquire  # since Python 3.15 the others take no limit
+            members[method] = _px.wait_method(owner, method, original, kind)
         _px.type_modified(owner)
