@@ -35,7 +35,7 @@ type Dialog interface {
 	Fail(dst []byte, err *Error) []byte
 	// Ping appends what keeps a silent stream open.
 	Ping(dst []byte) []byte
-	// Stops are further stop sequences; nil: those of Chat are all.
+	// Stops are stop sequences at which the server ends the text; nil: those of Chat are all.
 	Stops() []string
 	// Param returns the dialect's name for a parameter of chat completions.
 	Param(name string) string
@@ -94,13 +94,7 @@ func (h *handlers) readDialog(x *protocol.Exchange, d Dialect) (q *request, err 
 	if err != nil {
 		return q, err
 	}
-	if err := h.prepare(q, b, Chat, d.Path); err != nil {
-		return q, err
-	}
-	if stops := q.dialog.Stops(); len(stops) > 0 && !q.function.takes("stop") {
-		q.Stop = stops
-	}
-	return q, nil
+	return q, h.prepare(q, b, Chat, d.Path)
 }
 
 // ReadObject checks that a body is a JSON object.

@@ -188,6 +188,9 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 	if q.Request, err = q.function.Read(b, q.charge); err != nil {
 		return err
 	}
+	if q.dialog != nil && len(q.dialog.Stops()) > 0 {
+		q.Stop = q.dialog.Stops()
+	}
 	if w := q.Warning(); w != "" {
 		q.x.Response.Header.Set(protocol.HeaderWarning, w)
 	}

@@ -42,7 +42,11 @@ func (r *Request) spanAttrs(b *Body, model string) *predict.SpanAttrs {
 		}
 	}
 	if r.writesText() {
-		if stops := stopTexts(b.get("stop", anything)); len(stops) > 0 {
+		stops := stopTexts(b.get("stop", anything))
+		if len(stops) == 0 {
+			stops = clipped(r.Stop)
+		}
+		if len(stops) > 0 {
 			attrs = attrs.Texts("gen_ai.request.stop_sequences", stops)
 		}
 	}
@@ -66,10 +70,15 @@ func stopTexts(value []byte) []string {
 	if err != nil {
 		return nil
 	}
-	for i := range stops {
-		stops[i] = predict.Clip(stops[i])
+	return clipped(stops)
+}
+
+func clipped(texts []string) []string {
+	out := make([]string, len(texts))
+	for i := range texts {
+		out[i] = predict.Clip(texts[i])
 	}
-	return stops
+	return out
 }
 
 // endAttrs describes the end of one prediction of a request.

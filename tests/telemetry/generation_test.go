@@ -49,6 +49,37 @@ func TestGenerationsHaveSpans(t *testing.T) {
 			}},
 		})
 	})
+	t.Run("responses", func(t *testing.T) {
+		t.Parallel()
+		checkGenerationSpans(t, "Chat", "/v1/responses", "chat", []asked{
+			{`{"model":"m","input":"a b","temperature":0.5,"max_output_tokens":10,"stream":true}`, 1, map[string]any{
+				"gen_ai.request.temperature": 0.5, "gen_ai.request.max_tokens": int64(10),
+				"gen_ai.usage.input_tokens": int64(1), "gen_ai.usage.output_tokens": int64(2),
+				"gen_ai.response.finish_reasons": []string{"stop"},
+			}},
+		})
+	})
+	t.Run("messages", func(t *testing.T) {
+		t.Parallel()
+		checkGenerationSpans(t, "Chat", "/v1/messages", "chat", []asked{
+			{`{` + says("a b c d") + `,"max_tokens":10,"stop_sequences":[" c"]}`, 1, map[string]any{
+				"gen_ai.request.max_tokens": int64(10), "gen_ai.request.stop_sequences": []string{" c"},
+				"gen_ai.response.finish_reasons": []string{"stop"},
+			}},
+		})
+	})
+	t.Run("rerank", func(t *testing.T) {
+		t.Parallel()
+		checkGenerationSpans(t, "Ranker", "/v2/rerank", "rerank", []asked{
+			{`{"model":"m","query":"a","documents":["a","b"]}`, 1, map[string]any{"gen_ai.usage.input_tokens": int64(2)}},
+		})
+	})
+	t.Run("speech", func(t *testing.T) {
+		t.Parallel()
+		checkGenerationSpans(t, "Speaker", "/v1/audio/speech", "speech", []asked{
+			{`{"model":"m","input":"a b","voice":"v"}`, 1, map[string]any{"gen_ai.usage.output_tokens": int64(2)}},
+		})
+	})
 	t.Run("embeddings", func(t *testing.T) {
 		t.Parallel()
 		checkGenerationSpans(t, "Embedder", "/v1/embeddings", "embeddings", []asked{
@@ -93,7 +124,7 @@ func checkGenerationSpans(t *testing.T, class, route, operation string, requests
 			maps.DeleteFunc(got, func(key string, _ any) bool {
 				// What a model recorded that was canceled at a stop sequence depends on when it was.
 				return !strings.HasPrefix(key, "gen_ai.") ||
-					strings.Contains(r.body, `"stop"`) && strings.HasPrefix(key, "gen_ai.usage.")
+					strings.Contains(r.body, `"stop`) && strings.HasPrefix(key, "gen_ai.usage.")
 			})
 			if !reflect.DeepEqual(got, want) || span.ParentID() != server {
 				t.Errorf("%s\n got %v below %q\nwant %v below %q", r.body, got, span.ParentID(), want, server)
