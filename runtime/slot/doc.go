@@ -7,8 +7,8 @@
 //	dispatcher  which calls leave together as a batch, for models with batches
 //
 // It promises: an admitted call ends exactly once; the model sees a prediction at most once, unless
-// BatchOptions.Isolate says otherwise; no call waits behind a busy slot while another slot is idle; capacity is free
-// again before the answer that frees it is visible.
+// BatchOptions.Isolate says otherwise; no call waits behind a busy slot while another slot is idle (with threads:
+// for more than a millisecond); capacity is free again before the answer that frees it is visible.
 //
 // A slot is idle (no call outstanding), leased (one or more outstanding), or closed (its worker is lost). No call that
 // can block is made under the lock.
