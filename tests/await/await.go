@@ -13,15 +13,23 @@ const Timeout = 60 * time.Second
 // as the functions say.
 func Eventually(t testing.TB, what string, reached func() bool, instead ...func() any) {
 	t.Helper()
-	for end := time.Now().Add(Timeout); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().Before(end) {
-			continue
-		}
-		for _, look := range instead {
-			t.Logf("instead: %v", look())
-		}
-		t.Fatalf("not within %s: %s\n%s", Timeout, what, Stacks())
+	if Within(Timeout, time.Millisecond, reached) {
+		return
 	}
+	for _, look := range instead {
+		t.Logf("instead: %v", look())
+	}
+	t.Fatalf("not within %s: %s\n%s", Timeout, what, Stacks())
+}
+
+// Within reports whether a state comes in that time. It looks once in every pause.
+func Within(limit, pause time.Duration, reached func() bool) bool {
+	for end := time.Now().Add(limit); !reached(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // Stacks are those of all goroutines, to be shown where one of them does not come.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"pinion/tests/await"
 )
 
 // timeout is when a state that does not come is given up: far beyond what an emulated processor on a busy machine
@@ -22,12 +24,8 @@ func Eventually(t testing.TB, what string, reached func() bool) {
 }
 
 func until(reached func() bool) error {
-	for end := time.Now().Add(timeout); ; time.Sleep(pause) {
-		if reached() {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("not within %s", timeout)
-		}
+	if !await.Within(timeout, pause, reached) {
+		return fmt.Errorf("not within %s", timeout)
 	}
+	return nil
 }
