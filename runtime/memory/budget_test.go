@@ -17,10 +17,10 @@ func TestMarks(t *testing.T) {
 	large.Open(b)
 	small.Open(b)
 	if large.Grow(14*mib + 1) {
-		t.Error("a large one has more than seven eighths")
+		t.Error("Grow beyond seven eighths: got true, want false")
 	}
 	if !large.Grow(14*mib) || small.Grow(Small+1) || !small.Grow(Small) {
-		t.Error("the rest is not for small ones, or not for them alone")
+		t.Errorf("got %d and %d bytes charged, want 14 MiB, and the rest for small ones alone", large.Bytes(), small.Bytes())
 	}
 	if s := b.Stats(); s.Used != 14*mib+Small || s.Limit != 16*mib || s.Refusals != 2 {
 		t.Errorf("%+v", s)
@@ -31,7 +31,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("%d bytes are left", b.Stats().Used)
 	}
 	if New(1).Stats().Limit != LeastBudget {
-		t.Error("a budget has no least size")
+		t.Errorf("got a limit of %d, want %d", New(1).Stats().Limit, LeastBudget)
 	}
 }
 
@@ -73,14 +73,17 @@ func TestBodiesWait(t *testing.T) {
 		}
 		b.Free(12 * mib)
 		synctest.Wait()
-		if len(order) != 1 || <-order != 0 {
-			t.Error("not the first alone was served")
+		if n := len(order); n != 1 {
+			t.Fatalf("got %d served, want the first alone", n)
+		}
+		if got := <-order; got != 0 {
+			t.Errorf("got %d served, want the first", got)
 		}
 		b.Free(5 * mib)
 		synctest.Wait()
 		b.Free(5 * mib)
-		if <-order != 1 || <-order != 2 {
-			t.Error("the others are served in another order")
+		if second, third := <-order, <-order; second != 1 || third != 2 {
+			t.Errorf("got %d and %d served next, want 1 and 2", second, third)
 		}
 		b.Free(5 * mib)
 		if s := b.Stats(); s.Used != 0 || b.waiting.Load() != 0 {
@@ -107,7 +110,7 @@ func TestEvicts(t *testing.T) {
 	for i := range retained {
 		retained[i].Open(b)
 		if !retained[i].Grow(mib) {
-			t.Fatal("no room")
+			t.Fatal("Grow: got false, want true")
 		}
 	}
 	retained[0].Hold() // an answer is made of it
@@ -166,13 +169,13 @@ func TestNoBudget(t *testing.T) {
 	var c Charge
 	c.Open(b)
 	if err := b.Wait(1<<50, 0, nil); err != nil || !b.Take(1<<50, 1<<50) || !c.Grow(1<<50) || c.Bytes() != 1<<50 {
-		t.Error("something does not fit")
+		t.Errorf("got %v and %d bytes charged, want no limit", err, c.Bytes())
 	}
 	b.Free(1 << 50)
 	c.Resize(1)
 	c.Hold()
-	if c.Release() != 0 || c.Release() != 1 {
-		t.Error("what is released is not what was charged")
+	if first, second := c.Release(), c.Release(); first != 0 || second != 1 {
+		t.Errorf("Release: got %d and %d bytes, want 0 and 1", first, second)
 	}
 	if b.Stats() != (Stats{}) {
 		t.Errorf("%+v", b.Stats())

@@ -36,22 +36,23 @@ func TestEndedAreRetained(t *testing.T) {
 		idle := r.Idle()
 		select {
 		case <-idle:
-			t.Error("one is in flight")
+			t.Error("got one in flight, want none")
 		default:
 		}
 		end(r, p, 10)
 		<-idle
 		if r.Get(KindPrediction, "a") != nil || r.Find(KindPrediction, "a") != p || r.Len() != 0 || len(r.All()) != 0 {
-			t.Error("it is in flight, or not to be found")
+			t.Errorf("got %v in flight and %v found, want none and the ended one", r.Get(KindPrediction, "a"),
+				r.Find(KindPrediction, "a"))
 		}
 		time.Sleep(59 * time.Second)
 		again := enter(t, r, KindPrediction, "a")
 		if r.Find(KindPrediction, "a") != again || r.Get(KindPrediction, "a") != again {
-			t.Error("the new one of that id is not found")
+			t.Errorf("got %p, want %p, the new one of that id", r.Find(KindPrediction, "a"), again)
 		}
 		time.Sleep(2 * time.Second)
 		if r.Find(KindPrediction, "a") != again {
-			t.Error("with the old one, the new one went")
+			t.Errorf("got %p, want %p: only the old one was removed", r.Find(KindPrediction, "a"), again)
 		}
 		end(r, again, 10)
 		time.Sleep(61 * time.Second)
@@ -79,11 +80,12 @@ func TestRetentionIsBounded(t *testing.T) {
 	}
 	end(r, enter(t, r, KindPrediction, "huge"), most)
 	if r.Find(KindPrediction, "huge") != nil || r.Find(KindPrediction, "big") == nil {
-		t.Error("one that never fits drove the others out")
+		t.Errorf("got huge %p and big %p, want big alone: one that never fits drives no other out",
+			r.Find(KindPrediction, "huge"), r.Find(KindPrediction, "big"))
 	}
 	r.Close()
 	if len(r.by) != 0 || r.bytes != 0 {
-		t.Error("closed, it keeps some")
+		t.Errorf("got %d predictions of %d bytes after Close, want none", len(r.by), r.bytes)
 	}
 }
 
@@ -112,11 +114,12 @@ func TestKindsHaveTheirOwnIDs(t *testing.T) {
 	r := NewRegistry(Retention{TTL: -1})
 	p, q := enter(t, r, KindPrediction, "a"), enter(t, r, KindTraining, "a")
 	if r.Get(KindPrediction, "a") != p || r.Get(KindTraining, "a") != q || r.Len() != 2 {
-		t.Error("they are mixed up")
+		t.Errorf("got %p and %p of %d, want %p and %p of 2", r.Get(KindPrediction, "a"), r.Get(KindTraining, "a"), r.Len(), p,
+			q)
 	}
 	end(r, p, 0)
 	if r.Find(KindPrediction, "a") != nil || r.Find(KindTraining, "a") != q {
-		t.Error("one was retained, or the wrong one was removed")
+		t.Errorf("got %p and %p, want none and %p", r.Find(KindPrediction, "a"), r.Find(KindTraining, "a"), q)
 	}
 }
 
@@ -189,10 +192,10 @@ func TestRetention_OthersDriveEndedOut(t *testing.T) {
 	}
 	looked := r.Find(KindPrediction, "0")
 	if !looked.TryHold() {
-		t.Fatal("it is gone")
+		t.Fatal("TryHold: got false, want the retained prediction held")
 	}
 	if !b.Take(23<<20, 23<<20) {
-		t.Fatal("there is no room beside what has ended")
+		t.Fatal("Take: got false, want the memory of ended predictions given up")
 	}
 	if r.Find(KindPrediction, "0") != nil || r.Find(KindPrediction, "3") != nil || r.Find(KindPrediction, "4") == nil {
 		t.Errorf("not the oldest went, or the wrong number: %d are left", len(r.by))
@@ -201,7 +204,7 @@ func TestRetention_OthersDriveEndedOut(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if len(looked.Record().Output) != item {
-		t.Error("what is being looked at has lost its output")
+		t.Errorf("got %d bytes of output, want %d: it is held", len(looked.Record().Output), item)
 	}
 	before := b.Stats().Used
 	looked.Release()
@@ -218,7 +221,7 @@ func TestReserve_WebhookIsCharged(t *testing.T) {
 	url := "http://x/" + strings.Repeat("x", 15_000)
 	p := New("a", &Request{Webhook: url}, time.Now(), nil, Options{Memory: b})
 	if !p.Reserve() {
-		t.Fatal("no room to begin")
+		t.Fatal("Reserve: got false, want true")
 	}
 	if got, want := p.Charged(), int64(startCost+webhookCost+2*len(url)); got != want {
 		t.Errorf("got %d bytes charged, want %d", got, want)
@@ -233,7 +236,7 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 	defer r.Close()
 	p := enter(t, r, KindPrediction, "a")
 	if !p.Reserve() {
-		t.Fatal("no room to begin")
+		t.Fatal("Reserve: got false, want true")
 	}
 	item := bytes.Repeat([]byte("x"), 1<<20)
 	n := 0
@@ -245,7 +248,7 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 	}
 	small := enter(t, r, KindPrediction, "b")
 	if !small.Reserve() || !small.Output([]byte("1")) {
-		t.Error("a small one has no room beside it")
+		t.Error("Reserve or Output: got false, want room for a small prediction")
 	}
 	r.Finish(p, 0, time.Now())
 	p.End(Result{Status: Failed, Error: "too much"}, time.Now())
@@ -286,14 +289,14 @@ func TestQuietRegistriesShrink(t *testing.T) {
 		for range 5 {
 			time.Sleep(50 * time.Second)
 			if r.Find(KindPrediction, "0") == nil {
-				t.Fatal("it shrinks while somebody looks")
+				t.Fatal("Find: got nil, want the prediction that is held")
 			}
 		}
 		running := enter(t, r, KindPrediction, "running")
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if len(r.by) != 11 || calls != 0 {
-			t.Fatal("it shrinks while one runs")
+			t.Fatalf("got %d predictions and %d calls, want 11 and none", len(r.by), calls)
 		}
 		end(r, running, 0)
 		time.Sleep(2 * time.Minute)
@@ -319,7 +322,7 @@ func TestEventsDoNotKeepOldMemory(t *testing.T) {
 	}
 	for i := range p.events.feed.ring {
 		if p.events.feed.ring[i].Data != nil {
-			t.Fatal("an output event holds a copy of its data")
+			t.Fatalf("got %d bytes in an output event, want none: the record has them", len(p.events.feed.ring[i].Data))
 		}
 	}
 	events, err := s.Next(make([]Event, 0, 1000), nil)
