@@ -39,6 +39,10 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 		return err
 	}
 	if plain, ok := to.(protocol.ByteRenderer); ok {
+		if err := plain.Broken(); err != nil && len(st.buf) == chunkHead {
+			st.Close()
+			return err
+		}
 		contentType = plain.ContentType()
 	}
 	p.sendEvents(ctx, st, contentType)
@@ -135,7 +139,7 @@ func (st *protocolStream) WriteTo(io.Writer) (int64, error) {
 func (st *protocolStream) follow() error {
 	for {
 		err := st.flush()
-		if plain, ok := st.to.(protocol.ByteRenderer); ok && st.ended && plain.Broken() && err == nil {
+		if plain, ok := st.to.(protocol.ByteRenderer); ok && st.ended && plain.Broken() != nil && err == nil {
 			err = errBroken
 		}
 		if err != nil || st.ended {

@@ -124,7 +124,12 @@ func (r *speechRenderer) ContentType() string {
 }
 
 // Broken implements protocol.ByteRenderer.
-func (r *speechRenderer) Broken() bool { return r.bad != nil && !r.events() }
+func (r *speechRenderer) Broken() *protocol.Error {
+	if r.bad == nil || r.events() {
+		return nil
+	}
+	return protocol.Errorf(protocol.Failed, "%s", r.bad.Message)
+}
 
 // End appends the end of the stream.
 func (r *speechRenderer) End(dst []byte, err *protocol.Error) []byte {
@@ -132,7 +137,9 @@ func (r *speechRenderer) End(dst []byte, err *protocol.Error) []byte {
 		r.bad = r.q.errorOf(err)
 	}
 	if r.bad != nil {
-		r.q.reportStream(r.bad.Status, r.items, r.first, 0)
+		if r.items > 0 || r.events() { // else it is answered, and told, as an error
+			r.q.reportStream(r.bad.Status, r.items, r.first, 0)
+		}
 		if r.events() {
 			dst = AppendFailure(dst, r.bad)
 		}

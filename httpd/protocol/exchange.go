@@ -115,8 +115,8 @@ type ByteRenderer interface {
 	Renderer
 	// ContentType is asked for after the first item. It replaces that of SendStream.
 	ContentType() string
-	// Broken reports after End whether the stream failed: then its connection is cut off.
-	Broken() bool
+	// Broken returns after End why the stream failed, or nil. Then its connection is cut off, unless nothing is sent yet.
+	Broken() *Error
 }
 
 // RowsRenderer is a Renderer of several rows. If its Item wants no more, the row ends, and the next one follows.

@@ -92,6 +92,14 @@ class Speaker(BaseRunner):
                 time.sleep(0.01)
 
 
+class Mute(BaseRunner):
+    """Yields what is no audio."""
+
+    @cog.openai("speech")
+    def run(self, input: str) -> Iterator[str]:
+        yield "https://example.com/a.wav"
+
+
 class Recording(BaseRunner):
     """Returns one file."""
 

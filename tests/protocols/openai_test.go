@@ -95,3 +95,11 @@ func TestOpenAIDisconnectCancels(t *testing.T) {
 func postOpenAI(s *harness.Server, body string) harness.Answer {
 	return s.Do(http.MethodPost, "/v1/chat/completions", body)
 }
+
+// TestSpeech_NoAudio: an item that is no audio is answered 500 if nothing was sent before.
+func TestSpeech_NoAudio(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "generative.py:Mute", Args: []string{"--model", "m"}})
+	answer := s.Do(http.MethodPost, "/v1/audio/speech", `{"model":"m","input":"a"}`)
+	harness.WantAnswer(t, "speech", answer, 500, `{"error":{"message":"The model returned a text that is not audio`)
+}
