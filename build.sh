@@ -233,9 +233,10 @@ def loads(path):
 
 name = "libpython%d.%d.so.1.0" % sys.version_info[:2]
 folders = [f + "/" for f in (sysconfig.get_config_var("LIBDIR"), sys.base_prefix + "/lib") if f] + [""]
-if sys.implementation.name != "cpython" or not (3, 10) <= sys.version_info < (3, 16):
+free = sysconfig.get_config_var("Py_GIL_DISABLED")
+if sys.implementation.name != "cpython" or not (3, 14 if free else 10) <= sys.version_info < (3, 16):
     status = "unsupported"
-elif sysconfig.get_config_var("Py_GIL_DISABLED"):
+elif free:
     status = "free-threaded"
 else:
     status = "ok" if any(loads(f + name) for f in folders) else "no-libpython"

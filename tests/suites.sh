@@ -54,10 +54,11 @@ full() { [[ ${PINION_TEST_FULL:-} == all ]]; }
 # make_test_pythons makes virtual environments of the interpreters that can be embedded, and fills two arrays: venvs are
 # those that every test runs with, smoke_venvs serve one model of each kind (tests/workers/smoke_test.go).
 make_test_pythons() {
-  local status version executable name requirements minor='' i found=() folders=() processes=()
+  local status version executable name requirements minor='' i found=() free=() folders=() processes=()
   while read -r status version _ executable; do
     case $status in
       ok) found+=("$version $executable") ;;
+      free-threaded) free+=("$version $executable") ;;
       unsupported) ;;
       *) say "left out: $executable, Python $version ($status)" ;;
     esac
@@ -73,6 +74,12 @@ make_test_pythons() {
     fi
     minor=${version%.*}
     make_venv "$executable" "$cache/venvs/$name" "$requirements" &
+    processes+=($!) folders+=("$cache/venvs/$name")
+  done
+  for i in "${!free[@]}"; do # builds without a GIL, which only a full run compiles
+    read -r version executable <<<"${free[i]}"
+    name=${version}t-smoke
+    make_venv "$executable" "$cache/venvs/$name" tests/requirements-smoke.txt &
     processes+=($!) folders+=("$cache/venvs/$name")
   done
   venvs=() smoke_venvs=()
@@ -302,7 +309,8 @@ has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/c
 # instructions_suite counts the instructions of a request in a worker, as tests/instructions/doc.go says, and what the front allocates
 # for one and every process at its start (cmd/pinion/footprint_test.go). Where valgrind cannot be had the test says so and is skipped.
 instructions_suite() {
-  local valgrind='' counted=("${venvs[@]}" "${smoke_venvs[@]}")
+  local valgrind='' counted=() venv
+  for venv in "${venvs[@]}" "${smoke_venvs[@]}"; do [[ $venv == *t-smoke ]] || counted+=("$venv"); done # builds with a GIL
   full || [[ ${#counted[@]} == 1 ]] || counted=("${counted[0]}" "${counted[-1]}")
   has_valgrind || (install valgrind valgrind) || true
   if has_valgrind; then valgrind=valgrind; fi
@@ -317,8 +325,10 @@ instructions_suite() {
 whole_suite() {
   local name=$1 binary=$2
   shift 2
-  local free_threaded=$kept/python3.14t/bin/python3
-  [[ ! -x $free_threaded ]] || export PINION_TEST_FREE_THREADED=$free_threaded
+  local free
+  free=$(printf '%s\n' "${smoke_venvs[@]}" | grep 't-smoke$' || true)
+  # shellcheck disable=SC2086 # one folder a word
+  export PINION_TEST_FREE_THREADED=$(joined $free)
   go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
     PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -p 3 -timeout 90m "$@" "${subjects[@]}" ./tests/...
 }
@@ -467,6 +477,44 @@ no_findings() {
   findings=$(grep -lE 'ERROR: |runtime error: ' "$results"/finding-* 2>/dev/null) || return 0
   xargs cat <<<"$findings"
   return 1
+}
+
+# Scripts of pyembed/testdata for cmd_tsan. The others cancel by signals, which ThreadSanitizer keeps until the next system call.
+readonly tsan_scripts='threads around busypoll files health large loop streams'
+
+## tsan             the C code of a worker, without Go, under ThreadSanitizer, with a Python without a GIL
+cmd_tsan() {
+  start_results
+  suite 05-compiled-pythons make_compiled_pythons
+  suite 10-build-tsan build_tsan
+  local script
+  for script in $tsan_scripts; do suite "30-tsan-$script" tsan_one "$script"; done
+  end_tests
+}
+
+# build_tsan compiles the worker that tests/instructions has, and a script that starts it. libpython is not compiled for it, so
+# accesses by functions of libc are left out: they may be Python's. There are no suppressions.
+build_tsan() {
+  local python=$kept/python3.14t sources
+  mapfile -t sources < <(ls pyembed/px_*.c | grep -v jsontest)
+  gcc -std=c11 -D_DEFAULT_SOURCE -O1 -g -fno-omit-frame-pointer -fsanitize=thread -fvisibility=hidden -rdynamic \
+    -Ithird_party/cpy3 -Ipyembed -o bin/worker-tsan tests/instructions/testdata/worker.c third_party/cpy3/open.c \
+    "${sources[@]}" -ldl -lpthread &&
+    printf '#!/bin/sh\nexec %q %q %q %q\n' "$PWD/bin/worker-tsan" "$python/bin/python3" \
+      "$python/lib/libpython3.14t.so.1.0" "$PWD/pyembed/sdk" >bin/start-tsan && chmod +x bin/start-tsan
+}
+
+# tsan_one SCRIPT fails where the script does, or a worker that it starts has a finding.
+tsan_one() {
+  local scratch status=0 python=$kept/python3.14t
+  scratch=$(mktemp -d)
+  PINION_TEST_SCRATCH=$scratch \
+    TSAN_OPTIONS=ignore_interceptors_accesses=1:report_thread_leaks=0:log_path=$results/finding-tsan-$1 \
+    "$python/bin/python3" -B "pyembed/testdata/worker_$1.py" "$PWD/bin/start-tsan" "$python/lib/libpython3.14t.so.1.0" \
+    "$PWD/pyembed/sdk" || status=$?
+  rm -rf "$scratch"
+  ! compgen -G "$results/finding-tsan-$1.*" || { cat "$results/finding-tsan-$1".*; return 1; }
+  return "$status"
 }
 
 ## fuzz [SECONDS]   each fuzz target, 60 s by default

@@ -16,6 +16,7 @@ const (
 	envBinary       = "PINION_BIN"
 	envPythons      = "PINION_TEST_PYTHONS"
 	envSmokePythons = "PINION_TEST_SMOKE_PYTHONS"
+	envFreeThreaded = "PINION_TEST_FREE_THREADED"
 	envEachOnly     = "PINION_TEST_EACH_PYTHON_ONLY"
 	envFull         = "PINION_TEST_FULL"
 	envSoak         = "PINION_SOAK"

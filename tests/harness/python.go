@@ -85,6 +85,17 @@ func SmokePythons(t testing.TB) []Python {
 	return Pythons(t)
 }
 
+// FreeThreadedPythons are the builds without a GIL that PINION_TEST_FREE_THREADED lists: those that full runs compile. Without any
+// the test is skipped.
+func FreeThreadedPythons(t testing.TB) []Python {
+	t.Helper()
+	found := usable(os.Getenv(envFreeThreaded))
+	if len(found) == 0 {
+		t.Skipf("%s lists no Python: ./build.sh test-full compiles 3.14t and 3.15t", envFreeThreaded)
+	}
+	return found
+}
+
 func byVersion(a, b Python) int { return a.Minor - b.Minor }
 
 // EachPython runs a test once for every interpreter.

@@ -1,0 +1,98 @@
+package workers
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// eachFreeThreaded runs a test once for every build without a GIL.
+func eachFreeThreaded(t *testing.T, test func(t *testing.T, python harness.Python)) {
+	t.Helper()
+	for _, python := range harness.FreeThreadedPythons(t) {
+		t.Run(python.Name(), func(t *testing.T) {
+			t.Parallel()
+			test(t, python)
+		})
+	}
+}
+
+func TestFreeThreaded_WorkerLeavesGILOff(t *testing.T) {
+	t.Parallel()
+	eachFreeThreaded(t, func(t *testing.T, python harness.Python) {
+		for _, args := range [][]string{nil, {"--concurrency", "4"}, {"--preload"}} {
+			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "freethreaded.py", Args: args})
+			if a := s.Succeed(harness.Input{}); string(a.Output) != "false" {
+				t.Errorf("%q: the GIL is enabled: %s", args, a)
+			}
+			if n := countTurnedOn(s); n != 0 {
+				t.Errorf("%q: the log says %d times that a module has turned the GIL on, want 0", args, n)
+			}
+		}
+	})
+}
+
+func TestFreeThreaded_CancelEndsEveryKindOfWaiting(t *testing.T) {
+	t.Parallel()
+	eachFreeThreaded(t, cancelEveryWait)
+}
+
+// extension is a module that does not say that it needs no GIL.
+const extension = `#include <Python.h>
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "needsgil", NULL, -1, NULL};
+PyMODINIT_FUNC PyInit_needsgil(void) { return PyModule_Create(&definition); }
+`
+
+func TestFreeThreaded_LogNamesModuleThatTurnsGILOn(t *testing.T) {
+	t.Parallel()
+	eachFreeThreaded(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "freethreaded.py", Args: []string{"--concurrency", "2"},
+			Env: []string{"PYTHONPATH=" + compileExtension(t, python)},
+		})
+		for range 2 {
+			if a := s.Succeed(harness.Input{"module": "needsgil"}); string(a.Output) != "true" {
+				t.Errorf("the GIL is off: %s", a)
+			}
+		}
+		harness.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })
+		if n := countTurnedOn(s); n != 1 {
+			t.Errorf("the log names the module %d times, want 1", n)
+		}
+	})
+}
+
+// countTurnedOn returns how often the log says that needsgil, or another module, has turned the GIL on.
+func countTurnedOn(s *harness.Server) int {
+	n := 0
+	for _, line := range s.Log.Lines() {
+		if strings.Contains(line.Text, "has turned the GIL on") {
+			n++
+		}
+	}
+	return n
+}
+
+// compileExtension returns the folder of the module needsgil.
+func compileExtension(t *testing.T, python harness.Python) string {
+	t.Helper()
+	headers, _ := filepath.Glob(filepath.Join(python.Base, "include/python3.*/Python.h"))
+	if len(headers) == 0 {
+		t.Skipf("%s has no headers to compile an extension with", python.Base)
+	}
+	folder := t.TempDir()
+	source := filepath.Join(folder, "needsgil.c")
+	if err := os.WriteFile(source, []byte(extension), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-I"+filepath.Dir(headers[0]),
+		"-o", strings.TrimSuffix(source, ".c")+".so", source).CombinedOutput()
+	if err != nil {
+		t.Fatalf("compile an extension: %v\n%s", err, out)
+	}
+	return folder
+}
