@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"time"
 
@@ -152,7 +153,7 @@ func (w *worker) ready(body []byte) error {
 	w.readied.close()
 	w.sup.o.Logger.Info("worker ready", "worker", w.sup.o.Index, "pid", w.process.child.pid, "python",
 		w.setup.model.Python,
-		"slots", w.setup.model.Slots, "setup_seconds", ready.Seconds)
+		"slots", w.setup.model.Slots, "setup_seconds", threeDigits(ready.Seconds))
 	if w.setup.model.Threads() {
 		w.sup.o.Logger.Info("predictions run on threads over one copy of the model, so its code must be safe for threads: "+
 			"no change of self or of globals without a lock", "worker", w.sup.o.Index, "threads", w.setup.model.Slots)
@@ -221,4 +222,13 @@ func (w *worker) passSlot(i int, theirs *os.File) error {
 		return err
 	}
 	return w.process.control.SendFile(ipc.KindSlot, uint64(i), fd)
+}
+
+// threeDigits rounds a time for people to three digits, at most to microseconds.
+func threeDigits(seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	unit := math.Pow(10, min(0, max(-6, math.Floor(math.Log10(seconds))-2)))
+	return math.Round(seconds/unit) / math.Round(1/unit)
 }

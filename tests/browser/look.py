@@ -18,7 +18,6 @@ import try_scenes
 from page import Look
 from playwright.sync_api import expect, sync_playwright
 
-
 # The browser has a camera and a microphone, which it lets pages use.
 FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 

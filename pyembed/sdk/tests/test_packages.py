@@ -95,3 +95,27 @@ def test_the_remedy_is_a_command(monkeypatch, pip, command):
     (problem,) = packages._problems("no-such-package>=2", {"line": 3})
     assert problem["line"] == 3
     assert problem["fix"] == f"install it, as with `{command} 'no-such-package>=2'`"
+
+
+@pytest.mark.parametrize(
+    ("module", "lines", "want"),
+    [
+        ("sklearn.svm", None, "install scikit-learn, as with `"),
+        ("PIL", "numpy\n", "add Pillow to requirements.txt and install it, as with `"),
+        ("yaml", "pyyaml>=6\n", "install what requirements.txt lists, as with `"),
+        ("flash_attn", "flash-attn==2.0\n", "install what requirements.txt lists, as with `"),
+        ("numpy.fft", None, "install numpy, as with `"),
+        ("google.cloud.storage", None, "install google-cloud-storage, as with `"),
+    ],
+)
+def test_advice_names_the_package_that_holds_a_module(tmp_path, module, lines, want):
+    if lines is not None:
+        (tmp_path / "requirements.txt").write_text(lines)
+    got = packages.advice_for(module, str(tmp_path))
+    assert got.startswith(want), got
+
+
+def test_advice_leaves_the_global_python_alone(monkeypatch):
+    monkeypatch.setattr(packages, "_in_environment", lambda: False)
+    got = packages.install_command("scikit-learn")
+    assert got.endswith("-m venv .venv && .venv/bin/python -m pip install scikit-learn"), got

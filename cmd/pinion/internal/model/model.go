@@ -61,7 +61,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 	m.Both = y.run != "" && y.predict != "" && m.Ref == y.run
 	if m.Ref == "" && m.Train == "" {
 		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
-			"or give --predictor FILE.py:CLASS", abs)
+			"give --predictor FILE.py:CLASS, or make a model here with pinion init", abs)
 	}
 	return m, nil
 }

@@ -43,18 +43,47 @@ def _problems(text: str, place: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**place, "what": what, "fix": f"install it, as with `{install_command(text)}`"}]
 
 
-def install_command(text: str) -> str:
-    """Return the command that installs a requirement for this interpreter.
+def install_command(*arguments: str) -> str:
+    """Return the command that installs requirements for this interpreter.
 
-    An environment that uv made has no pip.
+    An environment that uv made has no pip. The system's own interpreter is left alone: the command
+    makes an environment in the model's folder, which the server then takes by itself.
     """
     import shlex
     from importlib.util import find_spec
 
-    requirement = shlex.quote(text.strip())
+    wanted = " ".join(shlex.quote(a.strip()) for a in arguments)
+    if not _in_environment():
+        return f"{sys.executable} -m venv .venv && .venv/bin/python -m pip install {wanted}"
     if find_spec("pip"):
-        return f"{sys.executable} -m pip install {requirement}"
-    return f"uv pip install --python {sys.executable} {requirement}"
+        return f"{sys.executable} -m pip install {wanted}"
+    return f"uv pip install --python {sys.executable} {wanted}"
+
+
+def _in_environment() -> bool:
+    """Tell whether packages of this interpreter are its own: a virtual or a conda environment."""
+    return sys.prefix != sys.base_prefix or os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
+
+
+def advice_for(module: str, root: str) -> str:
+    """Return what to do about a module that is missing."""
+    from .distributions import distribution_of
+
+    package = distribution_of(module)
+    file = os.path.join(root, "requirements.txt")
+    if not os.path.isfile(file):
+        return f"install {package}, as with `{install_command(package)}`"
+    wanted = {
+        _plain(name[1]) for *_, text in read_requirements(file, root) if (name := _NAME.match(text))
+    }
+    if _plain(package) in wanted:
+        command = install_command("-r", "requirements.txt")
+        return f"install what requirements.txt lists, as with `{command}`"
+    return f"add {package} to requirements.txt and install it, as with `{install_command(package)}`"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 _LARGEST = 16 << 20  # characters of a file of requirements

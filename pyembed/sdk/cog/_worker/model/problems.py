@@ -92,14 +92,14 @@ def mistake(error: BaseException, root: str) -> Problem:
         file, line = error.filename, error.lineno or 0
         if file.startswith(root + os.sep):
             file = file[len(root) + 1 :]
-    return {"file": file, "line": line, "what": describe(error), "fix": _fix(error)}
+    return {"file": file, "line": line, "what": describe(error), "fix": _fix(error, root)}
 
 
-def _fix(error: BaseException) -> str:
+def _fix(error: BaseException, root: str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        from .packages import install_command
+        from .packages import advice_for
 
-        return f"install it, as with `{install_command(error.name.partition('.')[0])}`"
+        return advice_for(error.name, root)
     if isinstance(error, SyntaxError):
         return "correct the line; Python cannot read the file"
     if isinstance(error, ImportError):
