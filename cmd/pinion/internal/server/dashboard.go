@@ -108,7 +108,8 @@ func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.Service.Glance(), m.server.budget.Stats(), m.Pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
-		Setup: dashboard.Setup{Status: setupStatus(h), Started: dashboard.Milliseconds(h.Setup.Started)}, Slots: load.Slots, Capacity: m.Pool.Queue(),
+		Setup: dashboard.Setup{Status: setupStatus(h), Started: dashboard.Milliseconds(h.Setup.Started)},
+		Slots: load.Slots, Capacity: m.Pool.Queue(),
 		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}

@@ -49,8 +49,10 @@ func namedModel(t *testing.T, name, word string) config.Named {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.Named{Name: name, Settings: &settings, Found: found, Python: &locate.Python{},
-		GPUs: gpu.Plan{Workers: 1}}
+	return config.Named{
+		Name: name, Settings: &settings, Found: found, Python: &locate.Python{},
+		GPUs: gpu.Plan{Workers: 1},
+	}
 }
 
 // serve starts a server. reread is as New has it.
