@@ -317,7 +317,7 @@ def chat(look: Look) -> None:
     look.ends("succeeded")
     bubbles = look.page.locator(".bubble .markdown")
     expect(bubbles).to_have_text(["Hello", "Hello, said in a warm tone at 0.5"])
-    expect(look.page.locator("#talk")).to_contain_text("9 tokens")
+    expect(look.page.locator("#talk")).to_contain_text("8 tokens")
     look.page.get_by_label("Message", exact=True).fill("Hello")
     code = look.code("OpenAI client")
     assert 'model="speaker"' in code and 'extra_body={"tone": "warm"}' in code, code

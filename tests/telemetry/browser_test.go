@@ -21,7 +21,6 @@ import (
 // scenes are the functions of browser/*_scenes.py, each with the model of models/page.py that it looks at.
 var scenes = []struct {
 	name, model, train string
-	opened             bool // what waits for the file "open" does not
 	waits              bool // there is nothing to be ready for
 	tokens             bool // the server wants one of tokens below
 	audits             bool // the scene needs axe-core
@@ -72,7 +71,7 @@ var scenes = []struct {
 	{name: "told", model: "Form", prepare: storeAbout},
 	{name: "led", model: "Form"},
 	{name: "keys", model: "Form"},
-	{name: "tabs_audited", scene: "audited_tabs", model: "Bars", prepare: storeAbout, audits: true, opened: true},
+	{name: "tabs_audited", scene: "audited_tabs", model: "Shapes", prepare: storeAbout, audits: true},
 	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
 }
 
@@ -86,7 +85,7 @@ func TestBrowser_PageInBrowser(t *testing.T) {
 				axe(t)
 			}
 			dir := harness.Models(t)
-			if scene.train != "" || scene.opened {
+			if scene.train != "" {
 				harness.WriteFile(t, filepath.Join(dir, "open"), "")
 			}
 			if scene.prepare != nil {
