@@ -360,7 +360,7 @@ cmd_demo() {
     demo_was_right
     return
   fi
-  printf '\nTry it:\n\n    %s |\n      %s\n\nCtrl-C ends it.\n\n' \
+  printf '\nTry it in a browser: http://localhost:%s/docs\n\nOr from here:\n\n    %s |\n      %s\n\nCtrl-C ends it.\n\n' "$port" \
     "printf '{\"input\": {\"image\": \"data:image/png;base64,%s\"}}' \"\$(base64 -w0 examples/ocr/sample.png)\"" \
     "curl -H 'Content-Type: application/json' -d @- localhost:$port/predictions"
   wait "$server"
