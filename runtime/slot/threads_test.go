@@ -32,7 +32,7 @@ func TestThreads_CanceledTrainingLetsTheOthersGo(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := threadWorker(t, p, 2, Hooks{})
 	first := start(t, p, "first")
-	running := w.ends[first.slot.index(w)].begin()
+	running := w.endOf(first).begin()
 	training := beginTraining(t, p)
 	after := start(t, p, "after") // a slot is idle, but the training was first
 	if got := locked(p, func() state { return after.state }); got != queued {
@@ -40,10 +40,10 @@ func TestThreads_CanceledTrainingLetsTheOthersGo(t *testing.T) {
 	}
 	p.Cancel(training.Call)
 	training.failed(ErrCanceled)
-	other := w.ends[after.slot.index(w)]
+	other := w.endOf(after)
 	other.succeed(other.begin())
 	after.succeeded()
-	w.ends[first.slot.index(w)].succeed(running)
+	w.endOf(first).succeed(running)
 	first.succeeded()
 	empty(t, p)
 }
@@ -53,7 +53,7 @@ func TestThreads_StuckCallIsGivenUpIfPythonRuns(t *testing.T) {
 		p := testPool(t, Options{CancelGrace: time.Millisecond})
 		w := threadWorker(t, p, 2, Hooks{})
 		stuck := start(t, p, "stuck")
-		l := w.ends[stuck.slot.index(w)]
+		l := w.endOf(stuck)
 		r := l.begin()
 		if noticed {
 			l.word(8).Store(r.id)
@@ -76,13 +76,14 @@ func TestThreads_StuckCallIsGivenUpIfPythonRuns(t *testing.T) {
 	}
 }
 
-// index is the place of the slot among a worker's.
-func (s *Slot) index(w *fakeWorker) int {
+// endOf is the worker's end of the slot that has a call.
+func (w *fakeWorker) endOf(c *testCall) *slotEnd {
+	s := locked(w.pool, func() *Slot { return c.slot })
 	for i, x := range w.slots {
 		if x == s {
-			return i
+			return w.ends[i]
 		}
 	}
-	w.t.Fatal("the slot is another worker's")
-	return 0
+	w.t.Fatal("no slot of this worker has the call")
+	return nil
 }
