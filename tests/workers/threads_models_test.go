@@ -46,7 +46,7 @@ class Numpy(BaseRunner):
 func TestThreads_RealModelsGiveTheAnswersOfOne(t *testing.T) {
 	t.Parallel()
 	python := harness.Tool(t, "venvs/models/bin/python")
-	const inputs = 24
+	const inputs = 8
 	for _, class := range []string{"Onnx", "Numpy"} {
 		dir := harness.NewFolder(t, "run.py", realModels)
 		alone := harness.Ready(t, harness.Options{Python: python, Dir: dir, Model: "run.py:" + class})
@@ -61,7 +61,7 @@ func TestThreads_RealModelsGiveTheAnswersOfOne(t *testing.T) {
 		for client := range 4 {
 			clients.Go(func() {
 				for i := range inputs {
-					seed := (i + 7*client) % inputs
+					seed := (i + 3*client) % inputs
 					got := s.Input(harness.Input{"seed": seed})
 					harness.WantOutput(t, fmt.Sprint(class, " of ", seed), got, want[seed])
 				}
