@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import _px
 
-from ...errors import OutputError
 from .. import errors
 from ..scope import Scope
 from ..serve.sync import fail, keep
 from ..serve.wire import CANCELED, EVENTS, FAILED, METRIC, STARTED, SUCCEEDED
 from ..values.coerce import default_of, make_prepare
 from ..values.encode import encode
+from .rules import CallRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .plan import Plan
-
-_NO_LIST = (str, bytes, bytearray, memoryview, dict, set, frozenset)
-
 
 class Item:
     """One prediction, from the front's request to its answer."""
@@ -146,8 +143,7 @@ class Function:
         )
         self._batched = plan.batched
         self._needed = frozenset(plan.batched)
-        self._fatal = fatal  # texts of errors after which this worker must run nothing
-        self._last_result = plan.postprocess is None  # elements of the result are the outputs
+        self._rules = CallRules(plan.options.isolate, fatal, to_cpu=plan.postprocess is None)
 
     def read(self, item: Item) -> None:
         """Set the inputs of an item from its request, or its error."""
@@ -206,63 +202,28 @@ class Function:
 
     def take(self, part: list[Item], result: Any) -> None:
         """Give each item its element of a result; raise OutputError if their number differs."""
-        if type(result) is not list and type(result) is not tuple:
-            result = self._elements(result, len(part))
-        if len(result) != len(part):
-            raise OutputError(_length(len(result), len(part)))
-        for item, value in zip(part, result, strict=True):
+        for item, value in zip(part, self._rules.elements(result, len(part)), strict=True):
             if isinstance(value, BaseException):
                 item.error = value
             else:
                 item.value = value
-
-    def _elements(self, result: Any, count: int) -> list[Any]:
-        has = getattr(type(result), "__len__", None) and hasattr(result, "__getitem__")
-        if not has or isinstance(result, _NO_LIST):
-            kind = "None" if result is None else f"a {type(result).__qualname__}"
-            raise OutputError(
-                f"output is {kind}; a function with @batch returns a list of {count}, "
-                "one for each prediction of the batch"
-            )
-        try:
-            length = len(result)
-        except TypeError as exc:  # an array without a dimension
-            raise OutputError(f"output has no length, for a batch of {count}") from exc
-        if length != count:
-            raise OutputError(_length(length, count))
-        if self._last_result and hasattr(result, "is_cuda") and hasattr(result, "cpu"):
-            result = result.cpu()  # one copy instead of one for each element
-        return [result[i] for i in range(count)]
 
     def refuse(
         self, batch: Batch, part: list[Item], remaining: list[list[Item]], error: BaseException
     ) -> list[list[Item]]:
         """Handle a failed run of a part; return the parts to run, the last first."""
         batch.failed = True
-        fatal = isinstance(error, Exception) and self._is_fatal(error)
-        if fatal and remaining:  # this worker must not run the others
+        halves = self._rules.halves(part, error)
+        if halves is not None:
+            return [*remaining, *halves]
+        if remaining and self._rules.is_fatal(error):  # this worker must not run the others
             part = [*part, *(item for other in remaining for item in other)]
             remaining = []
-        if len(part) > 1 and not fatal and self._may_run_again(error):
-            half = len(part) // 2
-            return [*remaining, part[half:], part[:half]]
         if len(part) == 1 and len(batch.items) > 1:
             part[0].error = error
         else:
             fail_together(part, error)
         return remaining
-
-    def _is_fatal(self, error: Exception) -> bool:
-        text = errors.one_line(error)
-        return any(each in text for each in self._fatal)
-
-    def _may_run_again(self, error: BaseException) -> bool:
-        # An OutputError is a defect of the function: halves of the part would fail too.
-        return (
-            self._plan.options.isolate
-            and isinstance(error, Exception)
-            and not isinstance(error, OutputError)
-        )
 
 
 def fail_together(part: list[Item], error: BaseException) -> None:
@@ -271,9 +232,3 @@ def fail_together(part: list[Item], error: BaseException) -> None:
     for item in part:
         item.text = text
 
-
-def _length(got: int, wanted: int) -> str:
-    return (
-        f"output has {got} elements for a batch of {wanted}; a function with @batch returns "
-        "one for each prediction, in the same order"
-    )
