@@ -7,9 +7,7 @@ from ._decorators import flags_of, mark
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
-
-    _F = TypeVar("_F", bound=Callable[..., Any])
+    from typing import Any
 
 BATCH_ATTRIBUTE = "__cog_batch__"
 
@@ -28,9 +26,12 @@ class BatchOptions:
     isolate      whether a batch that raises runs again in halves, so that
                  only the predictions at fault fail
     workers      number of threads that run preprocess and postprocess
+    concurrent   of a method: how many batches run at once
+    max_cost     of a method: the largest sum of costs in a batch, or None
+    cost         the attribute of an item that is its cost, or a function of it
     """
 
-    __slots__ = ("isolate", "max_size", "max_wait_ms", "workers")
+    __slots__ = ("concurrent", "cost", "isolate", "max_cost", "max_size", "max_wait_ms", "workers")
 
     def __init__(
         self,
@@ -38,9 +39,14 @@ class BatchOptions:
         max_wait_ms: float | None = None,
         isolate: bool = True,
         workers: int = 2,
+        concurrent: int = 1,
+        max_cost: float | None = None,
+        cost: str | Callable[..., float] | None = None,
     ) -> None:
         _check_int("max_size", max_size, LARGEST_SIZE)
         _check_int("workers", workers, MOST_WORKERS)
+        _check_int("concurrent", concurrent, MOST_WORKERS)
+        _check_cost(max_cost, cost)
         if max_wait_ms is not None:
             if isinstance(max_wait_ms, bool) or not isinstance(max_wait_ms, (int, float)):
                 raise TypeError(
@@ -54,6 +60,9 @@ class BatchOptions:
         self.max_wait_ms = max_wait_ms
         self.isolate = isolate
         self.workers = workers
+        self.concurrent = concurrent
+        self.max_cost = max_cost
+        self.cost = cost
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
@@ -67,15 +76,95 @@ def _check_int(name: str, value: object, most: int) -> None:
         raise ValueError(f"batch: {name} must be between 1 and {most}, not {value}")
 
 
+def _check_cost(max_cost: object, cost: object) -> None:
+    if (max_cost is None) != (cost is None):
+        given, other = ("cost", "max_cost") if max_cost is None else ("max_cost", "cost")
+        raise TypeError(f'batch: {given} needs {other}, as in max_cost=4096, cost="tokens"')
+    if max_cost is None:
+        return
+    if isinstance(max_cost, bool) or not isinstance(max_cost, (int, float)):
+        raise TypeError(f"batch: max_cost must be a number, not {type(max_cost).__name__}")
+    if not 0 < max_cost < float("inf"):
+        raise ValueError(f"batch: max_cost must be above 0, not {max_cost}")
+    if not callable(cost) and not (isinstance(cost, str) and cost.isidentifier()):
+        raise TypeError(f"batch: cost must be the name of an attribute or a function, not {cost!r}")
+
+
+class BatchedMethod:
+    """A method with @batch that is not the model's own function.
+
+    Called with one item, it returns that item's result.
+    """
+
+    used = False  # there is one in this process
+    hub: Any = None  # forms the batches of a worker; None: each call is a batch of one
+
+    def __init__(self, function: Callable[..., Any], options: BatchOptions) -> None:
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(self, name, getattr(function, name, None))
+        vars(self).update(vars(function))
+        self.__wrapped__ = self.function = function
+        self.options = options
+        self._name = ""
+        self._plan: Any = None
+        BatchedMethod.used = True
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        hub = BatchedMethod.hub
+        if hub is None:
+            from ._worker.batch.method import LocalMethod
+
+            return LocalMethod(self.plan(), instance)
+        return hub.bound(self, instance, self._name)
+
+    def __call__(self, instance: Any, /, *args: Any, **named: Any) -> Any:
+        """Call the method of an object, as a decorator above this one does."""
+        return self.__get__(instance)(*args, **named)
+
+    def plan(self, root: str = "") -> Any:
+        """Return how the method is called; raise LoadError if it has faults."""
+        if self._plan is None:
+            from ._worker.batch.method import MethodPlan
+
+            self._plan = MethodPlan(self, root)
+        return self._plan
+
+
+# Names of the functions that the server calls itself.
+_OWN = ("run", "predict", "train")
+
+
+def _is_method(function: object) -> bool:
+    parts = str(getattr(function, "__qualname__", "")).split(".")
+    return len(parts) > 1 and parts[-2] != "<locals>" and parts[-1] not in _OWN
+
+
 def batch(
-    *, max_size: int, max_wait_ms: float | None = None, isolate: bool = True, workers: int = 2
-) -> Callable[[_F], _F]:
-    """Run up to max_size predictions as a batch, in one call.
+    *,
+    max_size: int,
+    max_wait_ms: float | None = None,
+    isolate: bool | None = None,
+    workers: int = 2,
+    concurrent: int = 1,
+    max_cost: float | None = None,
+    cost: str | Callable[..., float] | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Run up to max_size predictions, or calls of a method, as a batch, in one call.
 
     A parameter annotated `list[T]` is batched: each prediction brings one T.
     All other parameters are equal in a batch. The function returns one result
     for each prediction, in the same order; an element that is an exception
-    fails that prediction alone.
+    fails that prediction alone. isolate runs a batch that raised again in halves: by
+    default that of `run`, not of other methods, which may have changed their items.
+
+    On another method than `run`, each call brings one T and returns its result: awaited
+    in async code, blocking in threads. Predictions join and leave between batches. Up to
+    concurrent batches run at once. The sum of the items' cost in a batch is at most max_cost.
 
     Raises TypeError and ValueError for invalid options, and TypeError for a
     generator, whose output belongs to one prediction.
@@ -87,15 +176,34 @@ def batch(
     ...         return [t.upper() if upper else t for t in text]
     >>> Runner().run(["a", "b"])
     ['A', 'B']
+    >>> class Decoder(BaseRunner):
+    ...     @batch(max_size=32)
+    ...     def double(self, n: list[int]) -> list[int]:
+    ...         return [2 * each for each in n]
+    ...     def run(self, n: int) -> int:
+    ...         return self.double(n)
+    >>> Decoder().run(21)
+    42
     """
-    options = BatchOptions(max_size, max_wait_ms, isolate, workers)
 
-    def marked(function: _F) -> _F:
+    def marked(function: Callable[..., Any]) -> Any:
+        name = getattr(function, "__qualname__", "the function")
         if flags_of(function) & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
             raise TypeError(
-                f"batch: {getattr(function, '__qualname__', 'the function')} yields; a batched "
+                f"batch: {name} yields; a batched "
                 "function returns a list, so take @batch or the yield away"
+            )
+        is_method = _is_method(function)
+        again = not is_method if isolate is None else isolate
+        options = BatchOptions(max_size, max_wait_ms, again, *shared)
+        if is_method:
+            return BatchedMethod(function, options)
+        if concurrent != 1 or max_cost is not None:
+            raise TypeError(
+                f"batch: concurrent and max_cost are for methods that {name} calls, not for {name}"
             )
         return mark(function, "batch", BATCH_ATTRIBUTE, options)
 
+    shared = (workers, concurrent, max_cost, cost)
+    BatchOptions(max_size, max_wait_ms, True if isolate is None else isolate, *shared)  # checks
     return marked

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
+
 class Item:
     """One prediction, from the front's request to its answer."""
 
@@ -231,4 +232,3 @@ def fail_together(part: list[Item], error: BaseException) -> None:
     text = fail(error)
     for item in part:
         item.text = text
-

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Slot and id of the prediction that this code runs for.
-owner: ContextVar[tuple[int, int] | None] = ContextVar("pinion_owner", default=None)
+    Owner = tuple[Any, ...]
+
+# Slot and id of the prediction that this code runs for; several of these for a batch of calls.
+owner: ContextVar[Owner | None] = ContextVar("pinion_owner", default=None)
 
 
 _SOURCES = {1: "stdout", 2: "stderr"}
@@ -42,7 +44,7 @@ class Router:
 
     def __init__(self) -> None:
         # For each prediction in progress, the source, the text and the time of its partial line.
-        self._live: dict[tuple[int, int], list[Any]] = {}
+        self._live: dict[Owner, list[Any]] = {}
         self._lock = RLock()  # a signal handler may print as well
 
     def install(self) -> None:
@@ -60,12 +62,12 @@ class Router:
         # A forked child prints into the pipes: it has no socket to the front.
         os.register_at_fork(after_in_child=self._live.clear)
 
-    def begin(self, who: tuple[int, int]) -> None:
+    def begin(self, who: Owner) -> None:
         """Attribute what this context writes to a prediction."""
         self._live[who] = ["", "", 0.0]
         owner.set(who)
 
-    def end(self, who: tuple[int, int]) -> None:
+    def end(self, who: Owner) -> None:
         """Send the rest of a prediction's text. What threads write later is unattributed."""
         self.flush(who)
         self._live.pop(who, None)
@@ -85,16 +87,26 @@ class Router:
             elif line and monotonic() - begun[2] >= _TIMEOUT:
                 lines, line = line, ""
             begun[:2] = source, line
-            _send(who, source, lines, isinstance(text, Traceback))
+            self._send(who, source, lines, isinstance(text, Traceback))
         return True
 
-    def flush(self, who: tuple[int, int]) -> None:
+    def flush(self, who: Owner) -> None:
         """Send a prediction's partial line."""
         begun = self._live.get(who)
         if begun is not None and begun[1]:
             with self._lock:
                 line, begun[1] = begun[1], ""
-                _send(who, begun[0], line)
+                self._send(who, begun[0], line)
+
+    def _send(self, who: Owner, source: str, text: str, traceback: bool = False) -> None:
+        """Send text to a prediction, or to each of a batch that is in progress."""
+        if not isinstance(who[0], tuple):
+            _send(who, source, text, traceback)
+            return
+        for each in who:
+            if text and each in self._live:
+                self.flush(each)
+                _send(each, source, text, traceback)
 
 
 class LeftoverOutput:
@@ -202,7 +214,7 @@ def _whole(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-def _send(who: tuple[int, int], source: str, text: str, traceback: bool = False) -> None:
+def _send(who: Owner, source: str, text: str, traceback: bool = False) -> None:
     if text:
         text = text.encode(errors="backslashreplace").decode()
         _px.log(who[0], who[1], source, text, traceback)

@@ -67,6 +67,8 @@ class Predictor:
         self.signature: Signature = (
             self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
         )
+        if "cog._batch" in sys.modules:
+            _check_methods(instance, self.plan, root)
         self.example = _example(function, self.signature, root) if mode == "predict" else None
         self._read_flags()
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
@@ -351,6 +353,23 @@ def _plan(instance: Any, function: Any, root: str) -> Plan | None:
     stages = (getattr(instance, name, None) for name in ("preprocess", "postprocess"))
     pre, post = (step if callable(step) else None for step in stages)
     return read_plan(function, options, pre, post, root)
+
+
+def _check_methods(instance: Any, plan: Plan | None, root: str) -> None:
+    """Raise LoadError if a batched method of a model has faults."""
+    from ..._batch import BatchedMethod
+
+    for owner in type(instance).__mro__ if instance is not None else ():
+        for method in vars(owner).values():
+            if not isinstance(method, BatchedMethod):
+                continue
+            name = method.plan(root).name
+            if plan is not None:
+                raise LoadError(
+                    f"{plan.signature.file}:{plan.signature.line}: {plan.signature.name} and "
+                    f"{name} both have @batch, and {plan.signature.name} gets whole batches "
+                    "already; keep one of the two"
+                )
 
 
 def _example(function: Any, signature: Signature, root: str) -> Example | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .load import Predictor
@@ -20,6 +22,13 @@ def slots_problem(predictor: Predictor, wanted: int) -> tuple[str, str] | None:
             f"a concurrency of {wanted} does not go with @cog.batch on {name}, which is not "
             "async: one call takes a whole batch",
             "remove the concurrency, or write `async def`, which runs several batches at once",
+        )
+    batch = sys.modules.get("cog._batch")  # absent: the model does not use it
+    if batch is not None and batch.BatchedMethod.used:
+        return (
+            f"a concurrency of {wanted} does not go with @cog.batch on a method that {name} "
+            "calls, because it is not async: its threads would not meet in batches",
+            "remove the concurrency, or write `async def` and await the method",
         )
     if wanted > MOST_THREADS:
         return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections import deque
 from contextvars import copy_context
 from time import perf_counter_ns
@@ -129,6 +130,7 @@ class AsyncServer(Server):
             signal.signal(signal.SIGUSR1, _px.on_cancel)
         self._watch.start()
         self._open = len(self._slots)
+        steps = _steps(self)
         for slot in self._slots:
             self._loop.add_reader(slot.fd, self._readable, slot)
         # The model may stop the loop, and SystemExit or KeyboardInterrupt of a task leaves it. Then
@@ -144,6 +146,8 @@ class AsyncServer(Server):
                 raise self._defect
         self._flush()
         self._watch.stop()
+        if steps is not None:
+            steps.close()
         self._close()
 
     def _runs(self) -> bool:
@@ -409,6 +413,15 @@ class AsyncServer(Server):
     def _cancel(self, slot: Slot, id: int) -> None:
         if slot.id == id and slot.task is not None:
             slot.task.cancel()
+
+
+def _steps(server: AsyncServer) -> Any:
+    """Return what forms the batches of the model's methods; None if it has no such methods."""
+    if "cog._batch" not in sys.modules:
+        return None
+    from ..batch.steps import attach
+
+    return attach(server)
 
 
 def _is_cancel(raised: BaseException, function: Function | None, slot: Slot, id: int) -> bool:

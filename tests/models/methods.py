@@ -1,0 +1,89 @@
+"""Batched methods. Each call of one is a line of calls.txt; the item "gate" waits for the file of that name."""
+
+import os
+import time
+
+import cog
+
+
+def note(line: str) -> None:
+    with open("calls.txt", "a") as file:
+        file.write(line + "\n")
+
+
+class Item:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = len(text)
+
+
+class Base(cog.BaseRunner):
+    @cog.batch(max_size=4)
+    def step(self, items: list[Item], key: int = 0) -> list[str]:
+        texts = [item.text for item in items]
+        note(f"step {key} {' '.join(texts)}")
+        print("step of", *texts)
+        while "gate" in texts and not os.path.exists("gate"):
+            time.sleep(0.001)
+        if "raises" in texts:
+            raise RuntimeError("raised in step")
+        cog.current_scope().record_metric("steps", 1, "incr")
+        results = [ValueError("no " + text) if text == "bad" else text.upper() for text in texts]
+        return results[1:] if "short" in texts else results
+
+    @cog.batch(max_size=8, isolate=True)
+    async def halves(self, items: list[Item]) -> list[str]:
+        note(f"halves {' '.join(item.text for item in items)}")
+        if any(item.text == "raises" for item in items):
+            raise RuntimeError("raised in halves")
+        return [item.text.upper() for item in items]
+
+    @cog.batch(max_size=8, max_cost=10, cost="tokens")
+    def budget(self, items: list[Item]) -> list[str]:
+        note(f"budget {' '.join(item.text for item in items)}")
+        return [item.text.upper() for item in items]
+
+
+class Runner(Base):
+    @cog.concurrent(max=16)
+    async def run(self, text: str, how: str = "step", key: int = 0, steps: int = 1) -> str:
+        print("mine", text)
+        try:
+            args = (key,) if how == "step" else ()
+            for _ in range(steps):
+                result = await getattr(self, how)(Item(text), *args)
+            return result
+        except BaseException as error:
+            note(f"left {text} {type(error).__name__}")
+            raise
+
+
+class Missing(Base):
+    async def run(self, text: str) -> str:
+        return await self.step()
+
+
+class NoList(cog.BaseRunner):
+    @cog.batch(max_size=4)
+    def step(self, item: str) -> list[str]:
+        return [item]
+
+    async def run(self, text: str) -> str:
+        return await self.step(text)
+
+
+class Both(Base):
+    @cog.batch(max_size=4)
+    def run(self, text: list[str]) -> list[str]:
+        return text
+
+
+class Threads(Base):
+    @cog.concurrent(max=2)
+    def run(self, text: str) -> str:
+        return self.step(Item(text))
+
+
+class Alone(Base):
+    def run(self, text: str) -> str:
+        return self.step(Item(text))

@@ -1,0 +1,145 @@
+package workers
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// methods serves a class of methods.py.
+func methods(t testing.TB, class string, python harness.Python) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{Python: python.Path, Model: "methods.py:" + class})
+}
+
+// holdStep begins a prediction whose step runs until open is called.
+func holdStep(t testing.TB, s *harness.Server) (gate <-chan harness.Answer, open func()) {
+	t.Helper()
+	gate = s.Begin("gate", harness.Input{"text": "gate"})
+	waitCall(t, s, "step 0 gate")
+	return gate, func() { harness.WriteFile(t, s.Dir+"/gate", "") }
+}
+
+// calls are the lines that the model has written about its batches.
+func calls(t testing.TB, s *harness.Server) []string {
+	t.Helper()
+	text, err := os.ReadFile(s.Dir + "/calls.txt")
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n")
+}
+
+func waitCall(t testing.TB, s *harness.Server, line string) {
+	t.Helper()
+	harness.Eventually(t, line, func() bool { return slices.Contains(calls(t, s), line) })
+}
+
+func TestMethods_CallsMeetWhileAStepRuns(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := methods(t, "Runner", python)
+		gate, open := holdStep(t, s)
+		others := beginAll(t, s, append(texts("a", "b", "c"), harness.Input{"text": "d", "key": 1})...)
+		open()
+		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
+		for text, a := range receiveAll(t, others) {
+			harness.WantOutput(t, text, a, strings.ToUpper(text))
+			harness.WantText(t, "logs of "+text, a.Logs, "mine "+text)
+			if text != "d" {
+				harness.WantText(t, "logs of "+text, a.Logs, "step of a b c")
+			}
+			if strings.Count(a.Logs, "mine") != 1 {
+				t.Errorf("logs of %s: got %q, want no line of another prediction", text, a.Logs)
+			}
+			harness.WantText(t, "metrics of "+text, string(a.Body), `"steps":1`)
+		}
+		for _, want := range []string{"step 0 a b c", "step 1 d"} {
+			if got := calls(t, s); !slices.Contains(got, want) {
+				t.Errorf("calls: got %q, want %q among them", got, want)
+			}
+		}
+	})
+}
+
+func TestMethods_MaxSizeAndCostBoundABatch(t *testing.T) {
+	t.Parallel()
+	s := methods(t, "Runner", harness.Pythons(t)[0])
+	gate, open := holdStep(t, s)
+	others := beginAll(t, s, texts("a", "b", "c", "d", "e")...)
+	open()
+	harness.Receive(t, gate)
+	receiveAll(t, others)
+	for _, want := range []string{"step 0 a b c d", "step 0 e"} {
+		waitCall(t, s, want)
+	}
+	harness.WantOutput(t, "an item above max_cost", s.Input(harness.Input{"text": "longer than ten", "how": "budget"}),
+		"LONGER THAN TEN")
+}
+
+func TestMethods_AnErrorIsOfItsItem(t *testing.T) {
+	t.Parallel()
+	s := methods(t, "Runner", harness.Pythons(t)[0])
+	for _, c := range []struct{ bad, own, other string }{
+		{"bad", "no bad", ""},
+		{"raises", "raised in step", "raised in step"},
+		{"short", "output has 1 elements for a batch of 2", "output has 1 elements for a batch of 2"},
+	} {
+		harness.WriteFile(t, s.Dir+"/calls.txt", "")
+		gate, open := holdStep(t, s)
+		others := beginAll(t, s, texts(c.bad, "good")...)
+		open()
+		harness.Receive(t, gate)
+		got := receiveAll(t, others)
+		harness.WantText(t, c.bad, got[c.bad].Error, c.own)
+		if got["good"].Error == "" != (c.other == "") || !strings.Contains(got["good"].Error, c.other) {
+			t.Errorf("beside %s: got error %q, want %q", c.bad, got["good"].Error, c.other)
+		}
+		if err := os.Remove(s.Dir + "/gate"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.WantOutput(t, "after errors", s.Input(harness.Input{"text": "x", "how": "halves"}), "X")
+	harness.WantText(t, "an async method", s.Fail(harness.Input{"text": "raises", "how": "halves"}).Error,
+		"raised in halves")
+}
+
+func TestMethods_CanceledCallLeaves(t *testing.T) {
+	t.Parallel()
+	s := methods(t, "Runner", harness.Pythons(t)[0])
+	gate, open := holdStep(t, s)
+	others := beginAll(t, s, texts("a", "b", "c")...)
+	for id, text := range map[string]string{"item-1": "b", "gate": "gate"} {
+		s.Cancel(id)
+		waitCall(t, s, "left "+text+" CancelledError")
+	}
+	open()
+	if got := harness.Receive(t, gate).Status; got != "canceled" {
+		t.Errorf("status of the call in the running step: got %s, want canceled", got)
+	}
+	for text, a := range receiveAll(t, others) {
+		if want := map[bool]string{true: "canceled", false: "succeeded"}[text == "b"]; a.Status != want {
+			t.Errorf("status of %s: got %s, want %s", text, a.Status, want)
+		}
+	}
+	waitCall(t, s, "step 0 a c")
+}
+
+func TestMethods_FaultsAreToldAtLoadOrCall(t *testing.T) {
+	t.Parallel()
+	python := harness.Pythons(t)[0]
+	harness.WantText(t, "a call without its item", methods(t, "Missing", python).Fail(harness.Input{"text": "a"}).Error,
+		"step() missing 1 required positional argument: 'items'")
+	harness.WantOutput(t, "batches of one", methods(t, "Alone", python).Input(harness.Input{"text": "a"}), "A")
+	for class, want := range map[string]string{
+		"NoList":  "NoList.step: @batch wants a parameter that takes a list",
+		"Threads": "does not go with @cog.batch on a method that Threads.run calls",
+		"Both":    "Both.run and Base.step both have @batch",
+	} {
+		s := harness.Start(t, harness.Options{Python: python.Path, Model: "methods.py:" + class})
+		harness.WantText(t, class, s.WaitHealth("SETUP_FAILED").Setup.Logs, want)
+	}
+}
