@@ -11,13 +11,13 @@
 
 static struct substitute {
   PyMethodDef definition;
-  PyObject *function;  // what is called
+  PyObject *_Atomic function;  // what is called
 } substitutes[PX_SUBSTITUTES];
 
 // A function in C does not know by which definition it was called, so each place has one.
 #define CALL(i) \
   static PyObject *call_##i(PX_SELF, PyObject *args, PyObject *named) { \
-    return PyObject_Call(substitutes[i].function, args, named); \
+    return PyObject_Call(px_get(&substitutes[i].function), args, named); \
   }
 // clang-format off
 CALL(0) CALL(1) CALL(2) CALL(3) CALL(4) CALL(5) CALL(6) CALL(7)
@@ -48,7 +48,7 @@ static PyObject *substitute(PX_SELF, PyObject *args) {
   PyObject *like, *function, *result = NULL;
   if (!PyArg_ParseTuple(args, "OO", &like, &function)) return NULL;
   int at = 0;
-  while (at < PX_SUBSTITUTES && substitutes[at].function) at++;
+  while (at < PX_SUBSTITUTES && px_get(&substitutes[at].function)) at++;
   if (at == PX_SUBSTITUTES) return PyErr_Format(PyExc_RuntimeError, "there is no room for another function");
   struct substitute *s = &substitutes[at];
   PyObject *name = PyObject_GetAttrString(like, "__name__"), *owner = NULL, *module = NULL;
@@ -61,7 +61,7 @@ static PyObject *substitute(PX_SELF, PyObject *args) {
     s->definition.ml_meth = (PyCFunction)(void (*)(void))calls[at];
     if (s->definition.ml_name && s->definition.ml_doc) result = PyCFunction_NewEx(&s->definition, owner, module);
   }
-  if (result) s->function = Py_NewRef(function);
+  if (result) px_set(&s->function, Py_NewRef(function));
   Py_XDECREF(name);
   Py_XDECREF(owner);
   Py_XDECREF(module);

@@ -485,7 +485,7 @@ readonly tsan_scripts='threads around busypoll files health large loop streams'
 ## tsan             the C code of a worker, without Go, under ThreadSanitizer, with a Python without a GIL
 cmd_tsan() {
   start_results
-  suite 05-compiled-pythons make_compiled_pythons
+  [[ -x $kept/python3.14t/bin/python3 ]] || suite 05-compiled-python compile_python 3.14t
   suite 10-build-tsan build_tsan
   local script
   for script in $tsan_scripts; do suite "30-tsan-$script" tsan_one "$script"; done
