@@ -354,6 +354,8 @@ class Batcher:
             self._timer = None
             self.hub.delayed.discard(self)
         calls = self._calls.take()
+        while self._calls.dropped:
+            self._settle(self._calls.dropped.pop(), None)
         if not calls:
             return
         self._free -= 1

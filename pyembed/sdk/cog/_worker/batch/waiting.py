@@ -73,6 +73,7 @@ class WaitingCalls:
         self._max_cost = max_cost
         self._queues: dict[Any, _Queue] = {}
         self.count = 0  # also of calls that nobody wants any more
+        self.dropped: list[Call] = []  # those, once take has met them
 
     def add(self, call: Call) -> bool:
         """Add a call; return whether a batch of its key is full."""
@@ -106,6 +107,8 @@ class WaitingCalls:
                         break
                     cost += call.cost
                     part.append(call)
+                else:
+                    self.dropped.append(call)
                 calls.popleft()
                 queue.cost -= call.cost
                 self.count -= 1
