@@ -31,7 +31,8 @@ func TestRead_KindsAndFlags(t *testing.T) {
 		want number
 		word string
 	}{
-		{kinds, number{"LogPipesEnd", 27}, "LOG_PIPES_END"}, {kinds, number{"CUDA", 36}, "CUDA"},
+		{kinds, number{"LogPipesEnd", 27}, "LOG_PIPES_END"},
+		{kinds, number{"CUDA", 36}, "CUDA"},
 		{flags, number{"BatchItem", 8}, "BATCH_ITEM"},
 	} {
 		if !slices.Contains(c.list, c.want) || c.want.upper() != c.word {

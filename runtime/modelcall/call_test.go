@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 type served struct{ *service.Service }
 
 // Create is that of the service, as httpd/protocol.Model has it.
-func (s served) Create(req predict.Request) (*predict.Prediction, error) { return s.Service.Create(&req) }
+func (s served) Create(req predict.Request) (*predict.Prediction, error) {
+	return s.Service.Create(&req)
+}
 
 func (served) Shape() (Shape, error) { return Shape{}, nil }
 

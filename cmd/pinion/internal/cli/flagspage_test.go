@@ -196,8 +196,10 @@ func variablesWithoutFlag() map[string][2]string {
 		"NO_COLOR":          {"none", "a value switches colours and progress off"},
 		"PINION_AUTH_TOKEN": {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
 		"PINION_CUDA":       {"`on`", "`off`: the worker leaves the CUDA driver alone"},
-		"PINION_WEBHOOK_SECRET": {"none",
-			"`whsec_` and base64: the key that [webhooks are signed with](webhooks.md#signature)"},
+		"PINION_WEBHOOK_SECRET": {
+			"none",
+			"`whsec_` and base64: the key that [webhooks are signed with](webhooks.md#signature)",
+		},
 		"SAGEMAKER_BIND_TO_PORT": {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
 		"SENTRY_DSN":             {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},
 		"SENTRY_ENVIRONMENT":     {"none", "the environment that those reports name"},

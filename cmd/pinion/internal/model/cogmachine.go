@@ -52,7 +52,8 @@ func (c *CogYAMLReport) pythonVersion(n *usertext.Node, python *locate.Python) {
 	if n == nil || python.Version == "" || !pythonVersion().MatchString(strings.TrimSpace(n.Text)) {
 		return
 	}
-	wanted, has := strings.Split(strings.TrimSpace(n.Text), "."), strings.Split(strings.TrimSuffix(python.Version, "t"), ".")
+	wanted, has := strings.Split(strings.TrimSpace(n.Text), "."),
+		strings.Split(strings.TrimSuffix(python.Version, "t"), ".")
 	for i := range min(len(wanted), len(has)) {
 		if wanted[i] != has[i] {
 			c.warn(n.Line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)",

@@ -61,7 +61,7 @@ func cogKeyHelp() map[string]string {
 	return map[string]string{
 		"build":                                    "What an image of the model needs. A server uses the Python that it finds.",
 		"build.cog_runtime":                        "No effect: the server brings its package.",
-		"build.cuda":                               "The version of CUDA in the image, as \"12.4\". Default: what the packages need.",
+		"build.cuda":                               "The version of CUDA in the image, as \"12.4\". Default: the packages'.",
 		"build.cudnn":                              "The version of cuDNN, as \"8\".",
 		"build.fast":                               "No effect.",
 		"build.gpu":                                "Whether the model needs a GPU: the image has CUDA.",
@@ -108,10 +108,11 @@ func cogKeyHelp() map[string]string {
 		"weights[].source":                         "Where they come from: a URL, a folder, a mapping with uri, or a list of those.",
 		"weights[].target":                         "Where they lie: absolute, or relative to the model's folder.",
 		"weights[].wait":                           "No effect today.",
-		"weights[].source.uri":                     "Where they come from.", "weights[].source[].uri": "Where they come from.",
-		"weights[].source.include":   "Patterns of the files that count.",
-		"weights[].source[].include": "Patterns of the files that count.",
-		"weights[].source.exclude":   "Patterns of the files that do not count.",
-		"weights[].source[].exclude": "Patterns of the files that do not count.",
+		"weights[].source.uri":                     "Where they come from.",
+		"weights[].source[].uri":                   "Where they come from.",
+		"weights[].source.include":                 "Patterns of the files that count.",
+		"weights[].source[].include":               "Patterns of the files that count.",
+		"weights[].source.exclude":                 "Patterns of the files that do not count.",
+		"weights[].source[].exclude":               "Patterns of the files that do not count.",
 	}
 }

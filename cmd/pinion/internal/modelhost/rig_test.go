@@ -161,4 +161,3 @@ func needs(bytes usertext.Bytes, set func(*config.Model)) func(*config.Model) {
 		set(s)
 	}
 }
-
