@@ -49,7 +49,7 @@ func (a *api) discovery() fasthttp.RequestHandler {
 			doc.TrainingsIdempotent = a.prefix + "/trainings/{training_id}"
 			doc.TrainingsCancel = a.prefix + "/trainings/{training_id}/cancel"
 		}
-		a.encode(ctx, fasthttp.StatusOK, doc)
+		a.encodeSeldom(ctx, doc)
 	}
 }
 

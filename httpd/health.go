@@ -29,7 +29,7 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 	if !a.authorized(&ctx.Request.Header) {
 		h = withoutDetails(h)
 	}
-	a.encode(ctx, fasthttp.StatusOK, h)
+	a.encodeSeldom(ctx, h)
 }
 
 // exampleBound bounds a run of the model's example.

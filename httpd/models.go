@@ -52,13 +52,13 @@ func (s *Server) listModels(ctx *fasthttp.RequestCtx) {
 	for _, a := range s.all() {
 		list.Models = append(list.Models, a.entry())
 	}
-	s.encode(ctx, fasthttp.StatusOK, list)
+	s.encodeSeldom(ctx, list)
 }
 
 // showModel answers GET /models/{name}.
 func (s *Server) showModel(ctx *fasthttp.RequestCtx) {
 	if a := s.named(ctx); a != nil {
-		s.encode(ctx, fasthttp.StatusOK, a.entry())
+		s.encodeSeldom(ctx, a.entry())
 	}
 }
 
@@ -97,7 +97,7 @@ func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 		var notReady *predict.NotReadyError
 		switch {
 		case err == nil:
-			a.encode(ctx, fasthttp.StatusOK, a.entry())
+			a.encodeSeldom(ctx, a.entry())
 		case errors.As(err, &notReady):
 			retryAfter(ctx, notReady.RetryAfter)
 			a.detail(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/bytedance/sonic"
 )
 
 // Messages of a slot's channel.
@@ -201,7 +203,7 @@ func FailureError(body []byte) string {
 
 // parse decodes a message that may come with each prediction.
 func parse[T any](body []byte, name string) (m T, err error) {
-	if err = json.Unmarshal(body, &m); err != nil {
+	if err = sonic.Unmarshal(body, &m); err != nil {
 		err = fmt.Errorf("decode %s: %w", name, err)
 	}
 	return m, err

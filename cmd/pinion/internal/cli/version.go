@@ -27,8 +27,10 @@ func newVersion() *cobra.Command {
 func versions() string {
 	text := fmt.Sprintf("pinion %s (commit %s, %s)\ncog interface %s\n%s %s/%s\n",
 		version.Pinion, version.Commit, version.Date, version.Cog, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	const http = "github.com/valyala/fasthttp"
-	return text + fmt.Sprintf("%s %s\n", http, moduleVersion(http))
+	for _, path := range []string{"github.com/valyala/fasthttp", "github.com/bytedance/sonic"} {
+		text += fmt.Sprintf("%s %s\n", path, moduleVersion(path))
+	}
+	return text
 }
 
 func moduleVersion(path string) string {
