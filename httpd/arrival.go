@@ -3,11 +3,20 @@ package httpd
 import (
 	"errors"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/memory"
+	"pinion/runtime/request"
 )
 
 // headCost is what a header that does not come at once takes: fasthttp's buffer, goroutine and context, and the copy of
 // its last line in framing.
 const headCost = 3 * readBuffer
+
+// inUseCost is about what a connection takes from its request to its answer, beside its body and headers: fasthttp's
+// buffers, goroutine and context, and what a prediction has that waits.
+const inUseCost = 40 << 10
 
 var (
 	// errSlow: the client sent so slowly that its memory, or its connection, was given to others.
@@ -102,5 +111,35 @@ func (c *conn) freeHead() {
 		c.framing.pending = nil
 		c.endArrival()
 		c.srv.opt.Memory.Free(headCost)
+	}
+}
+
+// chargeInUse charges what the connection takes until its request is answered, and two copies of the headers, if many
+// connections are open. The error is a *request.RoomError.
+func (c *conn) chargeInUse(h *fasthttp.RequestHeader) error {
+	if c == nil || !c.srv.conns.many.Load() {
+		return nil
+	}
+	more := inUseCost + 2*int64(len(h.RawHeaders())) - c.inUse
+	if more <= 0 { // charged by the request before it, which came with it
+		return nil
+	}
+	if !c.srv.opt.Memory.AdmitClient(more) {
+		return &request.RoomError{Bytes: more, Cause: memory.ErrFull}
+	}
+	if !c.srv.opt.Memory.Take(more, more) {
+		c.srv.opt.Memory.DismissClient(more)
+		return &request.RoomError{Bytes: more, Cause: memory.ErrFull}
+	}
+	c.inUse += more
+	return nil
+}
+
+// freeInUse ends the charge of a request that has been answered.
+func (c *conn) freeInUse() {
+	if c.inUse > 0 {
+		c.srv.opt.Memory.DismissClient(c.inUse)
+		c.srv.opt.Memory.Free(c.inUse)
+		c.inUse = 0
 	}
 }

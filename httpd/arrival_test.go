@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pinion/runtime/memory"
+	"pinion/runtime/predict"
 	"pinion/tests/await"
 )
 
@@ -67,6 +68,74 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 			}
 			for _, one := range clients {
 				one.Close()
+			}
+			await.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
+		})
+	}
+}
+
+// TestChargeInUse_WaitingRequests: requests that wait for their answers are charged what their connections take, if many
+// are open. Those without room are refused at once, other requests are answered, and all of it is given back.
+func TestChargeInUse_WaitingRequests(t *testing.T) {
+	const most, header = 8 * mib, 2000
+	const post = "PUT /predictions/p%d HTTP/1.1\r\nHost: x\r\nX: %s\r\nContent-Type: application/json\r\n" +
+		"Content-Length: 2\r\n\r\n{}"
+	for _, c := range []struct {
+		name      string
+		parkAbove int
+		clients   int
+		charged   bool
+	}{
+		{"many connections", 10, 400, true},
+		{"few connections", 1000, 400, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, f := memory.New(16*mib), newFake()
+			f.hold, f.started = true, make(chan *predict.Prediction, c.clients)
+			s := serve(t, f, Options{Memory: b})
+			s.conns.mu.Lock()
+			s.conns.parkAbove = c.parkAbove
+			s.conns.mu.Unlock()
+			clients := make([]*client, c.clients)
+			for i := range clients {
+				clients[i] = s.dial(t)
+				clients[i].send(fmt.Sprintf(post, i, strings.Repeat("x", header)))
+			}
+			want := c.clients
+			if c.charged {
+				want = c.parkAbove + most/(inUseCost+2*header)
+			}
+			await.Eventually(t, "each runs or is refused", func() bool {
+				return len(f.started)+int(b.Stats().Refusals) == c.clients
+			})
+			// Short headers beside the long one are charged too.
+			if got := len(f.started); got > want || got < want*9/10 {
+				t.Errorf("got %d running, want about %d", got, want)
+			}
+			if used := b.Stats().Used; (used > most*9/10) != c.charged || used > most {
+				t.Errorf("got %d bytes charged, want charged: %v, at most %d", used, c.charged, most)
+			}
+			other := s.dial(t)
+			other.send(homeRequest)
+			other.want(http.StatusOK)
+			refused := 0
+			for len(f.started) > 0 {
+				f.finish(<-f.started)
+			}
+			for _, one := range clients {
+				answer, err := http.ReadResponse(one.br, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answer.StatusCode == http.StatusServiceUnavailable {
+					if answer.Header.Get("Retry-After") == "" {
+						t.Fatalf("got %v without Retry-After", answer.Header)
+					}
+					refused++
+				}
+			}
+			if refused != int(b.Stats().Refusals) {
+				t.Errorf("got %d refused, want %d", refused, b.Stats().Refusals)
 			}
 			await.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
 		})

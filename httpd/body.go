@@ -54,12 +54,38 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
 // takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes is
 // aligned there.
 func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
+	body, err := s.readBody(ctx, pool, head)
+	if err != nil {
+		return body, err
+	}
+	// Last, because who waits for room for a body must hold no other charge.
+	c, _ := ctx.Conn().(*conn)
+	if err := c.chargeInUse(&ctx.Request.Header); err != nil {
+		s.drop(body)
+		return received{}, err
+	}
+	return body, nil
+}
+
+// drop frees a body that no prediction takes.
+func (s *Server) drop(body received) {
+	if body.disk != nil {
+		body.disk.Unmap(true)
+	}
+	if body.shared != nil {
+		body.shared.Free(true)
+	}
+	s.opt.Memory.Free(body.charged)
+}
+
+// readBody reads the body for takeBodyIn.
+func (s *Server) readBody(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
+	c, _ := ctx.Conn().(*conn)
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		return received{data: append([]byte(nil), ctx.Request.Body()...)}, nil
 	}
 	size := int64(ctx.Request.Header.ContentLength())
-	c, _ := ctx.Conn().(*conn)
 	if size < 0 {
 		c.beginArrival()
 		defer c.endArrival()
@@ -166,6 +192,10 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, 
 			return nil, in.explain(err)
 		}
 		in.flat, in.done = flat, func() { done(); s.opt.Memory.Free(cost) }
+	}
+	if err := c.chargeInUse(&ctx.Request.Header); err != nil {
+		in.close()
+		return nil, err
 	}
 	return in, nil
 }

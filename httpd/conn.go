@@ -76,6 +76,7 @@ type conn struct {
 	arriving    bool
 	held        int64       // by arrival
 	headCharged bool        // headCost is charged
+	inUse       int64       // bytes that are charged for the request in flight; see chargeInUse
 	noRoom      bool        // see errNoRoom
 	slow        atomic.Bool // see errSlow
 
@@ -135,6 +136,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, c.framing.err
 	}
 	if c.between {
+		c.freeInUse()
 		// In this order: a Shutdown that found the connection active has already set closing.
 		c.since.Store(int64(c.readWanted.Sub(c.srv.began) - c.srv.opt.IdleTimeout))
 		if c.move(connIdle); c.srv.closing.Load() || c.parkAtOnce() {
@@ -250,7 +252,8 @@ func (c *conn) Close() error {
 	if c.is(connParked) && c.srv.parking.add(c) {
 		return nil
 	}
-	c.freeHead() // fasthttp has released its buffer
+	c.freeHead() // fasthttp has released its buffers
+	c.freeInUse()
 	if c.is(connActive) && (c.linger || c.unread()) && c.srv.lingering.Load() < maxLingering && c.move(connLingering) {
 		c.srv.lingering.Add(1)
 		total, silence := lingerTotal, lingerSilence

@@ -43,7 +43,7 @@ func (k *parking) start() error {
 // parkFresh parks a new connection if many are open; false: fasthttp is to serve it. Nothing has arrived from most new
 // connections of an attacker, and little later from every other one.
 func (s *Server) parkFresh(c *conn) bool {
-	if c.fd < 0 || !s.manyOpen() {
+	if c.fd < 0 || !s.conns.many.Load() {
 		return false
 	}
 	c.until.Store(int64(time.Since(s.began) + s.opt.HeaderTimeout))
@@ -60,18 +60,11 @@ func (s *Server) parkFresh(c *conn) bool {
 // parkAtOnce parks an idle connection if many are open and memory is short; true: its Read then returns io.EOF, and
 // Close parks it. A sweep comes too late where thousands are refused in a second.
 func (c *conn) parkAtOnce() bool {
-	if !c.srv.opt.Memory.Short() || c.fd < 0 || c.unread() || !c.srv.manyOpen() {
+	if !c.srv.opt.Memory.Short() || c.fd < 0 || c.unread() || !c.srv.conns.many.Load() {
 		return false
 	}
 	c.until.Store(int64(c.readWanted.Sub(c.srv.began)))
 	return c.move(connParked)
-}
-
-// manyOpen reports whether so many connections are open that idle ones are parked.
-func (s *Server) manyOpen() bool {
-	s.conns.mu.Lock()
-	defer s.conns.mu.Unlock()
-	return len(s.conns.open) > s.conns.parkAbove
 }
 
 // close ends the goroutine. Parked connections are not served again.

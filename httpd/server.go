@@ -52,6 +52,7 @@ type Server struct {
 
 // connTable has the server's connections. mu guards the other fields.
 type connTable struct {
+	many      atomic.Bool // more than parkAbove are open; written under mu
 	mu        sync.Mutex
 	open      map[*conn]struct{}
 	listeners []net.Listener
@@ -177,6 +178,7 @@ func (s *Server) adopt(nc net.Conn) (*conn, error) {
 		return nil, io.EOF
 	}
 	s.conns.open[c] = struct{}{}
+	s.conns.many.Store(len(s.conns.open) > s.conns.parkAbove)
 	s.startSweeping()
 	return c, nil
 }
@@ -189,6 +191,7 @@ func (s *Server) forget(c *conn) {
 		return
 	}
 	delete(s.conns.open, c)
+	s.conns.many.Store(len(s.conns.open) > s.conns.parkAbove)
 	c.place.Leave()
 	if s.closing.Load() && len(s.conns.open) == 0 {
 		close(s.drained)

@@ -32,6 +32,7 @@ var (
 type Budget struct {
 	limit     int64
 	used      atomic.Int64
+	clients   atomic.Int64 // bytes of used that AdmitClient admitted
 	evict     func(bytes int64) bool
 	onFree    func()
 	evictions atomic.Uint64
@@ -166,6 +167,23 @@ func (b *Budget) Take(n, total int64) bool {
 // that have. false: they do not fit. It does not wait.
 func (b *Budget) TakeArriving(n int64) bool {
 	return b == nil || b.take(n, b.arriving()) || b.refuse(n)
+}
+
+// AdmitClient admits n bytes of a client that waits for its answer; charge them next. false: such clients would have
+// more than half of the budget, and the rest is for what runs. Call DismissClient when they are freed.
+func (b *Budget) AdmitClient(n int64) bool {
+	if b == nil || b.clients.Add(n) <= b.limit/2 {
+		return true
+	}
+	b.clients.Add(-n)
+	return b.refuse(n)
+}
+
+// DismissClient undoes AdmitClient.
+func (b *Budget) DismissClient(n int64) {
+	if b != nil {
+		b.clients.Add(-n)
+	}
 }
 
 // refuse counts a charge of n bytes without room, and makes some for the next one. It returns false.
