@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"pinion/tests/harness"
@@ -21,17 +23,75 @@ func TestCLI_HelpsBeginner(t *testing.T) {
 func TestCLIInitServesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: t.TempDir()}
+	python := harness.AnyPython(t)
 	harness.WantText(t, "the next steps", c.Good(t, "init", "new"), "wrote new/cog.yaml", "wrote new/run.py",
-		"pinion serve new")
-	for _, name := range []string{"cog.yaml", "run.py", "requirements.txt", ".dockerignore", ".vscode/settings.json", ".vscode/cog.schema.json"} {
+		python.Path+" (PINION_PYTHON)", "cd new", "pinion predict -i name=Ada", "pinion serve")
+	for _, name := range []string{
+		"cog.yaml", "run.py", "test_run.py", "requirements.txt", "README.md", ".gitignore",
+		".dockerignore", ".vscode/settings.json", ".vscode/cog.schema.json",
+	} {
 		if _, err := os.Stat(filepath.Join(c.Dir, "new", name)); err != nil {
 			t.Error(err)
 		}
 	}
+	harness.WantText(t, "cog.yaml", harness.ReadFile(t, filepath.Join(c.Dir, "new", "cog.yaml")),
+		fmt.Sprintf(`python_version: "3.%d"`, python.Minor))
 	harness.Equal(t, "it says", c.Good(t, "predict", "new", "-i", "name=Ada", "-i", "times=2"), "hello Ada hello Ada\n")
-	c.Good(t, "check", "--setup", "new")
 	s := harness.Ready(t, harness.Options{Dir: filepath.Join(c.Dir, "new")})
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output, `"hello world"`)
+}
+
+// TestInit_Templates makes a model of each kind, looks for mistakes, runs its test and makes the prediction that its
+// README and the command show.
+func TestInit_Templates(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ template, output string }{
+		{"text", "hello Ada\n"}, {"image", ""}, {"chat", "two"}, {"batch", "4\n"}, {"sklearn", `"setosa": 0.9`},
+	} {
+		t.Run(c.template, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cli := harness.CLI{Dir: dir}
+			if c.template == "sklearn" {
+				harness.Full(t)
+				cli.Python = harness.Tool(t, "venvs/sklearn/bin/python")
+			} else {
+				cli.Python = harness.AnyPython(t).Path
+			}
+			said := cli.Good(t, "init", "--template", c.template)
+			found := regexp.MustCompile(`(?m)^  pinion (predict .*)$`).FindStringSubmatch(said)
+			if found == nil {
+				t.Fatalf("no prediction to try: %s", said)
+			}
+			harness.WantText(t, "README.md", harness.ReadFile(t, filepath.Join(dir, "README.md")), found[1],
+				"pinion python -m pytest")
+			harness.WantText(t, "the check", cli.Good(t, "check", "--setup"), "no problem: run.py:Runner")
+			if c.template != "sklearn" { // which has no pytest beside it
+				harness.WantText(t, "the tests", cli.Good(t, "python", "-m", "pytest", "-q", "--basetemp", t.TempDir()), "1 passed")
+			}
+			if c.template == "image" {
+				cli.Good(t, "python", "-c", "from PIL import Image; Image.new('RGB', (9, 9)).save('photo.jpg')")
+			}
+			shell := exec.Command("sh", "-c", `pinion() { "$PINION_BIN" "$@"; }; pinion `+found[1])
+			shell.Dir = dir
+			shell.Env = append(harness.BareEnv(), "PINION_BIN="+harness.Binary(t), "TMPDIR="+t.TempDir(),
+				"PINION_PYTHON="+cli.Python)
+			out, err := shell.Output()
+			if err != nil {
+				t.Fatalf("%s: %v", found[1], err)
+			}
+			harness.WantText(t, "the output", string(out), c.output)
+		})
+	}
+	harness.WantText(t, "another template", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "init", "--template", "txt"),
+		`--template "txt": must be one of text, image, chat, sklearn, batch`)
+}
+
+// TestInit_NoPython writes the files, and says what is missing.
+func TestInit_NoPython(t *testing.T) {
+	t.Parallel()
+	c := harness.CLI{Dir: t.TempDir(), Env: []string{"PINION_PYTHON=/nowhere/python3"}}
+	harness.WantText(t, "it says", c.Good(t, "init"), "wrote run.py", "No Python serves the model yet", "/nowhere/python3")
 }
 
 func TestCLIInitOverwritesNothing(t *testing.T) {

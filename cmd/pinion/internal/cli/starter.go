@@ -9,13 +9,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/pyembed/locate"
 )
 
 //go:embed starter
 var starterFolder embed.FS
+
+// defaultVersion is the Python for images where this machine has none.
+const defaultVersion = "3.13"
 
 // starterFile is a file of a new model.
 type starterFile struct {
@@ -23,13 +28,47 @@ type starterFile struct {
 	text []byte
 }
 
-// starterFiles are the files of a new model.
-func starterFiles() ([]starterFile, error) {
+// starter is a kind of new model. Its own files are in the folder starter/NAME.
+type starter struct {
+	name    string
+	about   string
+	predict string // a first prediction, as arguments of 'pinion predict'
+}
+
+// starters are the kinds of new models, the default one first.
+func starters() []starter {
+	return []starter{
+		{"text", "text in, text out", "-i name=Ada"},
+		{"image", "a picture in, a picture out, with Pillow", "-i image=@photo.jpg"},
+		{"chat", "a conversation, for clients of OpenAI's API", `-i 'messages=[{"role": "user", "content": "one two"}]'`},
+		{"sklearn", "a classifier of scikit-learn", "-i petal_length=1.4 -i petal_width=0.2"},
+		{"batch", "many predictions in one call", "-i text=queue"},
+	}
+}
+
+// findStarter finds the kind of a new model by its name.
+func findStarter(name string) (starter, error) {
+	var names []string
+	for _, s := range starters() {
+		if s.name == name {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	return starter{}, fmt.Errorf("--template %q: must be one of %s", name, strings.Join(names, ", "))
+}
+
+// files are the files of a new model. python is the version for its images.
+func (s starter) files(python string) ([]starterFile, error) {
+	fill := strings.NewReplacer("PYTHON_VERSION", python, "PREDICT", "pinion predict "+s.predict)
 	var all []starterFile
 	for _, f := range [][2]string{
 		{model.CogFile, "cog.yaml"},
-		{"run.py", "run.py"},
-		{"requirements.txt", "requirements.txt"},
+		{"run.py", s.name + "/run.py"},
+		{"test_run.py", s.name + "/test_run.py"},
+		{"requirements.txt", s.name + "/requirements.txt"},
+		{"README.md", "README.md"},
+		{".gitignore", "gitignore"},
 		{".dockerignore", "dockerignore"},
 		{".vscode/settings.json", "settings.json"},
 	} {
@@ -37,15 +76,15 @@ func starterFiles() ([]starterFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, starterFile{f[0], text})
+		all = append(all, starterFile{f[0], []byte(fill.Replace(string(text)))})
 	}
 	schema, err := json.MarshalIndent(model.CogSchema(), "", "  ")
 	return append(all, starterFile{".vscode/cog.schema.json", append(schema, '\n')}), err
 }
 
-// writeStarter writes the files of a new model to a folder. It writes none if one of them, or a predictor by
-// another name, is there. to is told which.
-func writeStarter(dir string, to io.Writer) error {
+// write writes the files of a new model to a folder. It writes none if one of them, or a predictor by another name, is
+// there. to is told which.
+func (s starter) write(dir string, to io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder %s: %w", dir, err)
 	}
@@ -54,7 +93,12 @@ func writeStarter(dir string, to io.Writer) error {
 			return fmt.Errorf("%s has a %s already, and nothing is overwritten; choose another folder", dir, name)
 		}
 	}
-	files, err := starterFiles()
+	python, noPython := locate.Find((&model.Flags{}).Locate(dir))
+	version := defaultVersion
+	if noPython == nil {
+		version = python.Version
+	}
+	files, err := s.files(version)
 	if err != nil {
 		return fmt.Errorf("read starting project: %w", err)
 	}
@@ -69,12 +113,36 @@ func writeStarter(dir string, to io.Writer) error {
 			fmt.Fprintf(to, "wrote %s\n", name)
 		}
 	}
-	where := ""
-	if dir != "." {
-		where = " " + terminal.ShellWord(dir)
-	}
-	fmt.Fprintf(to, "\nNext:\n  pinion predict%s -i name=Ada\n  pinion serve%s\n", where, where)
+	s.printNext(dir, python, noPython, to)
 	return nil
+}
+
+// printNext prints the Python that the model would run on, and the commands to try.
+func (s starter) printNext(dir string, python *locate.Python, noPython error, to io.Writer) {
+	if noPython != nil {
+		fmt.Fprintf(to, "\nNo Python serves the model yet: %v\n", noPython)
+	} else {
+		fmt.Fprintf(to, "\nPython %s: %s (%s)\n", python.Version, python.Executable, python.Source)
+	}
+	fmt.Fprint(to, "\nNext:\n")
+	if dir != "." {
+		fmt.Fprintf(to, "  cd %s\n", terminal.ShellWord(dir))
+	}
+	if s.needsPackages() {
+		fmt.Fprint(to, "  python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n")
+	}
+	fmt.Fprintf(to, "  pinion predict %s\n  pinion serve\n", s.predict)
+}
+
+// needsPackages tells whether the model imports packages that have to be installed.
+func (s starter) needsPackages() bool {
+	text, _ := fs.ReadFile(starterFolder, "starter/"+s.name+"/requirements.txt") // files has read it
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			return true
+		}
+	}
+	return false
 }
 
 func writeNew(name string, text []byte) error {
