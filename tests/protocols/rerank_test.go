@@ -38,14 +38,25 @@ func TestRerank_Answers(t *testing.T) {
 // TestRerank_OfTheDocument serves the model that docs/how-to/openai.md shows, and runs the client beside it.
 func TestRerank_OfTheDocument(t *testing.T) {
 	t.Parallel()
+	runOfPage(t, "Rerank", "rank", harness.AnyPython(t).Path)
+}
+
+func TestSpeech_OfTheDocument(t *testing.T) {
+	t.Parallel()
+	runOfPage(t, "Speech", "speak", harness.Tool(t, "venvs/protocols/bin/python"))
+}
+
+// runOfPage serves the model of a section of docs/how-to/openai.md by a name, and runs the client below it, which has that name.
+func runOfPage(t *testing.T, section, name, python string) {
+	t.Helper()
 	const document = "../docs/how-to/openai.md"
-	_, section, _ := strings.Cut(string(harness.ReadFile(t, document)), "## Rerank\n")
-	model, _, _ := strings.Cut(section, "\n\nServed as")
+	_, text, _ := strings.Cut(harness.ReadFile(t, document), "## "+section+"\n")
+	model, _, _ := strings.Cut(text, "\n\nServed as")
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.NewFolder(t, "run.py", strings.ReplaceAll(model, "\n    ", "\n"), "cog.yaml", "run: run.py:Runner\n"),
-		Args: []string{"--model", "rank"},
+		Args: []string{"--model", name},
 	})
-	harness.RunProgram(t, document, "# rank.py", harness.AnyPython(t).Path, "http://localhost:5000", s.Address)
+	harness.RunProgram(t, document, "# "+name+".py", python, "http://localhost:5000", s.Address)
 }
 
 // TestRerank_Errors compares statuses, and the message that Cohere's clients read beside OpenAI's error object.
