@@ -54,7 +54,7 @@ func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	help := harness.CLI{}.Good(t, "help")
 	for _, command := range []string{
 		"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile",
-		"build", "doctor", "batching", "gateway", "version",
+		"build", "doctor", "batching", "gateway", "ps", "stop", "logs", "version",
 	} {
 		help += harness.CLI{}.Good(t, "help", command)
 	}

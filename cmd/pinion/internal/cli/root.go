@@ -40,7 +40,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newPython(),
-		newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newVersion())
+		newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newPS(), newStop(), newLogs(),
+		newVersion())
 	refuseShells(root)
 	return root
 }

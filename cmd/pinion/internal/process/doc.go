@@ -5,6 +5,7 @@
 //	Binary           the binary of this process: how to execute and copy it, and whether its file was replaced since
 //	ExitWith, …      how a command ends: exit codes, and errors that carry one
 //	RunDir           what a server keeps on disk while it runs: a locked folder below TMPDIR
+//	Servers          the running servers of this user, by their run folders
 //	SDKFolder        the cog package, which is cached for the user from one run to the next
 //
 // Output starts this binary again as a process in between (ContainMain, chosen by ContainArgument as the first

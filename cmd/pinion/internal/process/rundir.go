@@ -19,6 +19,8 @@ type RunDir struct {
 	path   string
 	lock   *os.File
 	folder *os.File // the folder itself, locked: systemd-tmpfiles leaves alone what is in it
+
+	description []byte // of the server, for other commands; nil: there is none
 }
 
 const (
@@ -79,7 +81,10 @@ func (d *RunDir) Keep() error {
 		return fmt.Errorf("make run folder: %w", err)
 	}
 	d.unlock()
-	return d.takeLocks()
+	if err := d.takeLocks(); err != nil {
+		return err
+	}
+	return d.describe()
 }
 
 // isThere tells whether the folder is the one that was locked, and has its lock still. Called with the lock held.
@@ -127,7 +132,7 @@ func (d *RunDir) unlock() {
 // Refresh has the folder look as used just now: other cleaners than systemd's go by the times of files alone.
 func (d *RunDir) Refresh(now time.Time) {
 	path := d.Path()
-	for _, pattern := range []string{"", lockName, "files", "files/*", "files/*/.lock"} {
+	for _, pattern := range []string{"", lockName, serverName, "files", "files/*", "files/*/.lock"} {
 		found, _ := filepath.Glob(filepath.Join(path, pattern)) // fails for a bad pattern only
 		for _, name := range found {
 			_ = os.Chtimes(name, now, now) // it may be gone by now

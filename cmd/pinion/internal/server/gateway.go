@@ -117,6 +117,10 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		return err
 	}
 	g.log.Info("listening", "address", address, "model", s.Model)
+	address, _ = reachable(address)
+	if err := g.dir.Describe(address, []process.ModelInfo{{Name: s.Model}}); err != nil {
+		g.log.Warn("pinion ps does not list this server", "error", err)
+	}
 	return nil
 }
 

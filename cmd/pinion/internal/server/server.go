@@ -78,7 +78,20 @@ func New(s *config.Server, models []config.Named, reread func() (*config.Models,
 		return nil, err
 	}
 	f.logStart()
+	f.describe()
 	return f, nil
+}
+
+// describe says in the run folder what the server is, for 'pinion ps' and others.
+func (f *Server) describe() {
+	var models []process.ModelInfo
+	for _, m := range f.all() {
+		models = append(models, process.ModelInfo{Name: m.title(), Folder: m.of.Found.Dir})
+	}
+	address, _ := reachable(f.endpoints.address)
+	if err := f.dir.Describe(address, models); err != nil {
+		f.log.Warn("pinion ps does not list this server", "error", err)
+	}
 }
 
 // wire makes the parts of the server, in the order in which they need each other.

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/process"
+)
+
+// statusTimeout is how long 'pinion ps' waits for a server's health.
+const statusTimeout = 2 * time.Second
+
+const serverArgument = `SERVER is the process id, port, model or model folder that 'pinion ps' shows; it may be left out where one server
+runs. Servers of other users, in other containers, or with another TMPDIR are not found.`
+
+func newPS() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ps", Short: "List your servers on this machine", Args: noArguments,
+		Long: `List the servers of pinion serve and pinion gateway that this user runs on this machine, with their health. Servers in
+other containers, or with another TMPDIR, are not found.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rows := []serverRow{}
+			for _, s := range process.Servers() {
+				rows = append(rows, serverRow{s, serverStatus(cmd.Context(), s.Address)})
+			}
+			if asJSON {
+				return process.Failed(inputs.PrintValue(os.Stdout, rows))
+			}
+			return process.Failed(printServers(os.Stdout, rows, time.Now()))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	return cmd
+}
+
+// serverRow is a server as 'pinion ps' lists it.
+type serverRow struct {
+	process.ServerInfo
+	Status string `json:"status,omitempty"` // as in its health; "": it does not answer
+}
+
+func printServers(w io.Writer, rows []serverRow, now time.Time) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "no server runs")
+		return err
+	}
+	t := newTable(w)
+	t.row("PID", "ADDRESS", "STATUS", "STARTED", "MODEL", "FOLDER")
+	for _, r := range rows {
+		var names, folders []string
+		for _, m := range r.Models {
+			names, folders = append(names, m.Name), append(folders, m.Folder)
+		}
+		t.row(strconv.Itoa(r.PID), r.Address, safe(r.Status), age(now, r.Started), safe(strings.Join(names, ", ")),
+			safe(strings.Join(folders, ", ")))
+	}
+	return t.Flush()
+}
+
+// serverStatus asks a server for its health; "": it does not say.
+func serverStatus(ctx context.Context, address string) string {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/health-check", nil)
+	if err != nil {
+		return ""
+	}
+	if token := os.Getenv("PINION_AUTH_TOKEN"); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	var health struct{ Status string }
+	_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&health) // another answer leaves it empty
+	return health.Status
+}
+
+func newStop() *cobra.Command {
+	return &cobra.Command{
+		Use: "stop [SERVER]", Short: "Stop one of your servers on this machine", Args: oneServer,
+		Long: `Stop a server, and wait until it has ended: requests in flight may finish, for as long as its --grace says. A second
+pinion stop ends it at once.
+
+` + serverArgument,
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := findServer(process.Servers(), args)
+			if err != nil {
+				return process.Misused(err)
+			}
+			p, err := s.Open()
+			if err != nil {
+				return process.Failed(err)
+			}
+			defer p.Close()
+			if err := p.Stop(); err != nil {
+				return process.Failed(fmt.Errorf("stop server %d: %w", s.PID, err))
+			}
+			p.Ended(-1)
+			_, err = fmt.Printf("stopped %d, %s\n", s.PID, s.Address)
+			return process.Failed(err)
+		},
+	}
+}
+
+func oneServer(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("pinion %s takes one server, not %s", cmd.Name(), strings.Join(args, ", "))
+	}
+	return nil
+}
+
+// findServer finds the server that an argument means, or the only one.
+func findServer(all []process.ServerInfo, args []string) (process.ServerInfo, error) {
+	var found []process.ServerInfo
+	for _, s := range all {
+		if len(args) == 0 || isMeant(s, args[0]) {
+			found = append(found, s)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return process.ServerInfo{}, fmt.Errorf("no server of yours runs here, by the run folders in %s", os.TempDir())
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return process.ServerInfo{}, fmt.Errorf("no server is called %q; the servers are%s", args[0], listed(all))
+	}
+	return process.ServerInfo{}, errors.New("name one server by its process id: there are" + listed(found))
+}
+
+// isMeant tells whether a word is the process id, port, address, model or model folder of a server.
+func isMeant(s process.ServerInfo, word string) bool {
+	if word == "" {
+		return false
+	}
+	if word == strconv.Itoa(s.PID) || word == s.Address || strings.HasSuffix(s.Address, ":"+word) {
+		return true
+	}
+	folder, err := filepath.Abs(word)
+	for _, m := range s.Models {
+		if word == m.Name || err == nil && folder == m.Folder {
+			return true
+		}
+	}
+	return false
+}
+
+func listed(servers []process.ServerInfo) string {
+	var text strings.Builder
+	for _, s := range servers {
+		text.WriteString("\n  " + strconv.Itoa(s.PID) + "  " + s.Address)
+		for _, m := range s.Models {
+			text.WriteString("  " + safe(m.Name))
+		}
+	}
+	return text.String()
+}

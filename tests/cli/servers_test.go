@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// listedServer is a server in the output of 'pinion ps --json'.
+type listedServer struct {
+	PID             int
+	Address, Status string
+	Models          []struct{ Name, Folder string }
+}
+
+func listServers(t *testing.T, c harness.CLI) (all []listedServer) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(c.Good(t, "ps", "--json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestServers_AreListedAndStopped by process id, port, model and folder.
+func TestServers_AreListedAndStopped(t *testing.T) {
+	t.Parallel()
+	tmp := harness.ShortTempDir(t)
+	c := harness.CLI{Dir: t.TempDir(), Env: []string{"TMPDIR=" + tmp}}
+	harness.Equal(t, "nothing runs", c.Good(t, "ps"), "no server runs\n")
+	harness.Equal(t, "nothing runs, as JSON", c.Good(t, "ps", "--json"), "[]\n")
+	harness.WantText(t, "nothing to stop", c.Bad(t, 2, "stop"), "no server of yours runs here", tmp)
+	model := "def run() -> int: return 1\n"
+	var servers []*harness.Server
+	for range 3 {
+		servers = append(servers, harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", model), Tmp: tmp}))
+	}
+	all := listServers(t, c)
+	if len(all) != 3 {
+		t.Fatalf("got %d servers, want 3: %v", len(all), all)
+	}
+	for i, s := range servers {
+		harness.Equal(t, "address", all[i].Address, s.Address)
+		harness.Equal(t, "folder", all[i].Models[0].Folder, s.Dir)
+		harness.Equal(t, "status", all[i].Status, "READY")
+	}
+	harness.WantText(t, "the table", c.Good(t, "ps"), "STATUS", servers[1].Address, "READY", servers[2].Dir)
+	harness.WantText(t, "which one", c.Bad(t, 2, "stop"), "name one server by its process id", servers[1].Address)
+	harness.WantText(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server is called "nothing"`, servers[0].Address)
+	harness.WantText(t, "two", c.Bad(t, 2, "stop", "a", "b"), "takes one server, not a, b")
+	port := servers[0].Address[strings.LastIndex(servers[0].Address, ":")+1:]
+	harness.WantText(t, "by port", c.Good(t, "stop", port), fmt.Sprintf("stopped %d, %s", all[0].PID, servers[0].Address))
+	harness.WantText(t, "by folder", c.Good(t, "stop", servers[1].Dir), fmt.Sprint("stopped ", all[1].PID))
+	harness.WantText(t, "the only one", c.Good(t, "stop"), fmt.Sprint("stopped ", all[2].PID))
+	for _, s := range servers {
+		s.Ended(0)
+	}
+	harness.Equal(t, "nothing runs now", c.Good(t, "ps"), "no server runs\n")
+}
+
+// TestServers_IgnoredSIGTERM does not keep a server from being stopped.
+func TestServers_IgnoredSIGTERM(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Args: []string{"--await-explicit-shutdown"}})
+	c := harness.CLI{Env: []string{"TMPDIR=" + s.Tmp}}
+	c.Good(t, "stop")
+	s.Ended(0)
+}
+
+// TestServers_RunFolderIsRemoved: the server is listed again once it has made its folder again.
+func TestServers_RunFolderIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", copyingModel)})
+	c := harness.CLI{Env: []string{"TMPDIR=" + s.Tmp}}
+	if err := os.RemoveAll(runFolder(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	harness.Equal(t, "without its folder", len(listServers(t, c)), 0)
+	s.Succeed(harness.Input{"file": helloURL})
+	harness.Equal(t, "with its folder", len(listServers(t, c)), 1)
+}
+
+// TestServers_LeftoversAreNotListed: what a killed server left, also where another process has its number, and what
+// somebody else wrote.
+func TestServers_LeftoversAreNotListed(t *testing.T) {
+	t.Parallel()
+	tmp := t.TempDir()
+	for i, text := range []string{
+		fmt.Sprintf(`{"pid": %d, "address": "http://127.0.0.1:1"}`, os.Getpid()), `{"pid": -1}`, `{"pid": 0}`, "{", "",
+	} {
+		dir := filepath.Join(tmp, fmt.Sprint("pinion-run-", i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range map[string]string{"server.json": text, "lock": ""} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := harness.CLI{Env: []string{"TMPDIR=" + tmp}}
+	harness.Equal(t, "the list", c.Good(t, "ps"), "no server runs\n")
+	harness.WantText(t, "to stop", c.Bad(t, 2, "stop", fmt.Sprint(os.Getpid())), "no server of yours runs here")
+}
+
+// TestServers_Logs prints the end of a log in a file, follows it until the server ends, and says where another log goes.
+func TestServers_Logs(t *testing.T) {
+	t.Parallel()
+	piped := harness.Ready(t, harness.Options{Model: "echo.py:run"})
+	c := harness.CLI{Env: []string{"TMPDIR=" + piped.Tmp}}
+	harness.WantText(t, "a pipe", c.Bad(t, 1, "logs"), "goes to pipe:", "2>server.log")
+	tmp := harness.ShortTempDir(t)
+	c = harness.CLI{Dir: harness.NewFolder(t, "run.py", `
+from cog import BaseRunner
+class Runner(BaseRunner):
+    def setup(self): print("one"); print("two")
+    def run(self) -> int: return 1
+`), Env: []string{"TMPDIR=" + tmp}}
+	server, _, _ := c.Start(t, "serve", "-p", "0", "--log-format", "console")
+	log, err := os.Create(filepath.Join(c.Dir, "server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	server.Stderr = log
+	harness.StartCommand(t, server)
+	harness.Eventually(t, "it is ready", func() bool {
+		all := listServers(t, c)
+		return len(all) == 1 && all[0].Status == "READY"
+	})
+	harness.WantText(t, "its log", c.Good(t, "logs"), "listening", "one", "two")
+	harness.Equal(t, "one line", strings.Count(c.Good(t, "logs", "-n", "1"), "\n"), 1)
+	harness.Equal(t, "no line", c.Good(t, "logs", "-n", "0"), "")
+	harness.WantText(t, "a bad number", c.Bad(t, 2, "logs", "-n", "-1"), "--lines -1: must be at least 0")
+	following, followed, _ := c.Start(t, "logs", "--follow", "-n", "0")
+	harness.StartCommand(t, following)
+	c.Good(t, "stop", c.Dir)
+	endWell(t, server)
+	endWell(t, following)
+	harness.WantText(t, "what it followed", followed.String(), "stopped")
+}
+
+func endWell(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %v", cmd.Args, err)
+	}
+}
