@@ -1,5 +1,7 @@
 """Batched methods. Each call of one is a line of calls.txt; the item "gate" waits for the file of that name."""
 
+import asyncio
+import concurrent.futures
 import os
 import time
 
@@ -18,11 +20,11 @@ class Item:
 
 
 class Base(cog.BaseRunner):
-    @cog.batch(max_size=4)
+    @cog.batch(max_size=4, max_wait_ms=60_000)
     def step(self, items: list[Item], key: int = 0) -> list[str]:
         texts = [item.text for item in items]
-        note(f"step {key} {' '.join(texts)}")
-        print("step of", *texts)
+        note(f"step {key} {' '.join(sorted(texts))}")
+        print("step of", *sorted(texts))
         while "gate" in texts and not os.path.exists("gate"):
             time.sleep(0.001)
         if "raises" in texts:
@@ -50,6 +52,7 @@ class Runner(Base):
         print("mine", text)
         try:
             args = (key,) if how == "step" else ()
+            note(f"calls {text}")
             for _ in range(steps):
                 result = await getattr(self, how)(Item(text), *args)
             return result
@@ -79,9 +82,36 @@ class Both(Base):
 
 
 class Threads(Base):
+    @cog.concurrent(max=16)
+    def run(self, text: str, how: str = "step", key: int = 0, steps: int = 1) -> str:
+        print("mine", text)
+        try:
+            args = (key,) if how == "step" else ()
+            note(f"calls {text}")
+            for _ in range(steps):
+                result = getattr(self, how)(Item(text), *args)
+            return result
+        except BaseException as error:
+            note(f"left {text} {type(error).__name__}")
+            raise
+
+
+class Mixed(Base):
+    """Calls the method on a loop of the prediction, in a thread of it, and in a child process."""
+
     @cog.concurrent(max=2)
     def run(self, text: str) -> str:
-        return self.step(Item(text))
+        async def on_loop() -> str:
+            return await self.step(Item(text))
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            in_thread = pool.submit(self.step, Item(text)).result()
+        reading, writing = os.pipe()
+        if os.fork() == 0:
+            os.write(writing, self.step(Item(text)).encode())
+            os._exit(0)
+        os.wait()
+        return " ".join([asyncio.run(on_loop()), in_thread, os.read(reading, 100).decode()])
 
 
 class Alone(Base):

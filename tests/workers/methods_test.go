@@ -33,6 +33,16 @@ func calls(t testing.TB, s *harness.Server) []string {
 	return strings.Split(string(text), "\n")
 }
 
+// beginCalls begins predictions and waits until each is about to call the method. Its batch waits for all of them.
+func beginCalls(t testing.TB, s *harness.Server, inputs ...harness.Input) map[string]<-chan harness.Answer {
+	t.Helper()
+	answers := beginAll(t, s, inputs...)
+	for text := range answers {
+		waitCall(t, s, "calls "+text)
+	}
+	return answers
+}
+
 func waitCall(t testing.TB, s *harness.Server, line string) {
 	t.Helper()
 	harness.Eventually(t, line, func() bool { return slices.Contains(calls(t, s), line) })
@@ -41,40 +51,62 @@ func waitCall(t testing.TB, s *harness.Server, line string) {
 func TestMethods_CallsMeetWhileAStepRuns(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		s := methods(t, "Runner", python)
-		gate, open := holdStep(t, s)
-		others := beginAll(t, s, append(texts("a", "b", "c"), harness.Input{"text": "d", "key": 1})...)
-		open()
-		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
-		for text, a := range receiveAll(t, others) {
-			harness.WantOutput(t, text, a, strings.ToUpper(text))
-			harness.WantText(t, "logs of "+text, a.Logs, "mine "+text)
-			if text != "d" {
-				harness.WantText(t, "logs of "+text, a.Logs, "step of a b c")
-			}
-			if strings.Count(a.Logs, "mine") != 1 {
-				t.Errorf("logs of %s: got %q, want no line of another prediction", text, a.Logs)
-			}
-			harness.WantText(t, "metrics of "+text, string(a.Body), `"steps":1`)
-		}
-		for _, want := range []string{"step 0 a b c", "step 1 d"} {
-			if got := calls(t, s); !slices.Contains(got, want) {
-				t.Errorf("calls: got %q, want %q among them", got, want)
-			}
-		}
+		eachKind(t, python, testCallsMeet)
 	})
+}
+
+// eachKind runs a test with predictions on an event loop and on threads.
+func eachKind(t *testing.T, python harness.Python, test func(*testing.T, *harness.Server)) {
+	t.Helper()
+	for _, class := range []string{"Runner", "Threads"} {
+		t.Run(class, func(t *testing.T) {
+			test(t, methods(t, class, python))
+		})
+	}
+}
+
+func testCallsMeet(t *testing.T, s *harness.Server) {
+	gate, open := holdStep(t, s)
+	others := beginCalls(t, s, append(texts("a", "b", "c"), harness.Input{"text": "d", "key": 1})...)
+	open()
+	harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
+	for text, a := range receiveAll(t, others) {
+		harness.WantOutput(t, text, a, strings.ToUpper(text))
+		harness.WantText(t, "logs of "+text, a.Logs, "mine "+text)
+		if text != "d" {
+			harness.WantText(t, "logs of "+text, a.Logs, "step of a b c")
+		}
+		if strings.Count(a.Logs, "mine") != 1 {
+			t.Errorf("logs of %s: got %q, want no line of another prediction", text, a.Logs)
+		}
+		harness.WantText(t, "metrics of "+text, string(a.Body), `"steps":1`)
+	}
+	for _, want := range []string{"step 0 a b c", "step 1 d"} {
+		if got := calls(t, s); !slices.Contains(got, want) {
+			t.Errorf("calls: got %q, want %q among them", got, want)
+		}
+	}
 }
 
 func TestMethods_MaxSizeAndCostBoundABatch(t *testing.T) {
 	t.Parallel()
-	s := methods(t, "Runner", harness.Pythons(t)[0])
+	eachKind(t, harness.Pythons(t)[0], testMaxSizeAndCostBoundABatch)
+}
+
+func testMaxSizeAndCostBoundABatch(t *testing.T, s *harness.Server) {
 	gate, open := holdStep(t, s)
-	others := beginAll(t, s, texts("a", "b", "c", "d", "e")...)
+	others := beginCalls(t, s, texts("a", "b", "c", "d", "e")...)
 	open()
 	harness.Receive(t, gate)
 	receiveAll(t, others)
-	for _, want := range []string{"step 0 a b c d", "step 0 e"} {
-		waitCall(t, s, want)
+	var sizes []int
+	for _, line := range calls(t, s) {
+		if texts, ok := strings.CutPrefix(line, "step 0 "); ok {
+			sizes = append(sizes, len(strings.Fields(texts)))
+		}
+	}
+	if want := []int{1, 4, 1}; !slices.Equal(sizes, want) {
+		t.Errorf("sizes of batches: got %v, want %v", sizes, want)
 	}
 	harness.WantOutput(t, "an item above max_cost", s.Input(harness.Input{"text": "longer than ten", "how": "budget"}),
 		"LONGER THAN TEN")
@@ -82,7 +114,10 @@ func TestMethods_MaxSizeAndCostBoundABatch(t *testing.T) {
 
 func TestMethods_AnErrorIsOfItsItem(t *testing.T) {
 	t.Parallel()
-	s := methods(t, "Runner", harness.Pythons(t)[0])
+	eachKind(t, harness.Pythons(t)[0], testAnErrorIsOfItsItem)
+}
+
+func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 	for _, c := range []struct{ bad, own, other string }{
 		{"bad", "no bad", ""},
 		{"raises", "raised in step", "raised in step"},
@@ -90,7 +125,7 @@ func TestMethods_AnErrorIsOfItsItem(t *testing.T) {
 	} {
 		harness.WriteFile(t, s.Dir+"/calls.txt", "")
 		gate, open := holdStep(t, s)
-		others := beginAll(t, s, texts(c.bad, "good")...)
+		others := beginCalls(t, s, texts(c.bad, "good")...)
 		open()
 		harness.Receive(t, gate)
 		got := receiveAll(t, others)
@@ -109,12 +144,19 @@ func TestMethods_AnErrorIsOfItsItem(t *testing.T) {
 
 func TestMethods_CanceledCallLeaves(t *testing.T) {
 	t.Parallel()
-	s := methods(t, "Runner", harness.Pythons(t)[0])
+	eachKind(t, harness.Pythons(t)[0], testCanceledCallLeaves)
+}
+
+func testCanceledCallLeaves(t *testing.T, s *harness.Server) {
 	gate, open := holdStep(t, s)
-	others := beginAll(t, s, texts("a", "b", "c")...)
+	others := beginCalls(t, s, texts("a", "b", "c")...)
 	for id, text := range map[string]string{"item-1": "b", "gate": "gate"} {
 		s.Cancel(id)
-		waitCall(t, s, "left "+text+" CancelledError")
+		harness.Eventually(t, text+" leaves", func() bool {
+			return slices.ContainsFunc(calls(t, s), func(line string) bool {
+				return strings.HasPrefix(line, "left "+text+" Cancel")
+			})
+		})
 	}
 	open()
 	if got := harness.Receive(t, gate).Status; got != "canceled" {
@@ -134,10 +176,11 @@ func TestMethods_FaultsAreToldAtLoadOrCall(t *testing.T) {
 	harness.WantText(t, "a call without its item", methods(t, "Missing", python).Fail(harness.Input{"text": "a"}).Error,
 		"step() missing 1 required positional argument: 'items'")
 	harness.WantOutput(t, "batches of one", methods(t, "Alone", python).Input(harness.Input{"text": "a"}), "A")
+	harness.WantOutput(t, "other threads, loops and processes",
+		methods(t, "Mixed", python).Input(harness.Input{"text": "a"}), "A A A")
 	for class, want := range map[string]string{
-		"NoList":  "NoList.step: @batch wants a parameter that takes a list",
-		"Threads": "does not go with @cog.batch on a method that Threads.run calls",
-		"Both":    "Both.run and Base.step both have @batch",
+		"NoList": "NoList.step: @batch wants a parameter that takes a list",
+		"Both":   "Both.run and Base.step both have @batch",
 	} {
 		s := harness.Start(t, harness.Options{Python: python.Path, Model: "methods.py:" + class})
 		harness.WantText(t, class, s.WaitHealth("SETUP_FAILED").Setup.Logs, want)

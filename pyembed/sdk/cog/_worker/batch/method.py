@@ -136,7 +136,7 @@ class LocalMethod:
         self._plan.cost(values)
         if self._plan.is_async:
             return self._later(values, key)
-        return self._later(values, key) if _is_async_code() else self._now(values, key)
+        return self._later(values, key) if is_async_code() else self._now(values, key)
 
     def _call(self, values: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
         return self._plan.method.function(self._instance, **self._plan.arguments([values], key))
@@ -157,7 +157,7 @@ def only(result: Any) -> Any:
     return value
 
 
-def _is_async_code() -> bool:
+def is_async_code() -> bool:
     """Return whether a task calls. In a notebook a cell is no async code, although a loop runs."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:

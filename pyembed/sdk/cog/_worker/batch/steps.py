@@ -1,6 +1,6 @@
-"""Batches of the methods that predictions on an event loop call, formed between their steps.
+"""Batches of the methods that predictions call, formed between their steps.
 
-All of this runs on the loop, except `_Threads._run`.
+All of this runs on the loop, except `Batcher.__call__` and `Threads._run`.
 """
 
 from __future__ import annotations
@@ -12,36 +12,25 @@ from time import perf_counter_ns
 
 import _px
 
-from ..._batch import BatchedMethod
 from ..logs.router import owner
 from ..primitives import block_signals, get_ident, start
 from ..scope import INACTIVE, Scope, current
+from .method import LocalMethod, is_async_code
 from .rules import CallRules
-from .waiting import Call, WaitingCalls
+from .waiting import Call, ThreadFuture, WaitingCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextvars import Context
     from typing import Any
 
-    from ..serve.aio import AsyncServer, Slot
+    from .hub import Caller, StepHub
     from .method import MethodPlan
 
 # The adaptive wait for the items of the last call, in ns: at most this, and this part of its time.
 _MOST_WAIT = 5_000_000
 _PART = 10
 _LEAST_WAIT = 50_000  # a shorter one is not worth a timer
-
-
-class Caller:
-    """A prediction that calls batched methods."""
-
-    __slots__ = ("last", "owed", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting = 0  # its calls without a result
-        self.last: Batcher | None = None  # whose next batch may wait for it
-        self.owed = 0  # results that it got from that and has not followed by a call
 
 
 class SharedScope(Scope):
@@ -63,102 +52,7 @@ class SharedScope(Scope):
             scope.delete_metric(key)
 
 
-class StepHub:
-    """Knows which predictions run in a worker, and which of them wait at batched methods."""
-
-    def __init__(self, server: AsyncServer) -> None:
-        self.loop = server._loop
-        self.router = server._router
-        self.follow = server._follow
-        self.context = copy_context()
-        self.thread = get_ident()
-        self.running = 0
-        self.blocked = 0  # predictions with calls that have no result
-        self.delayed: set[Batcher] = set()  # those that hold calls back for a time
-        self._callers: dict[tuple[int, int], Caller] = {}
-        self._live: set[tuple[int, int]] = set()
-        self._slots = server._slots
-        self._threads: list[_Threads] = []
-        self._unkept: dict[tuple[int, BatchedMethod], Batcher] = {}
-        self._follow_predictions(server)
-
-    def _follow_predictions(self, server: AsyncServer) -> None:
-        one, release = server._one, server._release
-
-        def begin(slot: Slot, id: int, *rest: Any) -> Any:
-            self.running += 1
-            self._live.add((slot.index, id))
-            return one(slot, id, *rest)
-
-        def end(slot: Slot, id: int) -> None:
-            self._ended((slot.index, id))
-            release(slot, id)
-
-        server._one = begin  # type: ignore[method-assign, assignment]
-        server._release = end  # type: ignore[method-assign]
-
-    def _ended(self, who: tuple[int, int]) -> None:
-        self.running -= 1
-        self._live.discard(who)
-        caller = self._callers.pop(who, None)
-        if caller is not None:
-            if caller.waiting:
-                caller.waiting = 0
-                self.blocked -= 1
-            batcher = caller.last
-            if batcher is not None:
-                batcher.expected.discard(caller)
-                if not batcher.expected:
-                    batcher.soon()
-        self.hurry()
-
-    def hurry(self) -> None:
-        """End all delays if every prediction waits at a batched method."""
-        if self.delayed and self.blocked >= self.running:
-            for batcher in list(self.delayed):
-                batcher.soon()
-
-    def caller(self, who: tuple[int, int] | None) -> Caller | None:
-        """Return the prediction that calls; None if this code belongs to none that runs."""
-        if who not in self._live or who is None:
-            return None
-        caller = self._callers.get(who)
-        if caller is None:
-            caller = self._callers[who] = Caller()
-        return caller
-
-    def who(self) -> tuple[int, int] | None:
-        """Return the slot and id of the prediction that calls."""
-        if self.router is not None:
-            return owner.get()
-        slot = self._slots[0]
-        return (0, slot.id) if current.get() is not INACTIVE else None
-
-    def bound(self, method: BatchedMethod, instance: Any, name: str) -> Batcher:
-        """Return a method of an object, which keeps it."""
-        kept = getattr(instance, "__dict__", None)
-        if kept is not None and getattr(type(instance), name, None) is method:
-            batcher: Batcher = kept.setdefault(name, Batcher(self, method.plan(), instance))
-            return batcher
-        key = (id(instance), method)
-        known = self._unkept.get(key)
-        if known is None:
-            known = self._unkept[key] = Batcher(self, method.plan(), instance)
-        return known
-
-    def threads(self, count: int) -> _Threads:
-        """Return threads for a synchronous method."""
-        threads = _Threads(self.loop, count)
-        self._threads.append(threads)
-        return threads
-
-    def close(self) -> None:
-        """End the threads."""
-        for threads in self._threads:
-            threads.end()
-
-
-class _Threads:
+class Threads:
     """The threads of one method, and its batches that wait for one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
@@ -269,19 +163,29 @@ class Batcher:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return a future of the result; in another thread than the loop's, wait for it."""
+        hub = self.hub
+        if _px.is_child():  # which has no loop
+            return LocalMethod(self._plan, self._instance)(*args, **named)
         values, key = self._plan.bind(*args, **named)
         call = Call(values, key, self._plan.cost(values), perf_counter_ns())
-        hub = self.hub
-        if get_ident() != hub.thread:
-            return asyncio.run_coroutine_threadsafe(self._later(call), hub.loop).result()
-        return self._add(call)
+        if get_ident() == hub.thread:
+            call.future = hub.loop.create_future()
+            self._add(call)
+            return call.future
+        if is_async_code():  # on a loop of the model
+            later = asyncio.run_coroutine_threadsafe(self._later(call), hub.loop)
+            return asyncio.wrap_future(later)
+        call.future = waiting = ThreadFuture()
+        hub.loop.call_soon_threadsafe(self._add, call)
+        return waiting.wait()
 
     async def _later(self, call: Call) -> Any:
-        return await self._add(call)
+        call.future = self.hub.loop.create_future()
+        self._add(call)
+        return await call.future
 
-    def _add(self, call: Call) -> asyncio.Future[Any]:
+    def _add(self, call: Call) -> None:
         hub = self.hub
-        call.future = hub.loop.create_future()
         call.scope = current.get()
         call.owner = who = hub.who()
         call.caller = caller = hub.caller(who)
@@ -297,7 +201,6 @@ class Batcher:
                 self._leave()
             else:
                 self.soon()
-        return call.future  # type: ignore[no-any-return]
 
     def _came_back(self, caller: Caller) -> bool:
         """Take note of a call; return whether its prediction has followed all its last results."""
@@ -344,7 +247,8 @@ class Batcher:
         if self._limit is not None:
             return self._calls.oldest() + self._limit
         if any(not caller.waiting for caller in self.expected):
-            return self._ended + min(self._took // _PART, _MOST_WAIT)
+            wait = max(self._took // _PART, self.hub.least_wait)
+            return self._ended + min(wait, _MOST_WAIT)
         return 0
 
     def _leave(self) -> None:
@@ -440,11 +344,3 @@ class Batcher:
             future.set_exception(element)
         else:
             future.set_result(element)
-
-
-def attach(server: AsyncServer) -> StepHub | None:
-    """Let the batched methods of a model form batches of what a server runs, if it has any."""
-    if not BatchedMethod.used:
-        return None
-    hub = BatchedMethod.hub = StepHub(server)
-    return hub

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .load import Predictor
@@ -21,14 +19,8 @@ def slots_problem(predictor: Predictor, wanted: int) -> tuple[str, str] | None:
         return (
             f"a concurrency of {wanted} does not go with @cog.batch on {name}, which is not "
             "async: one call takes a whole batch",
-            "remove the concurrency, or write `async def`, which runs several batches at once",
-        )
-    batch = sys.modules.get("cog._batch")  # absent: the model does not use it
-    if batch is not None and batch.BatchedMethod.used:
-        return (
-            f"a concurrency of {wanted} does not go with @cog.batch on a method that {name} "
-            "calls, because it is not async: its threads would not meet in batches",
-            "remove the concurrency, or write `async def` and await the method",
+            "remove the concurrency, or write `async def`, which runs several batches at once, "
+            f"or put @cog.batch on a method that {name} calls",
         )
     if wanted > MOST_THREADS:
         return (

@@ -101,19 +101,13 @@ class AsyncServer(Server):
         self._watch = Watch(self._loop, self._is_busy)
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
-        self._follow: Any = None  # see trace
-
-    def trace(self, follow: Any) -> None:
-        """Have the model's functions run in the contexts of their predictions."""
-        self._follow = follow
-        super().trace(follow)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
         if not self._main.is_async:  # only setup is
             server = SyncServer(*self._given)
-            if self._follow is not None:
-                server.trace(self._follow)
+            if self.follow is not None:
+                server.trace(self.follow)
             server.serve()
             return
         (self._router or self._leftovers).install()
@@ -419,7 +413,7 @@ def _steps(server: AsyncServer) -> Any:
     """Return what forms the batches of the model's methods; None if it has no such methods."""
     if "cog._batch" not in sys.modules:
         return None
-    from ..batch.steps import attach
+    from ..batch.hub import attach
 
     return attach(server)
 

@@ -58,6 +58,7 @@ class Server:
 
     functions: tuple[Function | None, ...] = ()
     _loop: Any = None  # of async code
+    follow: Callable[..., Any] | None = None  # see trace
 
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
         main: Any = predictor or trainer
@@ -65,6 +66,7 @@ class Server:
 
     def trace(self, follow: Callable[..., Any]) -> None:
         """Have the model's functions run in the contexts of their predictions."""
+        self.follow = follow
         for function in self.functions:
             if function is not None:
                 function.predict = follow(function.predict)

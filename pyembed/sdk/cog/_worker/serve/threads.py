@@ -7,6 +7,7 @@ handlers of the model run there.
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 import _px
@@ -19,6 +20,7 @@ from .waits import follow_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ..model.load import Predictor
@@ -34,6 +36,7 @@ class ThreadServer(SyncServer):
         super().__init__(predictor, trainer)
         self._count = slots
         self.router = Router()
+        self._handler: Callable[[ThreadServer, int], Handler] = Handler
         follow_waits()  # before setup makes locks: some keep their methods
 
     def serve(self) -> None:
@@ -46,13 +49,24 @@ class ThreadServer(SyncServer):
         follow_threads()
         _px.follow_crashes()
         slots = len(_px.slots(self._count))
+        self._follow_methods()
         for index in range(slots):
             self._start(index)
         _px.interrupts(slots)
 
+    def _follow_methods(self) -> None:
+        """Let the model's batched methods form batches, if it has any."""
+        if "cog._batch" not in sys.modules:
+            return
+        from ..batch.blocking import BatchingHandler, attach
+
+        hub = attach(self)
+        if hub is not None:
+            self._handler = partial(BatchingHandler, hub=hub)
+
     def _start(self, index: int) -> None:
         """Start the thread of a slot."""
-        handler = Handler(self, index)
+        handler = self._handler(self, index)
 
         def run() -> None:
             try:
