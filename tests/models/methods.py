@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import os
+import threading
 import time
 
 import cog
@@ -11,6 +12,9 @@ import cog
 def note(line: str) -> None:
     with open("calls.txt", "a") as file:
         file.write(line + "\n")
+
+
+MEET = threading.Barrier(2)
 
 
 class Item:
@@ -33,11 +37,19 @@ class Base(cog.BaseRunner):
         results = [ValueError("no " + text) if text == "bad" else text.upper() for text in texts]
         return results[1:] if "short" in texts else results
 
-    @cog.batch(max_size=8, isolate=True)
+    @cog.batch(max_size=8, max_wait_ms=60_000, isolate=True)
     async def halves(self, items: list[Item]) -> list[str]:
-        note(f"halves {' '.join(item.text for item in items)}")
-        if any(item.text == "raises" for item in items):
+        texts = [item.text for item in items]
+        note(f"halves {' '.join(sorted(texts))}")
+        while "gate" in texts and not os.path.exists("gate"):
+            await asyncio.sleep(0.001)
+        if "raises" in texts:
             raise RuntimeError("raised in halves")
+        return [item.text.upper() for item in items]
+
+    @cog.batch(max_size=1, concurrent=2)
+    def pair(self, items: list[Item]) -> list[str]:
+        MEET.wait()
         return [item.text.upper() for item in items]
 
     @cog.batch(max_size=8, max_cost=10, cost="tokens")
@@ -53,6 +65,8 @@ class Runner(Base):
         try:
             args = (key,) if how == "step" else ()
             note(f"calls {text}")
+            while text == "idle" and not os.path.exists("gate"):
+                await asyncio.sleep(0.001)
             for _ in range(steps):
                 result = await getattr(self, how)(Item(text), *args)
             return result
@@ -88,6 +102,8 @@ class Threads(Base):
         try:
             args = (key,) if how == "step" else ()
             note(f"calls {text}")
+            while text == "idle" and not os.path.exists("gate"):
+                time.sleep(0.001)
             for _ in range(steps):
                 result = getattr(self, how)(Item(text), *args)
             return result

@@ -152,11 +152,7 @@ func testCanceledCallLeaves(t *testing.T, s *harness.Server) {
 	others := beginCalls(t, s, texts("a", "b", "c")...)
 	for id, text := range map[string]string{"item-1": "b", "gate": "gate"} {
 		s.Cancel(id)
-		harness.Eventually(t, text+" leaves", func() bool {
-			return slices.ContainsFunc(calls(t, s), func(line string) bool {
-				return strings.HasPrefix(line, "left "+text+" Cancel")
-			})
-		})
+		waitLeft(t, s, text)
 	}
 	open()
 	if got := harness.Receive(t, gate).Status; got != "canceled" {
