@@ -325,7 +325,7 @@ func TestFigures_PythonsThatDocumentsName(t *testing.T) {
 // TestFigures_DefaultsThatDocumentsName are those of --help.
 func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 	t.Parallel()
-	help := harness.CLI{}.Good(t, "help", "serve") + harness.CLI{}.Good(t, "help", "batching")
+	help := harness.CLI{}.Good(t, "help", "serve", "all") + harness.CLI{}.Good(t, "help", "batching")
 	units := map[string]string{"s": "s", "seconds": "s", "minutes": "m0s", "MiB": "", "GiB": ""}
 	found := 0
 	for path, text := range allDocuments(t) {

@@ -51,7 +51,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 // TestNames_FlagsThatDocumentsName are flags of some command.
 func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	t.Parallel()
-	help := harness.CLI{}.Good(t, "help")
+	help := harness.CLI{}.Good(t, "help") + harness.CLI{}.Good(t, "help", "serve", "all")
 	for _, command := range []string{
 		"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile",
 		"build", "doctor", "batching", "gateway", "ps", "stop", "logs", "version",

@@ -39,12 +39,14 @@ func newHelp() *cobra.Command {
 				return err
 			case len(rest) > 0 && about == cmd.Root():
 				return noCommand(about, rest)
+			case len(rest) == 1 && rest[0] == "all" && about.Name() == "serve":
 			case len(rest) > 0:
 				return fmt.Errorf("pinion %s has no command %q", about.Name(), rest[0])
 			}
 			about.InitDefaultHelpFlag()
 			about.InitDefaultVersionFlag()
-			return about.Help()
+			printHelp(about, rest)
+			return nil
 		},
 	}
 }

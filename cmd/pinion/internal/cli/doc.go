@@ -3,5 +3,5 @@
 // server (ask.go), are beside their commands.
 //
 // Errors name the flag or argument that is wrong and the nearest that would be right (flagerror.go, arguments.go). Exit
-// codes are those of package process.
+// codes are those of package process. help.go says in which group of the help each command and flag of serve stands.
 package cli

@@ -15,11 +15,18 @@ const shortHelp = `Pinion serves a Python machine-learning model over HTTP, with
 'pinion help' lists all commands, 'pinion help COMMAND' explains one.
 `
 
+const longHelp = `Pinion serves a Python machine-learning model over HTTP, with Cog's prediction API.
+
+  pinion init greeter && cd greeter
+  pinion predict -i name=Ada
+  pinion serve`
+
 func newRoot() *cobra.Command {
 	asked := false // for the version
 	root := &cobra.Command{
 		Use:                        "pinion",
 		Short:                      "Serve a Python model over HTTP",
+		Long:                       longHelp,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
 		SuggestionsMinimumDistance: 2,
@@ -38,6 +45,7 @@ func newRoot() *cobra.Command {
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the versions that matter in a bug report")
 	root.SetOut(nil)
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newPython(),
 		newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newPS(), newStop(), newLogs(),

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+// commandGroups are the commands as the help lists them. Each command stands in one group.
+func commandGroups() []nameGroup {
+	return []nameGroup{
+		{"Make and try a model", []string{"init", "predict", "train", "python", "schema", "check", "bench"}},
+		{"Serve", []string{"serve", "ps", "stop", "logs", "gateway", "jobs", "batching"}},
+		{"Images", []string{"dockerfile", "build", "doctor"}},
+		{"Other", []string{"completion", "help", "version"}},
+	}
+}
+
+// nameGroup is a heading and the names of commands or flags below it.
+type nameGroup struct {
+	title string
+	names []string
+}
+
+// commonFlags are the flags of 'pinion serve' that its help shows; --help all shows each.
+func commonFlags() []string {
+	return []string{
+		"port", "host", "config", "python", "predictor", "workers", "concurrency", "queue", "gpus", "batch-size",
+		"predict-timeout", "grace", "auth-token-file", "log-format", "watch",
+	}
+}
+
+// serveGroups are the flags of 'pinion serve' as --help all lists them. Each flag stands in one group.
+func serveGroups() []nameGroup {
+	return []nameGroup{
+		{"The model", []string{
+			"config", "python", "libpython", "predictor", "none-defaults", "x-mode", "validate-output", "no-warm-up",
+		}},
+		{"Workers", []string{
+			"workers", "concurrency", "gpus", "batch-size", "batch-wait", "preload", "restart", "hang-timeout",
+			"max-requests", "max-rss", "setup-timeout", "setup-retries", "load", "idle-timeout", "watch", "reload",
+			"reload-strategy", "busy-poll",
+		}},
+		{"Predictions", []string{
+			"queue", "queue-timeout", "predict-timeout", "cancel-grace", "lanes", "overflow", "result-ttl", "replay-puts",
+		}},
+		{"Addresses and access", []string{
+			"port", "host", "grpc-port", "metrics-port", "metrics-host", "allowed-host", "cors-origin", "auth-token-file",
+			"auth-public", "no-shutdown", "shutdown-from", "protocols", "openai-strict", "no-dashboard",
+			"dashboard-content", "dashboard-trace-url",
+		}},
+		{"Files and memory", []string{
+			"max-body", "max-download", "max-downloads", "download-timeout", "deny-private-downloads",
+			"deny-private-webhooks", "upload-url", "memory-budget",
+		}},
+		{"Job queue", []string{
+			"nats", "nats-creds", "nats-replicas", "nats-sync", "nats-tls-ca", "nats-tls-cert", "nats-tls-key", "model",
+			"ack-wait", "attempts", "jobs-bytes", "jobs-capacity", "jobs-key", "tenant-capacity", "tenant-header",
+		}},
+		{"Log and end", []string{
+			"log-level", "log-format", "access-log", "fail-fast", "grace", "await-explicit-shutdown", "help",
+		}},
+	}
+}
+
+// printHelp prints a command's help, with args as given to it.
+func printHelp(cmd *cobra.Command, args []string) {
+	w := cmd.OutOrStdout()
+	about := cmd.Long
+	if about == "" {
+		about = cmd.Short
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(about))
+	if cmd.Runnable() {
+		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s [COMMAND]\n", cmd.CommandPath())
+	}
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(w, "\nAlso called: %s\n", strings.Join(cmd.Aliases, ", "))
+	}
+	printCommands(w, cmd)
+	width := terminalWidth()
+	switch local := cmd.LocalFlags(); {
+	case cmd.Name() != "serve":
+		printFlags(w, "Flags", local, width)
+	case asksForAll(args):
+		for _, g := range serveGroups() {
+			printFlags(w, g.title, chosen(local, g.names), width)
+		}
+	default:
+		printFlags(w, "Common flags", chosen(local, commonFlags()), width)
+		fmt.Fprintln(w, "\n'pinion serve --help all' shows every flag.")
+	}
+	printFlags(w, "Flags of every command", cmd.InheritedFlags(), width)
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\n'%s COMMAND --help' explains a command.\n", cmd.CommandPath())
+	}
+}
+
+// printCommands prints the commands below a command, those of pinion in groups.
+func printCommands(w io.Writer, cmd *cobra.Command) {
+	groups := []nameGroup{{title: "Commands"}}
+	for _, c := range cmd.Commands() {
+		groups[0].names = append(groups[0].names, c.Name())
+	}
+	if cmd == cmd.Root() {
+		groups = commandGroups()
+	}
+	for _, g := range groups {
+		title := "\n" + g.title + ":\n"
+		for _, name := range g.names {
+			for _, c := range cmd.Commands() {
+				if c.Name() == name && !c.Hidden {
+					fmt.Fprintf(w, "%s  %-11s %s\n", title, name, c.Short)
+					title = ""
+				}
+			}
+		}
+	}
+}
+
+func printFlags(w io.Writer, title string, f *pflag.FlagSet, width int) {
+	if f.HasAvailableFlags() {
+		fmt.Fprintf(w, "\n%s:\n%s", title, f.FlagUsagesWrapped(width))
+	}
+}
+
+// chosen are the flags of these names, in their order.
+func chosen(of *pflag.FlagSet, names []string) *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.SortFlags = false
+	for _, name := range names {
+		if flag := of.Lookup(name); flag != nil {
+			f.AddFlag(flag)
+		}
+	}
+	return f
+}
+
+// asksForAll tells whether the word after --help, or the only one, is all.
+func asksForAll(args []string) bool {
+	if len(args) == 1 && args[0] == "all" { // of 'pinion help serve all'
+		return true
+	}
+	at := slices.IndexFunc(args, func(word string) bool { return word == "--help" || word == "-h" })
+	return at+1 < len(args) && args[at+1] == "all"
+}
+
+// terminalWidth is the width of the terminal that stdout is; 0: it is none, and lines are not wrapped.
+func terminalWidth() int {
+	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}

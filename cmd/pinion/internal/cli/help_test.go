@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestHelp_EachFlagOfServeIsInOneGroup, and so is each command.
+func TestHelp_EachFlagOfServeIsInOneGroup(t *testing.T) {
+	count := func(groups []nameGroup) map[string]int {
+		found := map[string]int{}
+		for _, g := range groups {
+			for _, name := range g.names {
+				found[name]++
+			}
+		}
+		return found
+	}
+	serve := newServe()
+	serve.InitDefaultHelpFlag()
+	found := count(serveGroups())
+	serve.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if want := map[bool]int{false: 1}[f.Hidden]; found[f.Name] != want {
+			t.Errorf("--%s is in %d groups, want %d", f.Name, found[f.Name], want)
+		}
+		delete(found, f.Name)
+	})
+	if len(found) > 0 {
+		t.Errorf("groups have flags that pinion serve does not have: %v", found)
+	}
+	for _, name := range commonFlags() {
+		if serve.LocalFlags().Lookup(name) == nil {
+			t.Errorf("pinion serve has no common flag --%s", name)
+		}
+	}
+	found = count(commandGroups())
+	for _, c := range newRoot().Commands() {
+		if want := map[bool]int{false: 1}[c.Hidden]; found[c.Name()] != want {
+			t.Errorf("the command %s is in %d groups, want %d", c.Name(), found[c.Name()], want)
+		}
+	}
+}
