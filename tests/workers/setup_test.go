@@ -30,9 +30,9 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 		{"vanished", "setups.py:Vanishing", nil, []string{"worker exited with code 9 during setup"}},
 		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "5s"}, []string{"hanging\n", "5s"}},
 		{
-			"concurrency of a sync model", "setups.py:plain",
-			[]string{"--concurrency", "2"},
-			[]string{"concurrency of 2", "async", "setups.py:plain"},
+			"too many threads", "setups.py:plain",
+			[]string{"--concurrency", "257"},
+			[]string{"a concurrency of 257 is too much for plain", "at most 256"},
 		},
 		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
 		{"no such class", "setups.py:Absent", nil, []string{"Absent", "Well"}},
