@@ -329,7 +329,8 @@ whole_suite() {
   local free
   free=$(printf '%s\n' "${smoke_venvs[@]}" | grep 't-smoke$' || true)
   # shellcheck disable=SC2086 # one folder a word
-  export PINION_TEST_FREE_THREADED=$(joined $free)
+  PINION_TEST_FREE_THREADED=$(joined $free)
+  export PINION_TEST_FREE_THREADED
   go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
     PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -p 3 -timeout 90m "$@" "${subjects[@]}" ./tests/...
 }
@@ -497,7 +498,7 @@ cmd_tsan() {
 # accesses by functions of libc are left out: they may be Python's. There are no suppressions.
 build_tsan() {
   local python=$kept/python3.14t sources
-  mapfile -t sources < <(ls pyembed/px_*.c | grep -v jsontest)
+  mapfile -t sources < <(find pyembed -maxdepth 1 -name 'px_*.c' ! -name '*jsontest*' | sort)
   gcc -std=c11 -D_DEFAULT_SOURCE -O1 -g -fno-omit-frame-pointer -fsanitize=thread -fvisibility=hidden -rdynamic \
     -Ithird_party/cpy3 -Ipyembed -o bin/worker-tsan tests/instructions/testdata/worker.c third_party/cpy3/open.c \
     "${sources[@]}" -ldl -lpthread &&
