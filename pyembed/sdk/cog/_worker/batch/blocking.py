@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..serve.threads import ThreadServer
 
-# A thread that has its result calls again after the wake-up of a thread or two, in ns.
-_WAKE_UP = 1_000_000
+# Within this time, in ns, 32 threads wake up and call again: see bench/steps.sh.
+_WAKE_UP = 3_000_000
 
 
 class BatchingHandler(Handler):
