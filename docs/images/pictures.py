@@ -188,6 +188,25 @@ def batching() -> Picture:
     return p
 
 
+def steps() -> Picture:
+    """Draw sequences that join and leave between steps."""
+    p = Picture("steps", "Sequences join and leave between steps", 880, 260)
+    p.text(20, 22, "step", "bold", "start")
+    for at in range(8):
+        p.text(160 + 90 * at, 22, str(at + 1))
+    rows = (("A", 0, 5, GREEN), ("B", 0, 8, BLUE), ("C", 2, 4, AMBER), ("D", 5, 8, GREEN))
+    for row, (name, first, last, fill) in enumerate(rows):
+        y = 40 + 40 * row
+        p.text(20, y + 18, f"sequence {name}", anchor="start")
+        for at in range(first, last):
+            p.bar(117 + 90 * at, y, 86, "token", fill)
+    p.text(
+        440, 228, "Step 3 decodes A, B and C in one call. C leaves after step 4, A after step 5."
+    )
+    p.text(440, 248, "D arrived during step 5 and joins at step 6.")
+    return p
+
+
 def cancel() -> Picture:
     """Draw what a cancel does."""
     p = Picture("cancel", "What a cancel does", 880, 270)
@@ -244,5 +263,5 @@ def threads() -> Picture:
 
 
 if __name__ == "__main__":
-    for draw in (request, workers, fleet, batching, cancel, threads):
+    for draw in (request, workers, fleet, batching, steps, cancel, threads):
         draw().write()
