@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -208,6 +209,9 @@ func TestThreads_GILHeldForeverEndsTheWorker(t *testing.T) {
 
 func TestThreads_FreeSlotThatTakesNothingIsAHang(t *testing.T) {
 	t.Parallel()
+	if harness.AnyPython(t).FreeThreaded {
+		t.Skip("a thread that holds the GIL keeps no other one from its prediction where there is none")
+	}
 	s := threaded(t, harness.Options{}, "--hang-timeout", "1s", "--queue", "9")
 	hog := s.Begin("hog", harness.Input{"how": "hog"})
 	waitBegun(t, s, "hog")
@@ -315,4 +319,37 @@ func TestThreads_SlowPredictionHoldsUpNoOther(t *testing.T) {
 	}
 	open()
 	harness.WantStatus(t, "slow", harness.Receive(t, slow), "succeeded")
+}
+
+const stackModel = `import ctypes
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def run(self) -> int:
+        """Return the size of the running thread's stack, in KiB."""
+        libc = ctypes.CDLL(None)
+        libc.pthread_self.restype = ctypes.c_ulong
+        attributes = ctypes.create_string_buffer(256)
+        assert libc.pthread_getattr_np(ctypes.c_ulong(libc.pthread_self()), attributes) == 0
+        start, size = ctypes.c_void_p(), ctypes.c_size_t()
+        assert libc.pthread_attr_getstack(attributes, ctypes.byref(start), ctypes.byref(size)) == 0
+        libc.pthread_attr_destroy(attributes)
+        return size.value >> 10
+`
+
+// TestThreads_StackIsAsLargeAsThatOfTheMainThread, which has 8 MiB where ulimit sets no limit.
+func TestThreads_StackIsAsLargeAsThatOfTheMainThread(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[string]string{"2048": "2048", "65536": "65536", "unlimited": "8192"} {
+		set := "ulimit -S -s " + limit
+		if exec.CommandContext(t.Context(), "sh", "-c", set).Run() != nil {
+			continue // the hard limit is lower
+		}
+		s := harness.Ready(t, harness.Options{
+			Dir: harness.NewFolder(t, "run.py", stackModel), Model: "run.py:Runner", Args: []string{"--concurrency", "2"},
+			Wrap: []string{"sh", "-c", set + ` && exec "$@"`, "sh"},
+		})
+		harness.EqualJSON(t, "KiB of stack where the limit is "+limit, s.Succeed(harness.Input{}).Output, want)
+	}
 }
