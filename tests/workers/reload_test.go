@@ -56,6 +56,39 @@ func TestReloadLetsWhatRunsFinish(t *testing.T) {
 	}
 }
 
+// TestReload_OfThreadsUnderLoadLosesNothing: each prediction runs once. One that runs while its worker is replaced ends
+// there.
+func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--concurrency", "4", "--queue", "32"}})
+	clients := startClients(s, 8, func(client, n int) any {
+		return harness.Input{"token": fmt.Sprintf("client%d-%d", client, n)}
+	})
+	for generation := 2; generation <= 4; generation++ {
+		old := strconv.Itoa(s.Worker())
+		open, running := harness.BeginAtGate(t, s, harness.Input{"token": fmt.Sprint("running", generation)})
+		edit(t, s, generation)
+		s.Signal(syscall.SIGHUP)
+		harness.Eventually(t, "the successor answers", func() bool {
+			return workerOf(t, s.Succeed(harness.Input{})).generation == strconv.Itoa(generation)
+		})
+		clients.more(t, 20)
+		open()
+		if got := workerOf(t, harness.Receive(t, running)); got.generation != strconv.Itoa(generation-1) || got.pid != old {
+			t.Errorf("what ran in worker %s of generation %d was answered by %+v", old, generation-1, got)
+		}
+		harness.WaitWorkers(t, s, 1, generation-1)
+		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range clients.stopAll() {
+		t.Errorf("one was lost: %s", a)
+	}
+	ran := harness.WantOnce(t, strings.Fields(harness.ReadFile(t, filepath.Join(s.Dir, "ran.txt"))))
+	harness.Equal(t, "predictions that ran", len(ran), clients.answered()+3)
+}
+
 func TestReloadStopFirst(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--reload-strategy", "stop-first"}})
