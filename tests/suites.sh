@@ -235,6 +235,7 @@ make_tools() {
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/triton" tests/requirements-triton.txt || true # wants an old Python
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
   make_chromium || true
+  make_torch || true
   suite 15-image-base make_image_base
 }
 
@@ -273,6 +274,23 @@ unpack() {
   mapfile -t libraries < <(apt-cache depends "$package" | sed -n 's/^ *Depends: \(lib[^ ]*\)$/\1/p' |
     while read -r library; do dpkg -s "$library" >/dev/null 2>&1 || echo "$library"; done)
   (install "a library of $package" "${libraries[@]}")
+}
+
+# make_torch unpacks Debian's PyTorch for the system's Python, with all that it needs and the system lacks: 150 MB to download,
+# 620 MB. It is for the CPU; that of PyPI brings CUDA.
+make_torch() {
+  local to=$cache/torch package packages
+  [[ ! -d $to ]] || return 0
+  rm -rf "$to.new" && mkdir -p "$to.new/packages" || return
+  quietly apt-get update || true # without root, what is listed has to do
+  mapfile -t packages < <(apt-get install --reinstall --no-install-recommends --yes --print-uris python3-torch |
+    sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p")
+  [[ ${#packages[@]} -gt 0 ]] || return
+  (cd "$to.new/packages" && quietly apt-get download "${packages[@]}") || return
+  for package in "$to.new"/packages/*.deb; do
+    dpkg-deb --fsys-tarfile "$package" | tar -x -C "$to.new" --exclude=./usr/share || return
+  done
+  rm -rf "$to.new/packages" && mv "$to.new" "$to"
 }
 
 readonly keda=2.21.0
