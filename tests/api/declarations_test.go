@@ -105,7 +105,7 @@ func TestBothRunAndPredict(t *testing.T) {
 	harness.WantText(t, "check", got.Stdout, "cog.yaml:1: run and predict are both set, and Cog refuses that",
 		"remove predict")
 	s := harness.Ready(t, harness.Options{Dir: c.Dir})
-	waitLogged(t, s, "cog.yaml: run and predict are both set, and Cog refuses that")
+	waitLogged(t, s, "cog.yaml:1: run and predict are both set, and Cog refuses that")
 	harness.Equal(t, "what is served", s.Succeed(harness.Input{}).Text(t), "new")
 	s = harness.Ready(t, harness.Options{Dir: c.Dir, Model: "old.py:run"})
 	if hasLogged(s, "run and predict are both set") {

@@ -52,7 +52,7 @@ func (a *asker) isLive() bool {
 
 // report prints what came of a prediction. live has what was printed before its end.
 func (a *asker) report(got oneshot.Answer, live *terminal.Tokens) error {
-	o := &inputs.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr}
+	o := &inputs.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal.IsTerminal(os.Stdout)}
 	if live.Printed {
 		fmt.Fprintln(os.Stdout)
 	}

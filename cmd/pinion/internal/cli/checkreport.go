@@ -252,22 +252,23 @@ func (c *checkReport) Print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return inputs.PrintValue(w, c)
 	}
+	colours := terminal.ColoursOf(w)
 	for _, p := range c.Problems {
-		fmt.Fprintln(w, p.Traceback+p.String())
+		fmt.Fprintln(w, p.Traceback+colours.Red(p.String()))
 	}
 	for _, p := range c.Warnings {
-		fmt.Fprintln(w, "warning: "+p.String())
+		fmt.Fprintln(w, colours.Yellow("warning: ")+p.String())
 	}
 	also := ""
 	if warnings > 0 {
 		also = " and " + terminal.Counted(warnings, "warning")
 	}
 	if problems > 0 {
-		fmt.Fprintf(w, "%s%s in %s\n", terminal.Counted(problems, "problem"), also, c.Folder)
+		fmt.Fprintf(w, "%s%s in %s\n", colours.Red(terminal.Counted(problems, "problem")), also, c.Folder)
 		return nil
 	}
-	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", also, cmp.Or(c.Predictor, c.Train), c.how(), c.Version,
-		c.Python)
+	fmt.Fprintf(w, "%s%s: %s %s with Python %s (%s)\n", colours.Green("no problem"), also, cmp.Or(c.Predictor, c.Train),
+		c.how(), c.Version, c.Python)
 	return nil
 }
 

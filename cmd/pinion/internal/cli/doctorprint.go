@@ -14,11 +14,12 @@ func (r *doctorReport) Print(w io.Writer, dir string, asJSON bool) error {
 	if asJSON {
 		return inputs.PrintValue(w, &doctorReport{problems, differences})
 	}
+	colours := terminal.ColoursOf(w)
 	for _, p := range problems {
-		fmt.Fprintln(w, p)
+		fmt.Fprintln(w, colours.Red(p.String()))
 	}
 	for _, p := range differences {
-		fmt.Fprintln(w, "different: "+p.String())
+		fmt.Fprintln(w, colours.Yellow("different: ")+p.String())
 	}
 	_, err := fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"),
 		terminal.Counted(len(r.Differences), "difference"), dir)

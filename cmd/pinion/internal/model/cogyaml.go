@@ -46,6 +46,22 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 	return c
 }
 
+// bothSet is the mistake of a cog.yaml with two keys for one thing.
+const bothSet = "run and predict are both set, and Cog refuses that: only one of them can be"
+
+// findings are the mistakes in a cog.yaml that a server can begin with. runCounts: it is the key run that is served, so
+// predict beside it is one of them.
+func (c *CogYAMLReport) findings(runCounts bool) []Problem {
+	if c.root == nil {
+		return nil
+	}
+	c.together()
+	c.weights()
+	return slices.DeleteFunc(slices.Concat(c.Problems, c.Warnings), func(p Problem) bool {
+		return p.What == bothSet && !runCounts
+	})
+}
+
 // readCogYAML reads a folder's cog.yaml and looks at each of its values.
 func readCogYAML(dir string, strict bool) *CogYAMLReport {
 	c := &CogYAMLReport{dir: dir, strict: strict}
@@ -203,7 +219,7 @@ func (c *CogYAMLReport) together() {
 	}
 	run, predict := c.root.Get("run"), c.root.Get("predict")
 	if run != nil && predict != nil && run.Text != "" && predict.Text != "" {
-		c.add(predict.Line, BothWhat, BothMend)
+		c.add(predict.Line, bothSet, "remove predict, for it is run that is served")
 	}
 	build := c.root.Get("build")
 	packages, file := build.Get("python_packages"), build.Get("python_requirements")

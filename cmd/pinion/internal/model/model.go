@@ -25,15 +25,9 @@ type Model struct {
 	NoneDefaults NoneDefaults
 	// Observability is cog.yaml's, not checked yet.
 	Observability telemetry.CogYAML
-	// Both: cog.yaml has run and predict, and run is what counts.
-	Both bool
+	// Findings are the mistakes in cog.yaml that do not keep the model from being served.
+	Findings []Problem
 }
-
-// What is wrong with a cog.yaml that has two keys for one thing, and what to do about it.
-const (
-	BothWhat = "run and predict are both set, and Cog refuses that: only one of them can be"
-	BothMend = "remove predict, for it is run that is served"
-)
 
 // Find reads a model's folder. ref is the flag --predictor, or "".
 func Find(dir, ref string, env func(string) string) (*Model, error) {
@@ -58,7 +52,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 	_ = m.NoneDefaults.Set(y.noneDefaults) // the report has checked it
 	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train)
 	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.run, y.predict, conventional(abs))
-	m.Both = y.run != "" && y.predict != "" && m.Ref == y.run
+	m.Findings = report.findings(y.run != "" && m.Ref == y.run)
 	if m.Ref == "" && m.Train == "" {
 		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
 			"give --predictor FILE.py:CLASS, or make a model here with pinion init", abs)

@@ -9,8 +9,10 @@ import (
 // use makes read the model that workers load from now on.
 func (m *Model) use(read *model.Model) {
 	m.source.current.Store(read)
-	if read.Both {
-		m.Log.Warn(model.CogFile + ": " + model.BothWhat + "; " + model.BothMend)
+	for _, p := range model.Shown(read.Findings) {
+		fix := p.Fix
+		p.Fix = ""
+		m.Log.Warn(p.String(), "fix", fix)
 	}
 }
 

@@ -1,3 +1,3 @@
-// Package terminal writes what a command shows to people: a progress line on stderr, the model's log, and tokens as
-// they arrive.
+// Package terminal writes what a command shows to people: a progress line on stderr, the model's log, tokens as they
+// arrive, and colours.
 package terminal

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pinion/runtime/mediatype"
 	"pinion/runtime/rawjson"
@@ -22,6 +23,8 @@ type Outputs struct {
 	File   string // -o; "": stdout, and output.<ext> for files; "-": stdout, for files too
 	Stdout io.Writer
 	Stderr io.Writer
+	// Terminal: Stdout is a terminal, where every text ends its line.
+	Terminal bool
 }
 
 // toStdout is the -o that has a file's content printed.
@@ -102,6 +105,9 @@ func (o *Outputs) writeFile(item []byte, i int) error {
 		return fmt.Errorf("read output file: %w", err)
 	}
 	if o.File == toStdout {
+		if o.Terminal && utf8.Valid(data) && !bytes.HasSuffix(data, []byte("\n")) {
+			data = append(data, '\n') // or the shell's prompt follows the text
+		}
 		_, err := o.Stdout.Write(data)
 		return err
 	}
