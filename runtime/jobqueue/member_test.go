@@ -217,4 +217,5 @@ func TestMember_NATSThatIsNotThere(t *testing.T) {
 	if _, err := m.Accept(submission("one", `{}`)); err != nil {
 		t.Fatal(err)
 	}
+	r.leave(m) // before NATS, which was started after it and so is stopped first
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -33,8 +34,9 @@ func TestMain(m *testing.M) {
 
 // rig is a NATS server, with the members of one model's queue.
 type rig struct {
-	t   *testing.T
-	url string
+	t    *testing.T
+	url  string
+	left []*Member // that have ended already
 }
 
 func newRig(t *testing.T) *rig {
@@ -90,15 +92,24 @@ func (r *rig) join(name string, set func(*Options)) *Member {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() {
-		m.Drain()
-		m.Release()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			r.t.Error(err)
+		if !slices.Contains(r.left, m) {
+			r.leave(m)
 		}
 	})
 	return m
+}
+
+// leave ends a member.
+func (r *rig) leave(m *Member) {
+	r.t.Helper()
+	r.left = append(r.left, m)
+	m.Drain()
+	m.Release()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := m.Close(ctx); err != nil {
+		r.t.Error(err)
+	}
 }
 
 // serve joins a member that runs jobs on a fake worker.
