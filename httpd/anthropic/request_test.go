@@ -59,7 +59,7 @@ func TestRead_Errors(t *testing.T) {
 	}
 }
 
-// FuzzRead: what a request becomes is valid JSON, whatever the request is.
+// FuzzRead: what a request becomes is valid JSON for every request.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[{"name":"f","input_schema":{}}],"stop_sequences":["a"]}`,

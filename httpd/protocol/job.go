@@ -33,7 +33,7 @@ type Job struct {
 // Jobs are the predictions that clients look at by their ids. With a job queue, they are those of all servers.
 type Jobs interface {
 	// CreateJob creates a prediction of m and starts it. With the header Prefer: wait, or wait=SECONDS, it returns after
-	// its end, or after a minute at most: then its status is starting, whatever it does. It is canceled if the client
+	// its end, or after a minute at most: then its status is starting, even if it runs. It is canceled if the client
 	// disconnects meanwhile.
 	CreateJob(ctx *fasthttp.RequestCtx, m *Model, c JobCall) (Job, *Error)
 	// FindJob returns the prediction of m with that id; false: none is known.

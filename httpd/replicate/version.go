@@ -173,7 +173,7 @@ func (h *handlers) listVersions(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
 
-// version answers with a model's version, whatever id the client has: see ofVersion.
+// version answers with a model's version for every id of the client: see ofVersion.
 func (h *handlers) version(x *protocol.Exchange) {
 	m := h.find(x)
 	if m == nil {

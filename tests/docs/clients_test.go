@@ -22,14 +22,16 @@ func TestClients_OfDocumentsWork(t *testing.T) {
 	}
 }
 
-// TestClients_OfAnthropicWork runs the one of docs/reference/protocols.md, which asks the model of docs/how-to/openai.md.
-func TestClients_OfAnthropicWork(t *testing.T) {
+// TestClients_OfChatsWork runs those of docs/reference/protocols.md that ask the model of docs/how-to/openai.md.
+func TestClients_OfChatsWork(t *testing.T) {
 	t.Parallel()
 	python := harness.Tool(t, "venvs/protocols/bin/python")
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.ModelOf(t, "../docs/how-to/openai.md"), Args: []string{"--model", "echo"},
 	})
-	harness.RunProgram(t, "../docs/reference/protocols.md", "# message.py", python, "http://localhost:5000", s.Address)
+	for _, comment := range []string{"# message.py", "# respond.py"} {
+		harness.RunProgram(t, "../docs/reference/protocols.md", comment, python, "http://localhost:5000", s.Address)
+	}
 }
 
 // TestClients_OfProtocolsPageWork runs the clients of other protocols that docs/reference/protocols.md shows.

@@ -46,7 +46,8 @@ func TestSpeech_OfTheDocument(t *testing.T) {
 	runOfPage(t, "Speech", "speak", harness.Tool(t, "venvs/protocols/bin/python"))
 }
 
-// runOfPage serves the model of a section of docs/how-to/openai.md by a name, and runs the client below it, which has that name.
+// runOfPage serves the model of a section of docs/how-to/openai.md by a name, and runs the client of
+// docs/reference/protocols.md that has it.
 func runOfPage(t *testing.T, section, name, python string) {
 	t.Helper()
 	const document = "../docs/how-to/openai.md"
@@ -56,7 +57,7 @@ func runOfPage(t *testing.T, section, name, python string) {
 		Dir:  harness.NewFolder(t, "run.py", strings.ReplaceAll(model, "\n    ", "\n"), "cog.yaml", "run: run.py:Runner\n"),
 		Args: []string{"--model", name},
 	})
-	harness.RunProgram(t, document, "# "+name+".py", python, "http://localhost:5000", s.Address)
+	harness.RunProgram(t, "../docs/reference/protocols.md", "# "+name+".py", python, "http://localhost:5000", s.Address)
 }
 
 // TestRerank_Errors compares statuses, and the message that Cohere's clients read beside OpenAI's error object.

@@ -67,7 +67,7 @@ func TestRead_Errors(t *testing.T) {
 	}
 }
 
-// FuzzRead: what a request becomes is valid JSON, whatever the request is, and its events and answers are too.
+// FuzzRead: what a request becomes is valid JSON for every request, and its events and answers are too.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"input":"a","tools":[{"type":"function","name":"f"}]}`,

@@ -262,7 +262,7 @@ def found(name: str) -> tuple[object, str]:
 
 
 def short(name: str) -> str:
-    """Return a name without the modules that nobody imports."""
+    """Return a name without the private modules."""
     return ".".join(
         part for part in name.split(".") if part[0] != "_" and part not in ("cog", "scope")
     )

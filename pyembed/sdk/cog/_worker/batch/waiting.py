@@ -17,7 +17,7 @@ class Call:
     values  its element of each batched argument
     key     the other arguments, equal in all calls of a batch
     cost    what it adds to the cost of a batch
-    future  gets its result; done() says that nobody wants that any more
+    future  gets its result; done(): the caller has gone
     caller  the prediction that calls, None for code of no prediction
     scope   of that prediction; owner is its slot and id, for logs
     since   when it was made, by perf_counter_ns
@@ -118,7 +118,7 @@ class WaitingCalls:
         self._max_size = max_size
         self._max_cost = max_cost
         self._queues: dict[Any, _Queue] = {}
-        self.count = 0  # also of calls that nobody wants any more
+        self.count = 0  # also of calls whose callers have gone
         self.dropped: list[Call] = []  # those, once take has met them
 
     def add(self, call: Call) -> bool:
@@ -139,7 +139,7 @@ class WaitingCalls:
         )
 
     def take(self) -> list[Call]:
-        """Return the calls of the next batch, [] if nobody wants those that wait."""
+        """Return the calls of the next batch, [] if all callers have gone."""
         limit = self._max_cost
         part: list[Call] = []
         while not part and self._queues:
