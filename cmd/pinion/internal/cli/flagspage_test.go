@@ -190,7 +190,7 @@ func variablesWithoutFlag() map[string][2]string {
 		"COG_WEIGHTS":                    {"none", "a URL or path for the `weights` argument of `setup`"},
 		"GOGC":                           {"managed", "Go's collector; a value switches the server's own management off"},
 		"GOMEMLIMIT": {
-			"twice the memory budget and 128 MiB, or half of the container's memory if that is less",
+			"twice the memory budget and 88 MiB, or half of the container's memory if that is less",
 			"soft memory limit of the front",
 		},
 		"NO_COLOR":          {"none", "a value switches colours and progress off"},

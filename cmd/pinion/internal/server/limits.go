@@ -17,8 +17,13 @@ import (
 // works harder rather than let the heap grow. It is soft: nothing fails above it.
 const memoryShare = 2 // one half
 
-// besideBudget is what the front may have besides, in bytes, for connections and itself.
-const besideBudget = 128 << 20
+const (
+	// besideBudget is what the front may have beside twice its budget, in bytes, for connections and itself.
+	besideBudget = 128 << 20
+	// besideHeap is the part of it that Go's limit does not count: the pages of the binary, about 25 MiB, and what the
+	// heap grows by above a limit that is soft.
+	besideHeap = 40 << 20
+)
 
 // applyMemoryLimit sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says
 // otherwise; asked is the budget that was asked for, or 0. It returns what it set, or 0.
@@ -30,7 +35,7 @@ func applyMemoryLimit(asked int64) int64 {
 		return 0
 	}
 	budget := budgetSize(asked)
-	soft := 2*budget + besideBudget
+	soft := 2*budget + besideBudget - besideHeap
 	if limit := supervise.MemoryLimit(); limit > 0 {
 		soft = min(soft, max(limit/memoryShare, budget+budget/4)) // or it would collect all the time
 	}

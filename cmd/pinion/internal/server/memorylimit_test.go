@@ -11,7 +11,7 @@ func TestApplyMemory_FollowsBudget(t *testing.T) {
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	t.Setenv("GOMEMLIMIT", "")
 	for _, budget := range []int64{64 << 20, 256 << 20, 1 << 30} {
-		got, most := applyMemoryLimit(budget), 2*budget+besideBudget
+		got, most := applyMemoryLimit(budget), 2*budget+besideBudget-besideHeap
 		if got < budget || got > most || got != debug.SetMemoryLimit(-1) {
 			t.Errorf("a budget of %d: got a limit of %d, and %d in force; want at least the budget and at most %d", budget, got,
 				debug.SetMemoryLimit(-1), most)
