@@ -42,7 +42,7 @@ func (q *Queue) doubt() {
 }
 
 func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
-	j.token = rand.Text()
+	j.token, j.Deadline = rand.Text(), q.toNATS(ctx, j.Deadline)
 	s := State{Job: j.token, Status: Starting, Hook: j.Hook, Prediction: prediction}
 	if j.Digest != "" {
 		s.Digest = []byte(j.Digest)
@@ -154,7 +154,7 @@ func (q *Queue) touch(ctx context.Context, id string) (State, error) {
 
 // Waiting is how many jobs are stored: those that wait and those that run.
 func (q *Queue) Waiting(ctx context.Context) (uint64, error) {
-	info, err := q.jobs.Info(ctx)
+	info, err := q.jobsInfo(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count jobs: %w", err)
 	}

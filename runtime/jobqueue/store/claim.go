@@ -77,6 +77,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Cla
 	if err != nil || metaErr != nil {
 		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
 	}
+	job.Deadline = q.fromNATS(ctx, job.Deadline)
 	d := &delivered{q: q, m: m, show: show, job: job, seq: meta.Sequence.Stream, published: meta.Timestamp}
 	defer func() {
 		if c == nil {
@@ -123,7 +124,7 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 		}
 		next.Lost++
 	}
-	if now.Status == Starting && !now.Cancel && time.Since(d.published) > lately && q.abandoned(ctx, &d.job) {
+	if now.Status == Starting && !now.Cancel && q.clock.now().Sub(d.published) > lately && q.abandoned(ctx, &d.job) {
 		next.Cancel = true
 	}
 	if reason, status := overdue(&d.job, &next); status != "" {
@@ -178,7 +179,7 @@ func (q *Queue) observe(s *State, accepted time.Time, before Status) {
 		q.tally.redelivered.Add(1)
 	}
 	if s.Attempt == 1 && q.o.OnWait != nil {
-		q.o.OnWait(max(0, time.Since(accepted)))
+		q.o.OnWait(max(0, q.clock.now().Sub(accepted)))
 	}
 }
 

@@ -10,6 +10,7 @@
 //	layout.go    makes them, or compares them with what is there
 //	message.go   what is stored: a job's headers, its state
 //	header.go    free text in headers
+//	clock.go     the time of NATS, which deadlines and ages are in
 //	store.go     reads and swaps states
 //	accept.go    a new job: first its state, then its message
 //	claim.go     a delivered job: claim, heartbeat, end, release

@@ -256,14 +256,8 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (have found
 	return have, nil
 }
 
-// lanesOf counts the lanes that a queue has: all its classes have as many.
-func lanesOf(ctx context.Context, js jetstream.JetStream, model string) (int, error) {
-	stream, err := js.Stream(ctx, names{model}.jobs())
-	if err != nil {
-		return 0, fmt.Errorf("look at the stream %s: %w", names{model}.jobs(), err)
-	}
-	return stream.CachedInfo().State.Consumers / len(Classes), nil
-}
+// lanesOf counts the lanes of a stream of jobs: all its classes have as many.
+func lanesOf(info *jetstream.StreamInfo) int { return info.State.Consumers / len(Classes) }
 
 // enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last:
 // where it has a lane, no other server is making them now.
@@ -278,11 +272,12 @@ func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if _, err := js.Consumer(ctx, stream, consumer(High, o.Lanes-1)); !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil
 	}
-	lanes, err := lanesOf(ctx, js, o.Model)
+	jobs, err := js.Stream(ctx, stream)
 	if err != nil {
-		return err
+		return fmt.Errorf("look at the stream %s: %w", stream, err)
 	}
-	return &MismatchError{"the stream " + stream, "lanes", strconv.Itoa(lanes), strconv.Itoa(o.Lanes)}
+	have := strconv.Itoa(lanesOf(jobs.CachedInfo()))
+	return &MismatchError{"the stream " + stream, "lanes", have, strconv.Itoa(o.Lanes)}
 }
 
 // sameConsumer returns how a consumer differs from what it should be; nil: it does not.

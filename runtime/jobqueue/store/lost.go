@@ -27,7 +27,7 @@ const (
 func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Shower) stored {
 	reason := ""
 	switch {
-	case now.Status == Starting && now.Deadline != 0 && time.Now().UnixMilli() > now.Deadline:
+	case now.Status == Starting && now.Deadline != 0 && q.now(ctx).UnixMilli() > now.Deadline:
 		reason = PastDeadline
 	case q.isLost(ctx, id, now):
 		reason = lostByQueue
@@ -44,19 +44,19 @@ func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Showe
 	if q.hook(ctx, id, &next) == nil {
 		q.deleteMessage(ctx, next.Seq) // else the message is dropped when it is delivered, and tries the webhook again
 	}
-	return stored{State: next, revision: revision, written: time.Now()}
+	return stored{State: next, revision: revision, written: q.clock.now()}
 }
 
 // isLost reports whether no message can move a state any more.
 func (q *Queue) isLost(ctx context.Context, id string, now stored) bool {
-	if time.Since(now.written) < q.o.lostAfter {
+	if q.now(ctx).Sub(now.written) < q.o.lostAfter {
 		return false
 	}
 	if now.Status == Processing {
 		_, err := q.jobs.GetMsg(ctx, now.Seq)
 		return errors.Is(err, jetstream.ErrMsgNotFound) && q.rest() <= 0 && !q.isHeld(ctx, id)
 	}
-	info, err := q.jobs.Info(ctx)
+	info, err := q.jobsInfo(ctx)
 	if err != nil {
 		return false
 	}
@@ -121,7 +121,7 @@ func (q *Queue) look(ctx context.Context, show Shower) error {
 // lookAt looks at one state. Its object has the id, which the key may not have.
 func (q *Queue) lookAt(ctx context.Context, m jetstream.Msg, show Shower) {
 	id, now := q.idOf(m)
-	if id == "" || now.Status.Ended() || time.Since(now.written) < q.o.lostAfter {
+	if id == "" || now.Status.Ended() || q.now(ctx).Sub(now.written) < q.o.lostAfter {
 		return
 	}
 	_, _ = q.Look(ctx, id, show)

@@ -33,7 +33,7 @@ type Job struct {
 	Body        []byte // of the create request, as it came
 	ContentType string
 	Schema      string    // the revision of the schema that it was checked against; "": not checked
-	Deadline    time.Time // zero: none
+	Deadline    time.Time // of this process's clock; zero: none
 	Attempts    int       // runs that may lose their server
 	trace.Propagation
 	Hook   *Hook  // nil: no webhook is sent at its end
@@ -52,7 +52,7 @@ const (
 	headerID          = "Pinion-Id"
 	headerKind        = "Pinion-Kind"
 	headerSchema      = "Pinion-Rev"
-	headerDeadline    = "Pinion-Deadline" // milliseconds since 1970
+	headerDeadline    = "Pinion-Deadline" // milliseconds since 1970, by the clock of NATS
 	headerAttempts    = "Pinion-Attempts"
 	headerBody        = "Pinion-Body"    // obj/KEY: the body is an object
 	headerState       = "Pinion-State"   // the job's first state: its revision, a space, the state as it is stored
@@ -187,7 +187,7 @@ type State struct {
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
 	Kind    Kind   `json:"kind,omitempty"`   // "": Prediction
-	// Deadline is the job's, in milliseconds since 1970; 0: none.
+	// Deadline is the job's, in milliseconds since 1970 by the clock of NATS; 0: none.
 	Deadline int64 `json:"deadline,omitempty"`
 	Hook     *Hook `json:"hook,omitempty"`    // the webhook of its end
 	Yielded  bool  `json:"yielded,omitempty"` // the model yielded the items of its output

@@ -67,9 +67,12 @@ func newPuller(ctx context.Context, q *Queue) (*puller, error) {
 func (p *puller) look(ctx context.Context) error {
 	p.looked = time.Now()
 	o := p.q.o
-	var err error
-	if o.Lanes, err = lanesOf(ctx, p.q.js, o.Model); err != nil || o.Lanes == p.lanes {
+	info, err := p.q.jobsInfo(ctx)
+	if err != nil {
 		return err
+	}
+	if o.Lanes = lanesOf(info); o.Lanes == p.lanes {
+		return nil
 	}
 	var all []*source
 	for _, c := range o.consumers() {

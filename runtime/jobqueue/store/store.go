@@ -23,6 +23,7 @@ type Queue struct {
 
 	loads loads
 	tally tally
+	clock clock
 
 	mu         sync.Mutex
 	connected  time.Time // when this member was seen to have connected
@@ -49,8 +50,10 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Queue, error) {
 		return nil, err
 	}
 	q := &Queue{o: o, names: names{o.Model}, nc: nc, js: js, connected: time.Now(), reconnects: nc.Stats().Reconnects}
-	if q.states, err = js.Stream(ctx, q.names.states()); err == nil {
-		q.jobs, err = js.Stream(ctx, q.names.jobs())
+	asked := time.Now()
+	if q.jobs, err = js.Stream(ctx, q.names.jobs()); err == nil {
+		q.clock.set(asked, q.jobs.CachedInfo().TimeStamp)
+		q.states, err = js.Stream(ctx, q.names.states())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
