@@ -58,7 +58,7 @@ func (s *Server) readSized(stream io.Reader, c *conn, size int64, pool *memory.S
 // readFirst reads the first memory.Small bytes of a larger body, and charges them, so that a body that is only
 // announced takes no memory from others. It reads nothing of a body that cannot fit.
 func (s *Server) readFirst(stream io.Reader, c *conn, size, cost int64) ([]byte, error) {
-	if size <= memory.Small || cost > s.opt.Memory.Most() {
+	if size <= memory.Small || cost > s.opt.Memory.Max() {
 		return nil, nil
 	}
 	if err := s.awaitRoom(c, memory.Small); err != nil {

@@ -13,27 +13,27 @@ import (
 	"pinion/runtime/request"
 )
 
-// waiting says where the notices of a job go whose client waits for it; see store.Job. The zero value: no client waits.
-type waiting struct{ reply, waiter string }
+// replyTo says where the notices of a job go whose client waits for it; see store.Job. The zero value: no client waits.
+type replyTo struct{ reply, waiter string }
 
-// mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state
-// writes it anew.
-const mostInput = 64 << 10
+// maxShownInput is the largest input in bytes that a state shows before its prediction has ended: each move of the
+// state writes it anew.
+const maxShownInput = 64 << 10
 
-// answerWait is how long a request waits for NATS while nothing moves.
-const answerWait = 4 * time.Second
+// natsTimeout is how long a request waits for NATS while nothing moves.
+const natsTimeout = 4 * time.Second
 
-// retryFull is when a client whose job finds the queue full may try again.
-const retryFull = 5 * time.Second
+// retryAfterFull is when a client whose job finds the queue full may try again.
+const retryAfterFull = 5 * time.Second
 
 // Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of
 // Local.Check's, or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError
 // (nothing is stored) or *predict.InDoubtError.
 func (m *Member) Accept(s request.Submission) (request.Accepted, error) {
-	return m.accept(s, waiting{})
+	return m.accept(s, replyTo{})
 }
 
-func (m *Member) accept(s request.Submission, w waiting) (request.Accepted, error) {
+func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, error) {
 	req := &s.Request
 	now := time.Now()
 	if req.ID == "" {
@@ -60,18 +60,18 @@ func (m *Member) accept(s request.Submission, w waiting) (request.Accepted, erro
 	if err != nil {
 		return a, err
 	}
-	if len(s.Body) > store.MostObject {
+	if len(s.Body) > store.MaxObject {
 		return a, &predict.FileLimitError{
-			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MostObject),
+			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MaxObject),
 		}
 	}
-	ctx, cancel := store.Within(answerWait, len(s.Body))
+	ctx, cancel := store.WithIdleTimeout(natsTimeout, len(s.Body))
 	defer cancel()
-	_, err = q.Accept(ctx, m.job(&s, class, w), m.encode(&rec), req.Idempotent)
+	_, err = q.Accept(ctx, m.job(&s, class, to), m.encode(&rec), req.Idempotent)
 	var used *store.InUseError
 	if errors.As(err, &used) && req.Idempotent {
 		switch {
-		case kindOf(used.State.Kind) != req.Kind:
+		case predictKind(used.State.Kind) != req.Kind:
 			used.State.Release()
 			return a, m.refusal(req.ID, err)
 		case predict.OtherInput(req.Digest, string(used.State.Digest)):
@@ -85,12 +85,12 @@ func (m *Member) accept(s request.Submission, w waiting) (request.Accepted, erro
 }
 
 // job is the job of a submission.
-func (m *Member) job(s *request.Submission, class store.Class, w waiting) store.Job {
+func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store.Job {
 	req := &s.Request
 	j := store.Job{
-		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
+		ID: req.ID, Kind: storeKinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, Propagation: req.Propagation,
-		Reply: w.reply, Waiter: w.waiter, Digest: req.Digest, Schema: m.schema.revision(),
+		Reply: to.reply, Waiter: to.waiter, Digest: req.Digest, Schema: m.schema.revision(),
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1
@@ -114,7 +114,7 @@ func (m *Member) refusal(id string, err error) error {
 	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
 		return err
 	case errors.Is(err, store.ErrFull):
-		return &predict.QueueFullError{RetryAfter: retryFull}
+		return &predict.QueueFullError{RetryAfter: retryAfterFull}
 	case errors.Is(err, store.ErrInDoubt):
 		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id",
 			predict.Clip(id))

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// askWait is how long other servers may take to say that they have a direct prediction.
-	askWait = time.Second
-	// attachWait is the same for a PUT of a stream: a new prediction begins that much later. A server that does not answer
-	// in time has another prediction of that id.
-	attachWait = 100 * time.Millisecond
+	// lookupTimeout is how long other servers may take to say that they have a direct prediction.
+	lookupTimeout = time.Second
+	// attachTimeout is the same for a PUT of a stream: a new prediction begins that much later. A server that does not
+	// answer in time has another prediction of that id.
+	attachTimeout = 100 * time.Millisecond
 )
 
 // ShowDirect implements store.Direct, as do the next two methods.
-func (m *Member) ShowDirect(q store.Question) json.RawMessage {
-	p, rec, ok := m.o.Local.Result(kindOf(q.Kind), q.ID)
+func (m *Member) ShowDirect(l store.Lookup) json.RawMessage {
+	p, rec, ok := m.o.Local.Result(predictKind(l.Kind), l.ID)
 	if !ok {
 		return nil
 	}
@@ -27,15 +27,15 @@ func (m *Member) ShowDirect(q store.Question) json.RawMessage {
 	if p.Request.Attempt != 0 || rec.Status.Terminal() {
 		return nil
 	}
-	if q.Brief {
+	if l.Brief {
 		rec.Input, rec.Output, rec.Logs = nil, nil, nil
 	}
 	return m.encode(&rec)
 }
 
 // CancelDirect cancels a prediction that a client of this server waits for.
-func (m *Member) CancelDirect(q store.Question) bool {
-	p := m.direct(q)
+func (m *Member) CancelDirect(l store.Lookup) bool {
+	p := m.direct(l)
 	if p != nil {
 		p.Cancel()
 	}
@@ -43,12 +43,12 @@ func (m *Member) CancelDirect(q store.Question) bool {
 }
 
 // FollowDirect passes on its events.
-func (m *Member) FollowDirect(q store.Question, send func(store.Event) bool) {
-	p := m.direct(q)
+func (m *Member) FollowDirect(l store.Lookup, send func(store.Event) bool) {
+	p := m.direct(l)
 	if p == nil {
 		return
 	}
-	pass(p, func(e store.Event) bool {
+	forward(p, func(e store.Event) bool {
 		if e.Event == store.EventEnd {
 			rec := p.Record()
 			e.Data = m.encode(&rec)
@@ -57,75 +57,75 @@ func (m *Member) FollowDirect(q store.Question, send func(store.Event) bool) {
 	})
 }
 
-// direct is the direct prediction of a question; nil: it does not run here.
-func (m *Member) direct(q store.Question) *predict.Prediction {
-	p := m.o.Local.Find(kindOf(q.Kind), q.ID)
+// direct returns the direct prediction of a lookup, or nil if it does not run here.
+func (m *Member) direct(l store.Lookup) *predict.Prediction {
+	p := m.o.Local.Find(predictKind(l.Kind), l.ID)
 	if p == nil || p.Request.Attempt != 0 {
 		return nil
 	}
 	return p
 }
 
-// AttachDirect returns a prediction that stands for one that runs at another server and is no job, for a client that
-// only looks on; nil: none runs.
+// AttachDirect returns a prediction that represents one that runs at another server and is no job, for a client that
+// only looks on, or nil if none runs.
 func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
 	q, err := m.open()
 	if err != nil {
 		return nil
 	}
-	question := store.Question{Kind: kinds[kind], ID: id, Brief: true}
-	brief, err := q.Ask(context.Background(), question, attachWait)
+	lookup := store.Lookup{Kind: storeKinds[kind], ID: id, Brief: true}
+	brief, err := q.LookupDirect(context.Background(), lookup, attachTimeout)
 	if err != nil || brief.Object == nil {
 		return nil
 	}
 	defer brief.Release()
-	f := &follower{m: m, q: q, id: id, only: true, direct: &question}
+	f := &follower{m: m, q: q, id: id, readOnly: true, lookup: &lookup}
 	return f.prediction(predict.Request{
 		ID: id, Kind: kind, Mode: predict.Async,
-		Created: object(id, brief.Object).Created,
+		Created: readObject(id, brief.Object).Created,
 	})
 }
 
-// errGone is the error of a prediction whose server was lost while a client followed it elsewhere.
-const errGone = "the server of the prediction does not answer any more"
+// errServerLost is the error of a prediction whose server was lost while a client followed it elsewhere.
+const errServerLost = "the server of the prediction does not answer any more"
 
 // runDirect follows a direct prediction until it has ended.
 func (f *follower) runDirect() error {
 	var err error
-	if f.stream, err = f.q.FollowDirect(*f.direct); err != nil {
+	if f.stream, err = f.q.FollowDirect(*f.lookup); err != nil {
 		return f.m.refusal(f.id, err)
 	}
 	defer f.close()
-	f.stream.Ask()
-	f.heard = time.Now()
-	look := time.NewTicker(lookEvery)
+	f.stream.Request()
+	f.lastEvent = time.Now()
+	look := time.NewTicker(checkInterval)
 	defer look.Stop()
 	for {
 		select {
 		case msg := <-f.stream.C:
-			if f.take(msg) {
-				if f.full {
-					return f.endFull()
+			if f.handleEvent(msg) {
+				if f.outOfMemory {
+					return f.endOutOfMemory()
 				}
 				var o struct{ Status store.Status }
-				_ = json.Unmarshal(f.last, &o) // else it has failed, for its result cannot be read
+				_ = json.Unmarshal(f.final, &o) // else it has failed, for its result cannot be read
 				if !o.Status.Ended() {
 					o.Status = store.Failed
 				}
-				return f.end(&store.State{Status: o.Status, Prediction: f.last})
+				return f.end(&store.State{Status: o.Status, Prediction: f.final})
 			}
 		case <-look.C:
-			if time.Since(f.heard) < askEvery {
+			if time.Since(f.lastEvent) < eventsTimeout {
 				continue
 			}
-			brief, err := f.q.Ask(context.Background(), *f.direct, askWait)
+			brief, err := f.q.LookupDirect(context.Background(), *f.lookup, lookupTimeout)
 			brief.Release()
 			if err != nil || brief.Object == nil {
-				f.p.End(predict.Result{Status: predict.Failed, Error: errGone}, time.Now())
+				f.p.End(predict.Result{Status: predict.Failed, Error: errServerLost}, time.Now())
 				return nil
 			}
-			f.heard = time.Now()
-			f.stream.Ask()
+			f.lastEvent = time.Now()
+			f.stream.Request()
 		}
 	}
 }

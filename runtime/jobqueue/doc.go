@@ -1,5 +1,5 @@
-// Package jobqueue joins a model's job queue (package store) to predictions: it accepts requests into the queue, runs the
-// jobs that this server takes from it, and answers for all jobs of the model, whichever server has them.
+// Package jobqueue joins a model's job queue (package store) to predictions: it accepts requests into the queue, runs
+// the jobs that this server takes from it, and answers for all jobs of the model, whichever server has them.
 //
 // A Member is a part of the queue. A server is a member with a Local, which runs jobs; a gateway is one without.
 //
@@ -18,8 +18,8 @@
 //	find.go      state and cancel of any job
 //	run.go       a job becomes a prediction of this server
 //	events.go    the events of a job of this server, for members that follow it
-//	follow.go    a prediction that stands for a job of any server
+//	follow.go    a prediction that represents a job of any server
 //	direct.go    predictions that are no jobs, at other servers
 //	object.go    the prediction object in a job's state
-//	shower.go    the same for commands
+//	renderer.go  the same for commands
 package jobqueue

@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// eventsAtOnce is how many events are taken at once.
-const eventsAtOnce = 64
+// eventBatch is how many events are taken at once.
+const eventBatch = 64
 
 // Follow implements store.Runner: it passes on the events of a job that runs here.
 func (m *Member) Follow(id string, send func(store.Event) bool) {
@@ -19,12 +19,12 @@ func (m *Member) Follow(id string, send func(store.Event) bool) {
 		p = m.o.Local.Find(predict.KindTraining, id)
 	}
 	if p != nil {
-		pass(p, send)
+		forward(p, send)
 	}
 }
 
-// pass passes on the events of a prediction.
-func pass(p *predict.Prediction, send func(store.Event) bool) {
+// forward passes on the events of a prediction.
+func forward(p *predict.Prediction, send func(store.Event) bool) {
 	if !p.TryHold() {
 		return
 	}
@@ -34,11 +34,11 @@ func pass(p *predict.Prediction, send func(store.Event) bool) {
 		return // too many follow it: the state tells its end
 	}
 	defer sub.Close()
-	events := make([]predict.Event, 0, eventsAtOnce)
+	events := make([]predict.Event, 0, eventBatch)
 	for {
 		events, err = sub.Next(events[:0], nil)
 		for i := range events {
-			if e, ok := sent(&events[i]); ok && !send(e) {
+			if e, ok := toStoreEvent(&events[i]); ok && !send(e) {
 				return
 			}
 		}
@@ -48,8 +48,8 @@ func pass(p *predict.Prediction, send func(store.Event) bool) {
 	}
 }
 
-// sent is an event as members send it.
-func sent(e *predict.Event) (store.Event, bool) {
+// toStoreEvent is an event as members send it.
+func toStoreEvent(e *predict.Event) (store.Event, bool) {
 	switch e.Kind {
 	case predict.EventStart:
 		return store.Event{Event: store.EventStart}, true
@@ -67,8 +67,8 @@ func sent(e *predict.Event) (store.Event, bool) {
 	return store.Event{}, false
 }
 
-// logged reads the data of a log event.
-func logged(data json.RawMessage) (source string, text []byte) {
+// readLogEvent reads the data of a log event.
+func readLogEvent(data json.RawMessage) (source string, text []byte) {
 	var l struct{ Source, Data string }
 	if json.Unmarshal(data, &l) != nil || !utf8.ValidString(l.Data) {
 		return "", nil

@@ -16,16 +16,16 @@ func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func
 	if err != nil {
 		return nil, nothing, err
 	}
-	ctx, cancel := store.Within(answerWait, store.MostObject)
+	ctx, cancel := store.WithIdleTimeout(natsTimeout, store.MaxObject)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
 	if err != nil && s.Status.Ended() { // its result is an object that cannot be read now
 		return nil, nothing, m.refusal(id, err)
 	}
 	switch {
-	case errors.Is(err, store.ErrUnknown), err == nil && kindOf(s.Kind) != kind:
+	case errors.Is(err, store.ErrUnknown), err == nil && predictKind(s.Kind) != kind:
 		s.Release()
-		r, err := q.Ask(ctx, store.Question{Kind: kinds[kind], ID: id}, askWait)
+		r, err := q.LookupDirect(ctx, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
 		return r.Object, r.Release, m.refusal(id, err)
 	case s.Prediction != nil: // a newer member's state too: its object is for clients
 		return s.Prediction, s.Release, nil
@@ -40,12 +40,12 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
 	defer cancel()
-	canceled, err := q.Cancel(ctx, id, kinds[kind], m)
+	canceled, err := q.Cancel(ctx, id, storeKinds[kind], m)
 	if errors.Is(err, store.ErrUnknown) {
 		return m.o.Local != nil && m.o.Local.Cancel(kind, id) ||
-			q.CancelDirect(ctx, store.Question{Kind: kinds[kind], ID: id}, askWait), nil
+			q.CancelDirect(ctx, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout), nil
 	}
 	return canceled, m.refusal(id, err)
 }

@@ -21,8 +21,8 @@ import (
 
 // Submit accepts a submission whose client waits for its end here: the prediction that it returns stands for the job,
 // wherever it runs. Its Run returns when the job has ended; its events are those of the job; Cancel cancels the job.
-// The errors are those of Accept. If lives, the job goes on when this member is gone.
-func (m *Member) Submit(s request.Submission, lives bool) (*predict.Prediction, error) {
+// The errors are those of Accept. If outlivesMember, the job goes on when this member is lost.
+func (m *Member) Submit(s request.Submission, outlivesMember bool) (*predict.Prediction, error) {
 	if s.Request.ID == "" {
 		s.Request.ID = predict.NewID(time.Now())
 	}
@@ -30,14 +30,14 @@ func (m *Member) Submit(s request.Submission, lives bool) (*predict.Prediction, 
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{m: m, q: q, id: s.Request.ID, woken: make(chan store.Notice, 1)}
+	f := &follower{m: m, q: q, id: s.Request.ID, notices: make(chan store.Notice, 1)}
 	f.reply = q.ReplySubject(f.id)
 	m.waiters.add(f) // before it is accepted, or its first notice is missed
-	w := waiting{reply: f.reply}
-	if !lives {
-		w.waiter = q.Waiter()
+	to := replyTo{reply: f.reply}
+	if !outlivesMember {
+		to.waiter = q.Waiter()
 	}
-	a, err := m.accept(s, w)
+	a, err := m.accept(s, to)
 	if err == nil && a.Object != nil {
 		err = predict.ErrInFlight // the caller looked for it before, and asks again
 	}
@@ -53,82 +53,83 @@ func (m *Member) Submit(s request.Submission, lives bool) (*predict.Prediction, 
 	return p, nil
 }
 
-// Attach returns a prediction that stands for a job that is known, for a client that only looks on; nil: none is known.
+// Attach returns a prediction that represents a job that is known, for a client that only reads, or nil if none is
+// known.
 func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
 	q, err := m.open()
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := store.Within(answerWait, store.MostObject)
+	ctx, cancel := store.WithIdleTimeout(natsTimeout, store.MaxObject)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
 	defer s.Release()
-	if err != nil || kindOf(s.Kind) != kind {
+	if err != nil || predictKind(s.Kind) != kind {
 		return nil
 	}
-	f := &follower{m: m, q: q, id: id, woken: make(chan store.Notice, 1), only: true}
+	f := &follower{m: m, q: q, id: id, notices: make(chan store.Notice, 1), readOnly: true}
 	return f.prediction(predict.Request{
-		ID: id, Kind: kind, Mode: predict.Async, Created: object(id, s.Prediction).Created,
+		ID: id, Kind: kind, Mode: predict.Async, Created: readObject(id, s.Prediction).Created,
 		Digest: string(s.Digest),
 	})
 }
 
 // waiters are the followers that wait for a notice, by subject.
 type waiters struct {
-	mu sync.Mutex
-	by map[string][]*follower
+	mu        sync.Mutex
+	bySubject map[string][]*follower
 }
 
 func (w *waiters) add(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.by == nil {
-		w.by = map[string][]*follower{}
+	if w.bySubject == nil {
+		w.bySubject = map[string][]*follower{}
 	}
-	w.by[f.reply] = append(w.by[f.reply], f)
+	w.bySubject[f.reply] = append(w.bySubject[f.reply], f)
 }
 
 func (w *waiters) remove(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rest := slices.DeleteFunc(w.by[f.reply], func(other *follower) bool { return other == f })
-	if len(rest) == 0 {
-		delete(w.by, f.reply) // also where none was ever added, and there is no map
+	others := slices.DeleteFunc(w.bySubject[f.reply], func(other *follower) bool { return other == f })
+	if len(others) == 0 {
+		delete(w.bySubject, f.reply) // also where none was ever added, and there is no map
 		return
 	}
-	w.by[f.reply] = rest
+	w.bySubject[f.reply] = others
 }
 
-// wake tells the followers of a subject.
-func (w *waiters) wake(subject string, n store.Notice) {
+// notify tells the followers of a subject.
+func (w *waiters) notify(subject string, n store.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.by[subject] {
-		f.wake(n)
+	for _, f := range w.bySubject[subject] {
+		f.notify(n)
 	}
 }
 
-// follower carries a prediction that stands for a job. It implements predict.Runner.
+// follower runs a prediction that represents a job. It implements predict.Runner.
 type follower struct {
-	m     *Member
-	q     *store.Queue
-	id    string
-	reply string            // "": it gets no notices
-	woken chan store.Notice // the last one
-	only  bool              // it only looks on: Cancel does nothing
-	// direct is what it asks for if the prediction is no job.
-	direct *store.Question
+	m        *Member
+	q        *store.Queue
+	id       string
+	reply    string            // "": it gets no notices
+	notices  chan store.Notice // the last one
+	readOnly bool              // Cancel does nothing
+	// lookup is set if the prediction is direct: it is no job.
+	lookup *store.Lookup
 
 	// Used by Run alone.
-	p        *predict.Prediction
-	stream   *store.Stream // nil: it has not asked for the events yet
-	attempt  int
-	next     uint64 // index of the next output of that attempt
-	heard    time.Time
-	over     time.Time       // when the run was seen to end; zero: not yet
-	measured bool            // a metric came
-	full     bool            // its outputs do not fit into the memory budget
-	last     json.RawMessage // of the end of a direct prediction: its object
+	p           *predict.Prediction
+	stream      *store.Stream // nil: it has not asked for the events yet
+	attempt     int
+	nextOutput  uint64 // index of the next output of that attempt
+	lastEvent   time.Time
+	runEnded    time.Time       // when the run was seen to end; zero: not yet
+	sawMetric   bool            // a metric came
+	outOfMemory bool            // its outputs do not fit into the memory budget
+	final       json.RawMessage // of the end of a direct prediction: its object
 }
 
 func (f *follower) prediction(req predict.Request) *predict.Prediction {
@@ -136,17 +137,17 @@ func (f *follower) prediction(req predict.Request) *predict.Prediction {
 	return f.p
 }
 
-// wake hands a notice to Run, in place of one that it has not taken. That a job has begun does not replace its end.
-func (f *follower) wake(n store.Notice) {
+// notify hands a notice to Run, in place of one that it has not taken. That a job has begun does not replace its end.
+func (f *follower) notify(n store.Notice) {
 	for {
 		select {
-		case f.woken <- n:
+		case f.notices <- n:
 			return
 		default:
 		}
 		select {
-		case before := <-f.woken:
-			if n.Begun() {
+		case before := <-f.notices:
+			if n.Started() {
 				n = before
 			}
 		default:
@@ -159,54 +160,54 @@ func (f *follower) Submit(*predict.Prediction) {}
 
 // Cancel cancels the job.
 func (f *follower) Cancel(*predict.Prediction) {
-	if f.only {
+	if f.readOnly {
 		return
 	}
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+		ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
 		defer cancel()
 		_, _ = f.q.Cancel(ctx, f.id, "", f.m) // the state says what came of it
-		f.wake(nil)
+		f.notify(nil)
 	}()
 }
 
 const (
-	// lookEvery is how often a follower looks at the state, which counts: notices and events may be lost.
-	lookEvery = 5 * time.Second
-	// askEvery is after how much silence it asks for the events anew.
-	askEvery = 15 * time.Second
-	// endSoon is how often it looks once the run has ended, for the state follows at once; beginSoon, how often while it
-	// waits for a job of which it gets no notice. The first lasts for soonFor.
-	endSoon   = 20 * time.Millisecond
-	soonFor   = 2 * time.Second
-	beginSoon = 200 * time.Millisecond
-	// eventsAfter is how long a job runs before its events are asked for, if its client waits for the end alone: logs and
+	// checkInterval is how often a follower reads the state, which counts: notices and events may be lost.
+	checkInterval = 5 * time.Second
+	// eventsTimeout is how long no event may come before it asks for all again.
+	eventsTimeout = 15 * time.Second
+	// endCheckInterval is how often it reads the state once the run has ended, for the state follows at once;
+	// startCheckInterval, how often while it waits for a job of which it gets no notice. The first lasts for soonFor.
+	endCheckInterval   = 20 * time.Millisecond
+	endCheckFor        = 2 * time.Second
+	startCheckInterval = 200 * time.Millisecond
+	// eventsDelay is how long a job runs before its events are asked for, if its client waits for the end alone: logs and
 	// outputs so far are for a client that does not wait for all of it.
-	eventsAfter = 100 * time.Millisecond
+	eventsDelay = 100 * time.Millisecond
 )
 
-// pause is how long it waits before it looks at the state again.
-func (f *follower) pause(begun bool) time.Duration {
+// nextCheck is how long it waits before it reads the state again.
+func (f *follower) nextCheck(running bool) time.Duration {
 	switch {
-	case !f.over.IsZero() && time.Since(f.over) < soonFor:
-		return endSoon
-	case !begun && f.reply == "":
-		return beginSoon
+	case !f.runEnded.IsZero() && time.Since(f.runEnded) < endCheckFor:
+		return endCheckInterval
+	case !running && f.reply == "":
+		return startCheckInterval
 	}
-	return lookEvery
+	return checkInterval
 }
 
 // Run follows the job until it has ended.
 func (f *follower) Run(p *predict.Prediction) error {
-	if f.direct != nil {
+	if f.lookup != nil {
 		return f.runDirect()
 	}
 	defer f.m.waiters.remove(f)
 	defer f.close()
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(checkInterval)
 	defer timer.Stop()
 	if f.reply == "" {
-		f.wake(nil)
+		f.notify(nil)
 	}
 	for {
 		var events <-chan *nats.Msg
@@ -216,48 +217,48 @@ func (f *follower) Run(p *predict.Prediction) error {
 		var notice store.Notice
 		select {
 		case msg := <-events:
-			if f.take(msg) {
-				if f.full {
-					return f.endFull()
+			if f.handleEvent(msg) {
+				if f.outOfMemory {
+					return f.endOutOfMemory()
 				}
-				f.over = time.Now()
-				timer.Reset(endSoon)
+				f.runEnded = time.Now()
+				timer.Reset(endCheckInterval)
 			}
 			continue
-		case notice = <-f.woken:
+		case notice = <-f.notices:
 		case <-timer.C:
 		}
-		begun := notice.Begun()
-		if begun && !f.streams() && f.stream == nil {
-			timer.Reset(eventsAfter)
+		running := notice.Started()
+		if running && !f.streams() && f.stream == nil {
+			timer.Reset(eventsDelay)
 			continue
 		}
-		if !begun {
+		if !running {
 			var ended bool
 			var err error
-			if ended, begun, err = f.look(notice); ended {
+			if ended, running, err = f.checkState(notice); ended {
 				return err
 			}
 		}
-		if begun {
-			if err := f.ask(); err != nil {
+		if running {
+			if err := f.requestEvents(); err != nil {
 				return f.m.refusal(f.id, err)
 			}
 		}
-		timer.Reset(f.pause(begun))
+		timer.Reset(f.nextCheck(running))
 	}
 }
 
-// ask asks for the events of the job that runs, unless some came lately.
-func (f *follower) ask() (err error) {
+// requestEvents asks for the events of the job that runs, unless some came lately.
+func (f *follower) requestEvents() (err error) {
 	if f.stream == nil {
 		if f.stream, err = f.q.Follow(f.id); err != nil {
 			return err
 		}
 	}
-	if time.Since(f.heard) > askEvery {
-		f.heard = time.Now()
-		f.stream.Ask()
+	if time.Since(f.lastEvent) > eventsTimeout {
+		f.lastEvent = time.Now()
+		f.stream.Request()
 	}
 	return nil
 }
@@ -269,15 +270,15 @@ func (f *follower) close() {
 	}
 }
 
-// take passes an event on; true: it was the last.
-func (f *follower) take(msg *nats.Msg) (last bool) {
-	f.heard = time.Now()
+// handleEvent passes an event on; true: it was the last.
+func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
+	f.lastEvent = time.Now()
 	e, ok := f.stream.Read(msg)
 	switch {
 	case !ok || e.Attempt < f.attempt:
 		return false
 	case e.Attempt > f.attempt:
-		f.attempt, f.next = e.Attempt, 0
+		f.attempt, f.nextOutput = e.Attempt, 0
 	}
 	p := f.p
 	switch e.Event {
@@ -285,31 +286,31 @@ func (f *follower) take(msg *nats.Msg) (last bool) {
 		p.Begin(time.Now())
 	case store.EventOutput:
 		switch {
-		case e.Index > f.next: // some were lost on the way: all come again
-			f.stream.Ask()
-		case e.Index == f.next:
-			f.next++
-			if f.full = !p.Output(e.Data); f.full {
+		case e.Index > f.nextOutput: // some were lost on the way: all come again
+			f.stream.Request()
+		case e.Index == f.nextOutput:
+			f.nextOutput++
+			if f.outOfMemory = !p.Output(e.Data); f.outOfMemory {
 				return true
 			}
 		}
 	case store.EventLog:
-		if source, text := logged(e.Data); text != nil {
+		if source, text := readLogEvent(e.Data); text != nil {
 			p.Log(source, text)
 		}
 	case store.EventMetric:
-		f.measured = true
+		f.sawMetric = true
 		p.Metric(e.Data)
 	case store.EventEnd:
-		f.last = e.Data
+		f.final = e.Data
 		p.OnRelease(e.Result.Release)
 		return true
 	}
 	return false
 }
 
-// endFull ends a prediction whose outputs do not fit. The job is canceled, unless others follow it too.
-func (f *follower) endFull() error {
+// endOutOfMemory ends a prediction whose outputs do not fit. The job is canceled, unless others follow it too.
+func (f *follower) endOutOfMemory() error {
 	f.Cancel(f.p)
 	f.p.End(predict.Result{Status: predict.Failed, Error: fmt.Sprintf(
 		"The prediction's output does not fit into this server's memory budget of %d MiB", f.m.o.Memory.Stats().Limit>>20)},
@@ -317,9 +318,9 @@ func (f *follower) endFull() error {
 	return nil
 }
 
-// look takes the state from a notice, or reads it, and ends the prediction if the job has ended.
-func (f *follower) look(n store.Notice) (ended, begun bool, err error) {
-	ctx, cancel := store.Within(answerWait, store.MostObject)
+// checkState takes the state from a notice, or reads it, and ends the prediction if the job has ended.
+func (f *follower) checkState(n store.Notice) (ended, running bool, err error) {
+	ctx, cancel := store.WithIdleTimeout(natsTimeout, store.MaxObject)
 	defer cancel()
 	s, ok := f.q.Ended(ctx, n)
 	if !ok {
@@ -339,7 +340,7 @@ func (f *follower) look(n store.Notice) (ended, begun bool, err error) {
 }
 
 func (f *follower) end(s *store.State) error {
-	o := readEnd(s.Prediction)
+	o := readFinal(s.Prediction)
 	p := f.p
 	if s.Status == store.Failed && o.Started.IsZero() && strings.Contains(o.Error, store.PastDeadline) {
 		p.End(predict.Result{Status: predict.Failed, Error: predict.ErrQueueTimeout.Error()}, o.Completed)
@@ -352,9 +353,9 @@ func (f *follower) end(s *store.State) error {
 		p.Log(stdout, logs[len(p.Record().Logs):])
 	}
 	f.replayMetrics(o.Metrics)
-	r := predict.Result{Status: statuses[s.Status], Error: o.Error, Metrics: o.Metrics}
+	r := predict.Result{Status: predictStatuses[s.Status], Error: o.Error, Metrics: o.Metrics}
 	if !f.finishOutput(&r, o.Output, s.Yielded && f.streams()) {
-		return f.endFull()
+		return f.endOutOfMemory()
 	}
 	p.End(r, o.Completed)
 	return nil
@@ -362,7 +363,7 @@ func (f *follower) end(s *store.State) error {
 
 // replayMetrics emits the model's metrics of a run of which none came.
 func (f *follower) replayMetrics(metrics json.RawMessage) {
-	if f.measured || !f.streams() {
+	if f.sawMetric || !f.streams() {
 		return
 	}
 	for name, value := range rawjson.Members(metrics) {
@@ -373,13 +374,13 @@ func (f *follower) replayMetrics(metrics json.RawMessage) {
 }
 
 // streams reports whether a client follows the events.
-func (f *follower) streams() bool { return f.only || f.p.Request.Mode == predict.Stream }
+func (f *follower) streams() bool { return f.readOnly || f.p.Request.Mode == predict.Stream }
 
 // stdout is the source of logs that come with the end: the state does not tell them apart.
 const stdout = "stdout"
 
-// ended is a prediction object of one that has ended.
-type ended struct {
+// finalObject is a prediction object of one that has ended.
+type finalObject struct {
 	Output    json.RawMessage `json:"-"`
 	Error     string          `json:"error"`
 	Logs      string          `json:"logs"`
@@ -388,10 +389,10 @@ type ended struct {
 	Completed time.Time       `json:"completed_at"`
 }
 
-// readEnd reads a prediction object. Its output is not copied.
-func readEnd(prediction []byte) (o ended) {
+// readFinal reads a prediction object. Its output is not copied.
+func readFinal(prediction []byte) (o finalObject) {
 	if err := json.Unmarshal(prediction, &o); err != nil {
-		return ended{Error: "the prediction's result cannot be read"}
+		return finalObject{Error: "the prediction's result cannot be read"}
 	}
 	for key, value := range rawjson.Members(prediction) {
 		if rawjson.KeyIs(key, "output") {
@@ -404,7 +405,7 @@ func readEnd(prediction []byte) (o ended) {
 // finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory
 // budget has room for another copy of all. false: the others do not fit.
 func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, replay bool) bool {
-	if f.next == 0 {
+	if f.nextOutput == 0 {
 		if !replay || !f.p.Charge(2*len(output)) {
 			r.Output = output
 			return true
@@ -413,7 +414,7 @@ func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, repla
 	}
 	r.Yielded = true
 	for i, item := range rawjson.Items(output) {
-		if uint64(i) >= f.next && !f.p.Output(item) {
+		if uint64(i) >= f.nextOutput && !f.p.Output(item) {
 			return false
 		}
 	}

@@ -24,8 +24,8 @@ type Member struct {
 	problem atomic.Pointer[string]      // why nothing is accepted; nil: something is
 
 	waiters    waiters
-	schema     written
-	taking     context.Context // ends with Drain
+	schema     knownSchema
+	pulling    context.Context // ends with Drain
 	drain      context.CancelFunc
 	sending    context.Context // ends with Close
 	stop       context.CancelFunc
@@ -42,11 +42,11 @@ func Join(o Options) (*Member, error) {
 		o.Queue.Memory = o.Memory
 	}
 	m := &Member{o: o}
-	m.taking, m.drain = context.WithCancel(context.Background())
+	m.pulling, m.drain = context.WithCancel(context.Background())
 	m.sending, m.stop = context.WithCancel(context.Background())
-	m.fail("it is not connected yet")
+	m.setProblem("it is not connected yet")
 	connected := make(chan struct{}, 1)
-	nc, err := o.Connect(func(lost error) { m.changed(lost, connected) })
+	nc, err := o.Connect(func(lost error) { m.onConnection(lost, connected) })
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +80,16 @@ func Join(o Options) (*Member, error) {
 	return m, nil
 }
 
-// changed notes that the connection was made or lost.
-func (m *Member) changed(lost error, connected chan<- struct{}) {
+// onConnection notes that the connection was made or lost.
+func (m *Member) onConnection(lost error, connected chan<- struct{}) {
 	if lost != nil {
 		m.o.Logger.Warn("the job queue cannot be reached: asynchronous predictions are refused meanwhile", "error", lost)
-		m.fail("NATS cannot be reached; the server's log says why") // the address of NATS is nothing for clients
+		m.setProblem("NATS cannot be reached; the server's log says why") // the address of NATS is nothing for clients
 		return
 	}
 	if m.queue.Load() != nil {
 		m.problem.Store(nil)
-		m.say()
+		m.publishStatus()
 	}
 	select {
 	case connected <- struct{}{}:
@@ -97,19 +97,19 @@ func (m *Member) changed(lost error, connected chan<- struct{}) {
 	}
 }
 
-func (m *Member) fail(why string) { m.problem.Store(&why) }
+func (m *Member) setProblem(why string) { m.problem.Store(&why) }
 
-// joinWait bounds one attempt to join. A store that is being opened may take longer: then another one follows.
-const joinWait = 10 * time.Second
+// joinTimeout bounds one attempt to join. A store that is being opened may take longer: then another one follows.
+const joinTimeout = 10 * time.Second
 
 func (m *Member) join() error {
-	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
+	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
 	defer cancel()
 	q, err := store.Open(ctx, m.nc, m.o.Queue)
 	if err != nil {
 		return err
 	}
-	if _, err := q.Answer(m.waiters.wake); err != nil {
+	if _, err := q.Answer(m.waiters.notify); err != nil {
 		return fmt.Errorf("join the job queue: %w", err)
 	}
 	m.queue.Store(q)
@@ -139,58 +139,58 @@ func (m *Member) joinLater(connected <-chan struct{}) bool {
 }
 
 func (m *Member) joinFailed(err error) {
-	m.fail(err.Error())
+	m.setProblem(err.Error())
 	m.o.Logger.Warn("cannot join the job queue; will try again", "error", err)
 }
 
 // serve takes jobs and sends webhooks until the member leaves.
 func (m *Member) serve() {
 	q := m.queue.Load()
-	var both sync.WaitGroup
-	defer both.Wait()
-	both.Go(func() { m.repeat(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
-	both.Go(func() { m.repeat(m.sending, func() error { return q.EndLost(m.sending, m) }) })
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
+	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.ReapOrphans(m.sending, m) }) })
 	if m.o.Checker != nil {
-		both.Go(func() { m.repeat(m.sending, func() error { return m.keepLearning(m.sending) }) })
+		loops.Go(func() { m.retryLoop(m.sending, func() error { return m.watchSchema(m.sending) }) })
 	}
 	if m.o.Local == nil {
 		return
 	}
 	if m.o.Schema != nil {
-		both.Go(func() { m.repeat(m.taking, func() error { return m.keepTelling(m.taking) }) })
+		loops.Go(func() { m.retryLoop(m.pulling, func() error { return m.publishSchema(m.pulling) }) })
 	}
 	s := q.Serve(m, m.o.Logger)
 	m.mu.Lock()
 	m.server = s
 	m.mu.Unlock()
-	m.say() // before it can be asked: see jobs.Queue.Ask
-	both.Go(func() { q.SayLoad(m.sending, func() store.Load { return m.load(s) }) })
-	m.repeat(m.taking, func() error { return s.Run(m.taking) })
-	// after the ends of its jobs: a webhook that came while the member stops pulling would rest for the queue's AckWait
+	m.publishStatus() // before it can be asked: see store.Queue.LookupDirect
+	loops.Go(func() { q.PublishStatusUntil(m.sending, func() store.ServerStatus { return m.status(s) }) })
+	m.retryLoop(m.pulling, func() error { return s.Run(m.pulling) })
+	// after the ends of its jobs: a webhook that came while the member stops pulling would wait for AckWait
 	m.stop()
 }
 
-// say tells the others of this server, if it takes jobs.
-func (m *Member) say() {
+// publishStatus tells the others of this server, if it takes jobs.
+func (m *Member) publishStatus() {
 	m.mu.Lock()
 	s := m.server
 	m.mu.Unlock()
 	if s != nil {
-		m.queue.Load().Say(m.load(s))
+		m.queue.Load().PublishStatus(m.status(s))
 	}
 }
 
-// load is what this server says of itself.
-func (m *Member) load(s *store.Server) store.Load {
-	l := store.Load{Running: s.Running(), Draining: m.taking.Err() != nil, Version: m.o.Version}
+// status is what this server says of itself.
+func (m *Member) status(s *store.Server) store.ServerStatus {
+	status := store.ServerStatus{Running: s.Running(), Draining: m.pulling.Err() != nil, Version: m.o.Version}
 	if m.o.Slots != nil {
-		l.Slots, l.Free = m.o.Slots()
+		status.Slots, status.Free = m.o.Slots()
 	}
-	return l
+	return status
 }
 
-// repeat calls f until ctx ends.
-func (m *Member) repeat(ctx context.Context, f func() error) {
+// retryLoop calls f until ctx ends.
+func (m *Member) retryLoop(ctx context.Context, f func() error) {
 	for ctx.Err() == nil {
 		if err := f(); err != nil && ctx.Err() == nil {
 			m.o.Logger.Warn("the job queue does not answer; will try again", "error", err)
@@ -220,7 +220,7 @@ func (m *Member) open() (*store.Queue, error) {
 // Drain stops taking jobs. What runs goes on.
 func (m *Member) Drain() {
 	m.drain()
-	m.say()
+	m.publishStatus()
 }
 
 // Release gives the jobs that run here back to the queue, for other servers. Their predictions are canceled.
@@ -233,8 +233,8 @@ func (m *Member) Release() {
 	}
 }
 
-// errLeft: Close did not wait any longer.
-var errLeft = errors.New("the ends of jobs could not be stored; other servers will run them again")
+// errEndsNotStored: Close did not wait any longer.
+var errEndsNotStored = errors.New("the ends of jobs could not be stored; other servers will run them again")
 
 // flush waits until NATS has what this member said, for a second at most.
 func (m *Member) flush() {
@@ -260,9 +260,9 @@ func (m *Member) Close(ctx context.Context) error {
 	var err error
 	select {
 	case <-left:
-		m.flush() // webhooks that were given back, which would rest for AckWait
+		m.flush() // webhooks that were given back, which would wait for AckWait
 	case <-ctx.Done():
-		err = errLeft
+		err = errEndsNotStored
 	}
 	m.stop()
 	hangUp(m.nc)
@@ -275,38 +275,38 @@ func hangUp(nc *nats.Conn) {
 	nc.Close()
 }
 
-// Health is how a member stands.
+// Health is the state of a member.
 type Health struct {
-	Connected bool
-	Servers   int    // that take jobs, as heard in the last 15 s
-	Stored    uint64 // jobs that wait or run, on all servers; 0 where NATS does not say
-	Waiting   uint64 // of them, those that wait
-	Running   int    // of them, those that run, as the servers said in the last 15 s
-	Here      int    // of them, those that run here
-	Error     string // why the queue cannot be used
-	Tally     store.Tally
+	Connected   bool
+	Servers     int    // that take jobs, from which a status came in the last 15 s
+	Stored      uint64 // jobs that wait or run, on all servers; 0 where NATS does not say
+	Waiting     uint64 // of them, those that wait
+	Running     int    // of them, those that run, as the servers published in the last 15 s
+	RunningHere int    // of them, those that run here
+	Error       string // why the queue cannot be used
+	Stats       store.Stats
 }
 
-// healthWait bounds how long NATS is asked for the health.
-const healthWait = time.Second
+// healthTimeout bounds how long NATS is asked for the health.
+const healthTimeout = time.Second
 
-// Health tells how this member stands.
+// Health returns the state of this member.
 func (m *Member) Health() Health {
 	h := Health{Connected: m.nc.IsConnected()}
 	m.mu.Lock()
 	if m.server != nil {
-		h.Here = m.server.Running()
+		h.RunningHere = m.server.Running()
 	}
 	m.mu.Unlock()
 	q, err := m.open()
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), healthWait)
+		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 		defer cancel()
 		h.Stored, err = q.Waiting(ctx)
 		h.Servers, h.Running = q.Fleet()
-		h.Running = max(h.Running, h.Here)
+		h.Running = max(h.Running, h.RunningHere)
 		h.Waiting = h.Stored - min(h.Stored, uint64(h.Running))
-		h.Tally = q.Tally()
+		h.Stats = q.Stats()
 	}
 	if err != nil {
 		h.Error = err.Error()

@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// object reads what a run needs of a prediction object: the rest is made anew by each run.
-func object(id string, raw json.RawMessage) predict.Record {
+// readObject reads what a run needs of a prediction object. Each run makes the rest.
+func readObject(id string, raw json.RawMessage) predict.Record {
 	rec := predict.Record{ID: id}
 	for key, value := range rawjson.Members(raw) { // what a member wrote; an object without times is still one
 		switch rawjson.KeyText(key) {
@@ -29,43 +29,44 @@ func object(id string, raw json.RawMessage) predict.Record {
 // encode writes a prediction object.
 func (m *Member) encode(rec *predict.Record) json.RawMessage { return m.encoder.Append(nil, rec) }
 
-// Begun implements store.Shower.
-func (m *Member) Begun(j *store.Job, s *store.State) json.RawMessage {
-	rec := object(j.ID, s.Prediction)
+// RenderStarted implements store.Renderer.
+func (m *Member) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
+	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Started = predict.Processing, time.Now()
 	return m.encode(&rec)
 }
 
-// Ended implements store.Shower.
-func (m *Member) Ended(j *store.Job, s *store.State, end store.Status, reason string) json.RawMessage {
-	rec := object(j.ID, s.Prediction)
-	rec.Status, rec.Error, rec.Completed = statuses[end], reason, time.Now()
+// RenderEnded implements store.Renderer.
+func (m *Member) RenderEnded(j *store.Job, s *store.State, end store.Status, reason string) json.RawMessage {
+	rec := readObject(j.ID, s.Prediction)
+	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()
 	return m.encode(&rec)
 }
 
 // released is the object of a job that waits again.
 func (m *Member) released(c *store.Claim) json.RawMessage {
-	rec := object(c.Job.ID, c.State.Prediction)
+	rec := readObject(c.Job.ID, c.State.Prediction)
 	rec.Status, rec.Started = predict.Starting, time.Time{}
 	return m.encode(&rec)
 }
 
-// statuses are the words of the queue for the states of a prediction.
-var statuses = map[store.Status]predict.Status{
+// predictStatuses maps the words of the queue for the states of a prediction.
+var predictStatuses = map[store.Status]predict.Status{
 	store.Starting: predict.Starting, store.Processing: predict.Processing,
 	store.Succeeded: predict.Succeeded, store.Failed: predict.Failed, store.Canceled: predict.Canceled,
 }
 
-// ends are the same for the ends.
-var ends = map[predict.Status]store.Status{
+// storeStatuses is the reverse for final states.
+var storeStatuses = map[predict.Status]store.Status{
 	predict.Succeeded: store.Succeeded, predict.Failed: store.Failed, predict.Canceled: store.Canceled,
 }
 
-// kinds are the words of the queue for predictions and trainings.
-var kinds = map[predict.Kind]store.Kind{predict.KindPrediction: store.Prediction, predict.KindTraining: store.Training}
+// storeKinds maps to the words of the queue predictions and trainings.
+var storeKinds = map[predict.Kind]store.Kind{predict.KindPrediction: store.Prediction,
+	predict.KindTraining: store.Training}
 
-// kindOf is the opposite of kinds; a state names only trainings.
-func kindOf(k store.Kind) predict.Kind {
+// predictKind is the reverse of storeKinds; a state names only trainings.
+func predictKind(k store.Kind) predict.Kind {
 	if k == store.Training {
 		return predict.KindTraining
 	}

@@ -24,11 +24,11 @@ type Options struct {
 	Attempts int
 	// MaxBody is the largest body as JSON, in bytes.
 	MaxBody int64
-	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
+	// Slots is how many jobs could run at once, and how many slots are free; asked where Local is set.
 	Slots func() (slots, free int)
 	// Tracer traces the jobs that run here; nil: they are not traced.
 	Tracer *trace.Tracer
-	// Version of this server, for those who look on.
+	// Version of this server, for operators.
 	Version string
 	// Local runs jobs; nil: this member runs none.
 	Local Local
@@ -46,8 +46,8 @@ type Options struct {
 
 // Checker checks requests by what a server wrote of its model.
 type Checker interface {
-	// Learn takes what the last server wrote. It is called before Check, and again where that has changed.
-	Learn(s store.Schema)
+	// SetSchema takes what the last server wrote. It is called before Check, and again where that has changed.
+	SetSchema(s store.Schema)
 	// Check is Local's.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 }
@@ -56,18 +56,18 @@ type Checker interface {
 type Local interface {
 	// Check validates a request, and returns its input as clients see it.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
-	// Shown is an input as clients see it.
-	Shown(kind predict.Kind, input []byte) []byte
-	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the
-	// place of one, and ReturnPlace gives it back.
-	AwaitPlaces(ctx context.Context) int
-	TakePlace() bool
-	ReturnPlace()
-	// PredictTime is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
-	PredictTime() time.Duration
+	// VisibleInput is an input as clients see it.
+	VisibleInput(kind predict.Kind, input []byte) []byte
+	// AwaitCapacity waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims
+	// the place of one, and ReturnPlace gives it back.
+	AwaitCapacity(ctx context.Context) int
+	AcquireSlot() bool
+	ReleaseSlot()
+	// MeanDuration is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+	MeanDuration() time.Duration
 	// NewAttachments returns an empty store for the files of a request's body.
 	NewAttachments() request.Attachments
-	// Create makes a prediction for a request with an Attempt; its place is then the prediction's.
+	// Create makes a prediction for a request with an Attempt, which then owns the slot.
 	Create(req *predict.Request) (*predict.Prediction, error)
 	// Find returns the prediction in flight with that id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction

@@ -12,26 +12,26 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Free implements store.Runner, as do the next four methods.
-func (m *Member) Free(ctx context.Context) int { return m.o.Local.AwaitPlaces(ctx) }
+// AwaitCapacity implements store.Runner, as do the next four methods.
+func (m *Member) AwaitCapacity(ctx context.Context) int { return m.o.Local.AwaitCapacity(ctx) }
 
-// Time is how long the model has had a prediction lately.
-func (m *Member) Time() time.Duration { return m.o.Local.PredictTime() }
+// MeanDuration is how long predictions ran lately.
+func (m *Member) MeanDuration() time.Duration { return m.o.Local.MeanDuration() }
 
-// Take takes a free place.
-func (m *Member) Take() bool { return m.o.Local.TakePlace() }
+// AcquireSlot reserves a slot for a job.
+func (m *Member) AcquireSlot() bool { return m.o.Local.AcquireSlot() }
 
-// Return gives a place back.
-func (m *Member) Return() { m.o.Local.ReturnPlace() }
+// ReleaseSlot gives it back.
+func (m *Member) ReleaseSlot() { m.o.Local.ReleaseSlot() }
 
-// restBusy is how long a job rests that this server cannot run now.
-const restBusy = time.Second
+// busyDelay is after how long a job is delivered again that this server cannot run now.
+const busyDelay = time.Second
 
 // Run runs a job as a prediction of this server.
 func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte) {
 	p, err := m.create(c)
 	if err != nil {
-		m.o.Local.ReturnPlace()
+		m.o.Local.ReleaseSlot()
 		return m.refused(c, err)
 	}
 	m.orderWebhooks(p, c)
@@ -42,38 +42,38 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 	stop()
 	rec := p.Record()
 	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) { // the model never had it
-		c.Later = restBusy
+		c.RedeliverAfter = busyDelay
 		return store.Starting, m.released(c)
 	}
 	if rec.Status == predict.Canceled && errors.Is(context.Cause(ctx), store.ErrDraining) {
 		return store.Starting, m.released(c)
 	}
 	c.Yielded = p.Yielded()
-	rec.Input = m.o.Local.Shown(rec.Kind, p.Input())
-	rec.CreatedText = object(rec.ID, c.State.Prediction).CreatedText
+	rec.Input = m.o.Local.VisibleInput(rec.Kind, p.Input())
+	rec.CreatedText = readObject(rec.ID, c.State.Prediction).CreatedText
 	end := m.encode(&rec)
-	if len(end) > store.MostObject {
-		return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, fmt.Sprintf(
+	if len(end) > store.MaxObject {
+		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, fmt.Sprintf(
 			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end),
-			store.MostObject))
+			store.MaxObject))
 	}
-	return ends[rec.Status], end
+	return storeStatuses[rec.Status], end
 }
 
 // create makes the prediction of a job.
 func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
-	kind := kindOf(c.Job.Kind)
+	kind := predictKind(c.Job.Kind)
 	bodies := request.Reader{Memory: m.o.Memory, MaxBody: m.o.MaxBody, NewFiles: m.o.Local.NewAttachments}
 	req, err := bodies.ReadStored(c.Job.ContentType, c.Job.Body, c.Charged)
 	c.Job.Body = nil // what the request needs of it, it has
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
 		req.Deadline, req.Propagation = c.Job.Deadline, c.Job.Propagation
-		if m.o.Tracer != nil { // the trace of who accepted it
+		if m.o.Tracer != nil { // the trace of the server that accepted it
 			parent, _ := trace.Parse(req.TraceParent, req.TraceState)
 			req.Trace, req.TraceParent, req.TraceState = m.o.Tracer.Continue(parent), "", ""
 		}
-		req.Created = object(c.Job.ID, c.State.Prediction).Created
+		req.Created = readObject(c.Job.ID, c.State.Prediction).Created
 		if c.Job.Hook = c.State.Hook; c.Job.Hook != nil {
 			req.RequestID = c.Job.Hook.RequestID
 		}
@@ -94,19 +94,19 @@ func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
 func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
 	var invalid *predict.ValidationError
 	if errors.As(err, &invalid) {
-		return store.Failed, m.Ended(&c.Job, &c.State, store.Failed, err.Error())
+		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, err.Error())
 	}
 	var notReady *predict.NotReadyError
 	if errors.Is(err, predict.ErrInFlight) || errors.As(err, &notReady) {
-		c.Later = restBusy // another server, or this one when it has ended what has the id
+		c.RedeliverAfter = busyDelay // another server, or this one when it has ended what has the id
 		return store.Starting, m.released(c)
 	}
-	return store.Failed, m.Ended(&c.Job, &c.State, store.Failed,
+	return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed,
 		fmt.Sprintf("the server could not begin the prediction: %v", err))
 }
 
-// hookWait is how long the webhook of a job's end waits for those before it.
-const hookWait = 30 * time.Second
+// webhookOrderTimeout is how long the webhook of a job's end waits for those before it.
+const webhookOrderTimeout = 30 * time.Second
 
 // orderWebhooks lets the webhook of the job's end wait until this server has posted the others.
 func (m *Member) orderWebhooks(p *predict.Prediction, c *store.Claim) {
@@ -115,8 +115,8 @@ func (m *Member) orderWebhooks(p *predict.Prediction, c *store.Claim) {
 	}
 	posted := make(chan struct{})
 	p.OnRelease(func() { close(posted) })
-	c.Before = func() {
-		timer := time.NewTimer(hookWait)
+	c.BeforeWebhook = func() {
+		timer := time.NewTimer(webhookOrderTimeout)
 		defer timer.Stop()
 		select {
 		case <-posted:

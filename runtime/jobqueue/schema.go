@@ -14,37 +14,37 @@ import (
 // does not fit learns of it at once. The server that runs the job checks it again.
 
 const (
-	// tellEvery is how often a server looks whether its model's schema has changed.
-	tellEvery = time.Second
-	// learnEvery is how often a gateway looks for what servers wrote; learnSoon, while nothing is known.
-	learnEvery, learnSoon = 5 * time.Second, time.Second
+	// publishInterval is how often a server checks whether its model's schema has changed.
+	publishInterval = time.Second
+	// watchInterval is how often a gateway reads what servers wrote; firstWatchInterval, while nothing is known.
+	watchInterval, firstWatchInterval = 5 * time.Second, time.Second
 )
 
-// written is what is known of the schema that the last server wrote.
-type written struct {
-	mu  sync.Mutex
-	now store.Schema
+// knownSchema is what is known of the schema that the last server wrote.
+type knownSchema struct {
+	mu      sync.Mutex
+	current store.Schema
 }
 
 // revision is that of the schema by which requests are checked; "": they are not.
-func (w *written) revision() string {
+func (w *knownSchema) revision() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.now.Revision
+	return w.current.Revision
 }
 
-// keepTelling writes the schema of this server's model when it is known, and when it has changed.
-func (m *Member) keepTelling(ctx context.Context) error {
+// publishSchema writes the schema of this server's model when it is known, and when it has changed.
+func (m *Member) publishSchema(ctx context.Context) error {
 	var last store.Schema
 	for {
 		if s, ok := m.o.Schema(); ok && (m.schema.revision() == "" || !sameModel(&s, &last)) {
 			last, s = s, s.Revised()
-			if err := m.write(ctx, s); err != nil {
+			if err := m.writeSchema(ctx, s); err != nil {
 				return err
 			}
 		}
 		select {
-		case <-time.After(tellEvery):
+		case <-time.After(publishInterval):
 		case <-ctx.Done():
 			return nil
 		}
@@ -55,27 +55,27 @@ func sameModel(a, b *store.Schema) bool {
 	return a.Streaming == b.Streaming && a.Train == b.Train && a.Predict == b.Predict && bytes.Equal(a.OpenAPI, b.OpenAPI)
 }
 
-func (m *Member) write(ctx context.Context, s store.Schema) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
+func (m *Member) writeSchema(ctx context.Context, s store.Schema) error {
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
 	if err := m.queue.Load().WriteSchema(ctx, s); err != nil {
 		return err
 	}
 	m.schema.mu.Lock()
 	defer m.schema.mu.Unlock()
-	m.schema.now = s
+	m.schema.current = s
 	return nil
 }
 
-// keepLearning reads what servers write.
-func (m *Member) keepLearning(ctx context.Context) error {
+// watchSchema reads what servers write.
+func (m *Member) watchSchema(ctx context.Context) error {
 	for {
-		if _, err := m.learn(ctx); err != nil {
+		if _, err := m.refreshSchema(ctx); err != nil {
 			return err
 		}
-		wait := learnEvery
+		wait := watchInterval
 		if m.schema.revision() == "" {
-			wait = learnSoon
+			wait = firstWatchInterval
 		}
 		select {
 		case <-time.After(wait):
@@ -85,9 +85,9 @@ func (m *Member) keepLearning(ctx context.Context) error {
 	}
 }
 
-// learn reads what the last server wrote; true: it has changed.
-func (m *Member) learn(ctx context.Context) (changed bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
+// refreshSchema reads what the last server wrote; true: it has changed.
+func (m *Member) refreshSchema(ctx context.Context) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
 	s, err := m.queue.Load().ReadSchema(ctx)
 	if err != nil {
@@ -99,13 +99,13 @@ func (m *Member) learn(ctx context.Context) (changed bool, err error) {
 	w := &m.schema
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s.Revision == w.now.Revision {
+	if s.Revision == w.current.Revision {
 		return false, nil
 	}
 	if s.Revision != "" {
-		m.o.Checker.Learn(s)
+		m.o.Checker.SetSchema(s)
 	}
-	w.now = s
+	w.current = s
 	return true, nil
 }
 
@@ -114,22 +114,22 @@ func (m *Member) learn(ctx context.Context) (changed bool, err error) {
 func (m *Member) check(req *predict.Request) (input []byte, warnings []string, err error) {
 	switch {
 	case m.o.Local != nil:
-		return m.o.Local.Check(req, mostInput)
+		return m.o.Local.Check(req, maxShownInput)
 	case m.o.Checker == nil || m.schema.revision() == "":
 		return nil, nil, nil
 	}
 	for {
-		again := *req // Check changes it
-		if input, warnings, err = m.o.Checker.Check(&again, mostInput); err == nil {
-			*req = again
+		attempt := *req // Check changes it
+		if input, warnings, err = m.o.Checker.Check(&attempt, maxShownInput); err == nil {
+			*req = attempt
 			return input, warnings, nil
 		}
-		if _, away := m.open(); away != nil {
+		if _, unavailable := m.open(); unavailable != nil {
 			return nil, nil, err
 		}
-		changed, failed := m.learn(context.Background())
+		changed, learnErr := m.refreshSchema(context.Background())
 		switch {
-		case failed != nil, !changed:
+		case learnErr != nil, !changed:
 			return nil, nil, err
 		case m.schema.revision() == "":
 			return nil, nil, nil

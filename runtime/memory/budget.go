@@ -103,8 +103,8 @@ func (b *Budget) Quarter() int64 {
 	return b.limit / 4
 }
 
-// Most is the largest charge in bytes; more is ErrTooLarge.
-func (b *Budget) Most() int64 {
+// Max is the largest charge in bytes; more is ErrTooLarge.
+func (b *Budget) Max() int64 {
 	if b == nil {
 		return math.MaxInt64
 	}
@@ -119,7 +119,7 @@ func (b *Budget) markFor(total int64) int64 {
 	if total <= Small {
 		return b.limit
 	}
-	return b.Most()
+	return b.Max()
 }
 
 // arriving returns how far charges for requests that have not come whole may fill the budget.
@@ -231,7 +231,7 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	if b == nil {
 		return nil
 	}
-	if n > b.Most() {
+	if n > b.Max() {
 		b.refusals.Add(1)
 		return b.TooLarge()
 	}

@@ -54,7 +54,7 @@ func (r *Room) grow(n int64) error {
 	n = r.use(n)
 	total := r.bytes + n
 	if n > 0 && !r.Budget.TakeBody(n, total) {
-		if r.Budget.Most() < total {
+		if r.Budget.Max() < total {
 			return &RoomError{total, r.Budget.TooLarge()}
 		}
 		return &RoomError{total, memory.ErrFull}

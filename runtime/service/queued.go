@@ -31,7 +31,7 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 		s.refused(req, err)
 		return nil, nil, err
 	}
-	input = s.Shown(req.Kind, req.Input)
+	input = s.VisibleInput(req.Kind, req.Input)
 	if len(input) > most {
 		input = nil // a copy would not be charged to the memory budget
 	}
@@ -53,14 +53,14 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly}, true
 }
 
-// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended.
-func (s *Service) AwaitPlaces(ctx context.Context) int { return s.o.Pool.AwaitFree(ctx) }
+// AwaitCapacity waits until predictions could run at once, and returns how many; 0: ctx has ended.
+func (s *Service) AwaitCapacity(ctx context.Context) int { return s.o.Pool.AwaitCapacity(ctx) }
 
-// PredictTime is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
-func (s *Service) PredictTime() time.Duration { return s.o.Pool.CallTime() }
+// MeanDuration is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+func (s *Service) MeanDuration() time.Duration { return s.o.Pool.MeanDuration() }
 
-// TakePlace claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
-func (s *Service) TakePlace() bool { return s.o.Pool.AdmitFree() }
+// AcquireSlot claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
+func (s *Service) AcquireSlot() bool { return s.o.Pool.AdmitFree() }
 
-// ReturnPlace gives back what TakePlace claimed.
-func (s *Service) ReturnPlace() { s.o.Pool.Withdraw(nil) }
+// ReleaseSlot gives back what TakePlace claimed.
+func (s *Service) ReleaseSlot() { s.o.Pool.Withdraw(nil) }

@@ -230,13 +230,13 @@ func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, pre
 		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = s.Shown(kind, p.Input())
+	rec.Input = s.VisibleInput(kind, p.Input())
 	rec.QueuePosition = s.QueuePosition(kind, id)
 	return p, rec, true
 }
 
-// Shown is an input as clients see it, secrets redacted.
-func (s *Service) Shown(kind predict.Kind, input []byte) []byte {
+// VisibleInput is an input as clients see it, secrets redacted.
+func (s *Service) VisibleInput(kind predict.Kind, input []byte) []byte {
 	input = predict.ShowPlaceholders(input)
 	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
 		input = m.inputs[kind].Redact(input)

@@ -167,9 +167,9 @@ func (p *Pool) position(c *Call) int {
 	return position
 }
 
-// AwaitFree waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx
+// AwaitCapacity waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx
 // has ended.
-func (p *Pool) AwaitFree(ctx context.Context) int {
+func (p *Pool) AwaitCapacity(ctx context.Context) int {
 	for {
 		p.mu.Lock()
 		a := &p.admission

@@ -91,7 +91,7 @@ func TestAdmission_AwaitFreeIsWokenByFreeSlotAlone(t *testing.T) {
 		}
 	}
 	free := make(chan int)
-	go func() { free <- p.AwaitFree(t.Context()) }()
+	go func() { free <- p.AwaitCapacity(t.Context()) }()
 	freed := func() chan struct{} {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -125,9 +125,9 @@ func (p *Pool) Load() Load {
 	return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
 }
 
-// CallTime is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the
+// MeanDuration is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the
 // model takes batches.
-func (p *Pool) CallTime() (longest time.Duration) {
+func (p *Pool) MeanDuration() (longest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.slots {

@@ -325,7 +325,7 @@ func TestNotDelayed(t *testing.T) {
 func TestCallTime(t *testing.T) {
 	p := testPool(t, Options{})
 	w := newWorker(t, p, 2)
-	if got := p.CallTime(); got != 0 {
+	if got := p.MeanDuration(); got != 0 {
 		t.Errorf("before the first call: %s", got)
 	}
 	for range 2 { // a call at each slot
@@ -338,7 +338,7 @@ func TestCallTime(t *testing.T) {
 			c.succeeded()
 		}
 	}
-	if got := p.CallTime(); got != 2*time.Millisecond {
+	if got := p.MeanDuration(); got != 2*time.Millisecond {
 		t.Errorf("the slower slot takes %s, want 2ms", got)
 	}
 	empty(t, p)

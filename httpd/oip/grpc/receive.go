@@ -76,8 +76,9 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	r.call.awaitClient()
 	r.call.work(1)
 	if header[0] > 1 {
-		return nil, protocol.Body{}, status.Errorf(codes.Internal, "unknown flag %d of a message: it must be 0, or 1 if compressed",
-			header[0])
+		return nil, protocol.Body{},
+			status.Errorf(codes.Internal, "unknown flag %d of a message: it must be 0, or 1 if compressed",
+				header[0])
 	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
 	if size > r.opt.MaxMessage {
@@ -150,7 +151,7 @@ func (s *Server) charge(size int64) (protocol.Body, *protocol.Error) {
 func (s *Server) charger(body *protocol.Body) func(bytes int64) *protocol.Error {
 	return func(bytes int64) *protocol.Error {
 		switch budget := s.opt.Memory; {
-		case body.Charged+bytes > budget.Most():
+		case body.Charged+bytes > budget.Max():
 			return protocol.ErrorOf(budget.TooLarge())
 		case !budget.Take(bytes, body.Charged+bytes):
 			return protocol.ErrorOf(memory.ErrFull)

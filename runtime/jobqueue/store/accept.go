@@ -29,13 +29,13 @@ func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	}
 	s, err := q.accept(ctx, j, prediction, again)
 	if errors.Is(err, ErrInDoubt) {
-		q.doubt()
+		q.onNoAnswer()
 	}
 	return s, err
 }
 
-// doubt is called when NATS did not answer.
-func (q *Queue) doubt() {
+// onNoAnswer is called when NATS did not answer.
+func (q *Queue) onNoAnswer() {
 	if q.o.Embedded != nil {
 		q.o.Embedded.Revive()
 	}
@@ -72,7 +72,7 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 		return s, err
 	}
 	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))
-	carry(m.Header, revision, text)
+	attachState(m.Header, revision, text)
 	m.Data = q.o.Keys.seal(sealBody, m.Data)
 	if err := q.storeBody(ctx, m, j.token); err != nil {
 		if revision != 0 && q.purge(context.WithoutCancel(ctx), j.ID, revision) != nil {

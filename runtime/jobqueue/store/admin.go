@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Admin looks at the queue of a model and repairs it, for an operator. It is no member: it makes no stream, runs no job,
-// and takes the settings as they are.
+// Admin looks at the queue of a model and repairs it, for an operator. It is no member: it makes no stream, runs no
+// job, and takes the settings as they are.
 type Admin struct {
 	q    *Queue
 	dead jetstream.Stream
@@ -166,7 +166,7 @@ func readLetter(m *jetstream.RawStreamMsg) Letter {
 }
 
 // walk calls f with the messages of a subject, the oldest first, until it returns false. A work queue has no consumer
-// for onlookers, so each is a request.
+// for readers, so each is a request.
 func walk(ctx context.Context, s jetstream.Stream, subject string,
 	f func(*jetstream.RawStreamMsg) (bool, error),
 ) error {
@@ -233,8 +233,8 @@ func (a *Admin) letter(ctx context.Context, id string) (*Letter, error) {
 }
 
 // Cancel is Queue.Cancel.
-func (a *Admin) Cancel(ctx context.Context, id string, show Shower) (bool, error) {
-	return a.q.Cancel(ctx, id, "", show)
+func (a *Admin) Cancel(ctx context.Context, id string, renderer Renderer) (bool, error) {
+	return a.q.Cancel(ctx, id, "", renderer)
 }
 
 // Purge removes the dead letters of an id, or ("") all, and returns how many there were.
@@ -260,7 +260,7 @@ func (a *Admin) Purge(ctx context.Context, id string) (int, error) {
 	return count, nil
 }
 
-// Counts say how a queue stands.
+// Counts are the figures of a queue.
 type Counts struct {
 	Stored, Dead    int   // jobs that wait or run, and dead letters
 	Capacity, Bytes int64 // bounds
@@ -268,8 +268,8 @@ type Counts struct {
 	Lanes           []LaneCount
 }
 
-// LaneCount says how a class of a lane stands. A job that a server gave back counts as delivered until the next one has
-// it.
+// LaneCount is the figures of a class of a lane. A job that a server gave back counts as delivered until the next one
+// has it.
 type LaneCount struct {
 	Name               string
 	Pending, Delivered int

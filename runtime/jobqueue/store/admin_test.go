@@ -25,7 +25,7 @@ func (r *rig) dies(id string, change ...func(*Job)) {
 	r.t.Helper()
 	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
 	r.claims(r.Queue)
-	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 		r.t.Fatalf("the job is %s", what)
 	}
 }
@@ -122,7 +122,7 @@ func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
 		func(*State) json.RawMessage { return starting("p2") }); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
-	if _, err := r.Find(t.Context(), "p2", shower{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
+	if _, err := r.Find(t.Context(), "p2", renderer{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
 		t.Errorf("the refused job: %v; %d dead letters", err, r.messages(r.names.dead()))
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 // Cancel cancels a job that waits, or asks the server that runs it to. kind "" is any kind. It returns false where the
 // job has ended otherwise, and ErrUnknown where none is known.
-func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, show Shower) (bool, error) {
+func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, renderer Renderer) (bool, error) {
 	for {
-		now, err := q.lookup(ctx, id, show)
+		now, err := q.findStored(ctx, id, renderer)
 		switch {
 		case err != nil && !errors.Is(err, errNewer) && !errors.Is(err, ErrUnknown):
 			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -30,7 +30,7 @@ func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, show Shower) (
 		if now.Status == Processing {
 			err = q.cancelRun(ctx, id, now)
 		} else {
-			err = q.cancelWaiting(ctx, id, now, show)
+			err = q.cancelWaiting(ctx, id, now, renderer)
 		}
 		if !errors.Is(err, errConflict) {
 			return err == nil, err
@@ -39,10 +39,10 @@ func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, show Shower) (
 }
 
 // cancelWaiting ends a job that waits.
-func (q *Queue) cancelWaiting(ctx context.Context, id string, now stored, show Shower) error {
+func (q *Queue) cancelWaiting(ctx context.Context, id string, now stored, renderer Renderer) error {
 	next := now.State
 	next.Cancel, next.Status, next.Claim = true, Canceled, rand.Text()
-	next.Prediction = show.Ended(&Job{ID: id}, &next, Canceled, "")
+	next.Prediction = renderer.RenderEnded(&Job{ID: id}, &next, Canceled, "")
 	if _, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim }); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (q *Queue) cancelRun(ctx context.Context, id string, now stored) error {
 	}
 	m := nats.NewMsg(q.names.about("cancel", id))
 	set(m.Header, headerToken, next.Job)
-	carry(m.Header, revision, text)
+	attachState(m.Header, revision, text)
 	_ = q.nc.PublishMsg(m)
 	return nil
 }

@@ -15,24 +15,25 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Claim is a job that this server holds. Its methods are called by one goroutine at a time, except Beat.
+// Claim is a job that this server owns. Its methods are called by one goroutine at a time, except Beat.
 type Claim struct {
 	Job   Job
 	State State // as it was when it was claimed
 	// Charged is how many bytes of the memory budget are charged for Job.Body. Runner.Run frees them.
 	Charged int64
-	// Before, if set, is called between the end of the job and its webhook: what comes before that is delivered first.
-	Before func()
+	// BeforeWebhook, if set, is called between the end of the job and its webhook: what comes before that is delivered
+	// first.
+	BeforeWebhook func()
 	// Yielded: the model yielded the items of the output.
 	Yielded bool
-	// Later is for how long a job that is given back rests; 0: it is delivered at once.
-	Later time.Duration
+	// RedeliverAfter is after how long a released job is delivered again; 0: at once.
+	RedeliverAfter time.Duration
 
-	q        *Queue
-	m        jetstream.Msg
-	show     Shower
-	revision uint64                 // of State
-	flagged  atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil: it was not
+	q          *Queue
+	m          jetstream.Msg
+	renderer   Renderer
+	revision   uint64                 // of State
+	withCancel atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil: it was not
 }
 
 // outcome is what became of a delivery that was not claimed.
@@ -44,24 +45,25 @@ const (
 	elsewhere outcome = "elsewhere" // another server has it, whose heartbeat keeps its message
 	orphaned  outcome = "orphaned"  // no state is known for it; it is a dead letter
 	deferred  outcome = "deferred"  // NATS did not answer; it is delivered again
-	changed   outcome = "changed"   // its state has changed meanwhile; the next look decides
-	early     outcome = "early"     // its holder may be about to connect again, as this server just did; see rest
+	changed   outcome = "changed"   // its state has changed meanwhile; the next read decides
+	// its owner may be about to connect again, as this server just did; see reconnectGrace
+	mayReconnect outcome = "reconnecting"
 )
 
-// restFull is how long a job rests for whose body this server has no memory; another server may take it then.
-const restFull = time.Second
+// noMemoryDelay is after how long a job is delivered again for whose body this server has no memory.
+const noMemoryDelay = time.Second
 
-// lately is how old a job may be whose client is not asked for before it runs: the heartbeats ask.
-const lately = time.Second
+// waiterCheckAge is how old a job may be that runs without a check of its waiter: the heartbeats check.
+const waiterCheckAge = time.Second
 
-// heldWait is how long the holder of a job may take to say that it has it.
-const heldWait = 2 * time.Second
+// ownerTimeout is how long the owner of a job may take to answer.
+const ownerTimeout = 2 * time.Second
 
-// delivered is a job that was delivered and is to be claimed.
-type delivered struct {
+// delivery is a job that was delivered and is to be claimed.
+type delivery struct {
 	q         *Queue
 	m         jetstream.Msg
-	show      Shower
+	renderer  Renderer
 	job       Job
 	seq       uint64 // of its message
 	published time.Time
@@ -69,25 +71,25 @@ type delivered struct {
 	loaded    bool  // it has its body
 }
 
-// claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a
+// claim decides about a delivered job. Only what is claimed may run. renderer makes the object that clients see of a
 // state that is given up or begins.
-func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Claim, what outcome) {
+func (q *Queue) claim(ctx context.Context, m jetstream.Msg, renderer Renderer) (c *Claim, what outcome) {
 	job, err := readJob(m.Headers(), m.Data())
 	meta, metaErr := m.Metadata()
 	if err != nil || metaErr != nil {
 		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
 	}
 	job.Deadline = q.fromNATS(ctx, job.Deadline)
-	d := &delivered{q: q, m: m, show: show, job: job, seq: meta.Sequence.Stream, published: meta.Timestamp}
+	d := &delivery{q: q, m: m, renderer: renderer, job: job, seq: meta.Sequence.Stream, published: meta.Timestamp}
 	defer func() {
 		if c == nil {
 			q.free(d.charged)
 		}
 	}()
-	now, carried := q.carried(m.Headers())
-	carried = carried && meta.NumDelivered == 1
-	for ; ; carried = false {
-		if !carried {
+	now, attached := q.attachedState(m.Headers())
+	attached = attached && meta.NumDelivered == 1
+	for ; ; attached = false {
+		if !attached {
 			if now, err = q.read(ctx, d.job.ID); err != nil {
 				return nil, deferred
 			}
@@ -99,7 +101,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Cla
 }
 
 // claim claims the job if its state is now.
-func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
+func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	q := d.q
 	switch {
 	case now.Status == "", now.Job != d.job.token:
@@ -116,15 +118,15 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	}
 	next := now.State
 	if now.Status == Processing {
-		if q.rest() > 0 {
-			return nil, early
+		if q.reconnectGrace() > 0 {
+			return nil, mayReconnect
 		}
-		if q.isHeld(ctx, d.job.ID) {
+		if q.ownerAlive(ctx, d.job.ID) {
 			return nil, elsewhere
 		}
 		next.Lost++
 	}
-	if now.Status == Starting && !now.Cancel && q.clock.now().Sub(d.published) > lately && q.abandoned(ctx, &d.job) {
+	if now.Status == Starting && !now.Cancel && q.clock.now().Sub(d.published) > waiterCheckAge && q.abandoned(ctx, &d.job) {
 		next.Cancel = true
 	}
 	if reason, status := overdue(&d.job, &next); status != "" {
@@ -133,20 +135,21 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	switch err := d.load(ctx); {
 	case errors.Is(err, jetstream.ErrObjectNotFound):
 		return nil, d.giveUp(ctx, now, next, Failed, "the prediction's body is not stored any more")
-	case errors.Is(err, errNoRoom):
-		_ = d.m.NakWithDelay(restFull)
+	case errors.Is(err, errNoMemory):
+		_ = d.m.NakWithDelay(noMemoryDelay)
 		return nil, deferred
 	case err != nil:
 		return nil, deferred // NATS did not answer, or another server has the key
 	}
 	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(),
 		d.seq
-	next.Prediction = d.show.Begun(&d.job, &next)
+	next.Prediction = d.renderer.RenderStarted(&d.job, &next)
 	revision, _, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
 		q.observe(&next, d.published, now.Status)
-		return &Claim{Job: d.job, State: next, Charged: d.charged, q: q, m: d.m, show: d.show, revision: revision}, claimed
+		return &Claim{Job: d.job, State: next, Charged: d.charged, q: q, m: d.m, renderer: d.renderer, revision: revision},
+			claimed
 	case errors.Is(err, errConflict):
 		return nil, changed
 	}
@@ -155,8 +158,8 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 
 // wholeID is the job's id as its state has it. A server that does not escape headers wrote it without the spaces at its
 // ends.
-func (d *delivered) wholeID() string {
-	s, ok := d.q.carried(d.m.Headers())
+func (d *delivery) wholeID() string {
+	s, ok := d.q.attachedState(d.m.Headers())
 	var object struct{ ID string }
 	if !ok || json.Unmarshal(s.Prediction, &object) != nil || strings.TrimSpace(object.ID) != d.job.ID {
 		return d.job.ID
@@ -165,7 +168,7 @@ func (d *delivered) wholeID() string {
 }
 
 // load loads the job's body, once.
-func (d *delivered) load(ctx context.Context) (err error) {
+func (d *delivery) load(ctx context.Context) (err error) {
 	if !d.loaded {
 		d.charged, err = d.q.loadBody(ctx, d.m, &d.job)
 		d.loaded = err == nil
@@ -176,19 +179,19 @@ func (d *delivered) load(ctx context.Context) (err error) {
 // observe counts a claim.
 func (q *Queue) observe(s *State, accepted time.Time, before Status) {
 	if before == Processing {
-		q.tally.redelivered.Add(1)
+		q.counters.redelivered.Add(1)
 	}
 	if s.Attempt == 1 && q.o.OnWait != nil {
 		q.o.OnWait(max(0, q.clock.now().Sub(accepted)))
 	}
 }
 
-// Shower makes the object that clients see.
-type Shower interface {
-	// Begun is the object of a job that begins to run.
-	Begun(*Job, *State) json.RawMessage
-	// Ended is the object of a job that ended without a run, with that status and error.
-	Ended(*Job, *State, Status, string) json.RawMessage
+// Renderer makes the object that clients see.
+type Renderer interface {
+	// RenderStarted is the object of a job that begins to run.
+	RenderStarted(*Job, *State) json.RawMessage
+	// RenderEnded is the object of a job that ended without a run, with that status and error.
+	RenderEnded(*Job, *State, Status, string) json.RawMessage
 }
 
 // PastDeadline is the error of a job whose deadline passed before it ran.
@@ -212,7 +215,7 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 
 // giveUp ends a job that no server runs any more. A job that was lost too often is a dead letter first: else it would
 // be gone if this server were lost in between.
-func (d *delivered) giveUp(ctx context.Context, now stored, next State, status Status, reason string) outcome {
+func (d *delivery) giveUp(ctx context.Context, now stored, next State, status Status, reason string) outcome {
 	q, id := d.q, d.job.ID
 	if next.Lost >= d.job.Attempts && status == Failed {
 		if q.deadLetter(ctx, d.m, id, next.Hook, reason) != nil {
@@ -220,7 +223,7 @@ func (d *delivered) giveUp(ctx context.Context, now stored, next State, status S
 		}
 	}
 	next.Status, next.Claim = status, rand.Text()
-	next.Prediction = d.show.Ended(&d.job, &next, status, reason)
+	next.Prediction = d.renderer.RenderEnded(&d.job, &next, status, reason)
 	_, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:

@@ -18,7 +18,7 @@ type direct struct {
 	gate chan struct{} // it answers when that is closed; nil: at once
 }
 
-func (d *direct) ShowDirect(q Question) json.RawMessage {
+func (d *direct) ShowDirect(q Lookup) json.RawMessage {
 	if d.gate != nil {
 		<-d.gate
 	}
@@ -28,16 +28,16 @@ func (d *direct) ShowDirect(q Question) json.RawMessage {
 	return starting(q.ID)
 }
 
-// TestAllServersSayThatTheyDoNotHaveIt: then no client waits for their silence. A server that is known and does not
-// answer may have it.
-func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
+// TestDirect_AllServersAnswerThatItIsAbsent: then no client waits for their silence. A server that is known and does
+// not answer may have it.
+func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	member := func(name string) *Queue {
 		o := r.o
 		o.Server, o.Embedded = name, nil // as a member elsewhere: an embedded one has no others
 		q := r.member(o)
-		q.connected = time.Now().Add(-reconnectWait)
+		q.connected = time.Now().Add(-graceAfterConnect)
 		return q
 	}
 	asker := member("asker")
@@ -47,13 +47,13 @@ func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
 	}
 	t.Cleanup(stop)
 	known := func(n int) func() bool {
-		return func() bool { return len(asker.loads.names(time.Now())) == n }
+		return func() bool { return len(asker.members.live(time.Now())) == n }
 	}
 	ask := func(id string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		got, err := asker.Ask(ctx, Question{Kind: Prediction, ID: id}, time.Hour)
+		got, err := asker.LookupDirect(ctx, Lookup{Kind: Prediction, ID: id}, time.Hour)
 		if err != nil || ctx.Err() != nil {
 			t.Fatalf("ask for %s: %v, %v", id, err, ctx.Err())
 		}
@@ -64,7 +64,7 @@ func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
 	for q, run := range map[*Queue]*direct{b: {newRunner(1, succeed), "", nil}, c: slow} {
 		before := q.nc.NumSubscriptions()
 		r.serve(q, run)
-		q.Say(Load{})
+		q.PublishStatus(ServerStatus{})
 		r.eventually("it listens", func() bool { return q.nc.NumSubscriptions() >= before+3 && q.nc.Flush() == nil })
 	}
 	r.eventually("both are known", known(2))
@@ -84,17 +84,17 @@ func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
 	if got := ask("unknown"); got != "" {
 		t.Errorf("of an unknown one: %s", got)
 	}
-	if asker.CancelDirect(t.Context(), Question{Kind: Prediction, ID: "unknown"}, time.Hour) {
+	if asker.CancelDirect(t.Context(), Lookup{Kind: Prediction, ID: "unknown"}, time.Hour) {
 		t.Error("an unknown one was canceled")
 	}
 	gone := member("gone")
-	gone.Say(Load{})
+	gone.PublishStatus(ServerStatus{})
 	r.eventually("a server is known that does not answer", known(3))
 	over, cancel := context.WithTimeout(t.Context(), time.Hour)
 	waits := make(chan struct{})
 	go func() {
 		defer close(waits)
-		_, _ = asker.Ask(over, Question{Kind: Prediction, ID: "unknown"}, time.Hour)
+		_, _ = asker.LookupDirect(over, Lookup{Kind: Prediction, ID: "unknown"}, time.Hour)
 	}()
 	select {
 	case <-waits:
@@ -103,7 +103,7 @@ func TestAllServersSayThatTheyDoNotHaveIt(t *testing.T) {
 	}
 	cancel()
 	<-waits
-	gone.Say(Load{Gone: true})
+	gone.PublishStatus(ServerStatus{Gone: true})
 	r.eventually("it is known to be gone", known(2))
 	ask("unknown")
 }

@@ -93,7 +93,7 @@ func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 // waits fails unless a job is the only one, and waits.
 func waits(t *testing.T, q *Queue, id string) {
 	t.Helper()
-	s, err := q.Find(context.Background(), id, shower{})
+	s, err := q.Find(context.Background(), id, renderer{})
 	if err != nil || s.Status != Starting {
 		t.Errorf("after a restart: got %+v, %v; want a job that waits", s, err)
 	}
@@ -125,7 +125,7 @@ func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
 	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
 	q.o.Embedded = s
 	before := s.pid()
-	q.doubt()
+	q.onNoAnswer()
 	(&rig{t: t, Queue: q}).accept("p1") // its line was read by now, or it is not slow
 	if after := s.pid(); after != before {
 		t.Errorf("got process %d, want %d: it was started again, though nothing is wrong with its store", after, before)

@@ -56,8 +56,8 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 		t.Errorf("a state that has moved: %+v", c.State)
 	}
 
-	r.accept("large", func(j *Job) { j.Hook = &Hook{URL: "http://hook.test/" + strings.Repeat("x", mostCarried)} })
-	if c := r.claims(r.Queue); len(c.State.Hook.URL) < mostCarried {
+	r.accept("large", func(j *Job) { j.Hook = &Hook{URL: "http://hook.test/" + strings.Repeat("x", maxAttachedState)} })
+	if c := r.claims(r.Queue); len(c.State.Hook.URL) < maxAttachedState {
 		t.Errorf("a state that is not carried: %+v", c.State)
 	}
 }
@@ -68,10 +68,10 @@ func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	m := r.delivery(r.Queue)
-	if ok, err := r.Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if _, what := r.claim(t.Context(), m, shower{}); what != settled {
+	if _, what := r.claim(t.Context(), m, renderer{}); what != settled {
 		t.Errorf("it was %s", what)
 	}
 	if s := r.state("p1"); s.Status != Canceled {
@@ -88,12 +88,12 @@ func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	r.serve(r.other("b"), newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		close(runs)
 		<-ctx.Done()
-		return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
 	}))
 	r.accept("p1")
 	<-runs
 	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
-	if ok, err := r.Cancel(t.Context(), "p1", Prediction, shower{}); !ok || err != nil {
+	if ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
@@ -103,7 +103,7 @@ func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	if s := r.state("p1"); s.Status != Canceled || !s.Cancel {
 		t.Errorf("it is %+v", s)
 	}
-	if _, err := r.Cancel(t.Context(), "p1", Training, shower{}); !errors.Is(err, ErrUnknown) {
+	if _, err := r.Cancel(t.Context(), "p1", Training, renderer{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("as a training: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func set(h nats.Header, name, value string) {
 	}
 }
 
-// get is the opposite.
+// get is the reverse.
 func get(h nats.Header, name string) string {
 	value := h.Get(name)
 	rest, ok := strings.CutPrefix(value, escaped)

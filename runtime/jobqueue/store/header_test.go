@@ -83,7 +83,8 @@ func TestJob_WithAnyText(t *testing.T) {
 	for _, odd := range oddTexts {
 		job := func(j *Job) {
 			j.ContentType, j.TraceState, j.Attempts, j.Tenant = odd, odd, 1, odd
-			j.Hook = &Hook{URL: "http://hook.test/" + odd, Propagation: trace.Propagation{RequestID: odd, TraceParent: odd, TraceState: odd}}
+			j.Hook = &Hook{URL: "http://hook.test/" + odd,
+				Propagation: trace.Propagation{RequestID: odd, TraceParent: odd, TraceState: odd}}
 		}
 		s := r.accept(odd, job)
 		list, err := a.Jobs(t.Context(), "", "", 0)
@@ -108,11 +109,11 @@ func TestJob_WithAnyText(t *testing.T) {
 		lost := "lost" + odd + "lost" + odd // inside, and at the end
 		r.accept(lost, job)
 		first := r.delivery(r.Queue)
-		if _, what := r.claim(t.Context(), first, shower{}); what != claimed {
+		if _, what := r.claim(t.Context(), first, renderer{}); what != claimed {
 			t.Fatalf("%q: %s", lost, what)
 		}
 		_ = first.Nak() // its server is lost
-		if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+		if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 			t.Errorf("%q: %s", lost, what)
 		}
 		if got := r.posting(); got.ID != lost {
@@ -151,7 +152,7 @@ func TestJob_WithTrimmedID(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := (&Job{ID: "p1", Kind: Prediction, Attempts: 1, token: "T"}).message(r.names.job(Normal, 1, ""))
-	carry(m.Header, revision, text)
+	attachState(m.Header, revision, text)
 	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 // for that long; see keep.
 const hookWait = 2 * time.Minute
 
-// mostHooks is how many webhooks a member posts at once.
-const mostHooks = 64
+// maxHooks is how many webhooks a member posts at once.
+const maxHooks = 64
 
 // Posting is the webhook of a job that has ended.
 type Posting struct {
@@ -34,16 +34,16 @@ func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Postin
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
-	places := make(chan struct{}, mostHooks)
+	permits := make(chan struct{}, maxHooks)
 	for ctx.Err() == nil {
-		places <- struct{}{}
+		permits <- struct{}{}
 		m := pullOne(ctx, c)
 		if m == nil {
-			<-places
+			<-permits
 			continue
 		}
 		all.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-permits }()
 			q.post(ctx, m, send)
 		})
 	}
@@ -62,7 +62,7 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 	for m := range batch.Messages() {
 		return m
 	}
-	if batch.Error() != nil { // NATS is away: do not ask all the time
+	if batch.Error() != nil { // NATS is unreachable: do not spin
 		_ = pause(ctx, time.Second)
 	}
 	return nil
@@ -70,31 +70,31 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 
 // post tries one webhook, and says what is to become of its message.
 func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
-	stop := q.keep(m)
-	again := q.try(ctx, m, send)
-	stop() // a late sign would change when the message comes again
+	stop := q.keepAlive(m)
+	retryAfter := q.try(ctx, m, send)
+	stop() // a late keepalive would change when the message comes again
 	switch {
 	case ctx.Err() != nil: // this member leaves: another one tries
 		_ = m.NakWithDelay(time.Millisecond) // stored, unlike one without a delay: NATS may end too
-	case again > 0:
-		_ = m.NakWithDelay(again)
+	case retryAfter > 0:
+		_ = m.NakWithDelay(retryAfter)
 	default:
 		_ = m.Ack()
 	}
 }
 
-// keep keeps the message of a webhook that is being posted until stop is called: if this member is lost, another one
-// gets the message after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay
+// keepAlive keeps the message of a webhook that is being posted until stop is called: if this member is lost, another
+// one gets the message after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay
 // says how long.
-func (q *Queue) keep(m jetstream.Msg) (stop func()) {
+func (q *Queue) keepAlive(m jetstream.Msg) (stop func()) {
 	wait := min(q.o.AckWait, hookWait)
-	sign := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())
-	_ = q.nc.Publish(m.Reply(), sign) // else the message is kept for hookWait
+	keepalive := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())
+	_ = q.nc.Publish(m.Reply(), keepalive) // else the message is kept for hookWait
 	ctx, cancel := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
 	beats.Go(func() {
 		for pause(ctx, wait/3) == nil {
-			_ = q.nc.Publish(m.Reply(), sign)
+			_ = q.nc.Publish(m.Reply(), keepalive)
 		}
 	})
 	return func() {
@@ -106,7 +106,7 @@ func (q *Queue) keep(m jetstream.Msg) (stop func()) {
 // try tries one webhook, and returns after how long it is to be tried again; 0: never.
 func (q *Queue) try(ctx context.Context, m jetstream.Msg,
 	send func(context.Context, Posting) time.Duration,
-) (again time.Duration) {
+) (retryAfter time.Duration) {
 	h := m.Headers()
 	p := Posting{ID: get(h, headerID), Body: m.Data(), Tries: 1}
 	hook, err := q.readHook(h)

@@ -78,7 +78,7 @@ func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
 	if _, err := r.Accept(t.Context(), full, starting("p3"), false); !errors.Is(err, ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
-	if _, err := r.Find(t.Context(), "p3", shower{}); !errors.Is(err, ErrUnknown) {
+	if _, err := r.Find(t.Context(), "p3", renderer{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("the refused id is known: %v", err)
 	}
 	c := r.claims(r.Queue)
@@ -106,7 +106,7 @@ func TestJobs_PurgeSparesNewerState(t *testing.T) {
 	if err := r.purge(t.Context(), "p1", first.revision); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := r.Find(t.Context(), "p1", shower{}); err != nil || s.Status != Starting {
+	if s, err := r.Find(t.Context(), "p1", renderer{}); err != nil || s.Status != Starting {
 		t.Errorf("it is %s, %v", s.Status, err)
 	}
 }
@@ -134,7 +134,7 @@ func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.eventually("p1 is forgotten",
-		func() bool { _, err := r.Find(t.Context(), "p1", shower{}); return errors.Is(err, ErrUnknown) })
+		func() bool { _, err := r.Find(t.Context(), "p1", renderer{}); return errors.Is(err, ErrUnknown) })
 	if s := r.state("p2"); s.Status != Starting {
 		t.Errorf("p2 is %+v", s)
 	}
@@ -215,7 +215,7 @@ func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	r.accept("p1")
 	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
 	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
-	if _, what := r.other("b").claim(t.Context(), m, shower{}); what != elsewhere {
+	if _, what := r.other("b").claim(t.Context(), m, renderer{}); what != elsewhere {
 		t.Errorf("the other server's claim is %s, want elsewhere", what)
 	}
 	close(release)
@@ -231,7 +231,7 @@ func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
 	r.accept("p1", func(j *Job) { j.Attempts = 2 })
 	r.claims(r.Queue)
 	r.claims(r.other("b"))
-	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), shower{})
+	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), renderer{})
 	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 ||
 		!strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
 		t.Errorf("%s: %+v", what, s)
@@ -244,7 +244,7 @@ func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
-	_, what := r.claim(t.Context(), r.delivery(r.Queue), shower{})
+	_, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{})
 	if s := r.state("p1"); what != settled || s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
 		t.Errorf("%s: %+v", what, s)
 	}
@@ -255,20 +255,20 @@ func TestCancel(t *testing.T) {
 	r := newRig(t, nil)
 	cancel := func(id string) bool {
 		t.Helper()
-		ok, err := r.Cancel(t.Context(), id, "", shower{})
+		ok, err := r.Cancel(t.Context(), id, "", renderer{})
 		if err != nil {
 			t.Fatalf("cancel %s: %v", id, err)
 		}
 		return ok
 	}
-	if _, err := r.Cancel(t.Context(), "unknown", "", shower{}); !errors.Is(err, ErrUnknown) {
+	if _, err := r.Cancel(t.Context(), "unknown", "", renderer{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
 	r.accept("waits")
 	if !cancel("waits") || r.state("waits").Status != Canceled || !cancel("waits") {
 		t.Errorf("a job that waits is %+v", r.state("waits"))
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
 	}
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -276,7 +276,7 @@ func TestCancel(t *testing.T) {
 		if !errors.Is(context.Cause(ctx), context.Canceled) {
 			t.Errorf("the cause is %v", context.Cause(ctx))
 		}
-		return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
 	})
 	r.serve(r.other("b"), run)
 	r.accept("runs")
@@ -294,7 +294,7 @@ func TestJobs_CancelThatNoServerHeard(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if sign := c.Beat(t.Context()); sign != CancelAsked {
@@ -330,7 +330,7 @@ func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 	if _, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, ""))); err != nil {
 		t.Fatal(err)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != orphaned ||
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != orphaned ||
 		r.messages(r.names.dead()) != 1 {
 		t.Errorf("got %s, %d dead letters", what, r.messages(r.names.dead()))
 	}

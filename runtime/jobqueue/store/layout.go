@@ -26,7 +26,7 @@ type Options struct {
 	TenantCapacity int64
 	// Lanes is over how many lanes the tenants are spread. Default: 1.
 	Lanes int
-	// AckWait is how long a server that is silent keeps a job. Default: 30 s.
+	// AckWait is how long a server without a heartbeat keeps a job. Default: 30 s.
 	AckWait time.Duration
 	// Embedded is a NATS of this process, so that no other has jobs; nil: it is elsewhere.
 	Embedded *Embedded
@@ -40,9 +40,9 @@ type Options struct {
 	// OnWait, if set, is told how long a job waited that begins its first run.
 	OnWait func(time.Duration)
 
-	// lostAfter is how much older than the oldest message a state must be to be lost. Clocks may differ, and an admission
-	// takes a while. Tests set it.
-	lostAfter time.Duration
+	// orphanAge is how much older than the oldest message a state must be to be an orphan. Clocks may differ, and an
+	// admission takes a while. Tests set it.
+	orphanAge time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -55,7 +55,7 @@ func (o Options) withDefaults() Options {
 	o.Lanes = cmp.Or(o.Lanes, 1)
 	o.AckWait = cmp.Or(o.AckWait, 30*time.Second)
 	o.ResultTTL = cmp.Or(o.ResultTTL, 10*time.Minute)
-	o.lostAfter = cmp.Or(o.lostAfter, time.Minute)
+	o.orphanAge = cmp.Or(o.orphanAge, time.Minute)
 	return o
 }
 
@@ -166,11 +166,11 @@ func prepare(ctx context.Context, js jetstream.JetStream, o Options) error {
 	}
 }
 
-// found is what compare found of a queue.
-type found struct {
+// layoutState is what compare found of a queue.
+type layoutState struct {
 	missing   []string
 	streams   int  // how many there are
-	hole      bool // a stream is missing before one that is there
+	gap       bool // a stream is missing before one that is there
 	consumers bool // there are some
 	used      bool // a stream has had a message
 }
@@ -178,8 +178,8 @@ type found struct {
 // unfinished reports whether nothing was ever stored in the queue, and its parts can be what a server made that was
 // killed on the way: it makes streams in their order, then consumers, then the mark. Else a part was lost, with what
 // was in it.
-func (f *found) unfinished() bool {
-	return !f.used && !f.hole && (!f.consumers || f.streams == streamsOfAQueue)
+func (f *layoutState) unfinished() bool {
+	return !f.used && !f.gap && (!f.consumers || f.streams == streamsOfAQueue)
 }
 
 // streamsOfAQueue is the length of Options.streams.
@@ -211,7 +211,7 @@ func mark(ctx context.Context, js jetstream.JetStream, model string) error {
 }
 
 // compare returns which parts are missing, or how one differs.
-func compare(ctx context.Context, js jetstream.JetStream, o Options) (have found, err error) {
+func compare(ctx context.Context, js jetstream.JetStream, o Options) (have layoutState, err error) {
 	for _, want := range o.streams() {
 		stream, err := js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -223,7 +223,7 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (have found
 		}
 		info := stream.CachedInfo()
 		have.streams++
-		have.hole = have.hole || len(have.missing) > 0
+		have.gap = have.gap || len(have.missing) > 0
 		have.used = have.used || info.State.LastSeq > 0
 		have.consumers = have.consumers || info.State.Consumers > 0
 		if o.Embedded != nil && want.MaxBytes > 0 { // by what was free when it was made

@@ -31,10 +31,10 @@ const (
 )
 
 const (
-	// signEvery is how often a holder asks a follower whether it is still there.
-	signEvery = 5 * time.Second
-	// signWait is how long the answer may take; only silence by name counts, so this is no limit for slow ones.
-	signWait = 2 * time.Second
+	// probeInterval is how often the owner of a job probes a follower.
+	probeInterval = 5 * time.Second
+	// probeTimeout bounds a probe. Only ErrNoResponders counts, so it is no limit for slow followers.
+	probeTimeout = 2 * time.Second
 )
 
 // follow sends the events of a job that runs here to a member's inbox.
@@ -52,29 +52,29 @@ func (s *Server) send(inbox string, follow func(send func(Event) bool)) {
 	var gone atomic.Bool
 	done := make(chan struct{})
 	defer close(done)
-	go s.watch(inbox, done, &gone)
+	go s.probe(inbox, done, &gone)
 	follow(func(e Event) bool {
 		text, err := json.Marshal(e)
 		return err == nil && !gone.Load() && s.q.nc.Publish(inbox, text) == nil
 	})
 }
 
-// watch finds out that the follower is gone.
-func (s *Server) watch(inbox string, done <-chan struct{}, gone *atomic.Bool) {
+// probe detects that the follower has left.
+func (s *Server) probe(inbox string, done <-chan struct{}, gone *atomic.Bool) {
 	for {
 		select {
 		case <-done:
 			return
-		case <-time.After(signEvery):
+		case <-time.After(probeInterval):
 		}
-		if _, err := s.q.nc.Request(inbox, nil, signWait); errors.Is(err, nats.ErrNoResponders) {
+		if _, err := s.q.nc.Request(inbox, nil, probeTimeout); errors.Is(err, nats.ErrNoResponders) {
 			gone.Store(true)
 			return
 		}
 	}
 }
 
-// ReplySubject is where a member is to be told about a job that it waits for.
+// ReplySubject is the subject of notices about a job that a member waits for.
 func (q *Queue) ReplySubject(id string) string {
 	return "pinion.reply." + q.o.Model + "." + token(q.o.Server) + "." + token(id)
 }
@@ -83,22 +83,22 @@ func (q *Queue) ReplySubject(id string) string {
 // be there.
 func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
 
-// A Notice tells a member of a job that it waits for: the job has begun, or it has ended. Of an end it is the state as
+// A Notice tells a member that a job for which it waits has started or ended. Of an end it is the state as
 // it is stored, or empty where that is large: then the member reads it.
 type Notice []byte
 
-// noticeBegun is no state.
-const noticeBegun = "begun"
+// noticeStarted is no state.
+const noticeStarted = "begun"
 
-// Begun reports whether the job has begun, and nothing else.
-func (n Notice) Begun() bool { return string(n) == noticeBegun }
+// Started reports whether the job has started and has not ended.
+func (n Notice) Started() bool { return string(n) == noticeStarted }
 
-// mostNotice is the largest state in bytes that a notice has.
-const mostNotice = 32 << 10
+// maxNotice is the largest state in bytes that a notice has.
+const maxNotice = 32 << 10
 
 // Ended is the state of a notice, which the caller releases; false: it has none that this member can read.
 func (q *Queue) Ended(ctx context.Context, n Notice) (s State, ok bool) {
-	if len(n) == 0 || n.Begun() || q.decode(n, &s) != nil || !s.Status.Ended() {
+	if len(n) == 0 || n.Started() || q.decode(n, &s) != nil || !s.Status.Ended() {
 		return State{}, false
 	}
 	s, err := q.withResult(ctx, s)
@@ -114,7 +114,7 @@ func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err er
 	}
 	replies, err := q.nc.Subscribe("pinion.reply."+q.o.Model+"."+token(q.o.Server)+".*",
 		func(m *nats.Msg) { told(m.Subject, m.Data) })
-	loads, errLoads := q.hearLoads()
+	loads, errLoads := q.watchMembership()
 	return func() {
 		_ = alive.Unsubscribe()
 		if loads != nil {
@@ -127,42 +127,42 @@ func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err er
 }
 
 // Announce tells the member that waits for the job that it has begun, so that it can be followed.
-func (c *Claim) Announce() { c.notify(Notice(noticeBegun)) }
+func (c *Claim) Announce() { c.notify(Notice(noticeStarted)) }
 
 // notify tells the member that waits for the job.
 func (c *Claim) notify(n Notice) {
 	if c.Job.Reply != "" {
-		_ = c.q.nc.Publish(c.Job.Reply, n) // it looks by itself too, later
+		_ = c.q.nc.Publish(c.Job.Reply, n) // if it is lost, the member reads the state later
 	}
 }
 
-// abandoned reports whether a client waits for a job and its member is gone.
+// abandoned reports whether a client waits for a job whose member has left.
 func (q *Queue) abandoned(ctx context.Context, j *Job) bool {
 	if j.Waiter == "" {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, heldWait)
+	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)
 	defer cancel()
 	_, err := q.nc.RequestWithContext(ctx, j.Waiter, nil)
-	return errors.Is(err, nats.ErrNoResponders) // silence alone says nothing
+	return errors.Is(err, nats.ErrNoResponders) // a timeout alone proves nothing
 }
 
 // Stream is the events of a job, or of a direct prediction, that runs on some server.
 type Stream struct {
 	C <-chan *nats.Msg
 
-	q        *Queue
-	id       string
-	question []byte // nil: it is a job
-	sub      *nats.Subscription
+	q      *Queue
+	id     string
+	lookup []byte // nil: it is a job
+	sub    *nats.Subscription
 }
 
-// followed is how many events of a job may wait in a member.
-const followed = 4096
+// maxPendingEvents is how many events of a job may wait in a member.
+const maxPendingEvents = 4096
 
-// Follow opens the events of a job. None come before Ask.
+// Follow opens the events of a job. None come before Request.
 func (q *Queue) Follow(id string) (*Stream, error) {
-	c := make(chan *nats.Msg, followed)
+	c := make(chan *nats.Msg, maxPendingEvents)
 	sub, err := q.nc.ChanSubscribe(q.nc.NewRespInbox(), c)
 	if err != nil {
 		return nil, err
@@ -171,24 +171,24 @@ func (q *Queue) Follow(id string) (*Stream, error) {
 }
 
 // FollowDirect opens the events of a direct prediction.
-func (q *Queue) FollowDirect(question Question) (*Stream, error) {
-	text, err := json.Marshal(question)
+func (q *Queue) FollowDirect(lookup Lookup) (*Stream, error) {
+	text, err := json.Marshal(lookup)
 	if err != nil {
 		return nil, err
 	}
-	s, err := q.Follow(question.ID)
+	s, err := q.Follow(lookup.ID)
 	if err == nil {
-		s.question = text
+		s.lookup = text
 	}
 	return s, err
 }
 
-// Ask asks the holder of the job for all events, from its first on. Where no server holds it, nothing comes.
-func (s *Stream) Ask() {
-	_ = s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.question)
+// Request asks the owner of the job for all events, from the first on. If no server owns it, nothing comes.
+func (s *Stream) Request() {
+	_ = s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.lookup)
 }
 
-// Read reads an event; false: the holder only asked whether this member is there, and was answered.
+// Read reads an event; false: it was a probe, and is answered.
 func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 	if len(m.Data) == 0 {
 		_ = m.Respond(nil)
@@ -198,7 +198,7 @@ func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 		return e, false
 	}
 	if e.Event == EventEnd && e.Data != nil {
-		ctx, cancel := Within(resultWait, 0)
+		ctx, cancel := WithIdleTimeout(resultTimeout, 0)
 		defer cancel()
 		e.Result, _ = s.q.loadResult(ctx, e.Data) // without an object: it cannot be read
 		e.Data = e.Result.Object
@@ -206,8 +206,8 @@ func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 	return e, true
 }
 
-// resultWait is how long NATS may be silent while the result of a direct prediction is read.
-const resultWait = 30 * time.Second
+// resultTimeout is the idle timeout while the result of a direct prediction is read.
+const resultTimeout = 30 * time.Second
 
 // Close ends the events.
 func (s *Stream) Close() { _ = s.sub.Unsubscribe() }

@@ -91,7 +91,7 @@ func setPropagation(h nats.Header, p *trace.Propagation) {
 	}
 }
 
-// propagation is the opposite.
+// propagation is the reverse.
 func propagation(h nats.Header) (p trace.Propagation) {
 	for name, value := range p.Headers() {
 		*value = get(h, name)
@@ -99,19 +99,19 @@ func propagation(h nats.Header) (p trace.Propagation) {
 	return p
 }
 
-// mostCarried is the largest state in bytes that a message carries.
-const mostCarried = 4 << 10
+// maxAttachedState is the largest state in bytes that goes into a message.
+const maxAttachedState = 4 << 10
 
-// carry lets a message carry the first state of its job, so that who claims it first need not read the state: the swap
+// attachState puts the first state of a job into its message, so that the first claim need not read it: the swap
 // of the claim finds out whether it has moved. revision 0: it is not known.
-func carry(h nats.Header, revision uint64, text []byte) {
-	if revision != 0 && len(text) <= mostCarried {
+func attachState(h nats.Header, revision uint64, text []byte) {
+	if revision != 0 && len(text) <= maxAttachedState {
 		h.Set(headerState, strconv.FormatUint(revision, 10)+" "+string(text))
 	}
 }
 
-// carried is the opposite; false: the message carries none of its job that this member can read.
-func (q *Queue) carried(h nats.Header) (s stored, ok bool) {
+// attachedState is the reverse, or reports false if the message has no state that this member can read.
+func (q *Queue) attachedState(h nats.Header) (s stored, ok bool) {
 	revision, text, _ := strings.Cut(h.Get(headerState), " ")
 	var err error
 	if s.revision, err = strconv.ParseUint(revision, 10, 64); err != nil {
@@ -182,7 +182,7 @@ type State struct {
 	Status  Status `json:"status"`
 	Attempt int    `json:"attempt"`          // runs that have begun
 	Lost    int    `json:"lost"`             // of these, runs whose server was lost
-	Server  string `json:"server,omitempty"` // who holds it
+	Server  string `json:"server,omitempty"` // its owner
 	Claim   string `json:"claim,omitempty"`  // the random token of the holder's claim
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
@@ -210,8 +210,8 @@ type Hook struct {
 	trace.Propagation
 }
 
-// known are the names of State's members.
-var known = []string{
+// stateFields are the names of State's members.
+var stateFields = []string{
 	"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline",
 	"hook", "yielded", "digest", "prediction",
 }
@@ -244,7 +244,7 @@ func (s *State) UnmarshalJSON(text []byte) error {
 	}
 	s.unknown = nil
 	for key, value := range rawjson.Members(text) {
-		if name := rawjson.KeyText(key); !slices.Contains(known, name) {
+		if name := rawjson.KeyText(key); !slices.Contains(stateFields, name) {
 			if s.unknown == nil {
 				s.unknown = map[string]json.RawMessage{}
 			}

@@ -54,7 +54,8 @@ tracestate: k=v`
 	s := State{
 		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7,
 		Cancel: true,
-		Kind:   Training, Deadline: 9, Hook: &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q", TraceParent: "p", TraceState: "s"}},
+		Kind:   Training, Deadline: 9,
+		Hook:       &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q", TraceParent: "p", TraceState: "s"}},
 		Prediction: json.RawMessage(`{"id":"p1"}`),
 	}
 	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
@@ -69,11 +70,11 @@ tracestate: k=v`
 		t.Errorf("got %s, %v, want %s", got, err, schema)
 	}
 	h := nats.Header{headerToken: {"T"}}
-	carry(h, 7, []byte(state))
+	attachState(h, 7, []byte(state))
 	if got := h.Get(headerState); got != "7 "+state {
 		t.Errorf("a message carries %s", got)
 	}
-	got, ok := (&Queue{}).carried(h)
+	got, ok := (&Queue{}).attachedState(h)
 	if text, err := json.Marshal(&got.State); !ok || got.revision != 7 || string(text) != state {
 		t.Errorf("of a message was read %s, %v, revision %d, %v", text, err, got.revision, ok)
 	}
@@ -100,7 +101,7 @@ func TestBytesBetweenMembers(t *testing.T) {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}
-	for want, q := range map[string]Question{
+	for want, q := range map[string]Lookup{
 		`{"kind":"prediction","id":"p1"}`:             {Kind: Prediction, ID: "p1"},
 		`{"kind":"training","id":"a b","brief":true}`: {Kind: Training, ID: "a b", Brief: true},
 	} {

@@ -145,8 +145,8 @@ func openProgram(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// mostLine is how much of a line of the server's log is kept.
-const mostLine = 4 << 10
+// maxLine is how much of a line of the server's log is kept.
+const maxLine = 4 << 10
 
 // lineLogger logs what is written to it, a line at a time.
 type lineLogger struct {
@@ -158,7 +158,7 @@ func (l *lineLogger) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
-		l.line = append(l.line, line[:min(len(line), mostLine-len(l.line))]...)
+		l.line = append(l.line, line[:min(len(line), maxLine-len(l.line))]...)
 		if !whole {
 			return n, nil
 		}

@@ -21,8 +21,8 @@ const (
 	// objectPrefix begins the value of headerBody.
 	objectPrefix = "obj/"
 
-	// MostObject is the largest body or result in bytes. Larger ones are URLs.
-	MostObject = 100 << 20
+	// MaxObject is the largest body or result in bytes. Larger ones are URLs.
+	MaxObject = 100 << 20
 )
 
 func (n names) bodies() string  { return "pinion_body_" + n.model }
@@ -47,7 +47,7 @@ func (q *Queue) isLarge(data []byte) bool {
 func (q *Queue) put(ctx context.Context, bucket, key string, data []byte) error {
 	store, err := q.js.ObjectStore(ctx, bucket)
 	if err == nil {
-		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: key}, &upload{ctx: ctx, nc: q.nc, data: data, ahead: 2})
+		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: key}, &upload{ctx: ctx, nc: q.nc, data: data, window: 2})
 	}
 	if err != nil {
 		return fmt.Errorf("store an object: %w", err)
@@ -122,7 +122,7 @@ func (q *Queue) storeBody(ctx context.Context, m *nats.Msg, key string) error {
 	return nil
 }
 
-// loadBody reads the body of a job. The error is jetstream.ErrObjectNotFound where it is gone, and errNoRoom where it
+// loadBody reads the body of a job. The error is jetstream.ErrObjectNotFound where it is gone, and errNoMemory where it
 // does not fit into the memory budget now. charged bytes are the caller's to free.
 func (q *Queue) loadBody(ctx context.Context, m jetstream.Msg, j *Job) (charged int64, err error) {
 	data := j.Body
@@ -159,8 +159,8 @@ type Memory interface {
 	// Wait charges n bytes, and waits for them at most that long or until stop is closed.
 	Wait(n int64, most time.Duration, stop <-chan struct{}) error
 	Free(n int64)
-	// Most is the largest charge.
-	Most() int64
+	// Max is the largest charge.
+	Max() int64
 }
 
 // memoryWait is how long an object waits for memory.
@@ -180,8 +180,8 @@ func (r *Result) Release() {
 	}
 }
 
-// errNoRoom: an object does not fit into the memory budget now.
-var errNoRoom = errors.New("there is no memory for it now")
+// errNoMemory: an object does not fit into the memory budget now.
+var errNoMemory = errors.New("there is no memory for it now")
 
 // getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object
 // wait in the client of NATS while it is read, and then it is opened or parsed. One that is larger than half of the
@@ -191,9 +191,9 @@ func (q *Queue) getCharged(ctx context.Context, bucket, key string) (data []byte
 		if q.o.Memory == nil {
 			return nil
 		}
-		n := min(2*size, q.o.Memory.Most())
+		n := min(2*size, q.o.Memory.Max())
 		if err := q.o.Memory.Wait(n, memoryWait, ctx.Done()); err != nil {
-			return fmt.Errorf("%w: %w", errNoRoom, err)
+			return fmt.Errorf("%w: %w", errNoMemory, err)
 		}
 		charged = n
 		return nil
@@ -212,7 +212,7 @@ func (q *Queue) free(charged int64) {
 	}
 }
 
-// loadResult is the opposite of storeResult. The result's memory is charged until it is released.
+// loadResult is the reverse of storeResult. The result's memory is charged until it is released.
 func (q *Queue) loadResult(ctx context.Context, prediction json.RawMessage) (r Result, err error) {
 	var at reference
 	if len(prediction) > 128 || json.Unmarshal(prediction, &at) != nil || at.Key == "" {

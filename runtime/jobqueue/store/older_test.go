@@ -84,11 +84,11 @@ func TestOlder_JobThatOlderServerRuns(t *testing.T) {
 		t.Errorf("it is %+v", s)
 	}
 	first := r.delivery(r.Queue) // nothing answers for the older server
-	c, what := r.claim(t.Context(), first, shower{})
+	c, what := r.claim(t.Context(), first, renderer{})
 	if what != claimed || c.State.Attempt != 2 || c.State.Lost != 1 {
 		t.Fatalf("its job was %s: %+v", what, c)
 	}
-	if ok, err := r.Cancel(t.Context(), "p1", Prediction, shower{}); !ok || err != nil {
+	if ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil || r.state("p1").Status != Canceled {
@@ -122,7 +122,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 	}
 	kept(Starting)
 	c = r.claims(r.Queue)
-	if ok, err := r.Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	kept(Processing)
@@ -142,7 +142,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 			e.Index != 4 || e.Event != EventOutput || string(e.Data) != `"token 4"` {
 			t.Errorf("an event is %+v, %v", e, err)
 		}
-		var l Load
+		var l ServerStatus
 		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l); err != nil || l.Slots != 1 ||
 			l.Running != 1 || l.Gone || l.Version == "" {
 			t.Errorf("a load is %+v, %v", l, err)
@@ -165,10 +165,10 @@ func TestOlder_StateOfHigherVersion(t *testing.T) {
 		newer := strings.Replace(state, `"v":1`, `"v":2,"zeta":1`, 1)
 		r.older(newer)
 		m := r.delivery(r.Queue)
-		if c, what := r.claim(t.Context(), m, shower{}); c != nil || what != deferred {
+		if c, what := r.claim(t.Context(), m, renderer{}); c != nil || what != deferred {
 			t.Errorf("it was %s", what)
 		}
-		if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) ||
+		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); !errors.Is(err, ErrUnavailable) ||
 			!strings.Contains(err.Error(), "ask a newer server") {
 			t.Errorf("a cancel: %v", err)
 		}
@@ -211,7 +211,7 @@ func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
 	again := r.olderMessage()
 	again.Header.Set(headerState, "1 "+olderState)
 	again.Header.Set(headerToken, "another")
-	if s, ok := r.carried(again.Header); ok {
+	if s, ok := r.attachedState(again.Header); ok {
 		t.Errorf("a job is claimed by the state of its former life: %+v", s.State)
 	}
 }

@@ -17,7 +17,7 @@ func TestPromises_CancelThatWasAnsweredIsKept(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
+	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
@@ -35,7 +35,7 @@ func TestPromises_ServerKeepsMessageUntilItsWebhookIsStored(t *testing.T) {
 	r := newRig(t, nil)
 	before := make(chan struct{})
 	r.serve(r.Queue, newRunner(1, func(_ context.Context, c *Claim) (Status, []byte) {
-		c.Before = func() { <-before }
+		c.BeforeWebhook = func() { <-before }
 		return Succeeded, starting(c.Job.ID)
 	}))
 	r.accept("p1")
@@ -77,8 +77,8 @@ func TestLanesOfOthersAreServed(t *testing.T) {
 	}
 }
 
-// TestOneOfEightTurnsIsForEachLowerClass is the order in which one place takes jobs while all classes have enough.
-func TestOneOfEightTurnsIsForEachLowerClass(t *testing.T) {
+// TestPull_OneOfEightTurnsIsForEachLowerClass is the order in which one place takes jobs while all classes have enough.
+func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	for i := range 8 {
@@ -159,7 +159,7 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	if bodies() != 2 {
 		t.Fatalf("%d bodies", bodies())
 	}
-	if _, err := r.Cancel(t.Context(), "canceled", "", shower{}); err != nil {
+	if _, err := r.Cancel(t.Context(), "canceled", "", renderer{}); err != nil {
 		t.Fatal(err)
 	}
 	r.serve(r.other("b"), newRunner(1, succeed))
@@ -174,7 +174,7 @@ func TestPromises_NewerStateIsLeftAlone(t *testing.T) {
 	if _, err := r.js.Publish(t.Context(), r.names.stateKey("p1"), []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) {
+	if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a cancel: %v", err)
 	}
 	m, err := r.states.GetLastMsgForSubject(t.Context(), r.names.stateKey("p1"))

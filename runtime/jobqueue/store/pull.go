@@ -13,22 +13,22 @@ import (
 
 // puller gets jobs from the consumers of all classes and lanes.
 type puller struct {
-	q       *Queue
-	sources []*source // the most urgent class first
-	lanes   int
-	looked  time.Time // when the lanes were counted
-	turn    int
-	last    *source         // it had no more than the job that next returned last; nil: it may have, or all may
-	ahead   jetstream.Msg   // a job that was pulled before a place is free for it; nil: none
-	found   chan pulled     // from long pulls
-	pulling context.Context // of the long pulls
-	stop    context.CancelFunc
-	pulls   sync.WaitGroup
+	q            *Queue
+	sources      []*source // the most urgent class first
+	lanes        int
+	lanesFoundAt time.Time // when the lanes were counted
+	turn         int
+	last         *source         // it had no more than the job that next returned last; nil: it may have, or all may
+	prefetched   jetstream.Msg   // a job that was pulled before a slot is free for it; nil: none
+	pulled       chan pulledMsg  // from long pulls
+	pulling      context.Context // of the long pulls
+	stop         context.CancelFunc
+	pulls        sync.WaitGroup
 
-	mu     sync.Mutex
-	wanted *sync.Cond // waits changed
-	waits  bool       // next waits for a job
-	closed bool
+	mu        sync.Mutex
+	requested *sync.Cond // waits changed
+	wantsJob  bool       // next waits for a job
+	closed    bool
 }
 
 // source is a consumer.
@@ -38,8 +38,8 @@ type source struct {
 	empty atomic.Bool // a long pull waits there, so no job does
 }
 
-// pulled is what a long pull got.
-type pulled struct {
+// pulledMsg is what a long pull got.
+type pulledMsg struct {
 	m    jetstream.Msg
 	from *source
 }
@@ -50,22 +50,22 @@ const pullWait = 5 * time.Second
 // lanesEvery is how often the lanes are counted: an operator may have added some.
 const lanesEvery = 10 * time.Second
 
-// newPuller begins with one long pull for each consumer. They rest while next is not called.
+// newPuller begins with one long pull for each consumer. They are idle while next is not called.
 func newPuller(ctx context.Context, q *Queue) (*puller, error) {
-	p := &puller{q: q, found: make(chan pulled)}
-	p.wanted = sync.NewCond(&p.mu)
+	p := &puller{q: q, pulled: make(chan pulledMsg)}
+	p.requested = sync.NewCond(&p.mu)
 	p.pulling, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.look(ctx); err != nil {
+	if err := p.findLanes(ctx); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-// look finds the consumers of all lanes, and begins the long pulls of new ones. This member may hash its tenants to
-// fewer lanes.
-func (p *puller) look(ctx context.Context) error {
-	p.looked = time.Now()
+// findLanes finds the consumers of all lanes, and begins the long pulls of new ones. This member may hash its tenants
+// to fewer lanes.
+func (p *puller) findLanes(ctx context.Context) error {
+	p.lanesFoundAt = time.Now()
 	o := p.q.o
 	info, err := p.q.jobsInfo(ctx)
 	if err != nil {
@@ -93,68 +93,68 @@ func (p *puller) look(ctx context.Context) error {
 	return nil
 }
 
-// mostAtOnce is how many jobs one pull gets: more would wait for the first of them to be claimed.
-const mostAtOnce = 32
+// maxFetch is how many jobs one pull gets: more would wait for the first of them to be claimed.
+const maxFetch = 32
 
-// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that
+// next returns jobs, at most as many as slots are free; none if ctx ends or none has come for a while. Jobs that
 // wait are taken in the order of the classes, except that of eight turns one begins with the lowest and one with the
 // middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
-	if time.Since(p.looked) > lanesEvery {
-		_ = p.look(ctx) // else it looks again later
+	if time.Since(p.lanesFoundAt) > lanesEvery {
+		_ = p.findLanes(ctx) // else it tries again later
 	}
-	if m := p.ahead; m != nil {
-		p.ahead = nil
+	if m := p.prefetched; m != nil {
+		p.prefetched = nil
 		return []jetstream.Msg{m}
 	}
 	if !p.areEmpty() {
-		if found := p.ready(min(places, mostAtOnce)); len(found) > 0 {
-			return found
+		if ready := p.fetchReady(min(places, maxFetch)); len(ready) > 0 {
+			return ready
 		}
 	}
 	p.last = nil
-	p.want()
+	p.request()
 	select {
-	case job := <-p.found:
-		return p.only(job)
+	case pulled := <-p.pulled:
+		return p.single(pulled)
 	case <-time.After(lanesEvery): // the next call looks for lanes
 	case <-ctx.Done():
 	}
-	if p.take() { // so no pull does
+	if p.endRequest() { // so no pull does
 		return nil
 	}
-	return p.only(<-p.found)
+	return p.single(<-p.pulled)
 }
 
-// only is what next returns of a job that came while none waited.
-func (p *puller) only(job pulled) []jetstream.Msg {
-	if meta, err := job.m.Metadata(); err == nil && meta.NumPending == 0 {
-		p.last = job.from
+// single returns a job that came while none waited.
+func (p *puller) single(pulled pulledMsg) []jetstream.Msg {
+	if meta, err := pulled.m.Metadata(); err == nil && meta.NumPending == 0 {
+		p.last = pulled.from
 	}
-	return []jetstream.Msg{job.m}
+	return []jetstream.Msg{pulled.m}
 }
 
 const (
-	// shortTime is how long predictions take at most for which a job is pulled ahead of a place. The way of a job from the
-	// queue would take a good part of that time, and the place would be idle meanwhile.
-	shortTime = 50 * time.Millisecond
-	// aheadWait is how long that job waits for a place.
-	aheadWait = 2 * shortTime
+	// prefetchBelow is the duration of predictions up to which a job is prefetched. The way of a job from the
+	// queue would take a good part of that time, and the slot would be idle meanwhile.
+	prefetchBelow = 50 * time.Millisecond
+	// prefetchWait is how long that job waits for a slot.
+	prefetchWait = 2 * prefetchBelow
 )
 
-// lookAhead pulls one job that waits, for the next place that will be free.
-func (p *puller) lookAhead() {
-	if p.ahead == nil && !p.areEmpty() {
-		for _, m := range p.ready(1) {
-			p.ahead = m
+// prefetch pulls one job for the next slot that will be free.
+func (p *puller) prefetch() {
+	if p.prefetched == nil && !p.areEmpty() {
+		for _, m := range p.fetchReady(1) {
+			p.prefetched = m
 		}
 	}
 }
 
-// giveBack gives up the job that was pulled ahead.
-func (p *puller) giveBack() {
-	_ = p.ahead.Nak() // if it does not arrive, the job is delivered again after AckWait
-	p.ahead = nil
+// releasePrefetched gives the prefetched job back.
+func (p *puller) releasePrefetched() {
+	_ = p.prefetched.Nak() // if it does not arrive, the job is delivered again after AckWait
+	p.prefetched = nil
 }
 
 // areEmpty reports whether no job waited when next returned last, or came since.
@@ -162,8 +162,8 @@ func (p *puller) areEmpty() bool {
 	return p.last != nil && !slices.ContainsFunc(p.sources, func(s *source) bool { return s != p.last && !s.empty.Load() })
 }
 
-// ready returns up to n jobs that wait.
-func (p *puller) ready(n int) (found []jetstream.Msg) {
+// fetchReady returns up to n jobs that wait.
+func (p *puller) fetchReady(n int) (msgs []jetstream.Msg) {
 	p.turn++
 	first := 0
 	switch p.turn % 8 {
@@ -177,48 +177,48 @@ func (p *puller) ready(n int) (found []jetstream.Msg) {
 		at := (first + i) % len(p.sources)
 		class, lane := at/p.lanes, (at+p.turn)%p.lanes
 		if from := p.sources[class*p.lanes+lane]; !from.empty.Load() {
-			found = append(found, fetch(from, n-len(found))...)
+			msgs = append(msgs, fetch(from, n-len(msgs))...)
 		}
-		if len(found) == n {
+		if len(msgs) == n {
 			break
 		}
 	}
-	return found
+	return msgs
 }
 
 // fetch returns up to n jobs that wait.
-func fetch(c jetstream.Consumer, n int) (found []jetstream.Msg) {
+func fetch(c jetstream.Consumer, n int) (msgs []jetstream.Msg) {
 	batch, err := c.FetchNoWait(n)
 	if err != nil {
 		return nil
 	}
 	for m := range batch.Messages() {
-		found = append(found, m)
+		msgs = append(msgs, m)
 	}
-	return found
+	return msgs
 }
 
-// want says that a job is wanted.
-func (p *puller) want() {
+// request asks the long pulls for a job.
+func (p *puller) request() {
 	p.mu.Lock()
-	p.waits = true
+	p.wantsJob = true
 	p.mu.Unlock()
-	p.wanted.Broadcast()
+	p.requested.Broadcast()
 }
 
-// take reports whether a job is wanted. If so, no other is any more.
-func (p *puller) take() bool {
+// endRequest reports whether a job is wanted. If so, no other is any more.
+func (p *puller) endRequest() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	wanted := p.waits
-	p.waits = false
+	wanted := p.wantsJob
+	p.wantsJob = false
 	return wanted
 }
 
 // pull keeps one long pull while a job is wanted. What it gets when none is wanted any more goes back at once, for
 // another server: a pull that is given up could be answered all the same, and its job would wait for AckWait.
 func (p *puller) pull(ctx context.Context, from *source) {
-	for p.isWanted() {
+	for p.awaitRequest() {
 		limited, cancel := context.WithTimeout(ctx, pullWait)
 		batch, err := from.Fetch(1, jetstream.FetchContext(limited))
 		if err != nil {
@@ -228,13 +228,13 @@ func (p *puller) pull(ctx context.Context, from *source) {
 		}
 		from.empty.Store(true)
 		for m := range batch.Messages() {
-			taken := p.take()
-			if !taken {
+			wanted := p.endRequest()
+			if !wanted {
 				_ = m.Nak()
 			}
 			from.empty.Store(false)
-			if taken {
-				p.found <- pulled{m, from}
+			if wanted {
+				p.pulled <- pulledMsg{m, from}
 			}
 		}
 		from.empty.Store(false)
@@ -242,12 +242,12 @@ func (p *puller) pull(ctx context.Context, from *source) {
 	}
 }
 
-// isWanted waits until a job is wanted; false: the puller is closed.
-func (p *puller) isWanted() bool {
+// awaitRequest waits until a job is wanted; false: the puller is closed.
+func (p *puller) awaitRequest() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.waits && !p.closed {
-		p.wanted.Wait()
+	for !p.wantsJob && !p.closed {
+		p.requested.Wait()
 	}
 	return !p.closed
 }
@@ -256,7 +256,7 @@ func (p *puller) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.wanted.Broadcast()
+	p.requested.Broadcast()
 	p.stop()
 	p.pulls.Wait()
 }

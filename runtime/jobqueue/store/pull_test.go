@@ -41,8 +41,8 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 	}
 }
 
-// TestPull_JobThatWaitsIsPulledAhead of a place, once, and is the next one.
-func TestPull_JobThatWaitsIsPulledAhead(t *testing.T) {
+// TestPull_WaitingJobIsPrefetched of a place, once, and is the next one.
+func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	p, err := newPuller(t.Context(), r.Queue)
@@ -60,16 +60,16 @@ func TestPull_JobThatWaitsIsPulledAhead(t *testing.T) {
 		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
 			t.Fatalf("job %d is %v", i, found)
 		}
-		p.lookAhead()
-		p.lookAhead()
+		p.prefetch()
+		p.prefetch()
 		if n, want := r.consumerInfo(consumer(Normal, 0)).NumAckPending, min(3, i+2); n != want {
 			t.Errorf("%d were delivered, want %d", n, want)
 		}
 	}
 }
 
-// TestPull_JobPulledAheadGoesElsewhere: where no place becomes free it is given back, unclaimed.
-func TestPull_JobPulledAheadGoesElsewhere(t *testing.T) {
+// TestPull_PrefetchedJobIsReleased: where no place becomes free it is given back, unclaimed.
+func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")

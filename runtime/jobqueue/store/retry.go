@@ -75,7 +75,7 @@ func (q *Queue) setHook(h nats.Header, hook *Hook) {
 	setPropagation(h, &hook.Propagation)
 }
 
-// readHook is the opposite; nil: there is none.
+// readHook is the reverse, or returns nil if there is none.
 func (q *Queue) readHook(h nats.Header) (*Hook, error) {
 	text := get(h, headerURL)
 	if text == "" {

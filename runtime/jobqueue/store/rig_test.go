@@ -134,7 +134,7 @@ func (r *rig) delivery(q *Queue) jetstream.Msg {
 // claims takes the next job for a member.
 func (r *rig) claims(q *Queue) *Claim {
 	r.t.Helper()
-	c, what := q.claim(r.t.Context(), r.delivery(q), shower{})
+	c, what := q.claim(r.t.Context(), r.delivery(q), renderer{})
 	if what != claimed {
 		r.t.Fatalf("the job was not claimed: %s", what)
 	}
@@ -144,7 +144,7 @@ func (r *rig) claims(q *Queue) *Claim {
 // state is the state of a job.
 func (r *rig) state(id string) State {
 	r.t.Helper()
-	s, err := r.Find(r.t.Context(), id, shower{})
+	s, err := r.Find(r.t.Context(), id, renderer{})
 	if err != nil {
 		r.t.Fatalf("find %s: %v", id, err)
 	}
@@ -180,20 +180,20 @@ func starting(id string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"starting"}`, id))
 }
 
-// shower writes objects with an id, a status and an error.
-type shower struct{}
+// renderer writes objects with an id, a status and an error.
+type renderer struct{}
 
-func (shower) Begun(j *Job, _ *State) json.RawMessage {
+func (renderer) RenderStarted(j *Job, _ *State) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"processing"}`, j.ID))
 }
 
-func (shower) Ended(j *Job, _ *State, s Status, reason string) json.RawMessage {
+func (renderer) RenderEnded(j *Job, _ *State, s Status, reason string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":%q,"error":%q}`, j.ID, s, reason))
 }
 
 // runner runs jobs by a function, a given number at a time.
 type runner struct {
-	shower
+	renderer
 
 	places chan struct{}
 	time   time.Duration // of a run
@@ -208,17 +208,17 @@ func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []by
 	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
 }
 
-func (r *runner) Free(ctx context.Context) int {
+func (r *runner) AwaitCapacity(ctx context.Context) int {
 	select {
 	case r.places <- struct{}{}:
-		<-r.places // only one goroutine takes places
+		<-r.places // only one goroutine acquires slots
 		return cap(r.places) - len(r.places)
 	case <-ctx.Done():
 		return 0
 	}
 }
 
-func (r *runner) Take() bool {
+func (r *runner) AcquireSlot() bool {
 	select {
 	case r.places <- struct{}{}:
 		return true
@@ -227,13 +227,13 @@ func (r *runner) Take() bool {
 	}
 }
 
-func (r *runner) Time() time.Duration { return r.time }
+func (r *runner) MeanDuration() time.Duration { return r.time }
 
-func (r *runner) Return() { <-r.places }
+func (r *runner) ReleaseSlot() { <-r.places }
 
-func (r *runner) ShowDirect(Question) json.RawMessage     { return nil }
-func (r *runner) CancelDirect(Question) bool              { return false }
-func (r *runner) FollowDirect(Question, func(Event) bool) {}
+func (r *runner) ShowDirect(Lookup) json.RawMessage     { return nil }
+func (r *runner) CancelDirect(Lookup) bool              { return false }
+func (r *runner) FollowDirect(Lookup, func(Event) bool) {}
 
 func (r *runner) Follow(id string, send func(Event) bool) {
 	if r.follow != nil {
@@ -242,7 +242,7 @@ func (r *runner) Follow(id string, send func(Event) bool) {
 }
 
 func (r *runner) Run(ctx context.Context, c *Claim) (Status, []byte) {
-	defer r.Return()
+	defer r.ReleaseSlot()
 	r.mu.Lock()
 	r.runs[c.Job.ID]++
 	r.mu.Unlock()
@@ -257,7 +257,7 @@ func (r *runner) count(id string) int {
 
 // succeed is a run that succeeds at once.
 func succeed(_ context.Context, c *Claim) (Status, []byte) {
-	return Succeeded, shower{}.Ended(&c.Job, nil, Succeeded, "")
+	return Succeeded, renderer{}.RenderEnded(&c.Job, nil, Succeeded, "")
 }
 
 // serve runs a server of a member until the test's end, or until drain and stop are called: drain ends the pulls, stop

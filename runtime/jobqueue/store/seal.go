@@ -71,7 +71,7 @@ func (k *Keys) seal(what string, data []byte) []byte {
 	return sealer.Seal(out, nonce, data, []byte(what))
 }
 
-// open is the opposite. What is not sealed is returned as it is: it was stored before there were keys.
+// open is the reverse. What is not sealed is returned as it is: it was stored before there were keys.
 func (k *Keys) open(what string, data []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(data, sealedPrefix)
 	if !ok {

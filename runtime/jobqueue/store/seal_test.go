@@ -104,7 +104,7 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
-	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 		t.Fatalf("got %s", what)
 	}
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
@@ -130,10 +130,10 @@ func TestKeysAreReplaced(t *testing.T) {
 	o := r.o
 	o.Keys, o.Server = keysOf(t, "b"), "b"
 	without := r.member(o)
-	if _, what := without.claim(t.Context(), r.delivery(without), shower{}); what != deferred {
+	if _, what := without.claim(t.Context(), r.delivery(without), renderer{}); what != deferred {
 		t.Errorf("a server without the key: %s", what)
 	}
-	if _, err := without.Find(t.Context(), "p1", shower{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
+	if _, err := without.Find(t.Context(), "p1", renderer{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
 		t.Errorf("a look without the key: %v", err)
 	}
 	o.Keys = keysOf(t, "ba")

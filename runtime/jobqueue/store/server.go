@@ -16,16 +16,16 @@ import (
 
 // Runner runs jobs.
 type Runner interface {
-	Shower
+	Renderer
 	Direct
-	// Free blocks until the model has free places, and returns how many. It returns 0 when ctx ends.
-	Free(ctx context.Context) int
-	// Time is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
-	Time() time.Duration
-	// Take takes a free place, which Run uses, or Return gives back; false: there is none any more.
-	Take() bool
-	Return()
-	// Run runs a job until it has ended, and returns how. It gives the place back. ctx ends with cause ErrLost where
+	// AwaitCapacity blocks until slots are free, and returns how many. It returns 0 when ctx ends.
+	AwaitCapacity(ctx context.Context) int
+	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
+	MeanDuration() time.Duration
+	// AcquireSlot reserves a slot, which Run uses or ReleaseSlot gives back; false: none is free.
+	AcquireSlot() bool
+	ReleaseSlot()
+	// Run runs a job until it has ended, and returns how. It releases the slot. ctx ends with cause ErrLost where
 	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
 	// drains and its time is over: a status Starting then gives the job back.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
@@ -39,14 +39,14 @@ var ErrDraining = errors.New("the server drains")
 
 // Server takes jobs from a queue and has them run.
 type Server struct {
-	q       *Queue
-	runner  Runner
-	log     *slog.Logger
-	listens bool // used by Run alone
+	q          *Queue
+	runner     Runner
+	log        *slog.Logger
+	subscribed bool // used by Run alone
 
 	mu      sync.Mutex
 	running map[string]running // by the id's token
-	all     sync.WaitGroup
+	jobs    sync.WaitGroup
 }
 
 // running is a job that runs here.
@@ -62,7 +62,7 @@ func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
 
 // Run takes jobs until ctx ends, and then waits for those that run. Release ends them.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.listen(); err != nil {
+	if err := s.subscribe(); err != nil {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
 	p, err := newPuller(ctx, s.q)
@@ -70,40 +70,40 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
 	defer p.close()
-	for places := s.free(ctx, p); places > 0; places = s.free(ctx, p) {
-		found := p.next(ctx, places)
-		for _, m := range found {
-			if !s.runner.Take() { // a request came first
+	for free := s.awaitCapacity(ctx, p); free > 0; free = s.awaitCapacity(ctx, p) {
+		msgs := p.next(ctx, free)
+		for _, m := range msgs {
+			if !s.runner.AcquireSlot() { // a request came first
 				_ = m.Nak()
 				continue
 			}
-			s.all.Add(1)
+			s.jobs.Add(1)
 			go func() {
-				defer s.all.Done()
+				defer s.jobs.Done()
 				s.take(m)
 			}()
 		}
-		if took := s.runner.Time(); len(found) == places && 0 < took && took < shortTime {
-			p.lookAhead()
+		if mean := s.runner.MeanDuration(); len(msgs) == free && 0 < mean && mean < prefetchBelow {
+			p.prefetch()
 		}
 	}
-	s.all.Wait()
+	s.jobs.Wait()
 	return nil
 }
 
-// free waits for free places, and returns how many; 0: ctx has ended. Meanwhile the job that was pulled ahead waits,
-// but not for long: then it is given back, for a server with a free place.
-func (s *Server) free(ctx context.Context, p *puller) int {
-	if p.ahead != nil {
-		short, cancel := context.WithTimeout(ctx, aheadWait)
-		places := s.runner.Free(short)
+// awaitCapacity waits for free slots, and returns how many, or 0 if ctx has ended. Meanwhile the prefetched job waits,
+// but not for long: then it is given back, for a server with a free slot.
+func (s *Server) awaitCapacity(ctx context.Context, p *puller) int {
+	if p.prefetched != nil {
+		short, cancel := context.WithTimeout(ctx, prefetchWait)
+		free := s.runner.AwaitCapacity(short)
 		cancel()
-		if places > 0 {
-			return places
+		if free > 0 {
+			return free
 		}
-		p.giveBack()
+		p.releasePrefetched()
 	}
-	return s.runner.Free(ctx)
+	return s.runner.AwaitCapacity(ctx)
 }
 
 // Release ends every run with ErrDraining.
@@ -125,17 +125,17 @@ func (s *Server) Running() int {
 // take claims a delivered job and runs it.
 func (s *Server) take(m jetstream.Msg) {
 	c, what := s.claim(m)
-	if what == early {
-		s.runner.Return()
-		_ = pause(context.Background(), s.q.rest())
-		if !s.runner.Take() {
+	if what == mayReconnect {
+		s.runner.ReleaseSlot()
+		_ = pause(context.Background(), s.q.reconnectGrace())
+		if !s.runner.AcquireSlot() {
 			return // it is delivered again
 		}
 		_ = m.InProgress() // else it could be delivered again before the first heartbeat
 		c, what = s.claim(m)
 	}
 	if what != claimed {
-		s.runner.Return()
+		s.runner.ReleaseSlot()
 		s.log.Debug("a job was not taken", "outcome", string(what))
 		return
 	}
@@ -145,7 +145,7 @@ func (s *Server) take(m jetstream.Msg) {
 // claim decides about a delivered job.
 func (s *Server) claim(m jetstream.Msg) (*Claim, outcome) {
 	// A body that takes long must not be delivered again meanwhile.
-	ctx, cancel := within(s.q.o.AckWait/2, func() { _ = m.InProgress() })
+	ctx, cancel := withIdleTimeout(s.q.o.AckWait/2, func() { _ = m.InProgress() })
 	defer cancel()
 	return s.q.claim(ctx, m, s.runner)
 }
@@ -163,7 +163,7 @@ func (s *Server) run(c *Claim) {
 	beats.Add(1)
 	go func() {
 		defer beats.Done()
-		s.beat(beating, c, cancel)
+		s.heartbeat(beating, c, cancel)
 	}()
 	status, prediction := s.runner.Run(ctx, c)
 	s.end(ctx, c, status, prediction)
@@ -174,20 +174,20 @@ func (s *Server) run(c *Claim) {
 	s.mu.Unlock()
 }
 
-// beat keeps a job while it runs, and ends the run where the job is lost or canceled.
-func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseFunc) {
+// heartbeat keeps a job while it runs, and ends the run where the job is lost or canceled.
+func (s *Server) heartbeat(ctx context.Context, c *Claim, cancel context.CancelCauseFunc) {
 	absent := 0
 	for pause(ctx, s.q.o.AckWait/3) == nil {
 		beat, done := context.WithTimeout(ctx, s.q.o.AckWait/3)
-		sign := c.Beat(beat)
+		result := c.Beat(beat)
 		if absent++; !s.q.abandoned(beat, &c.Job) {
 			absent = 0
 		}
 		done()
-		if absent == mostAbsent {
+		if absent == maxAbsent {
 			cancel(context.Canceled)
 		}
-		switch sign {
+		switch result {
 		case Lost:
 			cancel(ErrLost)
 			return
@@ -198,15 +198,15 @@ func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseF
 	}
 }
 
-// mostAbsent is at how many heartbeats in a row the member of a waiting client must be gone: one may be connecting
+// maxAbsent is at how many heartbeats in a row the member of a waiting client must be gone: one may be connecting
 // again.
-const mostAbsent = 2
+const maxAbsent = 2
 
 // end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for
 // a while.
 func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []byte) {
 	for context.Cause(ctx) != ErrLost { //nolint:errorlint // it is set above, and never wrapped
-		try, cancel := Within(s.q.o.AckWait/3, len(prediction))
+		try, cancel := WithIdleTimeout(s.q.o.AckWait/3, len(prediction))
 		var err error
 		if status == Starting {
 			err = c.Release(try, prediction)
@@ -218,7 +218,7 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 		case err == nil:
 			return
 		case !errors.Is(err, ErrLost):
-			s.q.doubt()
+			s.q.onNoAnswer()
 			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", logtext.Clip(c.Job.ID), "error",
 				err)
 			_ = pause(context.Background(), time.Second)
@@ -226,19 +226,19 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 		}
 		break
 	}
-	s.q.tally.fenced.Add(1)
+	s.q.counters.fenced.Add(1)
 	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id",
 		logtext.Clip(c.Job.ID))
 }
 
-// listen subscribes to questions, once for all ids. It lasts as long as the connection: direct predictions outlive the
-// last job.
-func (s *Server) listen() error {
-	if s.listens {
+// subscribe subscribes to requests of members, once for all ids. It lasts as long as the connection: direct predictions
+// outlive the last job.
+func (s *Server) subscribe() error {
+	if s.subscribed {
 		return nil
 	}
 	var all []*nats.Subscription
-	for verb, answer := range map[string]nats.MsgHandler{"held": s.onHeld, "cancel": s.onCancel, "attach": s.onAttach} {
+	for verb, answer := range map[string]nats.MsgHandler{"held": s.onOwner, "cancel": s.onCancel, "attach": s.onAttach} {
 		one, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answer)
 		if err != nil {
 			for _, sub := range all {
@@ -248,27 +248,27 @@ func (s *Server) listen() error {
 		}
 		all = append(all, one)
 	}
-	s.listens = true
+	s.subscribed = true
 	return nil
 }
 
-func (s *Server) onHeld(m *nats.Msg) {
-	if q, ok := questionOf(m); ok {
-		go s.answer(m, q)
+func (s *Server) onOwner(m *nats.Msg) {
+	if l, ok := readLookup(m); ok {
+		go s.answerLookup(m, l)
 	} else if s.find(m.Subject).claim != nil {
 		_ = m.Respond(nil)
 	}
 }
 
 func (s *Server) onCancel(m *nats.Msg) {
-	if q, ok := questionOf(m); ok {
-		if s.runner.CancelDirect(q) {
+	if l, ok := readLookup(m); ok {
+		if s.runner.CancelDirect(l) {
 			_ = m.Respond(nil)
 		} else {
-			s.absent(m, q)
+			s.respondAbsent(m, l)
 		}
 	} else if r := s.find(m.Subject); r.claim != nil {
-		r.claim.canceled(m.Header)
+		r.claim.noteCancel(m.Header)
 		r.cancel(context.Canceled)
 	}
 }
@@ -277,8 +277,8 @@ func (s *Server) onAttach(m *nats.Msg) {
 	if m.Reply == "" {
 		return
 	}
-	if q, ok := questionOf(m); ok {
-		go s.followDirect(q, m.Reply)
+	if l, ok := readLookup(m); ok {
+		go s.followDirect(l, m.Reply)
 	} else if r := s.find(m.Subject); r.claim != nil {
 		go s.follow(r.claim.Job.ID, r.claim.State.Attempt, m.Reply)
 	}

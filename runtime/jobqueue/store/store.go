@@ -21,9 +21,9 @@ type Queue struct {
 	states jetstream.Stream
 	jobs   jetstream.Stream
 
-	loads loads
-	tally tally
-	clock clock
+	members  membership
+	counters counters
+	clock    clock
 
 	mu         sync.Mutex
 	connected  time.Time // when this member was seen to have connected
@@ -119,7 +119,7 @@ func (q *Queue) decode(text []byte, s *State) error {
 	return nil
 }
 
-// encode is the opposite.
+// encode is the reverse.
 func (q *Queue) encode(s *State) ([]byte, error) {
 	s.Version = stateVersion
 	kept, err := q.o.Keys.sealState(s)
@@ -147,9 +147,9 @@ func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 	return object.ID, s
 }
 
-// swap writes a state after the one that was read, and returns the new revision and how it is stored. The error is errConflict if that is
-// not the state any more, and ErrInDoubt if the outcome cannot be found out. mine reports whether a state is what this
-// swap writes: it tells a swap whose answer was lost from one that was refused.
+// swap writes a state after the one that was read, and returns the new revision and how it is stored. The error is
+// errConflict if that is not the state any more, and ErrInDoubt if the outcome cannot be found out. mine reports
+// whether a state is what this swap writes: it tells a swap whose answer was lost from one that was refused.
 func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	mine func(*State) bool,
 ) (revision uint64, text []byte, err error) {
@@ -163,9 +163,9 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	return revision, text, err
 }
 
-// mostWithout is how often a state is written that no stream takes, half a second each: a stream may be choosing its
+// maxNoStream is how often a state is written that no stream takes, half a second each: a stream may be choosing its
 // leader.
-const mostWithout = 4
+const maxNoStream = 4
 
 // write is swap with a state as it is stored.
 func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool,
@@ -177,7 +177,7 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 	if ended { // a state without an end must not expire
 		options = append(options, jetstream.WithMsgTTL(q.o.ResultTTL))
 	}
-	doubt, without := false, 0
+	inDoubt, noStreams := false, 0
 	for {
 		ack, err := q.js.PublishMsg(ctx, m, options...)
 		switch {
@@ -194,8 +194,8 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 		case code(err) != 0:
 			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		if doubt = doubt || !noStream(err); !doubt {
-			if without++; without == mostWithout {
+		if inDoubt = inDoubt || !noStream(err); !inDoubt {
+			if noStreams++; noStreams == maxNoStream {
 				return 0, refusal(err)
 			}
 		}
@@ -220,9 +220,9 @@ func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
 }
 
 // Find returns the state of a job, which the caller releases, or ErrUnknown. A job that cannot end by itself any more
-// ends now; see endAtRest.
-func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error) {
-	s, err := q.Look(ctx, id, show)
+// ends now; see reap.
+func (q *Queue) Find(ctx context.Context, id string, renderer Renderer) (State, error) {
+	s, err := q.FindState(ctx, id, renderer)
 	if err == nil && s.Status.Ended() {
 		return q.withResult(ctx, s)
 	}
@@ -237,14 +237,14 @@ func (q *Queue) withResult(ctx context.Context, s State) (State, error) {
 	return s, err
 }
 
-// Look is Find without a large result.
-func (q *Queue) Look(ctx context.Context, id string, show Shower) (State, error) {
-	s, err := q.lookup(ctx, id, show)
+// FindState is Find without a large result.
+func (q *Queue) FindState(ctx context.Context, id string, renderer Renderer) (State, error) {
+	s, err := q.findStored(ctx, id, renderer)
 	return s.State, err
 }
 
-// lookup is Look with the revision.
-func (q *Queue) lookup(ctx context.Context, id string, show Shower) (stored, error) {
+// findStored is Look with the revision.
+func (q *Queue) findStored(ctx context.Context, id string, renderer Renderer) (stored, error) {
 	s, err := q.read(ctx, id)
 	switch {
 	case err == nil && s.Status == "":
@@ -252,7 +252,7 @@ func (q *Queue) lookup(ctx context.Context, id string, show Shower) (stored, err
 	case err != nil, s.Status.Ended():
 		return s, err
 	}
-	return q.endAtRest(ctx, id, s, show), nil
+	return q.reap(ctx, id, s, renderer), nil
 }
 
 // pause waits, or returns the context's cause.

@@ -11,100 +11,100 @@ import (
 )
 
 const (
-	// slowest is how many bytes a second a link to NATS must pass at least: a message shows no progress before all of it
+	// minRate is how many bytes a second a link to NATS must pass at least: a message shows no progress before all of it
 	// has passed.
-	slowest = 96 << 10
-	// mostAhead is how many parts of an object may be on their way at once.
-	mostAhead = 32
-	// mostPart is how long a part may take where nothing else bounds it.
-	mostPart = time.Minute
-	// busy is how long a part may take on a link that has room for more parts: what waits behind them, such as the
+	minRate = 96 << 10
+	// maxInFlight is how many parts of an object may be on their way at once.
+	maxInFlight = 32
+	// partTimeout is how long a part may take where nothing else bounds it.
+	partTimeout = time.Minute
+	// slowPart is how long a part may take on a link that has room for more parts: what waits behind them, such as the
 	// heartbeats of other jobs, is not to wait long.
-	busy = 250 * time.Millisecond
+	slowPart = 250 * time.Millisecond
 )
 
-// errSilent: NATS was silent for too long.
-var errSilent = errors.New("NATS was silent for too long")
+// errIdle: nothing moved for too long.
+var errIdle = errors.New("NATS was silent for too long")
 
-// progress is a context that ends when NATS was silent for too long. It has the deadline of the silence so far.
-type progress struct {
+// idleTimeout is a context that ends when nothing has moved for too long. Its deadline moves with each progress.
+type idleTimeout struct {
 	context.Context
 
-	silence time.Duration
-	moved   func() // if set, it is called whenever something has moved
+	idle       time.Duration
+	onProgress func() // if set, it is called whenever something has moved
 
 	mu    sync.Mutex
 	last  time.Time // when something moved
 	timer *time.Timer
 }
 
-// Within returns a context that ends when NATS was silent for so long, and for as long as a message with so many bytes
-// takes on a slow link. A large object is moved in parts, and each of them ends the silence.
-func Within(silence time.Duration, size int) (context.Context, context.CancelFunc) {
-	return within(silence+time.Duration(min(size, objectFrom))*time.Second/slowest, nil)
+// WithIdleTimeout returns a context that ends when nothing has moved for idle, and for as long as a message with so
+// many bytes takes on a slow link. A large object is moved in parts, and each restarts the timeout.
+func WithIdleTimeout(idle time.Duration, size int) (context.Context, context.CancelFunc) {
+	return withIdleTimeout(idle+time.Duration(min(size, objectFrom))*time.Second/minRate, nil)
 }
 
-func within(silence time.Duration, moved func()) (context.Context, context.CancelFunc) {
+func withIdleTimeout(idle time.Duration, onProgress func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	p := &progress{Context: ctx, silence: silence, moved: moved, last: time.Now()}
-	p.timer = time.AfterFunc(silence, func() { cancel(errSilent) })
+	p := &idleTimeout{Context: ctx, idle: idle, onProgress: onProgress, last: time.Now()}
+	p.timer = time.AfterFunc(idle, func() { cancel(errIdle) })
 	return p, func() {
 		p.timer.Stop()
 		cancel(nil)
 	}
 }
 
-// progressKey is the key under which a context has its progress.
-type progressKey struct{}
+// idleTimeoutKey is the key under which a context has its progress.
+type idleTimeoutKey struct{}
 
 // Value implements context.Context.
-func (p *progress) Value(key any) any {
-	if key == (progressKey{}) {
+func (p *idleTimeout) Value(key any) any {
+	if key == (idleTimeoutKey{}) {
 		return p
 	}
 	return p.Context.Value(key)
 }
 
 // Deadline implements context.Context.
-func (p *progress) Deadline() (time.Time, bool) {
+func (p *idleTimeout) Deadline() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.last.Add(p.silence), true
+	return p.last.Add(p.idle), true
 }
 
 // Err implements context.Context.
-func (p *progress) Err() error {
+func (p *idleTimeout) Err() error {
 	err := p.Context.Err()
-	if err != nil && context.Cause(p.Context) == errSilent { //nolint:errorlint // it is set above, and never wrapped
+	if err != nil && context.Cause(p.Context) == errIdle { //nolint:errorlint // it is set above, and never wrapped
 		return context.DeadlineExceeded
 	}
 	return err
 }
 
-// moved begins the silence of a context anew.
-func moved(ctx context.Context) {
-	p, ok := ctx.Value(progressKey{}).(*progress)
+// noteProgress restarts the timeout of a context.
+func noteProgress(ctx context.Context) {
+	p, ok := ctx.Value(idleTimeoutKey{}).(*idleTimeout)
 	if !ok || ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()
 	p.last = time.Now()
-	p.timer.Reset(p.silence)
+	p.timer.Reset(p.idle)
 	p.mu.Unlock()
-	if p.moved != nil {
-		p.moved()
+	if p.onProgress != nil {
+		p.onProgress()
 	}
 }
 
 // upload is the data of an object, for the client of NATS to read. It waits until NATS has what went before: as fast as
 // it is read, it would fill the link.
 type upload struct {
-	ctx   context.Context
-	nc    *nats.Conn
-	data  []byte
-	begun bool
-	ahead int         // how many parts may be on their way
-	parts []chan part // those that are
+	ctx     context.Context
+	nc      *nats.Conn
+	data    []byte
+	started bool
+	window  int         // how many parts may be on their way
+	parts   []chan part // those that are
 }
 
 // part is what became of a part: how long it took, or why NATS does not have it.
@@ -115,11 +115,11 @@ type part struct {
 
 // Read implements io.Reader.
 func (u *upload) Read(to []byte) (int, error) {
-	if u.begun { // what was read last is published
+	if u.started { // what was read last is published
 		u.parts = append(u.parts, u.flush())
 	}
-	u.begun = true
-	for len(u.parts) > 0 && (len(u.parts) >= u.ahead || len(u.data) == 0) {
+	u.started = true
+	for len(u.parts) > 0 && (len(u.parts) >= u.window || len(u.data) == 0) {
 		if err := u.wait(); err != nil {
 			return 0, err
 		}
@@ -136,7 +136,7 @@ func (u *upload) Read(to []byte) (int, error) {
 func (u *upload) flush() chan part {
 	answer, begun := make(chan part, 1), time.Now()
 	go func() {
-		ctx, cancel := context.WithTimeout(u.ctx, mostPart)
+		ctx, cancel := context.WithTimeout(u.ctx, partTimeout)
 		defer cancel()
 		err := u.nc.FlushWithContext(ctx)
 		answer <- part{time.Since(begun), err}
@@ -151,20 +151,20 @@ func (u *upload) wait() error {
 		if p.err != nil {
 			return p.err
 		}
-		if p.took < busy {
-			u.ahead = min(u.ahead+1, mostAhead)
+		if p.took < slowPart {
+			u.window = min(u.window+1, maxInFlight)
 		} else {
-			u.ahead = max(u.ahead/2, 1)
+			u.window = max(u.window/2, 1)
 		}
 	case <-u.ctx.Done():
 		return u.ctx.Err()
 	}
 	u.parts = u.parts[1:]
-	moved(u.ctx)
+	noteProgress(u.ctx)
 	return nil
 }
 
-// download reads an object, each part of which ends the silence.
+// download reads an object, each part of which restarts the timeout.
 type download struct {
 	ctx  context.Context
 	from io.Reader
@@ -174,7 +174,7 @@ type download struct {
 func (d download) Read(to []byte) (int, error) {
 	n, err := d.from.Read(to)
 	if n > 0 {
-		moved(d.ctx)
+		noteProgress(d.ctx)
 	}
 	return n, err
 }

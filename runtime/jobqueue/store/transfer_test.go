@@ -11,13 +11,13 @@ import (
 func TestWithin_EndsAfterSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := Within(4*time.Second, 0)
+		ctx, cancel := WithIdleTimeout(4*time.Second, 0)
 		defer cancel()
 		below, stop := context.WithTimeout(ctx, time.Hour)
 		defer stop()
 		for range 10 {
 			time.Sleep(3 * time.Second)
-			moved(below)
+			noteProgress(below)
 		}
 		synctest.Wait()
 		if err := errors.Join(ctx.Err(), below.Err()); err != nil {
@@ -31,7 +31,7 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) || below.Err() == nil {
 			t.Errorf("after silence: got %v and %v, want that the deadline has passed", ctx.Err(), below.Err())
 		}
-		moved(below)
+		noteProgress(below)
 		if ctx.Err() == nil {
 			t.Error("what ended goes on")
 		}
@@ -41,9 +41,9 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 func TestWithin_WaitsForLargeMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := Within(time.Second, MostObject)
+		ctx, cancel := WithIdleTimeout(time.Second, MaxObject)
 		defer cancel()
-		time.Sleep(objectFrom / slowest * time.Second)
+		time.Sleep(objectFrom / minRate * time.Second)
 		synctest.Wait()
 		if err := ctx.Err(); err != nil {
 			t.Errorf("got %v, want that it waits for %d bytes", err, objectFrom)

@@ -137,7 +137,7 @@ func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 		case <-gate:
 			return succeed(ctx, c)
 		case <-ctx.Done():
-			return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+			return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
 		}
 	})
 	holder := r.other("b")
@@ -157,7 +157,7 @@ func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	r.eventually("the other server runs what waits", func() bool { return other.count("p2") == 1 })
 	close(gate)
 	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
-	if s := r.state("p1"); s.Attempt != 1 || other.count("p1") != 0 || second.Tally().Redelivered != 0 {
+	if s := r.state("p1"); s.Attempt != 1 || other.count("p1") != 0 || second.Stats().Redelivered != 0 {
 		t.Errorf("it ran again: %+v", s)
 	}
 }

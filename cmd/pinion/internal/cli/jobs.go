@@ -187,7 +187,7 @@ func (c *jobsCommand) cancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
-			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Objects{})
+			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Renderer{})
 			if err == nil && !canceled {
 				err = errors.New("it has ended already")
 			}
@@ -205,7 +205,7 @@ func (c *jobsCommand) retry() *cobra.Command {
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			id := predict.NewID(time.Now())
 			err := a.Retry(ctx, args[0], id,
-				func(old *store.State) json.RawMessage { return (&jobqueue.Objects{}).Again(id, old) })
+				func(old *store.State) json.RawMessage { return (&jobqueue.Renderer{}).RenderRetry(id, old) })
 			if errors.Is(err, store.ErrUnknown) {
 				err = errors.New("no dead letter")
 			}

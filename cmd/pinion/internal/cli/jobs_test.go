@@ -176,7 +176,7 @@ func TestJobsCancelRetryPurge(t *testing.T) {
 	if out := r.good("cancel", "p1"); out != "canceled p1\n" {
 		t.Errorf("cancel: %q", out)
 	}
-	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Objects{})
+	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Renderer{})
 	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) ||
 		!strings.Contains(string(s.Prediction), `"key":"**********"`) {
 		t.Errorf("the canceled job is %+v, %v", s, err)
@@ -185,7 +185,8 @@ func TestJobsCancelRetryPurge(t *testing.T) {
 	r.letter("d2", "gave up")
 	r.letter("d3", "gave up")
 	id := strings.TrimSpace(r.good("retry", "d1"))
-	if s, err = r.q.Find(t.Context(), id, &jobqueue.Objects{}); err != nil || s.Status != store.Starting || s.Hook == nil {
+	if s, err = r.q.Find(t.Context(), id, &jobqueue.Renderer{}); err != nil || s.Status != store.Starting ||
+		s.Hook == nil {
 		t.Errorf("the retry %q is %+v, %v", id, s, err)
 	}
 	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {

@@ -28,7 +28,7 @@ func jobsOf(m *jobqueue.Member) *metrics.Jobs {
 	}
 	h := m.Health()
 	return &metrics.Jobs{
-		Waiting: h.Waiting, Running: h.Here, Redelivered: h.Tally.Redelivered, Dead: h.Tally.Dead,
-		Fenced: h.Tally.Fenced,
+		Waiting: h.Waiting, Running: h.RunningHere, Redelivered: h.Stats.Redelivered, Dead: h.Stats.Dead,
+		Fenced: h.Stats.Fenced,
 	}
 }

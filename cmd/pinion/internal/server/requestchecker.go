@@ -19,6 +19,6 @@ func newRequestChecker(f *files.Store, log *slog.Logger) requestChecker {
 	return requestChecker{modelservice.New(modelservice.Options{Files: f, Logger: log})}
 }
 
-func (c requestChecker) Learn(s store.Schema) {
+func (c requestChecker) SetSchema(s store.Schema) {
 	c.Loaded(ipc.Loaded{Schema: s.OpenAPI, Streaming: s.Streaming, Train: s.Train, Predict: s.Predict})
 }

@@ -13,7 +13,7 @@ import (
 // for ever.
 func TestLost_StateWithoutJobEnds(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *Options) { o.lostAfter = 2 * time.Second })
+	r := newRig(t, func(o *Options) { o.orphanAge = 2 * time.Second })
 	if _, _, err := r.create(t.Context(), "lost",
 		&State{Job: "token", Status: Starting, Prediction: starting("lost"), Hook: &Hook{URL: "u"}}); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestLost_StateWithoutJobEnds(t *testing.T) {
 // TestLost_JobThatWaitsIsNotLost: a queue that waits for long is no loss.
 func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *Options) { o.lostAfter = time.Nanosecond })
+	r := newRig(t, func(o *Options) { o.orphanAge = time.Nanosecond })
 	r.accept("waits")
 	c := r.claims(r.Queue)
 	if s := r.state("waits"); s.Status != Processing {
@@ -56,17 +56,17 @@ func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	}
 }
 
-// TestOneMemberLooksForLostJobs, and finds those for which no client asks.
-func TestOneMemberLooksForLostJobs(t *testing.T) {
+// TestOrphans_OneMemberReapsThem, and finds those for which no client asks.
+func TestOrphans_OneMemberReapsThem(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *Options) { o.lostAfter = time.Nanosecond })
+	r := newRig(t, func(o *Options) { o.orphanAge = time.Nanosecond })
 	for _, id := range []string{"a", "odd id"} {
 		if _, _, err := r.create(t.Context(), id,
 			&State{Job: "token", Status: Starting, Prediction: starting(id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.lookOnce(t.Context(), shower{}); err != nil {
+	if err := r.reapOnce(t.Context(), renderer{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a", "odd id"} {
@@ -78,7 +78,7 @@ func TestOneMemberLooksForLostJobs(t *testing.T) {
 		&State{Job: "token", Status: Starting, Prediction: starting("b")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.other("b").lookOnce(t.Context(), shower{}); err != nil {
+	if err := r.other("b").reapOnce(t.Context(), renderer{}); err != nil {
 		t.Fatal(err)
 	}
 	if s, _ := r.read(t.Context(), "b"); s.Status != Starting {
@@ -93,7 +93,7 @@ func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
 	if s := r.state("p1"); s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
 		t.Errorf("it is %+v", s)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), shower{}); what != settled {
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
 	}
 }
@@ -105,10 +105,10 @@ func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	r.accept("p1")
 	r.claims(r.Queue)
 	b := r.other("b")
-	if _, what := b.claim(t.Context(), r.delivery(b), shower{}); what != early {
+	if _, what := b.claim(t.Context(), r.delivery(b), renderer{}); what != mayReconnect {
 		t.Errorf("a server that has just connected: %s, want early", what)
 	}
-	b.connected = time.Now().Add(-reconnectWait)
+	b.connected = time.Now().Add(-graceAfterConnect)
 	c := r.claims(b)
 	if c.State.Attempt != 2 {
 		t.Errorf("the state is %+v", c.State)

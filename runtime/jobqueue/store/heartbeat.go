@@ -12,19 +12,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Sign is what a heartbeat learned about a job.
-type Sign int
+// BeatResult is what a heartbeat learned about a job.
+type BeatResult int
 
-// The signs. Uncertain: NATS did not answer. The job goes on: if another server has it by now, its end will be refused.
+// The results. Uncertain: NATS did not answer. The job goes on: if another server has it by now, its end will be
+// refused.
 const (
-	Held Sign = iota
+	Held BeatResult = iota
 	Uncertain
 	CancelAsked
 	Lost
 )
 
-// Beat reads the state and, while the job is held, tells JetStream that it is still worked on.
-func (c *Claim) Beat(ctx context.Context) Sign {
+// Beat reads the state and, while the job is owned, tells JetStream that it is still worked on.
+func (c *Claim) Beat(ctx context.Context) BeatResult {
 	now, err := c.current(ctx)
 	switch {
 	case errors.Is(err, ErrLost):
@@ -44,14 +45,14 @@ func (c *Claim) Beat(ctx context.Context) Sign {
 
 // End writes the end of the job and then answers for its message. ErrLost: another server has the job, and nothing was
 // written. With any other error the end may be written or not: End can be called again with the same end, for as long
-// as the job is held.
+// as the job is owned.
 func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessage) error {
 	prediction, err := c.q.storeResult(ctx, c.State.Claim, prediction)
 	if err != nil {
 		return err
 	}
 	now, asked := stored{State: c.State, revision: c.revision}, false // most often nothing has changed since the claim
-	if flagged := c.flagged.Load(); flagged != nil {
+	if flagged := c.withCancel.Load(); flagged != nil {
 		now = *flagged
 	}
 	for {
@@ -67,7 +68,7 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 		next := now.State
 		next.Status, next.Prediction, next.Yielded = status, prediction, c.Yielded
 		if now.Cancel && status == Succeeded { // the client was told that it is canceled, before this run knew
-			next.Status, next.Prediction = Canceled, c.show.Ended(&c.Job, &next, Canceled, "")
+			next.Status, next.Prediction = Canceled, c.renderer.RenderEnded(&c.Job, &next, Canceled, "")
 		}
 		var text []byte
 		_, text, err = c.q.swap(ctx, c.Job.ID, now, &next,
@@ -83,12 +84,12 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 
 // settled answers for the message of a job whose end is written as text; nil: by an earlier call.
 func (c *Claim) settled(ctx context.Context, s *State, text []byte) error {
-	if len(text) > mostNotice {
+	if len(text) > maxNotice {
 		text = nil
 	}
 	c.notify(text)
-	if c.Before != nil {
-		c.Before() // may take longer than ctx
+	if c.BeforeWebhook != nil {
+		c.BeforeWebhook() // may take longer than ctx
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), c.q.o.AckWait/3)
 		defer cancel()
@@ -99,10 +100,10 @@ func (c *Claim) settled(ctx context.Context, s *State, text []byte) error {
 	return nil
 }
 
-// canceled notes what the member that canceled the job says: the state that it wrote.
-func (c *Claim) canceled(h nats.Header) {
-	if s, ok := c.q.carried(h); ok && s.Claim == c.State.Claim && s.Cancel {
-		c.flagged.Store(&s)
+// noteCancel notes what the member that canceled the job says: the state that it wrote.
+func (c *Claim) noteCancel(h nats.Header) {
+	if s, ok := c.q.attachedState(h); ok && s.Claim == c.State.Claim && s.Cancel {
+		c.withCancel.Store(&s)
 	}
 }
 
@@ -120,7 +121,7 @@ func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 			func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
 		switch {
 		case err == nil:
-			return c.m.NakWithDelay(c.Later)
+			return c.m.NakWithDelay(c.RedeliverAfter)
 		case !errors.Is(err, errConflict):
 			return err
 		}
@@ -141,12 +142,12 @@ func (c *Claim) current(ctx context.Context) (stored, error) {
 	return now, nil
 }
 
-// reconnectWait is for how long after this server has connected the holder of a job may be on its way, too: one that
+// graceAfterConnect is how long after this server has connected the owner of a job may still reconnect: one that
 // was cut off together with it has lost nothing.
-const reconnectWait = 10 * time.Second
+const graceAfterConnect = 10 * time.Second
 
-// rest is how long this server must wait before it may take a job from its holder.
-func (q *Queue) rest() time.Duration {
+// reconnectGrace is how long this server must wait before it may take over a job of another server.
+func (q *Queue) reconnectGrace() time.Duration {
 	if q.o.Embedded != nil {
 		return 0
 	}
@@ -155,12 +156,12 @@ func (q *Queue) rest() time.Duration {
 	if n := q.nc.Stats().Reconnects; n != q.reconnects {
 		q.reconnects, q.connected = n, time.Now()
 	}
-	return time.Until(q.connected.Add(reconnectWait))
+	return time.Until(q.connected.Add(graceAfterConnect))
 }
 
-// isHeld asks the holder of a job whether it has it. A holder that does not answer in time has lost it.
-func (q *Queue) isHeld(ctx context.Context, id string) bool {
-	ctx, cancel := context.WithTimeout(ctx, heldWait)
+// ownerAlive asks the owner of a job whether it has it. One that does not answer in time has lost it.
+func (q *Queue) ownerAlive(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)
 	defer cancel()
 	_, err := q.nc.RequestWithContext(ctx, q.names.about("held", id), nil)
 	return err == nil
@@ -187,6 +188,6 @@ func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id string, hook
 	if _, err := q.js.PublishMsg(ctx, dead); err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
-	q.tally.dead.Add(1)
+	q.counters.dead.Add(1)
 	return nil
 }
