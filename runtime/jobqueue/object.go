@@ -62,8 +62,10 @@ var storeStatuses = map[predict.Status]store.Status{
 }
 
 // storeKinds maps to the words of the queue predictions and trainings.
-var storeKinds = map[predict.Kind]store.Kind{predict.KindPrediction: store.Prediction,
-	predict.KindTraining: store.Training}
+var storeKinds = map[predict.Kind]store.Kind{
+	predict.KindPrediction: store.Prediction,
+	predict.KindTraining:   store.Training,
+}
 
 // predictKind is the reverse of storeKinds; a state names only trainings.
 func predictKind(k store.Kind) predict.Kind {

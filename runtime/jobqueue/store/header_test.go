@@ -83,8 +83,10 @@ func TestJob_WithAnyText(t *testing.T) {
 	for _, odd := range oddTexts {
 		job := func(j *Job) {
 			j.ContentType, j.TraceState, j.Attempts, j.Tenant = odd, odd, 1, odd
-			j.Hook = &Hook{URL: "http://hook.test/" + odd,
-				Propagation: trace.Propagation{RequestID: odd, TraceParent: odd, TraceState: odd}}
+			j.Hook = &Hook{
+				URL:         "http://hook.test/" + odd,
+				Propagation: trace.Propagation{RequestID: odd, TraceParent: odd, TraceState: odd},
+			}
 		}
 		s := r.accept(odd, job)
 		list, err := a.Jobs(t.Context(), "", "", 0)
