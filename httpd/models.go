@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 )
 
@@ -85,12 +86,11 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 	return nil
 }
 
-// change answers with the model's entry once it is loaded, or unloaded. Only a program on this machine may ask.
+// change answers with the model's entry once it is loaded, or unloaded.
 func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		if !local(ctx) {
-			a.detail(ctx, fasthttp.StatusForbidden,
-				"Only a program on the server's own machine may ask for a model to be "+to+", and not through a proxy")
+		if !a.MayControl(ctx) {
+			a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
 			return
 		}
 		err := do()

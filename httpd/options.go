@@ -71,7 +71,11 @@ type Options struct {
 	// ShutdownFromAny lets every client shut the server down. Default: only programs on this machine.
 	ShutdownFromAny bool
 
-	// Reload is called by POST /reload, from this machine only, and must not block. Its notice is in the answer. Nil: the
+	// ControlFromAny lets every client load, unload and reload models. Default: programs on this machine, and clients with
+	// a token.
+	ControlFromAny bool
+
+	// Reload is called by POST /reload, and must not block. Its notice is in the answer. Nil: the
 	// answer is 404.
 	Reload func() (notice string, err error)
 

@@ -124,20 +124,13 @@ func nameOf(authority string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(authority, "[]"), "."))
 }
 
-// forwarding are the headers with which proxies name their client, besides X-Forwarded and X-Forwarded-*.
-var forwarding = [...]string{
-	"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
-	"X-Envoy-External-Address", "Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip",
-}
-
 // local reports whether a request comes from a program on this machine, but not from a proxy or a browser: a browser
 // may run any page.
 func local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
-		if len(key) >= 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
+		if protocol.Forwards(key) ||
 			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) ||
-			bytes.EqualFold(key, []byte(fasthttp.HeaderReferer)) ||
-			slices.ContainsFunc(forwarding[:], func(name string) bool { return bytes.EqualFold(key, []byte(name)) }) {
+			bytes.EqualFold(key, []byte(fasthttp.HeaderReferer)) {
 			return false
 		}
 	}

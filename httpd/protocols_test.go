@@ -30,6 +30,8 @@ func (s *protocolService) Create(req predict.Request) (*predict.Prediction, erro
 func (s *protocolService) SubmitAll([]*predict.Prediction) {}
 func (s *protocolService) LoadOpenAPI() ([]byte, bool)     { return s.OpenAPI() }
 func (s *protocolService) State() protocol.State           { return protocol.State{Name: "READY"} }
+func (s *protocolService) Load() error                     { return nil }
+func (s *protocolService) Unload() error                   { return nil }
 
 // lines is a renderer that writes a line for each item. It is done after the item "bad".
 type lines struct{ bad bool }

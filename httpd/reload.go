@@ -3,15 +3,20 @@ package httpd
 import (
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
 )
 
-// reload replaces the workers by new ones that load the model as it is now, and does not wait. Only a program on this
-// machine may call it.
+// MayControl reports whether a client may load, unload and reload models: it is a program on this machine, it has a
+// token, or every client may.
+func (s *Server) MayControl(ctx *fasthttp.RequestCtx) bool {
+	return s.opt.ControlFromAny || local(ctx) || s.opt.Tokens != nil && s.authorized(&ctx.Request.Header)
+}
+
+// reload replaces the workers by new ones that load the model as it is now, and does not wait.
 func (a *api) reload(ctx *fasthttp.RequestCtx) {
-	if !local(ctx) {
-		a.detail(ctx, fasthttp.StatusForbidden,
-			"Only a program on the server's own machine may ask for a reload, and not through a proxy")
+	if !a.MayControl(ctx) {
+		a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
 		return
 	}
 	notice, err := a.model.Reload()

@@ -2,6 +2,9 @@ package oip
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -165,15 +168,62 @@ func (h *handlers) index(x *protocol.Exchange) {
 	encode(x.RequestCtx, list)
 }
 
-func (h *handlers) load(x *protocol.Exchange)   { h.repository(x, h.models.Load) }
-func (h *handlers) unload(x *protocol.Exchange) { h.repository(x, h.models.Unload) }
+// load answers once the model is loaded.
+func (h *handlers) load(x *protocol.Exchange) {
+	h.change(x, func(m *protocol.Model, parameters []string) *protocol.Error {
+		if err := CheckLoad(parameters); err != nil {
+			return err
+		}
+		return m.LoadFor(x.MayControl())
+	})
+}
 
-func (h *handlers) repository(x *protocol.Exchange, do func(string) *protocol.Error) {
-	if err := do(x.Param("model")); err != nil {
+// unload answers once the processes of the model are gone.
+func (h *handlers) unload(x *protocol.Exchange) {
+	h.change(x, func(m *protocol.Model, _ []string) *protocol.Error { return m.UnloadFor(x.MayControl()) })
+}
+
+// CheckLoad refuses parameters of a load that replace parts of the model.
+func CheckLoad(parameters []string) *protocol.Error {
+	for _, name := range parameters {
+		if name == "config" || strings.HasPrefix(name, "file:") {
+			return bad("parameter %.100q is not supported: a model is loaded as its folder has it", name)
+		}
+	}
+	return nil
+}
+
+// change answers POST of a model in the repository. Triton's parameters are checked by their names alone.
+func (h *handlers) change(x *protocol.Exchange, do func(*protocol.Model, []string) *protocol.Error) {
+	m, err := h.models.Find(x.Param("model"), "")
+	var parameters []string
+	if err == nil {
+		parameters, err = repositoryParameters(x)
+	}
+	if err == nil {
+		err = do(m, parameters)
+	}
+	if err != nil {
 		refuse(x.RequestCtx, err)
 		return
 	}
 	answer(x.RequestCtx, fasthttp.StatusOK, "{}")
+}
+
+// repositoryParameters returns the names of the request's parameters. Clients may send no body.
+func repositoryParameters(x *protocol.Exchange) (names []string, err *protocol.Error) {
+	body, err := x.Body()
+	if err != nil {
+		return nil, err
+	}
+	defer body.Release()
+	var asked struct {
+		Parameters map[string]json.RawMessage `json:"parameters"`
+	}
+	if len(body.Data) > 0 && json.Unmarshal(body.Data, &asked) != nil {
+		return nil, bad("the body must be an object with parameters, which is an object")
+	}
+	return slices.Collect(maps.Keys(asked.Parameters)), nil
 }
 
 func encode(ctx *fasthttp.RequestCtx, v any) {

@@ -91,6 +91,8 @@ type Host interface {
 	Charge(ctx *fasthttp.RequestCtx, bytes int64) *Error
 	// Trace returns the trace of a request, or nil. traced: the server traces, so that its context replaces the client's.
 	Trace(ctx *fasthttp.RequestCtx) (t *trace.Trace, traced bool)
+	// MayControl reports whether the client may load and unload models.
+	MayControl(ctx *fasthttp.RequestCtx) bool
 	// OnGeneration returns what Exchange.OnGeneration does.
 	OnGeneration() func(Generation)
 }
@@ -152,6 +154,9 @@ func (x *Exchange) MediaType() string {
 	media, _, _ := bytes.Cut(x.Request.Header.ContentType(), []byte{';'})
 	return string(bytes.ToLower(bytes.TrimSpace(media)))
 }
+
+// MayControl reports whether the client may load and unload models.
+func (x *Exchange) MayControl() bool { return x.host.MayControl(x.RequestCtx) }
 
 // NotJSON says what is wrong with a body that is no JSON and came as another type; "": nothing is.
 func (x *Exchange) NotJSON(body []byte) string {

@@ -29,6 +29,10 @@ type Service interface {
 	Ready() error
 	// State returns where the model stands.
 	State() State
+	// Load and Unload return when the model is loaded, or its processes are gone. The error is ErrNoControl, a
+	// *predict.NotReadyError, or why its setup failed.
+	Load() error
+	Unload() error
 }
 
 // State is where a model stands.
@@ -44,10 +48,6 @@ type Models interface {
 	Find(name, version string) (*Model, *Error)
 	// List returns all models; the default one comes first.
 	List() []*Model
-	// Load and Unload return when the model is loaded, or its processes are gone. The errors' kinds: Unknown; BadInput,
-	// where this server cannot; NotReady, where it could not be loaded.
-	Load(name string) *Error
-	Unload(name string) *Error
 }
 
 // Model is one model of a server.

@@ -35,6 +35,8 @@ func (s *fakeService) LoadOpenAPI() ([]byte, bool)         { return nil, false }
 func (s *fakeService) NewAttachments() request.Attachments { return nil }
 func (s *fakeService) Ready() error                        { return nil }
 func (s *fakeService) State() State                        { return State{Name: "READY"} }
+func (s *fakeService) Load() error                         { return nil }
+func (s *fakeService) Unload() error                       { return nil }
 
 type fakeRunner struct{ s *fakeService }
 

@@ -22,22 +22,3 @@ func (l several) Find(name, version string) (*Model, *Error) {
 	}
 	return nil, Errorf(Unknown, "unknown model %q: this server has %s", clip(name), strings.Join(names, ", "))
 }
-
-// Load reports whether the model is loaded: these protocols do not load one, for any client may use them.
-func (l several) Load(name string) *Error {
-	m, err := l.Find(name, "")
-	if err != nil {
-		return err
-	}
-	if state := m.State(); state.Name != "READY" {
-		return Errorf(NotReady, "model %q is not loaded: %s", name, state.Reason)
-	}
-	return nil
-}
-
-func (l several) Unload(name string) *Error {
-	if _, err := l.Find(name, ""); err != nil {
-		return err
-	}
-	return Errorf(BadInput, "model %q is not unloaded by this protocol: POST /models/%[1]s/unload does it, if the server has --reload", name)
-}

@@ -2,7 +2,7 @@ package protocol
 
 import "slices"
 
-// Single returns m as the only model of a server. It is loaded as long as the server runs.
+// Single returns m as the only model of a server.
 func Single(m *Model) Models { return single{m} }
 
 type single struct{ model *Model }
@@ -18,24 +18,6 @@ func (l single) Find(name, version string) (*Model, *Error) {
 }
 
 func (l single) List() []*Model { return []*Model{l.model} }
-
-func (l single) Load(name string) *Error {
-	m, err := l.Find(name, "")
-	if err != nil {
-		return err
-	}
-	if err := m.Ready(); err != nil {
-		return ErrorOf(err)
-	}
-	return nil
-}
-
-func (l single) Unload(name string) *Error {
-	if _, err := l.Find(name, ""); err != nil {
-		return err
-	}
-	return Errorf(BadInput, "model %q is the only one of this server and cannot be unloaded: stop the server", name)
-}
 
 // clip shortens what a client sent for a message.
 func clip(text string) string {

@@ -179,7 +179,7 @@ func TestLoadAndUnload(t *testing.T) {
 	harness.WantAnswer(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound,
 		"It has a, b")
 	proxied := s.Do(http.MethodPost, "/models/a/unload", nil, "X-Forwarded-For", "192.0.2.1")
-	harness.WantAnswer(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine")
+	harness.WantAnswer(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine, and not through a proxy")
 	// A model that is loaded at the start stays unloaded, too, when a client has said so.
 	harness.WantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
 	harness.WantAnswer(t, "b", harness.PredictBy(s, "b", harness.Input{}), http.StatusServiceUnavailable,

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"net"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/httpd/protocol"
 )
 
 // public reports whether a method needs no token: probes have none.
@@ -40,6 +42,26 @@ func (s *Server) authorize(ctx context.Context, method string) error {
 		return status.Error(codes.Unauthenticated, "The token in the metadata authorization is not one of this server's")
 	}
 	return nil
+}
+
+// mayControl reports whether a client, which has the token that it needs, may load and unload models.
+func (s *Server) mayControl(ctx context.Context) bool {
+	if s.opt.ControlFromAny || s.opt.Authorized != nil {
+		return true
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	for key := range md {
+		if protocol.Forwards([]byte(key)) {
+			return false
+		}
+	}
+	conn := connOf(ctx)
+	if conn == nil {
+		return false
+	}
+	client, ok := conn.Conn.RemoteAddr().(*net.TCPAddr)
+	server, _ := conn.LocalAddr().(*net.TCPAddr)
+	return ok && (client.IP.IsLoopback() || server != nil && client.IP.Equal(server.IP))
 }
 
 func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo,

@@ -3,6 +3,8 @@ package grpc
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
 
@@ -80,7 +82,14 @@ func (s *service) RepositoryModelLoad(ctx context.Context,
 	req *pb.RepositoryModelLoadRequest,
 ) (*pb.RepositoryModelLoadResponse, error) {
 	name := cmp.Or(req.GetModelName(), req.GetRepositoryName())
-	if err := s.opt.Models.Load(name); err != nil {
+	m, err := s.opt.Models.Find(name, "")
+	if err == nil {
+		err = oip.CheckLoad(slices.Collect(maps.Keys(req.GetParameters())))
+	}
+	if err == nil {
+		err = m.LoadFor(s.mayControl(ctx))
+	}
+	if err != nil {
 		return nil, failure(ctx, err)
 	}
 	return &pb.RepositoryModelLoadResponse{ModelName: name, IsLoaded: true}, nil
@@ -91,7 +100,11 @@ func (s *service) RepositoryModelUnload(ctx context.Context,
 	req *pb.RepositoryModelUnloadRequest,
 ) (*pb.RepositoryModelUnloadResponse, error) {
 	name := cmp.Or(req.GetModelName(), req.GetRepositoryName())
-	if err := s.opt.Models.Unload(name); err != nil {
+	m, err := s.opt.Models.Find(name, "")
+	if err == nil {
+		err = m.UnloadFor(s.mayControl(ctx))
+	}
+	if err != nil {
 		return nil, failure(ctx, err)
 	}
 	return &pb.RepositoryModelUnloadResponse{ModelName: name, IsUnloaded: true}, nil

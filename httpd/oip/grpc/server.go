@@ -44,6 +44,9 @@ type Options struct {
 	IdleTimeout time.Duration
 	// Authorized reports whether a bearer token is valid; nil: none is needed.
 	Authorized func(token string) bool
+	// ControlFromAny lets every client load and unload models. Default: programs on this machine, and clients with a
+	// token.
+	ControlFromAny bool
 	// OnCall receives each answered call: its method ("ModelInfer"; "": unknown), its code ("OK"), and how long it took.
 	OnCall func(method, code string, took time.Duration)
 	// Tracer traces calls that make predictions; nil: they are not traced.

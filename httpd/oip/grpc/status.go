@@ -21,6 +21,8 @@ var codeOf = map[protocol.Kind]codes.Code{
 	protocol.NotReady: codes.Unavailable,
 	protocol.TooLarge: codes.ResourceExhausted,
 	protocol.Internal: codes.Internal,
+
+	protocol.Forbidden: codes.PermissionDenied,
 }
 
 // failure is the status of an error. A call that ended early by itself has the code of that.

@@ -52,7 +52,7 @@ func serveGroups() []nameGroup {
 		}},
 		{"Addresses and access", []string{
 			"port", "host", "grpc-port", "metrics-port", "metrics-host", "allowed-host", "cors-origin", "auth-token-file",
-			"auth-public", "no-shutdown", "shutdown-from", "protocols", "openai-strict", "no-dashboard",
+			"auth-public", "no-shutdown", "shutdown-from", "allow-model-control", "protocols", "openai-strict", "no-dashboard",
 			"dashboard-content", "dashboard-trace-url",
 		}},
 		{"Files and memory", []string{

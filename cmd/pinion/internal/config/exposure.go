@@ -19,12 +19,14 @@ type Exposure struct {
 	AllowedHosts []string // names in lower case
 	ShutdownFrom string
 	NoShutdown   bool
-	Reload       bool
-	AuthFile     string
-	authPublic   []string
-	metricsHost  string // "": that of the server
-	MetricsPort  int    // -1: none
-	Dashboard    Dashboard
+	reload       bool
+	// AllowModelControl lets every client load, unload and reload models.
+	AllowModelControl bool
+	AuthFile          string
+	authPublic        []string
+	metricsHost       string // "": that of the server
+	MetricsPort       int    // -1: none
+	Dashboard         Dashboard
 }
 
 // Who may ask for a shutdown.
@@ -43,8 +45,10 @@ func (s *Exposure) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal,
 		"local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
-	f.BoolVar(&s.Reload, "reload", false,
-		"allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
+	f.BoolVar(&s.reload, "reload", false,
+		"let programs on this machine, and clients with a token, reload, load and unload models: new workers on the changed model (PINION_RELOAD)")
+	f.BoolVar(&s.AllowModelControl, "allow-model-control", false,
+		"let every client reload, load and unload models, and shift traffic between versions (PINION_ALLOW_MODEL_CONTROL)")
 	f.StringVar(&s.AuthFile, "auth-token-file", "",
 		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
 	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"},
@@ -59,7 +63,8 @@ func (s *Exposure) bindFlags(f *pflag.FlagSet) {
 
 func (s *Exposure) variables(f *pflag.FlagSet) []Variable {
 	return slices.Concat(
-		variablesOf(f, "host", "no-shutdown", "reload", "auth-token-file", "auth-public", "metrics-host"),
+		variablesOf(f, "host", "no-shutdown", "reload", "allow-model-control"),
+		variablesOf(f, "auth-token-file", "auth-public", "metrics-host"),
 		variablesOf(f, "no-dashboard", "dashboard-content", "dashboard-trace-url"),
 		numbers(f, 0, "metrics-port"),
 		[]Variable{choice(f, "shutdown-from", fromLocal, FromAny)},
@@ -143,6 +148,9 @@ func (s *Exposure) Public() (paths []string, err error) {
 	}
 	return paths, nil
 }
+
+// ModelControl reports whether some clients may reload, load and unload models.
+func (s *Exposure) ModelControl() bool { return s.reload || s.AllowModelControl }
 
 // MonitorAddress is the address to listen on with --metrics-port.
 func (s *Exposure) MonitorAddress() string {

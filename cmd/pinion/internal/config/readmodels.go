@@ -76,7 +76,7 @@ func (s *Serve) checkLoading(models *Models) error {
 		if l := m.Settings.Loading; s.Jobs.NATS.On() && (l.When != AtStartup || l.IdleTimeout > 0) {
 			return errors.New("--nats: jobs do not load a model, so leave out --load and --idle-timeout")
 		}
-		if m.Settings.Loading.When == Manual && !s.Exposure.Reload {
+		if m.Settings.Loading.When == Manual && !s.Exposure.ModelControl() {
 			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload",
 				cmp.Or(m.Name, m.Found.Title()))
 		}

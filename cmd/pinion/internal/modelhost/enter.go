@@ -116,7 +116,7 @@ func (l *Lifecycle) failed(reason string) error {
 
 // fix says what a client may do, where it may.
 func (l *Lifecycle) fix(does string) string {
-	if !l.m.host.o.Config.Exposure.Reload {
+	if !l.m.host.o.Config.Exposure.ModelControl() {
 		return ""
 	}
 	return ": POST /models/" + url.PathEscape(l.m.Name) + "/load" + does

@@ -67,7 +67,7 @@ func refused(err error) string {
 }
 
 func TestModel_ManualOneIsLoadedByAClient(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Config.Exposure.Reload = true })
+	r := newRig(t, func(o *Options) { o.Config.Exposure.AllowModelControl = true })
 	m := r.add("a/b", "good", manual)
 	m.Begin()
 	const want = "Model a/b is not loaded: POST /models/a%2Fb/load loads it"

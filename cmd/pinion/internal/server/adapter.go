@@ -81,6 +81,19 @@ func (b backend) State() protocol.State {
 	}
 }
 
+// Load loads the model for a client of another protocol.
+func (b backend) Load() error { return b.change(b.m.loader()) }
+
+// Unload unloads it.
+func (b backend) Unload() error { return b.change(b.m.unloader()) }
+
+func (backend) change(do func() error) error {
+	if do == nil {
+		return protocol.ErrNoControl
+	}
+	return do()
+}
+
 // Health puts the service's health into the words of the HTTP contract.
 func (b backend) Health(context.Context) httpd.Health {
 	h := b.Service.Health()

@@ -31,7 +31,7 @@ func (f *Server) openGRPC() error {
 	}
 	o := grpc.Options{
 		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget,
-		Connections: f.connections, OnCall: f.metrics.Call,
+		ControlFromAny: f.s.Exposure.AllowModelControl, Connections: f.connections, OnCall: f.metrics.Call,
 		Tracer: f.telemetry.Tracer(),
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"net/url"
 
 	"github.com/valyala/fasthttp"
@@ -47,7 +46,8 @@ func (f *Server) makeHTTP() error {
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
-		Shutdown: f.shutdown(), ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
+		ControlFromAny: s.Exposure.AllowModelControl,
+		Shutdown:       f.shutdown(), ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
 		Connections: f.connections,
 	})
 	return nil
@@ -87,12 +87,7 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 			Name: m.Name, Service: m.backend(), Title: m.title(), Docs: m.page(false), DocsData: page.Data(m.pageOptions(false)),
 			Dashboard: m.dashboardAt(false, monitor),
 			Reload:    f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
-			Load: m.changer("load", func(l *modelhost.Lifecycle) error { return l.Load(context.Background(), true) }),
-			// A request loads a model again whose way that is.
-			Unload: m.changer("unload",
-				func(l *modelhost.Lifecycle) error {
-					return l.Unload(context.Background(), m.of.Settings.Loading.When == config.AtStartup)
-				}),
+			Load: m.loader(), Unload: m.unloader(),
 		})
 	}
 	return models

@@ -1,13 +1,14 @@
 package server
 
 import (
+	"context"
 	"errors"
-	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
@@ -15,7 +16,7 @@ import (
 
 // reloader is what POST /reload calls, at the root or below /models, where that is allowed.
 func (f *Server) reloader(of func() *servedModel) func() (string, error) {
-	if !f.s.Exposure.Reload {
+	if !f.s.Exposure.ModelControl() {
 		return nil
 	}
 	return func() (string, error) { return of().Reload("POST /reload") }
@@ -44,11 +45,11 @@ func (f *Server) watchReload() {
 
 // changer is what POST /models/{name}/load or unload calls, where that is allowed.
 func (m *servedModel) changer(verb string, change func(*modelhost.Lifecycle) error) func() error {
-	if !m.server.s.Exposure.Reload {
+	if !m.server.s.Exposure.ModelControl() {
 		return nil
 	}
 	return func() error {
-		m.Log.Info(verb+"ing", "asked_by", "POST /models/"+url.PathEscape(m.Name)+"/"+verb)
+		m.Log.Info(verb+"ing", "asked_by", "a client")
 		err := change(m.Lifecycle)
 		var full *modelhost.NoRoomError
 		if errors.As(err, &full) || errors.Is(err, modelhost.ErrClosed) {
@@ -56,4 +57,16 @@ func (m *servedModel) changer(verb string, change func(*modelhost.Lifecycle) err
 		}
 		return err
 	}
+}
+
+// loader loads the model for a client; nil: no client may ask.
+func (m *servedModel) loader() func() error {
+	return m.changer("load", func(l *modelhost.Lifecycle) error { return l.Load(context.Background(), true) })
+}
+
+// unloader unloads the model for a client; nil: no client may ask. A request loads a model again whose way that is.
+func (m *servedModel) unloader() func() error {
+	return m.changer("unload", func(l *modelhost.Lifecycle) error {
+		return l.Unload(context.Background(), m.of.Settings.Loading.When == config.AtStartup)
+	})
 }
