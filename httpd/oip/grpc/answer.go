@@ -16,20 +16,30 @@ import (
 // ended.
 type answer struct {
 	data []byte
-	conn *conn // nil: nothing is charged
-	cost int64
+	call *call // nil: nothing is charged
+	cost int64 // 0: the call's charge is for it too
 }
+
+const (
+	// answerCost is what an answer takes in memory beside its bytes.
+	answerCost = 512
+	// leastAnswer is the smallest memory of an answer: gRPC does not say when it has written a smaller one.
+	leastAnswer = 1<<10 + 1
+	// coveredAnswers is how many small answers of a call its own charge is for.
+	coveredAnswers = 8
+)
 
 // encode encodes a message, which may alias memory of a prediction.
 func encode(ctx context.Context, msg proto.Message) (*answer, *protocol.Error) {
-	a := new(answer)
-	if a.cost = int64(proto.Size(msg)); a.cost >= memory.Least {
-		if a.conn = connOf(ctx); a.conn != nil && !a.conn.take(a.cost) {
+	size := proto.Size(msg)
+	a := &answer{call: callOf(ctx)}
+	if a.call != nil {
+		if !a.charge(int64(size)) {
 			return nil, protocol.ErrorOf(memory.ErrFull)
 		}
-		a.data = make([]byte, 0, a.cost)
+		a.call.unsent.Add(1) // an interceptor ends the call before gRPC has the answer
 	}
-	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(a.data, msg)
+	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, max(size, leastAnswer)), msg)
 	if err != nil {
 		a.drop()
 		return nil, protocol.Errorf(protocol.Internal, "the answer cannot be encoded: %v", err)
@@ -38,12 +48,29 @@ func encode(ctx context.Context, msg proto.Message) (*answer, *protocol.Error) {
 	return a, nil
 }
 
+// charge charges an answer of size bytes; false: there is no room.
+func (a *answer) charge(size int64) bool {
+	if size < memory.Least && a.call.unsent.Load() < coveredAnswers {
+		return true
+	}
+	a.cost = max(size, leastAnswer) + answerCost
+	return a.call.conn.take(a.cost)
+}
+
 // drop ends the charge of an answer that was not passed to gRPC.
 func (a *answer) drop() {
-	if a.conn != nil {
-		a.conn.mu.Lock()
-		a.conn.free(a.cost)
-		a.conn.mu.Unlock()
+	if a.call != nil {
+		a.call.conn.mu.Lock()
+		a.release()
+		a.call.conn.mu.Unlock()
+	}
+}
+
+// release ends the charge. Called with the connection's lock held.
+func (a *answer) release() {
+	a.call.conn.free(a.cost)
+	if a.call.unsent.Add(-1) == 0 && a.call.done {
+		a.call.conn.drop(a.call)
 	}
 }
 
@@ -52,11 +79,12 @@ func (a *answer) Get(int) *[]byte { return new([]byte) }
 
 // Put ends the charge when gRPC has written the answer.
 func (a *answer) Put(*[]byte) {
-	a.conn.mu.Lock()
-	defer a.conn.mu.Unlock()
-	a.conn.unsent -= int64(len(a.data))
-	a.conn.written = time.Now()
-	a.conn.free(a.cost)
+	conn := a.call.conn
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.unsent--
+	conn.written = time.Now()
+	a.release()
 }
 
 // codec passes answers to gRPC as they are.
@@ -68,14 +96,15 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch {
 	case !ok:
 		return c.CodecV2.Marshal(v)
-	case a.conn == nil:
+	case a.call == nil:
 		return mem.BufferSlice{mem.SliceBuffer(a.data)}, nil
 	}
-	a.conn.mu.Lock()
-	if a.conn.unsent == 0 {
-		a.conn.written = time.Now()
+	conn := a.call.conn
+	conn.mu.Lock()
+	if conn.unsent == 0 {
+		conn.written = time.Now()
 	}
-	a.conn.unsent += int64(len(a.data))
-	a.conn.mu.Unlock()
+	conn.unsent++
+	conn.mu.Unlock()
 	return mem.BufferSlice{mem.NewBuffer(&a.data, a)}, nil
 }

@@ -40,9 +40,11 @@ type call struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	due    atomic.Int64 // until when the client is to send, in Unix nanoseconds; 0: it need not
+	unsent atomic.Int32 // answers that gRPC has not written
 
 	ended   bool
 	handled bool // an interceptor ends it
+	done    bool // the interceptor has, and gRPC holds it until its answers are written
 	watch   bool
 	probe   bool  // counted in Server.probes
 	busy    int   // its part of conn.busy
@@ -107,11 +109,16 @@ func (c *conn) begin(one *call) error {
 	return nil
 }
 
-// drop removes a call. Called with the lock held.
+// drop removes a call and ends its charge. Called with the lock held.
 func (c *conn) drop(one *call) {
-	if one.ended {
-		return
+	if !one.ended {
+		c.forget(one)
+		c.free(one.cost)
 	}
+}
+
+// forget removes a call. Called with the lock held.
+func (c *conn) forget(one *call) {
 	one.ended = true
 	delete(c.calls, one)
 	if one.watch {
@@ -121,7 +128,6 @@ func (c *conn) drop(one *call) {
 	if one.probe {
 		c.srv.probes.Add(-1)
 	}
-	c.free(one.cost)
 }
 
 // handle says that an interceptor ends the call.
@@ -133,16 +139,27 @@ func (one *call) handle() {
 	}
 }
 
-// end ends the call.
+// end ends the call. It is charged until gRPC has written its answers and its end: so long gRPC holds its metadata. Of
+// a call that the client canceled nothing is written.
 func (one *call) end() {
 	if one == nil {
 		return
 	}
-	one.conn.mu.Lock()
-	one.conn.work(-one.busy)
+	c := one.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.work(-one.busy)
 	one.busy = 0
-	one.conn.drop(one)
-	one.conn.mu.Unlock()
+	one.due.Store(0)
+	switch {
+	case errors.Is(context.Cause(one.ctx), context.Canceled):
+		c.drop(one)
+	case one.unsent.Load() > 0:
+		one.done = true
+	case !one.ended:
+		c.forget(one)
+		c.ending += one.cost
+	}
 	one.cancel(nil)
 }
 

@@ -32,7 +32,8 @@ type conn struct {
 	busy    int       // requests that are being read or run; none: the connection is idle
 	since   time.Time // when it became idle
 	charged int64     // for the connection, its calls and answers
-	unsent  int64     // bytes of answers that gRPC has not written
+	ending  int64     // charged for calls that have ended since the last write began: gRPC has not written their end
+	unsent  int       // answers that gRPC has not written
 	written time.Time // when unsent became smaller, or began
 }
 
@@ -104,7 +105,17 @@ func (c *conn) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return c.Conn.Write(p)
+	c.mu.Lock()
+	ending := c.ending
+	c.ending = 0
+	c.mu.Unlock()
+	n, err := c.Conn.Write(p)
+	if ending != 0 {
+		c.mu.Lock()
+		c.free(ending)
+		c.mu.Unlock()
+	}
+	return n, err
 }
 
 // Close closes the connection and gives back all that it holds.

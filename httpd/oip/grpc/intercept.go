@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"runtime/debug"
 	"strings"
@@ -9,9 +10,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/httpd/protocol"
@@ -76,7 +79,49 @@ func (s *Server) interceptUnary(ctx context.Context, req any, info *grpc.UnarySe
 	if err := s.authorize(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
-	return handle(ctx, req)
+	if err := sendPlain(ctx); err != nil {
+		return nil, err
+	}
+	if resp, err = handle(ctx, req); err != nil {
+		return nil, err
+	}
+	return chargedAnswer(ctx, resp)
+}
+
+// chargedAnswer encodes an answer that a handler has not encoded.
+func chargedAnswer(ctx context.Context, msg any) (any, error) {
+	m, ok := msg.(proto.Message)
+	if !ok {
+		return msg, nil
+	}
+	a, refused := encode(ctx, m)
+	if refused != nil {
+		return nil, failure(ctx, refused)
+	}
+	return a, nil
+}
+
+// sendPlain has the answers of a call sent without compression: gRPC would hold compressed ones, which nothing charges.
+func sendPlain(ctx context.Context) error {
+	from, ok := grpc.ServerTransportStreamFromContext(ctx).(transport)
+	if !ok || from.RecvCompress() == "" {
+		return nil
+	}
+	if err := grpc.SetSendCompressor(ctx, encoding.Identity); err != nil {
+		return fmt.Errorf("choose the coding of answers: %w", err)
+	}
+	return nil
+}
+
+// chargedStream is a call whose answers are charged.
+type chargedStream struct{ grpc.ServerStream }
+
+func (s *chargedStream) SendMsg(msg any) error {
+	a, err := chargedAnswer(s.Context(), msg)
+	if err != nil {
+		return err
+	}
+	return s.ServerStream.SendMsg(a)
 }
 
 func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
@@ -89,7 +134,10 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 	if err := s.authorize(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
-	stream, end := s.traced(stream, info.FullMethod)
+	if err := sendPlain(stream.Context()); err != nil {
+		return err
+	}
+	stream, end := s.traced(&chargedStream{stream}, info.FullMethod)
 	err = status.Error(codes.Internal, "the handler panicked") // unless it returns
 	defer func() { end(err) }()
 	err = handle(srv, stream)

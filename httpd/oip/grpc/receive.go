@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -47,11 +46,6 @@ func (s *Server) receiver(stream grpc.ServerStream) (*receiver, error) {
 	from, ok := grpc.ServerTransportStreamFromContext(ctx).(transport)
 	if !ok {
 		return nil, status.Error(codes.Internal, "gRPC's transport does not let messages be read in parts")
-	}
-	if from.RecvCompress() != "" { // gRPC would hold compressed answers, which nothing charges
-		if err := grpc.SetSendCompressor(ctx, encoding.Identity); err != nil {
-			return nil, fmt.Errorf("choose the coding of answers: %w", err)
-		}
 	}
 	return &receiver{Server: s, ctx: ctx, call: callOf(ctx), from: from}, nil
 }
