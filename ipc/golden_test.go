@@ -116,6 +116,8 @@ func examples() []example {
 		worker("healthy", KindHealthy, 7, 0, `{"ok":false,"error":"the healthcheck returned False"}`),
 		front("health", KindHealth, 0, 7, `{}`, func(c *Conn) error { return c.SendHealth(7) }),
 		worker("pong", KindPong, 7, 0, ``),
+		worker("method-batches", KindMethodBatches, 0, 0,
+			`{"batches":{"decode":[2,150000,9800000,3,0,10100000]},"spans":[]}`),
 		front("ping", KindPing, 0, 7, ``, nil),
 		front("interrupt", KindInterrupt, 0, 0, ``, nil),
 		worker("preloaded", KindPreloaded, 0, 0, `{"refused":"its import leaves 1 thread running (watcher)"}`),

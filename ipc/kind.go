@@ -46,6 +46,9 @@ const (
 	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
 	KindPong        Kind = 38 // no body: the answer to KindPing
 
+	// {"batches":{"decode":[size,wait,time,…]},"spans":[…]}: batches of methods since the last report; times in ns
+	KindMethodBatches Kind = 41
+
 	// Preload process to front, on its channel.
 
 	KindPreloaded Kind = 39 // {}: workers may be forked; {"refused":"…"}: none can be, and why

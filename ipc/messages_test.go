@@ -44,7 +44,10 @@ func TestMessages(t *testing.T) {
 			LogMark{Stderr: 1024},
 			&Problem{File: "run.py", Line: 7, What: "KeyError: 'w'", Traceback: "…"},
 		}},
-		"healthy":   {parsed(ParseHealthy(body("healthy"))), Healthy{Error: "the healthcheck returned False"}},
+		"healthy": {parsed(ParseHealthy(body("healthy"))), Healthy{Error: "the healthcheck returned False"}},
+		"methods": {parsed(ParseMethodBatches(body("method-batches"))), MethodBatches{
+			Batches: map[string]MethodSamples{"decode": {2, 150_000, 9_800_000, 3, 0, 10_100_000}}, Spans: []MethodSpan{},
+		}},
 		"preloaded": {parsed(ParsePreloaded(body("preloaded"))), "its import leaves 1 thread running (watcher)"},
 		"forked":    {parsed(ParseForked(body("forked"))), Forked{PID: 4711}},
 		"failure":   {FailureError(body("failed")), "ValueError: no such voice"},
@@ -77,6 +80,7 @@ func TestMessagesThatNoWorkerSends(t *testing.T) {
 		"ready":     failed(ParseReady(nil)),
 		"log":       failed(ParseLog([]byte(`{"source":1}`))),
 		"mark":      failed(ParseLogMark([]byte(`{"stdout":-1}`))),
+		"methods":   failed(ParseMethodBatches([]byte(`{"batches":{"decode":[1,2]}}`))),
 		"batchdone": failed(ParseBatchDone([]byte(`{`))),
 		"forked":    failed(ParseForked([]byte(`{"pid":"x"}`))),
 	} {

@@ -30,6 +30,7 @@ enum px_kind {
   PX_PONG = 38,
   PX_PRELOADED = 39,
   PX_FORKED = 40,
+  PX_METHOD_BATCHES = 41,
   PX_SLOT = 48,
   PX_SHUTDOWN = 49,
   PX_HEALTH = 50,

@@ -37,6 +37,7 @@ func (s *Set) gatherPredictions(g *gathered) {
 	s.predictions.gather(g)
 	s.gatherLoad(g)
 	s.batches.gather(g)
+	s.gatherMethods(g)
 	s.gatherJobs(g)
 	var workers []Worker
 	if s.o.Workers != nil {

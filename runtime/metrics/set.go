@@ -90,6 +90,7 @@ type Set struct {
 	predictions predictions
 	generations table[generationKey, generations]
 	batches     batches
+	methods     table[string, methodBatches]
 	jobWait     *histogram
 	workers     workers
 	webhooks    table[delivery, counter]

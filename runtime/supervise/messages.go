@@ -54,6 +54,8 @@ func (w *worker) handle(m message) error {
 	case ipc.KindPong:
 		w.pings.unanswered = 0
 		return nil
+	case ipc.KindMethodBatches:
+		return w.methodBatches(m.body)
 	case ipc.KindSetupFailed:
 		return w.setupFailed(m.body)
 	case ipc.KindHealthy:
@@ -194,6 +196,14 @@ func (w *worker) cuda(body []byte) error {
 	}
 	w.sup.o.Logger.Log(context.Background(), level, "CUDA", "worker", w.sup.o.Index, "report", report)
 	return nil
+}
+
+func (w *worker) methodBatches(body []byte) error {
+	batches, err := ipc.ParseMethodBatches(body)
+	if err == nil {
+		w.sup.o.Hooks.OnMethodBatches(batches)
+	}
+	return err
 }
 
 // passSlots makes the slots' socketpairs and sends the worker its ends.

@@ -83,6 +83,8 @@ type Hooks struct {
 	OnExit   func(ExitCause) // a process that was started has ended
 	// OnSetup is called when a process's setup has ended, before its first prediction.
 	OnSetup func(SetupStatus)
+	// OnMethodBatches receives the batches of methods that the worker reports.
+	OnMethodBatches func(ipc.MethodBatches)
 	// RequestOf returns the X-Request-Id of a prediction, or "". It is called for each line of the model's log with locks
 	// held, so it must not block.
 	RequestOf func(prediction string) string
@@ -107,6 +109,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Hooks.OnSetup == nil {
 		o.Hooks.OnSetup = func(SetupStatus) {}
+	}
+	if o.Hooks.OnMethodBatches == nil {
+		o.Hooks.OnMethodBatches = func(ipc.MethodBatches) {}
 	}
 	if o.Hooks.RequestOf == nil {
 		o.Hooks.RequestOf = func(string) string { return "" }

@@ -98,6 +98,14 @@ func (t *Tracer) Linked(to []Context) *Trace {
 	return t.newTrace(newID(), Context{}, sampled)
 }
 
+// At starts the trace of a context that a worker made, whose spans are sampled as it says; nil if traces are off.
+func (t *Tracer) At(c Context) *Trace {
+	if t == nil {
+		return nil
+	}
+	return t.newTrace(c.Trace, Context{}, c.Sampled)
+}
+
 func (t *Tracer) newTrace(id ID, parent Context, sampled bool) *Trace {
 	return &Trace{tracer: t, ID: id, Parent: parent, Sampled: sampled}
 }

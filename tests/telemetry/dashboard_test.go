@@ -54,6 +54,9 @@ func readDashboard(t *testing.T) dashboard {
 var seldom = map[string][]string{
 	"pinion_batch_size":                    {},
 	"pinion_batch_wait_seconds":            {},
+	"pinion_method_batch_size":             {"method"},
+	"pinion_method_batch_wait_seconds":     {"method"},
+	"pinion_method_batch_seconds":          {"method"},
 	"pinion_gpu_memory_used_bytes":         {"gpu"},
 	"pinion_gpu_memory_total_bytes":        {"gpu"},
 	"pinion_gpu_utilization_ratio":         {"gpu"},

@@ -70,8 +70,17 @@ func TestHistory(t *testing.T) {
 	if !ok || p.succeeded != 50 || p.refused != 0.5 || p.inFlight != 3 || p.p50 < 0.01 || p.p50 > 0.025 || p.p99 <= p.p50 {
 		t.Errorf("the point is %+v", p)
 	}
-	if r := recentOf(h.since(1)); r.Webhooks != 1 {
-		t.Errorf("%d webhooks were not delivered, want 1", r.Webhooks)
+	if r := recentOf(h.since(1)); r.Webhooks != 1 || len(r.Batches) != 0 {
+		t.Errorf("got %d undelivered webhooks and batches %v, want 1 and none", r.Webhooks, r.Batches)
+	}
+	set.Batch(2, 0)
+	set.MethodBatch("decode", 3, 0, time.Millisecond)
+	set.MethodBatch("decode", 4, 0, time.Millisecond)
+	h.add(sample{now.Add(3 * time.Second), set.Figures()}, metrics.Load{})
+	got, err := json.Marshal(recentOf(h.since(1)).Batches)
+	const want = `[{"method":"","count":1,"mean":2,"sizes":[[2,1]]},{"method":"decode","count":2,"mean":3.5,"sizes":[[4,2]]}]`
+	if err != nil || string(got) != want {
+		t.Errorf("sizes of batches: got %s (%v), want %s", got, err, want)
 	}
 	p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
 	for range shortly {

@@ -3,6 +3,8 @@ package dashboard
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +54,7 @@ type recent struct {
 	Queue     any               `json:"queue"`
 	Predict   any               `json:"predict"`
 	Overhead  any               `json:"overhead"`
-	Batches   uint64            `json:"batches"`
-	Batch     any               `json:"batch"`             // the mean size
-	Sizes     [][2]uint64       `json:"sizes,omitempty"`   // largest size, number of batches
+	Batches   []batchSizes      `json:"batches,omitempty"`
 	Buckets   [][2]any          `json:"buckets,omitempty"` // longest time, number of predictions
 	Webhooks  uint64            `json:"webhooks"`          // that were not delivered
 }
@@ -67,12 +67,7 @@ func recentOf(w window) recent {
 		Reasons:  w.Reasons, P50: round(quantile(w.Total, 0.5)), P90: round(quantile(w.Total, 0.9)),
 		P99:   round(quantile(w.Total, 0.99)),
 		Total: seconds(w.Total), Queue: seconds(w.Queue), Predict: seconds(w.Predict), Overhead: seconds(w.Overhead),
-		Batches: count(w.BatchSize), Batch: round(mean(w.BatchSize)), Webhooks: w.LostWebhooks,
-	}
-	for i, n := range w.BatchSize.Counts {
-		if n > 0 {
-			r.Sizes = append(r.Sizes, [2]uint64{uint64(w.BatchSize.Bounds[min(i, len(w.BatchSize.Bounds)-1)]), n})
-		}
+		Batches: batchesOf(w), Webhooks: w.LostWebhooks,
 	}
 	for i, n := range w.Total.Counts {
 		if n > 0 {
@@ -80,6 +75,36 @@ func recentOf(w window) recent {
 		}
 	}
 	return r
+}
+
+// batchSizes are the batches of predictions or of one method.
+type batchSizes struct {
+	Method string      `json:"method"` // "": batches of predictions
+	Count  uint64      `json:"count"`
+	Mean   any         `json:"mean"`
+	Sizes  [][2]uint64 `json:"sizes"` // largest size, number of batches
+}
+
+// batchesOf are those of predictions and of each method that had some since the start.
+func batchesOf(w window) []batchSizes {
+	var all []batchSizes
+	if n := count(w.BatchSize); n > 0 {
+		all = append(all, sizesOf("", w.BatchSize))
+	}
+	for _, method := range slices.Sorted(maps.Keys(w.MethodSizes)) {
+		all = append(all, sizesOf(method, w.MethodSizes[method]))
+	}
+	return all
+}
+
+func sizesOf(method string, d metrics.Buckets) batchSizes {
+	b := batchSizes{Method: method, Count: count(d), Mean: round(mean(d)), Sizes: [][2]uint64{}}
+	for i, n := range d.Counts {
+		if n > 0 {
+			b.Sizes = append(b.Sizes, [2]uint64{uint64(d.Bounds[min(i, len(d.Bounds)-1)]), n})
+		}
+	}
+	return b
 }
 
 // prediction is a row of the view.

@@ -97,6 +97,13 @@ func (h *history) since(steps int) window {
 	w.Queue, w.Overhead = minus(now.Queue, then.Queue), minus(now.Overhead, then.Overhead)
 	w.LostWebhooks = now.LostWebhooks - then.LostWebhooks
 	w.BatchSize = minus(now.BatchSize, then.BatchSize)
+	w.MethodSizes = make(map[string]metrics.Buckets, len(now.MethodSizes))
+	for method, sizes := range now.MethodSizes {
+		if before, ok := then.MethodSizes[method]; ok {
+			sizes = minus(sizes, before)
+		}
+		w.MethodSizes[method] = sizes
+	}
 	return w
 }
 

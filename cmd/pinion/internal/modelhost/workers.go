@@ -59,6 +59,7 @@ func (m *Model) startWorkers(read *model.Model) error {
 	for i := range m.workers.plan.Workers {
 		o.Index, o.Env = i, m.workers.withDevice(env, i)
 		o.Device, _ = m.workers.plan.Device(i)
+		o.Hooks.OnMethodBatches = func(of ipc.MethodBatches) { m.methodBatches(i, of) }
 		traced := o
 		(&setupTrace{tracer: m.host.o.Tracer, model: m.label()}).follow(&traced.Hooks)
 		set.all = append(set.all, m.Service.Supervise(traced))

@@ -88,18 +88,24 @@ function webhooksOf({ webhooks: lost }, { pending = 0, retrying = 0 }) {
 }
 
 function showBatches(recent) {
-  if (!recent.batches && $("batches-box").hidden) return;
+  const all = recent.batches ?? [];
+  if (!all.length && $("batches-box").hidden) return;
   $("batches-box").hidden = false;
-  const most = Math.max(...(recent.sizes ?? []).map(([, n]) => n), 1);
-  const columns = (recent.sizes ?? []).map(([size, n]) => {
+  if (!all.length) return $("batches").replaceChildren(make("p", { className: "help" }, "None in the last minute"));
+  $("batches").replaceChildren(...all.flatMap(batchesOf));
+}
+
+// batchesOf are the columns of one method's sizes, or of the sizes of batches of predictions.
+function batchesOf({ method, count, mean, sizes }) {
+  const most = Math.max(...sizes.map(([, n]) => n), 1);
+  const columns = sizes.map(([size, n]) => {
     const stick = make("div", { className: "stick" });
     stick.style.height = `${(100 * n) / most}%`;
     return make("div", { title: `${plural(n, "batch").replace("batchs", "batches")} of up to ${size}` }, stick, `≤${size}`);
   });
-  $("batches").replaceChildren(
-    make("div", { className: "columns" }, ...columns),
-    make("p", { className: "help" }, recent.batches ? `${groups(recent.batches)} in the last minute, mean size ${digits(recent.batch)}` : "None in the last minute"),
-  );
+  const name = method ? `${method}: ` : "";
+  const text = count ? `${name}${groups(count)} in the last minute, mean size ${digits(mean)}` : `${name}none in the last minute`;
+  return [make("div", { className: "columns" }, ...columns), make("p", { className: "help" }, text)];
 }
 
 function showGPUs(gpus) {

@@ -9,6 +9,7 @@ from ..._batch import BatchedMethod
 from ..logs.router import owner
 from ..primitives import get_ident
 from ..scope import INACTIVE, current
+from .report import BatchReport
 from .steps import Batcher, Threads, batch_context
 
 TYPE_CHECKING = False
@@ -46,6 +47,7 @@ class StepHub:
         self.router = router
         self.follow = follow
         self.context = batch_context()
+        self.report = BatchReport(loop, self.context)
         self.thread = get_ident()  # the loop's
         self.least_wait = 0  # ns, for the callers of the last call to come back
         self.running = 0
@@ -121,7 +123,8 @@ class StepHub:
         return threads
 
     def close(self) -> None:
-        """End the threads."""
+        """Send the last report, and end the threads."""
+        self.report.send()
         for threads in self._threads:
             threads.end()
 

@@ -16,6 +16,7 @@ from ..logs.router import owner
 from ..primitives import block_signals, get_ident, start
 from ..scope import INACTIVE, Scope, current
 from .method import LocalMethod, is_async_code
+from .report import trace_of
 from .rules import CallRules
 from .waiting import Call, ThreadFuture, WaitingCalls
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from .hub import Caller, StepHub
     from .method import MethodPlan
+    from .report import BatchTrace
 
 # The adaptive wait for the items of the last call, in ns: at most this, and this part of its time.
 _MOST_WAIT = 5_000_000
@@ -36,9 +38,8 @@ _LEAST_WAIT = 50_000  # a shorter one is not worth a timer
 class SharedScope(Scope):
     """The scope of a call for several predictions: a metric is recorded for each."""
 
-    def __init__(self, scopes: list[Scope]) -> None:
-        traced = (s._context for s in scopes if s._context and "traceparent" in s._context)
-        super().__init__(next(traced, None))
+    def __init__(self, scopes: list[Scope], trace: BatchTrace | None) -> None:
+        super().__init__(None if trace is None else {"traceparent": trace.parent})
         self._scopes = scopes
 
     def record_metric(self, key: str, value: Any, mode: str | None = "replace") -> None:
@@ -119,8 +120,13 @@ class Batch:
         self.began = perf_counter_ns()
         self.thread_owner = _px.thread_owner()
         self.context = batcher.hub.context.copy()
+        self.error: BaseException | None = None  # that the last failed part raised
+        self.trace: BatchTrace | None = None
         scopes = list(dict.fromkeys(call.scope for call in calls))
-        self.context.run(current.set, scopes[0] if len(scopes) == 1 else SharedScope(scopes))
+        if batcher.hub.follow is not None:
+            self.trace = trace_of([scope._context for scope in scopes])
+        alone = len(scopes) == 1 and self.trace is None
+        self.context.run(current.set, scopes[0] if alone else SharedScope(scopes, self.trace))
         self.owner: Any = None
         router = batcher.hub.router
         if router is not None:
@@ -306,6 +312,7 @@ class Batcher:
                 batch.parts += halves
                 self._run(batch)
                 return
+            batch.error = raised
             elements = [raised] * len(part)
         if batch.owner is not None and self.hub.router is not None:
             self.hub.router.flush(batch.owner)
@@ -318,8 +325,15 @@ class Batcher:
             self.hub.router.end(batch.owner)
         self._ended = perf_counter_ns()
         self._took = self._ended - batch.began
+        self._report(batch)
         self._free += 1
         self.soon()  # after one step of each task that has its result now
+
+    def _report(self, batch: Batch) -> None:
+        name, size, report = self.__name__, len(batch.calls), self.hub.report
+        if batch.trace is not None and batch.trace.sampled:
+            report.add_span(name, size, self._took, batch.trace, batch.error)
+        report.add(name, size, batch.began - batch.calls[0].since, self._took)
 
     def _settle(self, call: Call, element: Any) -> None:
         caller, future = call.caller, call.future

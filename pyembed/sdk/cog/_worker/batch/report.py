@@ -1,0 +1,87 @@
+"""Tells the front which batches methods have run, for its metrics and traces."""
+
+from __future__ import annotations
+
+import time
+from os import urandom
+
+import _px
+
+from ..errors import one_line
+from ..serve.wire import METHOD_BATCHES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from contextvars import Context
+    from typing import Any
+
+_DELAY = 0.25  # s, of the first batch that is reported
+_MOST = 1000  # batches of a report
+_MOST_LINKS = 128  # of a span: OpenTelemetry's limit
+_MOST_TEXT = 500  # characters of an error
+
+
+class BatchTrace:
+    """The span of a batch with traced predictions.
+
+    sampled  one of its predictions is
+    parent   the traceparent for spans that the model makes in the method
+    links    traceparents of the predictions
+    began    ns since 1970
+    """
+
+    __slots__ = ("began", "links", "parent", "sampled")
+
+    def __init__(self, links: list[str]) -> None:
+        self.sampled = any(int(link[-2:], 16) & 1 for link in links)
+        self.parent = f"00-{urandom(16).hex()}-{urandom(8).hex()}-{self.sampled:02x}"
+        self.links = links[:_MOST_LINKS]
+        self.began = time.time_ns()
+
+
+def trace_of(contexts: list[dict[str, str] | None]) -> BatchTrace | None:
+    """Return the span of a batch of predictions with these contexts; None if none is traced."""
+    links = [context["traceparent"] for context in contexts if context and "traceparent" in context]
+    return BatchTrace(links) if links else None
+
+
+class BatchReport:
+    """The batches since the last report, by method: size, wait and time in ns, and again."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
+        self._loop = loop
+        self._context = context
+        self._batches: dict[str, list[int]] = {}
+        self._spans: list[dict[str, Any]] = []
+        self._count = 0
+
+    def add(self, method: str, size: int, wait: int, took: int) -> None:
+        """Add a batch. Called on the loop, as all of these."""
+        batches = self._batches.get(method)
+        if batches is None:
+            batches = self._batches[method] = []
+        batches += (size, wait, took)
+        self._count += 1
+        if self._count == 1:
+            self._loop.call_later(_DELAY, self.send, context=self._context)
+        elif self._count >= _MOST:
+            self.send()
+
+    def add_span(
+        self, method: str, size: int, took: int, of: BatchTrace, error: BaseException | None
+    ) -> None:
+        """Add the span of a batch that was added, before it."""
+        span = {"method": method, "size": size, "took": took, "began": of.began}
+        span |= {"parent": of.parent, "links": of.links}
+        if error is not None:
+            span["error"] = one_line(error)[:_MOST_TEXT]
+        self._spans.append(span)
+
+    def send(self) -> None:
+        """Send what there is."""
+        if not self._count:
+            return
+        report = {"batches": self._batches, "spans": self._spans}
+        self._batches, self._spans, self._count = {}, [], 0
+        _px.control(METHOD_BATCHES, report)
