@@ -61,12 +61,7 @@ func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 	}
 	t.Cleanup(func() { nc.Close() })
 	ctx := new(fasthttp.RequestCtx)
-	c, err := s.transport.Adopt(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	ctx.Init2(c, nil, false)
+	ctx.Init2(newConn(s, nc), nil, false)
 	ctx.Request.Header.SetMethod("POST")
 	ctx.Request.Header.SetContentType("application/json")
 	ctx.Request.SetRequestURI("/predictions")

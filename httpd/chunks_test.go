@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 )
 
@@ -29,7 +28,7 @@ func TestChunkWriter_LargeBuffersAreCharged(t *testing.T) {
 	if err := <-written; err == nil {
 		t.Error("got no error of a write to a client that left, want one")
 	}
-	w.close(transport.New(transport.Options{}))
+	w.close(newWatcher(nil, nil))
 	if got := budget.Stats().Used; got != 0 {
 		t.Errorf("got %d bytes charged after the end, want none", got)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -214,7 +213,7 @@ type fileBody struct {
 
 // WriteTo writes the file in large blocks.
 func (f *fileBody) WriteTo(to io.Writer) (int64, error) {
-	return io.CopyBuffer(onlyWriter{to}, onlyReader{f.from}, make([]byte, transport.MaxWrite))
+	return io.CopyBuffer(onlyWriter{to}, onlyReader{f.from}, make([]byte, maxWrite))
 }
 
 // SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).

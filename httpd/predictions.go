@@ -6,7 +6,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
@@ -220,7 +219,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 		return asked{}, err
 	}
 	var how asked
-	if transport.HasSeen(ctx, transport.SeenAccept|transport.SeenPrefer) {
+	if hasSeen(ctx, seenAccept|seenPrefer) {
 		how = readMode(h)
 	}
 	if form == request.JSON && encoding == plain {
@@ -234,7 +233,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 	if err != nil {
 		return asked{}, err
 	}
-	if transport.HasSeen(ctx, transport.SeenDeadline) {
+	if hasSeen(ctx, seenDeadline) {
 		if req.Deadline, err = readDeadline(h, time.Now); err != nil {
 			return asked{}, err
 		}
@@ -245,7 +244,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 		how.raw = raw
 	}
 	req.Kind, req.Mode = k.kind, how.modeOf()
-	req.WantFile = transport.HasSeen(ctx, transport.SeenAccept) && rendered(h, true) == asFile
+	req.WantFile = hasSeen(ctx, seenAccept) && rendered(h, true) == asFile
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return how, predict.ErrTrainingStream
 	}
@@ -253,7 +252,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 	if traced {
 		req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
 	}
-	if transport.HasSeen(ctx, transport.SeenPropagated) {
+	if hasSeen(ctx, seenPropagated) {
 		req.Propagation = trace.ReadPropagation(traced, h.PeekAll)
 	}
 	return how, nil

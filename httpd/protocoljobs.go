@@ -7,7 +7,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
-	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
@@ -92,7 +91,7 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 	if c.Body.Owned {
 		req.Body = c.Body.Data
 	}
-	if err == nil && transport.HasSeen(ctx, transport.SeenDeadline) {
+	if err == nil && hasSeen(ctx, seenDeadline) {
 		req.Deadline, err = readDeadline(&ctx.Request.Header, time.Now)
 	}
 	if err != nil || k.queues(how) {
@@ -106,7 +105,7 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 	}
 	req.Mode, req.Members = predict.Async, c.Members(req.ID)
 	req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	if transport.HasSeen(ctx, transport.SeenPropagated) {
+	if hasSeen(ctx, seenPropagated) {
 		req.Propagation = trace.ReadPropagation(k.opt.Tracer != nil, ctx.Request.Header.PeekAll)
 	}
 	return req, nil

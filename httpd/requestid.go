@@ -4,7 +4,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
-	"pinion/httpd/transport"
 	"pinion/runtime/trace"
 )
 
@@ -19,7 +18,7 @@ const (
 // requestID returns the request's X-Request-Id; nil: none, or one that is too long or not printable ASCII. The server
 // generates none: a prediction has an id.
 func requestID(ctx *fasthttp.RequestCtx) []byte {
-	if !transport.HasSeen(ctx, transport.SeenRequestID) {
+	if !hasSeen(ctx, seenRequestID) {
 		return nil
 	}
 	id := ctx.Request.Header.Peek(headerRequestID)

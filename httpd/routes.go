@@ -8,7 +8,6 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 )
 
@@ -111,8 +110,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	defer s.recovered(ctx)
 	echoRequestID(ctx)
-	c, counted := ctx.Conn().(*transport.Conn)
-	last := counted && c.Begin()
+	c, counted := ctx.Conn().(*conn)
+	last := counted && c.begin()
 	unescapePath(ctx)
 	if tooLarge(ctx) {
 		s.refuseTooLarge(ctx)
@@ -132,7 +131,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if !s.jobs {
 		s.render(ctx)
 	}
-	if last || s.transport.Closing() {
+	if last || s.closing.Load() {
 		ctx.SetConnectionClose()
 	}
 }

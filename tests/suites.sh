@@ -445,6 +445,15 @@ cmd_instructions() {
   end_tests
 }
 
+## test-gpu         the tests that need an NVIDIA GPU and a Python whose torch uses it (PINION_TEST_GPU_PYTHON; default: python3)
+cmd_test-gpu() {
+  start_results
+  suite 10-build cmd_build
+  go_suite 20-gpu PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="${PINION_TEST_GPU_PYTHON:-$(command -v python3)}" -vet=off \
+    -count=1 ./tests/gpu
+  end_tests
+}
+
 ## race             the Go tests under the race detector, and those of the whole with a binary built for it
 cmd_race() {
   export PINION_TEST_FULL=1

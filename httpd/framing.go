@@ -1,4 +1,4 @@
-package transport
+package httpd
 
 import (
 	"bytes"
@@ -6,27 +6,27 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// FramingError is why a connection's bytes are not an unambiguous sequence of requests.
-type FramingError string
+// framingError is why a connection's bytes are not an unambiguous sequence of requests.
+type framingError string
 
-func (e FramingError) Error() string { return string(e) }
+func (e framingError) Error() string { return string(e) }
 
 const (
-	errBareLF       FramingError = "a line ends without a carriage return"
-	errBareCR       FramingError = "a line has a carriage return inside"
-	errVersion      FramingError = "the request's first line does not end with HTTP/1.0 or HTTP/1.1"
-	errFolded       FramingError = "a header continues on a second line"
-	errHeaderName   FramingError = "a header has no name, or one with a space"
-	errLength       FramingError = "the Content-Length is not one number"
-	errLengths      FramingError = "there are several Content-Length headers"
-	errCoding       FramingError = "the Transfer-Encoding is not chunked, which is the only one that this server takes"
-	errCodings      FramingError = "there are several Transfer-Encoding headers"
-	errOldCoding    FramingError = "HTTP/1.0 has no Transfer-Encoding"
-	errBothLengths  FramingError = "there are a Content-Length and a Transfer-Encoding"
-	errChunkSize    FramingError = "a chunk's size is not a hexadecimal number"
-	errChunkLine    FramingError = "a chunk's first line is too long"
-	errChunkEnd     FramingError = "a chunk does not end where its size says"
-	errLongTrailers FramingError = "a trailer is too long"
+	errBareLF       framingError = "a line ends without a carriage return"
+	errBareCR       framingError = "a line has a carriage return inside"
+	errVersion      framingError = "the request's first line does not end with HTTP/1.0 or HTTP/1.1"
+	errFolded       framingError = "a header continues on a second line"
+	errHeaderName   framingError = "a header has no name, or one with a space"
+	errLength       framingError = "the Content-Length is not one number"
+	errLengths      framingError = "there are several Content-Length headers"
+	errCoding       framingError = "the Transfer-Encoding is not chunked, which is the only one that this server takes"
+	errCodings      framingError = "there are several Transfer-Encoding headers"
+	errOldCoding    framingError = "HTTP/1.0 has no Transfer-Encoding"
+	errBothLengths  framingError = "there are a Content-Length and a Transfer-Encoding"
+	errChunkSize    framingError = "a chunk's size is not a hexadecimal number"
+	errChunkLine    framingError = "a chunk's first line is too long"
+	errChunkEnd     framingError = "a chunk does not end where its size says"
+	errLongTrailers framingError = "a trailer is too long"
 )
 
 // framingStage is which part of a request the next byte belongs to.
@@ -49,50 +49,50 @@ const (
 	maxDigits    = 18
 )
 
-// SeenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
-type SeenHeaders uint8
+// seenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
+type seenHeaders uint8
 
 const (
-	SeenOrigin SeenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
-	SeenRequestID
-	SeenAccept
-	SeenAcceptEncoding
-	SeenPrefer
-	SeenDeadline
-	SeenTraceParent
+	seenOrigin seenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
+	seenRequestID
+	seenAccept
+	seenAcceptEncoding
+	seenPrefer
+	seenDeadline
+	seenTraceParent
 
-	SeenPropagated = SeenRequestID | SeenTraceParent // those that trace.ReadPropagation begins with
+	seenPropagated = seenRequestID | seenTraceParent // those that trace.ReadPropagation begins with
 )
 
 // seenHeader is the bit of a header's name; 0: it has none.
-func seenHeader(name []byte) SeenHeaders {
+func seenHeader(name []byte) seenHeaders {
 	switch name[0] | 0x20 {
 	case 'a':
 		if isHeader(name, fasthttp.HeaderAccept, 'a') {
-			return SeenAccept
+			return seenAccept
 		}
 		if isHeader(name, fasthttp.HeaderAcceptEncoding, 'a') {
-			return SeenAcceptEncoding
+			return seenAcceptEncoding
 		}
 	case 'p':
-		if isHeader(name, "Prefer", 'p') {
-			return SeenPrefer
+		if isHeader(name, headerPrefer, 'p') {
+			return seenPrefer
 		}
-		if isHeader(name, "Pinion-Deadline", 'p') {
-			return SeenDeadline
+		if isHeader(name, headerDeadline, 'p') {
+			return seenDeadline
 		}
 	case 't':
 		if isHeader(name, "Traceparent", 't') {
-			return SeenTraceParent
+			return seenTraceParent
 		}
 	case 'x':
-		if isHeader(name, "X-Request-Id", 'x') {
-			return SeenRequestID
+		if isHeader(name, headerRequestID, 'x') {
+			return seenRequestID
 		}
 	case 'o', 's', 'r':
-		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, "Sec-Fetch-Site", 's') ||
+		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, headerFetchSite, 's') ||
 			isHeader(name, fasthttp.HeaderReferer, 'r') {
-			return SeenOrigin
+			return seenOrigin
 		}
 	}
 	return 0
@@ -105,7 +105,7 @@ func seenHeader(name []byte) SeenHeaders {
 // Only the goroutine that reads the connection uses it.
 type framing struct {
 	stage   framingStage
-	seen    SeenHeaders
+	seen    seenHeaders
 	old     bool // HTTP/1.0
 	chunked bool
 	sized   bool         // there was a Content-Length
@@ -115,7 +115,7 @@ type framing struct {
 	ended   uint64       // requests that were received completely
 	lastAt  uint64       // number of the last request; 0: none so far
 	pending []byte       // an incomplete line
-	err     FramingError // "": none
+	err     framingError // "": none
 }
 
 // inHead reports whether a request's header has begun and not ended.
@@ -179,14 +179,14 @@ func (f *framing) follow(p []byte) int {
 }
 
 // keep stores the beginning of a line.
-func (f *framing) keep(part []byte) FramingError {
+func (f *framing) keep(part []byte) framingError {
 	long := len(f.pending) + len(part)
 	switch {
 	case (f.stage == atChunkSize || f.stage == atChunkEnd) && long > maxChunkLine:
 		return errChunkLine
-	case f.stage == atTrailer && long > ReadBuffer:
+	case f.stage == atTrailer && long > readBuffer:
 		return errLongTrailers
-	case long > ReadBuffer:
+	case long > readBuffer:
 		f.stage, f.pending = atEnd, nil // fasthttp answers 431
 		return ""
 	}
@@ -195,7 +195,7 @@ func (f *framing) keep(part []byte) FramingError {
 }
 
 // line parses a complete line.
-func (f *framing) line(line []byte) FramingError {
+func (f *framing) line(line []byte) framingError {
 	n := len(line) - 2
 	if n < 0 || line[n] != '\r' {
 		return errBareLF
@@ -230,7 +230,7 @@ func (f *framing) line(line []byte) FramingError {
 	return ""
 }
 
-func (f *framing) firstLine(line []byte) FramingError {
+func (f *framing) firstLine(line []byte) framingError {
 	if len(line) == 0 {
 		return "" // RFC 9112, section 2.2: some clients send one after a body
 	}
@@ -244,7 +244,7 @@ func (f *framing) firstLine(line []byte) FramingError {
 }
 
 // headerName returns the length of a header line's name. fasthttp checks its other bytes.
-func headerName(line []byte) (int, FramingError) {
+func headerName(line []byte) (int, framingError) {
 	for i, c := range line {
 		switch {
 		case c == ':' && i > 0:
@@ -263,14 +263,14 @@ func isHeader(name []byte, want string, first byte) bool {
 	return len(name) == len(want) && name[0]|0x20 == first && (string(name) == want || bytes.EqualFold(name, []byte(want)))
 }
 
-func (f *framing) header(line []byte) FramingError {
+func (f *framing) header(line []byte) framingError {
 	n, err := headerName(line)
 	if err != "" {
 		return err
 	}
 	switch name := line[:n]; {
 	case isHeader(name, fasthttp.HeaderContentLength, 'c'):
-		return f.contentLength(trimSpace(line[n+1:]))
+		return f.contentLength(trim(line[n+1:]))
 	case isHeader(name, fasthttp.HeaderConnection, 'c'):
 		f.connection(line[n+1:])
 	case isHeader(name, fasthttp.HeaderTransferEncoding, 't'):
@@ -279,7 +279,7 @@ func (f *framing) header(line []byte) FramingError {
 			return errOldCoding
 		case f.chunked:
 			return errCodings
-		case !bytes.EqualFold(trimSpace(line[n+1:]), []byte("chunked")):
+		case !bytes.EqualFold(trim(line[n+1:]), []byte("chunked")):
 			return errCoding
 		}
 		f.chunked = true
@@ -313,7 +313,7 @@ func (f *framing) wholeHead(p []byte) int {
 	return 0
 }
 
-func (f *framing) contentLength(value []byte) FramingError {
+func (f *framing) contentLength(value []byte) framingError {
 	if f.sized {
 		return errLengths
 	}
@@ -335,13 +335,13 @@ func (f *framing) connection(value []byte) {
 	for len(value) > 0 {
 		var option []byte
 		option, value, _ = bytes.Cut(value, []byte{','})
-		if bytes.EqualFold(trimSpace(option), []byte("close")) {
+		if bytes.EqualFold(trim(option), []byte("close")) {
 			f.last = true
 		}
 	}
 }
 
-func (f *framing) endHead() FramingError {
+func (f *framing) endHead() framingError {
 	if f.sized && f.chunked {
 		return errBothLengths
 	}
@@ -360,7 +360,7 @@ func (f *framing) endHead() FramingError {
 	return ""
 }
 
-func (f *framing) chunkSize(line []byte) FramingError {
+func (f *framing) chunkSize(line []byte) framingError {
 	if len(line) > maxChunkLine {
 		return errChunkLine
 	}
@@ -394,6 +394,3 @@ func (f *framing) endRequest() {
 		f.stage, f.pending = atEnd, nil
 	}
 }
-
-// trimSpace removes the white space that HTTP allows around a value.
-func trimSpace(b []byte) []byte { return bytes.Trim(b, " \t") }

@@ -1,4 +1,4 @@
-package transport
+package httpd
 
 import (
 	"errors"
@@ -11,6 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const (
+	// parkAbove is how many connections may be open before idle ones are parked: fewer hold too little memory.
+	parkAbove = 256
+	// sweepEvery is the time between two sweeps. A connection that was idle from one to the next is parked.
+	sweepEvery = time.Second
+)
+
 // parking holds idle connections. A connection that fasthttp serves keeps a goroutine, two buffers and a context, 22
 // KiB in all, even between requests and before the first one. A parked one is only a descriptor in an epoll set until
 // bytes arrive; fasthttp considers it closed.
@@ -18,7 +25,7 @@ type parking struct {
 	serve func(net.Conn) // serves a connection again
 
 	mu    sync.Mutex
-	by    map[int32]*Conn
+	by    map[int32]*conn
 	gen   int32 // counts the parkings, so that a late event can be recognized
 	epoll epoll
 }
@@ -35,15 +42,15 @@ func (k *parking) start() error {
 
 // parkFresh parks a new connection if many are open; false: fasthttp is to serve it. Nothing has arrived from most new
 // connections of an attacker, and little later from every other one.
-func (t *Transport) parkFresh(c *Conn) bool {
-	if c.fd < 0 || !t.conns.many.Load() {
+func (s *Server) parkFresh(c *conn) bool {
+	if c.fd < 0 || !s.conns.many.Load() {
 		return false
 	}
-	c.until.Store(int64(time.Since(t.began) + t.opt.HeaderTimeout))
+	c.until.Store(int64(time.Since(s.began) + s.opt.HeaderTimeout))
 	if !c.move(connParked) {
 		return false // killed: fasthttp closes it
 	}
-	if t.parking.add(c) {
+	if s.parking.add(c) {
 		return true
 	}
 	c.move(connIdle)
@@ -52,11 +59,11 @@ func (t *Transport) parkFresh(c *Conn) bool {
 
 // parkAtOnce parks an idle connection if many are open and memory is short; true: its Read then returns io.EOF, and
 // Close parks it. A sweep comes too late where thousands are refused in a second.
-func (c *Conn) parkAtOnce() bool {
-	if !c.t.opt.Memory.Short() || c.fd < 0 || c.unread() || !c.t.conns.many.Load() {
+func (c *conn) parkAtOnce() bool {
+	if !c.srv.opt.Memory.Short() || c.fd < 0 || c.unread() || !c.srv.conns.many.Load() {
 		return false
 	}
-	c.until.Store(int64(c.readWanted.Sub(c.t.began)))
+	c.until.Store(int64(c.readWanted.Sub(c.srv.began)))
 	return c.move(connParked)
 }
 
@@ -68,7 +75,7 @@ func (k *parking) close() {
 }
 
 // add parks a connection that fasthttp has released; false: it cannot, and the caller closes it.
-func (k *parking) add(c *Conn) bool {
+func (k *parking) add(c *conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.epoll.fd < 0 || !c.is(connParked) { // killed meanwhile, and its descriptor may be reused
@@ -100,7 +107,7 @@ func (k *parking) wake(fd, gen int32) {
 }
 
 // evict closes a connection if it is parked, and reports whether it was. The caller then forgets it.
-func (k *parking) evict(c *Conn) bool {
+func (k *parking) evict(c *conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !c.is(connParked) || !c.move(connClosed) {
@@ -115,13 +122,13 @@ func (k *parking) evict(c *Conn) bool {
 
 // sweep parks the connections that have been idle since the last sweep, if many are open, and closes parked ones whose
 // idle timeout has ended. It sets its timer again while it has work.
-func (t *Transport) sweep() {
-	now := int64(time.Since(t.began))
-	var idle, late []*Conn
-	t.conns.mu.Lock()
-	many := len(t.conns.open) > t.opt.ParkAbove
+func (s *Server) sweep() {
+	now := int64(time.Since(s.began))
+	var idle, late []*conn
+	s.conns.mu.Lock()
+	many := len(s.conns.open) > s.conns.parkAbove
 	left := many
-	for c := range t.conns.open {
+	for c := range s.conns.open {
 		switch connPhase(c.phase.Load()) {
 		case connIdle:
 			if many && c.fd >= 0 && c.quiet.Swap(true) {
@@ -134,32 +141,32 @@ func (t *Transport) sweep() {
 			}
 		}
 	}
-	t.conns.sweeping = left && !t.closing.Load()
-	if t.conns.sweeping {
-		t.conns.sweeper.Reset(t.opt.SweepInterval)
+	s.conns.sweeping = left && !s.closing.Load()
+	if s.conns.sweeping {
+		s.conns.sweeper.Reset(sweepEvery)
 	}
-	t.conns.mu.Unlock()
+	s.conns.mu.Unlock()
 	for _, c := range idle {
 		c.wakeRead()
 	}
 	for _, c := range late {
-		if t.parking.evict(c) {
-			t.forget(c)
+		if s.parking.evict(c) {
+			s.forget(c)
 		}
 	}
 }
 
 // startSweeping starts the sweep if many connections are open. Called with the lock held.
-func (t *Transport) startSweeping() {
-	if len(t.conns.open) > t.opt.ParkAbove && !t.conns.sweeping {
-		t.conns.sweeping = true
-		t.conns.sweeper.Reset(t.opt.SweepInterval)
+func (s *Server) startSweeping() {
+	if len(s.conns.open) > s.conns.parkAbove && !s.conns.sweeping {
+		s.conns.sweeping = true
+		s.conns.sweeper.Reset(sweepEvery)
 	}
 }
 
 // wakeRead interrupts the read of a connection's goroutine, so that it parks the connection. If a request has arrived
 // meanwhile the read is repeated. Safe from any goroutine.
-func (c *Conn) wakeRead() {
+func (c *conn) wakeRead() {
 	c.wakeMu.Lock()
 	defer c.wakeMu.Unlock()
 	c.woken = true
@@ -167,7 +174,7 @@ func (c *Conn) wakeRead() {
 }
 
 // wasWoken reports whether the read that failed with err was interrupted by wakeRead.
-func (c *Conn) wasWoken(err error) bool {
+func (c *conn) wasWoken(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
