@@ -14,12 +14,18 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m, "..")) }
 
 const mebibyte = 1 << 20
 
-// start starts a server of tests/models/gpu.py, with a Python whose torch sees the GPU.
-func start(t *testing.T, model string, o harness.Options) *harness.Server {
+// need skips a test where there is no GPU.
+func need(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/dev/nvidia0"); err != nil {
 		t.Skip("no GPU here")
 	}
+}
+
+// start starts a server of tests/models/gpu.py, with a Python whose torch sees the GPU.
+func start(t *testing.T, model string, o harness.Options) *harness.Server {
+	t.Helper()
+	need(t)
 	python := harness.AnyPython(t)
 	seen, err := exec.Command(python.Path, "-c", "import torch; assert torch.cuda.is_available()").CombinedOutput()
 	if err != nil {
@@ -33,6 +39,7 @@ func start(t *testing.T, model string, o harness.Options) *harness.Server {
 // usedMemory asks the driver how much memory of the first GPU is used.
 func usedMemory(t *testing.T) int {
 	t.Helper()
+	need(t)
 	out, err := exec.Command("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0").Output()
 	if err != nil {
 		t.Fatalf("ask nvidia-smi: %v", err)
