@@ -1,53 +1,58 @@
-"""A small language model: an n-gram model of words, trained at setup on the documentation that comes with Python."""
+"""A small language model whose steps are batched: sequences join and leave between two words."""
 
-import random
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from pydoc_data.topics import topics
+import threading
+from collections.abc import AsyncIterator
 
 import cog
 from cog import BaseRunner, Input
+from model import Model, Sequence
 
-ORDER = 3  # words that the next one depends on
+ACTIVE = 16  # sequences that run at once; others wait in the queue
 
 
 class Runner(BaseRunner):
     def setup(self) -> None:
-        words = re.findall(r"\s*\S+", " ".join(topics.values()))
-        self.next = defaultdict(Counter)
-        for i in range(len(words) - 1):
-            for n in range(ORDER + 1):
-                if n <= i + 1:
-                    key = tuple(word.strip().lower() for word in words[i + 1 - n : i + 1])
-                    self.next[key][words[i + 1]] += 1
+        self.model = Model(ACTIVE)
+        self.free = list(range(ACTIVE))
+        self.lock = (
+            threading.Lock()
+        )  # a row may have a new sequence while a step of its last one runs
+
+    @cog.batch(max_size=ACTIVE, max_cost=512, cost="length")
+    def prefill(self, sequence: list[Sequence]) -> list[int]:
+        """Take prompts into the cache, and return the first word of each."""
+        with self.lock:
+            for each in sequence:
+                self.model.clear(each.row)
+            return self.model.step(sequence)
+
+    @cog.batch(max_size=ACTIVE)
+    def decode(self, sequence: list[Sequence]) -> list[int]:
+        """Return the next word of each sequence."""
+        with self.lock:
+            return self.model.step(sequence)
 
     @cog.openai("chat")
-    def run(
+    @cog.concurrent(max=ACTIVE)
+    async def run(
         self,
         messages: list[dict],
         temperature: float = Input(default=0.7, ge=0, le=2),
         max_tokens: int = Input(default=64, ge=1, le=4096),
         seed: int | None = None,
-    ) -> Iterator[str]:
-        chance = random.Random(seed)
-        text = messages[-1]["content"].lower().split()
-        self.record_metric(
-            "input_token_count", sum(len(str(m["content"]).split()) for m in messages)
-        )
-        for n in range(max_tokens):
-            word = self.choose(text, temperature, chance)
-            text.append(word.strip().lower())
-            self.record_metric("output_token_count", n + 1)
-            yield word if n else word.lstrip()
-
-    def choose(self, text: list[str], temperature: float, chance: random.Random) -> str:
-        """Return the next word, by the longest end of the text that the training text has."""
-        for n in range(min(ORDER, len(text)), -1, -1):
-            counts = self.next.get(tuple(text[len(text) - n :]))
-            if counts and temperature:
-                weights = [count ** (1 / temperature) for count in counts.values()]
-                return chance.choices(list(counts), weights)[0]
-            if counts:
-                return max(counts, key=lambda word: (counts[word], word))
-        return ""
+    ) -> AsyncIterator[str]:
+        texts = [str(message["content"]) for message in messages]
+        self.record_metric("input_token_count", sum(len(text.split()) for text in texts))
+        row = min(self.free)
+        self.free.remove(row)
+        try:
+            sequence = Sequence(row, self.model.encode(" ".join(texts)), temperature, seed)
+            word = await self.prefill(sequence)
+            for n in range(max_tokens):
+                self.record_metric("output_token_count", n + 1)
+                yield " " * bool(n) + self.model.words[word]
+                if n + 1 < max_tokens:
+                    sequence.words = [word]
+                    word = await self.decode(sequence)
+        finally:
+            self.free.append(row)
