@@ -57,10 +57,10 @@ func (s *Server) parkFresh(c *conn) bool {
 	return false
 }
 
-// parkAtOnce parks an idle connection if many are open and memory is short; true: its Read then returns io.EOF, and
-// Close parks it. A sweep comes too late where thousands are refused in a second.
+// parkAtOnce parks an idle connection if many are open, and memory is short or could be if all of them were used; true:
+// its Read then returns io.EOF, and Close parks it. A sweep comes too late where thousands are answered in a second.
 func (c *conn) parkAtOnce() bool {
-	if !c.srv.opt.Memory.Short() || c.fd < 0 || c.unread() || !c.srv.conns.many.Load() {
+	if c.fd < 0 || !c.srv.conns.many.Load() || !c.srv.conns.crowded.Load() && !c.srv.opt.Memory.Short() || c.unread() {
 		return false
 	}
 	c.until.Store(int64(c.readWanted.Sub(c.srv.began)))

@@ -97,6 +97,28 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 	}
 }
 
+// TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget: a buffer for each would take it, and nothing charges
+// what an idle one has.
+func TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget(t *testing.T) {
+	const many = memory.LeastBudget/2/headCost + 1
+	s := lot(t, newFake(), Options{Memory: memory.New(memory.LeastBudget)})
+	s.conns.mu.Lock()
+	s.conns.sweeper.Stop()
+	s.conns.sweeping = true // none comes
+	s.conns.mu.Unlock()
+	clients := make([]*client, many)
+	for i := range clients {
+		clients[i] = s.dial(t)
+		clients[i].send(homeRequest)
+		clients[i].want(200)
+	}
+	for _, c := range clients {
+		c.send(homeRequest)
+		c.want(200)
+	}
+	await.Eventually(t, "all are parked", func() bool { return s.parkedNow() == many })
+}
+
 // TestParkedConnectionsKeepTheirTime: the idle timeout holds for them too.
 func TestParkedConnectionsKeepTheirTime(t *testing.T) {
 	s := lot(t, newFake(), Options{IdleTimeout: time.Hour})

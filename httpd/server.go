@@ -53,6 +53,7 @@ type Server struct {
 // connTable has the server's connections. mu guards the other fields.
 type connTable struct {
 	many      atomic.Bool // more than parkAbove are open; written under mu
+	crowded   atomic.Bool // if all had a request they could take half of the memory budget; written under mu
 	mu        sync.Mutex
 	open      map[*conn]struct{}
 	listeners []net.Listener
@@ -178,9 +179,16 @@ func (s *Server) adopt(nc net.Conn) (*conn, error) {
 		return nil, io.EOF
 	}
 	s.conns.open[c] = struct{}{}
-	s.conns.many.Store(len(s.conns.open) > s.conns.parkAbove)
+	s.countOpen()
 	s.startSweeping()
 	return c, nil
+}
+
+// countOpen notes how many connections are open. Called with the lock held.
+func (s *Server) countOpen() {
+	n := len(s.conns.open)
+	s.conns.many.Store(n > s.conns.parkAbove)
+	s.conns.crowded.Store(int64(n)*headCost > s.opt.Memory.Half())
 }
 
 // forget removes a closed connection.
@@ -191,7 +199,7 @@ func (s *Server) forget(c *conn) {
 		return
 	}
 	delete(s.conns.open, c)
-	s.conns.many.Store(len(s.conns.open) > s.conns.parkAbove)
+	s.countOpen()
 	c.place.Leave()
 	if s.closing.Load() && len(s.conns.open) == 0 {
 		close(s.drained)

@@ -5,7 +5,8 @@
 //   - A connection that Enter refused is not counted; one that it took is counted until Place.Leave.
 //   - When the bound is reached, the connections that have been idle for longest are closed for new ones; if none is
 //     idle, those whose clients have sent the least of a request. Those with a whole request in flight never are.
-//   - A connection that has just been opened or answered is closed last: its client may be about to send.
+//   - A connection that has just been opened or answered is closed last: its client may be about to send. If it is the
+//     only idle one of its client, it is not closed.
 //   - The client that has the most idle connections loses its own first.
 //   - A Part has a bound of its own, and a few connections more than the rest: so probes and metrics on a port of their
 //     own are answered while clients use the whole limit.

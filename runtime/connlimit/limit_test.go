@@ -95,10 +95,19 @@ func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
 	}
 	all[0].since, all[1].receiving, all[2].receiving = time.Now(), true, true
 	all[2].since = time.Now().Add(time.Hour) // it has sent much
-	for _, want := range []int{3, 1, 2, 0} {
+	for _, want := range []int{3, 1, 2} {
 		if !all.enter(l, true) || !all[want].closed {
 			t.Errorf("client %d is open, want it closed", want)
 		}
+	}
+	if all.enter(l, true) || all[0].closed {
+		t.Error("got a connection closed that has just been opened, or one taken; want it kept: it is the only idle one")
+	}
+	all.enter(l, false)
+	all[0].since = time.Now().Add(-Youth)
+	l.searched = time.Time{} // as if it were long ago
+	if !all.enter(l, true) || !all[0].closed {
+		t.Error("client 0 is open, want it closed: it has had its time")
 	}
 }
 

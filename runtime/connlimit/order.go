@@ -31,8 +31,14 @@ func (i Idle) class(now time.Time) class {
 }
 
 // inOrder sorts connections into the order in which they are closed: those that wait, then the others. Of each the peer
-// with the most loses its own first, so a client that opens connections without end takes only its own places.
+// with the most loses its own first, so a client that opens connections without end takes only its own places. A young
+// one that is the only idle one of its peer is left out: its client has had no time to send.
 func inOrder(idle []Idle, now time.Time) []Idle {
+	of := map[netip.Prefix]int{}
+	for _, one := range idle {
+		of[one.Peer]++
+	}
+	idle = slices.DeleteFunc(idle, func(i Idle) bool { return of[i.Peer] == 1 && i.class(now) == young })
 	slices.SortFunc(idle, func(a, b Idle) int {
 		return cmp.Or(cmp.Compare(a.class(now), b.class(now)), a.Since.Compare(b.Since))
 	})

@@ -82,6 +82,14 @@ func (b *Budget) Stats() Stats {
 	}
 }
 
+// Half is half of the limit in bytes.
+func (b *Budget) Half() int64 {
+	if b == nil {
+		return math.MaxInt64
+	}
+	return b.limit / 2
+}
+
 // Short reports whether more than half of the budget is used.
 func (b *Budget) Short() bool { return b != nil && b.used.Load() > b.limit/2 }
 
