@@ -1,12 +1,9 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"syscall"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
@@ -104,11 +101,11 @@ func listenWorkers(protocol, address string) (net.Listener, error) {
 }
 
 // run waits for the end of the server.
-func (s *batching) run(signals <-chan os.Signal) (err error) {
+func (s *batching) run(signals signals) (err error) {
 	select {
 	case sig := <-signals:
 		s.log.Info("shutting down", "signal", sig.String(), "grace", s.s.Grace.String())
-		if !s.drain(signals) {
+		if !drainHTTP(s.http, s.s.Grace, signals, s.log) {
 			err = process.ExitWith(process.ExitInterrupted)
 		}
 	case why := <-s.served:
@@ -118,29 +115,6 @@ func (s *batching) run(signals <-chan os.Signal) (err error) {
 	s.queue.Close()
 	s.log.Info("stopped")
 	return err
-}
-
-// drain takes nothing more in and waits until what is in flight is answered, for the grace at most. A SIGINT meanwhile
-// ends everything at once: false.
-func (s *batching) drain(signals <-chan os.Signal) bool {
-	ctx, giveUp := context.WithTimeout(context.Background(), s.s.Grace)
-	defer giveUp()
-	answered := make(chan error, 1)
-	go func() { answered <- s.http.Shutdown(ctx) }()
-	for {
-		select {
-		case err := <-answered:
-			if err != nil {
-				s.log.Warn("connections were closed with requests in flight", "error", err)
-			}
-			return true
-		case sig := <-signals:
-			if sig == syscall.SIGINT {
-				s.log.Warn("interrupted again: ending at once")
-				return false
-			}
-		}
-	}
 }
 
 func (s *batching) load() metrics.Load {

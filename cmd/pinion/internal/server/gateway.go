@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"os"
 
 	"github.com/nats-io/nats.go"
 
@@ -32,7 +31,7 @@ type gateway struct {
 	member   *jobqueue.Member
 	http     *httpd.Server
 	ln       net.Listener
-	signals  <-chan os.Signal
+	signals  signals
 
 	connections *connlimit.Limit
 }
@@ -124,25 +123,15 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	return nil
 }
 
-// run answers until a signal. The error is process.ErrInterrupted if requests were cut off.
+// run answers until a signal. The error has the exit code.
 func (g *gateway) run() error {
 	served := make(chan error, 1)
 	go func() { served <- g.http.Serve(g.ln) }()
 	select {
 	case sig := <-g.signals:
 		g.log.Info("shutting down", "signal", sig.String(), "grace", g.s.Grace.String())
-		ctx, cancel := context.WithTimeout(context.Background(), g.s.Grace)
-		defer cancel()
-		go func() { // a second signal ends it at once
-			select {
-			case <-g.signals:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		if err := g.http.Shutdown(ctx); err != nil {
-			g.log.Warn("connections were closed with requests in flight", "error", err)
-			return process.ErrInterrupted
+		if !drainHTTP(g.http, g.s.Grace, g.signals, g.log) {
+			return process.ExitWith(process.ExitInterrupted)
 		}
 		return nil
 	case err := <-served:

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -17,7 +16,7 @@ import (
 
 // stop is what ends the server.
 type stop struct {
-	signals <-chan os.Signal  // watched from the start: the run folder is to be removed whenever one comes
+	signals signals           // watched from the start: the run folder is to be removed whenever one comes
 	asked   chan struct{}     // a token: a client asked for a shutdown
 	broken  chan *servedModel // a model whose first setup has failed, which is to end the server
 	begun   atomic.Bool
@@ -54,20 +53,6 @@ func (s *stop) fail(m *servedModel) {
 	select {
 	case s.broken <- m:
 	default: // another one was first
-	}
-}
-
-// await waits until something is done; false: a SIGINT has come before.
-func (s *stop) await(done <-chan struct{}) bool {
-	for {
-		select {
-		case <-done:
-			return true
-		case sig := <-s.signals:
-			if sig == syscall.SIGINT {
-				return false
-			}
-		}
 	}
 }
 
@@ -239,7 +224,7 @@ func (f *Server) leave(retried, end time.Time) bool {
 			m.leaveQueue(ctx)
 		}
 	}()
-	ordered := f.stop.await(left)
+	ordered := f.stop.signals.await(left)
 	if !ordered {
 		f.log.Warn("interrupted again: webhooks are not waited for")
 	}
@@ -289,7 +274,7 @@ func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 		}
 		close(late)
 	}()
-	if f.stop.await(gone) {
+	if f.stop.signals.await(gone) {
 		<-late
 		return true
 	}

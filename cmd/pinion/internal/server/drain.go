@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"pinion/httpd"
+)
+
+// signals are those that stop a server.
+type signals <-chan os.Signal
+
+// await waits until something is done; false: a SIGINT has come before.
+func (s signals) await(done <-chan struct{}) bool {
+	for {
+		select {
+		case <-done:
+			return true
+		case sig := <-s:
+			if sig == syscall.SIGINT {
+				return false
+			}
+		}
+	}
+}
+
+// drainHTTP stops a server without workers: nothing more is taken in, and what is in flight may be answered within the
+// grace. Then connections are closed. A SIGINT meanwhile ends everything at once, also after a SIGTERM: false.
+func drainHTTP(http *httpd.Server, grace time.Duration, s signals, log *slog.Logger) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if err := http.Shutdown(ctx); err != nil {
+			log.Warn("connections were closed with requests in flight", "error", err)
+		}
+	}()
+	ordered := s.await(answered)
+	if !ordered {
+		log.Warn("interrupted again: ending at once")
+	}
+	return ordered
+}
