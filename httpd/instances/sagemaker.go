@@ -25,10 +25,10 @@ type handlers struct {
 	object predict.Encoder
 }
 
-// SageMaker returns the protocol for the default model.
-func SageMaker(models protocol.Models) protocol.Protocol {
+// SageMaker returns the protocol for the default model, and for those of a repository; nil: SageMaker loads none.
+func SageMaker(models protocol.Models, repository Repository) protocol.Protocol {
 	h := &handlers{models: models}
-	return protocol.Protocol{
+	p := protocol.Protocol{
 		Name: protocol.SageMaker,
 		Routes: []protocol.Route{
 			{Method: fasthttp.MethodGet, Path: pathPing, Handle: func(x *protocol.Exchange) { Health(x, models) }},
@@ -38,15 +38,24 @@ func SageMaker(models protocol.Models) protocol.Protocol {
 		Prefixes: []string{pathPing, pathInvoke},
 		Probes:   []string{pathPing},
 	}
+	if repository != nil {
+		multi{h, repository}.addTo(&p)
+	}
+	return p
 }
 
 // invoke answers POST /invocations.
 func (h *handlers) invoke(x *protocol.Exchange) {
-	if given := x.Request.Header.Peek(headerAttributes); len(given) > 0 && len(given) <= maxAttributes {
-		x.Response.Header.SetBytesV(headerAttributes, given)
-	}
+	echoAttributes(x)
 	if err := h.carryOut(x, h.models.List()[0]); err != nil {
 		Refuse(x.RequestCtx, err)
+	}
+}
+
+// echoAttributes answers with the client's attributes.
+func echoAttributes(x *protocol.Exchange) {
+	if given := x.Request.Header.Peek(headerAttributes); len(given) > 0 && len(given) <= maxAttributes {
+		x.Response.Header.SetBytesV(headerAttributes, given)
 	}
 }
 

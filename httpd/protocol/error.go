@@ -27,6 +27,8 @@ const (
 	BadMethod                // the path has another method
 	Unauthorized             // there is no token, or a wrong one
 	Forbidden                // a page of another origin has sent it
+	Conflict                 // it is there already
+	NoMemory                 // the models' memory has no room for it
 	Internal                 // a bug of the server; the log has it
 	kinds
 )
@@ -50,6 +52,10 @@ func (k Kind) Status() int {
 		return fasthttp.StatusUnauthorized
 	case Forbidden:
 		return fasthttp.StatusForbidden
+	case Conflict:
+		return fasthttp.StatusConflict
+	case NoMemory:
+		return fasthttp.StatusInsufficientStorage
 	default:
 		return fasthttp.StatusInternalServerError
 	}

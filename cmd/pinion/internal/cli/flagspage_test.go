@@ -200,6 +200,10 @@ func variablesWithoutFlag() map[string][2]string {
 			"none",
 			"`whsec_` and base64: the key that [webhooks are signed with](webhooks.md#signature)",
 		},
+		"SAGEMAKER_MULTI_MODEL": {
+			"`false`",
+			"true: `POST /models` and `DELETE /models/NAME` load and unload models, for [SageMaker's multi-model endpoints](protocols.md#sagemaker)",
+		},
 		"SAGEMAKER_BIND_TO_PORT": {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
 		"SENTRY_DSN":             {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},
 		"SENTRY_ENVIRONMENT":     {"none", "the environment that those reports name"},

@@ -38,21 +38,24 @@ func newServe() *cobra.Command {
 			if s.Sentry, err = sentry.Read(of.Getenv, os.Environ()); err != nil {
 				s.Server.Warnings = append(s.Server.Warnings, err.Error())
 			}
-			var reread func() (*config.Models, error)
+			var read server.Reader
 			if s.Config != "" {
-				reread = func() (*config.Models, error) { return s.RereadModels(cmd.Flags()) }
+				read.File = func() (*config.Models, error) { return s.RereadModels(cmd.Flags()) }
 			}
-			return serve(&s.Server, models.List, reread)
+			if s.Protocols.MultiModel {
+				read.Folder = func(name, dir string) (config.Named, error) { return s.ReadFolder(cmd.Flags(), name, dir) }
+			}
+			return serve(&s.Server, models.List, read)
 		},
 	}
 	s.BindFlags(cmd.Flags())
 	return cmd
 }
 
-func serve(s *config.Server, models []config.Named, reread func() (*config.Models, error)) error {
+func serve(s *config.Server, models []config.Named, read server.Reader) error {
 	log, sink := s.Log.Open()
 	defer sink.Flush(logging.FlushTimeout)
-	f, err := server.New(s, models, reread, log, sink)
+	f, err := server.New(s, models, read, log, sink)
 	if err != nil {
 		return process.Failed(err)
 	}

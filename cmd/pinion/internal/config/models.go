@@ -42,7 +42,20 @@ func (s *Serve) checkSeveral() error {
 	switch {
 	case s.Protocols.model != "":
 		return fmt.Errorf("--model %s names one model: with several, each has its own", s.Protocols.model)
-	case s.Jobs.NATS.On():
+	}
+	return s.checkQueue()
+}
+
+// checkMultiModel refuses a single model to which SageMaker cannot add others.
+func (s *Serve) checkMultiModel(name string) error {
+	if !IsModelName(name) {
+		return fmt.Errorf("SAGEMAKER_MULTI_MODEL: the model's folder has an invalid name %q: serve it as NAME=DIR", name)
+	}
+	return s.checkQueue()
+}
+
+func (s *Serve) checkQueue() error {
+	if s.Jobs.NATS.On() {
 		return fmt.Errorf("--nats: a server of several models has no job queue: serve each model that needs one by itself")
 	}
 	return nil

@@ -39,10 +39,10 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	protocol.Replicate: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return replicate.New(models, replicate.Options{CogVersion: version.Cog, WebhookSecret: s.WebhookSecret})
 	},
-	protocol.SageMaker: func(_ *Protocols,
+	protocol.SageMaker: func(s *Protocols,
 		models protocol.Models,
 	) protocol.Protocol {
-		return instances.SageMaker(models)
+		return instances.SageMaker(models, s.Repository)
 	},
 }
 
@@ -58,6 +58,9 @@ type Protocols struct {
 	WebhookSecret string // as Replicate's clients ask for it; set by the server
 
 	openAIStrict bool
+	// MultiModel: SageMaker loads and unloads models in Repository.
+	MultiModel bool
+	Repository instances.Repository
 }
 
 const noProtocols = "none"
@@ -76,6 +79,7 @@ func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 
 func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
 	return slices.Concat(variablesOf(f, "protocols", "model", "openai-strict"), numbers(f, 0, "grpc-port"), []Variable{
+		{"", "SAGEMAKER_MULTI_MODEL", func(v string) error { return usertext.ParseBool(&s.MultiModel, v) }},
 		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return instances.CheckVertexPath(v) }},
 		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return instances.CheckVertexPath(v) }},
 	})

@@ -56,9 +56,21 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	}
 	if file == "" && len(models.List) == 1 {
 		first.Name = s.Protocols.ModelName(first.Found)
-		return models, s.Jobs.check(first.Settings.ResultTTL)
+		if !s.Protocols.MultiModel {
+			return models, s.Jobs.check(first.Settings.ResultTTL)
+		}
+		return models, s.checkMultiModel(first.Name)
 	}
 	return models, s.checkSeveral()
+}
+
+// ReadFolder reads the model of a folder that comes while the server runs. The flags of the command line are its
+// defaults.
+func (s *Serve) ReadFolder(given *pflag.FlagSet, name, dir string) (Named, error) {
+	if !IsModelName(name) {
+		return Named{}, fmt.Errorf("invalid model name %.100q: %s", name, modelNameForm)
+	}
+	return readModel(given, FileModel{Name: name, Dir: dir}, nil)
 }
 
 // RereadModels reads the file of --config again. The server's own settings stay.

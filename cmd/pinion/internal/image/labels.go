@@ -17,8 +17,9 @@ func (p *Plan) labels(w *writer) {
 	if p.Schema != nil {
 		w.lines("LABEL run.cog.openapi_schema=" + quoteJSON(p.Schema))
 	}
-	w.lines("# SageMaker may choose the port, by SAGEMAKER_BIND_TO_PORT.",
-		"LABEL com.amazonaws.sagemaker.capabilities.accept-bind-to-port=true")
+	w.lines("# SageMaker may choose the port, by SAGEMAKER_BIND_TO_PORT, and load models, by SAGEMAKER_MULTI_MODEL.",
+		"LABEL com.amazonaws.sagemaker.capabilities.accept-bind-to-port=true",
+		"LABEL com.amazonaws.sagemaker.capabilities.multi-models=true")
 	line := "LABEL org.opencontainers.image.title=" + literal(p.Title)
 	for _, label := range [][2]string{
 		{"description", p.build.Description},

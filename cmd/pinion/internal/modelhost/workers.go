@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/ipc"
@@ -16,6 +17,8 @@ import (
 type workers struct {
 	plan    gpu.Plan
 	reloads reloads
+	// lastExit is the cause of the last exit; nil: there was none.
+	lastExit atomic.Pointer[supervise.ExitCause]
 
 	mu  sync.Mutex
 	set workerSet
@@ -50,6 +53,7 @@ func (m *Model) startWorkers(read *model.Model) error {
 		m.Log.Warn(m.workers.plan.Warning)
 	}
 	m.use(read)
+	m.workers.lastExit.Store(nil)
 	stored := &model.Override{Dir: read.Dir, Log: m.Log, Current: m.source.current.Load}
 	o := m.workerOptions(read, sdk, stored.Before(m.Service.Loaded))
 	o.Fleet = supervise.NewFleet(m.host.o.Orphans)
@@ -89,7 +93,10 @@ func (m *Model) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loade
 		Linger: true, HideSetupFailure: m.FailsFast(),
 	}
 	o.Hooks.Prepare, o.Hooks.OnStart = m.host.sdk.keep, m.metrics.WorkerStarted
-	o.Hooks.OnExit = func(c supervise.ExitCause) { m.metrics.WorkerExited(string(c)) }
+	o.Hooks.OnExit = func(c supervise.ExitCause) {
+		m.workers.lastExit.Store(&c)
+		m.metrics.WorkerExited(string(c))
+	}
 	o.Hooks.OnSetup = func(st supervise.SetupStatus) { m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
 	return o
 }
@@ -169,6 +176,16 @@ func (m *Model) KillWorkers() { m.workers.current().kill() }
 
 // WaitWorkers returns when the workers are gone.
 func (m *Model) WaitWorkers() { m.workers.current().wait() }
+
+// OutOfMemory reports whether the model lacked memory when it was loaded last: the kernel ended a worker for that, or
+// the setup raised Python's exception for it, or that of a GPU's library.
+func (m *Model) OutOfMemory() bool {
+	if cause := m.workers.lastExit.Load(); cause != nil && *cause == supervise.CauseOutOfMemory {
+		return true
+	}
+	exception, _, _ := strings.Cut(m.Failure().What, ":")
+	return exception == "MemoryError" || exception[strings.LastIndexByte(exception, '.')+1:] == "OutOfMemoryError"
+}
 
 // Failure is why the model cannot be set up, as 'pinion check' says it.
 func (m *Model) Failure() model.Problem {

@@ -37,7 +37,7 @@ func (f *Server) makeHTTP() error {
 	queue, queueing := first.httpQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
 		Queue: queue, Queueing: queueing,
-		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
+		Protocols: f.protocols().List(f.endpoints.models), Models: f.httpModels(false),
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(),
 		CORSOrigins: s.Exposure.CORSOrigins, AllowedHosts: s.Exposure.AllowedHosts,
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
@@ -51,6 +51,15 @@ func (f *Server) makeHTTP() error {
 		Connections: f.connections,
 	})
 	return nil
+}
+
+// protocols are the settings of the other protocols, of which SageMaker may add models.
+func (f *Server) protocols() *config.Protocols {
+	p := f.s.Protocols
+	if f.read.Folder != nil {
+		p.Repository = repository{f}
+	}
+	return &p
 }
 
 // shutdown is what POST /shutdown calls; nil: it is off.

@@ -12,6 +12,8 @@ import (
 type models struct {
 	served atomic.Pointer[[]*servedModel] // that requests find; the first one is the default
 
+	changing sync.Mutex // held while served is replaced, and before mu
+
 	mu       sync.Mutex
 	unrouted []*servedModel // that are being set up, or leave
 	stopped  bool           // no more come

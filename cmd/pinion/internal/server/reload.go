@@ -32,7 +32,7 @@ func (f *Server) watchReload() {
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		for range hangups {
-			if f.reread != nil {
+			if f.read.File != nil {
 				f.readAgain()
 				continue
 			}

@@ -14,7 +14,9 @@ import (
 // as it is. A file with a mistake changes nothing.
 func (f *Server) readAgain() {
 	f.auth.Reload()
-	wanted, err := f.reread()
+	f.models.changing.Lock()
+	defer f.models.changing.Unlock()
+	wanted, err := f.read.File()
 	if err != nil {
 		f.log.Error("the file of models has a mistake, and nothing changes", "error", err)
 		return
@@ -25,6 +27,11 @@ func (f *Server) readAgain() {
 	var list []*servedModel
 	for _, of := range wanted.List {
 		if m := f.serveAgain(named(before, of.Name), of); m != nil {
+			list = append(list, m)
+		}
+	}
+	for _, m := range before {
+		if m.added && named(list, m.Name) == nil {
 			list = append(list, m)
 		}
 	}

@@ -18,6 +18,7 @@ type servedModel struct {
 	*modelhost.Model
 	server  *Server
 	of      config.Named
+	added   bool             // by a client
 	queue   *jobqueue.Member // nil: accepted predictions live in this process
 	leaving sync.Once        // of the queue
 	metrics *metrics.Set

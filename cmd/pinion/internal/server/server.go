@@ -45,15 +45,23 @@ type Server struct {
 	several     bool      // the models' names are in metrics and logs
 	models      models
 	host        *modelhost.Host
-	reread      func() (*config.Models, error) // reads the file of models again; nil: there is none
+	read        Reader
 }
 
-// New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there
-// is none.
-func New(s *config.Server, models []config.Named, reread func() (*config.Models, error), log *slog.Logger,
-	sink *logging.Sink,
-) (_ *Server, err error) {
-	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
+// Reader reads models while the server runs.
+type Reader struct {
+	File   func() (*config.Models, error)               // the file of models again; nil: there is none
+	Folder func(name, dir string) (config.Named, error) // a model that a client adds; nil: none does
+}
+
+// New wires the server and opens its sockets. Nothing is served yet.
+func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger, sink *logging.Sink) (_ *Server,
+	err error,
+) {
+	f := &Server{
+		s: s, log: log, sink: sink, several: len(models) > 1 || read.File != nil || read.Folder != nil,
+		read: read,
+	}
 	if f.orphans, err = supervise.AdoptOrphans(); err != nil {
 		return nil, err
 	}

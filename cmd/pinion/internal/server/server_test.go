@@ -71,7 +71,7 @@ func serve(t *testing.T, models []config.Named, reread func() (*config.Models, e
 	}
 	s.Telemetry = &telemetry.Config{}
 	log, sink := s.Log.Open()
-	f, err := New(&s.Server, models, reread, log, sink)
+	f, err := New(&s.Server, models, Reader{File: reread}, log, sink)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"pinion/cmd/pinion/internal/modelhost"
+	"pinion/httpd/instances"
+	"pinion/httpd/protocol"
+)
+
+// repository is the models that SageMaker adds to those of the start.
+type repository struct{ server *Server }
+
+// Loaded implements instances.Repository.
+func (r repository) Loaded() (loaded []instances.LoadedModel) {
+	for _, m := range r.server.all() {
+		if m.isReady() {
+			loaded = append(loaded, instances.LoadedModel{Name: m.Name, URL: m.of.Found.Dir})
+		}
+	}
+	return loaded
+}
+
+// Add implements instances.Repository. A model of that name that is not loaded is loaded again, or gives its place to
+// that of another folder.
+func (r repository) Add(name, folder string) *protocol.Error {
+	f := r.server
+	if old := named(f.all(), name); old != nil {
+		state, _ := old.Lifecycle.State()
+		switch {
+		case state == modelhost.Ready || state == modelhost.Loading:
+			return protocol.Errorf(protocol.Conflict, "model %q is loaded already", name)
+		case old.of.Found.Dir == folder || !old.added:
+			return old.loadError(old.Lifecycle.Load(context.Background(), true))
+		}
+		f.remove(old)
+	}
+	m, err := f.reserve(name, folder)
+	if err != nil {
+		return err
+	}
+	m.Log.Info("serving", "folder", folder, "asked_by", "a client")
+	if err := m.loadError(m.Lifecycle.Load(context.Background(), true)); err != nil {
+		f.retire(m)
+		return err
+	}
+	f.models.changing.Lock()
+	defer f.models.changing.Unlock()
+	f.show(append(slices.Clone(f.all()), m))
+	return nil
+}
+
+// reserve makes a model that is not loaded, and that no request finds yet.
+func (f *Server) reserve(name, folder string) (*servedModel, *protocol.Error) {
+	of, err := f.read.Folder(name, folder)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.BadInput, "%v", err)
+	}
+	f.models.changing.Lock()
+	defer f.models.changing.Unlock()
+	if named(f.models.every(), name) != nil {
+		return nil, protocol.Errorf(protocol.Conflict, "model %q is being loaded or unloaded", name)
+	}
+	m := &servedModel{server: f, of: of, added: true}
+	m.makeMetrics()
+	if err := m.host(true); err != nil {
+		return nil, protocol.Errorf(protocol.BadInput, "%v", err)
+	}
+	if !f.models.add(m) {
+		m.close()
+		return nil, protocol.Errorf(protocol.NotReady, "%v", modelhost.ErrClosed)
+	}
+	m.Begin()
+	return m, nil
+}
+
+// loadError says why a model could not be loaded.
+func (m *servedModel) loadError(err error) *protocol.Error {
+	var full *modelhost.NoRoomError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &full), m.OutOfMemory():
+		return protocol.Errorf(protocol.NoMemory, "model %q is not loaded: %v", m.Name, err)
+	case errors.Is(err, modelhost.ErrClosed):
+		return protocol.Errorf(protocol.NotReady, "model %q is not loaded: %v", m.Name, err)
+	}
+	return protocol.Errorf(protocol.Failed, "model %q is not loaded: %v", m.Name, err)
+}
+
+// Remove implements instances.Repository. A model of the start stays there, unloaded.
+func (r repository) Remove(name string) *protocol.Error {
+	m := named(r.server.all(), name)
+	if m == nil || !m.isReady() {
+		return protocol.Errorf(protocol.Unknown, "model %.100q is not loaded", name)
+	}
+	if m.added {
+		r.server.remove(m)
+		return nil
+	}
+	if err := m.Lifecycle.Unload(context.Background(), true); err != nil {
+		return protocol.Errorf(protocol.NotReady, "%v", err)
+	}
+	return nil
+}
+
+// remove ends a model that a client has added, and returns once its processes are gone.
+func (f *Server) remove(m *servedModel) {
+	f.models.changing.Lock()
+	f.models.add(m)
+	f.show(slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m }))
+	f.models.changing.Unlock()
+	f.retire(m)
+}

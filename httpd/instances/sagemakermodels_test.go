@@ -1,0 +1,31 @@
+package instances
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestPageAfter_ListsEachModelOnce, over as many pages as it takes.
+func TestPageAfter_ListsEachModelOnce(t *testing.T) {
+	for _, n := range []int{0, 1, modelsPage, modelsPage + 1, 3 * modelsPage} {
+		var loaded []LoadedModel
+		for i := range n {
+			loaded = append(loaded, LoadedModel{Name: fmt.Sprintf("m%03d", n-i)})
+		}
+		seen, pages, token := map[string]bool{}, 0, ""
+		for pages == 0 || token != "" {
+			page := pageAfter(token, loaded)
+			if len(page.Models) > modelsPage {
+				t.Fatalf("got a page of %d models, want at most %d", len(page.Models), modelsPage)
+			}
+			for _, m := range page.Models {
+				seen[m.Name] = true
+			}
+			token = page.Next
+			pages++
+		}
+		if want := max(1, (n+modelsPage-1)/modelsPage); len(seen) != n || pages != want {
+			t.Errorf("%d models: got %d on %d pages, want all on %d", n, len(seen), pages, want)
+		}
+	}
+}

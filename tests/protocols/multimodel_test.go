@@ -1,0 +1,171 @@
+package protocols
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// multiModel is a model that SageMaker loads.
+const multiModel = harness.SeveralModel + `
+class Adder(BaseRunner):
+    def setup(self) -> None:
+        if os.path.exists("large"):
+            raise MemoryError("no room for the weights")
+        if os.path.exists("broken"):
+            raise RuntimeError("no weights")
+
+    def run(self, x: int) -> dict:
+        return {"sum": x + 1, "model": os.path.basename(os.getcwd())}
+`
+
+// startMultiModel serves the model base as SageMaker starts a container, and makes folders of further models.
+func startMultiModel(t *testing.T, args ...string) (s *harness.Server, dir string) {
+	t.Helper()
+	python := harness.OldestPython(t)
+	dir, _ = harness.ModelFolders(t, map[string]harness.Python{
+		"base": python, "one": python, "two": python, "large": python, "broken": python,
+	})
+	for _, name := range []string{"base", "one", "two", "large", "broken"} {
+		harness.WriteFile(t, filepath.Join(dir, name, "run.py"), multiModel)
+		harness.WriteFile(t, filepath.Join(dir, name, "cog.yaml"), "run: run.py:Adder\n")
+	}
+	harness.WriteFile(t, filepath.Join(dir, "large", "large"), "")
+	harness.WriteFile(t, filepath.Join(dir, "broken", "broken"), "")
+	s = harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{"base=" + filepath.Join(dir, "base")}, Args: args,
+		Env: []string{"SAGEMAKER_MULTI_MODEL=true"},
+	})
+	harness.WaitModels(t, s)
+	return s, dir
+}
+
+// loads is the body of POST /models.
+func loads(name, folder string) []byte {
+	return fmt.Appendf(nil, `{"model_name":%q,"url":%q}`, name, folder)
+}
+
+// TestMultiModel_Contract: list, load, show, invoke and unload, as SageMaker asks.
+func TestMultiModel_Contract(t *testing.T) {
+	t.Parallel()
+	s, dir := startMultiModel(t)
+	folder := func(name string) string { return filepath.Join(dir, name) }
+	entry := func(name string) string { return fmt.Sprintf(`{"modelName":%q,"modelUrl":%q}`, name, folder(name)) }
+	wantList := func(names ...string) {
+		t.Helper()
+		var entries []string
+		for _, name := range names {
+			entries = append(entries, entry(name))
+		}
+		harness.Equal(t, "the list", string(s.Do(http.MethodGet, "/models", nil).Body),
+			`{"models":[`+strings.Join(entries, ",")+`]}`)
+	}
+	wantList("base")
+	harness.WantCode(t, "a model that is not loaded", s.Do(http.MethodGet, "/models/one", nil), http.StatusNotFound)
+	for _, name := range []string{"one", "two"} {
+		harness.WantCode(t, "load "+name, s.Do(http.MethodPost, "/models", loads(name, folder(name))), http.StatusOK)
+	}
+	wantList("base", "one", "two")
+	harness.Equal(t, "one", string(s.Do(http.MethodGet, "/models/one", nil).Body), entry("one"))
+	harness.WantAnswer(t, "load it again", s.Do(http.MethodPost, "/models", loads("one", folder("one"))),
+		http.StatusConflict, "is loaded already")
+	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
+	got := s.Do(http.MethodPost, "/models/two/invoke", []byte(`{"x":1}`), attributes, "trace=7")
+	harness.WantAnswer(t, "invoke", got, http.StatusOK, `{"sum":2,"model":"two"}`)
+	harness.Equal(t, "the attributes", got.Header.Get(attributes), "trace=7")
+	harness.WantAnswer(t, "invocations", s.Do(http.MethodPost, "/invocations", []byte(`{"x":1}`)), http.StatusOK,
+		`"model":"base"`)
+	harness.WantCode(t, "the native API", s.Do(http.MethodPost, "/models/one/predictions", []byte(`{"input":{"x":1}}`)),
+		http.StatusOK)
+	var health struct{ Workers []struct{ PID int } }
+	harness.Decode(t, s.Do(http.MethodGet, "/models/two/health-check", nil), &health)
+	harness.Equal(t, "workers of two", len(health.Workers), 1)
+	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/two", nil), http.StatusOK)
+	for _, w := range health.Workers {
+		if harness.Alive(w.PID) {
+			t.Errorf("process %d is alive after DELETE", w.PID)
+		}
+	}
+	wantList("base", "one")
+	for method, path := range map[string]string{
+		http.MethodDelete: "/models/two", http.MethodGet: "/models/two", http.MethodPost: "/models/two/invoke",
+	} {
+		harness.WantCode(t, method+" after the unload", s.Do(method, path, []byte(`{"x":1}`)), http.StatusNotFound)
+	}
+	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models", loads("two", folder("one"))), http.StatusOK)
+	harness.WantAnswer(t, "of another folder", s.Do(http.MethodPost, "/models/two/invoke", []byte(`{"x":1}`)),
+		http.StatusOK, `"model":"one"`)
+	harness.WantCode(t, "unload the first", s.Do(http.MethodDelete, "/models/base", nil), http.StatusOK)
+	wantListOnly := string(s.Do(http.MethodGet, "/models", nil).Body)
+	if strings.Contains(wantListOnly, `"base"`) {
+		t.Errorf("the list after DELETE has base: %s", wantListOnly)
+	}
+	harness.WantCode(t, "load the first", s.Do(http.MethodPost, "/models", loads("base", folder("base"))), http.StatusOK)
+}
+
+// TestMultiModel_Refuses what cannot be loaded, and leaves nothing of it.
+func TestMultiModel_Refuses(t *testing.T) {
+	t.Parallel()
+	s, dir := startMultiModel(t)
+	empty := t.TempDir()
+	for _, c := range []struct {
+		body []byte
+		code int
+		want string
+	}{
+		{loads("large", filepath.Join(dir, "large")), http.StatusInsufficientStorage, "MemoryError: no room for the weights"},
+		{loads("broken", filepath.Join(dir, "broken")), http.StatusInternalServerError, "RuntimeError: no weights"},
+		{loads("m", empty), http.StatusBadRequest, empty},
+		{loads("m", filepath.Join(dir, "none")), http.StatusBadRequest, "none"},
+		{loads("m", "base"), http.StatusBadRequest, "must be the absolute path"},
+		{loads("m", "s3://bucket/model.tar.gz"), http.StatusBadRequest, "must be the absolute path"},
+		{loads("a b", filepath.Join(dir, "one")), http.StatusBadRequest, "invalid model name"},
+		{loads("../one", filepath.Join(dir, "one")), http.StatusBadRequest, "invalid model name"},
+		{[]byte(`{"model_name":"m"}`), http.StatusBadRequest, "the texts model_name and url"},
+		{[]byte(`{"model_name":7,"url":"/"}`), http.StatusBadRequest, "the texts model_name and url"},
+		{[]byte(`[`), http.StatusBadRequest, "the texts model_name and url"},
+		{nil, http.StatusBadRequest, "the texts model_name and url"},
+	} {
+		harness.WantAnswer(t, string(c.body), s.Do(http.MethodPost, "/models", c.body), c.code, c.want)
+	}
+	harness.WantAnswer(t, "a page of another origin",
+		s.Do(http.MethodPost, "/models", loads("one", filepath.Join(dir, "one")), "Origin", "https://example.com"),
+		http.StatusForbidden, "another origin")
+	if got := string(s.Do(http.MethodGet, "/models", nil).Body); strings.Count(got, "modelName") != 1 {
+		t.Errorf("got %s, want base alone", got)
+	}
+	if err := os.Remove(filepath.Join(dir, "broken", "broken")); err != nil {
+		t.Fatal(err)
+	}
+	harness.WantCode(t, "the mended one", s.Do(http.MethodPost, "/models", loads("broken", filepath.Join(dir, "broken"))),
+		http.StatusOK)
+}
+
+// TestMultiModel_AtOnce: of several loads of one name, one succeeds.
+func TestMultiModel_AtOnce(t *testing.T) {
+	t.Parallel()
+	s, dir := startMultiModel(t)
+	answers := make(chan harness.Answer)
+	for range 4 {
+		go func() { answers <- s.Do(http.MethodPost, "/models", loads("one", filepath.Join(dir, "one"))) }()
+	}
+	codes := map[int]int{}
+	for range 4 {
+		codes[harness.Receive(t, answers).Code]++
+	}
+	if codes[http.StatusOK] != 1 || codes[http.StatusConflict] != 3 {
+		t.Errorf("got %v, want one 200 and three 409", codes)
+	}
+}
+
+// TestMultiModel_Off: without the variable, the routes are the native ones.
+func TestMultiModel_Off(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
+	harness.WantCode(t, "POST /models", s.Do(http.MethodPost, "/models", loads("m", "/tmp")), http.StatusMethodNotAllowed)
+}
