@@ -71,7 +71,7 @@ func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 }
 
 func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
-	defer s.watcher.remove(s.watch(ctx, p))
+	defer s.transport.Unwatch(s.transport.Watch(ctx, p))
 	return p.Run()
 }
 
@@ -103,7 +103,7 @@ func restate(ctx *fasthttp.RequestCtx, status int) {
 
 // ended waits up to most for the end of r, and reports whether it has ended.
 func (s *Server) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) bool {
-	defer s.watcher.remove(s.watch(ctx, r.p))
+	defer s.transport.Unwatch(s.transport.Watch(ctx, r.p))
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {

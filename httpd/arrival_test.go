@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/tests/await"
@@ -92,10 +93,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b, f := memory.New(16*mib), newFake()
 			f.hold, f.started = true, make(chan *predict.Prediction, c.clients)
-			s := serve(t, f, Options{Memory: b})
-			s.conns.mu.Lock()
-			s.conns.parkAbove = c.parkAbove
-			s.conns.mu.Unlock()
+			s := serve(t, f, Options{Memory: b, conns: transport.Options{ParkAbove: c.parkAbove}})
 			clients := make([]*client, c.clients)
 			for i := range clients {
 				clients[i] = s.dial(t)
@@ -103,7 +101,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 			}
 			want := c.clients
 			if c.charged {
-				want = c.parkAbove + most/(inUseCost+2*header)
+				want = c.parkAbove + most/(transport.InUseCost+2*header)
 			}
 			await.Eventually(t, "each runs or is refused", func() bool {
 				return len(f.started)+int(b.Stats().Refusals) == c.clients

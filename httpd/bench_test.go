@@ -61,7 +61,12 @@ func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 	}
 	t.Cleanup(func() { nc.Close() })
 	ctx := new(fasthttp.RequestCtx)
-	ctx.Init2(newConn(s, nc), nil, false)
+	c, err := s.transport.Adopt(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	ctx.Init2(c, nil, false)
 	ctx.Request.Header.SetMethod("POST")
 	ctx.Request.Header.SetContentType("application/json")
 	ctx.Request.SetRequestURI("/predictions")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -59,8 +60,8 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, h
 		return body, err
 	}
 	// Last, because who waits for room for a body must hold no other charge.
-	c, _ := ctx.Conn().(*conn)
-	if err := c.chargeInUse(&ctx.Request.Header); err != nil {
+	c, _ := ctx.Conn().(*transport.Conn)
+	if err := c.ChargeInUse(&ctx.Request.Header); err != nil {
 		s.drop(body)
 		return received{}, err
 	}
@@ -80,20 +81,20 @@ func (s *Server) drop(body received) {
 
 // readBody reads the body for takeBodyIn.
 func (s *Server) readBody(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
-	c, _ := ctx.Conn().(*conn)
+	c, _ := ctx.Conn().(*transport.Conn)
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		return received{data: append([]byte(nil), ctx.Request.Body()...)}, nil
 	}
 	size := int64(ctx.Request.Header.ContentLength())
 	if size < 0 {
-		c.beginArrival()
-		defer c.endArrival()
+		c.BeginArrival()
+		defer c.EndArrival()
 		return s.readCharged(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody}, c)
 	}
 	if size >= memory.Least {
-		c.beginArrival()
-		defer c.endArrival()
+		c.BeginArrival()
+		defer c.EndArrival()
 	}
 	body, err := s.readSized(stream, c, size, pool, head)
 	if err == nil {
@@ -104,7 +105,7 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, hea
 
 // readCharged reads a body of unknown length into memory that is charged. When the budget has no room, the body moves
 // to disk.
-func (s *Server) readCharged(r io.Reader, from *conn) (received, error) {
+func (s *Server) readCharged(r io.Reader, from *transport.Conn) (received, error) {
 	room := request.Room{Budget: s.opt.Memory, From: from}
 	data, err := room.ReadAll(r)
 	if err == nil {
@@ -128,8 +129,8 @@ func (s *Server) readCharged(r io.Reader, from *conn) (received, error) {
 // bodyReader reads a body and classifies its errors: fasthttp.ErrBodyTooLarge after left bytes, else a *bodyError.
 type bodyReader struct {
 	from io.Reader
-	conn *conn // nil: not one of our connections
-	size int64 // as announced; negative: not announced
+	conn *transport.Conn // nil: not one of our connections
+	size int64           // as announced; negative: not announced
 	read int64
 	left int64
 	err  error // the first error, which every later Read returns
@@ -146,7 +147,7 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 		return 0, r.err
 	}
 	switch {
-	case err == io.EOF && (r.read < r.size || r.conn != nil && !r.conn.whole()):
+	case err == io.EOF && (r.read < r.size || r.conn != nil && !r.conn.Whole()):
 		err = &bodyError{io.ErrUnexpectedEOF}
 	case err != nil && err != io.EOF:
 		err = &bodyError{err}
@@ -168,12 +169,12 @@ type decodedBody struct {
 // open begins to read the body of ctx. The caller closes it.
 func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, error) {
 	size := int64(ctx.Request.Header.ContentLength())
-	c, _ := ctx.Conn().(*conn)
+	c, _ := ctx.Conn().(*transport.Conn)
 	raw := &bodyReader{from: ctx.RequestBodyStream(), conn: c, size: size, left: s.opt.MaxBody}
 	if raw.from == nil {
 		raw.from, raw.size = bytes.NewReader(ctx.Request.Body()), -1
 	}
-	c.beginArrival()
+	c.BeginArrival()
 	in := &decodedBody{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
 	if encoding != plain {
 		cost := int64(0)
@@ -181,19 +182,19 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, 
 			cost = inflateCost
 		}
 		if err := s.awaitRoom(c, cost); err != nil {
-			c.endArrival()
+			c.EndArrival()
 			return nil, err
 		}
 		c.Hold(cost, -1)
 		flat, done, err := s.inflaters.open(encoding, raw)
 		if err != nil {
-			c.endArrival()
+			c.EndArrival()
 			s.opt.Memory.Free(cost)
 			return nil, in.explain(err)
 		}
 		in.flat, in.done = flat, func() { done(); s.opt.Memory.Free(cost) }
 	}
-	if err := c.chargeInUse(&ctx.Request.Header); err != nil {
+	if err := c.ChargeInUse(&ctx.Request.Header); err != nil {
 		in.close()
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func (in *decodedBody) failed() error {
 
 // close returns the inflater and its memory.
 func (in *decodedBody) close() {
-	in.raw.conn.endArrival()
+	in.raw.conn.EndArrival()
 	in.done()
 }
 
@@ -266,7 +267,7 @@ func (s *Server) leaveUnread(ctx *fasthttp.RequestCtx) {
 // leave closes the connection after the answer. The client can read the answer even while it is still sending.
 func (s *Server) leave(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()
-	if c, ok := ctx.Conn().(*conn); ok {
-		c.linger = true
+	if c, ok := ctx.Conn().(*transport.Conn); ok {
+		c.Linger()
 	}
 }

@@ -3,6 +3,7 @@ package httpd
 import (
 	"time"
 
+	"pinion/httpd/transport"
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
 	"pinion/runtime/request"
@@ -28,17 +29,17 @@ func bodyCost(size int64) int64 {
 
 // awaitRoom charges n bytes for a body, and waits until they are free. The wait does not count against the client's
 // time for sending. The error is a *request.RoomError.
-func (s *Server) awaitRoom(c *conn, n int64) error {
+func (s *Server) awaitRoom(c *transport.Conn, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	c.pauseArrival()
+	c.PauseArrival()
 	began := time.Now()
-	if err := s.opt.Memory.Wait(n, roomWait, s.stop); err != nil {
+	if err := s.opt.Memory.Wait(n, roomWait, s.transport.Stopping()); err != nil {
 		return &request.RoomError{Bytes: n, Cause: err}
 	}
 	if c != nil {
-		c.readWanted = c.readWanted.Add(time.Since(began))
+		c.ExtendRead(time.Since(began))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
 )
@@ -34,7 +35,7 @@ type chunkWriter struct {
 	tail    []byte // what follows the model's JSON; empty between two events
 	wrote   time.Time
 	timer   *time.Timer // for the comments
-	watched *watch
+	watched *transport.Watch
 	closed  bool
 	memory  *memory.Budget
 	held    *memory.Charge // what buf and tail take beyond bufferCost; nil: they never did
@@ -66,7 +67,7 @@ func (w *chunkWriter) charge() {
 }
 
 // close ends the watch and the comments; false: it was closed before.
-func (w *chunkWriter) close(by *watcher) bool {
+func (w *chunkWriter) close(by *transport.Transport) bool {
 	if w.closed {
 		return false
 	}
@@ -74,7 +75,7 @@ func (w *chunkWriter) close(by *watcher) bool {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	by.remove(w.watched)
+	by.Unwatch(w.watched)
 	bufpool.Put(w.buf)
 	w.buf = nil
 	if w.held != nil {
@@ -135,8 +136,8 @@ func (s *Server) sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentTyp
 
 // writeHead writes the head of an answer to an HTTP/1.0 client.
 func (w *chunkWriter) writeHead(head []byte) bool {
-	if c, ok := w.c.(*conn); ok {
-		c.writeSet = time.Time{} // fasthttp has removed the deadlines
+	if c, ok := w.c.(*transport.Conn); ok {
+		c.ResetWriteDeadline() // fasthttp has removed the deadlines
 	}
 	_, err := w.c.Write(head)
 	return err == nil
@@ -144,8 +145,8 @@ func (w *chunkWriter) writeHead(head []byte) bool {
 
 // abort interrupts a blocked write. Safe from any goroutine while the connection is watched.
 func (w *chunkWriter) abort() {
-	if c, ok := w.c.(*conn); ok {
-		c.abort()
+	if c, ok := w.c.(*transport.Conn); ok {
+		c.Abort()
 	}
 }
 

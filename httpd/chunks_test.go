@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 )
 
@@ -28,7 +29,7 @@ func TestChunkWriter_LargeBuffersAreCharged(t *testing.T) {
 	if err := <-written; err == nil {
 		t.Error("got no error of a write to a client that left, want one")
 	}
-	w.close(newWatcher(nil, nil))
+	w.close(transport.New(transport.Options{}))
 	if got := budget.Stats().Used; got != 0 {
 		t.Errorf("got %d bytes charged after the end, want none", got)
 	}

@@ -3,48 +3,24 @@ package httpd
 import (
 	"fmt"
 	"io"
-	"log/slog"
-	"math/rand/v2"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"pinion/runtime/memory"
-	"pinion/runtime/moves/movestest"
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/tests/await"
 )
 
 // armedNow counts the connections in the epoll set.
-func (s *site) armedNow() int {
-	s.watcher.mu.Lock()
-	defer s.watcher.mu.Unlock()
-	return len(s.watcher.armed)
-}
+func (s *site) armedNow() int { return s.transport.Stats().Armed }
 
 // untilArmed waits until n requests are watched by the kernel.
 func (s *site) untilArmed(t *testing.T, n int) {
 	t.Helper()
 	await.Eventually(t, fmt.Sprintf("%d armed watches", n), func() bool { return s.armedNow() == n })
-}
-
-// TestWatchMoves walks every pair of phases.
-func TestWatchMoves(t *testing.T) {
-	legal := map[[2]watchPhase]bool{
-		{watchArmed, watchReading}: true, {watchReading, watchArmed}: true, {watchReading, watchFiring}: true,
-		{watchIdle, watchPending}: true, {watchPending, watchIdle}: true, {watchPending, watchArmed}: true,
-		{watchArmed, watchIdle}: true, {watchArmed, watchFiring}: true, {watchFiring, watchFired}: true,
-		{watchFired, watchIdle}: true,
-	}
-	movestest.Walk(t, watchPhases, legal, func(from, to watchPhase) (bool, watchPhase) {
-		w := watch{phase: from}
-		return w.move(to), w.phase
-	})
 }
 
 func TestLeavingCancels(t *testing.T) {
@@ -196,181 +172,17 @@ func TestDisconnect_ThousandConnections(t *testing.T) {
 	s.untilArmed(t, 0)
 }
 
-// target is a canceler that knows when it must not be called any more.
-type target struct {
-	over     atomic.Bool
-	canceled atomic.Int32
-	wrong    *atomic.Int32
-	block    chan struct{}
-	entered  chan struct{}
-}
-
-func (c *target) Cancel() {
-	if c.entered != nil {
-		close(c.entered)
-		<-c.block
-	}
-	c.canceled.Add(1)
-	if c.over.Load() {
-		c.wrong.Add(1)
-	}
-}
-
-// pair is a connected pair of sockets.
-func pair(t testing.TB) (ours, theirs int) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fds[0], fds[1]
-}
-
-func newTestWatcher(t *testing.T) *watcher {
-	w := newWatcher(slog.New(slog.DiscardHandler), nil)
-	if err := w.start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.close)
-	return w
-}
-
-func TestDisconnect_RemoveWaitsForCancel(t *testing.T) {
-	w := newTestWatcher(t)
-	ours, theirs := pair(t)
-	defer unix.Close(ours)
-	c := &target{wrong: new(atomic.Int32), block: make(chan struct{}), entered: make(chan struct{})}
-	e := &watch{fd: int32(ours)}
-	w.add(e, c, time.Now())
-	unix.Close(theirs)
-	wait(t, c.entered, "the cancel")
-	removed := make(chan bool)
-	go func() { removed <- w.remove(e) }()
-	close(c.block)
-	if disconnected := wait(t, removed, "remove"); !disconnected || c.canceled.Load() != 1 {
-		t.Errorf("disconnected %v after %d cancels", disconnected, c.canceled.Load())
-	}
-}
-
-func TestLateEventsMeanNothing(t *testing.T) {
-	w := newTestWatcher(t)
-	ours, theirs := pair(t)
-	defer unix.Close(ours)
-	defer unix.Close(theirs)
-	e := &watch{fd: int32(ours)}
-	old := &target{wrong: new(atomic.Int32)}
-	now := time.Now()
-	w.add(e, old, now)
-	w.armOldest(now.Add(watchDelay))
-	gen := e.gen
-	w.remove(e)
-	w.fire(e.fd, gen) // there is no watch
-	current := &target{wrong: new(atomic.Int32)}
-	w.add(e, current, now)
-	w.fire(e.fd, gen) // the next request is young
-	w.armOldest(now.Add(watchDelay))
-	w.fire(e.fd, gen) // and armed
-	if w.remove(e) {
-		t.Error("remove says that the client has left")
-	}
-	// Another connection under the same number: a new count would begin at gen again.
-	reused := &watch{fd: e.fd}
-	w.add(reused, current, now)
-	w.armOldest(now.Add(watchDelay))
-	w.fire(reused.fd, gen)
-	w.remove(reused)
-	if old.canceled.Load()+current.canceled.Load() != 0 {
-		t.Error("an event of an earlier watch canceled")
-	}
-}
-
-// TestNoCancelAfterRemove lets clients leave at any moment while descriptors are closed and opened
-// again under the same numbers.
-func TestNoCancelAfterRemove(t *testing.T) {
-	w := newTestWatcher(t)
-	var wrong, seen atomic.Int32
-	var all sync.WaitGroup
-	for worker := range 8 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			rnd := rand.New(rand.NewPCG(uint64(worker), 1))
-			for round := 0; round < 2000 || round < 200_000 && seen.Load() == 0; round++ {
-				ours, theirs := pair(t)
-				e := &watch{fd: int32(ours)}
-				var targets []*target
-				leave := rnd.IntN(6)
-				for request := range 3 {
-					c := &target{wrong: &wrong}
-					targets = append(targets, c)
-					w.add(e, c, time.Time{}) // as old as can be
-					for range rnd.IntN(3) {
-						w.armOldest(time.Now())
-					}
-					if request == leave {
-						unix.Close(theirs)
-					}
-					if disconnected := w.remove(e); disconnected != (c.canceled.Load() == 1) {
-						wrong.Add(1)
-					} else if disconnected {
-						seen.Add(1)
-					}
-					c.over.Store(true)
-				}
-				if leave >= 3 {
-					unix.Close(theirs)
-				}
-				unix.Close(ours)
-				for i, c := range targets {
-					if n := c.canceled.Load(); n > 1 || n == 1 && i < leave {
-						wrong.Add(1)
-					}
-				}
-			}
-		}()
-	}
-	all.Wait()
-	if wrong.Load() != 0 {
-		t.Errorf("%d cancels came late, twice or for nothing", wrong.Load())
-	}
-	if seen.Load() == 0 {
-		t.Error("no cancel was seen at all: the test tests nothing")
-	}
-}
-
-func TestSweepStopsWithoutConnections(t *testing.T) {
-	w := newTestWatcher(t)
-	e := &watch{fd: -1}
-	w.add(e, &target{}, time.Now())
-	w.remove(e)
-	await.Eventually(t, "the sweep to stop", func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return !w.ticking
-	})
-	w.add(e, &target{}, time.Now())
-	if w.mu.Lock(); !w.ticking {
-		t.Error("the sweep did not start again")
-	}
-	w.mu.Unlock()
-	w.remove(e)
-}
-
 // aheadNow is how much was read ahead and not taken.
-func (s *site) aheadNow() int {
-	s.watcher.mu.Lock()
-	defer s.watcher.mu.Unlock()
-	return s.watcher.ahead
-}
+func (s *site) aheadNow() int { return s.transport.Stats().ReadAhead }
 
 // TestWhatIsReadAheadIsServed: requests that come behind one that runs are answered in their turn, within the bounds of
 // reading ahead and beyond them, and nothing of them is kept when the connection is gone.
 func TestWhatIsReadAheadIsServed(t *testing.T) {
 	big := `{"id":"second","input":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
-	for _, most := range []int{mostAhead, 1 << 16, 10, 0} {
+	for _, most := range []int{8 << 20, 1 << 16, 10, -1} {
 		f := newFake()
 		f.hold = true
-		s := serve(t, f, Options{})
-		s.watcher.mostEach = most
+		s := serve(t, f, Options{conns: transport.Options{ReadAhead: most}})
 		c := s.dial(t)
 		c.post(`{"id":"first"}`)
 		first := wait(t, f.started, "the first prediction")
@@ -398,47 +210,11 @@ func TestWhatIsReadAheadIsServed(t *testing.T) {
 		c.post(`{"id":"fourth"}`)
 		p := wait(t, f.started, "the fourth prediction")
 		c.send("Connection: close, in a way that is no request\n")
-		await.Eventually(t, "the rubbish is read ahead", func() bool { return s.aheadNow() > 0 || most == 0 })
+		await.Eventually(t, "the rubbish is read ahead", func() bool { return s.aheadNow() > 0 || most < 0 })
 		f.finish(p)
 		c.want(200)
 		c.want(400)
 		c.ended()
 		await.Eventually(t, "nothing is kept", func() bool { return s.aheadNow() == 0 })
-	}
-}
-
-// TestReadingAheadIsCharged: what is read ahead counts in the memory budget until it is taken, and without room nothing
-// is read.
-func TestReadingAheadIsCharged(t *testing.T) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
-	if _, err := unix.Write(fds[1], make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
-	budget := memory.New(0)
-	w := newWatcher(slog.New(slog.DiscardHandler), budget)
-	e := &watch{fd: int32(fds[0])}
-	all := budget.Stats().Limit
-	if !budget.Take(all, 1) {
-		t.Fatal("an empty budget has no room")
-	}
-	if n, full, open := w.readAhead(e); n != 0 || !full || !open {
-		t.Errorf("without room: %d bytes, full %v, open %v", n, full, open)
-	}
-	budget.Free(all)
-	n, full, open := w.readAhead(e)
-	if used := budget.Stats().Used; n != 1000 || full || !open || used != 1000 {
-		t.Errorf("%d bytes, full %v, open %v; %d bytes are charged", n, full, open, used)
-	}
-	w.ahead += n // as fire does
-	if got := w.take(e, make([]byte, 600)); got != 600 || budget.Stats().Used != 400 {
-		t.Errorf("%d bytes are taken, %d are charged", got, budget.Stats().Used)
-	}
-	w.dropAhead(e, len(e.ahead))
-	if used := budget.Stats().Used; used != 0 || w.ahead != 0 || e.ahead != nil {
-		t.Errorf("%d bytes are charged, %d counted, %d kept", used, w.ahead, len(e.ahead))
 	}
 }

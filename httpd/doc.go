@@ -20,16 +20,12 @@
 //     client: it learns how many events it missed.
 //   - A stream's status is decided by its first event or first comment: an earlier refusal is an ordinary answer.
 //   - A large answer goes from the record to the socket without another copy.
-//   - Open connections are bounded, with those of other servers of the process. The oldest idle ones are closed for new
-//     ones.
-//   - A client that sends slowly is cut when others wait for the memory that its header or body holds.
-//   - Idle connections are parked when there are many. That loses no request, and all timeouts still apply.
 //
 // A valid request allocates its body and, if it names one, its id.
 //
 // fasthttp sets one limit: answers to pipelined requests may be written together, when the last of them is ready.
 //
-// Lock order: connTable.mu, then watcher.mu or parking.mu. No lock is held during a call of a Service or a prediction.
+// Package transport has the connections. No lock is held during a call of a Service or a prediction.
 //
 // Only cmd imports this package.
 package httpd

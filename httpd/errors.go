@@ -13,6 +13,7 @@ import (
 	"github.com/bytedance/sonic"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -186,20 +187,24 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 
 // answerMalformed answers a request that is incomplete or malformed.
 func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
-	c, _ := ctx.Conn().(*conn)
+	c, ours := ctx.Conn().(*transport.Conn)
+	refusal := transport.NotRefused
+	if ours {
+		refusal = c.Refusal()
+	}
 	var netErr net.Error
 	// fasthttp hides the causes of chunk errors
-	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late
-	if c != nil && !timeout {
-		c.linger = true // the client may still be sending, and must be able to read this
+	timeout := errors.As(err, &netErr) && netErr.Timeout() || refusal == transport.Late
+	if ours && !timeout {
+		c.Linger() // the client may still be sending, and must be able to read this
 	}
 	ctx.Request.ReleaseBody(maxReused) // the part of a too large body that was read
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case c != nil && c.slow.Load():
+	case refusal == transport.Slow:
 		s.detail(ctx, fasthttp.StatusRequestTimeout,
 			"The request came slowly while the server's memory budget (--memory-budget) or its connections were used up")
-	case c != nil && c.noRoom:
+	case refusal == transport.NoMemory:
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		ctx.Response.Header.Set(headerRetry, elsewhere)
 		s.detail(ctx, fasthttp.StatusServiceUnavailable, "The server's memory budget is used up (--memory-budget)")
@@ -209,9 +214,9 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, s.tooLargeText())
 	case errors.As(err, &small):
 		s.detail(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge,
-			fmt.Sprintf("The request's headers are larger than %d bytes", readBuffer))
-	case c != nil && c.framing.err != "":
-		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: "+string(c.framing.err))
+			fmt.Sprintf("The request's headers are larger than %d bytes", transport.ReadBuffer))
+	case refusal == transport.Malformed:
+		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: "+string(c.FramingError()))
 	default:
 		// fasthttp's message is about its buffers; it is in the log at debug level.
 		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: its first line, headers or body cannot be read")

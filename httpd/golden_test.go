@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 )
 
@@ -114,7 +115,7 @@ func goldenCases() []goldenCase {
 		{name: "malformed_line", request: "GET\r\n\r\n"},
 		{name: "malformed_length", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: -3\r\n\r\n"},
 		{name: "malformed_chunk", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
-		{name: "large_headers", request: "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", readBuffer) + "\r\n\r\n"},
+		{name: "large_headers", request: "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", transport.ReadBuffer) + "\r\n\r\n"},
 		{name: "large_body", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\n\r\n"},
 		{
 			name:    "large_body_expected",

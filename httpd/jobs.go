@@ -106,7 +106,7 @@ func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 
 // await waits for a job, and cancels it if its client disconnects.
 func (j *jobs) await(ctx *fasthttp.RequestCtx, job Job) (int, []byte) {
-	defer j.watcher.remove(j.watch(ctx, job))
+	defer j.transport.Unwatch(j.transport.Watch(ctx, job))
 	return job.Wait()
 }
 

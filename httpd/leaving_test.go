@@ -124,8 +124,4 @@ func TestWhichDisconnectCancels(t *testing.T) {
 }
 
 // open is how many connections the server has.
-func (s *site) open() int {
-	s.conns.mu.Lock()
-	defer s.conns.mu.Unlock()
-	return len(s.conns.open)
-}
+func (s *site) open() int { return s.transport.Stats().Open }

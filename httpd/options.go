@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/memory"
 	"pinion/runtime/trace"
@@ -121,6 +122,8 @@ type Options struct {
 	Models   []Model
 	monitors bool // see NewMonitor
 
+	conns transport.Options // what tests change
+
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler
 	// DocsData answers GET of its paths, what the page at /docs asks for.
@@ -130,15 +133,12 @@ type Options struct {
 	Dashboard *Dashboard
 }
 
-// maxConnections is the default limit of open connections, and the largest that fasthttp is told of.
-const maxConnections = 16384
-
 func (o Options) withDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, 100<<20)
 	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 60*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 650*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 60*time.Second)
-	o.Connections = cmp.Or(o.Connections, connlimit.New(maxConnections))
+	o.Connections = cmp.Or(o.Connections, connlimit.New(transport.MaxConnections))
 	o.StreamComment = cmp.Or(o.StreamComment, 15*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o

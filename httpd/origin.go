@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
@@ -26,7 +27,7 @@ const headerFetchSite = "Sec-Fetch-Site"
 // A page of any origin may cause a GET without a preflight or an Origin, so no GET may change state.
 func (s *Server) foreignPage(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
-	return hasSeen(ctx, seenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
+	return transport.HasSeen(ctx, transport.SeenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
 }
 
 // foreign reports whether a request, of any method, comes from such a page.

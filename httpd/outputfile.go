@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -213,7 +214,7 @@ type fileBody struct {
 
 // WriteTo writes the file in large blocks.
 func (f *fileBody) WriteTo(to io.Writer) (int64, error) {
-	return io.CopyBuffer(onlyWriter{to}, onlyReader{f.from}, make([]byte, maxWrite))
+	return io.CopyBuffer(onlyWriter{to}, onlyReader{f.from}, make([]byte, transport.MaxWrite))
 }
 
 // SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/msgpack"
 	"pinion/runtime/predict"
@@ -58,11 +59,11 @@ func (a *api) reader() *request.Reader {
 // render converts an answer to the format that its client prefers. Other requests pay two branches.
 func (s *Server) render(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Request.Header
-	if hasSeen(ctx, seenAccept) && rendered(h, false) == asPack &&
+	if transport.HasSeen(ctx, transport.SeenAccept) && rendered(h, false) == asPack &&
 		string(ctx.Response.Header.ContentType()) == contentJSON {
 		s.pack(ctx)
 	}
-	if hasSeen(ctx, seenAcceptEncoding) {
+	if transport.HasSeen(ctx, transport.SeenAcceptEncoding) {
 		if asked := h.Peek(fasthttp.HeaderAcceptEncoding); len(asked) > 0 {
 			s.compress(ctx, asked)
 		}

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,33 +11,45 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/tests/await"
 )
 
-// lot starts a server that parks every connection that two sweeps find idle.
+// lot starts a server that parks every connection that is idle for a moment.
 func lot(t *testing.T, f *fake, o Options) *site {
-	s := serve(t, f, o)
-	s.conns.mu.Lock()
-	s.conns.parkAbove = 0
-	s.conns.mu.Unlock()
-	return s
+	o.conns.ParkAbove = -1
+	o.conns.SweepInterval = cmp.Or(o.conns.SweepInterval, time.Millisecond)
+	return serve(t, f, o)
 }
 
 // parkedNow is how many connections are parked.
-func (s *site) parkedNow() int {
-	s.parking.mu.Lock()
-	defer s.parking.mu.Unlock()
-	return len(s.parking.by)
-}
+func (s *site) parkedNow() int { return s.transport.Stats().Parked }
 
-// park sweeps until n connections are parked.
+// park waits until n connections are parked.
 func (s *site) park(t *testing.T, n int) {
 	t.Helper()
-	await.Eventually(t, fmt.Sprintf("%d connections are parked", n), func() bool {
-		s.sweep()
-		return s.parkedNow() == n
+	await.Eventually(t, fmt.Sprintf("%d connections are parked", n), func() bool { return s.parkedNow() == n })
+}
+
+// TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget: a buffer for each would take it, and nothing charges
+// what an idle one has.
+func TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget(t *testing.T) {
+	const many = memory.LeastBudget/2/transport.HeadCost + 1
+	s := lot(t, newFake(), Options{
+		Memory: memory.New(memory.LeastBudget), conns: transport.Options{SweepInterval: time.Hour},
 	})
+	clients := make([]*client, many)
+	for i := range clients {
+		clients[i] = s.dial(t)
+		clients[i].send(homeRequest)
+		clients[i].want(200)
+	}
+	for _, c := range clients {
+		c.send(homeRequest)
+		c.want(200)
+	}
+	await.Eventually(t, "all are parked", func() bool { return s.parkedNow() == many })
 }
 
 const homeRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -73,11 +86,7 @@ func TestParkedConnectionsAreServedAgain(t *testing.T) {
 // TestConnections_AreParkedAtOnce while memory is short, without a sweep.
 func TestConnections_AreParkedAtOnce(t *testing.T) {
 	b := memory.New(memory.LeastBudget)
-	s := lot(t, newFake(), Options{Memory: b})
-	s.conns.mu.Lock()
-	s.conns.sweeper.Stop()
-	s.conns.sweeping = true // none comes
-	s.conns.mu.Unlock()
+	s := lot(t, newFake(), Options{Memory: b, conns: transport.Options{SweepInterval: time.Hour}})
 	if !b.Take(memory.LeastBudget*3/4, memory.LeastBudget*3/4) {
 		t.Fatal("no room in an empty budget")
 	}
@@ -91,57 +100,9 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 	b.Free(memory.LeastBudget * 3 / 4)
 	c.send(homeRequest)
 	c.want(200)
-	await.Eventually(t, "the connection is idle", func() bool { return len(s.idle()) == 1 })
+	await.Eventually(t, "the connection is idle", func() bool { return len(s.transport.Idle()) == 1 })
 	if n := s.parkedNow(); n != 0 {
 		t.Errorf("got %d parked, want none while there is memory", n)
-	}
-}
-
-// TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget: a buffer for each would take it, and nothing charges
-// what an idle one has.
-func TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget(t *testing.T) {
-	const many = memory.LeastBudget/2/headCost + 1
-	s := lot(t, newFake(), Options{Memory: memory.New(memory.LeastBudget)})
-	s.conns.mu.Lock()
-	s.conns.sweeper.Stop()
-	s.conns.sweeping = true // none comes
-	s.conns.mu.Unlock()
-	clients := make([]*client, many)
-	for i := range clients {
-		clients[i] = s.dial(t)
-		clients[i].send(homeRequest)
-		clients[i].want(200)
-	}
-	for _, c := range clients {
-		c.send(homeRequest)
-		c.want(200)
-	}
-	await.Eventually(t, "all are parked", func() bool { return s.parkedNow() == many })
-}
-
-// TestParkedConnectionsKeepTheirTime: the idle timeout holds for them too.
-func TestParkedConnectionsKeepTheirTime(t *testing.T) {
-	s := lot(t, newFake(), Options{IdleTimeout: time.Hour})
-	c := s.dial(t)
-	c.send(homeRequest)
-	c.want(200)
-	s.park(t, 1)
-	s.sweep()
-	if n := s.parkedNow(); n != 1 {
-		t.Fatalf("%d are parked, want 1: it has an hour", n)
-	}
-	s.conns.mu.Lock()
-	for c := range s.conns.open {
-		if left := time.Until(s.began.Add(time.Duration(c.until.Load()))); left < 50*time.Minute || left > time.Hour {
-			t.Errorf("%v are left to it", left)
-		}
-		c.until.Store(int64(time.Since(s.began) - time.Second))
-	}
-	s.conns.mu.Unlock()
-	s.sweep()
-	c.ended()
-	if n := s.open(); n != 0 {
-		t.Errorf("%d connections are open", n)
 	}
 }
 
@@ -158,59 +119,9 @@ func TestShutdownClosesParkedConnections(t *testing.T) {
 	}
 }
 
-// TestOnlyIdleConnectionsAreParked: one within a request's header, one within its body and one that waits for its
-// answer are woken, and nothing comes of it. One that has not sent a byte is parked from the beginning.
-func TestOnlyIdleConnectionsAreParked(t *testing.T) {
-	f := newFake()
-	f.hold = true
-	s := lot(t, f, Options{})
-	fresh, head, body, waiting := s.dial(t), s.dial(t), s.dial(t), s.dial(t)
-	request := postRequest(`{"input":{}}`)
-	head.send(request[:10])
-	body.send(request[:len(request)-2])
-	waiting.post(`{"id":"waiting"}`)
-	p := wait(t, f.started, "the prediction")
-	await.Eventually(t, "all are known", func() bool { return s.open() == 4 })
-	for range 10 {
-		s.conns.mu.Lock()
-		all := make([]*conn, 0, 4)
-		for c := range s.conns.open {
-			all = append(all, c)
-		}
-		s.conns.mu.Unlock()
-		for _, c := range all {
-			c.wakeRead()
-		}
-		s.sweep()
-	}
-	await.Eventually(t, "the silent one alone is parked", func() bool { return s.parkedNow() == 1 })
-	f.finish(p)
-	waiting.want(200)
-	body.send(request[len(request)-2:])
-	f.finish(wait(t, f.started, "the prediction whose body was cut"))
-	body.want(200)
-	head.send(request[10:])
-	f.finish(wait(t, f.started, "the prediction whose head was cut"))
-	head.want(200)
-	fresh.send(homeRequest)
-	fresh.want(200)
-}
-
 // TestParkingLosesNoRequest has clients whose requests come while their connections are being parked.
 func TestParkingLosesNoRequest(t *testing.T) {
-	s := lot(t, newFake(), Options{})
-	stop := make(chan struct{})
-	var sweeps sync.WaitGroup
-	sweeps.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				s.sweep()
-			}
-		}
-	})
+	s := lot(t, newFake(), Options{conns: transport.Options{SweepInterval: time.Nanosecond}})
 	var clients sync.WaitGroup
 	for i := range 8 {
 		c := s.dial(t)
@@ -225,8 +136,6 @@ func TestParkingLosesNoRequest(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	close(stop)
-	sweeps.Wait()
 }
 
 // exchange sends a request and reads its answer, which is to be 200.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
@@ -219,7 +220,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 		return asked{}, err
 	}
 	var how asked
-	if hasSeen(ctx, seenAccept|seenPrefer) {
+	if transport.HasSeen(ctx, transport.SeenAccept|transport.SeenPrefer) {
 		how = readMode(h)
 	}
 	if form == request.JSON && encoding == plain {
@@ -233,7 +234,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 	if err != nil {
 		return asked{}, err
 	}
-	if hasSeen(ctx, seenDeadline) {
+	if transport.HasSeen(ctx, transport.SeenDeadline) {
 		if req.Deadline, err = readDeadline(h, time.Now); err != nil {
 			return asked{}, err
 		}
@@ -244,7 +245,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 		how.raw = raw
 	}
 	req.Kind, req.Mode = k.kind, how.modeOf()
-	req.WantFile = hasSeen(ctx, seenAccept) && rendered(h, true) == asFile
+	req.WantFile = transport.HasSeen(ctx, transport.SeenAccept) && rendered(h, true) == asFile
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return how, predict.ErrTrainingStream
 	}
@@ -252,7 +253,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 	if traced {
 		req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
 	}
-	if hasSeen(ctx, seenPropagated) {
+	if transport.HasSeen(ctx, transport.SeenPropagated) {
 		req.Propagation = trace.ReadPropagation(traced, h.PeekAll)
 	}
 	return how, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
@@ -91,7 +92,7 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 	if c.Body.Owned {
 		req.Body = c.Body.Data
 	}
-	if err == nil && hasSeen(ctx, seenDeadline) {
+	if err == nil && transport.HasSeen(ctx, transport.SeenDeadline) {
 		req.Deadline, err = readDeadline(&ctx.Request.Header, time.Now)
 	}
 	if err != nil || k.queues(how) {
@@ -105,7 +106,7 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 	}
 	req.Mode, req.Members = predict.Async, c.Members(req.ID)
 	req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	if hasSeen(ctx, seenPropagated) {
+	if transport.HasSeen(ctx, transport.SeenPropagated) {
 		req.Propagation = trace.ReadPropagation(k.opt.Tracer != nil, ctx.Request.Header.PeekAll)
 	}
 	return req, nil

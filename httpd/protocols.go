@@ -15,6 +15,7 @@ import (
 
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -232,7 +233,7 @@ func DocumentRoutes(list []protocol.Protocol, model []byte) (routes []openapi.Ro
 
 // Charge implements protocol.Host.
 func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Error {
-	c, _ := ctx.Conn().(*conn)
+	c, _ := ctx.Conn().(*transport.Conn)
 	if err := p.awaitRoom(c, bytes); err != nil {
 		return protocol.ErrorOf(err)
 	}
@@ -345,7 +346,7 @@ func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Err
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		p.leave(ctx)
 		return p.tooLargeError()
-	case errors.Is(err, errSlow):
+	case errors.Is(err, transport.ErrSlow):
 		p.leave(ctx)
 		err = memory.ErrFull
 	case errors.As(err, &broken):
@@ -376,8 +377,8 @@ func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func(
 	if p.access != nil {
 		ctx.SetUserValue(idKey{}, r.ID())
 	}
-	w := p.watch(ctx, r)
-	return func() { p.watcher.remove(w) }
+	w := p.transport.Watch(ctx, r)
+	return func() { p.transport.Unwatch(w) }
 }
 
 // partsKey is the key of an answer of SendParts in its context: it may be compressed, tensors in binary included.

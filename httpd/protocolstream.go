@@ -32,7 +32,7 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 	if p.access != nil {
 		ctx.SetUserValue(idKey{}, r.ID())
 	}
-	st.watched = p.watch(ctx, st)
+	st.watched = p.transport.Watch(ctx, st)
 	st.timer = time.AfterFunc(p.opt.StreamComment, r.Wake)
 	if err := st.first(); err != nil {
 		st.Close()
@@ -155,7 +155,7 @@ func (st *protocolStream) follow() error {
 
 // Close ends the run.
 func (st *protocolStream) Close() error {
-	if st.close(st.p.watcher) {
+	if st.close(st.p.transport) {
 		st.run.Release()
 	}
 	return nil

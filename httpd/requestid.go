@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
 	"pinion/runtime/trace"
 )
 
@@ -18,7 +19,7 @@ const (
 // requestID returns the request's X-Request-Id; nil: none, or one that is too long or not printable ASCII. The server
 // generates none: a prediction has an id.
 func requestID(ctx *fasthttp.RequestCtx) []byte {
-	if !hasSeen(ctx, seenRequestID) {
+	if !transport.HasSeen(ctx, transport.SeenRequestID) {
 		return nil
 	}
 	id := ctx.Request.Header.Peek(headerRequestID)

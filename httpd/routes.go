@@ -8,6 +8,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 )
 
@@ -110,8 +111,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	defer s.recovered(ctx)
 	echoRequestID(ctx)
-	c, counted := ctx.Conn().(*conn)
-	last := counted && c.begin()
+	c, counted := ctx.Conn().(*transport.Conn)
+	last := counted && c.Begin()
 	unescapePath(ctx)
 	if tooLarge(ctx) {
 		s.refuseTooLarge(ctx)
@@ -131,7 +132,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if !s.jobs {
 		s.render(ctx)
 	}
-	if last || s.closing.Load() {
+	if last || s.transport.Closing() {
 		ctx.SetConnectionClose()
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"io"
 	"os"
 
+	"pinion/httpd/transport"
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
 	"pinion/runtime/request"
 )
 
 // readSized reads a body of that size in bytes, for takeBodyIn.
-func (s *Server) readSized(stream io.Reader, c *conn, size int64, pool *memory.SharedPool, head int) (received, error) {
+func (s *Server) readSized(stream io.Reader, c *transport.Conn, size int64, pool *memory.SharedPool, head int) (received, error) {
 	cost := bodyCost(size)
 	first, err := s.readFirst(stream, c, size, cost)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Server) readSized(stream io.Reader, c *conn, size int64, pool *memory.S
 
 // readFirst reads the first memory.Small bytes of a larger body, and charges them, so that a body that is only
 // announced takes no memory from others. It reads nothing of a body that cannot fit.
-func (s *Server) readFirst(stream io.Reader, c *conn, size, cost int64) ([]byte, error) {
+func (s *Server) readFirst(stream io.Reader, c *transport.Conn, size, cost int64) ([]byte, error) {
 	if size <= memory.Small || cost > s.opt.Memory.Max() {
 		return nil, nil
 	}
@@ -79,7 +80,7 @@ func (s *Server) dropFirst(first []byte) {
 }
 
 // reserve charges a body, of which some bytes are charged already, or makes a file for it.
-func (s *Server) reserve(c *conn, size, cost, charged int64) (*os.File, error) {
+func (s *Server) reserve(c *transport.Conn, size, cost, charged int64) (*os.File, error) {
 	if size >= diskFrom {
 		if s.opt.Memory.TryBody(cost-charged, cost) {
 			return nil, nil

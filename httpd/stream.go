@@ -68,7 +68,7 @@ func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, su
 			st.Close()
 		}
 	}()
-	st.watched = k.watch(ctx, st)
+	st.watched = k.transport.Watch(ctx, st)
 	st.timer = time.AfterFunc(k.opt.StreamComment, st.notify)
 	if r != nil {
 		r.start(st.notify) // a prediction that is refused may emit no event
@@ -212,7 +212,7 @@ func (st *stream) complete(rec *predict.Record) error {
 
 // Close ends the subscription and releases the prediction.
 func (st *stream) Close() error {
-	if st.close(st.s.watcher) {
+	if st.close(st.s.transport) {
 		st.sub.Close()
 		st.p.Release()
 		clear(st.buffer[:]) // they refer to what the model has yielded

@@ -126,7 +126,8 @@ func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 		}
 		next.Lost++
 	}
-	if now.Status == Starting && !now.Cancel && q.clock.now().Sub(d.published) > waiterCheckAge && q.abandoned(ctx, &d.job) {
+	if now.Status == Starting && !now.Cancel && q.clock.now().Sub(d.published) > waiterCheckAge &&
+		q.abandoned(ctx, &d.job) {
 		next.Cancel = true
 	}
 	if reason, status := overdue(&d.job, &next); status != "" {

@@ -1,4 +1,4 @@
-package httpd
+package transport
 
 import (
 	"errors"
@@ -12,12 +12,6 @@ import (
 // errTooMany: Options.Connections is reached, and no connection is idle.
 var errTooMany = errors.New("too many connections")
 
-// tooManyAnswer is the answer to a connection above the limit.
-const tooManyAnswer = "HTTP/1.1 503 Service Unavailable\r\n" +
-	"Content-Type: application/json\r\nContent-Length: 33\r\nConnection: close\r\n" +
-	headerRetry + ": " + elsewhere + "\r\n\r\n" +
-	`{"detail":"Too many connections"}`
-
 // maxRejecting bounds the goroutines that refuse connections; beyond it connections are closed without an answer.
 const maxRejecting = 64
 
@@ -25,7 +19,7 @@ const maxRejecting = 64
 // ends at any error of Accept.
 type listener struct {
 	net.Listener
-	srv *Server
+	t *Transport
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -34,30 +28,30 @@ func (l *listener) Accept() (net.Conn, error) {
 		nc, err := l.Listener.Accept()
 		if err != nil {
 			switch {
-			case l.srv.closing.Load():
+			case l.t.closing.Load():
 				return nil, io.EOF
 			case !temporary(err):
 				return nil, err
 			}
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			l.srv.log.Warn("cannot accept a connection; will try again", "error", err, "in", pause)
+			l.t.log.Warn("cannot accept a connection; will try again", "error", err, "in", pause)
 			select {
 			case <-time.After(pause):
-			case <-l.srv.stop:
+			case <-l.t.stop:
 				return nil, io.EOF
 			}
 			continue
 		}
 		pause = 0
-		c, err := l.srv.adopt(nc)
+		c, err := l.t.Adopt(nc)
 		switch {
 		case err == nil:
-			if l.srv.parkFresh(c) {
+			if l.t.parkFresh(c) {
 				continue
 			}
 			return c, nil
 		case errors.Is(err, errTooMany):
-			l.srv.reject(nc)
+			l.t.reject(nc)
 		default:
 			nc.Close()
 			return nil, err
@@ -75,25 +69,25 @@ func temporary(err error) bool {
 }
 
 // reject answers a connection above the limit, on another goroutine.
-func (s *Server) reject(nc net.Conn) {
-	s.conns.mu.Lock()
-	overLimit := s.conns.rejecting >= maxRejecting
+func (t *Transport) reject(nc net.Conn) {
+	t.conns.mu.Lock()
+	overLimit := t.conns.rejecting >= maxRejecting
 	if !overLimit {
-		s.conns.rejecting++
+		t.conns.rejecting++
 	}
-	s.conns.mu.Unlock()
+	t.conns.mu.Unlock()
 	if overLimit {
 		nc.Close()
 		return
 	}
 	go func() {
 		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
-		if _, err := io.WriteString(nc, tooManyAnswer); err == nil {
+		if _, err := io.WriteString(nc, t.opt.TooMany); err == nil {
 			drain(nc, time.Second, time.Second)
 		}
 		nc.Close()
-		s.conns.mu.Lock()
-		s.conns.rejecting--
-		s.conns.mu.Unlock()
+		t.conns.mu.Lock()
+		t.conns.rejecting--
+		t.conns.mu.Unlock()
 	}()
 }

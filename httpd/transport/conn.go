@@ -1,4 +1,4 @@
-package httpd
+package transport
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ var connMoves = moves.Table[connPhase]{
 }
 
 const (
-	maxWrite      = 256 << 10        // most bytes of one write under one deadline
+	MaxWrite      = 256 << 10        // most bytes of one write under one deadline
 	bodyRate      = 4 << 10          // bytes of a body that add a second to the deadline
 	lingerTotal   = 30 * time.Second // longest wait for the client to stop sending
 	lingerSilence = 5 * time.Second  // longest wait for its next byte
@@ -48,16 +48,16 @@ const (
 	lingerClosing = time.Second      // both, while the server is closing
 )
 
-// conn is a connection as fasthttp sees it. It keeps the raw descriptor and the disconnect watch, so that a request
+// Conn is a connection as fasthttp sees it. It keeps the raw descriptor and the disconnect watch, so that a request
 // allocates neither, sets few deadlines, and closes so that the client can read the last answer.
 //
-// Only the goroutine that serves it calls its methods, except kill, abort and wakeRead.
-type conn struct {
+// Only the goroutine that serves it calls its methods, except kill, Abort and wakeRead.
+type Conn struct {
 	net.Conn
-	srv   *Server
+	t     *Transport
 	fd    int32 // -1: none; valid until Close
 	phase atomic.Uint32
-	watch watch
+	watch Watch
 	place connlimit.Place
 
 	// fasthttp sets a deadline twice a request, and each costs a runtime timer. So readWanted is applied before a read,
@@ -75,10 +75,10 @@ type conn struct {
 	// arrival has begun; written under wakeMu, and only by the goroutine that serves the connection
 	arriving    bool
 	held        int64       // by arrival
-	headCharged bool        // headCost is charged
-	inUse       int64       // bytes that are charged for the request in flight; see chargeInUse
+	headCharged bool        // HeadCost is charged
+	inUse       int64       // bytes that are charged for the request in flight; see ChargeInUse
 	noRoom      bool        // see errNoRoom
-	slow        atomic.Bool // see errSlow
+	slow        atomic.Bool // see ErrSlow
 
 	receiving atomic.Int64 // while a read waits for the rest of a request: its deadline, as since; else 0
 
@@ -90,9 +90,9 @@ type conn struct {
 	until  atomic.Int64 // while parked: when its timeout ends, as since
 }
 
-func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{Conn: nc, srv: s, fd: -1}
-	c.since.Store(int64(time.Since(s.began)))
+func newConn(t *Transport, nc net.Conn) *Conn {
+	c := &Conn{Conn: nc, t: t, fd: -1}
+	c.since.Store(int64(time.Since(t.began)))
 	if sc, ok := nc.(syscall.Conn); ok {
 		if rc, err := sc.SyscallConn(); err == nil {
 			_ = rc.Control(func(fd uintptr) { c.fd = int32(fd) })
@@ -103,7 +103,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 }
 
 // move changes c's phase if the table allows it, and reports whether it did.
-func (c *conn) move(to connPhase) bool {
+func (c *Conn) move(to connPhase) bool {
 	for {
 		from := c.phase.Load()
 		if !connMoves.Allows(connPhase(from), to) {
@@ -115,31 +115,31 @@ func (c *conn) move(to connPhase) bool {
 	}
 }
 
-func (c *conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
+func (c *Conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
 
 // connState records fasthttp's state. The phase changes in Read: a connection is idle only when Read waits for the next
 // request, because until then answers to pipelined requests may be in fasthttp's buffer. A first request begins with
 // its first byte: fasthttp calls a silent connection active.
 func connState(nc net.Conn, state fasthttp.ConnState) {
-	if c, ok := nc.(*conn); ok && state != fasthttp.StateClosed { // when closed, it may be parked, or already served again
+	if c, ok := nc.(*Conn); ok && state != fasthttp.StateClosed { // when closed, it may be parked, or already served again
 		c.between = state == fasthttp.StateIdle
 	}
 }
 
-func (c *conn) SetReadDeadline(t time.Time) error {
+func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.readWanted = t
 	return nil
 }
 
-func (c *conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	if c.framing.err != "" {
 		return 0, c.framing.err
 	}
 	if c.between {
 		c.freeInUse()
 		// In this order: a Shutdown that found the connection active has already set closing.
-		c.since.Store(int64(c.readWanted.Sub(c.srv.began) - c.srv.opt.IdleTimeout))
-		if c.move(connIdle); c.srv.closing.Load() || c.parkAtOnce() {
+		c.since.Store(int64(c.readWanted.Sub(c.t.began) - c.t.opt.IdleTimeout))
+		if c.move(connIdle); c.t.closing.Load() || c.parkAtOnce() {
 			return 0, io.EOF
 		}
 	}
@@ -148,7 +148,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	receiving := c.is(connActive)
 	if receiving {
-		c.receiving.Store(int64(c.readWanted.Sub(c.srv.began)))
+		c.receiving.Store(int64(c.readWanted.Sub(c.t.began)))
 	}
 	n, err := c.read(p)
 	if receiving {
@@ -156,7 +156,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	for err != nil && n == 0 && c.wasWoken(err) {
 		c.readSet = time.Time{}
-		c.until.Store(int64(c.readWanted.Sub(c.srv.began)))
+		c.until.Store(int64(c.readWanted.Sub(c.t.began)))
 		if c.between && c.move(connParked) {
 			return 0, io.EOF // fasthttp calls Close, which parks it
 		}
@@ -184,7 +184,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	switch {
 	case c.slow.Load():
-		return n, errSlow
+		return n, ErrSlow
 	case n == 0 && c.is(connClosed):
 		return 0, io.EOF // killed
 	}
@@ -193,50 +193,89 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// whole reports whether the current request was received completely. fasthttp accepts a chunked body without its last
+// Whole reports whether the current request was received completely. fasthttp accepts a chunked body without its last
 // line, after a disconnect or a stall.
-func (c *conn) whole() bool { return c.framing.ended >= c.handled }
+func (c *Conn) Whole() bool { return c.framing.ended >= c.handled }
 
-// hasSeen reports whether a request may have one of these headers. On connections that are not ours it may have any.
-func hasSeen(ctx *fasthttp.RequestCtx, headers seenHeaders) bool {
-	c, ok := ctx.Conn().(*conn)
+// HasSeen reports whether a request may have one of these headers. On connections that are not ours it may have any.
+func HasSeen(ctx *fasthttp.RequestCtx, headers SeenHeaders) bool {
+	c, ok := ctx.Conn().(*Conn)
 	return !ok || c.framing.seen&headers != 0
 }
 
-// begin counts a request, and reports whether it is the connection's last.
-func (c *conn) begin() (last bool) {
+// Refusal is why the connection ends before its request has reached a handler.
+type Refusal int
+
+// The refusals. NotRefused: fasthttp found what is wrong.
+const (
+	NotRefused Refusal = iota
+	Slow               // the client sent slowly while memory or connections were short
+	NoMemory           // the memory budget has no room for the header
+	Late               // a read exceeded its deadline
+	Malformed          // see Conn.FramingError
+)
+
+// Refusal says why the request that is being received was refused.
+func (c *Conn) Refusal() Refusal {
+	switch {
+	case c.slow.Load():
+		return Slow
+	case c.noRoom:
+		return NoMemory
+	case c.late:
+		return Late
+	case c.framing.err != "":
+		return Malformed
+	}
+	return NotRefused
+}
+
+// FramingError says what is ambiguous about the bytes that came; "": nothing.
+func (c *Conn) FramingError() FramingError { return c.framing.err }
+
+// Linger lets the client read the last answer while it is still sending.
+func (c *Conn) Linger() { c.linger = true }
+
+// ExtendRead adds to the time that the client has for sending.
+func (c *Conn) ExtendRead(d time.Duration) { c.readWanted = c.readWanted.Add(d) }
+
+// ResetWriteDeadline has the next write set its deadline, for a caller that has removed it.
+func (c *Conn) ResetWriteDeadline() { c.writeSet = time.Time{} }
+
+// Begin counts a request, and reports whether it is the connection's last.
+func (c *Conn) Begin() (last bool) {
 	c.handled++
 	return c.framing.lastAt != 0 && c.handled >= c.framing.lastAt
 }
 
 // read reads under the deadline readWanted.
-func (c *conn) read(p []byte) (int, error) {
+func (c *Conn) read(p []byte) (int, error) {
 	if len(c.watch.ahead) > 0 {
-		return c.srv.watcher.take(&c.watch, p), nil
+		return c.t.watcher.take(&c.watch, p), nil
 	}
-	if d := c.readWanted.Sub(c.readSet); d > c.srv.deadlineTolerance || d < -c.srv.deadlineTolerance {
+	if d := c.readWanted.Sub(c.readSet); d > c.t.deadlineTolerance || d < -c.t.deadlineTolerance {
 		if err := c.Conn.SetReadDeadline(c.readWanted); err != nil {
 			return 0, err
 		}
 		c.readSet = c.readWanted
 	}
 	if c.slow.Load() { // after the deadline, which cut sets after slow
-		return 0, errSlow
+		return 0, ErrSlow
 	}
 	return c.Conn.Read(p)
 }
 
-func (c *conn) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	written := 0
 	for {
-		timeout := c.srv.opt.WriteTimeout
+		timeout := c.t.opt.WriteTimeout
 		if now := time.Now(); c.writeSet.Sub(now) < timeout/2 {
 			c.writeSet = now.Add(timeout)
 			if err := c.Conn.SetWriteDeadline(c.writeSet); err != nil {
 				return written, err
 			}
 		}
-		n, err := c.Conn.Write(p[:min(len(p), maxWrite)])
+		n, err := c.Conn.Write(p[:min(len(p), MaxWrite)])
 		written += n
 		p = p[n:]
 		if err != nil || len(p) == 0 {
@@ -248,30 +287,30 @@ func (c *conn) Write(p []byte) (int, error) {
 // Close closes the connection, or parks it. Closing a socket with unread bytes resets the connection, and the client
 // loses what it has not yet read. So with unread bytes Close ends the sending side, and waits briefly for the client to
 // end its own.
-func (c *conn) Close() error {
-	if c.is(connParked) && c.srv.parking.add(c) {
+func (c *Conn) Close() error {
+	if c.is(connParked) && c.t.parking.add(c) {
 		return nil
 	}
 	c.freeHead() // fasthttp has released its buffers
 	c.freeInUse()
-	if c.is(connActive) && (c.linger || c.unread()) && c.srv.lingering.Load() < maxLingering && c.move(connLingering) {
-		c.srv.lingering.Add(1)
+	if c.is(connActive) && (c.linger || c.unread()) && c.t.lingering.Load() < maxLingering && c.move(connLingering) {
+		c.t.lingering.Add(1)
 		total, silence := lingerTotal, lingerSilence
-		if c.srv.closing.Load() {
+		if c.t.closing.Load() {
 			total, silence = lingerClosing, lingerClosing
 		}
 		drain(c.Conn, total, silence)
-		c.srv.lingering.Add(-1)
+		c.t.lingering.Add(-1)
 	}
 	c.move(connClosed)
-	c.srv.watcher.dropAhead(&c.watch, len(c.watch.ahead))
+	c.t.watcher.dropAhead(&c.watch, len(c.watch.ahead))
 	err := c.Conn.Close()
-	c.srv.forget(c)
+	c.t.forget(c)
 	return err
 }
 
 // unread reports whether the socket has unread bytes. Only while active: then no other goroutine closes it.
-func (c *conn) unread() bool {
+func (c *Conn) unread() bool {
 	if c.fd < 0 {
 		return false
 	}
@@ -281,14 +320,14 @@ func (c *conn) unread() bool {
 
 // kill ends a connection without a request in flight; the goroutine that serves it then closes it. A parked connection
 // has no goroutine: kill closes it and returns true, and the caller forgets it. Safe from any goroutine.
-func (c *conn) kill() (parked bool) {
+func (c *Conn) kill() (parked bool) {
 	for {
 		from := connPhase(c.phase.Load())
 		switch {
 		case from == connActive || from == connClosed:
 			return false
 		case from == connParked:
-			if c.srv.parking.evict(c) {
+			if c.t.parking.evict(c) {
 				return true
 			}
 		case c.phase.CompareAndSwap(uint32(from), uint32(connClosed)):
@@ -300,13 +339,13 @@ func (c *conn) kill() (parked bool) {
 
 // CloseIdle closes a connection without a whole request in flight, and reports whether it did: not if it is closed
 // already. Safe from any goroutine.
-func (c *conn) CloseIdle() bool {
+func (c *Conn) CloseIdle() bool {
 	if c.is(connClosed) || c.slow.Load() {
 		return false
 	}
 	switch {
 	case c.kill():
-		c.srv.forget(c)
+		c.t.forget(c)
 	case c.is(connClosed) || c.cutReceiving():
 		c.place.Leave() // the goroutine that serves it forgets it
 	default:
@@ -315,16 +354,16 @@ func (c *conn) CloseIdle() bool {
 	return true
 }
 
-// idle returns the connections without a whole request in flight, for Options.Connections.
-func (s *Server) idle() (found []connlimit.Idle) {
-	s.conns.mu.Lock()
-	defer s.conns.mu.Unlock()
-	for c := range s.conns.open {
+// Idle returns the connections without a whole request in flight, for Options.Connections.
+func (t *Transport) Idle() (found []connlimit.Idle) {
+	t.conns.mu.Lock()
+	defer t.conns.mu.Unlock()
+	for c := range t.conns.open {
 		one := connlimit.Idle{Peer: connlimit.PeerOf(c.RemoteAddr()), Conn: c}
 		if p := connPhase(c.phase.Load()); p != connActive && p != connClosed {
-			one.Since = s.began.Add(time.Duration(c.since.Load()))
+			one.Since = t.began.Add(time.Duration(c.since.Load()))
 		} else if due := c.receiving.Load(); due != 0 {
-			one.Receiving, one.Since = true, s.began.Add(time.Duration(due)-s.opt.HeaderTimeout)
+			one.Receiving, one.Since = true, t.began.Add(time.Duration(due)-t.opt.HeaderTimeout)
 		} else {
 			continue
 		}
@@ -333,9 +372,9 @@ func (s *Server) idle() (found []connlimit.Idle) {
 	return found
 }
 
-// abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the
+// Abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the
 // watch waits for this call.
-func (c *conn) abort() { _ = c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
+func (c *Conn) Abort() { _ = c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
 
 // drain ends the sending side of nc and reads until the other side has ended its own, at most total, and at most
 // silence without a byte. It does nothing on connections that cannot be half closed.

@@ -1,4 +1,4 @@
-package httpd
+package transport
 
 import (
 	"errors"
@@ -11,13 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// parkAbove is how many connections may be open before idle ones are parked: fewer hold too little memory.
-	parkAbove = 256
-	// sweepEvery is the time between two sweeps. A connection that was idle from one to the next is parked.
-	sweepEvery = time.Second
-)
-
 // parking holds idle connections. A connection that fasthttp serves keeps a goroutine, two buffers and a context, 22
 // KiB in all, even between requests and before the first one. A parked one is only a descriptor in an epoll set until
 // bytes arrive; fasthttp considers it closed.
@@ -25,7 +18,7 @@ type parking struct {
 	serve func(net.Conn) // serves a connection again
 
 	mu    sync.Mutex
-	by    map[int32]*conn
+	by    map[int32]*Conn
 	gen   int32 // counts the parkings, so that a late event can be recognized
 	epoll epoll
 }
@@ -42,15 +35,15 @@ func (k *parking) start() error {
 
 // parkFresh parks a new connection if many are open; false: fasthttp is to serve it. Nothing has arrived from most new
 // connections of an attacker, and little later from every other one.
-func (s *Server) parkFresh(c *conn) bool {
-	if c.fd < 0 || !s.conns.many.Load() {
+func (t *Transport) parkFresh(c *Conn) bool {
+	if c.fd < 0 || !t.conns.many.Load() {
 		return false
 	}
-	c.until.Store(int64(time.Since(s.began) + s.opt.HeaderTimeout))
+	c.until.Store(int64(time.Since(t.began) + t.opt.HeaderTimeout))
 	if !c.move(connParked) {
 		return false // killed: fasthttp closes it
 	}
-	if s.parking.add(c) {
+	if t.parking.add(c) {
 		return true
 	}
 	c.move(connIdle)
@@ -59,11 +52,11 @@ func (s *Server) parkFresh(c *conn) bool {
 
 // parkAtOnce parks an idle connection if many are open, and memory is short or could be if all of them were used; true:
 // its Read then returns io.EOF, and Close parks it. A sweep comes too late where thousands are answered in a second.
-func (c *conn) parkAtOnce() bool {
-	if c.fd < 0 || !c.srv.conns.many.Load() || !c.srv.conns.crowded.Load() && !c.srv.opt.Memory.Short() || c.unread() {
+func (c *Conn) parkAtOnce() bool {
+	if c.fd < 0 || !c.t.conns.many.Load() || !c.t.conns.crowded.Load() && !c.t.opt.Memory.Short() || c.unread() {
 		return false
 	}
-	c.until.Store(int64(c.readWanted.Sub(c.srv.began)))
+	c.until.Store(int64(c.readWanted.Sub(c.t.began)))
 	return c.move(connParked)
 }
 
@@ -75,7 +68,7 @@ func (k *parking) close() {
 }
 
 // add parks a connection that fasthttp has released; false: it cannot, and the caller closes it.
-func (k *parking) add(c *conn) bool {
+func (k *parking) add(c *Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.epoll.fd < 0 || !c.is(connParked) { // killed meanwhile, and its descriptor may be reused
@@ -107,7 +100,7 @@ func (k *parking) wake(fd, gen int32) {
 }
 
 // evict closes a connection if it is parked, and reports whether it was. The caller then forgets it.
-func (k *parking) evict(c *conn) bool {
+func (k *parking) evict(c *Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !c.is(connParked) || !c.move(connClosed) {
@@ -122,13 +115,13 @@ func (k *parking) evict(c *conn) bool {
 
 // sweep parks the connections that have been idle since the last sweep, if many are open, and closes parked ones whose
 // idle timeout has ended. It sets its timer again while it has work.
-func (s *Server) sweep() {
-	now := int64(time.Since(s.began))
-	var idle, late []*conn
-	s.conns.mu.Lock()
-	many := len(s.conns.open) > s.conns.parkAbove
+func (t *Transport) sweep() {
+	now := int64(time.Since(t.began))
+	var idle, late []*Conn
+	t.conns.mu.Lock()
+	many := len(t.conns.open) > t.opt.ParkAbove
 	left := many
-	for c := range s.conns.open {
+	for c := range t.conns.open {
 		switch connPhase(c.phase.Load()) {
 		case connIdle:
 			if many && c.fd >= 0 && c.quiet.Swap(true) {
@@ -141,32 +134,32 @@ func (s *Server) sweep() {
 			}
 		}
 	}
-	s.conns.sweeping = left && !s.closing.Load()
-	if s.conns.sweeping {
-		s.conns.sweeper.Reset(sweepEvery)
+	t.conns.sweeping = left && !t.closing.Load()
+	if t.conns.sweeping {
+		t.conns.sweeper.Reset(t.opt.SweepInterval)
 	}
-	s.conns.mu.Unlock()
+	t.conns.mu.Unlock()
 	for _, c := range idle {
 		c.wakeRead()
 	}
 	for _, c := range late {
-		if s.parking.evict(c) {
-			s.forget(c)
+		if t.parking.evict(c) {
+			t.forget(c)
 		}
 	}
 }
 
 // startSweeping starts the sweep if many connections are open. Called with the lock held.
-func (s *Server) startSweeping() {
-	if len(s.conns.open) > s.conns.parkAbove && !s.conns.sweeping {
-		s.conns.sweeping = true
-		s.conns.sweeper.Reset(sweepEvery)
+func (t *Transport) startSweeping() {
+	if len(t.conns.open) > t.opt.ParkAbove && !t.conns.sweeping {
+		t.conns.sweeping = true
+		t.conns.sweeper.Reset(t.opt.SweepInterval)
 	}
 }
 
 // wakeRead interrupts the read of a connection's goroutine, so that it parks the connection. If a request has arrived
 // meanwhile the read is repeated. Safe from any goroutine.
-func (c *conn) wakeRead() {
+func (c *Conn) wakeRead() {
 	c.wakeMu.Lock()
 	defer c.wakeMu.Unlock()
 	c.woken = true
@@ -174,7 +167,7 @@ func (c *conn) wakeRead() {
 }
 
 // wasWoken reports whether the read that failed with err was interrupted by wakeRead.
-func (c *conn) wasWoken(err error) bool {
+func (c *Conn) wasWoken(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}

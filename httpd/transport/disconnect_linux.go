@@ -1,4 +1,4 @@
-package httpd
+package transport
 
 import (
 	"fmt"
@@ -41,23 +41,23 @@ var watchMoves = moves.Table[watchPhase]{
 // system calls, as much as a whole quick prediction. A prediction that is shorter than this may as well finish.
 const watchDelay = 20 * time.Millisecond
 
-// canceler is what a watch cancels.
-type canceler interface{ Cancel() }
+// Canceler is what a watch cancels.
+type Canceler interface{ Cancel() }
 
-// watch is one connection's entry in a watcher, a part of its conn. watcher.mu guards all fields but ahead, and fd,
+// Watch is one connection's entry in a watcher, a part of its conn. watcher.mu guards all fields but ahead, and fd,
 // which never changes.
-type watch struct {
+type Watch struct {
 	fd         int32
 	phase      watchPhase
 	gen        int32  // the generation of this arming
 	full       bool   // no room to read further ahead
 	ahead      []byte // bytes read ahead; owned by the watcher while watchReading, else by the connection
-	target     canceler
+	target     Canceler
 	since      time.Time
-	prev, next *watch
+	prev, next *Watch
 }
 
-func (w *watch) move(to watchPhase) bool {
+func (w *Watch) move(to watchPhase) bool {
 	if !watchMoves.Allows(w.phase, to) {
 		return false
 	}
@@ -74,22 +74,22 @@ type watcher struct {
 
 	mu       sync.Mutex
 	fired    *sync.Cond // a watch left watchFiring
-	oldest   *watch     // the list of pending watches, by age
-	youngest *watch
-	armed    map[int32]*watch // by descriptor
+	oldest   *Watch     // the list of pending watches, by age
+	youngest *Watch
+	armed    map[int32]*Watch // by descriptor
 	gen      int32            // counts the armings, so that a late event can be recognized
 	timer    *time.Timer
 	ticking  bool           // the timer runs
 	came     bool           // a watch was added since the last sweep
 	ahead    int            // bytes read ahead and not yet taken
-	mostEach int            // see mostAhead
+	maxEach  int            // see Options.ReadAhead
 	budget   *memory.Budget // nil: no bound
 	buf      []byte         // only run uses it
 	epoll    epoll
 }
 
-func newWatcher(log *slog.Logger, budget *memory.Budget) *watcher {
-	w := &watcher{log: log, armed: make(map[int32]*watch), epoll: epoll{fd: -1}, mostEach: mostAhead, budget: budget}
+func newWatcher(log *slog.Logger, budget *memory.Budget, readAhead int) *watcher {
+	w := &watcher{log: log, armed: make(map[int32]*Watch), epoll: epoll{fd: -1}, maxEach: readAhead, budget: budget}
 	w.fired = sync.NewCond(&w.mu)
 	w.timer = time.AfterFunc(time.Hour, w.sweep)
 	w.timer.Stop()
@@ -114,7 +114,7 @@ func (w *watcher) close() {
 }
 
 // add begins to watch e's connection on behalf of p; now is when its request arrived.
-func (w *watcher) add(e *watch, p canceler, now time.Time) {
+func (w *watcher) add(e *Watch, p Canceler, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !e.move(watchPending) {
@@ -135,20 +135,23 @@ func (w *watcher) add(e *watch, p canceler, now time.Time) {
 	}
 }
 
-// watch has target canceled when the client disconnects, until the watch is removed; nil: the connection cannot be
-// watched.
-func (s *Server) watch(ctx *fasthttp.RequestCtx, target canceler) *watch {
-	c, ok := ctx.Conn().(*conn)
+// Watch has target canceled when the client disconnects, until Unwatch; nil: the connection cannot be watched.
+func (t *Transport) Watch(ctx *fasthttp.RequestCtx, target Canceler) *Watch {
+	c, ok := ctx.Conn().(*Conn)
 	if !ok || c.fd < 0 {
 		return nil
 	}
-	s.watcher.add(&c.watch, target, ctx.Time())
+	t.watcher.add(&c.watch, target, ctx.Time())
 	return &c.watch
 }
 
+// Unwatch ends a watch, unless it is nil. When it returns, its target is canceled already or never will be. It reports
+// whether the client was found to have disconnected.
+func (t *Transport) Unwatch(w *Watch) (disconnected bool) { return t.watcher.remove(w) }
+
 // remove ends the watch of e, unless it is nil. When it returns, its target is canceled already or never will be, and
 // e's descriptor may be closed. It reports whether the client was found to have disconnected.
-func (w *watcher) remove(e *watch) (disconnected bool) {
+func (w *watcher) remove(e *Watch) (disconnected bool) {
 	if e == nil {
 		return false
 	}
@@ -172,7 +175,7 @@ func (w *watcher) remove(e *watch) (disconnected bool) {
 	return disconnected
 }
 
-func (w *watcher) unlink(e *watch) {
+func (w *watcher) unlink(e *Watch) {
 	if e.prev != nil {
 		e.prev.next = e.next
 	} else {
@@ -226,7 +229,7 @@ func (w *watcher) armOldest(now time.Time) bool {
 }
 
 // arm adds e to the epoll set, or re-arms it.
-func (w *watcher) arm(e *watch, how int) {
+func (w *watcher) arm(e *Watch, how int) {
 	if w.epoll.fd < 0 {
 		return
 	}
@@ -241,7 +244,7 @@ func (w *watcher) arm(e *watch, how int) {
 	}
 }
 
-func (w *watcher) disarm(e *watch) {
+func (w *watcher) disarm(e *Watch) {
 	if w.epoll.fd >= 0 {
 		// An error means that it is not in the set.
 		_ = unix.EpollCtl(w.epoll.fd, unix.EPOLL_CTL_DEL, int(e.fd), nil)

@@ -1,23 +1,21 @@
-package httpd
+package transport
 
 import "golang.org/x/sys/unix"
 
 // A disconnect shows as the end of the received bytes. If the client has pipelined more requests, the end comes after
 // them, and never arrives while they exceed the socket's buffers. So a watch reads them ahead, as far as the memory
-// budget has room; beyond that it waits only for the end.
-const (
-	mostAhead  = 8 << 20 // bytes of one connection: more than the kernel's limit for a client's send buffer
-	aheadChunk = 64 << 10
-)
+// budget and Options.ReadAhead have room; beyond that it waits only for the end.
+// aheadChunk is how many bytes are read at once.
+const aheadChunk = 64 << 10
 
 // readAhead reads what is in e's socket. n is how many bytes it read, full: there is no room for more, open: the client
 // has not ended its side. The caller has moved e to watchReading, so no other goroutine reads.
-func (w *watcher) readAhead(e *watch) (n int, full, open bool) {
+func (w *watcher) readAhead(e *Watch) (n int, full, open bool) {
 	if w.buf == nil {
 		w.buf = make([]byte, aheadChunk)
 	}
 	for {
-		want := min(len(w.buf), w.mostEach-len(e.ahead))
+		want := min(len(w.buf), w.maxEach-len(e.ahead))
 		if want <= 0 || !w.budget.Take(int64(want), int64(len(e.ahead)+want)) {
 			return n, true, true
 		}
@@ -38,14 +36,14 @@ func (w *watcher) readAhead(e *watch) (n int, full, open bool) {
 
 // take moves bytes that were read ahead to p. Only the goroutine that serves e's connection calls it, while e is not
 // watched.
-func (w *watcher) take(e *watch, p []byte) int {
+func (w *watcher) take(e *Watch, p []byte) int {
 	n := copy(p, e.ahead)
 	w.dropAhead(e, n)
 	return n
 }
 
 // dropAhead drops n bytes of what was read ahead.
-func (w *watcher) dropAhead(e *watch, n int) {
+func (w *watcher) dropAhead(e *Watch, n int) {
 	if n == 0 {
 		return
 	}

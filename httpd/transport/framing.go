@@ -1,4 +1,4 @@
-package httpd
+package transport
 
 import (
 	"bytes"
@@ -6,27 +6,27 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// framingError is why a connection's bytes are not an unambiguous sequence of requests.
-type framingError string
+// FramingError is why a connection's bytes are not an unambiguous sequence of requests.
+type FramingError string
 
-func (e framingError) Error() string { return string(e) }
+func (e FramingError) Error() string { return string(e) }
 
 const (
-	errBareLF       framingError = "a line ends without a carriage return"
-	errBareCR       framingError = "a line has a carriage return inside"
-	errVersion      framingError = "the request's first line does not end with HTTP/1.0 or HTTP/1.1"
-	errFolded       framingError = "a header continues on a second line"
-	errHeaderName   framingError = "a header has no name, or one with a space"
-	errLength       framingError = "the Content-Length is not one number"
-	errLengths      framingError = "there are several Content-Length headers"
-	errCoding       framingError = "the Transfer-Encoding is not chunked, which is the only one that this server takes"
-	errCodings      framingError = "there are several Transfer-Encoding headers"
-	errOldCoding    framingError = "HTTP/1.0 has no Transfer-Encoding"
-	errBothLengths  framingError = "there are a Content-Length and a Transfer-Encoding"
-	errChunkSize    framingError = "a chunk's size is not a hexadecimal number"
-	errChunkLine    framingError = "a chunk's first line is too long"
-	errChunkEnd     framingError = "a chunk does not end where its size says"
-	errLongTrailers framingError = "a trailer is too long"
+	errBareLF       FramingError = "a line ends without a carriage return"
+	errBareCR       FramingError = "a line has a carriage return inside"
+	errVersion      FramingError = "the request's first line does not end with HTTP/1.0 or HTTP/1.1"
+	errFolded       FramingError = "a header continues on a second line"
+	errHeaderName   FramingError = "a header has no name, or one with a space"
+	errLength       FramingError = "the Content-Length is not one number"
+	errLengths      FramingError = "there are several Content-Length headers"
+	errCoding       FramingError = "the Transfer-Encoding is not chunked, which is the only one that this server takes"
+	errCodings      FramingError = "there are several Transfer-Encoding headers"
+	errOldCoding    FramingError = "HTTP/1.0 has no Transfer-Encoding"
+	errBothLengths  FramingError = "there are a Content-Length and a Transfer-Encoding"
+	errChunkSize    FramingError = "a chunk's size is not a hexadecimal number"
+	errChunkLine    FramingError = "a chunk's first line is too long"
+	errChunkEnd     FramingError = "a chunk does not end where its size says"
+	errLongTrailers FramingError = "a trailer is too long"
 )
 
 // framingStage is which part of a request the next byte belongs to.
@@ -49,50 +49,50 @@ const (
 	maxDigits    = 18
 )
 
-// seenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
-type seenHeaders uint8
+// SeenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
+type SeenHeaders uint8
 
 const (
-	seenOrigin seenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
-	seenRequestID
-	seenAccept
-	seenAcceptEncoding
-	seenPrefer
-	seenDeadline
-	seenTraceParent
+	SeenOrigin SeenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
+	SeenRequestID
+	SeenAccept
+	SeenAcceptEncoding
+	SeenPrefer
+	SeenDeadline
+	SeenTraceParent
 
-	seenPropagated = seenRequestID | seenTraceParent // those that trace.ReadPropagation begins with
+	SeenPropagated = SeenRequestID | SeenTraceParent // those that trace.ReadPropagation begins with
 )
 
 // seenHeader is the bit of a header's name; 0: it has none.
-func seenHeader(name []byte) seenHeaders {
+func seenHeader(name []byte) SeenHeaders {
 	switch name[0] | 0x20 {
 	case 'a':
 		if isHeader(name, fasthttp.HeaderAccept, 'a') {
-			return seenAccept
+			return SeenAccept
 		}
 		if isHeader(name, fasthttp.HeaderAcceptEncoding, 'a') {
-			return seenAcceptEncoding
+			return SeenAcceptEncoding
 		}
 	case 'p':
-		if isHeader(name, headerPrefer, 'p') {
-			return seenPrefer
+		if isHeader(name, "Prefer", 'p') {
+			return SeenPrefer
 		}
-		if isHeader(name, headerDeadline, 'p') {
-			return seenDeadline
+		if isHeader(name, "Pinion-Deadline", 'p') {
+			return SeenDeadline
 		}
 	case 't':
 		if isHeader(name, "Traceparent", 't') {
-			return seenTraceParent
+			return SeenTraceParent
 		}
 	case 'x':
-		if isHeader(name, headerRequestID, 'x') {
-			return seenRequestID
+		if isHeader(name, "X-Request-Id", 'x') {
+			return SeenRequestID
 		}
 	case 'o', 's', 'r':
-		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, headerFetchSite, 's') ||
+		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, "Sec-Fetch-Site", 's') ||
 			isHeader(name, fasthttp.HeaderReferer, 'r') {
-			return seenOrigin
+			return SeenOrigin
 		}
 	}
 	return 0
@@ -105,7 +105,7 @@ func seenHeader(name []byte) seenHeaders {
 // Only the goroutine that reads the connection uses it.
 type framing struct {
 	stage   framingStage
-	seen    seenHeaders
+	seen    SeenHeaders
 	old     bool // HTTP/1.0
 	chunked bool
 	sized   bool         // there was a Content-Length
@@ -115,7 +115,7 @@ type framing struct {
 	ended   uint64       // requests that were received completely
 	lastAt  uint64       // number of the last request; 0: none so far
 	pending []byte       // an incomplete line
-	err     framingError // "": none
+	err     FramingError // "": none
 }
 
 // inHead reports whether a request's header has begun and not ended.
@@ -179,14 +179,14 @@ func (f *framing) follow(p []byte) int {
 }
 
 // keep stores the beginning of a line.
-func (f *framing) keep(part []byte) framingError {
+func (f *framing) keep(part []byte) FramingError {
 	long := len(f.pending) + len(part)
 	switch {
 	case (f.stage == atChunkSize || f.stage == atChunkEnd) && long > maxChunkLine:
 		return errChunkLine
-	case f.stage == atTrailer && long > readBuffer:
+	case f.stage == atTrailer && long > ReadBuffer:
 		return errLongTrailers
-	case long > readBuffer:
+	case long > ReadBuffer:
 		f.stage, f.pending = atEnd, nil // fasthttp answers 431
 		return ""
 	}
@@ -195,7 +195,7 @@ func (f *framing) keep(part []byte) framingError {
 }
 
 // line parses a complete line.
-func (f *framing) line(line []byte) framingError {
+func (f *framing) line(line []byte) FramingError {
 	n := len(line) - 2
 	if n < 0 || line[n] != '\r' {
 		return errBareLF
@@ -230,7 +230,7 @@ func (f *framing) line(line []byte) framingError {
 	return ""
 }
 
-func (f *framing) firstLine(line []byte) framingError {
+func (f *framing) firstLine(line []byte) FramingError {
 	if len(line) == 0 {
 		return "" // RFC 9112, section 2.2: some clients send one after a body
 	}
@@ -244,7 +244,7 @@ func (f *framing) firstLine(line []byte) framingError {
 }
 
 // headerName returns the length of a header line's name. fasthttp checks its other bytes.
-func headerName(line []byte) (int, framingError) {
+func headerName(line []byte) (int, FramingError) {
 	for i, c := range line {
 		switch {
 		case c == ':' && i > 0:
@@ -263,14 +263,14 @@ func isHeader(name []byte, want string, first byte) bool {
 	return len(name) == len(want) && name[0]|0x20 == first && (string(name) == want || bytes.EqualFold(name, []byte(want)))
 }
 
-func (f *framing) header(line []byte) framingError {
+func (f *framing) header(line []byte) FramingError {
 	n, err := headerName(line)
 	if err != "" {
 		return err
 	}
 	switch name := line[:n]; {
 	case isHeader(name, fasthttp.HeaderContentLength, 'c'):
-		return f.contentLength(trim(line[n+1:]))
+		return f.contentLength(trimSpace(line[n+1:]))
 	case isHeader(name, fasthttp.HeaderConnection, 'c'):
 		f.connection(line[n+1:])
 	case isHeader(name, fasthttp.HeaderTransferEncoding, 't'):
@@ -279,7 +279,7 @@ func (f *framing) header(line []byte) framingError {
 			return errOldCoding
 		case f.chunked:
 			return errCodings
-		case !bytes.EqualFold(trim(line[n+1:]), []byte("chunked")):
+		case !bytes.EqualFold(trimSpace(line[n+1:]), []byte("chunked")):
 			return errCoding
 		}
 		f.chunked = true
@@ -313,7 +313,7 @@ func (f *framing) wholeHead(p []byte) int {
 	return 0
 }
 
-func (f *framing) contentLength(value []byte) framingError {
+func (f *framing) contentLength(value []byte) FramingError {
 	if f.sized {
 		return errLengths
 	}
@@ -335,13 +335,13 @@ func (f *framing) connection(value []byte) {
 	for len(value) > 0 {
 		var option []byte
 		option, value, _ = bytes.Cut(value, []byte{','})
-		if bytes.EqualFold(trim(option), []byte("close")) {
+		if bytes.EqualFold(trimSpace(option), []byte("close")) {
 			f.last = true
 		}
 	}
 }
 
-func (f *framing) endHead() framingError {
+func (f *framing) endHead() FramingError {
 	if f.sized && f.chunked {
 		return errBothLengths
 	}
@@ -360,7 +360,7 @@ func (f *framing) endHead() framingError {
 	return ""
 }
 
-func (f *framing) chunkSize(line []byte) framingError {
+func (f *framing) chunkSize(line []byte) FramingError {
 	if len(line) > maxChunkLine {
 		return errChunkLine
 	}
@@ -394,3 +394,6 @@ func (f *framing) endRequest() {
 		f.stage, f.pending = atEnd, nil
 	}
 }
+
+// trimSpace removes the white space that HTTP allows around a value.
+func trimSpace(b []byte) []byte { return bytes.Trim(b, " \t") }

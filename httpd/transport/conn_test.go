@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"pinion/runtime/moves/movestest"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestConn_Moves walks every pair of phases.
+func TestConn_Moves(t *testing.T) {
+	legal := map[[2]connPhase]bool{
+		{connFresh, connActive}: true, {connFresh, connParked}: true, {connFresh, connClosed}: true,
+		{connIdle, connActive}: true, {connIdle, connParked}: true, {connIdle, connClosed}: true,
+		{connParked, connIdle}: true, {connParked, connClosed}: true,
+		{connActive, connIdle}: true, {connActive, connLingering}: true, {connActive, connClosed}: true,
+		{connLingering, connClosed}: true,
+	}
+	movestest.Walk(t, connPhases, legal, func(from, to connPhase) (bool, connPhase) {
+		c := &Conn{}
+		c.phase.Store(uint32(from))
+		return c.move(to), connPhase(c.phase.Load())
+	})
+}
+
+// TestConn_KillLeavesRequests walks every phase.
+func TestConn_KillLeavesRequests(t *testing.T) {
+	for from := range connPhases {
+		ours, theirs := net.Pipe()
+		c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), ours)
+		c.phase.Store(uint32(from))
+		c.kill()
+		stays := from == connActive || from == connClosed
+		theirs.SetReadDeadline(time.Unix(1, 0)) // past: an open pipe times out, a closed one ends
+		_, err := theirs.Read(make([]byte, 1))
+		if open := errors.Is(err, os.ErrDeadlineExceeded); open != stays {
+			t.Errorf("phase %d: open %v (%v), want %v", from, open, err, stays)
+		}
+	}
+}
+
+// TestConn_BodyExtendsDeadline: a body that takes longer than the header may, but keeps coming, passes.
+func TestConn_BodyExtendsDeadline(t *testing.T) {
+	server, peer := net.Pipe()
+	c := newConn(New(Options{HeaderTimeout: time.Second}), server)
+	start := time.Now()
+	c.SetReadDeadline(start.Add(time.Second))
+	go func() {
+		for range 10 {
+			peer.Write(make([]byte, bodyRate))
+		}
+	}()
+	if _, err := io.ReadFull(c, make([]byte, 10*bodyRate)); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.readWanted.Sub(start); got != 11*time.Second {
+		t.Errorf("the deadline stands at %v, want 11s: one, and one for each %d bytes", got, bodyRate)
+	}
+}
+
+// countingConn counts how often a deadline is set.
+type countingConn struct {
+	net.Conn
+	reads, writes int
+}
+
+func (c *countingConn) SetReadDeadline(t time.Time) error {
+	c.reads++
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *countingConn) SetWriteDeadline(t time.Time) error {
+	c.writes++
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// TestConn_DeadlinesAreSetSeldom: the deadlines that fasthttp asks for with each request, all close to one
+// another, reach the connection once.
+func TestConn_DeadlinesAreSetSeldom(t *testing.T) {
+	server, peer := net.Pipe()
+	counting := &countingConn{Conn: server}
+	c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), counting)
+	go io.Copy(peer, peer)
+	now := time.Now()
+	for i := range 100 {
+		c.SetReadDeadline(now.Add(60 * time.Second)) // between its reads
+		c.SetReadDeadline(now.Add(650*time.Second + time.Duration(i)*time.Millisecond))
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if counting.reads != 1 || counting.writes != 1 {
+		t.Errorf("deadlines were set %d times for reading, %d for writing, want once each", counting.reads, counting.writes)
+	}
+}
+
+// TestConn_ClosingAwaitsNoRequest: a Shutdown that found the connection active has left it alone.
+func TestConn_ClosingAwaitsNoRequest(t *testing.T) {
+	server, peer := net.Pipe()
+	go peer.Write([]byte("x"))
+	s := New(Options{HeaderTimeout: time.Minute, IdleTimeout: time.Minute})
+	c := newConn(s, server)
+	c.move(connActive)
+	s.closing.Store(true)
+	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("in the middle of a request: %d, %v", n, err)
+	}
+	connState(c, fasthttp.StateIdle)
+	c.SetReadDeadline(time.Unix(1, 0)) // past: a read that waits fails
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("between requests: %d, %v", n, err)
+	}
+}
+
+// TestConn_KilledWhileReading: the first byte of a request came as Shutdown closed the connection.
+func TestConn_KilledWhileReading(t *testing.T) {
+	server, peer := net.Pipe()
+	go peer.Write([]byte("x"))
+	c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), server)
+	c.move(connClosed)
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("read %d, %v", n, err)
+	}
+}

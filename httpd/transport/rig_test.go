@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// testTimeout only bounds a failing test.
+const testTimeout = 60 * time.Second
+
+// site is a server under test. A request whose path is /hold is answered when release is closed.
+type site struct {
+	*Transport
+
+	addr    string
+	held    chan struct{} // gets each request that is held
+	release chan struct{}
+}
+
+// serve starts a server on a loopback port and shuts it down with the test.
+func serve(t *testing.T, o Options) *site {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = time.Minute
+	}
+	o.HeaderTimeout, o.WriteTimeout = time.Minute, time.Minute
+	s := &site{New(o), ln.Addr().String(), make(chan struct{}, 16), make(chan struct{})}
+	s.Use(&fasthttp.Server{
+		Handler: s.handle, StreamRequestBody: true,
+		ErrorHandler: func(ctx *fasthttp.RequestCtx, _ error) { refuse(ctx) },
+	})
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("shut down: got %v, want no error", err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("serve: got %v, want no error", err)
+		}
+	})
+	return s
+}
+
+func (s *site) handle(ctx *fasthttp.RequestCtx) {
+	c := ctx.Conn().(*Conn) //nolint:errcheck // all connections are
+	c.Begin()
+	if body := ctx.RequestBodyStream(); body != nil {
+		if _, err := io.Copy(io.Discard, body); err != nil || !c.Whole() {
+			refuse(ctx)
+			return
+		}
+	}
+	if string(ctx.Path()) == "/hold" {
+		s.held <- struct{}{}
+		<-s.release
+	}
+	ctx.SetBodyString("ok")
+}
+
+// refuse answers a request that cannot be read, with what is ambiguous about it.
+func refuse(ctx *fasthttp.RequestCtx) {
+	c := ctx.Conn().(*Conn) //nolint:errcheck // all connections are
+	c.Linger()
+	ctx.Error(string(c.FramingError()), fasthttp.StatusBadRequest)
+	ctx.SetConnectionClose()
+}
+
+// client is one raw connection.
+type client struct {
+	net.Conn
+
+	t  *testing.T
+	br *bufio.Reader
+}
+
+func (s *site) dial(t *testing.T) *client {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	_ = nc.SetDeadline(time.Now().Add(testTimeout))
+	return &client{nc, t, bufio.NewReader(nc)}
+}
+
+func (c *client) send(raw string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.Conn, raw); err != nil {
+		c.t.Fatalf("send: %v", err)
+	}
+}
+
+// answer reads one answer.
+func (c *client) answer() (*http.Response, string) {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.br, nil)
+	if err != nil {
+		c.t.Fatalf("read an answer: %v", err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatalf("read an answer's body: %v", err)
+	}
+	return resp, string(body)
+}
+
+// want reads one answer and compares its status.
+func (c *client) want(status int) {
+	c.t.Helper()
+	if resp, body := c.answer(); resp.StatusCode != status {
+		c.t.Fatalf("got status %d %s, want %d", resp.StatusCode, body, status)
+	}
+}
+
+// ended checks that the server closed the connection.
+func (c *client) ended() {
+	c.t.Helper()
+	if b, err := c.br.ReadByte(); err == nil {
+		c.t.Fatalf("got byte %q, want the end of the connection", b)
+	}
+}
