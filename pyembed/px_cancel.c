@@ -1,17 +1,14 @@
 // Cancels: what the handler of the cancel signal does.
 //
 // The front repeats the signal. The first raises an exception in the code that runs, unless that would break an import: then
-// a later signal does. An exception that C code drops, in a callback that it calls, is raised again until it leaves that
-// code. One that the model caught is not: the model may be cleaning up.
+// a later signal does. An exception that was swallowed is raised again: px_swallowed.c.
 #include "px_worker.h"
 
 #include "px_interrupt.h"
 
 #include <signal.h>
-#include <string.h>
 
 #define PX_LOOKS 16
-#define PX_LOOP_PAUSE 90000000  // ns from one exception in a loop to the next
 
 // What was done last. With the GIL, on the main thread.
 static struct {
@@ -20,74 +17,19 @@ static struct {
   PyObject *diverter;  // makes a loop or greenlets end it, where an exception cannot; NULL: not imported yet
   bool diverted;  // it does
   PyObject *frame;  // what the handler interrupts, while it runs; borrowed
+  bool looking;  // the handler runs Python code, which it does not interrupt
   int looks;  // how often the handler looks at once whether the exception was dropped
   uint64_t at;  // when the exception was raised
   bool printed;  // Python has printed an exception that was dropped
   PyObject *print;  // Python's own unraisablehook
 } cancel;
 
-static PyObject *attribute(PyObject *o, const char *name) {
-  PyObject *value = o && o != Py_None ? PyObject_GetAttrString(o, name) : NULL;
-  PyErr_Clear();
-  return value;
-}
-
-// step goes from a frame to its caller. It takes the reference and returns one; NULL: there is none.
-static PyObject *step(PyObject *frame) {
-  PyObject *back = attribute(frame, "f_back");
-  Py_DecRef(frame);
-  if (back != Py_None) return back;
-  Py_DecRef(back);
-  return NULL;
-}
-
-static bool is_import(PyObject *frame) {
-  static const char machinery[] = "<frozen importlib._bootstrap";
-  PyObject *code = attribute(frame, "f_code"), *file = attribute(code, "co_filename");
-  const char *name = file ? PyUnicode_AsUTF8AndSize(file, NULL) : NULL;
-  bool is = name && strncmp(name, machinery, sizeof machinery - 1) == 0;
-  PyErr_Clear();
-  Py_XDECREF(code);
-  Py_XDECREF(file);
-  return is;
-}
-
-bool px_in_import(PyObject *frame) {
-  bool found = false;
-  PyObject *f = frame && frame != Py_None ? Py_NewRef(frame) : NULL;
-  for (; f && !found; f = step(f)) found = is_import(f);
-  Py_XDECREF(f);
-  return found;
-}
-
-static bool is_running(PyObject *wanted, PyObject *frame) {
-  bool found = false;
-  PyObject *f = frame && frame != Py_None ? Py_NewRef(frame) : NULL;
-  for (; f && !found; f = step(f)) found = f == wanted;
-  Py_XDECREF(f);
-  return found;
-}
-
-// was_dropped tells whether the exception is to be raised again: nothing refers to it any more, and the outermost frame that
-// it reached has ended where it was raised, since C code dropped it, or is running before that place, since a loop caught it
-// and goes on with its work. Code behind that place may be cleaning up.
+// was_dropped tells whether the exception is to be raised again.
 static bool was_dropped(PyObject *frame) {
-  if (!PyUnstable_Object_IsUniquelyReferenced(px_w.raised)) {
-    if (cancel.looks-- > 0) raise(SIGUSR1);  // what drops it may be on the way to that
-    return false;
-  }
-  PyObject *trace = attribute(px_w.raised, "__traceback__"), *outermost = attribute(trace, "tb_frame");
-  PyObject *raised_at = attribute(trace, "tb_lasti"), *ended_at = attribute(outermost, "f_lasti");
-  long raised = raised_at ? PyLong_AsLong(raised_at) : 0, ended = ended_at ? PyLong_AsLong(ended_at) : 1;
-  bool same = raised == ended || (raised < 0 && ended < 0);  // before its first instruction
-  bool dropped = trace == Py_None ||
-                 (is_running(outermost, frame) ? ended <= raised && px_now() - cancel.at >= PX_LOOP_PAUSE : same);
-  PyErr_Clear();
-  Py_XDECREF(trace);
-  Py_XDECREF(outermost);
-  Py_XDECREF(raised_at);
-  Py_XDECREF(ended_at);
-  return dropped;
+  if (px_was_swallowed(px_w.raised, cancel.at, frame, pthread_self())) return true;
+  // What drops it may be on the way to that.
+  if (!PyUnstable_Object_IsUniquelyReferenced(px_w.raised) && cancel.looks-- > 0) raise(SIGUSR1);
+  return false;
 }
 
 // take is the id that runs on a channel, if the front asked for its end and an exception may be raised in this frame now.
@@ -180,8 +122,10 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
   int number;
   PyObject *frame, *result = NULL;
   if (!PyArg_ParseTuple(args, "iO", &number, &frame)) return NULL;
-  if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
+  if (atomic_load(&px_w.is_child) || cancel.looking) Py_RETURN_NONE;
+  cancel.looking = true;
   PyObject *list = canceled(frame);
+  cancel.looking = false;
   cancel.frame = frame;
   if (!list || PyList_Size(list) == 0) {
     result = list ? Py_NewRef(Py_None) : NULL;
@@ -220,7 +164,7 @@ static PyObject *set_cancel_type(PX_SELF, PyObject *type) {
 
 // unraisable(args): prints an exception that was dropped, as Python's own hook, but that of a cancel only once.
 static PyObject *unraisable(PX_SELF, PyObject *args) {
-  PyObject *value = attribute(args, "exc_value");
+  PyObject *value = px_attribute(args, "exc_value");
   bool again = value && value == px_w.raised && cancel.printed;
   if (value && value == px_w.raised) cancel.printed = true;
   if (value) px_interrupt_again(value);

@@ -30,6 +30,8 @@ struct px_channel {
   bool thread_ended;
   uint64_t inside;  // the prediction that may be interrupted, or 0
   _Atomic bool interrupted;  // its exception is to be raised with the next bytecode
+  PyObject *raised;  // that exception, once it was raised, or NULL
+  uint64_t raised_at;  // when, by px_now
 
   struct px_json_room *room;  // for arrays of the answer to current; NULL: there is none; GIL held
 

@@ -70,10 +70,22 @@ int px_interrupt_allow(struct px_channel *ch, uint64_t id) {
   return canceled ? -1 : 0;
 }
 
+// set_raised notes the exception that was raised in the thread of a slot. It takes the reference; NULL: there is none.
+static void set_raised(struct px_channel *ch, PyObject *raised) {
+  pthread_mutex_lock(&ch->interrupt_mu);
+  PyObject *before = ch->raised;
+  ch->raised = raised;
+  ch->raised_at = px_now();
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  Py_XDECREF(before);
+}
+
 bool px_interrupt_forbid(struct px_channel *ch) {
   pthread_mutex_lock(&ch->interrupt_mu);
   ch->inside = 0;
+  bool noted = ch->raised != NULL;
   pthread_mutex_unlock(&ch->interrupt_mu);
+  if (noted) set_raised(ch, NULL);
   bool pending = atomic_load(&ch->interrupted);
   if (pending) forget(ch);
   return pending;
@@ -118,31 +130,42 @@ static PyObject *frame_of(pthread_t thread) {
   return frame;
 }
 
-// is_due tells whether the exception is to be raised for this cancel word. interrupt_mu held.
-static bool is_due(struct px_channel *ch, uint64_t id, uint64_t word) {
-  return ch->inside == id && ch->cancel_taken != word;
-}
-
-// waits_for_import tells whether a thread is not to be interrupted now: many libraries cannot be imported again after an import
-// that failed. GIL held.
-static bool waits_for_import(struct px_channel *ch, uint64_t id, uint64_t word) {
+// was_swallowed tells whether the exception is to be raised again for a prediction whose thread runs a frame. GIL held.
+static bool was_swallowed(struct px_channel *ch, uint64_t id, PyObject *frame) {
   pthread_mutex_lock(&ch->interrupt_mu);
-  bool due = is_due(ch, id, word);
+  PyObject *raised = atomic_load(&ch->interrupted) ? NULL : ch->raised;
+  uint64_t at = ch->raised_at;
+  bool early = px_now() - at < PX_SWALLOW_PAUSE;
+  if (raised && !early) ch->raised = NULL;  // so that the one reference is this function's
   pthread_mutex_unlock(&ch->interrupt_mu);
-  PyObject *frame = due ? frame_of(ch->thread) : NULL;
-  bool importing = frame && px_in_import(frame);
-  Py_XDECREF(frame);
-  return importing;
+  if (!raised || early) return false;
+  bool swallowed = px_was_swallowed(raised, at, frame, ch->thread);
+  pthread_mutex_lock(&ch->interrupt_mu);
+  if (!swallowed && ch->inside == id && !ch->raised) {
+    ch->raised = raised;
+    raised = NULL;
+  }
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  Py_XDECREF(raised);
+  return swallowed;
 }
 
-// interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. GIL held.
+// interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. Many libraries
+// cannot be imported again after an import that failed, so that is waited for. GIL held.
 static bool interrupt(struct px_channel *ch) {
   uint64_t id = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
   if (id == 0 || (word & ~PX_CANCEL_AGAIN) != id) return false;
   atomic_store(&ch->page->noticed, id);
-  if (waits_for_import(ch, id, word)) return true;
   pthread_mutex_lock(&ch->interrupt_mu);
-  if (is_due(ch, id, word)) {
+  bool inside = ch->inside == id, due = inside && ch->cancel_taken != word;
+  bool look = due || (inside && ch->raised);
+  pthread_mutex_unlock(&ch->interrupt_mu);
+  PyObject *frame = look ? frame_of(ch->thread) : NULL;
+  bool importing = frame && px_in_import(frame), again = look && !due && !importing && was_swallowed(ch, id, frame);
+  Py_XDECREF(frame);
+  if (importing && due) return true;
+  pthread_mutex_lock(&ch->interrupt_mu);
+  if (ch->inside == id && (ch->cancel_taken != word || again)) {
     ch->cancel_taken = word;
     PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
     atomic_store(&ch->interrupted, true);
@@ -191,9 +214,11 @@ static PyObject *run(PX_SELF, PyObject *count) {
   }
 }
 
-// raised(): the exception exists, and from now on the thread's waits take as long as they want. It may be cleaning up.
-static PyObject *note_raised(PX_SELF, PX_NO_ARGS) {
-  if (px_own_slot) atomic_store(&px_own_slot->interrupted, false);
+// raised(exception): the exception exists, and from now on the thread's waits take as long as they want. It may be cleaning up.
+static PyObject *note_raised(PX_SELF, PyObject *exception) {
+  if (!px_own_slot) Py_RETURN_NONE;
+  set_raised(px_own_slot, Py_NewRef(exception));
+  atomic_store(&px_own_slot->interrupted, false);
   Py_RETURN_NONE;
 }
 
@@ -206,7 +231,7 @@ static PyObject *set_type(PX_SELF, PyObject *type) {
 
 PyMethodDef px_interrupt_methods[] = {
     {"interrupts", run, METH_O, NULL},
-    {"raised", note_raised, METH_NOARGS, NULL},
+    {"raised", note_raised, METH_O, NULL},
     {"set_interrupt_type", set_type, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

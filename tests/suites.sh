@@ -478,8 +478,10 @@ cmd_asan() {
   # faulthandler, as without a sanitizer.
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$results/finding-asan
   ASAN_OPTIONS+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
+  ASAN_OPTIONS+=:use_sigaltstack=0 # else it unmaps, at the end of a slot's thread, the stack that the worker gave that
   PYTHONMALLOC=malloc # Python's own allocator would hide overruns
   CGO_CFLAGS="-g -O1 -fno-omit-frame-pointer"
+  CGO_LDFLAGS="-Wl,--no-as-needed -lstdc++" # else it does not find the functions of C++ in libraries that come later
   sanitized_suites asan -asan
 
   UBSAN_OPTIONS=print_stacktrace=1:log_path=$results/finding-ubsan

@@ -95,3 +95,60 @@ func TestCancel_OfModelWithItsOwnHandler(t *testing.T) {
 		}
 	}
 }
+
+var (
+	swallows = []string{
+		"helper", "nested", "retrying", "suppressing", "guarding", "keeping", "converting",
+		"computing",
+	}
+	cleanups      = []string{"handler", "final", "chained", "leaving", "after_helper", "closing", "named"}
+	asyncSwallows = []string{"helper", "own", "retrying", "gathering", "child", "blocking"}
+	asyncCleanups = []string{
+		"handler", "final", "child", "gathering", "converting", "leaving", "after_helper", "iterating",
+	}
+)
+
+// TestCancel_SwallowedByTheModelIsRepeated: code that catches every exception, for callers that never see it, gets it again
+// long before the grace ends. Code that cleans up gets it once.
+func TestCancel_SwallowedByTheModelIsRepeated(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, cancelSwallowed)
+}
+
+func cancelSwallowed(t *testing.T, python harness.Python) {
+	t.Helper()
+	for _, c := range []struct {
+		model, kind, cleaning string
+		swallows, cleanups    []string
+		args                  []string
+	}{
+		{model: "Sync", kind: "Ways", cleaning: "Cleanups", swallows: swallows, cleanups: cleanups},
+		{
+			model: "Sync", kind: "Ways", cleaning: "Cleanups", swallows: swallows, cleanups: cleanups,
+			args: []string{"--concurrency", "2"},
+		},
+		{model: "Batch", kind: "Ways", cleaning: "Cleanups", swallows: swallows[:2], cleanups: cleanups[:1]},
+		{model: "Async", kind: "AsyncWays", cleaning: "AsyncCleanups", swallows: asyncSwallows, cleanups: asyncCleanups},
+		{
+			model: "AsyncBatch", kind: "AsyncWays", cleaning: "AsyncCleanups", swallows: asyncSwallows[:1],
+			cleanups: asyncCleanups[:1],
+		},
+	} {
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "swallowing.py:" + c.model, Args: append(c.args, "--cancel-grace", "10m"),
+		})
+		worker := s.Worker()
+		for _, how := range c.swallows {
+			a := harness.CancelRunning(t, s, how, harness.Input{"how": c.kind + "." + how})
+			harness.Equal(t, c.model+" "+how, a.Status, "canceled")
+		}
+		for _, how := range c.cleanups {
+			a := harness.CancelRunning(t, s, "clean "+how, harness.Input{"how": c.cleaning + "." + how})
+			if a.Status != "canceled" || a.Logs != "begun\nclean\n" {
+				t.Errorf("%s %s: got %s with the logs %q, want it to clean up", c.model, how, a, a.Logs)
+			}
+		}
+		harness.Equal(t, c.model+", afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
+		harness.SameWorker(t, s, worker)
+	}
+}

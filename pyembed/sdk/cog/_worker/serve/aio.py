@@ -406,7 +406,9 @@ class AsyncServer(Server):
 
     def _cancel(self, slot: Slot, id: int) -> None:
         if slot.id == id and slot.task is not None:
-            slot.task.cancel()
+            from .swallowed import TaskCancel
+
+            TaskCancel(self._loop, slot.task)
 
 
 def _steps(server: AsyncServer) -> Any:

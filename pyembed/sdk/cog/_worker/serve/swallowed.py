@@ -1,0 +1,248 @@
+"""Whether the model has swallowed the exception of a cancel, and so is to get it again.
+
+A helper function, a callback or `contextlib.suppress` may catch it for code that never learns of
+it. Code that handles the exception is left alone, and so is a `finally` or `with` block that ends
+without one: it may be cleaning up.
+"""
+
+from __future__ import annotations
+
+import sys
+from gc import get_referents
+from opcode import opmap
+from time import monotonic_ns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable, Iterator
+    from types import CodeType, FrameType
+    from typing import Any
+
+# Nanoseconds from one exception to the next: if the code that caught it has ended or goes on in a
+# loop, and if it may be cleaning up without an exception.
+SHORT = 90_000_000
+LONG = 2_000_000_000
+
+# Flags of code: of generators, coroutines and async generators.
+_GENERATORS = 0x20 | 0x80 | 0x200
+# The code of a handler begins with it, from Python 3.11 on.
+_PUSH = opmap.get("PUSH_EXC_INFO")
+# What every generator ends with, since Python 3.12.
+_INTRINSIC = opmap.get("CALL_INTRINSIC_1")
+
+
+def is_swallowed(
+    error: BaseException, frame: FrameType | None, thread: int, referred: bool, age: int
+) -> bool:
+    """Return whether to raise again in a thread what was raised in it so many nanoseconds ago.
+
+    frame is what the thread runs. referred says that others refer to the exception.
+    """
+    if referred and (age < LONG or "greenlet" in sys.modules or _handles(thread, error)):
+        return False
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    caught = trace.tb_frame  # of the outermost function that it reached
+    stack = list(_callers(frame))
+    running = caught in stack
+    pause = LONG
+    if running and caught.f_lasti <= trace.tb_lasti:
+        pause = SHORT  # a loop has caught it and goes on
+    elif "CancelationException" in caught.f_code.co_names:
+        return False  # it is caught by its name, so by intent
+    elif not running and not caught.f_code.co_flags & _GENERATORS:
+        pause = SHORT  # the function has returned, and its caller has seen no exception
+    return age >= pause and not any(_cleans_up(f.f_code, f.f_lasti) for f in stack)
+
+
+class TaskCancel:
+    """Cancels a task, again after its code has swallowed that."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
+        self._loop = loop
+        self._task = task
+        self._cancel()
+
+    def _cancel(self) -> None:
+        self._at = monotonic_ns()
+        self._waited = _waits(self._task)
+        self._task.cancel()
+        self._loop.call_later(SHORT / 1e9, self._look)
+
+    def _look(self) -> None:
+        if self._task.done():
+            return
+        pause = self._pause()
+        if pause is None:
+            self._at = monotonic_ns()
+        elif monotonic_ns() - self._at >= pause:
+            self._cancel()
+            return
+        self._loop.call_later(SHORT / 1e9, self._look)
+
+    def _pause(self) -> int | None:
+        """Return how long the task may go on as it does; None: as long as it likes."""
+        now = _waits(self._task)
+        for waiting, _, at, code in now:
+            if any(_descends_from_cancel(each) for each in get_referents(waiting)):
+                return None
+            if code is not None and _cleans_up(code, at):
+                return None
+        for (waiting, prefix, at, code), (waits, _, is_at, _) in zip(
+            self._waited, now, strict=False
+        ):
+            if waiting is waits and at == is_at:
+                continue  # its call has not returned, or a loop calls again
+            if code is None or getattr(waiting, prefix + "_frame") is None:
+                return SHORT  # it has ended
+            return LONG if _is_tried(code, at) else SHORT
+        return None  # the cancel has not arrived
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _handles(thread: int, error: BaseException) -> bool:
+    """Return whether a handler of this exception, or of one that it led to, runs in a thread."""
+    handled: Any = sys._current_exceptions().get(thread)
+    if isinstance(handled, tuple):  # before Python 3.12
+        handled = handled[1]
+    return any(each is error for each in _contexts(handled))
+
+
+def _contexts(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__context__
+
+
+def _descends_from_cancel(value: object) -> bool:
+    from asyncio import CancelledError
+
+    return isinstance(value, BaseException) and any(
+        isinstance(each, CancelledError) for each in _contexts(value)
+    )
+
+
+def _waits(task: asyncio.Task[Any]) -> list[tuple[Any, str, int, CodeType | None]]:
+    """Return what a task waits for, the outermost first, and where, with the code.
+
+    It may wait for other tasks. Futures have no code.
+    """
+    found: list[tuple[Any, str, int, CodeType | None]] = []
+    seen: set[int] = set()
+    rest: list[Any] = [task.get_coro()]
+    while rest:
+        each = rest.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        prefix = next((p for p in ("cr", "ag", "gi") if hasattr(each, p + "_frame")), "")
+        if prefix:
+            frame = getattr(each, prefix + "_frame")
+            if frame is not None:
+                found.append((each, prefix, frame.f_lasti, frame.f_code))
+            rest.append(getattr(each, "gi_yieldfrom" if prefix == "gi" else prefix + "_await"))
+        elif hasattr(each, "get_coro"):
+            if not each.done():
+                rest.append(each.get_coro())
+        elif hasattr(each, "add_done_callback"):
+            found.append((each, "", 0, None))
+            rest += getattr(each, "_children", ())  # of asyncio.gather
+        else:
+            rest += (r for r in get_referents(each) if _is_awaitable(r))  # an iterator of one
+    return found
+
+
+def _is_awaitable(value: object) -> bool:
+    return any(hasattr(type(value), name) for name in ("cr_frame", "ag_frame", "add_done_callback"))
+
+
+def _cleans_up(code: CodeType, at: int) -> bool:
+    """Return whether an instruction is of a `finally` or `with` block that ends without exception.
+
+    Its code is there twice, with the same lines: once more as a handler.
+    """
+    handlers = list(_handlers(code))
+    if any(begin <= at < end for begin, end in handlers):
+        return False
+    lines = {line for begin, end in handlers for line in _lines(code, begin, end)}
+    return any(line in lines for line in _lines(code, at, at + 1))
+
+
+def _lines(code: CodeType, begin: int, end: int) -> Iterator[int]:
+    return (
+        line
+        for first, last, line in code.co_lines()
+        if line is not None and first < end and begin < last
+    )
+
+
+if _PUSH is not None:
+
+    def _table(code: CodeType) -> Iterator[tuple[int, int, int, bool]]:
+        """Yield begin, end, handler and whether that notes the instruction.
+
+        The format of the table is that of CPython's `InternalDocs/exception_handling.md`.
+        """
+        data = iter(code.co_exceptiontable)  # type: ignore[attr-defined,unused-ignore]
+
+        def number(first: int) -> int:
+            value = first & 63
+            while first & 64:
+                first = next(data)
+                value = value << 6 | first & 63
+            return value
+
+        for first in data:
+            begin = number(first) * 2
+            end = begin + number(next(data)) * 2
+            handler = number(next(data)) * 2
+            yield begin, end, handler, bool(number(next(data)) & 1)
+
+    def _handlers(code: CodeType) -> Iterable[tuple[int, int]]:
+        text = code.co_code
+        return (
+            (begin, end)
+            for begin, end, handler, notes in _table(code)
+            if notes and text[handler] not in (_PUSH, _INTRINSIC)
+        )
+
+    def _is_tried(code: CodeType, at: int) -> bool:
+        """Return whether a handler of the function catches what an instruction raises."""
+        table = list(_table(code))
+        while (after := next((h for b, e, h, _ in table if b <= at < e), None)) is not None:
+            if code.co_code[after] == _PUSH:
+                return True
+            at = after  # Python's own code, which raises it again
+        return False
+
+else:
+    _SETUPS = [opmap[n] for n in ("SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH") if n in opmap]
+    _ENDS = [opmap[n] for n in ("RERAISE", "POP_EXCEPT") if n in opmap]
+
+    def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
+        """Yield begin and handler of each block that has one."""
+        text, argument = code.co_code, 0
+        for at in range(0, len(text), 2):
+            argument = argument << 8 | text[at + 1]
+            if text[at] in _SETUPS:
+                yield at + 2, at + 2 + argument * 2
+            if text[at] != opmap["EXTENDED_ARG"]:
+                argument = 0
+
+    def _handlers(code: CodeType) -> Iterable[tuple[int, int]]:
+        text = code.co_code
+        for _, handler in _blocks(code):
+            ends = (at for at in range(handler, len(text), 2) if text[at] in _ENDS)
+            yield handler, next(ends, len(text))
+
+    def _is_tried(code: CodeType, at: int) -> bool:
+        return any(begin <= at < handler for begin, handler in _blocks(code))
