@@ -32,6 +32,9 @@ type Model struct {
 	// Name has only a-z A-Z 0-9 . _ - : and /, which is escaped in its paths.
 	Name    string
 	Service Service
+	// Queue and Queueing are as those of Options.
+	Queue    JobQueue
+	Queueing QueueOptions
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
 	Title string
 	// Docs answers GET docs; nil: 404. DocsData answers GET of its paths, what the page asks for.
@@ -67,7 +70,10 @@ func (s *Server) newRoot(svc Service) *api {
 }
 
 func (s *Server) newAPI(m Model) *api {
-	a := &api{Server: s, svc: m.Service, model: m, prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel}
+	a := &api{
+		Server: s, svc: m.Service, queue: m.Queue, queueing: m.Queueing, model: m,
+		prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel,
+	}
 	if s.opt.monitors {
 		r := a.newRouteTable()
 		r.probes()
@@ -85,9 +91,6 @@ func (s *Server) SetModels(models []Model) {
 	list := make([]*api, len(models))
 	for i, m := range models {
 		list[i] = s.newAPI(m)
-		if i == 0 {
-			list[i].queue, list[i].queueing = s.opt.Queue, s.opt.Queueing
-		}
 	}
 	s.models.Store(&list)
 }

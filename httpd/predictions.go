@@ -138,8 +138,10 @@ func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how as
 	if err != nil {
 		return nil, err
 	}
-	if k.queueing.Wait > 0 && s.Request.Deadline.IsZero() && !how.bounded { // else it goes on after the client's wait
-		s.Request.Deadline = time.Now().Add(k.queueing.Wait)
+	if s.Request.Deadline.IsZero() && !how.bounded { // else it goes on after the client's wait
+		if wait := k.queueing.Wait(); wait > 0 {
+			s.Request.Deadline = time.Now().Add(wait)
+		}
 	}
 	return k.queue.Submit(s, how.bounded)
 }

@@ -36,10 +36,10 @@ type JobQueue interface {
 type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "": all are of one.
 	TenantHeader string
-	// Overflow: a request for which no place is free waits in the queue, for Wait at most; 0: for ever. One with Prefer:
+	// Overflow: a request for which no place is free waits in the queue, for Wait() at most; 0: for ever. One with Prefer:
 	// wait=N is accepted: Wait does not end it.
 	Overflow bool
-	Wait     time.Duration
+	Wait     func() time.Duration
 	// All: every request goes to the queue, because this server has no model.
 	All bool
 }

@@ -33,6 +33,8 @@ type Member struct {
 
 	mu     sync.Mutex
 	server *store.Server // nil: no job was taken yet
+
+	returned time.Time // of JobsWait: since when jobs were given back and run nowhere; zero: none were
 }
 
 // Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS
@@ -273,6 +275,30 @@ func (m *Member) Close(ctx context.Context) error {
 func hangUp(nc *nats.Conn) {
 	nc.SetDisconnectErrHandler(nil)
 	nc.Close()
+}
+
+// returnedAfter is for how long jobs must have been delivered and run nowhere before they count as given back: servers
+// say every 5 s what they run.
+const returnedAfter = 10 * time.Second
+
+// JobsWait reports whether jobs wait that no server takes. It is called every second or so, by one goroutine.
+func (m *Member) JobsWait(ctx context.Context) bool {
+	q, err := m.open()
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	pending, delivered, err := q.Delivery(ctx)
+	if err != nil {
+		return false
+	}
+	if _, running := q.Fleet(); delivered <= running {
+		m.returned = time.Time{}
+	} else if m.returned.IsZero() {
+		m.returned = time.Now()
+	}
+	return pending > 0 || !m.returned.IsZero() && time.Since(m.returned) > returnedAfter
 }
 
 // Health is the state of a member.

@@ -110,7 +110,6 @@ func TestModelsFileThatCannotBeServed(t *testing.T) {
 		},
 		{"models:\n  a: {path: a}\n", []string{"--model", "x"}, "--model x names one model"},
 		{"models:\n  a: {path: a}\n", []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
-		{"models:\n  a: {path: a, idle-timeout: 1m}\n", []string{"--nats", "embed"}, "--nats: jobs do not load a model"},
 		{"models:\n  a: {path: a, load: manual}\n", nil, "model a is loaded by POST /models/a/load, which needs --reload"},
 	} {
 		harness.WriteFile(t, file, c.text)

@@ -356,11 +356,6 @@ func TestSeveralModelsThatCannotBeServed(t *testing.T) {
 		{[]string{"a=" + good, "b=" + empty}, nil, "model b: " + empty + " names no predictor"},
 		{[]string{"a=" + good, "b=" + empty + "/nope"}, nil, "model b: find model folder"},
 		{[]string{"a=" + good, "b=" + good}, []string{"--model", "x"}, "--model x names one model"},
-		{
-			[]string{"a=" + good, "b=" + good},
-			[]string{"--nats", "embed"},
-			"--nats: a server of several models has no job queue",
-		},
 		{[]string{"a=" + good, "b=" + good}, []string{"--x-mode", "train"}, "model a: " + good + " has no train function"},
 	} {
 		harness.WantRefused(t, harness.Options{Dir: good, Models: c.models, Python: harness.AnyPython(t).Path, Args: c.args},

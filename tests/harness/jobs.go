@@ -2,6 +2,7 @@ package harness
 
 import (
 	"net/http"
+	"net/url"
 	"os/exec"
 	"slices"
 	"testing"
@@ -41,6 +42,29 @@ func WaitStatus(t testing.TB, s *Server, id, status string) (a Answer) {
 	return a
 }
 
+// EnqueueAt, StateAt and WaitStatusAt are Enqueue, StateOf and WaitStatus for one of several models.
+func EnqueueAt(t testing.TB, s *Server, model, id string, in any, headers ...string) {
+	t.Helper()
+	a := s.Do(http.MethodPost, "/models/"+url.PathEscape(model)+"/predictions", map[string]any{"id": id, "input": in},
+		append([]string{"Prefer", "respond-async"}, headers...)...)
+	if a.Code != http.StatusAccepted || a.ID != id {
+		t.Fatalf("accept %s of %s: %s", id, model, a)
+	}
+}
+
+func StateAt(s *Server, model, id string) Answer {
+	return s.Do(http.MethodGet, "/models/"+url.PathEscape(model)+"/predictions/"+id, nil)
+}
+
+func WaitStatusAt(t testing.TB, s *Server, model, id, status string) (a Answer) {
+	t.Helper()
+	Eventually(t, id+" of "+model+" is "+status, func() bool {
+		a = StateAt(s, model, id)
+		return a.Status == status
+	})
+	return a
+}
+
 // TimesRun is how often the model wrote a token to ran.txt.
 func TimesRun(t testing.TB, s *Server, token string) (n int) {
 	t.Helper()
@@ -67,9 +91,20 @@ func StartGateway(t *testing.T, nats string, args ...string) Gateway {
 // StartGatewayIn starts one by a command that becomes it, as MemoryGroup makes one; nil: at once.
 func StartGatewayIn(t *testing.T, enter []string, nats string, args ...string) Gateway {
 	t.Helper()
+	return startGateway(t, enter, nats, append([]string{"--model", "m"}, args...))
+}
+
+// StartGatewayOf starts one of another model.
+func StartGatewayOf(t *testing.T, nats, model string, args ...string) Gateway {
+	t.Helper()
+	return startGateway(t, nil, nats, append([]string{"--model", model}, args...))
+}
+
+func startGateway(t *testing.T, enter []string, nats string, args []string) Gateway {
+	t.Helper()
 	command := slices.Concat(enter,
 		[]string{
-			Binary(t), "gateway", "--nats", nats, "--model", "m", "--ack-wait", "15s", "-p", "0", "--host",
+			Binary(t), "gateway", "--nats", nats, "--ack-wait", "15s", "-p", "0", "--host",
 			"127.0.0.1", "--log-format", "json",
 		}, args)
 	cmd := exec.Command(command[0], command[1:]...)

@@ -39,7 +39,8 @@ type natsSettings struct {
 	Key     string
 	CA      string // of the certificates that clients must have
 	Conf    string // deploy/nats/nats.conf
-	Model   string // whose members' permissions of deploy/nats hold for who gives no password; "": all may do all
+	// Models are those whose members' permissions of deploy/nats hold for who gives no password; nil: all may do all.
+	Models []string
 }
 
 // NATS is a NATS server with JetStream in its own process.
@@ -60,10 +61,10 @@ func StartNATS(t testing.TB) *NATS {
 	return StartNATSOf(t, "m")
 }
 
-// StartNATSOf does the same for another model.
-func StartNATSOf(t testing.TB, model string) *NATS {
+// StartNATSOf does the same for other models, by the names of their queues.
+func StartNATSOf(t testing.TB, models ...string) *NATS {
 	t.Helper()
-	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), Model: model})
+	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), Models: models})
 }
 
 // StartNATSFor starts a NATS server that one user may use.
@@ -84,7 +85,7 @@ func StartNATSWithTLS(t testing.TB, ca, cert, key string) *NATS {
 // StartNATSAt starts a NATS server on another address of this host.
 func StartNATSAt(t testing.TB, host string) *NATS {
 	t.Helper()
-	return startNATS(t, natsSettings{Name: "nats", Host: host, Port: freePorts(t, 1)[0], Dir: t.TempDir(), Model: "m"})
+	return startNATS(t, natsSettings{Name: "nats", Host: host, Port: freePorts(t, 1)[0], Dir: t.TempDir(), Models: []string{"m"}})
 }
 
 // StartNATSCluster starts three NATS servers that store everything together.
@@ -217,7 +218,7 @@ func serveNATS(text string) int {
 		}
 		o.TLS, o.TLSConfig, o.TLSVerify, o.TLSTimeout = true, config, true, 30
 	}
-	if s.Model != "" {
+	if len(s.Models) > 0 {
 		if err := restrict(o, &s); err != nil {
 			fmt.Fprintln(os.Stderr, "read deploy/nats:", err)
 			return 1
@@ -247,14 +248,24 @@ func serveNATS(text string) int {
 // IsNATS reports whether this process is to be a NATS server, which Main is.
 func IsNATS() bool { return os.Getenv(envNATS) != "" }
 
-// restrict gives the clients of a model the permissions of deploy/nats/nats.conf.
+// restrict gives the clients of some models the permissions of deploy/nats/nats.conf.
 func restrict(o *server.Options, s *natsSettings) error {
 	text, err := os.ReadFile(s.Conf)
 	if err != nil {
 		return err
 	}
+	var conf strings.Builder
+	for line := range strings.Lines(string(text)) {
+		models := s.Models[:1]
+		if strings.HasPrefix(strings.TrimSpace(line), `"`) && strings.Contains(line, "my-model") { // what is allowed or denied
+			models = s.Models
+		}
+		for _, model := range models {
+			conf.WriteString(strings.ReplaceAll(line, "my-model", model))
+		}
+	}
 	file := filepath.Join(s.Dir, "nats.conf")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "my-model", s.Model)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(conf.String()), 0o600); err != nil {
 		return err
 	}
 	for _, name := range []string{"MEMBER_PASSWORD", "OPERATOR_PASSWORD"} {
@@ -266,14 +277,14 @@ func restrict(o *server.Options, s *natsSettings) error {
 	if err != nil {
 		return err
 	}
-	o.Users, o.NoAuthUser, o.MaxPayload = read.Users, s.Model, read.MaxPayload
+	o.Users, o.NoAuthUser, o.MaxPayload = read.Users, s.Models[0], read.MaxPayload
 	return nil
 }
 
 // jetStream asks a server of NATS; nil: it does not answer.
 func (n *NATS) jetStream() (jetstream.JetStream, func()) {
 	o := []nats.Option{nats.Timeout(time.Second)}
-	if n.settings.Model != "" {
+	if len(n.settings.Models) > 0 {
 		o = append(o, nats.UserInfo("operator", "secret"))
 	}
 	nc, err := nats.Connect(n.URL, o...)

@@ -193,7 +193,7 @@ func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 		"--nats is missing":                {"--model", "m"},
 		"--model is missing":               {"--nats", "nats://127.0.0.1:1"},
 		"the queue of one server":          {"--nats", "embed", "--model", "m"},
-		`the model's name is "a.b"`:        {"--nats", "nats://127.0.0.1:1", "--model", "a.b"},
+		`invalid model name "a b"`:         {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
 		"--queue-timeout and --grace":      {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
 		"--ack-wait 1s: must be at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
 		"takes no argument, not dir":       {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},

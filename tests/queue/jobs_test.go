@@ -25,19 +25,30 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 			continue
 		}
 		ran++
-		out := harness.CLI{}.Good(t, strings.Fields(strings.ReplaceAll(c.Line, "nats://localhost:4222", at.URL))[1:]...)
+		url := at.URL
+		if !strings.Contains(c.Line, "--model") { // about all models
+			url = at.Operator()
+		}
+		out := harness.CLI{}.Good(t, strings.Fields(strings.ReplaceAll(c.Line, "nats://localhost:4222", url))[1:]...)
 		switch words := strings.Fields(c.Line); words[2] {
 		case "list":
-			harness.WantText(t, c.Line+" prints", out, "p2")
+			want := "p2"
+			if url != at.URL {
+				want = "ocr"
+			}
+			harness.WantText(t, c.Line+" prints", out, want)
 		case "cancel":
 			harness.WaitStatus(t, s, "p1", "canceled")
 		case "retry":
 			harness.WaitStatus(t, s, strings.TrimSpace(out), "succeeded")
 		}
 	}
-	if ran < 7 {
+	if ran < 8 {
 		t.Errorf("only %d commands found", ran)
 	}
+	harness.WantText(t, "all models, for a user of one",
+		(harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
+		"NATS does not let this user list the job queues: give --model NAME")
 }
 
 // publishLetter makes a dead letter of the model "ocr", as a server does.

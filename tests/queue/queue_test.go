@@ -232,8 +232,8 @@ func TestQueue_SettingsOfQueueThatAreRefused(t *testing.T) {
 	}{
 		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is not one"},
 		{
-			[]string{"--nats", nats.URL, "--model", "a.b"},
-			`the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`,
+			[]string{"--nats", nats.URL, "--model", "a b"},
+			`--model \"a b\": a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /`,
 		},
 		{
 			[]string{"--nats", "nats://127.0.0.1:99999"},

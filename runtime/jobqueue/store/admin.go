@@ -37,9 +37,6 @@ func (e *NoQueueError) Error() string {
 // OpenAdmin opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator
 // cancels; 0: the default. keys are those of the queue's members.
 func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
-	if err := CheckModel(model); err != nil {
-		return nil, err
-	}
 	if err := checkServer(nc.ConnectedServerVersion()); err != nil {
 		return nil, err
 	}
@@ -47,8 +44,9 @@ func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Durati
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
+	queue := QueueName(model)
 	a := &Admin{q: &Queue{
-		o: Options{Model: model, ResultTTL: ttl, Keys: keys}.withDefaults(), names: names{model}, nc: nc,
+		o: Options{Model: queue, ResultTTL: ttl, Keys: keys}.withDefaults(), names: names{queue}, nc: nc,
 		js: js,
 	}}
 	for _, part := range []struct {
@@ -58,7 +56,8 @@ func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Durati
 		stream, err := js.Stream(ctx, part.name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound) && part.to == &a.q.jobs:
-			return nil, &NoQueueError{model, models(ctx, js)}
+			known, _ := modelsOf(ctx, js) // NATS may not let this user list them
+			return nil, &NoQueueError{model, known}
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			return nil, &MismatchError{Stream: "the stream " + part.name}
 		case err != nil:
@@ -66,19 +65,10 @@ func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Durati
 		}
 		*part.to = stream
 	}
-	return a, nil
-}
-
-// models are the models that have a queue.
-func models(ctx context.Context, js jetstream.JetStream) (all []string) {
-	names := js.StreamNames(ctx)
-	for name := range names.Name() {
-		if model, ok := strings.CutPrefix(name, "PINION_JOBS_"); ok {
-			all = append(all, model)
-		}
+	if _, err := a.q.jobsInfo(ctx); err != nil { // for the time of NATS
+		return nil, err
 	}
-	slices.Sort(all)
-	return all
+	return a, nil
 }
 
 // Entry is a job that was accepted and has not ended.

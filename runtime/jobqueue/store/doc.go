@@ -30,6 +30,7 @@
 //	natsprocess.go  the process of that server
 //	socket.go    its socket, for this process and for commands of the same host
 //	admin.go     what an operator sees, cancels and removes
+//	summary.go   how the queues of all models stand
 //	retry.go     a dead letter becomes a new job
 //	apply.go     new limits, in place
 //	server.go    runs as many jobs as slots are free

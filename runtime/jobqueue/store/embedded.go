@@ -19,6 +19,8 @@ type EmbedOptions struct {
 	Dir string // made with mode 0700 if it is missing
 	// Sync is how often the files are written through to the disk; 0: with each message.
 	Sync time.Duration
+	// Queues is how many queues share the disk. Default: 1.
+	Queues int
 	// Program is the file of pinion-nats, and Version the version that it must have.
 	Program, Version string
 	// Env are variables of its environment besides those of this process.
@@ -141,13 +143,13 @@ func diskOf(dir string) (disk, error) {
 // reserve is what new jobs leave free, for the states of those that were accepted.
 func (d disk) reserve() int64 { return min(256<<20, d.total/8) }
 
-// Bytes is how much the bodies of jobs may take: a third of the free disk at most.
+// Bytes is how much the bodies of a queue's jobs may take: a third of the free disk at most, for all queues together.
 func (e *Embedded) Bytes(most int64) int64 {
 	d, err := diskOf(e.o.Dir)
 	if err != nil {
 		return most
 	}
-	return max(1<<20, min(most, d.free/3))
+	return max(1<<20, min(most, d.free/3/int64(max(1, e.o.Queues))))
 }
 
 // Room says why no more jobs are accepted; nil: there is room on the disk.

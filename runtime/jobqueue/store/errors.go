@@ -28,6 +28,9 @@ var (
 	errNewer = errors.New("the state is of a newer version")
 )
 
+// fieldModel is the MismatchError's field of a stream that is another model's.
+const fieldModel = "model"
+
 // MismatchError is a stream that is not as this server would make it.
 type MismatchError struct {
 	Stream string
@@ -40,6 +43,10 @@ func (e *MismatchError) Error() string {
 	if e.Have == "" {
 		return fmt.Sprintf("%s of the job queue is missing, though other parts are there: restore it, or remove the rest",
 			e.Stream)
+	}
+	if e.Field == fieldModel {
+		return fmt.Sprintf("%s has the jobs of the model %s, so the model %s can have no queue beside it: rename one of them",
+			e.Stream, e.Have, e.Want)
 	}
 	return fmt.Sprintf("%s has %s %s, but this server is to have %s: give all servers the same, or run pinion jobs apply",
 		e.Stream, e.Field, e.Have, e.Want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,7 +15,11 @@ import (
 
 // Options of a model's queue. All its servers have the same.
 type Options struct {
+	// Model is the name of the queue; see QueueName.
 	Model string
+	// Title is the model's own name, if Model is made from it; "": it is Model. Two models whose queues would have one name
+	// are told apart by it.
+	Title string
 	// Server is the name of this member; no other has it.
 	Server string
 	// Replicas is on how many NATS servers everything is stored. Default: 1.
@@ -59,6 +64,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// metaModel is the stream's metadata that has Title.
+const metaModel = "pinion_model"
+
+// owner is the model whose jobs a stream has.
+func owner(c jetstream.StreamConfig) string {
+	return cmp.Or(c.Metadata[metaModel], strings.TrimPrefix(c.Name, jobsPrefix))
+}
+
+func (o Options) metadata() map[string]string {
+	if o.Title == "" || o.Title == o.Model {
+		return nil
+	}
+	return map[string]string{metaModel: o.Title}
+}
+
 // duplicates is how long JetStream recognises a message that is published twice.
 const duplicates = 2 * time.Minute
 
@@ -71,7 +91,7 @@ func (o Options) streams() []jetstream.StreamConfig {
 	}
 	return []jetstream.StreamConfig{
 		{
-			Name: n.jobs(), Subjects: []string{"pinion.job." + o.Model + ".>"},
+			Name: n.jobs(), Subjects: []string{"pinion.job." + o.Model + ".>"}, Metadata: o.metadata(),
 			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
 			Discard: jetstream.DiscardNew, DiscardNewPerSubject: tenants, MaxMsgsPerSubject: perTenant,
 			MaxMsgs: o.Capacity, MaxBytes: o.Bytes, Duplicates: duplicates,
@@ -310,6 +330,7 @@ func firstDifference(what string, all []setting) error {
 // sameStream returns how a stream differs from what it should be; nil: it does not.
 func sameStream(have, want jetstream.StreamConfig) error {
 	return firstDifference("the stream "+want.Name, []setting{
+		{fieldModel, owner(have), owner(want)},
 		{"retention", have.Retention, want.Retention},
 		{"storage", have.Storage, want.Storage},
 		{"num_replicas", have.Replicas, want.Replicas},

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -23,10 +24,30 @@ func isPlain(s string, most int) bool {
 
 // CheckModel returns an error unless a model's name can be part of a stream's.
 func CheckModel(model string) error {
-	if !isPlain(model, 63) {
+	if !isPlain(model, longestQueue) {
 		return fmt.Errorf("the model's name is %q; it must be 1 to 63 letters, digits, _ or -", model)
 	}
 	return nil
+}
+
+// longestQueue is the longest name of a queue, in bytes.
+const longestQueue = 63
+
+// QueueName is the name of a model's queue: the model's own, or if that cannot be part of a stream's, what can of it and
+// a hash of the whole.
+func QueueName(model string) string {
+	if isPlain(model, longestQueue) {
+		return model
+	}
+	plain := []byte(model)
+	for i, b := range plain {
+		if !isPlain(string(b), 1) {
+			plain[i] = '_'
+		}
+	}
+	sum := sha256.Sum256([]byte(model))
+	hash := "-" + hex.EncodeToString(sum[:8])
+	return string(plain[:min(len(plain), longestQueue-len(hash))]) + hash
 }
 
 // token is an id or a tenant as a part of a subject or key. Two of them never have the same token.
@@ -67,7 +88,10 @@ func ParseClass(s string) (Class, error) {
 // names are what belongs to one model.
 type names struct{ model string }
 
-func (n names) jobs() string  { return "PINION_JOBS_" + n.model }
+// jobsPrefix begins the names of the streams of jobs.
+const jobsPrefix = "PINION_JOBS_"
+
+func (n names) jobs() string  { return jobsPrefix + n.model }
 func (n names) hooks() string { return "PINION_HOOKS_" + n.model }
 func (n names) dead() string  { return "PINION_DEAD_" + n.model }
 

@@ -24,6 +24,7 @@ import (
 const jobsHelp = `Look at the job queue of a model, which pinion serve --nats keeps, and repair it. No request body is shown, nor what a
 server has redacted.
 
+  pinion jobs list --nats nats://localhost:4222
   pinion jobs list --nats nats://localhost:4222 --model ocr
   pinion jobs show ID --nats nats://localhost:4222 --model ocr
   pinion jobs list --nats embed:/var/lib/pinion/jobs --model ocr
@@ -34,6 +35,7 @@ embed:DIR is the queue of a server of this host that runs with --nats embed:DIR;
 type jobsCommand struct {
 	nats   config.NATS
 	model  string
+	all    bool // without a model the command is about all
 	asJSON bool
 }
 
@@ -67,10 +69,12 @@ func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
 	switch {
 	case !c.nats.On():
 		return errors.New("--nats is missing: give the URL of NATS, or embed:DIR")
+	case c.model == "" && !c.all:
+		return errors.New("--model is missing: give the model's name in the queue; pinion jobs list shows all")
 	case c.model == "":
-		return errors.New("--model is missing: give the model's name in the queue")
+		return c.nats.Check()
 	}
-	if err := store.CheckModel(c.model); err != nil {
+	if err := config.CheckQueued(c.model); err != nil {
 		return fmt.Errorf("--model: %w", err)
 	}
 	return c.nats.Check()
@@ -96,23 +100,38 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 		defer nc.Close()
 		a, err := store.OpenAdmin(ctx, nc, c.model, 0, c.nats.Keys)
 		if err != nil {
-			return process.Failed(err)
+			return process.Failed(withNearest(err))
 		}
 		return process.Failed(f(ctx, cmd, args, a))
 	}
 }
 
+// withNearest asks whether a model without a queue is another one.
+func withNearest(err error) error {
+	var none *store.NoQueueError
+	if errors.As(err, &none) {
+		if near := usertext.Nearest(none.Model, none.Known); near != "" {
+			return fmt.Errorf("%w; is it %s?", err, near)
+		}
+	}
+	return err
+}
+
 // connect connects now or never.
 func (c *jobsCommand) connect() (*nats.Conn, error) {
 	if dir, ok := c.nats.Embeds(); ok {
-		dir, err := config.EmbedFolder(dir, c.model)
+		dir, err := config.EmbedFolder(dir, store.QueueName(c.model))
 		if err != nil {
 			return nil, err
 		}
 		return store.ConnectSocket(dir, nats.Name("pinion jobs"))
 	}
 	var lost error
-	nc, err := c.nats.Connect(c.model, "pinion jobs", func(err error) { lost = err })
+	queue := ""
+	if c.model != "" {
+		queue = store.QueueName(c.model)
+	}
+	nc, err := c.nats.Connect(queue, "pinion jobs", func(err error) { lost = err })
 	if err == nil && !nc.IsConnected() {
 		nc.Close()
 		return nil, fmt.Errorf("NATS cannot be reached: %w", lost)
@@ -142,7 +161,7 @@ func (c *jobsCommand) list() *cobra.Command {
 	var class, status string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that no server could end",
+		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that no server could end; without --model, count those of each model",
 		Args: noArguments,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
@@ -154,6 +173,14 @@ func (c *jobsCommand) list() *cobra.Command {
 		}
 		if limit < 0 {
 			return process.Misused(fmt.Errorf("--limit %d: must be at least 0", limit))
+		}
+		if c.all = class == "" && status == ""; c.all {
+			if err := c.fromEnvironment(cmd.Flags()); err != nil {
+				return process.Misused(err)
+			}
+			if c.model == "" {
+				return c.listModels(cmd)
+			}
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
 			list, err := readList(ctx, a, store.Class(class), status, limit)

@@ -228,12 +228,17 @@ func TestJobsRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"list"}, "--nats is missing"},
-		{[]string{"list", "--nats", r.url}, "--model is missing"},
+		{[]string{"show", "p1", "--nats", r.url}, "--model is missing"},
+		{[]string{"list", "--status", "dead", "--nats", r.url}, "--model is missing"},
 		{
 			[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"},
 			"--nats: the NATS URL http://u:xxxxx@h is not one",
 		},
-		{[]string{"list", "--nats", r.url, "--model", "a.b"}, `--model: the model's name is "a.b"`},
+		{[]string{"list", "--nats", r.url, "--model", "a b"}, `--model: invalid model name "a b"`},
+		{
+			[]string{"list", "--nats", r.url, "--model", "mm"},
+			"there is no job queue of the model mm; there are queues of m; is it m?",
+		},
 		{
 			[]string{"list", "--nats", r.url, "--model", "other"},
 			"there is no job queue of the model other; there are queues of m",
@@ -264,5 +269,53 @@ func TestJobsRefuses(t *testing.T) {
 		if out, err := r.run(c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {
 			t.Errorf("pinion jobs %q: %q, %v; want %s", c.args, out, err, c.want)
 		}
+	}
+}
+
+// TestJobs_ListOfAllModels counts the jobs of each, by its own name.
+func TestJobs_ListOfAllModels(t *testing.T) {
+	t.Parallel()
+	r := newJobsRig(t)
+	r.accept("p1")
+	const odd = "org/x.y"
+	other, err := store.Open(t.Context(), r.nc, store.Options{
+		Model: store.QueueName(odd), Title: odd, Server: "a", Bytes: 64 << 20, Lanes: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, tenant := range map[string]string{"q1": "t1", "q2": "t2", "q3": "t3"} {
+		if _, err := other.Accept(t.Context(), store.Job{
+			ID: id, Kind: store.Prediction, Class: store.Low, Attempts: 3, Tenant: tenant, Body: []byte(`{}`),
+		}, []byte(`{}`), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := r.run("list", "--nats", r.url, "--json")
+	var list modelsView
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &list)
+	}
+	if err != nil || len(list.Models) != 2 {
+		t.Fatalf("got %s, %v, want two models", out, err)
+	}
+	for i, want := range []queueView{
+		{Model: "m", Stream: "PINION_JOBS_m", Stored: 1, Waiting: 1, Capacity: 100_000},
+		{Model: odd, Stream: "PINION_JOBS_" + store.QueueName(odd), Stored: 3, Waiting: 3, Capacity: 100_000},
+	} {
+		got := list.Models[i]
+		if at, err := time.Parse(time.RFC3339Nano, got.OldestWaiting); err != nil || time.Since(at) > time.Hour {
+			t.Errorf("got that the oldest job of %s waits since %q", got.Model, got.OldestWaiting)
+		}
+		got.OldestWaiting = ""
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	if out, err = r.run("list", "--nats", r.url); err != nil || !strings.Contains(out, "\n"+odd+" ") {
+		t.Errorf("got the table %s, %v, want a line for %s", out, err, odd)
+	}
+	if out, err = r.run("list", "--nats", r.url, "--model", odd); err != nil || !strings.Contains(out, "jobs: 3 of") {
+		t.Errorf("got the jobs %s, %v, want 3", out, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/usertext"
-	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/webhook"
 )
 
@@ -84,7 +83,7 @@ func (s *Gateway) check() error {
 	if s.Model == "" {
 		return errors.New("--model is missing: give the model's name in the queue")
 	}
-	if err := store.CheckModel(s.Model); err != nil {
+	if err := CheckQueued(s.Model); err != nil {
 		return fmt.Errorf("--model: %w", err)
 	}
 	if err := s.Jobs.check(s.ResultTTL); err != nil {

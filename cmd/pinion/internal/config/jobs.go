@@ -104,7 +104,13 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 		return fmt.Errorf("--attempts %d: must be at least 1", s.Attempts)
 	case s.ackWait < LeastAckWait:
 		return fmt.Errorf("--ack-wait %s: must be at least %s", s.ackWait, LeastAckWait)
-	case s.NATS.On() && (resultTTL < 2*s.ackWait || resultTTL > mostResultTTL):
+	}
+	return s.checkTTL(resultTTL)
+}
+
+// checkTTL refuses results that the queue does not keep so long.
+func (s *Jobs) checkTTL(resultTTL time.Duration) error {
+	if s.NATS.On() && (resultTTL < 2*s.ackWait || resultTTL > mostResultTTL) {
 		return fmt.Errorf("--result-ttl %s: with --nats it is %s (twice --ack-wait) to %s", resultTTL, 2*s.ackWait,
 			mostResultTTL)
 	}
@@ -122,10 +128,10 @@ func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 	return every, nil
 }
 
-// Options are those of the queue.
-func (s *Jobs) Options(modelName string, resultTTL time.Duration) store.Options {
+// Options are those of a model's queue.
+func (s *Jobs) Options(title string, resultTTL time.Duration) store.Options {
 	return store.Options{
-		Embedded: s.NATS.embedded, Keys: s.NATS.Keys, Model: modelName, Server: memberName(), Replicas: s.replicas,
+		Keys: s.NATS.Keys, Model: store.QueueName(title), Title: title, Server: memberName(), Replicas: s.replicas,
 		Capacity: s.capacity, Bytes: int64(s.bytes),
 		TenantCapacity: s.tenantCapacity, Lanes: s.lanes, AckWait: s.ackWait, ResultTTL: resultTTL,
 	}

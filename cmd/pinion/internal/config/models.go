@@ -39,24 +39,16 @@ func (s *Serve) folders(args []string) ([]folder, error) {
 
 // checkSeveral refuses what a server of several models cannot do. It is called after FromEnvironment.
 func (s *Serve) checkSeveral() error {
-	switch {
-	case s.Protocols.model != "":
+	if s.Protocols.model != "" {
 		return fmt.Errorf("--model %s names one model: with several, each has its own", s.Protocols.model)
 	}
-	return s.checkQueue()
+	return nil
 }
 
 // checkMultiModel refuses a single model to which SageMaker cannot add others.
-func (s *Serve) checkMultiModel(name string) error {
+func checkMultiModel(name string) error {
 	if !IsModelName(name) {
 		return fmt.Errorf("SAGEMAKER_MULTI_MODEL: the model's folder has an invalid name %q: serve it as NAME=DIR", name)
-	}
-	return s.checkQueue()
-}
-
-func (s *Serve) checkQueue() error {
-	if s.Jobs.NATS.On() {
-		return fmt.Errorf("--nats: a server of several models has no job queue: serve each model that needs one by itself")
 	}
 	return nil
 }

@@ -21,14 +21,13 @@ import (
 
 // NATS say how a command reaches the job queue of a model.
 type NATS struct {
-	urls     []string // or embed, or embed:DIR
-	creds    string
-	ca       string
-	cert     string
-	key      string
-	keyFile  string
-	Keys     *store.Keys     // of keyFile, once check has read it
-	embedded *store.Embedded // once embed has started it
+	urls    []string // or embed, or embed:DIR
+	creds   string
+	ca      string
+	cert    string
+	key     string
+	keyFile string
+	Keys    *store.Keys // of keyFile, once check has read it
 }
 
 func (s *NATS) BindFlags(f *pflag.FlagSet) {
@@ -97,45 +96,40 @@ func (s *NATS) Check() error {
 	return nil
 }
 
-// Embed starts NATS on this host, if it is to run here. Its process is registered with children. sync is how often it
-// writes through to the disk.
-func (s *NATS) Embed(modelName string, sync time.Duration, children store.Children, log *slog.Logger) error {
-	dir, ok := s.Embeds()
-	if !ok {
-		return nil
-	}
-	dir, err := EmbedFolder(dir, modelName)
-	if err != nil {
-		return err
-	}
+// Embed starts NATS on a folder of this host. Its process is registered with children. sync is how often it writes
+// through to the disk. beside is how many queues there will be on this host.
+func (s *NATS) Embed(dir string, sync time.Duration, beside int, children store.Children,
+	log *slog.Logger,
+) (*store.Embedded, error) {
 	program, err := process.Companion(process.NATS)
 	if err != nil {
-		return process.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
+		return nil, process.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
 	}
-	s.embedded, err = store.Embed(store.EmbedOptions{
-		Dir: dir, Sync: sync, Program: program, Version: version.Build(), Env: natsMemory(), Children: children,
-		Logger: log,
+	servers := beside
+	if own, _ := s.Embeds(); own != "" {
+		servers = 1
+	}
+	return store.Embed(store.EmbedOptions{
+		Dir: dir, Sync: sync, Queues: beside, Program: program, Version: version.Build(), Env: natsMemory(servers),
+		Children: children, Logger: log,
 	})
-	return err
 }
 
 // natsShare is the part of the memory of the server and its workers that a NATS server of this host may have before its
 // collector works harder.
 const natsShare = 8
 
-// natsMemory is the environment of such a server: its soft memory limit, where there is one.
-func natsMemory() []string {
+// natsMemory is the environment of one of some such servers: its soft memory limit, where there is one.
+func natsMemory(servers int) []string {
 	limit := supervise.MemoryLimit()
 	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
 		return nil
 	}
-	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare, 10)}
+	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare/int64(servers), 10)}
 }
 
+// Connect connects a member of a queue.
 func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {
-	if s.embedded != nil {
-		return s.embedded.Connect(store.Always(member, changed)...)
-	}
 	c := store.Connection{
 		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model,
 		Name: member, OnChange: changed,
@@ -143,13 +137,8 @@ func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, e
 	return c.Connect()
 }
 
-func (s *NATS) Close() {
-	if s.embedded != nil {
-		s.embedded.Close()
-	}
-}
-
-// EmbedFolder is the folder of --nats embed.
+// EmbedFolder is the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside whatever
+// other models it is served.
 func EmbedFolder(dir, model string) (string, error) {
 	if dir != "" {
 		return dir, nil
@@ -173,10 +162,11 @@ func stateFolder() (string, error) {
 	return filepath.Join(home, ".local", "state", "pinion"), nil
 }
 
-// QueueName is the model's name in the queue: what was given, else the image of cog.yaml without its tag.
-func (s *Protocols) QueueName(m *model.Model) (string, error) {
+// QueueTitle is the name by which a queue knows the only model: what was given, else the image of cog.yaml without its
+// tag. store.QueueName makes the queue's of it.
+func (s *Protocols) QueueTitle(m *model.Model) (string, error) {
 	name, from := s.given, "the argument NAME=DIR"
-	if s.model != "" { // NAME may be one that no queue can have
+	if s.model != "" { // NAME may be for other protocols
 		name, from = s.model, "--model"
 	}
 	if name == "" {
@@ -188,8 +178,16 @@ func (s *Protocols) QueueName(m *model.Model) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("--nats: the model has no name in the job queue: give --model NAME")
 	}
-	if err := store.CheckModel(name); err != nil {
+	if err := CheckQueued(name); err != nil {
 		return "", fmt.Errorf("%s: %w: give --model NAME", from, err)
 	}
 	return name, nil
+}
+
+// CheckQueued refuses a name that no model of a job queue can have.
+func CheckQueued(name string) error {
+	if store.CheckModel(name) == nil || IsModelName(name) {
+		return nil
+	}
+	return fmt.Errorf("invalid model name %q: %s", name, modelNameForm)
 }

@@ -51,15 +51,15 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 		return nil, err
 	}
 	s.Config, s.ModelsMemory = file, models.Memory
-	if err := s.checkLoading(models); err != nil {
+	if err := cmp.Or(s.Jobs.check(first.Settings.ResultTTL), s.checkModels(models)); err != nil {
 		return nil, err
 	}
 	if file == "" && len(models.List) == 1 {
 		first.Name = s.Protocols.ModelName(first.Found)
-		if !s.Protocols.MultiModel {
-			return models, s.Jobs.check(first.Settings.ResultTTL)
+		if s.Protocols.MultiModel {
+			return models, checkMultiModel(first.Name)
 		}
-		return models, s.checkMultiModel(first.Name)
+		return models, nil
 	}
 	return models, s.checkSeveral()
 }
@@ -77,20 +77,20 @@ func (s *Serve) ReadFolder(given *pflag.FlagSet, name, dir string) (Named, error
 func (s *Serve) RereadModels(given *pflag.FlagSet) (*Models, error) {
 	models, err := readFile(s.Config, given)
 	if err == nil {
-		err = s.checkLoading(models)
+		err = s.checkModels(models)
 	}
 	return models, err
 }
 
-// checkLoading refuses models that could never be loaded.
-func (s *Serve) checkLoading(models *Models) error {
+// checkModels refuses models that could never be loaded, and results that the job queue does not keep so long.
+func (s *Serve) checkModels(models *Models) error {
 	for _, m := range models.List {
-		if l := m.Settings.Loading; s.Jobs.NATS.On() && (l.When != AtStartup || l.IdleTimeout > 0) {
-			return errors.New("--nats: jobs do not load a model, so leave out --load and --idle-timeout")
-		}
 		if m.Settings.Loading.When == Manual && !s.Exposure.ModelControl() {
 			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload",
 				cmp.Or(m.Name, m.Found.Title()))
+		}
+		if err := s.Jobs.checkTTL(m.Settings.ResultTTL); err != nil {
+			return fmt.Errorf("model %s: %w", m.Name, err)
 		}
 	}
 	return nil

@@ -23,6 +23,60 @@ func (l *Lifecycle) Enter(deadline time.Time) error {
 	return l.await(deadline)
 }
 
+// TryEnter is Enter without a wait; false: the model is not ready.
+func (l *Lifecycle) TryEnter() bool {
+	l.touch()
+	l.entering.Add(1)
+	if l.open.Load() {
+		return true
+	}
+	l.Leave()
+	return false
+}
+
+// IsReady reports whether requests enter at once.
+func (l *Lifecycle) IsReady() bool { return l.open.Load() }
+
+// AwaitReady waits until they do; false: ctx has ended.
+func (l *Lifecycle) AwaitReady(ctx context.Context) bool {
+	for {
+		l.mu.Lock()
+		ready, changed := l.open.Load(), l.changed
+		l.mu.Unlock()
+		if ready {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Refusal says why the model takes no requests, even if they can wait; nil: it does, or its service says more.
+func (l *Lifecycle) Refusal() error {
+	if l.open.Load() {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.admitsWhileLoading():
+		return nil
+	case l.state == Failed:
+		return l.failed(l.reason)
+	case !l.byRequest():
+		return l.notLoaded()
+	}
+	return nil
+}
+
+// notLoaded refuses a request that does not load the model.
+func (l *Lifecycle) notLoaded() error {
+	return &predict.NotReadyError{Reason: "Model " + l.m.Name + " is not loaded" + l.fix(" loads it")}
+}
+
 func (l *Lifecycle) Leave() {
 	if l.entering.Add(-1) == 0 && !l.open.Load() {
 		select {
@@ -63,7 +117,7 @@ func (l *Lifecycle) await(deadline time.Time) error {
 		case state == Failed:
 			return l.failed(reason)
 		case !byRequest:
-			return &predict.NotReadyError{Reason: "Model " + l.m.Name + " is not loaded" + l.fix(" loads it")}
+			return l.notLoaded()
 		}
 		if err := l.Load(ctx, false); err != nil {
 			return l.refusal(err)

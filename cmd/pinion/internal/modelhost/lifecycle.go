@@ -295,6 +295,9 @@ func (l *Lifecycle) end() {
 	case <-m.Service.Idle():
 	case <-grace.C:
 		m.Log.Warn("the grace is over: cancelling what is in flight", "predictions", m.Service.InFlight())
+		if m.Overdue != nil {
+			m.Overdue()
+		}
 		m.Service.CancelAll()
 		select {
 		case <-m.Service.Idle():

@@ -25,6 +25,8 @@ type Model struct {
 	Service *service.Service
 
 	Lifecycle *Lifecycle
+	// Overdue, if set, is called before the predictions are canceled of a model that is to be unloaded.
+	Overdue func()
 
 	host    *Host
 	metrics *metrics.Set

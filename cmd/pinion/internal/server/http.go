@@ -34,7 +34,7 @@ func (f *Server) makeHTTP() error {
 	if f.several {
 		f.endpoints.models = protocol.Several(f.knownModels)
 	}
-	queue, queueing := first.httpQueue()
+	queue, queueing := f.rootQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
 		Queue: queue, Queueing: queueing,
 		Protocols: f.protocols().List(f.endpoints.models), Models: f.httpModels(false),
@@ -92,7 +92,9 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 		if !config.IsModelName(m.Name) {
 			return nil
 		}
+		queue, queueing := m.httpQueue()
 		models = append(models, httpd.Model{
+			Queue: queue, Queueing: queueing,
 			Name: m.Name, Service: m.backend(), Title: m.title(), Docs: m.page(false), DocsData: page.Data(m.pageOptions(false)),
 			Dashboard: m.dashboardAt(false, monitor),
 			Reload:    f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -13,41 +15,64 @@ import (
 	"pinion/runtime/jobqueue/store"
 )
 
-// joinQueue joins the job queue of the only model, if there is to be one.
-func (f *Server) joinQueue() error {
-	s, m := &f.s.Jobs, f.first()
-	if !s.NATS.On() {
+// joinQueues joins the job queue of each model, if there are to be some.
+func (f *Server) joinQueues() error {
+	if !f.s.Jobs.NATS.On() {
 		return nil
 	}
-	name, err := m.server.s.Protocols.QueueName(m.of.Found)
+	for _, m := range f.all() {
+		if err := m.joinQueue(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueTitle is the name by which the job queue knows the model.
+func (m *servedModel) queueTitle() (string, error) {
+	if m.server.several {
+		return m.Name, nil
+	}
+	return m.server.s.Protocols.QueueTitle(m.of.Found)
+}
+
+// joinQueue joins the job queue of the model.
+func (m *servedModel) joinQueue() error {
+	f, s := m.server, &m.server.s.Jobs
+	title, err := m.queueTitle()
 	if err != nil {
 		return err
 	}
-	sync, err := s.SyncInterval()
-	if err != nil {
+	o := s.Options(title, m.of.Settings.ResultTTL)
+	var leave func()
+	if o.Embedded, leave, err = f.embedded.open(f, o.Model); err != nil {
 		return err
 	}
-	if err := s.NATS.Embed(name, sync, m.server.orphans, m.Log); err != nil {
-		return err
-	}
-	o := s.Options(name, m.of.Settings.ResultTTL)
 	o.OnWait = m.metrics.JobWait
 	joined, err := jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: m.Service, Memory: m.server.budget,
-		Webhooks: m.server.webhooks, Logger: m.Log, Tracer: m.server.telemetry.Tracer(),
+		Connect: func(changed func(error)) (*nats.Conn, error) {
+			if o.Embedded != nil {
+				return o.Embedded.Connect(store.Always(o.Server, changed)...)
+			}
+			return s.NATS.Connect(o.Model, o.Server, changed)
+		},
+		Queue: o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: &jobRunner{m.Service, m.Lifecycle}, Memory: f.budget,
+		Webhooks: f.webhooks, Logger: m.Log, Tracer: f.telemetry.Tracer(),
 		Schema: m.schema, Version: version.Pinion,
 		Slots: func() (slots, free int) { l := m.Pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
-		s.NATS.Close()
+		leave()
+		if f.several {
+			err = fmt.Errorf("model %s: %w", m.Name, err)
+		}
 		var other *store.MismatchError
 		if errors.As(err, &other) {
 			return process.Misused(err)
 		}
 		return err
 	}
-	m.queue = joined
+	m.queue, m.leaveNATS = joined, leave
 	return nil
 }
 
@@ -56,9 +81,15 @@ func (m *servedModel) httpQueue() (httpd.JobQueue, httpd.QueueOptions) {
 	if m.queue == nil {
 		return nil, httpd.QueueOptions{}
 	}
-	s := &m.server.s.Jobs
-	return m.queue,
-		httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.of.Settings.QueueTimeout}
+	return m.queue, m.server.queueing(func() *servedModel { return m })
+}
+
+// queueing says which requests go to the queue of a model.
+func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
+	return httpd.QueueOptions{
+		TenantHeader: f.s.Jobs.TenantHeader, Overflow: f.s.Jobs.Overflow,
+		Wait: func() time.Duration { return of().of.Settings.QueueTimeout },
+	}
 }
 
 // schema is what gateways may know of the model; false: it is not known yet.
@@ -67,10 +98,28 @@ func (m *servedModel) schema() (store.Schema, bool) {
 	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
+// drainQueue takes no more jobs.
+func (m *servedModel) drainQueue() {
+	if m.stopJobs != nil {
+		m.stopJobs()
+	}
+	if m.queue != nil {
+		m.queue.Drain()
+	}
+}
+
+// releaseJobs gives the jobs that run back, for other servers.
+func (m *servedModel) releaseJobs() {
+	if m.queue != nil {
+		m.queue.Release()
+	}
+}
+
 // leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other
 // servers, or for the next start.
 func (m *servedModel) leaveQueue(ctx context.Context) {
 	if m.queue != nil {
+		m.drainQueue()
 		m.leaving.Do(func() { m.hangUp(ctx) })
 	}
 }
@@ -81,7 +130,7 @@ func (m *servedModel) hangUp(ctx context.Context) {
 	if err := m.queue.Close(ctx); err != nil {
 		m.Log.Warn("left the job queue too early", "error", err)
 	}
-	m.server.s.Jobs.NATS.Close()
+	m.leaveNATS()
 }
 
 // fleet is the server's part in the queue, for its health; nil: there is none.

@@ -83,6 +83,12 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 	if err := m.host(true); err != nil {
 		return nil, err
 	}
+	if f.s.Jobs.NATS.On() {
+		if err := m.joinQueue(); err != nil {
+			m.close()
+			return nil, err
+		}
+	}
 	if !f.models.add(m) {
 		m.close()
 		return nil, modelhost.ErrClosed
@@ -97,6 +103,7 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 		loaded = false
 	}
 	m.Begin()
+	m.beginJobs()
 	if loaded {
 		if err := m.Lifecycle.Load(context.Background(), false); err != nil {
 			go f.retire(m)
@@ -121,6 +128,7 @@ func (f *Server) show(list []*servedModel) {
 // retire ends a model that requests find no more, once its predictions have ended.
 func (f *Server) retire(m *servedModel) {
 	m.Service.Drain()
+	m.drainQueue()
 	m.closeDashboard()
 	if err := m.Lifecycle.Unload(context.Background(), true); err != nil {
 		return // the server stops, and ends it

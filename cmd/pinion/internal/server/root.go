@@ -48,6 +48,40 @@ func (b rootBackend) OpenAPI() ([]byte, bool) { return b.first().OpenAPI() }
 
 func (b rootBackend) HasTraining() bool { return b.first().HasTraining() }
 
+// rootQueue is the job queue at the root of the server; nil: there is none.
+func (f *Server) rootQueue() (httpd.JobQueue, httpd.QueueOptions) {
+	queue, queueing := f.first().httpQueue()
+	if queue == nil || !f.several {
+		return queue, queueing
+	}
+	return rootQueue{func() httpd.JobQueue { return f.first().queue }}, f.queueing(f.first)
+}
+
+// rootQueue is the queue of the default model, which may be another tomorrow.
+type rootQueue struct{ of func() httpd.JobQueue }
+
+var _ httpd.JobQueue = rootQueue{}
+
+func (q rootQueue) Accept(s request.Submission) (request.Accepted, error) { return q.of().Accept(s) }
+
+func (q rootQueue) Find(kind predict.Kind, id string) ([]byte, func(), error) {
+	return q.of().Find(kind, id)
+}
+
+func (q rootQueue) Submit(s request.Submission, lives bool) (*predict.Prediction, error) {
+	return q.of().Submit(s, lives)
+}
+
+func (q rootQueue) Attach(kind predict.Kind, id string) *predict.Prediction {
+	return q.of().Attach(kind, id)
+}
+
+func (q rootQueue) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
+	return q.of().AttachDirect(kind, id)
+}
+
+func (q rootQueue) Cancel(kind predict.Kind, id string) (bool, error) { return q.of().Cancel(kind, id) }
+
 // Health is the default model's, with the status of each model.
 func (b rootBackend) Health(ctx context.Context) httpd.Health {
 	h := b.first().Health(ctx)

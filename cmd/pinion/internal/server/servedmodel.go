@@ -21,6 +21,9 @@ type servedModel struct {
 	added   bool             // by a client
 	queue   *jobqueue.Member // nil: accepted predictions live in this process
 	leaving sync.Once        // of the queue
+	stopJobs context.CancelFunc // ends what lets jobs load the model; nil: none do
+	// leaveNATS follows when the queue is left.
+	leaveNATS func()
 	metrics *metrics.Set
 	view    *dashboard.View // nil: it is off
 	known   *protocol.Model // to other protocols
@@ -52,6 +55,7 @@ func (m *servedModel) host(late bool) (err error) {
 	if m.Model, err = m.server.host.NewModel(m.of, m.metrics, late); err != nil {
 		return err
 	}
+	m.Overdue = m.releaseJobs
 	m.view = m.newDashboard()
 	m.known = protocol.NewModel(m.Name, m.backend())
 	return nil
@@ -60,6 +64,7 @@ func (m *servedModel) host(late bool) (err error) {
 // begin begins to serve the model.
 func (m *servedModel) begin() {
 	m.Begin()
+	m.beginJobs()
 	go m.announce()
 }
 

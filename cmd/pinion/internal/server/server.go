@@ -46,6 +46,7 @@ type Server struct {
 	models      models
 	host        *modelhost.Host
 	read        Reader
+	embedded    embeddedQueues
 }
 
 // Reader reads models while the server runs.
@@ -114,7 +115,7 @@ func (f *Server) wire(models []config.Named) error {
 	f.models.replace(all)
 	f.makeMetrics()
 	for _, step := range []func() error{
-		f.openFiles, f.makeWebhooks, f.openTokens, f.hostModels, f.joinQueue, f.makeHTTP,
+		f.openFiles, f.makeWebhooks, f.openTokens, f.hostModels, f.joinQueues, f.makeHTTP,
 		f.listen, f.openMonitor, f.openGRPC, f.sendMetrics,
 	} {
 		if err := step(); err != nil {

@@ -191,9 +191,7 @@ func (f *Server) cancelGrace() (grace time.Duration) {
 func (f *Server) cancelAll() {
 	inFlight := 0
 	for _, m := range f.models.every() {
-		if m.queue != nil {
-			m.queue.Release() // other servers run its jobs
-		}
+		m.releaseJobs()
 		inFlight += m.Service.InFlight()
 	}
 	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
@@ -205,9 +203,7 @@ func (f *Server) cancelAll() {
 // drain takes nothing more in.
 func (m *servedModel) drain() {
 	m.Drain()
-	if m.queue != nil {
-		m.queue.Drain()
-	}
+	m.drainQueue()
 	m.closeDashboard()
 }
 

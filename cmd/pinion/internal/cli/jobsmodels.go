@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/process"
+	"pinion/runtime/jobqueue/store"
+)
+
+// modelsView is what 'pinion jobs list' prints without a model.
+type modelsView struct {
+	Models []queueView `json:"models"`
+}
+
+// queueView is the queue of a model.
+type queueView struct {
+	Model         string `json:"model"`
+	Stream        string `json:"stream"` // of its jobs, for KEDA and NATS's own tools
+	Stored        int    `json:"stored"` // jobs that wait or run
+	Waiting       int    `json:"waiting"`
+	Dead          int    `json:"dead"`
+	Capacity      int64  `json:"capacity"`
+	OldestWaiting string `json:"oldest_waiting,omitempty"`
+
+	oldest time.Time
+}
+
+// listModels prints how the queues of all models stand.
+func (c *jobsCommand) listModels(cmd *cobra.Command) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), jobsTimeout)
+	defer cancel()
+	view := modelsView{Models: []queueView{}}
+	err := c.everyNATS(func(nc *nats.Conn) error {
+		all, err := store.Summaries(ctx, nc)
+		for i := range all {
+			q := &all[i]
+			view.Models = append(view.Models, queueView{
+				Model: q.Model, Stream: "PINION_JOBS_" + q.Queue, Stored: q.Stored, Waiting: q.Waiting, Dead: q.Dead,
+				Capacity: q.Capacity, OldestWaiting: instant(q.Oldest), oldest: q.Oldest,
+			})
+		}
+		return err
+	})
+	if err != nil {
+		return process.Failed(err)
+	}
+	return process.Failed(c.print(cmd, view, func() error { return view.table(cmd.OutOrStdout(), time.Now()) }))
+}
+
+// everyNATS calls f with each NATS that has queues: with --nats embed each served model has its own.
+func (c *jobsCommand) everyNATS(f func(*nats.Conn) error) error {
+	if dir, embeds := c.nats.Embeds(); !embeds || dir != "" {
+		nc, err := c.connect()
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		return f(nc)
+	}
+	folders, err := config.EmbedFolder("", "")
+	if err != nil {
+		return err
+	}
+	all, err := os.ReadDir(folders)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var none error = &store.NotServedError{Dir: filepath.Join(folders, "MODEL"), Cause: os.ErrNotExist}
+	for _, folder := range all {
+		nc, err := store.ConnectSocket(filepath.Join(folders, folder.Name()), nats.Name("pinion jobs"))
+		if err != nil { // no server runs with it
+			continue
+		}
+		err = f(nc)
+		nc.Close()
+		if err != nil {
+			return err
+		}
+		none = nil
+	}
+	return none
+}
+
+// table prints a line for each model.
+func (v *modelsView) table(w io.Writer, now time.Time) error {
+	if len(v.Models) == 0 {
+		_, err := io.WriteString(w, "no model has a job queue\n")
+		return err
+	}
+	t := newTable(w)
+	t.row("MODEL", "WAITING", "STORED", "CAPACITY", "DEAD", "OLDEST WAITING")
+	for _, q := range v.Models {
+		oldest := ""
+		if !q.oldest.IsZero() {
+			oldest = age(now, q.oldest)
+		}
+		t.row(safe(q.Model), strconv.Itoa(q.Waiting), strconv.Itoa(q.Stored), strconv.FormatInt(q.Capacity, 10),
+			strconv.Itoa(q.Dead), oldest)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"sync"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/runtime/jobqueue/store"
+)
+
+// embeddedQueues are the NATS servers of --nats embed, by their folders. Queues of the same folder share one.
+type embeddedQueues struct {
+	mu sync.Mutex
+	by map[string]*embeddedQueue
+}
+
+type embeddedQueue struct {
+	*store.Embedded
+	users int
+}
+
+// open returns the NATS server of a queue; nil: NATS is elsewhere. leave follows when the queue is left.
+func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave func(), err error) {
+	dir, embeds := f.s.Jobs.NATS.Embeds()
+	if !embeds {
+		return nil, func() {}, nil
+	}
+	if dir, err = config.EmbedFolder(dir, queue); err != nil {
+		return nil, nil, err
+	}
+	sync, err := f.s.Jobs.SyncInterval()
+	if err != nil {
+		return nil, nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	one := q.by[dir]
+	if one == nil {
+		started, err := f.s.Jobs.NATS.Embed(dir, sync, len(f.models.every()), f.orphans, f.log)
+		if err != nil {
+			return nil, nil, err
+		}
+		if q.by == nil {
+			q.by = map[string]*embeddedQueue{}
+		}
+		one = &embeddedQueue{Embedded: started}
+		q.by[dir] = one
+	}
+	one.users++
+	return one.Embedded, func() { q.leave(dir, one) }, nil
+}
+
+// leave ends a NATS server when no queue uses it any more.
+func (q *embeddedQueues) leave(dir string, one *embeddedQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if one.users--; one.users == 0 {
+		delete(q.by, dir)
+		one.Close()
+	}
+}

@@ -1,0 +1,29 @@
+package store
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestQueueName(t *testing.T) {
+	seen := map[string]string{}
+	for _, model := range []string{
+		"ocr", "a_b", "A-9", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65), "a.b", "a/b", "a:b",
+		"meta-llama/Llama-3.1-8B-Instruct", "ä", "*", ">", " ", "",
+	} {
+		queue := QueueName(model)
+		if err := CheckModel(queue); err != nil {
+			t.Errorf("%q: got %q: %v", model, queue, err)
+		}
+		if isPlain(model, 63) != (queue == model) {
+			t.Errorf("got the queue %q of %q", queue, model)
+		}
+		if other, used := seen[queue]; used {
+			t.Errorf("got the queue %q for %q and %q", queue, model, other)
+		}
+		seen[queue] = model
+	}
+	if got, want := QueueName("a.b"), "a_b-26fd1b2e8e3d3a8f"; !strings.HasPrefix(got, "a_b-") || len(got) != len(want) {
+		t.Errorf("got %q, want one like %q", got, want)
+	}
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Summary says how the queue of a model stands.
+type Summary struct {
+	Model string // its own name
+	Queue string // see QueueName
+	// Stored are jobs that wait or run. Of them no server has got Waiting yet.
+	Stored, Waiting int
+	Capacity        int64
+	Dead            int       // dead letters
+	Oldest          time.Time // when the job was accepted that waits longest; zero: none waits
+}
+
+// ErrNotListed: NATS does not let this user list streams.
+var ErrNotListed = errors.New("NATS does not let this user list the job queues: give --model NAME")
+
+// allQueues asks about the queues of all models. It sets the connection's handler of errors. The context ends with
+// ErrNotListed if NATS does not allow that.
+func allQueues(ctx context.Context, nc *nats.Conn) (context.Context, jetstream.JetStream, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return ctx, nil, fmt.Errorf("open the job queues: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			cancel(ErrNotListed)
+		}
+	})
+	return ctx, js, nil
+}
+
+// Summaries are those of all models that have a queue, by name.
+func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
+	ctx, js, err := allQueues(ctx, nc)
+	if err != nil {
+		return nil, err
+	}
+	queues, err := queuesOf(ctx, js)
+	if err != nil {
+		return nil, err
+	}
+	var all []Summary
+	for _, info := range queues {
+		s, err := summaryOf(ctx, js, info.Config.Name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound): // it is being made, or was removed
+			continue
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return strings.Compare(a.Model, b.Model) })
+	return all, nil
+}
+
+// Models are the names of the models that have a queue, sorted.
+func Models(ctx context.Context, nc *nats.Conn) ([]string, error) {
+	ctx, js, err := allQueues(ctx, nc)
+	if err != nil {
+		return nil, err
+	}
+	return modelsOf(ctx, js)
+}
+
+func modelsOf(ctx context.Context, js jetstream.JetStream) (models []string, err error) {
+	queues, err := queuesOf(ctx, js)
+	for _, info := range queues {
+		models = append(models, owner(info.Config))
+	}
+	slices.Sort(models)
+	return models, err
+}
+
+// queuesOf are the streams of jobs.
+func queuesOf(ctx context.Context, js jetstream.JetStream) (all []*jetstream.StreamInfo, err error) {
+	list := js.ListStreams(ctx)
+	for info := range list.Info() {
+		if strings.HasPrefix(info.Config.Name, jobsPrefix) {
+			all = append(all, info)
+		}
+	}
+	if err := list.Err(); err != nil {
+		if errors.Is(context.Cause(ctx), ErrNotListed) {
+			err = ErrNotListed
+		}
+		return nil, fmt.Errorf("list the job queues: %w", err)
+	}
+	return all, nil
+}
+
+// Summary says how this queue stands.
+func (q *Queue) Summary(ctx context.Context) (Summary, error) {
+	return summaryOf(ctx, q.js, q.names.jobs())
+}
+
+func summaryOf(ctx context.Context, js jetstream.JetStream, stream string) (s Summary, err error) {
+	s.Queue = strings.TrimPrefix(stream, jobsPrefix)
+	jobs, err := js.Stream(ctx, stream)
+	if err != nil {
+		return s, fmt.Errorf("look at the stream %s: %w", stream, err)
+	}
+	dead, err := js.Stream(ctx, names{s.Queue}.dead())
+	if err != nil {
+		return s, fmt.Errorf("look at the stream %s: %w", names{s.Queue}.dead(), err)
+	}
+	info := jobs.CachedInfo()
+	s.Model, s.Stored, s.Capacity = owner(info.Config), int(info.State.Msgs), info.Config.MaxMsgs
+	s.Dead = int(dead.CachedInfo().State.Msgs)
+	lanes := jobs.ListConsumers(ctx)
+	for lane := range lanes.Info() {
+		if lane.NumPending == 0 {
+			continue
+		}
+		s.Waiting += int(lane.NumPending)
+		first, err := jobs.GetMsg(ctx, lane.Delivered.Stream+1, jetstream.WithGetMsgSubject(lane.Config.FilterSubject))
+		if err == nil && (s.Oldest.IsZero() || first.Time.Before(s.Oldest)) { // else it was taken meanwhile
+			s.Oldest = first.Time
+		}
+	}
+	if err := lanes.Err(); err != nil {
+		return s, fmt.Errorf("count jobs: %w", err)
+	}
+	return s, nil
+}
+
+// Delivery counts jobs: those that no server has got yet, and those that one has, or has given back.
+func (q *Queue) Delivery(ctx context.Context) (pending uint64, delivered int, err error) {
+	all := q.jobs.ListConsumers(ctx)
+	for one := range all.Info() {
+		pending += one.NumPending
+		delivered += one.NumAckPending
+	}
+	return pending, delivered, all.Err()
+}
