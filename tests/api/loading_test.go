@@ -109,7 +109,6 @@ func TestModelsFileThatCannotBeServed(t *testing.T) {
 			"--config " + file + " names the models: leave out a=" + dir + "/a",
 		},
 		{"models:\n  a: {path: a}\n", []string{"--model", "x"}, "--model x names one model"},
-		{"models:\n  a: {path: a}\n", []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
 		{"models:\n  a: {path: a, load: manual}\n", nil, "model a is loaded by POST /models/a/load, which needs --reload"},
 	} {
 		harness.WriteFile(t, file, c.text)

@@ -17,8 +17,8 @@ import (
 type Options struct {
 	// Model is the name of the queue; see QueueName.
 	Model string
-	// Title is the model's own name, if Model is made from it; "": it is Model. Two models whose queues would have one name
-	// are told apart by it.
+	// Title is the model's own name, if Model is made from it; "": it is Model. It tells apart two models whose queues
+	// would have one name.
 	Title string
 	// Server is the name of this member; no other has it.
 	Server string

@@ -14,8 +14,8 @@ import (
 
 // Summary says how the queue of a model stands.
 type Summary struct {
-	Model string // its own name
-	Queue string // see QueueName
+	Model  string // its own name
+	Stream string // of its jobs
 	// Stored are jobs that wait or run. Of them no server has got Waiting yet.
 	Stored, Waiting int
 	Capacity        int64
@@ -108,14 +108,15 @@ func (q *Queue) Summary(ctx context.Context) (Summary, error) {
 }
 
 func summaryOf(ctx context.Context, js jetstream.JetStream, stream string) (s Summary, err error) {
-	s.Queue = strings.TrimPrefix(stream, jobsPrefix)
+	s.Stream = stream
+	deadLetters := names{strings.TrimPrefix(stream, jobsPrefix)}.dead()
 	jobs, err := js.Stream(ctx, stream)
 	if err != nil {
 		return s, fmt.Errorf("look at the stream %s: %w", stream, err)
 	}
-	dead, err := js.Stream(ctx, names{s.Queue}.dead())
+	dead, err := js.Stream(ctx, deadLetters)
 	if err != nil {
-		return s, fmt.Errorf("look at the stream %s: %w", names{s.Queue}.dead(), err)
+		return s, fmt.Errorf("look at the stream %s: %w", deadLetters, err)
 	}
 	info := jobs.CachedInfo()
 	s.Model, s.Stored, s.Capacity = owner(info.Config), int(info.State.Msgs), info.Config.MaxMsgs

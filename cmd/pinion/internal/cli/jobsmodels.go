@@ -45,7 +45,7 @@ func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 		for i := range all {
 			q := &all[i]
 			view.Models = append(view.Models, queueView{
-				Model: q.Model, Stream: "PINION_JOBS_" + q.Queue, Stored: q.Stored, Waiting: q.Waiting, Dead: q.Dead,
+				Model: q.Model, Stream: q.Stream, Stored: q.Stored, Waiting: q.Waiting, Dead: q.Dead,
 				Capacity: q.Capacity, OldestWaiting: instant(q.Oldest), oldest: q.Oldest,
 			})
 		}

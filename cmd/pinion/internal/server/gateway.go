@@ -109,7 +109,9 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk,
 		ReplayPuts: s.Jobs.ReplayPuts,
 		Queue:      g.member,
-		Queueing:   httpd.QueueOptions{TenantHeader: s.Jobs.TenantHeader, All: true, Wait: func() time.Duration { return s.QueueTimeout }},
+		Queueing: httpd.QueueOptions{
+			TenantHeader: s.Jobs.TenantHeader, All: true, Wait: func() time.Duration { return s.QueueTimeout },
+		},
 	})
 	var address string
 	if g.ln, address, err = listen(s.Exposure.Address(), s.Port,

@@ -15,11 +15,8 @@ import (
 	"pinion/runtime/jobqueue/store"
 )
 
-// joinQueues joins the job queue of each model, if there are to be some.
+// joinQueues joins the job queue of each model, if there is to be one.
 func (f *Server) joinQueues() error {
-	if !f.s.Jobs.NATS.On() {
-		return nil
-	}
 	for _, m := range f.all() {
 		if err := m.joinQueue(); err != nil {
 			return err
@@ -36,9 +33,12 @@ func (m *servedModel) queueTitle() (string, error) {
 	return m.server.s.Protocols.QueueTitle(m.of.Found)
 }
 
-// joinQueue joins the job queue of the model.
+// joinQueue joins the job queue of the model, if there is to be one.
 func (m *servedModel) joinQueue() error {
 	f, s := m.server, &m.server.s.Jobs
+	if !s.NATS.On() {
+		return nil
+	}
 	title, err := m.queueTitle()
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ const loadEvery = time.Second
 // beginJobs lets jobs load the model, if requests do.
 func (m *servedModel) beginJobs() {
 	f, l := m.server, m.of.Settings.Loading
-	if m.queue == nil || l.When == config.AtStartup && l.IdleTimeout == 0 && f.s.ModelsMemory == 0 && f.reread == nil {
+	if m.queue == nil || l.When == config.AtStartup && l.IdleTimeout == 0 && f.s.ModelsMemory == 0 && f.read.File == nil {
 		return // it is never unloaded
 	}
 	var ctx context.Context

@@ -68,11 +68,15 @@ func (f *Server) reserve(name, folder string) (*servedModel, *protocol.Error) {
 	if err := m.host(true); err != nil {
 		return nil, protocol.Errorf(protocol.BadInput, "%v", err)
 	}
+	if err := m.joinQueue(); err != nil {
+		m.close()
+		return nil, protocol.Errorf(protocol.Failed, "%v", err)
+	}
 	if !f.models.add(m) {
 		m.close()
 		return nil, protocol.Errorf(protocol.NotReady, "%v", modelhost.ErrClosed)
 	}
-	m.Begin()
+	m.beginLate()
 	return m, nil
 }
 

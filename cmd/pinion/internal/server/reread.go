@@ -83,11 +83,9 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 	if err := m.host(true); err != nil {
 		return nil, err
 	}
-	if f.s.Jobs.NATS.On() {
-		if err := m.joinQueue(); err != nil {
-			m.close()
-			return nil, err
-		}
+	if err := m.joinQueue(); err != nil {
+		m.close()
+		return nil, err
 	}
 	if !f.models.add(m) {
 		m.close()
@@ -102,8 +100,7 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 		}
 		loaded = false
 	}
-	m.Begin()
-	m.beginJobs()
+	m.beginLate()
 	if loaded {
 		if err := m.Lifecycle.Load(context.Background(), false); err != nil {
 			go f.retire(m)

@@ -16,17 +16,17 @@ import (
 // servedModel is a model of the server, and how it is seen from outside.
 type servedModel struct {
 	*modelhost.Model
-	server  *Server
-	of      config.Named
-	added   bool             // by a client
-	queue   *jobqueue.Member // nil: accepted predictions live in this process
-	leaving sync.Once        // of the queue
+	server   *Server
+	of       config.Named
+	added    bool               // by a client
+	queue    *jobqueue.Member   // nil: accepted predictions live in this process
+	leaving  sync.Once          // of the queue
 	stopJobs context.CancelFunc // ends what lets jobs load the model; nil: none do
 	// leaveNATS follows when the queue is left.
 	leaveNATS func()
-	metrics *metrics.Set
-	view    *dashboard.View // nil: it is off
-	known   *protocol.Model // to other protocols
+	metrics   *metrics.Set
+	view      *dashboard.View // nil: it is off
+	known     *protocol.Model // to other protocols
 }
 
 // hostModels makes the models' host and the models, once what they share is there.
@@ -63,9 +63,14 @@ func (m *servedModel) host(late bool) (err error) {
 
 // begin begins to serve the model.
 func (m *servedModel) begin() {
+	m.beginLate()
+	go m.announce()
+}
+
+// beginLate does the same while the server runs.
+func (m *servedModel) beginLate() {
 	m.Begin()
 	m.beginJobs()
-	go m.announce()
 }
 
 func (f *Server) workerCount() (n int) {
