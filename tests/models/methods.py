@@ -58,6 +58,59 @@ class Base(cog.BaseRunner):
         return [item.text.upper() for item in items]
 
 
+class Nested(Base):
+    """Calls batched methods in batches, and one that setup has kept."""
+
+    def setup(self) -> None:
+        self.kept = self.step
+
+    @cog.batch(max_size=4)
+    def plain(self, items: list[Item]) -> list[str]:
+        return [self.step(item) for item in items]
+
+    @cog.batch(max_size=4)
+    async def gathered(self, items: list[Item]) -> list[str]:
+        return list(await asyncio.gather(*map(self.step, items)))
+
+    @cog.batch(max_size=4)
+    def again(self, items: list[Item]) -> list[str]:
+        return [self.again(item) for item in items]
+
+    @cog.batch(max_size=4)
+    async def ping(self, items: list[Item]) -> list[str]:
+        return list(await asyncio.gather(*map(self.pong, items)))
+
+    @cog.batch(max_size=4)
+    def pong(self, items: list[Item]) -> list[str]:
+        return [self.ping(item) for item in items]
+
+    def later(self, item: Item) -> str:
+        """Call the method when the prediction has ended."""
+
+        def call() -> None:
+            while not os.path.exists("gate"):
+                time.sleep(0.001)
+            note("later " + self.step(item))
+
+        threading.Thread(target=call).start()
+        return "started"
+
+
+class NestedAsync(Nested):
+    @cog.concurrent(max=16)
+    async def run(self, text: str, how: str = "step") -> str:
+        note(f"calls {text}")
+        result = getattr(self, how)(Item(text))
+        return result if isinstance(result, str) else await result
+
+
+class NestedThreads(Nested):
+    @cog.concurrent(max=16)
+    def run(self, text: str, how: str = "step") -> str:
+        note(f"calls {text}")
+        return getattr(self, how)(Item(text))
+
+
 class Runner(Base):
     @cog.concurrent(max=16)
     async def run(self, text: str, how: str = "step", key: int = 0, steps: int = 1) -> str:

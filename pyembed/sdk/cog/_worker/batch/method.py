@@ -121,17 +121,25 @@ def _binder(
 
 
 class LocalMethod:
-    """A batched method of one object outside of a server: each call is a batch of one."""
+    """A batched method of one object outside of a server: each call is a batch of one.
 
-    def __init__(self, plan: MethodPlan, instance: Any) -> None:
+    In a server it is what setup may have kept, and calls the method that forms batches. forked:
+    this is a child process, which forms none.
+    """
+
+    def __init__(self, plan: MethodPlan, instance: Any, forked: bool = False) -> None:
         self._plan = plan
         self._instance = instance
+        self._forked = forked
         self.__wrapped__ = plan.method.function
         self.__name__: str = vars(plan.method)["__name__"]
         self.__doc__ = plan.method.__doc__
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the result of one call, to be awaited in async code."""
+        hub = self._plan.method.hub
+        if hub is not None and not self._forked:
+            return self._plan.method.__get__(self._instance)(*args, **named)
         values, key = self._plan.bind(*args, **named)
         self._plan.cost(values)
         if self._plan.is_async:

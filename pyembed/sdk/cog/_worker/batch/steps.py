@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from _queue import SimpleQueue
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from time import perf_counter_ns
 
 import _px
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _MOST_WAIT = 5_000_000
 _PART = 10
 _LEAST_WAIT = 50_000  # a shorter one is not worth a timer
+
+# The batches in which this code runs, the inner ones last.
+_within: ContextVar[tuple[Batch, ...]] = ContextVar("within", default=())
 
 
 class SharedScope(Scope):
@@ -106,6 +109,7 @@ def batch_context() -> Context:
     context = copy_context()
     context.run(current.set, INACTIVE)
     context.run(owner.set, None)
+    context.run(_within.set, ())
     return context
 
 
@@ -117,9 +121,10 @@ class Batch:
         self.calls = calls
         self.parts = [calls]  # to be run, the last first
         self.part = calls
+        self.running = True
         self.began = perf_counter_ns()
         self.thread_owner = _px.thread_owner()
-        self.context = batcher.hub.context.copy()
+        self.context: Any = batcher.hub.context.copy()
         self.error: BaseException | None = None  # that the last failed part raised
         self.trace: BatchTrace | None = None
         scopes = list(dict.fromkeys(call.scope for call in calls))
@@ -136,6 +141,25 @@ class Batch:
             elif owners:
                 self.owner = tuple(owners)
                 self.context.run(router.begin, self.owner)
+        around = dict.fromkeys(batch for call in calls for batch in call.within)
+        self.context.run(_within.set, (*around, self))
+
+    def finish(self) -> None:
+        """Drop what the model's threads, whose contexts have this batch, have no use for."""
+        self.running = False
+        self.calls = self.part = []
+        self.context = None  # it refers to this batch
+
+    def calls_method(self, called: Batcher) -> None:
+        """Take note of a call in this batch; raise if each method could wait for the other."""
+        if not self.running:
+            return
+        if called.calls_method(self._batcher):
+            raise RuntimeError(
+                f"{called.name} is called in a batch of {self._batcher.name}, whose end it "
+                "waits for itself; call a method without @batch there"
+            )
+        self._batcher.called.add(called)
 
     def end(self, result: Any, raised: BaseException | None) -> None:
         """Take the outcome of a part. Called on the loop."""
@@ -161,8 +185,10 @@ class Batcher:
         self._ended = 0  # when the last call ended, and what it took
         self._took = 0
         self.expected: set[Caller] = set()  # of the last call, that may come back
+        self.called: set[Batcher] = set()  # by batches of this method
         self._threads = None if plan.is_async else hub.threads(options.concurrent)
         self._tasks: set[asyncio.Task[None]] = set()  # the loop keeps no reference
+        self.name: str = plan.name
         self.__wrapped__ = plan.method.function
         self.__name__: str = vars(plan.method)["__name__"]
         self.__doc__ = plan.method.__doc__
@@ -171,7 +197,9 @@ class Batcher:
         """Return a future of the result; in another thread than the loop's, wait for it."""
         hub = self.hub
         if _px.is_child():  # which has no loop
-            return LocalMethod(self._plan, self._instance)(*args, **named)
+            return LocalMethod(self._plan, self._instance, forked=True)(*args, **named)
+        for batch in _within.get():
+            batch.calls_method(self)
         values, key = self._plan.bind(*args, **named)
         call = Call(values, key, self._plan.cost(values), perf_counter_ns())
         if get_ident() == hub.thread:
@@ -185,6 +213,10 @@ class Batcher:
         hub.loop.call_soon_threadsafe(self._add, call)
         return waiting.wait()
 
+    def calls_method(self, other: Batcher) -> bool:
+        """Return whether batches of this method wait for those of another, or it is this one."""
+        return other is self or any(each.calls_method(other) for each in list(self.called))
+
     async def _later(self, call: Call) -> Any:
         call.future = self.hub.loop.create_future()
         self._add(call)
@@ -192,7 +224,7 @@ class Batcher:
 
     def _add(self, call: Call) -> None:
         hub = self.hub
-        call.scope = current.get()
+        call.scope, call.within = current.get(), _within.get()
         call.owner = who = hub.who()
         call.caller = caller = hub.caller(who)
         full, came_back = self._calls.add(call), False
@@ -326,6 +358,7 @@ class Batcher:
         self._ended = perf_counter_ns()
         self._took = self._ended - batch.began
         self._report(batch)
+        batch.finish()
         self._free += 1
         self.soon()  # after one step of each task that has its result now
 
@@ -352,7 +385,7 @@ class Batcher:
             return  # it was canceled
         if isinstance(element, BaseException):
             if isinstance(element, StopIteration):
-                wrapped = RuntimeError(f"{self._plan.name} raised StopIteration")
+                wrapped = RuntimeError(f"{self.name} raised StopIteration")
                 wrapped.__cause__ = element
                 element = wrapped
             future.set_exception(element)

@@ -20,10 +20,11 @@ class Call:
     future  gets its result; done(): the caller has gone
     caller  the prediction that calls, None for code of no prediction
     scope   of that prediction; owner is its slot and id, for logs
+    within  the batches in which it was made
     since   when it was made, by perf_counter_ns
     """
 
-    __slots__ = ("caller", "cost", "future", "key", "owner", "scope", "since", "values")
+    __slots__ = ("caller", "cost", "future", "key", "owner", "scope", "since", "values", "within")
 
     def __init__(self, values: tuple[Any, ...], key: Any, cost: float, since: int) -> None:
         self.values = values
@@ -34,6 +35,7 @@ class Call:
         self.caller: Any = None
         self.scope: Any = None
         self.owner: Any = None
+        self.within: Any = ()
 
 
 class ThreadFuture:
