@@ -1,6 +1,10 @@
-"""Decodes step by step. A step of n sequences sleeps STEP_US + n * ITEM_US microseconds."""
+"""Decodes step by step. A step of n sequences sleeps STEP_US + n * ITEM_US microseconds.
+
+The output is how many steps there were until the end, and how many until the first token came.
+"""
 
 import os
+from collections.abc import AsyncIterator
 
 import cog
 from engine import Engine
@@ -16,17 +20,28 @@ class Base(cog.BaseRunner):
 
 class Async(Base):
     @cog.concurrent(max=32)
-    async def run(self, tokens: int) -> int:
+    async def run(self, tokens: int) -> list[int]:
+        token, before, first = 0, engine.steps, 0
+        for _ in range(tokens):
+            token = await self.decode(token)
+            first = first or engine.steps - before
+        return [engine.steps, first]
+
+
+class Stream(Base):
+    @cog.concurrent(max=32)
+    async def run(self, tokens: int) -> AsyncIterator[int]:
         token = 0
         for _ in range(tokens):
             token = await self.decode(token)
-        return engine.steps
+            yield engine.steps
 
 
 class Threads(Base):
     @cog.concurrent(max=32)
-    def run(self, tokens: int) -> int:
-        token = 0
+    def run(self, tokens: int) -> list[int]:
+        token, before, first = 0, engine.steps, 0
         for _ in range(tokens):
             token = self.decode(token)
-        return engine.steps
+            first = first or engine.steps - before
+        return [engine.steps, first]
