@@ -14,6 +14,8 @@ type Dashboard struct {
 	Page fasthttp.RequestHandler
 	// Data answers GET of its paths. Their answers are for operators: no page of another origin may read them.
 	Data map[string]fasthttp.RequestHandler
+	// Actions answers POST of its paths: what whoever may cancel predictions may do.
+	Actions map[string]fasthttp.RequestHandler
 	// Origins are the origins ("http://gpu.example.com:5000") at which the view may be read over plain http although their
 	// names could be registered.
 	Origins []string
@@ -28,6 +30,9 @@ func (t routeTable) dashboard() {
 	t.get("/dashboard", d.Page)
 	for path, h := range d.Data {
 		t.get(path, t.guarded(h))
+	}
+	for path, h := range d.Actions {
+		t.on(fasthttp.MethodPost, path, t.guarded(h))
 	}
 }
 

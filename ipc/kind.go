@@ -45,6 +45,8 @@ const (
 	KindCUDA        Kind = 36 // the report of pyembed/cuda, at any time
 	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
 	KindPong        Kind = 38 // no body: the answer to KindPing
+	KindStack       Kind = 43 // text of the fault handler, no JSON: the answer to KindAskStack
+	KindStacks      Kind = 44 // "text": what tasks and other threads do; follows a KindStack of main's
 
 	// {"batches":{"decode":[size,wait,time,…]},"spans":[…]}: batches of methods since the last report; times in ns
 	KindMethodBatches Kind = 41
@@ -62,6 +64,7 @@ const (
 	KindPing     Kind = 51 // no body: a sign of life is asked for
 
 	KindInterrupt Kind = 54 // no body: look at the cancel words; for a worker whose slots have threads
+	KindAskStack  Kind = 55 // no body: the stack of what a slot runs is wanted; id is StackID
 
 	// Front to preload process, on its channel.
 

@@ -31,6 +31,8 @@ var kindNames = [...]string{
 	KindPreloaded:     "Preloaded",
 	KindForked:        "Forked",
 	KindMethodBatches: "MethodBatches",
+	KindStack:         "Stack",
+	KindStacks:        "Stacks",
 	KindSlot:          "Slot",
 	KindShutdown:      "Shutdown",
 	KindHealth:        "Health",
@@ -38,5 +40,6 @@ var kindNames = [...]string{
 	KindHandle:        "Handle",
 	KindFork:          "Fork",
 	KindInterrupt:     "Interrupt",
+	KindAskStack:      "AskStack",
 	KindCall:          "Call",
 }

@@ -120,6 +120,17 @@ func ParseCUDA(body []byte) (map[string]any, error) {
 // SendHealth asks for the model's own check; the answer is a Healthy frame with that id.
 func (c *Conn) SendHealth(id uint64) error { return c.Send(KindHealth, id, emptyObject) }
 
+// StackID is the id of an AskStack frame: the front's serial number, and the slot's index.
+func StackID(serial uint64, slot int) uint64 { return serial*stackSlots + uint64(slot) }
+
+const stackSlots = 1024 // more than a worker may have
+
+// ParseStacks returns the text of a Stacks frame.
+func ParseStacks(body []byte) (string, error) {
+	stacks, err := parseOnce[struct{ Text string }](body, "stacks")
+	return stacks.Text, err
+}
+
 // Healthy is the body of a Healthy frame.
 type Healthy struct {
 	OK    bool

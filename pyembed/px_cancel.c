@@ -5,6 +5,7 @@
 #include "px_worker.h"
 
 #include "px_interrupt.h"
+#include "px_stack.h"
 
 #include <signal.h>
 
@@ -123,6 +124,7 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
   PyObject *frame, *result = NULL;
   if (!PyArg_ParseTuple(args, "iO", &number, &frame)) return NULL;
   if (atomic_load(&px_w.is_child) || cancel.looking) Py_RETURN_NONE;
+  px_stack_rest(cancel.handler);
   cancel.looking = true;
   PyObject *list = canceled(frame);
   cancel.looking = false;
@@ -150,10 +152,15 @@ static PyObject *handle_cancels(PX_SELF, PyObject *handler) {
   Py_RETURN_NONE;
 }
 
-// is_signal_free() -> bool: whether the model has left the cancel signal alone.
+static _Atomic bool follows;  // the server is to set on_cancel as the signal's handler
+
+bool px_cancel_follows(void) { return atomic_load(&follows); }
+
+// is_signal_free() -> bool: whether the model has left the cancel signal alone. If so, the server sets on_cancel.
 static PyObject *is_signal_free(PX_SELF, PX_NO_ARGS) {
   struct sigaction now;
-  return PyBool_FromLong(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+  atomic_store(&follows, sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+  return PyBool_FromLong(follows);
 }
 
 // set_cancel_type(type): the exception that on_cancel raises.

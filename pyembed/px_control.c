@@ -3,6 +3,7 @@
 #include "px_interrupt.h"
 #include "px_receive.h"
 #include "px_send.h"
+#include "px_stack.h"
 #include "px_worker.h"
 
 #include <errno.h>
@@ -73,6 +74,7 @@ static void *control(void *unused) {
         px_interrupt_wake();
       }
       if (f.kind == PX_PING) answer(f.id);
+      if (f.kind == PX_ASK_STACK) px_stack_ask(f.id);
       px_frame_done(&f);
     }
     if (n < 0) px_end_all();

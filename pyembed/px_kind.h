@@ -31,6 +31,8 @@ enum px_kind {
   PX_PRELOADED = 39,
   PX_FORKED = 40,
   PX_METHOD_BATCHES = 41,
+  PX_STACK = 43,
+  PX_STACKS = 44,
   PX_SLOT = 48,
   PX_SHUTDOWN = 49,
   PX_HEALTH = 50,
@@ -38,6 +40,7 @@ enum px_kind {
   PX_HANDLE = 52,
   PX_FORK = 53,
   PX_INTERRUPT = 54,
+  PX_ASK_STACK = 55,
   PX_CALL = 56,
 };
 

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type Worker interface {
 	LogPipesEnd()
 	// Stuck says that the thread of a slot does not end what it runs. The worker has been given its last call.
 	Stuck(why string)
+	// Stack says what the slot of that index runs: the Python stack of its thread, of its task and of the other threads;
+	// names and lines.
+	Stack(ctx context.Context, slot int) (string, error)
 	// Logged receives text that came for a prediction through its slot's channel. traceback: its end is the traceback of
 	// the prediction, which is one record of the server's log.
 	Logged(stream, prediction string, text []byte, traceback bool)

@@ -2,6 +2,7 @@ package slot
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -155,8 +156,12 @@ func (w *fakeWorker) terminate(cause string) (had int) {
 	return had
 }
 
-func (w *fakeWorker) Interrupt()       { w.interrupts.Add(1) }
-func (w *fakeWorker) Closed()          { w.closings.Add(1) }
+func (w *fakeWorker) Interrupt() { w.interrupts.Add(1) }
+func (w *fakeWorker) Closed()    { w.closings.Add(1) }
+func (w *fakeWorker) Stack(_ context.Context, slot int) (string, error) {
+	return fmt.Sprintf("stack of slot %d", slot), nil
+}
+
 func (w *fakeWorker) Stuck(why string) { w.mu.Lock(); w.stuck = append(w.stuck, why); w.mu.Unlock() }
 
 func (w *fakeWorker) Kill(_ Fault, why string) {

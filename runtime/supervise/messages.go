@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"pinion/ipc"
@@ -58,6 +59,15 @@ func (w *worker) handle(m message) error {
 		return w.methodBatches(m.body)
 	case ipc.KindSetupFailed:
 		return w.setupFailed(m.body)
+	case ipc.KindStack:
+		w.process.stacks.answered(stackPart{id: m.id, text: strings.ToValidUTF8(string(m.body), "\uFFFD")})
+		return nil
+	case ipc.KindStacks:
+		text, err := ipc.ParseStacks(m.body)
+		if err == nil {
+			w.process.stacks.answered(stackPart{id: m.id, rest: true, text: text})
+		}
+		return err
 	case ipc.KindHealthy:
 		return w.sup.checks.answered(m.id, m.body)
 	default:

@@ -43,13 +43,14 @@ type process struct {
 	shortage atomic.Bool                   // it was killed because this server was short of what it needs to serve it
 	stuck    chan string                   // gets one value: why it is to be replaced
 	threads  atomic.Bool                   // its slots have threads
+	stacks   stacks                        // what its predictions do, for those who ask
 	running  atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
 }
 
 // start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs
 // why and the worker is started the ordinary way.
 func start(exe string, t task, orphans *Orphans, from *Preloader, records recorder) (*process, error) {
-	p := &process{child: newChild(orphans), ending: newLatch(), stuck: make(chan string, 1)}
+	p := &process{child: newChild(orphans), ending: newLatch(), stuck: make(chan string, 1), stacks: newStacks()}
 	control, theirs, err := ipc.Pair("control", 1)
 	if err != nil {
 		return nil, err

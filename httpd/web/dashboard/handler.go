@@ -35,6 +35,11 @@ func (v *View) Page(models []web.Link) fasthttp.RequestHandler {
 	})
 }
 
+// Actions are the routes of POST, by path, for those who may cancel predictions.
+func (v *View) Actions() map[string]fasthttp.RequestHandler {
+	return map[string]fasthttp.RequestHandler{"/dashboard/stack": v.stack}
+}
+
 // Data are the routes that have data, by path.
 func (v *View) Data() map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{"/dashboard/events": v.events, "/dashboard/prediction": v.prediction}
@@ -99,19 +104,43 @@ type details struct {
 
 // prediction answers with the details of ?kind=…&id=….
 func (v *View) prediction(ctx *fasthttp.RequestCtx) {
-	kind := slices.Index(kinds[:], string(ctx.QueryArgs().Peek("kind")))
-	id := string(ctx.QueryArgs().Peek("id"))
-	if kind < 0 || id == "" {
-		refuse(ctx, fasthttp.StatusBadRequest, "Name a prediction, as ?kind=prediction&id=ID; kind is prediction or training")
+	kind, id, ok := named(ctx)
+	if !ok {
 		return
 	}
-	d, ok := v.find(predict.Kind(kind), id)
+	d, ok := v.find(kind, id)
 	if !ok {
 		refuse(ctx, fasthttp.StatusNotFound, "The server no longer has this prediction")
 		return
 	}
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	answer(ctx, d)
+}
+
+// named is the prediction that ?kind=…&id=… names; false: the answer says how to name one.
+func named(ctx *fasthttp.RequestCtx) (predict.Kind, string, bool) {
+	kind := slices.Index(kinds[:], string(ctx.QueryArgs().Peek("kind")))
+	id := string(ctx.QueryArgs().Peek("id"))
+	if kind < 0 || id == "" {
+		refuse(ctx, fasthttp.StatusBadRequest, "Name a prediction, as ?kind=prediction&id=ID; kind is prediction or training")
+		return 0, "", false
+	}
+	return predict.Kind(kind), id, true
+}
+
+// stack answers with what ?kind=…&id=… does now: {"stack": text}.
+func (v *View) stack(ctx *fasthttp.RequestCtx) {
+	kind, id, ok := named(ctx)
+	if !ok {
+		return
+	}
+	text, err := v.o.Stack(ctx, kind, id)
+	if err != nil {
+		refuse(ctx, fasthttp.StatusConflict, "There is no stack: "+err.Error())
+		return
+	}
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	answer(ctx, map[string]string{"stack": text})
 }
 
 func (v *View) find(kind predict.Kind, id string) (details, bool) {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"time"
 
 	"pinion/runtime/metrics"
@@ -31,6 +32,8 @@ type Options struct {
 	Find func(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
+	// Stack says what a prediction in flight does, in names and lines of its Python code.
+	Stack func(ctx context.Context, kind predict.Kind, id string) (string, error)
 }
 
 // State is the server at one moment, beside its figures.

@@ -25,7 +25,7 @@ func (m *servedModel) newDashboard() *dashboard.View {
 		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.of.Settings.ResultTTL,
 		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.find,
-		Summary: m.Service.Summary,
+		Summary: m.Service.Summary, Stack: m.Service.Stack,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
 		o.Docs = "docs"
@@ -44,10 +44,14 @@ func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 	if !m.hasDashboard(monitor) {
 		return nil
 	}
-	return &httpd.Dashboard{
+	d := &httpd.Dashboard{
 		Page: m.view.Page(m.links(atRoot, "dashboard")), Data: m.view.Data(),
 		Origins: m.server.s.Exposure.CORSOrigins,
 	}
+	if !monitor { // that port has no request that cancels either
+		d.Actions = m.view.Actions()
+	}
+	return d
 }
 
 // rootDashboard is the live view of the default model at the root.
@@ -59,6 +63,9 @@ func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
 	d.Page = func(ctx *fasthttp.RequestCtx) { f.first().dashboardAt(true, monitor).Page(ctx) }
 	for path := range d.Data {
 		d.Data[path] = func(ctx *fasthttp.RequestCtx) { f.first().view.Data()[path](ctx) }
+	}
+	for path := range d.Actions {
+		d.Actions[path] = func(ctx *fasthttp.RequestCtx) { f.first().view.Actions()[path](ctx) }
 	}
 	return d
 }

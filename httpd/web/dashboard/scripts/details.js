@@ -42,6 +42,14 @@ function detailsOf(p) {
   if (p.error) block("Error", p.error);
   if (p.logs) block(p.cut ? `Logs, the last ${bytesText(p.logs.length)}` : "Logs", p.logs);
   else right.append(make("p", { className: "help" }, p.partial ? "The server no longer has its logs." : "It has written nothing to its logs."));
+  if (!p.ended && !p.position && view.hello.docs) {
+    const button = make("button", { type: "button", className: "plain" }, "Python stack");
+    button.addEventListener("click", async () => {
+      const text = await stackOf(p);
+      button.replaceWith(make("h3", {}, "Python stack"), make("pre", { tabIndex: 0, "aria-label": "Python stack" }, text));
+    });
+    right.append(button);
+  }
   for (const name of ["input", "output"]) {
     const title = name.charAt(0).toUpperCase() + name.slice(1);
     if (p[name] !== undefined) block(title, JSON.stringify(p[name], null, 2));

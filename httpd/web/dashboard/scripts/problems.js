@@ -28,7 +28,7 @@ function problemsOf(state, recent, at) {
     const reasons = Object.entries(recent.reasons).filter(([r]) => !["capacity", "validation", "unavailable"].includes(r));
     add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${reasons.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}.`);
   }
-  for (const stuck of stuckOf(state, at)) add("bad", stuck.title, stuck.text, "", { cancel: stuck.prediction });
+  for (const stuck of stuckOf(state, at)) add("bad", stuck.title, stuck.text, "", { stuck: stuck.prediction, stack: stacks.get(stuck.prediction.id) });
   const { retrying, retried, lost } = state.webhooks;
   const last = (failure) => (failure ? `The last one, at ${stopped(failure)}` : "");
   if (recent.webhooks > 0) add("bad", `${plural(recent.webhooks, "webhook")} lost in the last minute.`, `${last(lost)} The server's log names each.`.trim());
@@ -76,6 +76,29 @@ function cancelButton({ kind, id }) {
   return button;
 }
 
+const stacks = new Map(); // of predictions that seem stuck, by their ids: what they did when the reader asked
+
+// stackOf asks what a prediction does now: its Python stack, or why there is none.
+async function stackOf({ kind, id }) {
+  try {
+    const response = await request(`/dashboard/stack?${new URLSearchParams({ kind, id })}`, { method: "POST" });
+    const { stack, detail } = await response.json();
+    return stack ?? detail;
+  } catch {
+    return "The server cannot be reached.";
+  }
+}
+
+function stackButton(prediction) {
+  const button = make("button", { type: "button", className: "plain", "aria-label": `Python stack of ${prediction.id}` }, "Python stack");
+  button.addEventListener("click", async () => {
+    button.textContent = "Asking …";
+    stacks.set(prediction.id, await stackOf(prediction));
+    render();
+  });
+  return button;
+}
+
 const RECENT_EXIT = 120_000; // milliseconds for which a worker's end is a problem
 const stopped = (text) => text + (/[.!?]$/.test(text) ? "" : ".");
 const sentence = (text) => text.charAt(0).toUpperCase() + stopped(text.slice(1));
@@ -96,7 +119,8 @@ function showProblems(found) {
     ...found.map((p) => {
       const box = make("div", { className: `problem ${p.look}` }, make("p", {}, make("strong", {}, p.title), " ", p.text));
       if (p.done !== undefined) box.append(make("progress", { max: 100, value: p.done, "aria-label": "Progress of the setup" }));
-      if (p.cancel && view.hello.docs) box.append(cancelButton(p.cancel));
+      if (p.stuck && view.hello.docs) box.append(stackButton(p.stuck), cancelButton(p.stuck));
+      if (p.stack) box.append(make("pre", { tabIndex: 0, "aria-label": "Python stack" }, p.stack));
       if (p.logs) box.append(make("details", { open }, make("summary", {}, "Logs of the setup"), make("pre", { tabIndex: 0 }, p.logs)));
       return box;
     }),

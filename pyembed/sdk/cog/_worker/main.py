@@ -79,6 +79,7 @@ def main() -> None:
         return
     if _px.is_child():
         _px.exit_child(None)  # setup forked
+    _give_stacks()
     _px.control(READY, {"seconds": time.monotonic() - began, **_log_ends()})
     try:
         served.serve()
@@ -121,6 +122,13 @@ def _prepare_process(config: dict[str, Any]) -> None:
 
         watch()
     _extend_child_path()
+
+
+def _give_stacks() -> None:
+    """Let the front ask what a prediction does that does not end."""
+    number, file = _px.open_stack()
+    faulthandler.register(number, file, False)
+    _px.give_stacks(file)
 
 
 # Packages whose submodules need no import: see `serve.submodules`.
