@@ -18,6 +18,7 @@ type Exit struct {
 	Limit    int64          // of memory, in bytes; 0: none is known
 	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0: it has not
 	CPUUsed  time.Duration
+	Lowered  string        // its limits that are below the server's; "": none
 	Stuck    time.Duration // it was given up so long after its end began; 0: it has ended
 	Lacked   string        // what the system was short of before any code of the model ran; "": nothing
 	Unknown  error         // why its exit status could not be read
@@ -63,13 +64,21 @@ func (e Exit) Describe(during string) string {
 		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
 			"the kernel or the container's limit ends a process so; else the model's code or another process killed it", during)
 	case e.Signal != 0:
-		return fmt.Sprintf("worker killed by %s %s%s", signalName(e.Signal), during, hint(e.Signal))
+		return fmt.Sprintf("worker killed by %s %s%s%s", signalName(e.Signal), during, hint(e.Signal), e.limits())
 	case e.Code == 0:
-		return fmt.Sprintf("worker exited with code 0 %s: the model's code ended the process", during)
+		return fmt.Sprintf("worker exited with code 0 %s: the model's code ended the process%s", during, e.limits())
 	default:
 		return fmt.Sprintf("worker exited with code %d %s: "+
-			"the model's code, or a library it uses, ended the process", e.Code, during)
+			"the model's code, or a library it uses, ended the process%s", e.Code, during, e.limits())
 	}
+}
+
+// limits names the limits that may be why a process ended.
+func (e Exit) limits() string {
+	if e.Lowered == "" {
+		return ""
+	}
+	return "; it may have met a limit that was set in it: " + e.Lowered
 }
 
 func signalName(s syscall.Signal) string {

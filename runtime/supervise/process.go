@@ -157,6 +157,7 @@ func (p *process) wait() {
 		p.child.exit = exitOf(ws, p.killed)
 		p.child.exit.Fault = p.fault
 		p.child.exit.CPULimit, p.child.exit.CPUUsed = p.child.usedUpCPU()
+		p.child.exit.Lowered = p.child.lowered()
 	} else {
 		p.child.exit = Exit{Unknown: err} // another has reaped it
 	}

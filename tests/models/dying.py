@@ -77,6 +77,13 @@ class Runner(BaseRunner):
         while True:
             pass
 
+    def limit_files(self) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+    def limit_memory(self) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 20, 1 << 20))
+        os._exit(3)
+
     def kill_itself(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         signal.pause()

@@ -127,6 +127,21 @@ func TestDeath_SaysTrueCauseOfSIGKILL(t *testing.T) {
 	}
 }
 
+// TestDeath_NamesLimitsThatModelSet for its own process: the worker, too, needs descriptors, memory and threads.
+func TestDeath_NamesLimitsThatModelSet(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
+	harness.WantText(t, "the error of one that exits", s.Fail(harness.Input{"how": "limit_memory"}).Error,
+		"worker exited with code 3", "RLIMIT_AS is 1048576 (the server's: ")
+	s.Succeed(harness.Input{})
+	s.Succeed(harness.Input{"how": "limit_files"})
+	harness.Eventually(t, "the last exit names the limit of descriptors", func() bool {
+		return strings.Contains(s.Health().Workers[0].LastExit, "RLIMIT_NOFILE is 0 (the server's: ")
+	})
+	s.WaitHealth("READY")
+	s.Succeed(harness.Input{})
+}
+
 func TestDeath_WorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
