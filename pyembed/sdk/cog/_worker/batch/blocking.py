@@ -8,7 +8,7 @@ from ..serve.loop import new_loop
 from ..serve.sync import fail
 from ..serve.threads import Handler
 from .hub import StepHub
-from .steps import batch_context
+from .methodthreads import batch_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

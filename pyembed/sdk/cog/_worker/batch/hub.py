@@ -9,8 +9,9 @@ from ..._batch import BatchedMethod
 from ..logs.router import owner
 from ..primitives import get_ident
 from ..scope import INACTIVE, current
+from .methodthreads import Threads, batch_context
 from .report import BatchReport
-from .steps import Batcher, Threads, batch_context
+from .steps import Batcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ class StepHub:
                 self.blocked -= 1
             batcher = caller.last
             if batcher is not None:
-                batcher.expected.discard(caller)
-                if not batcher.expected:
-                    batcher.soon()
+                batcher.forget(caller)
         self.hurry()
 
     def hurry(self) -> None:

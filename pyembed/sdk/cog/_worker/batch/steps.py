@@ -1,28 +1,27 @@
 """Batches of the methods that predictions call, formed between their steps.
 
-All of this runs on the loop, except `Batcher.__call__` and `Threads._run`.
+All of this runs on the loop, except `Batcher.__call__`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from _queue import SimpleQueue
-from contextvars import ContextVar, copy_context
+from collections import deque
 from time import perf_counter_ns
 
 import _px
 
 from ..logs.router import owner
-from ..primitives import block_signals, get_ident, start
-from ..scope import INACTIVE, Scope, current
+from ..primitives import get_ident
+from ..scope import Scope, current
 from .method import LocalMethod, is_async_code
+from .methodthreads import within
 from .report import trace_of
 from .rules import CallRules
 from .waiting import Call, ThreadFuture, WaitingCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from contextvars import Context
     from typing import Any
 
     from .hub import Caller, StepHub
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 _MOST_WAIT = 5_000_000
 _PART = 10
 _LEAST_WAIT = 50_000  # a shorter one is not worth a timer
-
-# The batches in which this code runs, the inner ones last.
-_within: ContextVar[tuple[Batch, ...]] = ContextVar("within", default=())
 
 
 class SharedScope(Scope):
@@ -54,63 +50,6 @@ class SharedScope(Scope):
         """Delete a metric of all the predictions."""
         for scope in self._scopes:
             scope.delete_metric(key)
-
-
-class Threads:
-    """The threads of one method, and its batches that wait for one."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
-        self._loop = loop
-        self._count = count
-        self._inbox: SimpleQueue[tuple[Batch, Any] | None] = SimpleQueue()
-        self._started = False
-
-    def put(self, batch: Batch, call: Any) -> None:
-        """Have a thread run a batch."""
-        if not self._started:
-            self._started = True
-            for number in range(self._count):
-                self.start(number)
-        self._inbox.put((batch, call))
-
-    def start(self, number: int) -> None:
-        """Start a thread that belongs to no prediction."""
-        context = batch_context()
-        context.run(start, self._run, f"batch-{number}")
-
-    def end(self) -> None:
-        """Let the threads end."""
-        if self._started:
-            for _ in range(self._count):
-                self._inbox.put(None)
-
-    def _run(self) -> None:
-        block_signals()
-        while (work := self._inbox.get()) is not None:
-            batch, call = work
-            result, raised = None, None
-            before = _px.set_thread_owner(batch.thread_owner)
-            try:
-                result = batch.context.run(call)
-            except BaseException as error:
-                raised = error
-            _px.set_thread_owner(before)
-            if _px.is_child():
-                _px.exit_child(raised)
-            try:
-                self._loop.call_soon_threadsafe(batch.end, result, raised)
-            except RuntimeError:
-                return  # the loop is closed
-            del work, batch, call, result, raised
-
-
-def batch_context() -> Context:
-    """Return a copy of this context that belongs to no prediction."""
-    context = copy_context()
-    context.run(current.set, INACTIVE)
-    context.run(owner.set, None)
-    context.run(_within.set, ())
-    return context
 
 
 class Batch:
@@ -142,7 +81,7 @@ class Batch:
                 self.owner = tuple(owners)
                 self.context.run(router.begin, self.owner)
         around = dict.fromkeys(batch for call in calls for batch in call.within)
-        self.context.run(_within.set, (*around, self))
+        self.context.run(within.set, (*around, self))
 
     def finish(self) -> None:
         """Drop what the model's threads, whose contexts have this batch, have no use for."""
@@ -182,6 +121,10 @@ class Batcher:
         self._free = options.concurrent
         self._limit = None if options.max_wait_ms is None else int(options.max_wait_ms * 1e6)
         self._timer: Any = None
+        self._inbox: deque[Call] = deque()  # of threads; all of them are added at once
+        self._needed = 1  # the calls in it for which the loop is woken
+        self._late: Any = None  # the timer that adds those that were not enough
+        self._gathers = bool(hub.least_wait) and self._limit is None and options.concurrent == 1
         self._ended = 0  # when the last call ended, and what it took
         self._took = 0
         self.expected: set[Caller] = set()  # of the last call, that may come back
@@ -198,10 +141,11 @@ class Batcher:
         hub = self.hub
         if _px.is_child():  # which has no loop
             return LocalMethod(self._plan, self._instance, forked=True)(*args, **named)
-        for batch in _within.get():
+        for batch in within.get():
             batch.calls_method(self)
         values, key = self._plan.bind(*args, **named)
         call = Call(values, key, self._plan.cost(values), perf_counter_ns())
+        call.scope, call.owner, call.within = current.get(), hub.who(), within.get()
         if get_ident() == hub.thread:
             call.future = hub.loop.create_future()
             self._add(call)
@@ -210,7 +154,9 @@ class Batcher:
             later = asyncio.run_coroutine_threadsafe(self._later(call), hub.loop)
             return asyncio.wrap_future(later)
         call.future = waiting = ThreadFuture()
-        hub.loop.call_soon_threadsafe(self._add, call)
+        self._inbox.append(call)
+        if len(self._inbox) >= self._needed:
+            hub.loop.call_soon_threadsafe(self._receive)
         return waiting.wait()
 
     def calls_method(self, other: Batcher) -> bool:
@@ -222,11 +168,46 @@ class Batcher:
         self._add(call)
         return await call.future
 
+    def _gather(self) -> None:
+        """Let the loop sleep until the callers of the last batch are back: each wake-up costs."""
+        if self._gathers and len(self.expected) > 1:
+            self._needed = len(self.expected)
+            if self._late is None:
+                self._arm(self._return_wait() / 1e9)
+
+    def _arm(self, seconds: float) -> None:
+        self._late = self.hub.loop.call_later(seconds, self._receive_late, context=self.hub.context)
+
+    def _receive_late(self) -> None:
+        self._late = None
+        left = self._ended + self._return_wait() - perf_counter_ns()
+        if self._needed > 1 and left > 0:
+            self._arm(left / 1e9)
+            return
+        if self._needed > 1:
+            self._needed = 1
+            self._arm(self._return_wait() / 1e9)  # once more, for what came meanwhile
+        self._receive()
+
+    def _receive(self) -> None:
+        """Add what threads have called."""
+        inbox = self._inbox
+        while inbox:
+            self._add(inbox.popleft())
+            self._needed = max(1, min(self._needed, len(self.expected)))
+
+    def forget(self, caller: Caller) -> None:
+        """Take note that a caller of the last batch does not come back."""
+        self.expected.discard(caller)
+        self._needed = max(1, min(self._needed, len(self.expected)))
+        if len(self._inbox) >= self._needed:
+            self._receive()
+        if not self.expected:
+            self.soon()
+
     def _add(self, call: Call) -> None:
         hub = self.hub
-        call.scope, call.within = current.get(), _within.get()
-        call.owner = who = hub.who()
-        call.caller = caller = hub.caller(who)
+        call.caller = caller = hub.caller(call.owner)
         full, came_back = self._calls.add(call), False
         if caller is not None:
             came_back = self._came_back(caller)
@@ -250,10 +231,11 @@ class Batcher:
             if caller.owed > 0:
                 return False
         caller.last, caller.owed = None, 0
-        batcher.expected.discard(caller)
-        if batcher is not self and not batcher.expected:
-            batcher.soon()
-        return batcher is self
+        if batcher is not self:
+            batcher.forget(caller)
+            return False
+        self.expected.discard(caller)
+        return True
 
     def soon(self) -> None:
         """Decide in one turn of the loop whether a batch leaves."""
@@ -285,9 +267,11 @@ class Batcher:
         if self._limit is not None:
             return self._calls.oldest() + self._limit
         if any(not caller.waiting for caller in self.expected):
-            wait = max(self._took // _PART, self.hub.least_wait)
-            return self._ended + min(wait, _MOST_WAIT)
+            return self._ended + self._return_wait()
         return 0
+
+    def _return_wait(self) -> int:
+        return min(max(self._took // _PART, self.hub.least_wait), _MOST_WAIT)
 
     def _leave(self) -> None:
         """Give the method its next batch."""
@@ -302,6 +286,7 @@ class Batcher:
             return
         self._free -= 1
         self.expected.clear()
+        self._needed = 1
         self._run(Batch(self, calls))
         self.soon()
 
@@ -360,6 +345,7 @@ class Batcher:
         self._report(batch)
         batch.finish()
         self._free += 1
+        self._gather()
         self.soon()  # after one step of each task that has its result now
 
     def _report(self, batch: Batch) -> None:
@@ -377,7 +363,7 @@ class Batcher:
             if not future.done():
                 if caller.last is not self:
                     if caller.last is not None:
-                        caller.last.expected.discard(caller)
+                        caller.last.forget(caller)
                     caller.last, caller.owed = self, 0
                 caller.owed += 1
                 self.expected.add(caller)

@@ -1,0 +1,80 @@
+"""The threads that run a synchronous batched method."""
+
+from __future__ import annotations
+
+from _queue import SimpleQueue
+from contextvars import ContextVar, copy_context
+
+import _px
+
+from ..logs.router import owner
+from ..primitives import block_signals, start
+from ..scope import INACTIVE, current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from contextvars import Context
+    from typing import Any
+
+    from .steps import Batch
+
+# The batches in which this code runs, the inner ones last.
+within: ContextVar[tuple[Batch, ...]] = ContextVar("within", default=())
+
+
+class Threads:
+    """The threads of one method, and its batches that wait for one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
+        self._loop = loop
+        self._count = count
+        self._inbox: SimpleQueue[tuple[Batch, Any] | None] = SimpleQueue()
+        self._started = False
+
+    def put(self, batch: Batch, call: Any) -> None:
+        """Have a thread run a batch."""
+        if not self._started:
+            self._started = True
+            for number in range(self._count):
+                self.start(number)
+        self._inbox.put((batch, call))
+
+    def start(self, number: int) -> None:
+        """Start a thread that belongs to no prediction."""
+        context = batch_context()
+        context.run(start, self._run, f"batch-{number}")
+
+    def end(self) -> None:
+        """Let the threads end."""
+        if self._started:
+            for _ in range(self._count):
+                self._inbox.put(None)
+
+    def _run(self) -> None:
+        block_signals()
+        while (work := self._inbox.get()) is not None:
+            batch, call = work
+            result, raised = None, None
+            before = _px.set_thread_owner(batch.thread_owner)
+            try:
+                result = batch.context.run(call)
+            except BaseException as error:
+                raised = error
+            _px.set_thread_owner(before)
+            if _px.is_child():
+                _px.exit_child(raised)
+            try:
+                self._loop.call_soon_threadsafe(batch.end, result, raised)
+            except RuntimeError:
+                return  # the loop is closed
+            del work, batch, call, result, raised
+
+
+def batch_context() -> Context:
+    """Return a copy of this context that belongs to no prediction."""
+    context = copy_context()
+    context.run(current.set, INACTIVE)
+    context.run(owner.set, None)
+    context.run(within.set, ())
+    return context
