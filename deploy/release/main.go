@@ -150,7 +150,11 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 	if err != nil {
 		return err
 	}
-	files = append(files, shells...)
+	pages, err := manPages(o)
+	if err != nil {
+		return err
+	}
+	files = append(append(files, shells...), pages...)
 	for name, from := range map[string]string{
 		"LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md", "pinion.service": "deploy/systemd/pinion.service",
 		"examples/hello/cog.yaml": "examples/hello/cog.yaml", "examples/hello/run.py": "examples/hello/run.py",

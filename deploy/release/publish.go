@@ -59,6 +59,31 @@ func completions(o options) ([]file, error) {
 	return files, nil
 }
 
+// manPages are the manual pages of all commands. The binary for this machine writes them.
+func manPages(o options) ([]file, error) {
+	dir, err := os.MkdirTemp("", "pinion-man-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if text, err := exec.Command(o.binaries[runtime.GOARCH], "man", dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("write the manual pages: %w: %s", err, text)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []file
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{"man/" + e.Name(), text, 0o644})
+	}
+	return files, nil
+}
+
 // packagedUnit is the systemd unit as a package installs it.
 func packagedUnit(unit []byte) []byte {
 	return []byte(strings.ReplaceAll(string(unit), "/usr/local/bin/", "/usr/bin/"))

@@ -101,7 +101,7 @@ func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int)
 		subject = "pinion.job." + a.q.o.Model + "." + string(class) + ".>"
 	}
 	var all []Entry
-	err := walk(ctx, a.q.jobs, subject, func(m *jetstream.RawStreamMsg) (bool, error) {
+	err := walk(ctx, a.q.jobs, 1, subject, func(m *jetstream.RawStreamMsg) (bool, error) {
 		e, err := a.entry(ctx, m)
 		if err == nil && !e.State.Status.Ended() && (status == "" || e.State.Status == status) {
 			all = append(all, e)
@@ -138,7 +138,7 @@ func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, er
 // Letters returns the oldest dead letters; limit 0: all.
 func (a *Admin) Letters(ctx context.Context, limit int) ([]Letter, error) {
 	var all []Letter
-	err := walk(ctx, a.dead, a.letterSubject("*"), func(m *jetstream.RawStreamMsg) (bool, error) {
+	err := walk(ctx, a.dead, 1, a.letterSubject("*"), func(m *jetstream.RawStreamMsg) (bool, error) {
 		all = append(all, readLetter(m))
 		return limit == 0 || len(all) < limit, nil
 	})
@@ -155,12 +155,12 @@ func readLetter(m *jetstream.RawStreamMsg) Letter {
 	}
 }
 
-// walk calls f with the messages of a subject, the oldest first, until it returns false. A work queue has no consumer
-// for readers, so each is a request.
-func walk(ctx context.Context, s jetstream.Stream, subject string,
+// walk calls f with the messages of a subject from a sequence number on, until it returns false. A work queue has no
+// consumer for readers, so each is a request.
+func walk(ctx context.Context, s jetstream.Stream, seq uint64, subject string,
 	f func(*jetstream.RawStreamMsg) (bool, error),
 ) error {
-	for seq := uint64(1); ; {
+	for {
 		m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil

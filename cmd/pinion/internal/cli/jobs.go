@@ -157,45 +157,6 @@ func (c *jobsCommand) say(cmd *cobra.Command, v any, text string) error {
 	})
 }
 
-func (c *jobsCommand) list() *cobra.Command {
-	var class, status string
-	var limit int
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that no server could end; without --model, count those of each model",
-		Args: noArguments,
-	}
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if err := usertext.CheckChoice(class, "hi", "std", "lo"); class != "" && err != nil {
-			return process.Misused(fmt.Errorf("--class %w", err))
-		}
-		if err := usertext.CheckChoice(status, "waiting", "running", "dead"); status != "" && err != nil {
-			return process.Misused(fmt.Errorf("--status %w", err))
-		}
-		if limit < 0 {
-			return process.Misused(fmt.Errorf("--limit %d: must be at least 0", limit))
-		}
-		if c.all = class == "" && status == ""; c.all {
-			if err := c.fromEnvironment(cmd.Flags()); err != nil {
-				return process.Misused(err)
-			}
-			if c.model == "" {
-				return c.listModels(cmd)
-			}
-		}
-		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
-			list, err := readList(ctx, a, store.Class(class), status, limit)
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, list, func() error { return list.table(cmd.OutOrStdout(), time.Now()) })
-		})(cmd, args)
-	}
-	cmd.Flags().StringVar(&class, "class", "", "only jobs of this class: hi, std or lo")
-	cmd.Flags().StringVar(&status, "status", "", "only what is waiting, running or dead")
-	cmd.Flags().IntVar(&limit, "limit", 100, "most jobs, and most dead letters, that are listed, the oldest first; 0: all")
-	return cmd
-}
-
 func (c *jobsCommand) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,

@@ -72,6 +72,9 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 	a.flags.BindFlags(cmd.Flags())
 	a.Input.BindFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&a.Output, "output", "o", "", "the `file` to write the output to; - prints that of a file")
+	if isCompleting() {
+		completeInputs(cmd, &a.flags, a.Train)
+	}
 	cmd.Flags().StringVar(&a.url, "url", "", "ask the server at this address instead, as http://localhost:5000")
 	return cmd
 }

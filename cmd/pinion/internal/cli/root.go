@@ -49,7 +49,10 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newPython(),
 		newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newPS(), newStop(), newLogs(),
-		newVersion())
+		newVersion(), newMan())
 	refuseShells(root)
+	if isCompleting() {
+		completeValues(root)
+	}
 	return root
 }

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/pyembed/locate"
+)
+
+// A shell that completes a command line runs the command with this word and the line behind it.
+func isCompleting() bool {
+	return len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd)
+}
+
+// flagValues are the values of flags that take one of a few words.
+func flagValues() map[string][]string {
+	return map[string][]string{
+		"auth-public":     {"docs", "openapi", "metrics", "none"},
+		"busy-poll":       {"auto", "off"},
+		"class":           {"hi", "std", "lo"},
+		"gpus":            {"all", "each"},
+		"load":            {"startup", "on-demand", "manual"},
+		"log-format":      {"json", "console"},
+		"log-level":       {"debug", "info", "warning", "error"},
+		"none-defaults":   {"required", "optional"},
+		"of":              {"cog.yaml", "pinion.yaml"},
+		"protocols":       {"oip", "openai", "kserve-v1", "vertex", "sagemaker", "anthropic", "replicate", "none"},
+		"reload-strategy": {"start-first", "stop-first"},
+		"restart":         {"on-crash", "never"},
+		"shutdown-from":   {"local", "any"},
+		"status":          {"waiting", "running", "dead"},
+		"validate-output": {"off", "warn", "error"},
+		"workers":         {"1", "auto"},
+		"x-mode":          {"predict", "train"},
+	}
+}
+
+// completeValues has the shells complete values of flags, for all commands below one.
+func completeValues(cmd *cobra.Command) {
+	for name, values := range flagValues() {
+		if cmd.Flags().Lookup(name) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	for _, below := range cmd.Commands() {
+		completeValues(below)
+	}
+}
+
+// completeInputs has the shells complete names and values of the model's inputs. The model is not imported.
+func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
+	_ = cmd.RegisterFlagCompletionFunc("input", func(_ *cobra.Command, args []string, begun string) (
+		[]string, cobra.ShellCompDirective,
+	) {
+		f := fieldsOf(flags, folderOf(args), train)
+		if f == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		name, _, hasName := strings.Cut(begun, "=")
+		if !hasName {
+			return suffixed(f.Order, "="), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		var words []string
+		for _, value := range f.Choices(name) {
+			words = append(words, name+"="+value)
+		}
+		if words == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func suffixed(words []string, suffix string) (all []string) {
+	for _, w := range words {
+		all = append(all, w+suffix)
+	}
+	return all
+}
+
+// fieldsOf are the inputs of the model in a folder, as its source alone tells them; nil: it does not.
+func fieldsOf(flags *model.Flags, dir string, train bool) *inputs.Fields {
+	m, err := flags.FindModel(dir)
+	if err != nil {
+		return nil
+	}
+	python, _ := locate.Interpreter(flags.Locate(m.Dir))
+	document, err := model.ServedDocument(m, python, model.StaticReader(), io.Discard)
+	if err != nil {
+		return nil
+	}
+	f, err := inputs.ReadFields(document, train || m.Ref == "")
+	if err != nil {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pinion/runtime/jobqueue/store"
+)
+
+// end writes the end of a job.
+func (r *jobsRig) end(id string, status store.Status, failure string) {
+	r.t.Helper()
+	object, err := json.Marshal(map[string]any{
+		"id": id, "input": map[string]string{"key": "**********"}, "status": status, "error": failure,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	state := store.State{Version: 1, Job: "token", Status: status, Attempt: 1, Server: "a", Prediction: object}
+	text, err := state.MarshalJSON()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	js, err := r.nc.JetStream()
+	if err == nil {
+		_, err = js.Publish("$KV.pinion_state_m.id."+id, text)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestJobsEnded: what has ended is listed, the newest first, with its error; what waits is not.
+func TestJobsEnded(t *testing.T) {
+	r := newJobsRig(t)
+	if out := r.good("list", "--ended", "--json"); out != `{"ended":[]}`+"\n" {
+		t.Errorf("without jobs: got %s", out)
+	}
+	r.accept("waits")
+	r.end("bad", store.Failed, "ValueError: no \x1b[2Jwords\nsecond line")
+	for i := range 600 { // more than one part of the stream
+		r.end(fmt.Sprintf("ok%d", i), store.Succeeded, "")
+	}
+	var list struct {
+		Ended []struct{ ID, Status, Error, Server string }
+	}
+	if err := json.Unmarshal([]byte(r.good("list", "--ended", "--json", "--limit", "0")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(list.Ended); n != 601 || list.Ended[0].ID != "ok599" || list.Ended[n-1].ID != "bad" {
+		t.Errorf("got %d jobs, want 601 from ok599 to bad: %+v", n, list.Ended[:min(n, 3)])
+	}
+	table := r.good("list", "--ended", "--failed")
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 ||
+		!strings.HasPrefix(lines[1], "bad ") || !strings.Contains(lines[1], `"ValueError: no \x1b[2Jwords"`) ||
+		strings.Contains(table, "second line") {
+		t.Errorf("what failed: got\n%s", table)
+	}
+	if out := r.good("list", "--ended", "--limit", "3"); strings.Count(out, "\nok") != 3 {
+		t.Errorf("with --limit 3: got\n%s", out)
+	}
+	for _, wrong := range [][]string{
+		{"--ended", "--status", "dead"}, {"--ended", "--class", "hi"}, {"--failed"}, {"--ended", "--limit", "-1"},
+	} {
+		if out, err := r.of(append([]string{"list"}, wrong...)...); err == nil {
+			t.Errorf("list %q: got %s, want a refusal", wrong, out)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/jobqueue/store"
+)
+
+// jobsListing is which jobs 'pinion jobs list' lists.
+type jobsListing struct {
+	class, status string // "": all
+	ended, failed bool
+	limit         int
+}
+
+func (c *jobsCommand) list() *cobra.Command {
+	var l jobsListing
+	cmd := &cobra.Command{
+		Use: "list", Args: noArguments,
+		Short: "List the jobs that wait or run, and the dead letters: those that no server could end; without --model, " +
+			"count those of each model",
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if err := l.check(); err != nil {
+			return process.Misused(err)
+		}
+		if c.all = l.class == "" && l.status == "" && !l.ended; c.all {
+			if err := c.fromEnvironment(cmd.Flags()); err != nil {
+				return process.Misused(err)
+			}
+			if c.model == "" {
+				return c.listModels(cmd)
+			}
+		}
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
+			list, err := l.read(ctx, a)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, list, func() error { return list.table(cmd.OutOrStdout(), time.Now()) })
+		})(cmd, args)
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.class, "class", "", "only jobs of this class: hi, std or lo")
+	f.StringVar(&l.status, "status", "", "only what is waiting, running or dead")
+	f.BoolVar(&l.ended, "ended", false, "list the jobs that have ended instead, with their errors, the newest first")
+	f.BoolVar(&l.failed, "failed", false, "with --ended: only those that failed")
+	f.IntVar(&l.limit, "limit", 100,
+		"most jobs, and most dead letters, that are listed, the oldest first; 0: all")
+	return cmd
+}
+
+func (l *jobsListing) check() error {
+	if err := usertext.CheckChoice(l.class, "hi", "std", "lo"); l.class != "" && err != nil {
+		return fmt.Errorf("--class %w", err)
+	}
+	if err := usertext.CheckChoice(l.status, "waiting", "running", "dead"); l.status != "" && err != nil {
+		return fmt.Errorf("--status %w", err)
+	}
+	switch {
+	case l.ended && (l.class != "" || l.status != ""):
+		return errors.New("--ended lists what has ended: leave --class and --status out")
+	case l.failed && !l.ended:
+		return errors.New("--failed is for --ended: give both")
+	case l.limit < 0:
+		return fmt.Errorf("--limit %d: must be at least 0", l.limit)
+	}
+	return nil
+}
+
+// read asks the queue for them.
+func (l *jobsListing) read(ctx context.Context, a *store.Admin) (interface {
+	table(w io.Writer, now time.Time) error
+}, error,
+) {
+	if l.ended {
+		return readEnded(ctx, a, l.failed, l.limit)
+	}
+	return readList(ctx, a, store.Class(l.class), l.status, l.limit)
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/process"
+)
+
+// newMan is 'pinion man', which the release calls: it is not listed.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "Write the manual pages of all commands into a folder", Hidden: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("pinion man takes the folder for the pages")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return process.Failed(writeManPages(cmd.Root(), args[0]))
+		},
+	}
+}
+
+// writeManPages writes the page of a command, and of those below it.
+func writeManPages(cmd *cobra.Command, dir string) error {
+	cmd.InitDefaultHelpFlag()
+	name := pageName(cmd) + ".1"
+	if err := os.WriteFile(filepath.Join(dir, name), manPage(cmd), 0o644); err != nil {
+		return err
+	}
+	for _, below := range cmd.Commands() {
+		if below.Hidden {
+			continue
+		}
+		if err := writeManPages(below, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// manPage is a command's page in the language of man.
+func manPage(cmd *cobra.Command) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, ".TH %s 1 \"\" %s\n", roff(strings.ToUpper(pageName(cmd))), roff("\"Pinion "+version.Pinion+"\""))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(cmd)), roff(cmd.Short))
+	b.WriteString(".SH SYNOPSIS\n")
+	if cmd.Runnable() {
+		fmt.Fprintf(&b, "%s\n.br\n", roff(cmd.UseLine()))
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "%s [COMMAND]\n", roff(cmd.CommandPath()))
+	}
+	if about := strings.TrimSpace(cmd.Long); about != "" {
+		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(about))
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
+	}
+	manFlags(&b, "OPTIONS", cmd.LocalFlags())
+	manFlags(&b, "OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
+	var others []string
+	if cmd.HasParent() {
+		others = append(others, pageName(cmd.Parent()))
+	}
+	for _, below := range cmd.Commands() {
+		if !below.Hidden {
+			others = append(others, pageName(below))
+		}
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s(1)\n", roff(strings.Join(others, "(1), ")))
+	}
+	return b.Bytes()
+}
+
+func manFlags(b *bytes.Buffer, title string, f *pflag.FlagSet) {
+	if !f.HasAvailableFlags() {
+		return
+	}
+	fmt.Fprintf(b, ".SH %s\n", title)
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden {
+			return
+		}
+		kind, usage := pflag.UnquoteUsage(flag)
+		names := "--" + flag.Name
+		if flag.Shorthand != "" {
+			names = "-" + flag.Shorthand + ", " + names
+		}
+		if kind != "" {
+			names += " " + kind
+		}
+		fmt.Fprintf(b, ".TP\n%s\n%s\n", roff(names), roff(usage))
+	})
+}
+
+// roff is a text as man's language has it: a hyphen is one of the keyboard, and no line begins a request.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

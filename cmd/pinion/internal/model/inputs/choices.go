@@ -1,0 +1,24 @@
+package inputs
+
+import "encoding/json"
+
+// Choices are the values of an input that has a few; nil: it has others, or there is no such input.
+func (f *Fields) Choices(name string) (all []string) {
+	s := f.named[name]
+	if s == nil {
+		return nil
+	}
+	for _, option := range f.options(s) {
+		if option.Type == "boolean" {
+			all = append(all, "true", "false")
+		}
+		for _, value := range option.Enum {
+			var text string
+			if json.Unmarshal(value, &text) != nil {
+				text = string(value)
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// EndedJob is a job that has ended, while its end is known.
+type EndedJob struct {
+	ID    string
+	State State
+	Error string // of the prediction, if it failed
+	Ended time.Time
+}
+
+// Ended returns the jobs that ended last, the newest first; limit 0: all. failed: only those that failed.
+//
+// The states of all jobs are in one stream, in the order of their last change, so it is read from its end.
+func (a *Admin) Ended(ctx context.Context, failed bool, limit int) ([]EndedJob, error) {
+	info, err := a.q.states.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of jobs: %w", err)
+	}
+	var all []EndedJob
+	first, end := info.State.FirstSeq, info.State.LastSeq+1
+	for size := uint64(256); end > first; size *= 2 {
+		begin := max(first, end-min(size, end))
+		part, err := a.endedBetween(ctx, begin, end, failed)
+		if err != nil {
+			return nil, err
+		}
+		slices.Reverse(part)
+		all = append(all, part...)
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+		end = begin
+	}
+	return all, nil
+}
+
+// endedBetween returns the jobs whose last state is an end, in messages from begin on and before end.
+func (a *Admin) endedBetween(ctx context.Context, begin, end uint64, failed bool) (all []EndedJob, err error) {
+	subject := strings.TrimSuffix(a.q.names.stateKey(""), token("")) + "*"
+	err = walk(ctx, a.q.states, begin, subject, func(m *jetstream.RawStreamMsg) (bool, error) {
+		if m.Sequence >= end {
+			return false, nil
+		}
+		job := EndedJob{Ended: m.Time}
+		if len(m.Data) == 0 || a.q.decode(m.Data, &job.State) != nil || !job.State.Status.Ended() ||
+			failed && job.State.Status != Failed {
+			return true, nil
+		}
+		return true, a.addEnded(ctx, &job, &all)
+	})
+	return all, err
+}
+
+// addEnded adds an ended job with what its prediction says.
+func (a *Admin) addEnded(ctx context.Context, job *EndedJob, all *[]EndedJob) error {
+	result, err := a.q.loadResult(ctx, job.State.Prediction)
+	if errors.Is(err, jetstream.ErrObjectNotFound) { // it has expired, and the state will
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the end of a job: %w", err)
+	}
+	var object struct{ ID, Error string }
+	_ = json.Unmarshal(result.Object, &object) // without an id it cannot be named
+	result.Release()
+	if object.ID != "" {
+		job.ID, job.Error = object.ID, object.Error
+		*all = append(*all, *job)
+	}
+	return nil
+}

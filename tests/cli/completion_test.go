@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// completed is what shells offer for the last word of a command line: what begins as it does.
+func completed(t *testing.T, args ...string) []string {
+	t.Helper()
+	text := harness.CLI{}.Good(t, append([]string{"__complete"}, args...)...)
+	words, _, _ := strings.Cut(text, ":")
+	begun := args[len(args)-1]
+	return slices.DeleteFunc(strings.Fields(words), func(w string) bool { return !strings.HasPrefix(w, begun) })
+}
+
+func TestCompletion_ValuesOfFlags(t *testing.T) {
+	t.Parallel()
+	for about, want := range map[string]string{
+		"serve --log-format": "json console", "serve --load": "startup on-demand manual", "serve --log-level w": "warning",
+		"jobs list --class": "hi std lo", "schema --of": "cog.yaml pinion.yaml", "gateway --log-format": "json console",
+	} {
+		args := strings.Fields(about)
+		if len(args) < 3 || strings.HasPrefix(args[len(args)-1], "--") {
+			args = append(args, "")
+		}
+		harness.Equal(t, about, strings.Join(completed(t, args...), " "), want)
+	}
+}
+
+// TestCompletion_Inputs: names and choices of the model's inputs, of the folder that the line names. A folder without a
+// model offers none.
+func TestCompletion_Inputs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	harness.WriteFile(t, filepath.Join(dir, "run.py"), `from cog import Input
+
+open("imported", "w")
+
+def run(prompt: str, style: str = Input(default="oil", choices=["oil", "pencil"]), gray: bool = False) -> str:
+    return prompt
+`)
+	for word, want := range map[string]string{
+		"": "prompt= style= gray=", "st": "style=", "style=": "style=oil style=pencil", "gray=t": "gray=true",
+		"prompt=": "", "none=": "",
+	} {
+		harness.Equal(t, "-i "+word, strings.Join(completed(t, "predict", dir, "-i", word), " "), want)
+	}
+	harness.Equal(t, "without a model", strings.Join(completed(t, "predict", t.TempDir(), "-i", ""), " "), "")
+	if _, err := os.Stat(filepath.Join(dir, "imported")); err == nil {
+		t.Error("the model was imported")
+	}
+}
+
+// TestMan_Pages: every command has a page, which man reads without a warning.
+func TestMan_Pages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	harness.CLI{}.Good(t, "man", dir)
+	for name, want := range map[string][]string{
+		"pinion.1": {".SH NAME", "pinion\\-serve(1)"}, "pinion-serve.1": {"\\-\\-busy\\-poll", "PINION_WORKERS", "pinion(1)"},
+		"pinion-jobs-list.1": {"\\-\\-ended", "\\-\\-nats"}, "pinion-init.1": {"\\-\\-template"},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		harness.WantText(t, name, string(text), want...)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pinion-man.1")); err == nil {
+		t.Error("the command that writes the pages has a page")
+	}
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("there is no groff")
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("got the pages %q, %v", pages, err)
+	}
+	warnings, err := exec.Command(groff, append([]string{"-man", "-Tutf8", "-ww", "-z"}, pages...)...).CombinedOutput()
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("groff says %v: %s", err, warnings)
+	}
+	harness.WantText(t, "without a folder", harness.CLI{}.Bad(t, 2, "man"), "takes the folder for the pages")
+}
