@@ -22,7 +22,7 @@ func need(t *testing.T) {
 	}
 }
 
-// start starts a server of tests/models/gpu.py, with a Python whose torch sees the GPU.
+// start starts a server of tests/models/gpu.py, or of the folder in the options, with a Python whose torch sees the GPU.
 func start(t *testing.T, model string, o harness.Options) *harness.Server {
 	t.Helper()
 	need(t)
@@ -31,7 +31,10 @@ func start(t *testing.T, model string, o harness.Options) *harness.Server {
 	if err != nil {
 		t.Skipf("torch of %s sees no GPU: %s", python.Path, seen)
 	}
-	o.Python, o.Model = python.Path, "gpu.py:"+model
+	o.Python = python.Path
+	if o.Dir == "" {
+		o.Model = "gpu.py:" + model
+	}
 	o.Env = append(o.Env, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"), "LD_LIBRARY_PATH="+os.Getenv("LD_LIBRARY_PATH"))
 	return harness.Ready(t, o)
 }

@@ -113,3 +113,26 @@ func TestStreams_InOrder(t *testing.T) {
 	s.Succeed(harness.Input{"steps": 5}).Decode(t, &got)
 	harness.Equal(t, "the products", strings.Join(got, ""), "0.0 256.0 512.0 768.0 1024.0 ")
 }
+
+// TestGenerate_StepsAreBatched: sequences that run at once share the steps of the GPU.
+func TestGenerate_StepsAreBatched(t *testing.T) {
+	t.Parallel()
+	const together, tokens = 16, 64
+	s := start(t, "", harness.Options{Dir: harness.Example(t, "generate"), Args: []string{"--queue", "64"}})
+	var answers []<-chan harness.Answer
+	for i := range together {
+		answers = append(answers,
+			s.Begin(fmt.Sprint("g", i), harness.Input{"prompt": []int{i, 2, 3}, "max_tokens": tokens}))
+	}
+	for i, answer := range answers {
+		a := harness.Receive(t, answer)
+		harness.WantStatus(t, fmt.Sprint("generation ", i), a, "succeeded")
+		var got []int
+		a.Decode(t, &got)
+		harness.Equal(t, "tokens", len(got), tokens)
+	}
+	steps := harness.Scrape(t, s).Value("pinion_method_batch_size", "method", "decode")
+	if alone := float64(together * (tokens - 1)); steps > alone/2 {
+		t.Errorf("got %v steps for %v tokens, want at most half as many", steps, alone)
+	}
+}
