@@ -23,8 +23,8 @@ import (
 )
 
 // transport is gRPC's side of a call. gRPC itself reads a message whole before it tells its length, and then the memory
-// budget cannot refuse it: a few clients with large tensors ended the server. The methods are of gRPC's
-// transport.ServerStream.
+// budget cannot refuse it: a few clients with large tensors ended the server. The methods are those of the stream
+// of a call in gRPC's own transport.
 type transport interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
