@@ -92,7 +92,7 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, hea
 		defer c.EndArrival()
 		return s.readCharged(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody}, c)
 	}
-	if size >= memory.Least {
+	if size >= memory.MinCharge {
 		c.BeginArrival()
 		defer c.EndArrival()
 	}

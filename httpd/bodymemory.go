@@ -19,7 +19,7 @@ const inflateCost = maxWindow + 1<<20
 // the worker is another buffer.
 func bodyCost(size int64) int64 {
 	switch {
-	case size < memory.Least:
+	case size < memory.MinCharge:
 		return 0
 	case size <= bufpool.Max:
 		return int64(bufpool.Size(int(size)))

@@ -38,7 +38,7 @@ type chunkWriter struct {
 	watched *transport.Watch
 	closed  bool
 	memory  *memory.Budget
-	held    *memory.Charge // what buf and tail take beyond bufferCost; nil: they never did
+	charge  *memory.Charge // what buf and tail take beyond bufferCost; nil: they never did
 
 	disconnected atomic.Bool
 }
@@ -53,16 +53,16 @@ func (s *Server) newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	}
 }
 
-// charge charges what the buffers take, before a write that may last long.
-func (w *chunkWriter) charge() {
+// chargeBuffers charges what the buffers take, before a write that may last long.
+func (w *chunkWriter) chargeBuffers() {
 	more := int64(max(0, cap(w.buf)+cap(w.tail)-bufferCost))
 	switch {
-	case w.held != nil:
-		w.held.Resize(more)
+	case w.charge != nil:
+		w.charge.Resize(more)
 	case more > 0:
-		w.held = &memory.Charge{}
-		w.held.Open(w.memory)
-		w.held.Resize(more)
+		w.charge = &memory.Charge{}
+		w.charge.Open(w.memory)
+		w.charge.Resize(more)
 	}
 }
 
@@ -78,8 +78,8 @@ func (w *chunkWriter) close(by *transport.Transport) bool {
 	by.Unwatch(w.watched)
 	bufpool.Put(w.buf)
 	w.buf = nil
-	if w.held != nil {
-		w.held.Release()
+	if w.charge != nil {
+		w.charge.Release()
 	}
 	return true
 }
@@ -182,7 +182,7 @@ func (w *chunkWriter) write(json []byte) error {
 			w.buf = append(w.buf, "\r\n"...)
 		}
 	}
-	w.charge()
+	w.chargeBuffers()
 	for _, part := range [...][]byte{w.buf[begin:], json, w.tail} {
 		if len(part) == 0 {
 			continue

@@ -129,7 +129,7 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 		}
 		await.Eventually(t, "the second has been idle for a while", func() bool {
 			return slices.ContainsFunc(s.transport.Idle(), func(c connlimit.Idle) bool {
-				return !c.Receiving && time.Since(c.Since) > connlimit.Youth
+				return !c.Receiving && time.Since(c.Since) > connlimit.NewGrace
 			})
 		})
 		last := s.dial(t)

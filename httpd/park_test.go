@@ -35,9 +35,9 @@ func (s *site) park(t *testing.T, n int) {
 // TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget: a buffer for each would take it, and nothing charges
 // what an idle one has.
 func TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget(t *testing.T) {
-	const many = memory.LeastBudget/2/transport.HeadCost + 1
+	const many = memory.MinBudget/2/transport.HeadCost + 1
 	s := lot(t, newFake(), Options{
-		Memory: memory.New(memory.LeastBudget), conns: transport.Options{SweepInterval: time.Hour},
+		Memory: memory.New(memory.MinBudget), conns: transport.Options{SweepInterval: time.Hour},
 	})
 	clients := make([]*client, many)
 	for i := range clients {
@@ -85,9 +85,9 @@ func TestParkedConnectionsAreServedAgain(t *testing.T) {
 
 // TestConnections_AreParkedAtOnce while memory is short, without a sweep.
 func TestConnections_AreParkedAtOnce(t *testing.T) {
-	b := memory.New(memory.LeastBudget)
+	b := memory.New(memory.MinBudget)
 	s := lot(t, newFake(), Options{Memory: b, conns: transport.Options{SweepInterval: time.Hour}})
-	if !b.Take(memory.LeastBudget*3/4, memory.LeastBudget*3/4) {
+	if !b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) {
 		t.Fatal("no room in an empty budget")
 	}
 	c := s.dial(t)
@@ -97,7 +97,7 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 		c.want(200)
 		await.Eventually(t, "the connection is parked", func() bool { return s.parkedNow() == 1 })
 	}
-	b.Free(memory.LeastBudget * 3 / 4)
+	b.Free(memory.MinBudget * 3 / 4)
 	c.send(homeRequest)
 	c.want(200)
 	await.Eventually(t, "the connection is idle", func() bool { return len(s.transport.Idle()) == 1 })

@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// mostSorted is the largest input in bytes whose keys may have another order in a repeated PUT.
-const mostSorted = 1 << 20
+// maxSorted is the largest input in bytes whose keys may have another order in a repeated PUT.
+const maxSorted = 1 << 20
 
 // inputDigest identifies the input of a request; "": it has files, whose content it does not tell.
 func inputDigest(req *predict.Request) string {
@@ -21,7 +21,7 @@ func inputDigest(req *predict.Request) string {
 		return ""
 	}
 	input := req.Input
-	if len(input) <= mostSorted {
+	if len(input) <= maxSorted {
 		reader := json.NewDecoder(bytes.NewReader(input))
 		reader.UseNumber()
 		var value map[string]any

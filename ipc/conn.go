@@ -15,8 +15,8 @@ const (
 	// net.core.wmem_max. The worker's ends share that, because the front may be slower than 100 streams of one worker, and
 	// what they have sent takes memory of the front's control group.
 	sendBuffer = 1 << 20
-	// leastSendBuffer is what an end has that is left as it is.
-	leastSendBuffer = 104 << 10
+	// minSendBuffer is what an end has that is left as it is.
+	minSendBuffer = 104 << 10
 )
 
 // Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the
@@ -27,7 +27,7 @@ func Pair(name string, many int) (*Conn, *os.File, error) {
 		return nil, nil, fmt.Errorf("make socketpair: %w", err)
 	}
 	for i, size := range []int{sendBuffer, sendBuffer / many} {
-		if size > leastSendBuffer {
+		if size > minSendBuffer {
 			_ = unix.SetsockoptInt(fds[i], unix.SOL_SOCKET, unix.SO_SNDBUF, size) // or as it is
 		}
 	}

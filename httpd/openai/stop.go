@@ -30,13 +30,13 @@ func stopAt(rest string, stops []string) string {
 // stopper holds back items whose text may be the beginning of a stop sequence.
 type stopper struct {
 	stops []string
-	held  []heldItem
+	held  []pendingItem
 	text  string // of the held items
 	found string // the stop sequence that ended the text
 }
 
-// heldItem is an item and how much text it brings.
-type heldItem struct {
+// pendingItem is an item and how much text it brings.
+type pendingItem struct {
 	item []byte
 	size int
 }
@@ -51,7 +51,7 @@ type next struct {
 // add takes an item, and returns those that can be sent. stopped: a stop sequence was found, and nothing follows.
 func (s *stopper) add(item []byte) (out []next, stopped bool) {
 	brought := contentOf(item)
-	s.held = append(s.held, heldItem{item, len(brought)})
+	s.held = append(s.held, pendingItem{item, len(brought)})
 	s.text += brought
 	if at := firstStop(s.text, s.stops); at >= 0 {
 		s.found = stopAt(s.text[at:], s.stops)

@@ -42,8 +42,8 @@ func (c *Conn) Hold(n, rest int64) {
 	if c == nil || !c.arriving {
 		return
 	}
-	c.held += n
-	c.arrival.Hold(c.held, rest)
+	c.charged += n
+	c.arrival.Hold(c.charged, rest)
 }
 
 // PauseArrival says that the client is not to blame for what does not come, until the next Hold.
@@ -59,7 +59,7 @@ func (c *Conn) EndArrival() {
 		return
 	}
 	c.arrival.End()
-	c.held = 0
+	c.charged = 0
 	c.wakeMu.Lock()
 	c.arriving = false
 	c.wakeMu.Unlock()

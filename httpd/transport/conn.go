@@ -74,7 +74,7 @@ type Conn struct {
 	arrival memory.Arrival
 	// arrival has begun; written under wakeMu, and only by the goroutine that serves the connection
 	arriving    bool
-	held        int64       // by arrival
+	charged     int64       // by arrival
 	headCharged bool        // HeadCost is charged
 	inUse       int64       // bytes that are charged for the request in flight; see ChargeInUse
 	noRoom      bool        // see errNoRoom
@@ -250,7 +250,7 @@ func (c *Conn) Begin() (last bool) {
 
 // read reads under the deadline readWanted.
 func (c *Conn) read(p []byte) (int, error) {
-	if len(c.watch.ahead) > 0 {
+	if len(c.watch.unread) > 0 {
 		return c.t.watcher.take(&c.watch, p), nil
 	}
 	if d := c.readWanted.Sub(c.readSet); d > c.t.deadlineTolerance || d < -c.t.deadlineTolerance {
@@ -303,7 +303,7 @@ func (c *Conn) Close() error {
 		c.t.lingering.Add(-1)
 	}
 	c.move(connClosed)
-	c.t.watcher.dropAhead(&c.watch, len(c.watch.ahead))
+	c.t.watcher.dropAhead(&c.watch, len(c.watch.unread))
 	err := c.Conn.Close()
 	c.t.forget(c)
 	return err
@@ -315,7 +315,7 @@ func (c *Conn) unread() bool {
 		return false
 	}
 	n, err := unix.IoctlGetInt(int(c.fd), unix.SIOCINQ)
-	return err == nil && n > 0 || len(c.watch.ahead) > 0
+	return err == nil && n > 0 || len(c.watch.unread) > 0
 }
 
 // kill ends a connection without a request in flight; the goroutine that serves it then closes it. A parked connection

@@ -51,7 +51,7 @@ type Watch struct {
 	phase      watchPhase
 	gen        int32  // the generation of this arming
 	full       bool   // no room to read further ahead
-	ahead      []byte // bytes read ahead; owned by the watcher while watchReading, else by the connection
+	unread     []byte // bytes read ahead; owned by the watcher while watchReading, else by the connection
 	target     Canceler
 	since      time.Time
 	prev, next *Watch
@@ -72,20 +72,20 @@ func (w *Watch) move(to watchPhase) bool {
 type watcher struct {
 	log *slog.Logger
 
-	mu       sync.Mutex
-	fired    *sync.Cond // a watch left watchFiring
-	oldest   *Watch     // the list of pending watches, by age
-	youngest *Watch
-	armed    map[int32]*Watch // by descriptor
-	gen      int32            // counts the armings, so that a late event can be recognized
-	timer    *time.Timer
-	ticking  bool           // the timer runs
-	came     bool           // a watch was added since the last sweep
-	ahead    int            // bytes read ahead and not yet taken
-	maxEach  int            // see Options.ReadAhead
-	budget   *memory.Budget // nil: no bound
-	buf      []byte         // only run uses it
-	epoll    epoll
+	mu             sync.Mutex
+	fired          *sync.Cond // a watch left watchFiring
+	oldest         *Watch     // the list of pending watches, by age
+	youngest       *Watch
+	armed          map[int32]*Watch // by descriptor
+	gen            int32            // counts the armings, so that a late event can be recognized
+	timer          *time.Timer
+	ticking        bool           // the timer runs
+	came           bool           // a watch was added since the last sweep
+	readAheadBytes int            // bytes read ahead and not yet taken
+	maxEach        int            // see Options.ReadAhead
+	budget         *memory.Budget // nil: no bound
+	buf            []byte         // only run uses it
+	epoll          epoll
 }
 
 func newWatcher(log *slog.Logger, budget *memory.Budget, readAhead int) *watcher {
@@ -271,7 +271,7 @@ func (w *watcher) fire(fd, gen int32) {
 		w.mu.Unlock()
 		n, full, open := w.readAhead(e)
 		w.mu.Lock()
-		w.ahead += n
+		w.readAheadBytes += n
 		if open {
 			e.full = full
 			e.move(watchArmed)

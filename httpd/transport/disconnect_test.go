@@ -214,12 +214,12 @@ func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	if used := budget.Stats().Used; n != 1000 || full || !open || used != 1000 {
 		t.Errorf("%d bytes, full %v, open %v; %d bytes are charged", n, full, open, used)
 	}
-	w.ahead += n // as fire does
+	w.readAheadBytes += n // as fire does
 	if got := w.take(e, make([]byte, 600)); got != 600 || budget.Stats().Used != 400 {
 		t.Errorf("%d bytes are taken, %d are charged", got, budget.Stats().Used)
 	}
-	w.dropAhead(e, len(e.ahead))
-	if used := budget.Stats().Used; used != 0 || w.ahead != 0 || e.ahead != nil {
-		t.Errorf("%d bytes are charged, %d counted, %d kept", used, w.ahead, len(e.ahead))
+	w.dropAhead(e, len(e.unread))
+	if used := budget.Stats().Used; used != 0 || w.readAheadBytes != 0 || e.unread != nil {
+		t.Errorf("%d bytes are charged, %d counted, %d kept", used, w.readAheadBytes, len(e.unread))
 	}
 }

@@ -15,15 +15,15 @@ func (w *watcher) readAhead(e *Watch) (n int, full, open bool) {
 		w.buf = make([]byte, aheadChunk)
 	}
 	for {
-		want := min(len(w.buf), w.maxEach-len(e.ahead))
-		if want <= 0 || !w.budget.Take(int64(want), int64(len(e.ahead)+want)) {
+		want := min(len(w.buf), w.maxEach-len(e.unread))
+		if want <= 0 || !w.budget.Take(int64(want), int64(len(e.unread)+want)) {
 			return n, true, true
 		}
 		k, err := unix.Read(int(e.fd), w.buf[:want])
 		w.budget.Free(int64(want - max(0, k)))
 		switch {
 		case k > 0:
-			e.ahead = append(e.ahead, w.buf[:k]...)
+			e.unread = append(e.unread, w.buf[:k]...)
 			n += k
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
@@ -37,7 +37,7 @@ func (w *watcher) readAhead(e *Watch) (n int, full, open bool) {
 // take moves bytes that were read ahead to p. Only the goroutine that serves e's connection calls it, while e is not
 // watched.
 func (w *watcher) take(e *Watch, p []byte) int {
-	n := copy(p, e.ahead)
+	n := copy(p, e.unread)
 	w.dropAhead(e, n)
 	return n
 }
@@ -47,11 +47,11 @@ func (w *watcher) dropAhead(e *Watch, n int) {
 	if n == 0 {
 		return
 	}
-	if e.ahead = e.ahead[n:]; len(e.ahead) == 0 {
-		e.ahead = nil
+	if e.unread = e.unread[n:]; len(e.unread) == 0 {
+		e.unread = nil
 	}
 	w.mu.Lock()
-	w.ahead -= n
+	w.readAheadBytes -= n
 	w.mu.Unlock()
 	w.budget.Free(int64(n))
 }

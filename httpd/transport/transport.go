@@ -245,7 +245,7 @@ func (t *Transport) Stats() (s Stats) {
 	s.Parked = len(t.parking.by)
 	t.parking.mu.Unlock()
 	t.watcher.mu.Lock()
-	s.Armed, s.ReadAhead = len(t.watcher.armed), t.watcher.ahead
+	s.Armed, s.ReadAhead = len(t.watcher.armed), t.watcher.readAheadBytes
 	t.watcher.mu.Unlock()
 	return s
 }

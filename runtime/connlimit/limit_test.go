@@ -104,7 +104,7 @@ func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
 		t.Error("got a connection closed that has just been opened, or one taken; want it kept: it is the only idle one")
 	}
 	all.enter(l, false)
-	all[0].since = time.Now().Add(-Youth)
+	all[0].since = time.Now().Add(-NewGrace)
 	l.searched = time.Time{} // as if it were long ago
 	if !all.enter(l, true) || !all[0].closed {
 		t.Error("client 0 is open, want it closed: it has had its time")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Youth is how long after it was opened or answered a connection is not taken for idle.
-const Youth = 250 * time.Millisecond
+// NewGrace is how long after it was opened or answered a connection is not taken for idle.
+const NewGrace = 250 * time.Millisecond
 
 // class is in which order connections are closed.
 type class int
@@ -22,7 +22,7 @@ const (
 func (i Idle) class(now time.Time) class {
 	age := now.Sub(i.Since)
 	switch {
-	case age < Youth && (age >= 0 || !i.Receiving): // a client that has sent much receives since later than now
+	case age < NewGrace && (age >= 0 || !i.Receiving): // a client that has sent much receives since later than now
 		return young
 	case i.Receiving:
 		return receiving

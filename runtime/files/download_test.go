@@ -221,7 +221,7 @@ func TestDownloadSlow(t *testing.T) {
 	}
 	server := serve(t, map[string]http.HandlerFunc{"/": drip, "/to": redirect("/")})
 	for _, path := range []string{"/", "/to"} {
-		s := newStore(t, Options{Stall: 50 * time.Millisecond, LeastRate: 1 << 40, MaxFile: -1})
+		s := newStore(t, Options{Stall: 50 * time.Millisecond, MinRate: 1 << 40, MaxFile: -1})
 		if err := refused(t, s, server.URL+path); !errors.Is(err, ErrSlow) {
 			t.Errorf("%s: got %v, want ErrSlow", path, err)
 		}

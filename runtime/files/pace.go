@@ -40,7 +40,7 @@ func (s *Store) limit(ctx context.Context, err *error) (limited context.Context,
 		return limited, nil, end
 	}
 	p = &pace{
-		stall: stall, least: int64(stall.Seconds() * float64(s.options.LeastRate)), cancel: cancel, since: time.Now(),
+		stall: stall, least: int64(stall.Seconds() * float64(s.options.MinRate)), cancel: cancel, since: time.Now(),
 		timer: time.AfterFunc(stall, func() { cancel(ErrStalled) }),
 	}
 	return limited, p, func() { p.timer.Stop(); end() }

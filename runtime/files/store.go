@@ -30,9 +30,9 @@ type Options struct {
 	Timeout time.Duration
 	// Stall is how long a server may neither send nor receive a byte; negative: no limit. Default: 60 s.
 	Stall time.Duration
-	// LeastRate is how many bytes a second a server must send or take, on average over Stall; negative: no limit. Default:
+	// MinRate is how many bytes a second a server must send or take, on average over Stall; negative: no limit. Default:
 	// 4096.
-	LeastRate int
+	MinRate int
 	// MaxRedirects is how many redirects one transfer may follow; negative: none. Default: 10.
 	MaxRedirects int
 	// Retries is how often an upload is retried; negative: never. Default: 12.
@@ -62,7 +62,7 @@ func (o Options) withDefaults() Options {
 	o.Parallel = max(1, cmp.Or(o.Parallel, 8))
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Minute)
 	o.Stall = cmp.Or(o.Stall, time.Minute)
-	o.LeastRate = cmp.Or(o.LeastRate, 4<<10)
+	o.MinRate = cmp.Or(o.MinRate, 4<<10)
 	o.MaxRedirects = cmp.Or(o.MaxRedirects, 10)
 	o.Retries = max(0, cmp.Or(o.Retries, 12))
 	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)

@@ -379,7 +379,7 @@ func TestUploadSlow(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/f.bin": func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}})
-	s := newStore(t, Options{Stall: 200 * time.Millisecond, LeastRate: 1 << 40, Retries: -1})
+	s := newStore(t, Options{Stall: 200 * time.Millisecond, MinRate: 1 << 40, Retries: -1})
 	path := writeFile(t, "f.bin", "")
 	if err := os.Truncate(path, 64<<30); err != nil { // of holes
 		t.Fatal(err)

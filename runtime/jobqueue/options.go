@@ -58,12 +58,12 @@ type Local interface {
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 	// VisibleInput is an input as clients see it.
 	VisibleInput(kind predict.Kind, input []byte) []byte
-	// AwaitCapacity waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims
-	// the place of one, and ReturnPlace gives it back.
+	// AwaitCapacity waits until predictions could run at once, and returns how many, or 0 if ctx has ended. AcquireSlot
+	// reserves a slot for one, and ReleaseSlot gives it back.
 	AwaitCapacity(ctx context.Context) int
 	AcquireSlot() bool
 	ReleaseSlot()
-	// MeanDuration is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
 	MeanDuration() time.Duration
 	// NewAttachments returns an empty store for the files of a request's body.
 	NewAttachments() request.Attachments

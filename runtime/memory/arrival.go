@@ -17,8 +17,8 @@ const (
 	cutPause = 250 * time.Millisecond
 	// fastRate is the rate in bytes a second from which an arrival is never slow, however large it is.
 	fastRate = 1 << 20
-	// leastRest is what is still expected of an arrival of unknown size, in bytes, at the least.
-	leastRest = 1 << 20
+	// minRest is what is still expected of an arrival of unknown size, in bytes, at the least.
+	minRest = 1 << 20
 )
 
 // Arrival is what one client sends, and the memory that it holds meanwhile: a header, a body, an idle connection. While
@@ -89,7 +89,7 @@ func (a *Arrival) rate(now time.Time) (rate float64, slow bool) {
 	came := a.came.Load()
 	rest := a.rest - came
 	if a.rest < 0 {
-		rest = max(leastRest, came)
+		rest = max(minRest, came)
 	}
 	rate = float64(came) / age.Seconds()
 	return rate, rate < fastRate && float64(rest) > rate*roomWait.Seconds()

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// Least is the size in bytes below which a request body is not counted: the buffers of its connection are larger.
-	Least = 4 << 10
+	// MinCharge is the size in bytes below which a request body is not counted: the buffers of its connection are larger.
+	MinCharge = 4 << 10
 	// Small is the size in bytes up to which a charge counts as small.
 	Small = 64 << 10
-	// LeastBudget is the smallest budget, in bytes.
-	LeastBudget = 16 << 20
+	// MinBudget is the smallest budget, in bytes.
+	MinBudget = 16 << 20
 	// Large is how many bytes must be freed at once for OnFree to be called.
 	Large = 1 << 20
 )
@@ -48,8 +48,8 @@ type Budget struct {
 // waiter is a call of Wait. It holds a token: try again.
 type waiter chan struct{}
 
-// New makes a budget of limit bytes, at least LeastBudget.
-func New(limit int64) *Budget { return &Budget{limit: max(limit, LeastBudget)} }
+// New makes a budget of limit bytes, at least MinBudget.
+func New(limit int64) *Budget { return &Budget{limit: max(limit, MinBudget)} }
 
 // SetEvict sets how room is made: evict removes ended predictions until so many bytes are free, and returns whether it
 // removed any. It must not block. Call SetEvict before the budget is used.

@@ -30,8 +30,8 @@ func TestMarks(t *testing.T) {
 	if b.Stats().Used != 0 {
 		t.Errorf("%d bytes are left", b.Stats().Used)
 	}
-	if New(1).Stats().Limit != LeastBudget {
-		t.Errorf("got a limit of %d, want %d", New(1).Stats().Limit, LeastBudget)
+	if New(1).Stats().Limit != MinBudget {
+		t.Errorf("got a limit of %d, want %d", New(1).Stats().Limit, MinBudget)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestEvicts(t *testing.T) {
 
 // TestNeverAbove holds that no number of goroutines gets past the limit, and that all comes back.
 func TestNeverAbove(t *testing.T) {
-	const limit = LeastBudget
+	const limit = MinBudget
 	b := New(limit)
 	var all sync.WaitGroup
 	for seed := range uint64(8) {

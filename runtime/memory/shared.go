@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// SharedLeast is the size in bytes from which a body is worth shared memory: a smaller one is faster through a socket.
-	SharedLeast = 64 << 10
+	// SharedMin is the size in bytes from which a body is worth shared memory: a smaller one is faster through a socket.
+	SharedMin = 64 << 10
 	// SharedMost is the size in bytes of the largest body in shared memory, and of the room for an answer behind it.
 	SharedMost = 16 << 20
 	// sharedLive is how many pieces there may be: each takes a descriptor.
@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	leastClass = 16 // 1<<leastClass is SharedLeast
-	mostClass  = 24
+	minClass = 16 // 1<<minClass is SharedMin
+	maxClass = 24
 )
 
 // Shared is a request's body in memory of which a worker gets the file. The worker can read the body there, and write
@@ -47,8 +47,8 @@ type SharedPool struct {
 	Idle int64
 
 	mu    sync.Mutex
-	idle  [mostClass - leastClass + 1][]*Shared // by the room for a body, the one used last at the end
-	bytes int64                                 // of them
+	idle  [maxClass - minClass + 1][]*Shared // by the room for a body, the one used last at the end
+	bytes int64                              // of them
 	live  int
 	timer *time.Timer // nil: there is none that is idle
 }
@@ -57,10 +57,10 @@ type SharedPool struct {
 // aligned.
 func (p *SharedPool) Get(size, head int) *Shared {
 	from := -head & (sharedAlign - 1)
-	if size < SharedLeast || size > SharedMost-from {
+	if size < SharedMin || size > SharedMost-from {
 		return nil
 	}
-	class := bits.Len(uint(from+size-1)) - leastClass
+	class := bits.Len(uint(from+size-1)) - minClass
 	p.mu.Lock()
 	if n := len(p.idle[class]); n > 0 {
 		s := p.idle[class][n-1]
@@ -76,7 +76,7 @@ func (p *SharedPool) Get(size, head int) *Shared {
 	}
 	p.live++
 	p.mu.Unlock()
-	s, err := newShared(1 << (class + leastClass))
+	s, err := newShared(1 << (class + minClass))
 	if err != nil { // the request does without
 		p.mu.Lock()
 		p.live--
@@ -132,7 +132,7 @@ func (s *Shared) Free(unused bool) {
 		s.unmap(0)
 		return
 	}
-	class := bits.Len(uint(s.Room-1)) - leastClass
+	class := bits.Len(uint(s.Room-1)) - minClass
 	s.freed = time.Now()
 	p.idle[class] = append(p.idle[class], s)
 	p.bytes += s.size()

@@ -26,7 +26,7 @@ func TestSharedIsReused(t *testing.T) {
 	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
 		t.Fatalf("got %+v", s)
 	}
-	if pool.Get(SharedLeast-1, 0) != nil || pool.Get(SharedMost+1, 0) != nil {
+	if pool.Get(SharedMin-1, 0) != nil || pool.Get(SharedMost+1, 0) != nil {
 		t.Error("a body of another size is shared")
 	}
 	clear(s.Data)
@@ -135,7 +135,7 @@ func TestSharedIdle(t *testing.T) {
 func TestSharedIsBounded(t *testing.T) {
 	pool := &SharedPool{}
 	pool.live = sharedLive
-	if pool.Get(SharedLeast, 0) != nil {
+	if pool.Get(SharedMin, 0) != nil {
 		t.Error("there are more pieces than may be")
 	}
 }

@@ -36,7 +36,7 @@ func (s *Set) GatherConventional() []Family {
 	var g gathered
 	s.gatherServer(&g)
 	s.gatherGenerations(&g)
-	if s.o.Part != OfServer {
+	if s.o.Scope != ScopeServer {
 		s.gatherCog(&g)
 	}
 	return g

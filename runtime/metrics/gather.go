@@ -3,7 +3,7 @@ package metrics
 // Gather returns all metrics as they are now.
 func (s *Set) Gather() []Family {
 	var g gathered
-	ofServer, ofModel := s.o.Part != OfModel, s.o.Part != OfServer
+	ofServer, ofModel := s.o.Scope != ScopeModel, s.o.Scope != ScopeServer
 	if ofModel {
 		s.gatherBuild(&g)
 	}

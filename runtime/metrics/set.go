@@ -10,8 +10,8 @@ import (
 
 // Options of a Set. Each function may be nil. It is called when the page is written, by any goroutine.
 type Options struct {
-	// Part says which metrics the set has. Default: all.
-	Part Part
+	// Scope says which metrics the set has. Default: all.
+	Scope Scope
 	// Version is the server's version.
 	Version string
 	// Model returns the versions on the model's side; either may be "".
@@ -43,14 +43,14 @@ type Options struct {
 	MaxModel int
 }
 
-// Part is a part of the metrics of a server.
-type Part uint8
+// Scope is which metrics of a server a set has.
+type Scope uint8
 
 // The parts. A server with several models has a set of its own metrics and one for each model; Several joins them.
 const (
-	Whole Part = iota
-	OfServer
-	OfModel
+	ScopeAll Scope = iota
+	ScopeServer
+	ScopeModel
 )
 
 type Load struct {
@@ -116,7 +116,7 @@ func New(o Options) *Set {
 	s.batches.init()
 	s.jobWait = newTimes()
 	s.workers.init(o.ExitCauses)
-	s.foreseeDeliveries()
-	s.foreseeTransfers()
+	s.initDeliveries()
+	s.initTransfers()
 	return s
 }

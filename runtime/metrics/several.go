@@ -11,11 +11,11 @@ const labelModel = "model"
 
 // Several are the metrics of a server with several models.
 type Several struct {
-	Server *Set              // of Part OfServer
+	Server *Set              // of ScopeServer
 	Models func() []NamedSet // those that there are now
 }
 
-// NamedSet is the metrics of a model, of Part OfModel.
+// NamedSet is the metrics of a model, of ScopeModel.
 type NamedSet struct {
 	Name string
 	Set  *Set

@@ -15,11 +15,11 @@ import (
 func TestSeveral(t *testing.T) {
 	var models []NamedSet
 	all := Several{
-		Server: New(Options{Part: OfServer, Version: "1", Memory: func() memory.Stats { return memory.Stats{Used: 7} }}),
+		Server: New(Options{Scope: ScopeServer, Version: "1", Memory: func() memory.Stats { return memory.Stats{Used: 7} }}),
 		Models: func() []NamedSet { return models },
 	}
 	for _, name := range []string{"a", "b"} {
-		set := New(Options{Part: OfModel, Version: "1"})
+		set := New(Options{Scope: ScopeModel, Version: "1"})
 		set.Ended(predict.End{
 			Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded,
 			Metrics: []byte(`{"tokens":2}`),

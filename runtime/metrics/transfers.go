@@ -22,8 +22,8 @@ func (s *Set) Webhook(event, outcome string) {
 	}
 }
 
-// foreseeDeliveries makes the known counters at 0: Prometheus sees a first event as an increase only after a 0.
-func (s *Set) foreseeDeliveries() {
+// initDeliveries makes the known counters at 0: Prometheus sees a first event as an increase only after a 0.
+func (s *Set) initDeliveries() {
 	for _, event := range []string{"start", "output", "logs", "completed"} {
 		for _, outcome := range []string{"delivered", "failed", "dropped"} {
 			s.webhooks.add(delivery{event, outcome}, maxDeliveries, nil)
@@ -56,7 +56,7 @@ func (s *Set) Transfer(direction, outcome string, bytes int64) {
 	}
 }
 
-func (s *Set) foreseeTransfers() {
+func (s *Set) initTransfers() {
 	for _, direction := range []string{"download", "upload"} {
 		for _, outcome := range []string{"succeeded", "failed", "canceled"} {
 			s.files.add(transfer{direction, outcome}, maxTransfers, nil)

@@ -176,7 +176,7 @@ func (c *call) carryOut(body []byte) {
 	if shape.Iterator {
 		req.Mode, req.AnyStream, req.Items = predict.Stream, true, c.sendItem
 	}
-	if size := int64(len(body)); size >= memory.Least {
+	if size := int64(len(body)); size >= memory.MinCharge {
 		if !c.o.Memory.Take(size, size) {
 			refuse(memory.ErrFull)
 			return

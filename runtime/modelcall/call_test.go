@@ -187,7 +187,7 @@ func TestCall_NoMemory(t *testing.T) {
 	r.Memory = memory.New(1)
 	for r.Memory.Take(1<<20, 1) {
 	}
-	body := `{"model":"callee","input":{"s":"` + strings.Repeat("x", 2*memory.Least) + `"}}`
+	body := `{"model":"callee","input":{"s":"` + strings.Repeat("x", 2*memory.MinCharge) + `"}}`
 	kind, answer := r.call(body)
 	if kind != ipc.KindFailed || !strings.Contains(answer, memory.ErrFull.Error()) {
 		t.Errorf("got %s %s, want %q", kind, answer, memory.ErrFull)

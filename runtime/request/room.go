@@ -86,7 +86,7 @@ func (r *Room) shrink(n int64) {
 
 // ReadAll reads from into memory that is charged. from bounds the size. With a *RoomError it returns what it has read.
 func (r *Room) ReadAll(from io.Reader) ([]byte, error) {
-	body := make([]byte, 0, memory.Least)
+	body := make([]byte, 0, memory.MinCharge)
 	for {
 		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -104,7 +104,7 @@ func (r *Room) ReadAll(from io.Reader) ([]byte, error) {
 				return body, err
 			}
 			body = append(make([]byte, 0, 2*before), body...)
-			if before > memory.Least {
+			if before > memory.MinCharge {
 				r.shrink(before)
 			}
 		}

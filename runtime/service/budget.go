@@ -15,7 +15,7 @@ func (x *execution) charge(r *slot.Result, result *predict.Result) bool {
 	if !x.p.Observed() { // else the prediction charged them
 		n += cap(r.Logs)
 	}
-	if !x.p.OverBudget() && (n < memory.Least || x.p.Charge(n)) {
+	if !x.p.OverBudget() && (n < memory.MinCharge || x.p.Charge(n)) {
 		return true
 	}
 	if r.Release != nil {

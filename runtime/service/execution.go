@@ -195,7 +195,7 @@ func (x *execution) files(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		p.OnRelease(cleanup)
-		if size := cap(fetched); size >= memory.Least && !aliases(fetched, input) && !p.Charge(size) {
+		if size := cap(fetched); size >= memory.MinCharge && !aliases(fetched, input) && !p.Charge(size) {
 			return nil, memory.ErrFull
 		}
 		input = fetched

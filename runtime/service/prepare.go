@@ -34,7 +34,7 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 		return err
 	}
 	input := x.prepared.Input
-	if size := cap(input); size >= memory.Least && !aliases(input, req.Input) && !x.spills.have(input) {
+	if size := cap(input); size >= memory.MinCharge && !aliases(input, req.Input) && !x.spills.have(input) {
 		x.copied = size
 	}
 	if unknown := x.prepared.Unknown; len(unknown) > 0 {

@@ -56,11 +56,11 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 // AwaitCapacity waits until predictions could run at once, and returns how many; 0: ctx has ended.
 func (s *Service) AwaitCapacity(ctx context.Context) int { return s.o.Pool.AwaitCapacity(ctx) }
 
-// MeanDuration is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
 func (s *Service) MeanDuration() time.Duration { return s.o.Pool.MeanDuration() }
 
 // AcquireSlot claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
 func (s *Service) AcquireSlot() bool { return s.o.Pool.AdmitFree() }
 
-// ReleaseSlot gives back what TakePlace claimed.
+// ReleaseSlot gives back what AcquireSlot reserved.
 func (s *Service) ReleaseSlot() { s.o.Pool.Withdraw(nil) }

@@ -350,7 +350,7 @@ func (x *execution) releaseWith(req *predict.Request) {
 }
 
 func (s *Service) admit(req *predict.Request) error {
-	if req.Attempt > 0 { // TakePlace has
+	if req.Attempt > 0 { // AcquireSlot has
 		return nil
 	}
 	return s.o.Pool.Admit(req.Group)

@@ -21,7 +21,7 @@ const (
 
 // Polling stops under CPU pressure: it would take the core from other work, such as the worker that is waited for.
 const (
-	pressureEvery = time.Second
+	pressureInterval = time.Second
 	// pressureAbove is the share of time in which some task waited for a core. With two cores it is a quarter with a
 	// client of one connection beside the server, two thirds with 64 connections, and above 0.8 with other work.
 	pressureAbove = 0.75
@@ -75,7 +75,7 @@ func (s *Slot) polled(budget time.Duration, blocked bool) {
 
 // samplePressure starts a sample of the CPU pressure when one is due. Called with the lock held.
 func (p *Pool) samplePressure(now time.Time) {
-	if p.o.BusyPoll.Pressure == nil || p.cpuPressure.sampling || now.Sub(p.cpuPressure.sampled) < pressureEvery {
+	if p.o.BusyPoll.Pressure == nil || p.cpuPressure.sampling || now.Sub(p.cpuPressure.sampled) < pressureInterval {
 		return
 	}
 	p.cpuPressure.sampling = true
@@ -92,6 +92,6 @@ func (p *Pool) takeSample() {
 // next makes the new sample. The first sample after a pause of the requests is never high: it covers the pause too.
 func (c cpuPressure) next(now time.Time, waited time.Duration, known bool) cpuPressure {
 	passed := now.Sub(c.sampled)
-	high := known && passed < 2*pressureEvery && float64(waited-c.waited) > pressureAbove*float64(passed)
+	high := known && passed < 2*pressureInterval && float64(waited-c.waited) > pressureAbove*float64(passed)
 	return cpuPressure{sampled: now, waited: waited, high: high}
 }

@@ -168,7 +168,7 @@ func TestNoPollingUnderCPUPressure(t *testing.T) {
 		t.Helper()
 		await.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front),
 			func() bool {
-				locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureEvery); return true })
+				locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureInterval); return true })
 				carryOut()
 				carryOut()
 				got := locked(p, func() time.Duration {

@@ -2,9 +2,9 @@ package slot
 
 import "time"
 
-// signalEvery is the time between two signals to a call that does not end. A signal interrupts what C code waits for;
+// signalInterval is the time between two signals to a call that does not end. A signal interrupts what C code waits for;
 // the code may then wait for the next thing.
-const signalEvery = 100 * time.Millisecond
+const signalInterval = 100 * time.Millisecond
 
 // lastSignal is how long before its worker is killed the model of a canceled call gets the exception for the second
 // time. Until then the model has had it once, and may be cleaning up.
@@ -42,7 +42,7 @@ func (p *Pool) signalCancel(c *Call, until time.Time) {
 	}
 	s.ch.words.SetCancel(target, time.Until(until) <= p.lastSignal())
 	s.worker.process.Interrupt()
-	c.graceTimer = time.AfterFunc(min(signalEvery, p.lastSignal()), func() {
+	c.graceTimer = time.AfterFunc(min(signalInterval, p.lastSignal()), func() {
 		p.locked(func() deliveries {
 			switch {
 			case c.state != assigned || c.slot != s || c.id != id || s.ch.closed:

@@ -7,8 +7,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// expireEvery is the least time between two searches for late calls: each search goes through the whole queue.
-const expireEvery = time.Millisecond
+// expireInterval is the least time between two searches for late calls: each search goes through the whole queue.
+const expireInterval = time.Millisecond
 
 // freeSlotWait is how long a call may wait at a free slot if QueueTimeout is less. A sleeping worker takes milliseconds
 // to wake up on a busy machine, and that is not the wait of a queue.
@@ -91,7 +91,7 @@ func (p *Pool) expireLate() (d deliveries) {
 	}
 	d = p.batches.dispatch(d)
 	if !next.IsZero() {
-		p.expireAt(later(next, now.Add(expireEvery)), now)
+		p.expireAt(later(next, now.Add(expireInterval)), now)
 	}
 	return d
 }

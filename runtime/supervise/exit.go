@@ -64,7 +64,7 @@ func (e Exit) Describe(during string) string {
 		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
 			"the kernel or the container's limit ends a process so; else the model's code or another process killed it", during)
 	case e.Signal != 0:
-		return fmt.Sprintf("worker killed by %s %s%s%s", signalName(e.Signal), during, hint(e.Signal), e.limits())
+		return fmt.Sprintf("worker killed by %s %s%s%s", signalName(e.Signal), during, signalHelp(e.Signal), e.limits())
 	case e.Code == 0:
 		return fmt.Sprintf("worker exited with code 0 %s: the model's code ended the process%s", during, e.limits())
 	default:
@@ -88,7 +88,7 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-func hint(s syscall.Signal) string {
+func signalHelp(s syscall.Signal) string {
 	switch s {
 	case syscall.SIGSEGV, syscall.SIGBUS:
 		return " (a memory fault in native code)"

@@ -26,7 +26,7 @@ type spanBatch struct {
 const (
 	typicalSpan = 200
 	fullBatch   = 1 << 20       // a batch of this size is sent: over gRPC a collector takes 4 MiB
-	mostHeld    = 16 << 20      // what waits
+	maxQueued   = 16 << 20      // what waits
 	kept        = 2 * fullBatch // how much memory a batch may have to be used again
 )
 
@@ -70,7 +70,7 @@ func (b *spanBatcher) add(front, worker []byte, n int) {
 		return
 	}
 	b.mu.Lock()
-	room, waited := b.held+size <= mostHeld, len(b.waiting)
+	room, waited := b.held+size <= maxQueued, len(b.waiting)
 	if room {
 		if b.open.n+n > b.limits.Size {
 			b.close()

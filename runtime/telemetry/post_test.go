@@ -111,7 +111,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	defer server.Close()
 	sender := startSender(t, server.URL, false, Batch{Queue: 1000, Size: 5})
 	large := spanNamed(string(make([]byte, fullBatch)))
-	fit := mostHeld / len(large)
+	fit := maxQueued / len(large)
 	for range fit + 3 {
 		sender.spans.add(large, nil, 1)
 	}

@@ -13,8 +13,8 @@ type Group struct {
 	attrs         Attrs
 }
 
-// mostKept is how large a group's memory may be to be used again, in bytes.
-const mostKept = 64 << 10
+// maxKept is how large a group's memory may be to be used again, in bytes.
+const maxKept = 64 << 10
 
 // Group returns an empty group, for a sampled trace. Send takes it back.
 func (t *Trace) Group() *Group {
@@ -76,7 +76,7 @@ func (g *Group) Send() {
 	g.encode()
 	g.export()
 	t := g.trace.tracer
-	if g.trace = nil; cap(g.front)+cap(g.worker) <= mostKept {
+	if g.trace = nil; cap(g.front)+cap(g.worker) <= maxKept {
 		t.groups.Put(g)
 	}
 }

@@ -12,10 +12,10 @@ import (
 // is answered right. The last worker in service is never suspended, and all return when no other is in service. A local
 // process keeps its standing when it reconnects; one on another machine starts anew.
 const (
-	mostFaults        = 3
+	maxFaults         = 3
 	firstSuspension   = time.Second
 	longestSuspension = time.Minute
-	mostRemembered    = 256 // processes that have broken the protocol
+	maxRemembered     = 256 // processes that have broken the protocol
 )
 
 // standing is how a worker has answered.
@@ -39,14 +39,14 @@ func (q *Queue) remember(w *worker, now time.Duration) {
 	if w.recv.pid == 0 {
 		return
 	}
-	if len(q.faults) >= mostRemembered {
+	if len(q.faults) >= maxRemembered {
 		for pid, s := range q.faults {
 			if now-s.at > longestSuspension {
 				delete(q.faults, pid)
 			}
 		}
 	}
-	if len(q.faults) < mostRemembered {
+	if len(q.faults) < maxRemembered {
 		q.faults[w.recv.pid] = w.standing
 	}
 }
@@ -63,7 +63,7 @@ func (q *Queue) restore(w *worker, now time.Duration) {
 
 // idleOrSuspend makes a worker without a batch idle, or suspends it. The lock is held.
 func (q *Queue) idleOrSuspend(w *worker) {
-	if s := &w.standing; s.wrong >= mostFaults && q.inService(w) > 0 {
+	if s := &w.standing; s.wrong >= maxFaults && q.inService(w) > 0 {
 		s.suspended = min(longestSuspension, max(firstSuspension, 2*s.suspended))
 		w.move(workerSuspended)
 		w.resumeTimer = time.AfterFunc(s.suspended, func() { q.endSuspension(w) })

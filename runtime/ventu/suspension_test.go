@@ -65,7 +65,7 @@ func TestSuspension(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	bad := r.worker()
 	other := r.worker()
-	for range mostFaults {
+	for range maxFaults {
 		unanswered := r.submit("unanswered") // the bad one is idle for longer
 		bad.takeBodies("unanswered")
 		bad.silence()
@@ -97,7 +97,7 @@ func TestSuspension(t *testing.T) {
 func TestSuspension_LastIsNotSuspended(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	w := r.worker()
-	for range 2 * mostFaults {
+	for range 2 * maxFaults {
 		p := r.submit("unanswered")
 		w.takeBodies("unanswered")
 		w.silence()
@@ -115,7 +115,7 @@ func TestSuspension_LastIsNotSuspended(t *testing.T) {
 func TestSuspension_BackWithLast(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	bad, other := r.worker(), r.worker()
-	for range mostFaults {
+	for range maxFaults {
 		unanswered := r.submit("unanswered")
 		bad.takeBodies("unanswered")
 		bad.silence()
@@ -134,7 +134,7 @@ func TestSuspension_BackWithLast(t *testing.T) {
 func TestSuspension_ReconnectChangesNothing(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	other := r.worker()
-	for range mostFaults {
+	for range maxFaults {
 		waiting := r.submit("waiting")
 		items := other.takeBodies("waiting")
 		bad := r.worker()

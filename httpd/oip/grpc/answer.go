@@ -23,8 +23,8 @@ type answer struct {
 const (
 	// answerCost is what an answer takes in memory beside its bytes.
 	answerCost = 512
-	// leastAnswer is the smallest memory of an answer: gRPC does not say when it has written a smaller one.
-	leastAnswer = 1<<10 + 1
+	// minCompressed is the smallest memory of an answer: gRPC does not say when it has written a smaller one.
+	minCompressed = 1<<10 + 1
 	// coveredAnswers is how many small answers of a call its own charge is for.
 	coveredAnswers = 8
 )
@@ -39,7 +39,7 @@ func encode(ctx context.Context, msg proto.Message) (*answer, *protocol.Error) {
 		}
 		a.call.unsent.Add(1) // an interceptor ends the call before gRPC has the answer
 	}
-	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, max(size, leastAnswer)), msg)
+	data, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, max(size, minCompressed)), msg)
 	if err != nil {
 		a.drop()
 		return nil, protocol.Errorf(protocol.Internal, "the answer cannot be encoded: %v", err)
@@ -50,10 +50,10 @@ func encode(ctx context.Context, msg proto.Message) (*answer, *protocol.Error) {
 
 // charge charges an answer of size bytes; false: there is no room.
 func (a *answer) charge(size int64) bool {
-	if size < memory.Least && a.call.unsent.Load() < coveredAnswers {
+	if size < memory.MinCharge && a.call.unsent.Load() < coveredAnswers {
 		return true
 	}
-	a.cost = max(size, leastAnswer) + answerCost
+	a.cost = max(size, minCompressed) + answerCost
 	return a.call.conn.take(a.cost)
 }
 

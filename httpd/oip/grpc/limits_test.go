@@ -206,7 +206,7 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	await.Eventually(t, "three are open, for a while", func() bool {
 		all := s.idle()
 		return len(all) == 3 && !slices.ContainsFunc(all, func(c connlimit.Idle) bool {
-			return time.Since(c.Since) <= connlimit.Youth
+			return time.Since(c.Since) <= connlimit.NewGrace
 		})
 	})
 	for range 3 { // one has a free place, and two are closed for the others

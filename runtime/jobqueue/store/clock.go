@@ -14,16 +14,16 @@ import (
 
 // clock is the time of NATS.
 type clock struct {
-	last   atomic.Pointer[reading]
-	asking atomic.Bool // a goroutine reads it
+	last    atomic.Pointer[reading]
+	reading atomic.Bool // a goroutine reads it
 }
 
 // reading is what a clock of NATS showed, and when.
 type reading struct{ nats, local time.Time }
 
-// clockEvery is how often the clock of NATS is read anew while it is needed: it may be set, and a suspended machine
+// clockInterval is how often the clock of NATS is read anew while it is needed: it may be set, and a suspended machine
 // does not count the time.
-const clockEvery = 30 * time.Second
+const clockInterval = 30 * time.Second
 
 // set notes what the clock showed in an answer to a question that was sent at asked.
 func (c *clock) set(asked, shown time.Time) {
@@ -49,9 +49,9 @@ func (q *Queue) jobsInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 
 // now is the time of NATS. If it was read long ago, it is read anew; if NATS does not answer, the last reading counts.
 func (q *Queue) now(ctx context.Context) time.Time {
-	if time.Since(q.clock.last.Load().local) > clockEvery && q.clock.asking.CompareAndSwap(false, true) {
+	if time.Since(q.clock.last.Load().local) > clockInterval && q.clock.reading.CompareAndSwap(false, true) {
 		_, _ = q.jobsInfo(ctx)
-		q.clock.asking.Store(false)
+		q.clock.reading.Store(false)
 	}
 	return q.clock.now()
 }

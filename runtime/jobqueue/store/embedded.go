@@ -81,8 +81,8 @@ func Embed(o EmbedOptions) (_ *Embedded, err error) {
 	return e, nil
 }
 
-// restartEvery is how long a NATS server that was started again is given.
-const restartEvery = 10 * time.Second
+// restartInterval is how long a NATS server that was started again is given.
+const restartInterval = 10 * time.Second
 
 // watch starts the server again when it has ended: at once, or later if it was started a moment ago.
 func (e *Embedded) watch(p *natsProcess, started time.Time) {
@@ -99,7 +99,7 @@ func (e *Embedded) watch(p *natsProcess, started time.Time) {
 			select {
 			case <-e.closing:
 				return
-			case <-time.After(time.Until(started.Add(restartEvery))):
+			case <-time.After(time.Until(started.Add(restartInterval))):
 			}
 			started = time.Now()
 			var err error
@@ -167,7 +167,7 @@ func (e *Embedded) Room() error {
 func (e *Embedded) Revive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.server == nil || time.Since(e.checked) < restartEvery || e.Room() != nil {
+	if e.server == nil || time.Since(e.checked) < restartInterval || e.Room() != nil {
 		return
 	}
 	e.checked = time.Now()

@@ -47,8 +47,8 @@ type pulledMsg struct {
 // pullWait is how long one pull waits at JetStream.
 const pullWait = 5 * time.Second
 
-// lanesEvery is how often the lanes are counted: an operator may have added some.
-const lanesEvery = 10 * time.Second
+// lanesInterval is how often the lanes are counted: an operator may have added some.
+const lanesInterval = 10 * time.Second
 
 // newPuller begins with one long pull for each consumer. They are idle while next is not called.
 func newPuller(ctx context.Context, q *Queue) (*puller, error) {
@@ -100,7 +100,7 @@ const maxFetch = 32
 // wait are taken in the order of the classes, except that of eight turns one begins with the lowest and one with the
 // middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
-	if time.Since(p.lanesFoundAt) > lanesEvery {
+	if time.Since(p.lanesFoundAt) > lanesInterval {
 		_ = p.findLanes(ctx) // else it tries again later
 	}
 	if m := p.prefetched; m != nil {
@@ -117,7 +117,7 @@ func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 	select {
 	case pulled := <-p.pulled:
 		return p.single(pulled)
-	case <-time.After(lanesEvery): // the next call looks for lanes
+	case <-time.After(lanesInterval): // the next call looks for lanes
 	case <-ctx.Done():
 	}
 	if p.endRequest() { // so no pull does

@@ -73,12 +73,12 @@ func (d socketDialer) Dial(_, _ string) (c net.Conn, err error) {
 	return c, err
 }
 
-// mostSocketPath is how long a socket's path may be.
-const mostSocketPath = 100
+// maxSocketPath is how long a socket's path may be.
+const maxSocketPath = 100
 
 // shortPath calls f with a path of a socket that the kernel takes, for one of any length.
 func shortPath(path string, f func(string) error) error {
-	if len(path) <= mostSocketPath {
+	if len(path) <= maxSocketPath {
 		return f(path)
 	}
 	dir, err := os.Open(filepath.Dir(path))

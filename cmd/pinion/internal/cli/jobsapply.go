@@ -70,18 +70,18 @@ func (s *limitFlags) limits(given func(string) bool) (l store.Limits, err error)
 		set  func()
 	}{
 		{"jobs-capacity", s.capacity >= 1, "at least 1", func() { l.Capacity = &s.capacity }},
-		{"jobs-bytes", bytes >= config.LeastJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
+		{"jobs-bytes", bytes >= config.MinJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
 		{"tenant-capacity", s.tenantCapacity >= 0, "at least 0", func() { l.TenantCapacity = &s.tenantCapacity }},
 		{
-			"nats-replicas", s.replicas >= 1 && s.replicas <= config.MostReplicas, fmt.Sprint("1 to ", config.MostReplicas),
+			"nats-replicas", s.replicas >= 1 && s.replicas <= config.MaxReplicas, fmt.Sprint("1 to ", config.MaxReplicas),
 			func() { l.Replicas = &s.replicas },
 		},
 		{
-			"lanes", s.lanes >= 1 && s.lanes <= config.MostLanes, fmt.Sprint("1 to ", config.MostLanes),
+			"lanes", s.lanes >= 1 && s.lanes <= config.MaxLanes, fmt.Sprint("1 to ", config.MaxLanes),
 			func() { l.Lanes = &s.lanes },
 		},
 		{
-			"ack-wait", s.ackWait >= config.LeastAckWait, fmt.Sprint("at least ", config.LeastAckWait),
+			"ack-wait", s.ackWait >= config.MinAckWait, fmt.Sprint("at least ", config.MinAckWait),
 			func() { l.AckWait = &s.ackWait },
 		},
 	} {

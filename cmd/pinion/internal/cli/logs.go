@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// mostShown is the most of a log that --lines shows.
-	mostShown = 4 << 20
+	// maxLogTail is the most of a log that --lines shows.
+	maxLogTail = 4 << 20
 	// followPause is the time between two looks at a log that grows.
 	followPause = 200 * time.Millisecond
 )
@@ -76,7 +76,7 @@ func printEnd(log *os.File, lines int, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text := make([]byte, min(size, mostShown))
+	text := make([]byte, min(size, maxLogTail))
 	n, err := log.ReadAt(text, size-int64(len(text)))
 	if err != nil && err != io.EOF { // it may have been cut meanwhile
 		return err

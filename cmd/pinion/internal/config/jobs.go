@@ -68,11 +68,11 @@ func (s *Jobs) variables(f *pflag.FlagSet) []Variable {
 
 // The bounds of a job's settings.
 const (
-	LeastAckWait   = 15 * time.Second // a leader's election took 9 s
-	LeastJobsBytes = 16 << 20
-	MostLanes      = 64
-	MostReplicas   = 5
-	mostResultTTL  = 24 * time.Hour
+	MinAckWait   = 15 * time.Second // a leader's election took 9 s
+	MinJobsBytes = 16 << 20
+	MaxLanes     = 64
+	MaxReplicas  = 5
+	maxResultTTL = 24 * time.Hour
 )
 
 func (s *Jobs) check(resultTTL time.Duration) error {
@@ -85,11 +85,11 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 	switch {
 	case s.Overflow && !s.NATS.On():
 		return fmt.Errorf("--overflow needs --nats")
-	case s.replicas < 1 || s.replicas > MostReplicas:
-		return fmt.Errorf("--nats-replicas %d: must be 1 to %d", s.replicas, MostReplicas)
+	case s.replicas < 1 || s.replicas > MaxReplicas:
+		return fmt.Errorf("--nats-replicas %d: must be 1 to %d", s.replicas, MaxReplicas)
 	case s.capacity < 1:
 		return fmt.Errorf("--jobs-capacity %d: must be at least 1", s.capacity)
-	case s.bytes < LeastJobsBytes:
+	case s.bytes < MinJobsBytes:
 		return fmt.Errorf("--jobs-bytes %d: must be at least 16MiB", s.bytes)
 	case strings.ContainsFunc(s.TenantHeader,
 		func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }):
@@ -98,21 +98,21 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 		return fmt.Errorf("--tenant-capacity %d: must be at least 0", s.tenantCapacity)
 	case s.tenantCapacity > 0 && s.TenantHeader == "":
 		return fmt.Errorf("--tenant-capacity %d needs --tenant-header", s.tenantCapacity)
-	case s.lanes < 1 || s.lanes > MostLanes:
-		return fmt.Errorf("--lanes %d: must be 1 to %d", s.lanes, MostLanes)
+	case s.lanes < 1 || s.lanes > MaxLanes:
+		return fmt.Errorf("--lanes %d: must be 1 to %d", s.lanes, MaxLanes)
 	case s.Attempts < 1:
 		return fmt.Errorf("--attempts %d: must be at least 1", s.Attempts)
-	case s.ackWait < LeastAckWait:
-		return fmt.Errorf("--ack-wait %s: must be at least %s", s.ackWait, LeastAckWait)
+	case s.ackWait < MinAckWait:
+		return fmt.Errorf("--ack-wait %s: must be at least %s", s.ackWait, MinAckWait)
 	}
 	return s.checkTTL(resultTTL)
 }
 
 // checkTTL refuses results that the queue does not keep so long.
 func (s *Jobs) checkTTL(resultTTL time.Duration) error {
-	if s.NATS.On() && (resultTTL < 2*s.ackWait || resultTTL > mostResultTTL) {
+	if s.NATS.On() && (resultTTL < 2*s.ackWait || resultTTL > maxResultTTL) {
 		return fmt.Errorf("--result-ttl %s: with --nats it is %s (twice --ack-wait) to %s", resultTTL, 2*s.ackWait,
-			mostResultTTL)
+			maxResultTTL)
 	}
 	return nil
 }

@@ -158,8 +158,8 @@ func (s *Server) check() error {
 		return fmt.Errorf("--access-log %d: must be at least 0", s.accessLines)
 	case s.MaxBody < 1:
 		return fmt.Errorf("--max-body %d: must be at least 1", s.MaxBody)
-	case s.MemoryBudget != 0 && s.MemoryBudget < memory.LeastBudget:
-		return fmt.Errorf("--memory-budget %d: must be 0 or at least %d bytes", s.MemoryBudget, memory.LeastBudget)
+	case s.MemoryBudget != 0 && s.MemoryBudget < memory.MinBudget:
+		return fmt.Errorf("--memory-budget %d: must be 0 or at least %d bytes", s.MemoryBudget, memory.MinBudget)
 	case s.DownloadSize < 1 || s.DownloadFiles < 1 || s.DownloadTimeout <= 0:
 		return fmt.Errorf("--max-download, --max-downloads and --download-timeout must be more than 0")
 	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:

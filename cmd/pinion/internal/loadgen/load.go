@@ -107,7 +107,7 @@ func (p *part) connection() {
 	own := &Result{Failures: map[string]uint64{}}
 	request, response := p.prepare()
 	for {
-		from, ok := p.turn(own)
+		from, ok := p.claimStart(own)
 		if !ok {
 			break
 		}
@@ -132,8 +132,8 @@ func (p *part) connection() {
 	p.total.add(own)
 }
 
-// turn waits until a connection shall ask, and returns the moment from which its time is taken; false: never again.
-func (p *part) turn(own *Result) (time.Time, bool) {
+// claimStart waits until a connection may send its next request, and returns when that was due; false: never again.
+func (p *part) claimStart(own *Result) (time.Time, bool) {
 	now := time.Now()
 	if p.Rate == 0 {
 		return now, now.Before(p.end) && p.sleep(0)

@@ -137,7 +137,7 @@ func TestLoad_OpenLoopPaysForStop(t *testing.T) {
 		var own Result
 		var got []time.Duration
 		for {
-			from, ok := p.turn(&own)
+			from, ok := p.claimStart(&own)
 			if !ok {
 				break
 			}

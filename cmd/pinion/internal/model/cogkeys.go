@@ -168,11 +168,11 @@ func samplers() []string {
 	}
 }
 
-const mostConcurrency = 1<<31 - 1
+const maxConcurrency = 1<<31 - 1
 
 func count() *valueForm {
 	return &valueForm{kinds: []usertext.NodeKind{usertext.Number}, rule: func(n *usertext.Node) (string, string) {
-		if !(n.Number >= 1 && n.Number <= mostConcurrency) {
+		if !(n.Number >= 1 && n.Number <= maxConcurrency) {
 			return fmt.Sprintf("invalid value %.30s", n.Text), "give a whole number of at least 1"
 		}
 		return "", ""

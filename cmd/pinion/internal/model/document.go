@@ -76,15 +76,15 @@ func (p Problem) String() string {
 
 // How much is shown of what a file with many mistakes, or with very long words, has.
 const (
-	mostShown   = 50
+	maxShown    = 50
 	longestText = 600 // bytes
 )
 
 // Shown are the problems as people see them: not too many, none too long, and without what a terminal would act on.
 func Shown(problems []Problem) []Problem {
 	shown := slices.Clone(problems)
-	if more := len(shown) - mostShown; more > 0 {
-		shown = append(shown[:mostShown], Problem{What: fmt.Sprintf("and %d more", more)})
+	if more := len(shown) - maxShown; more > 0 {
+		shown = append(shown[:maxShown], Problem{What: fmt.Sprintf("and %d more", more)})
 	}
 	for i := range shown {
 		p := &shown[i]

@@ -34,16 +34,16 @@ func CompareSchemas(stored, made []byte) []string {
 			c.schema(part.noun, "", s, m, 0)
 		}
 	}
-	if n := len(c.found); n > mostDifferences {
-		c.found = append(c.found[:mostDifferences], fmt.Sprintf("and %d more", n-mostDifferences))
+	if n := len(c.found); n > maxDifferences {
+		c.found = append(c.found[:maxDifferences], fmt.Sprintf("and %d more", n-maxDifferences))
 	}
 	return c.found
 }
 
 const (
-	mostDifferences = 10
-	deepestSchema   = 10 // schemas may refer to themselves
-	longestValue    = 60 // bytes of a value that are shown
+	maxDifferences = 10
+	deepestSchema  = 10 // schemas may refer to themselves
+	longestValue   = 60 // bytes of a value that are shown
 )
 
 // comparison compares two documents.

@@ -28,7 +28,7 @@ func (c *CogYAMLReport) settings() settings {
 		s.environment = append(s.environment, entry.Value)
 	}
 	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number >= 1 &&
-		slots.Number <= mostConcurrency {
+		slots.Number <= maxConcurrency {
 		s.concurrency = int(slots.Number)
 	}
 	return s

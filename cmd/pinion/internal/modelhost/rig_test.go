@@ -97,7 +97,7 @@ func (r *rig) add(name, word string, set func(*config.Model)) *Model {
 	of := config.Named{
 		Name: name, Settings: &settings, Found: found, Python: &locate.Python{}, GPUs: gpu.Plan{Workers: 1},
 	}
-	m, err := r.NewModel(of, metrics.New(metrics.Options{Part: metrics.OfModel}), false)
+	m, err := r.NewModel(of, metrics.New(metrics.Options{Scope: metrics.ScopeModel}), false)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ func Companion(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", name, err)
 	}
-	beside, err := exec.LookPath(filepath.Join(filepath.Dir(own), name))
+	sibling, err := exec.LookPath(filepath.Join(filepath.Dir(own), name))
 	if err == nil {
-		return beside, nil
+		return sibling, nil
 	}
 	path, lookErr := exec.LookPath(name)
 	switch {

@@ -140,12 +140,12 @@ func (d *RunDir) Refresh(now time.Time) {
 	}
 }
 
-// refreshEvery is the time between two calls of Refresh: cleaners count in days.
-const refreshEvery = time.Hour
+// refreshInterval is the time between two calls of Refresh: cleaners count in days.
+const refreshInterval = time.Hour
 
 // KeepFresh keeps the folder, for as long as the process lives.
 func (d *RunDir) KeepFresh() {
-	for range time.Tick(refreshEvery) {
+	for range time.Tick(refreshInterval) {
 		d.Refresh(time.Now())
 	}
 }

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	filtered   = "[Filtered]" // as Sentry's SDKs write it
-	maxText    = 4 << 10      // bytes of a text in a report
-	leastValue = 6            // shorter values of variables occur in ordinary words
+	filtered  = "[Filtered]" // as Sentry's SDKs write it
+	maxText   = 4 << 10      // bytes of a text in a report
+	minSecret = 6            // shorter values of variables occur in ordinary words
 )
 
 // secretsOf are the values of the variables whose names say that they are secret.
 func secretsOf(environ []string) (values []string) {
 	names := regexp.MustCompile(`(?i)(key|token|secret|passw|credential|dsn|auth)`)
 	for _, e := range environ {
-		if name, value, ok := strings.Cut(e, "="); ok && len(value) >= leastValue && names.MatchString(name) {
+		if name, value, ok := strings.Cut(e, "="); ok && len(value) >= minSecret && names.MatchString(name) {
 			values = append(values, value)
 		}
 	}

@@ -71,8 +71,8 @@ func budgetSize(asked int64) int64 {
 }
 
 const (
-	// mostConnections is the largest limit of open connections.
-	mostConnections = 16384
+	// maxConnections is the largest limit of open connections.
+	maxConnections = 16384
 	// fewestConnections is the smallest, unless the process may open fewer than twice as many descriptors.
 	fewestConnections = 64
 )
@@ -83,17 +83,17 @@ const (
 func connectionLimit() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return mostConnections
+		return maxConnections
 	}
 	return connectionsFor(limit.Cur)
 }
 
 func connectionsFor(descriptors uint64) int {
-	if descriptors >= 2*mostConnections {
-		return mostConnections
+	if descriptors >= 2*maxConnections {
+		return maxConnections
 	}
 	n := int(descriptors)
-	return min(mostConnections, max(n-n/4-256, min(fewestConnections, n/2)))
+	return min(maxConnections, max(n-n/4-256, min(fewestConnections, n/2)))
 }
 
 // cores is for how many CPUs there is time.

@@ -26,7 +26,7 @@ func TestBusyPolling(t *testing.T) {
 func TestConnections_LeaveDescriptors(t *testing.T) {
 	for descriptors, want := range map[uint64]int{
 		64: 32, 256: 64, 1024: 512, 4096: 2816, 20000: 14744,
-		1 << 20: mostConnections, 1 << 63: mostConnections,
+		1 << 20: maxConnections, 1 << 63: maxConnections,
 	} {
 		if got := connectionsFor(descriptors); got != want {
 			t.Errorf("%d descriptors: got %d connections, want %d", descriptors, got, want)

@@ -40,15 +40,15 @@ func listen(host string, port int, by portSetting) (net.Listener, string, error)
 	return ln, "http://" + net.JoinHostPort(host, picked), nil
 }
 
-// mostUnsent is about how many bytes the kernel holds for a connection that are not on their way to the client.
-const mostUnsent = 32 << 10
+// maxUnsent is about how many bytes the kernel holds for a connection that are not on their way to the client.
+const maxUnsent = 32 << 10
 
 // boundUnsent bounds what the kernel holds of an answer that its client does not read: megabytes of each otherwise,
 // which count as the server's memory. What is on its way is not bounded, so fast clients get no less. The connections
 // that the socket accepts inherit the option.
 func boundUnsent(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent) // not every kernel has it
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent) // not every kernel has it
 	})
 }
 

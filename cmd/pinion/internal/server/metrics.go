@@ -28,7 +28,7 @@ func (f *Server) makeMetrics() {
 		f.metrics = m.metrics
 		return
 	}
-	o.Part = metrics.OfServer
+	o.Scope = metrics.ScopeServer
 	f.metrics = metrics.New(o)
 	for _, m := range f.all() {
 		m.makeMetrics()
@@ -37,7 +37,7 @@ func (f *Server) makeMetrics() {
 
 // makeMetrics makes the metrics of one of several models.
 func (m *servedModel) makeMetrics() {
-	o := metrics.Options{Part: metrics.OfModel, Version: version.Pinion}
+	o := metrics.Options{Scope: metrics.ScopeModel, Version: version.Pinion}
 	m.addMetrics(&o)
 	m.metrics = metrics.New(o)
 }

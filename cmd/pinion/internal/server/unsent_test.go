@@ -46,8 +46,8 @@ func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 	if err != nil {
 		t.Skipf("the kernel does not say what is unsent: %v", err)
 	}
-	if unsent > 4*mostUnsent {
-		t.Errorf("the kernel holds %d bytes that are not sent, want about %d at most", unsent, mostUnsent)
+	if unsent > 4*maxUnsent {
+		t.Errorf("the kernel holds %d bytes that are not sent, want about %d at most", unsent, maxUnsent)
 	}
 	_ = server.SetWriteDeadline(time.Time{})
 	go func() {

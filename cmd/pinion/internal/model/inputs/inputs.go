@@ -309,14 +309,14 @@ func (f *Fields) check(input []byte) error {
 		case predict.TypeMissing:
 			errs[i] = fmt.Errorf("missing required input %s", strconv.Quote(name))
 		default:
-			errs[i] = fmt.Errorf("input %s: %s", strconv.Quote(name), p.Msg+f.hint(name, p.Msg))
+			errs[i] = fmt.Errorf("input %s: %s", strconv.Quote(name), p.Msg+f.fileHelp(name, p.Msg))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// hint says what to do about a file's name where its content was meant.
-func (f *Fields) hint(name, message string) string {
+// fileHelp says what to do about a file's name where its content was meant.
+func (f *Fields) fileHelp(name, message string) string {
 	field, _, _ := strings.Cut(name, "/")
 	s := f.resolve(f.named[field])
 	if s.Type == "array" {
