@@ -8,6 +8,16 @@ from typing import Any
 from cog import BaseRunner, CancelationException, batch
 
 
+def wait() -> None:
+    print("begun")
+    time.sleep(1000)
+
+
+async def wait_async() -> None:
+    print("begun")
+    await asyncio.sleep(1000)
+
+
 def clean() -> None:
     """Clean up for longer than a cancel waits before it looks whether it was swallowed."""
     for _ in range(5):
@@ -23,7 +33,7 @@ async def clean_async() -> None:
 
 def swallow() -> None:
     try:
-        time.sleep(1000)
+        wait()
     except BaseException:
         pass
 
@@ -43,7 +53,7 @@ class Ways:
 
     def helper(self) -> None:
         swallow()
-        time.sleep(1000)
+        wait()
 
     def nested(self) -> None:
         def middle() -> None:
@@ -51,43 +61,43 @@ class Ways:
                 swallow()
 
         middle()
-        time.sleep(1000)
+        wait()
 
     def retrying(self) -> None:
         for _ in range(3):
             with contextlib.suppress(BaseException):
-                time.sleep(1000)
-        time.sleep(1000)
+                wait()
+        wait()
 
     def suppressing(self) -> None:
         def work() -> None:
             with contextlib.suppress(BaseException):
-                time.sleep(1000)
+                wait()
 
         work()
-        time.sleep(1000)
+        wait()
 
     def guarding(self) -> None:
         with Guard():
-            time.sleep(1000)
-        time.sleep(1000)
+            wait()
+        wait()
 
     def keeping(self) -> None:
         """A library may keep the exception that it caught."""
 
         def work() -> None:
             try:
-                time.sleep(1000)
+                wait()
             except BaseException as error:
                 self.kept = error
 
         work()
-        time.sleep(1000)
+        wait()
 
     def converting(self) -> None:
         def work() -> None:
             try:
-                time.sleep(1000)
+                wait()
             except BaseException as error:
                 raise ValueError("the library failed") from error
 
@@ -95,7 +105,7 @@ class Ways:
             work()
         except ValueError:
             pass
-        time.sleep(1000)
+        wait()
 
     def computing(self) -> None:
         swallow()
@@ -108,21 +118,21 @@ class Cleanups:
 
     def handler(self) -> None:
         try:
-            time.sleep(1000)
+            wait()
         except BaseException:
             clean()
             raise
 
     def final(self) -> None:
         try:
-            time.sleep(1000)
+            wait()
         finally:
             clean()
 
     def chained(self) -> None:
         """The handler of another exception runs within that of the cancel."""
         try:
-            time.sleep(1000)
+            wait()
         except BaseException:
             try:
                 raise KeyError("none")
@@ -139,7 +149,7 @@ class Cleanups:
                 clean()
 
         with resource():
-            time.sleep(1000)
+            wait()
 
     def after_helper(self) -> None:
         """The helper swallows it, so the `finally` block ends without an exception."""
@@ -164,7 +174,7 @@ class Cleanups:
 
         def work() -> bool:
             try:
-                time.sleep(1000)
+                wait()
             except CancelationException:
                 return False
             return True
@@ -177,51 +187,51 @@ class AsyncWays:
     async def helper(self) -> None:
         async def work() -> None:
             try:
-                await asyncio.sleep(1000)
+                await wait_async()
             except BaseException:
                 pass
 
         await work()
-        await asyncio.sleep(1000)
+        await wait_async()
 
     async def own(self) -> None:
         with contextlib.suppress(BaseException):
-            await asyncio.sleep(1000)
-        await asyncio.sleep(1000)
+            await wait_async()
+        await wait_async()
 
     async def retrying(self) -> None:
         for _ in range(4):
             try:
-                await asyncio.sleep(1000)
+                await wait_async()
             except BaseException:
                 pass
-        await asyncio.sleep(1000)
+        await wait_async()
 
     async def gathering(self) -> None:
-        await asyncio.gather(self.helper(), asyncio.sleep(1000))
+        await asyncio.gather(self.helper(), wait_async())
 
     async def child(self) -> None:
         task = asyncio.create_task(self.helper())
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        await asyncio.sleep(1000)
+        await wait_async()
 
     async def blocking(self) -> None:
         swallow()
-        await asyncio.sleep(1000)
+        await wait_async()
 
 
 class AsyncCleanups:
     async def handler(self) -> None:
         try:
-            await asyncio.sleep(1000)
+            await wait_async()
         except BaseException:
             await clean_async()
             raise
 
     async def final(self) -> None:
         try:
-            await asyncio.sleep(1000)
+            await wait_async()
         finally:
             await clean_async()
 
@@ -233,7 +243,7 @@ class AsyncCleanups:
 
     async def converting(self) -> None:
         try:
-            await asyncio.sleep(1000)
+            await wait_async()
         except BaseException as error:
             try:
                 raise ValueError("failed") from error
@@ -249,12 +259,12 @@ class AsyncCleanups:
                 await clean_async()
 
         async with resource():
-            await asyncio.sleep(1000)
+            await wait_async()
 
     async def after_helper(self) -> None:
         try:
             with contextlib.suppress(BaseException):
-                await asyncio.sleep(1000)
+                await wait_async()
         finally:
             await clean_async()
 
@@ -262,7 +272,7 @@ class AsyncCleanups:
         async def items() -> Any:
             try:
                 while True:
-                    yield await asyncio.sleep(1000)
+                    yield await wait_async()
             finally:
                 await clean_async()
 
@@ -278,7 +288,6 @@ def way(name: str, *kinds: type) -> Any:
 class Sync(BaseRunner):
     def run(self, how: str = "") -> str:
         if how:
-            print("begun")
             way(how, Ways, Cleanups)()
         return "done"
 
@@ -287,7 +296,6 @@ class Batch(BaseRunner):
     @batch(max_size=2)
     def run(self, how: list[str]) -> list[str]:
         for each in filter(None, how):
-            print("begun")
             way(each, Ways, Cleanups)()
         return ["done"] * len(how)
 
@@ -295,7 +303,6 @@ class Batch(BaseRunner):
 class Async(BaseRunner):
     async def run(self, how: str = "") -> str:
         if how:
-            print("begun")
             await way(how, AsyncWays, AsyncCleanups)()
         return "done"
 
@@ -304,6 +311,5 @@ class AsyncBatch(BaseRunner):
     @batch(max_size=2)
     async def run(self, how: list[str]) -> list[str]:
         for each in filter(None, how):
-            print("begun")
             await way(each, AsyncWays, AsyncCleanups)()
         return ["done"] * len(how)
