@@ -1,4 +1,4 @@
-"""Measures threads: their rate and memory beside one slot, several workers, FastAPI's thread pool and LitServe."""
+"""Measures threads: rate and memory beside workers, batches, async, FastAPI and LitServe."""
 
 import argparse
 import contextlib
@@ -14,6 +14,7 @@ from lib.options import BENCH
 from lib.serving import Server, free_port, pinion, serving
 
 MODEL = BENCH / "models/threads"
+NETWORK = BENCH / "models/ways"
 BODY = '{"input":{"x":5}}'
 
 Start = Callable[[], contextlib.AbstractContextManager[Server]]
@@ -43,6 +44,17 @@ class Bench:
             *("--predictor", "run.py:Runner", *command),
             binary=self.arguments.pinion,
             env=self.environment(work),
+            stderr=subprocess.DEVNULL,
+        )
+
+    def network(self, kind: str, *flags: str) -> Start:
+        command = ("--python", self.arguments.python, "--queue", "200", *flags)
+        return lambda: pinion(
+            " ".join(("Pinion", kind, *flags)),
+            NETWORK,
+            *("--predictor", f"run.py:{kind}", *command),
+            binary=self.arguments.pinion,
+            env=self.environment(""),
             stderr=subprocess.DEVNULL,
         )
 
@@ -116,8 +128,26 @@ def table(
         )
 
 
+def ways(bench: Bench) -> tuple[str, list[tuple[str, Start, int]]]:
+    """Return the title and rows of one model that is served in each way."""
+    two = ("--concurrency", "2")
+    return (
+        "A network of ONNX Runtime on one core a call, 8 connections",
+        [
+            ("one at a time", bench.network("Plain"), 8),
+            ("2 threads", bench.network("Plain", *two), 8),
+            ("2 workers", bench.network("Plain", "--workers", "2"), 8),
+            ("batches of up to 8", bench.network("Batched"), 8),
+            ("async, with threads of its own", bench.network("Async", *two), 8),
+        ],
+    )
+
+
 def tables(bench: Bench, free_threaded: str) -> Iterator[tuple[str, list[tuple[str, Start, int]]]]:
     """Return titles and rows: a name, what starts the server, and its connections."""
+    yield ways(bench)
+    if bench.arguments.ways:
+        return
     eight = ("--concurrency", "8")
     two = ("--concurrency", "2")
     yield (
@@ -163,6 +193,9 @@ def main() -> None:
     parser.add_argument("--python", required=True, help="with numpy, FastAPI and LitServe")
     parser.add_argument(
         "--free-threaded", default="", help="a python3.14t with numpy (default: without)"
+    )
+    parser.add_argument(
+        "--ways", action="store_true", help="only the table of threads, workers, batches and async"
     )
     parser.add_argument("--rounds", type=int, default=3, help="of each row, in turn (default: 3)")
     parser.add_argument("--seconds", type=float, default=5, help="of each load (default: 5)")
