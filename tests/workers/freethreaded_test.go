@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,4 +96,55 @@ func compileExtension(t *testing.T, python harness.Python) string {
 		t.Fatalf("compile an extension: %v\n%s", err, out)
 	}
 	return folder
+}
+
+// summing computes in Python; with CALLS it calls another model first.
+const summing = `import sys
+
+import cog
+
+
+class Runner(cog.BaseRunner):
+    def run(self, token: str) -> str:
+        total = sum(i * i for i in range(20000))
+        if "CALLS" in globals():
+            token = cog.call(CALLS, token=token)
+        return f"{token} {total} {sys._is_gil_enabled()}"
+`
+
+// TestFreeThreaded_SeveralModelsAndQueue: two models on threads, of which one calls the other, answer requests and jobs of
+// the embedded queue at once, each exactly once.
+func TestFreeThreaded_SeveralModelsAndQueue(t *testing.T) {
+	t.Parallel()
+	eachFreeThreaded(t, func(t *testing.T, python harness.Python) {
+		dir := t.TempDir()
+		harness.WriteFile(t, filepath.Join(dir, "a/run.py"), summing+"\n\nCALLS = \"b\"\n")
+		harness.WriteFile(t, filepath.Join(dir, "b/run.py"), summing)
+		s := harness.Start(t, harness.Options{
+			Dir: dir, Python: python.Path, Models: []string{"a=" + dir + "/a", "b=" + dir + "/b"},
+			Args: []string{"--concurrency", "4", "--queue", "99", "--nats", "embed:" + t.TempDir()},
+		})
+		harness.WaitModels(t, s)
+		const jobs = 24
+		answers := map[string]chan harness.Answer{}
+		for i := range jobs {
+			job, token := fmt.Sprint("job", i), fmt.Sprint("direct", i)
+			harness.EnqueueAt(t, s, "ab"[i%2:][:1], job, harness.Input{"token": job})
+			answer := make(chan harness.Answer, 1)
+			answers[token] = answer
+			go func() { answer <- harness.PredictBy(s, "b", harness.Input{"token": token}) }()
+		}
+		const computed = " 2666466670000 False"
+		for token, answer := range answers {
+			harness.WantOutput(t, token, <-answer, token+computed)
+		}
+		for i := range jobs {
+			job, model := fmt.Sprint("job", i), "ab"[i%2:][:1]
+			want := job + computed
+			if model == "a" {
+				want += computed // of the model that it has called, and its own
+			}
+			harness.WantOutput(t, job, harness.WaitStatusAt(t, s, model, job, "succeeded"), want)
+		}
+	})
 }
