@@ -16,7 +16,9 @@ PLACES = {
     "threading": ("Thread.start", "Thread.run", "_start_new_thread", "_start_joinable_thread"),
     "_thread": ("start_new_thread", "start_joinable_thread"),
     "concurrent.futures": ("ThreadPoolExecutor.submit",),
-    "multiprocessing.pool": ("ThreadPool.apply_async", "ThreadPool.imap"),
+    "multiprocessing.pool": (
+        "ThreadPool.apply_async", "ThreadPool.map_async", "ThreadPool._map_async", "ThreadPool.imap", "Pool.imap_unordered",
+    ),
     "os": ("write", "writev", "system", "fork"),
     "sys": ("stdout.__class__", "stderr.__class__", "unraisablehook", "excepthook"),
     "logging": ("StreamHandler.emit",),
@@ -47,7 +49,17 @@ def describe(module: str, path: str) -> "list[object] | None":
         hasattr(found, "__get__"),
         *(repr(getattr(found, name, None)) for name in names),
         repr(getattr(getattr(found, "__self__", None), "__name__", None)),
+        hasattr(found, "__wrapped__"),
+        repr(getattr(found, "__defaults__", None)),
+        source_of(found),
     ]
+
+
+def source_of(found: object) -> str:
+    try:
+        return inspect.getsource(found)  # type: ignore[arg-type]
+    except (TypeError, OSError) as error:
+        return type(error).__name__
 
 
 def look() -> "dict[str, object]":

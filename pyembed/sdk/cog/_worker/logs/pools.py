@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from functools import partial, update_wrapper, wraps
+from functools import partial, update_wrapper
 
 import _px
+
+from ..substitute import looking_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +39,11 @@ def follow_pools(carry: Carry) -> None:
                 setattr(owner, method, _carrying(getattr(cls, method), cls, carry))
 
 
-def _carrying(method: Callable[..., Any], cls: type, carry: Carry) -> Callable[..., Any]:
+def _carrying(method: Callable[..., Any], cls: type, carry: Carry) -> Any:
     def carried(function: Callable[..., Any]) -> Callable[..., Any]:
         work = partial(_run_for, _px.thread_owner(), carry(function))
         return update_wrapper(work, function)  # libraries below ask for its name
 
-    @wraps(method)
     def submit(self: Any, *args: Any, **named: Any) -> Any:
         if not isinstance(self, cls):
             pass  # its function runs in another process
@@ -52,7 +53,7 @@ def _carrying(method: Callable[..., Any], cls: type, carry: Carry) -> Callable[.
             named["func"] = carried(named["func"])
         return method(self, *args, **named)
 
-    return submit
+    return looking_like(method, submit)
 
 
 def _run_for(owner: int, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
