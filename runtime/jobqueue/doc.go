@@ -19,6 +19,7 @@
 //	run.go       a job becomes a prediction of this server
 //	events.go    the events of a job of this server, for members that follow it
 //	follow.go    a prediction that represents a job of any server
+//	followend.go its end, from the state of the job
 //	direct.go    predictions that are no jobs, at other servers
 //	object.go    the prediction object in a job's state
 //	renderer.go  the same for commands

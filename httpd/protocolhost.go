@@ -1,0 +1,230 @@
+package httpd
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"strconv"
+
+	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/request"
+	"pinion/runtime/trace"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Charge implements protocol.Host.
+func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Error {
+	c, _ := ctx.Conn().(*transport.Conn)
+	if err := p.awaitRoom(c, bytes); err != nil {
+		return protocol.ErrorOf(err)
+	}
+	return nil
+}
+
+// OnGeneration implements protocol.Host.
+func (p *protocols) OnGeneration() func(protocol.Generation) { return p.opt.OnGeneration }
+
+// Trace implements protocol.Host.
+func (p *protocols) Trace(ctx *fasthttp.RequestCtx) (*trace.Trace, bool) {
+	t, _ := ctx.UserValue(traceKey{}).(*trace.Trace)
+	return t, p.opt.Tracer != nil
+}
+
+// ReadBody implements protocol.Host.
+func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol.Error) {
+	body, err := p.readAny(ctx)
+	if err != nil {
+		return protocol.Body{}, p.bodyError(ctx, err)
+	}
+	if body.disk != nil {
+		return protocol.NewBody(body.data, body.charged, body.disk, p.opt.Memory.Free), nil
+	}
+	taken := protocol.NewBody(body.data, body.charged, nil, p.opt.Memory.Free)
+	if body.shared != nil {
+		taken.Shared, taken.Owned = body.shared, false
+	}
+	return taken, nil
+}
+
+// cameAs says of which type a body came.
+func cameAs(contentType []byte) string {
+	if len(contentType) == 0 {
+		return "without a Content-Type"
+	}
+	return "as " + request.Show(contentType)
+}
+
+// WantsStream implements protocol.Host.
+func (p *protocols) WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool {
+	stream, object := streamQuality(&ctx.Request.Header)
+	return stream > 0 && stream >= object && (iterates || object == 0)
+}
+
+// ReadForm implements protocol.Host.
+func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
+	h := &ctx.Request.Header
+	kind, encoding, err := formOf(h)
+	if err != nil || kind != request.FormData {
+		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s",
+			cameAs(h.ContentType()))
+	}
+	in, err := p.open(ctx, encoding)
+	if err != nil {
+		return protocol.Form{}, p.bodyError(ctx, err)
+	}
+	defer in.close()
+	files, room := &request.Files{New: p.root.svc.NewAttachments}, &request.Room{Budget: p.opt.Memory, From: in.raw.conn}
+	f := request.Form{Plain: true}
+	err = f.Read(in, string(h.ContentType()), files, room)
+	if failed := in.failed(); err != nil && failed != nil {
+		err = failed // the body's error, not the form's
+	}
+	if err != nil {
+		files.Close()
+		room.Free()
+		return protocol.Form{}, p.bodyError(ctx, err)
+	}
+	return protocol.Form{
+		Fields: f.Fields, Attachments: files.Attachments,
+		Body: protocol.NewBody(nil, room.Bytes(), nil, p.opt.Memory.Free),
+	}, nil
+}
+
+func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
+	header := ctx.Request.Header.ContentEncoding()
+	encoding, known := anyCodingOf(header)
+	switch {
+	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
+		return received{}, &mediaError{
+			"Unsupported content encoding " + request.Show(header) +
+				": send the body as it is, or compressed once, with deflate, " +
+				readableCodings, true,
+		}
+	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
+		// the protocol reports what is wrong with it
+		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader)))
+		return p.takeBodyIn(ctx, &p.shared, head)
+	case encoding == plain:
+		return p.takeBody(ctx)
+	}
+	in, err := p.open(ctx, encoding)
+	if err != nil {
+		return received{}, err
+	}
+	defer in.close()
+	body, err := p.readCharged(in, in.raw.conn)
+	return body, cmp.Or(in.failed(), err) // the body's error before the format reader's
+}
+
+// bodyError turns the error of a body that was not read into one of the protocols, and sees to its connection.
+func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Error {
+	var (
+		broken *bodyError
+		body   *request.Error
+		media  *mediaError
+	)
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		p.leave(ctx)
+		return p.tooLargeError()
+	case errors.Is(err, transport.ErrSlow):
+		p.leave(ctx)
+		err = memory.ErrFull
+	case errors.As(err, &broken):
+		p.leave(ctx)
+		return protocol.Errorf(protocol.BadInput, "The body did not arrive completely")
+	case errors.As(err, &body), errors.As(err, &media):
+		return protocol.Errorf(protocol.BadInput, "%v", err)
+	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
+		p.leaveUnread(ctx)
+	}
+	return protocol.ErrorOf(err)
+}
+
+// refuseTooLarge answers a request whose body is too large to be read.
+func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
+	if p := s.protocols; p != nil && p.refuseFor(ctx, p.tooLargeError()) {
+		s.leave(ctx)
+		return
+	}
+	s.refuse(ctx, fasthttp.ErrBodyTooLarge)
+}
+
+func (p *protocols) tooLargeError() *protocol.Error {
+	return &protocol.Error{Kind: protocol.TooLarge, Row: -1, Message: p.tooLargeText()}
+}
+
+func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func()) {
+	if p.access != nil {
+		ctx.SetUserValue(idKey{}, r.ID())
+	}
+	w := p.transport.Watch(ctx, r)
+	return func() { p.transport.Unwatch(w) }
+}
+
+// partsKey is the key of an answer of SendParts in its context: it may be compressed, tensors in binary included.
+type partsKey struct{}
+
+func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func()) {
+	ctx.SetUserValue(partsKey{}, true)
+	ctx.Response.Header.SetContentType(contentType)
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	if size <= maxReused {
+		body := ctx.Response.SwapBody(nil)[:0]
+		for _, part := range parts {
+			body = append(body, part...)
+		}
+		ctx.Response.SwapBody(body)
+		if release != nil {
+			release()
+		}
+		return
+	}
+	if len(parts) > len(sliceBody{}.parts) { // headers before the large ones
+		parts = joinSmall(parts)
+	}
+	if len(parts) <= len(sliceBody{}.parts) {
+		body := &sliceBody{release: release}
+		copy(body.parts[:], parts)
+		ctx.Response.SetBodyStream(body, size)
+		return
+	}
+	ctx.Response.SetBodyRaw(bytes.Join(parts, nil))
+	if release != nil {
+		release()
+	}
+}
+
+// SendFile implements protocol.Host.
+func (p *protocols) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func()) {
+	h := &ctx.Response.Header
+	h.SetContentType(file.Type)
+	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
+	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), release: release},
+		int(file.Size))
+}
+
+// joinSmall joins neighbours that are cheaper to copy than to write one by one.
+func joinSmall(parts [][]byte) [][]byte {
+	var out [][]byte
+	small := false // the last part of out is a joined one
+	for _, part := range parts {
+		if small && len(part) < maxReused {
+			out[len(out)-1] = append(out[len(out)-1], part...)
+			continue
+		}
+		if small = len(part) < maxReused; small {
+			part = bytes.Clone(part)
+		}
+		out = append(out, part)
+	}
+	return out
+}
