@@ -122,7 +122,10 @@ class Runner(Base):
                 await asyncio.sleep(0.001)
             for _ in range(steps):
                 result = await getattr(self, how)(Item(text), *args)
-            return result
+            note(f"results {text}")
+            while text == "pauses" and not os.path.exists("gate"):
+                await asyncio.sleep(0.001)
+            return await getattr(self, how)(Item(text), *args) if text == "pauses" else result
         except BaseException as error:
             note(f"left {text} {type(error).__name__}")
             raise
@@ -159,7 +162,10 @@ class Threads(Base):
                 time.sleep(0.001)
             for _ in range(steps):
                 result = getattr(self, how)(Item(text), *args)
-            return result
+            note(f"results {text}")
+            while text == "pauses" and not os.path.exists("gate"):
+                time.sleep(0.001)
+            return getattr(self, how)(Item(text), *args) if text == "pauses" else result
         except BaseException as error:
             note(f"left {text} {type(error).__name__}")
             raise

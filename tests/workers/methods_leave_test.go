@@ -49,6 +49,20 @@ func TestMethods_HalvesOfAFailedBatchRunAgain(t *testing.T) {
 	})
 }
 
+// TestMethods_PauseBetweenCallsHoldsUpNoOther: a prediction that got a result and does not call again, as in a tool call.
+func TestMethods_PauseBetweenCallsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		eachKind(t, python, func(t *testing.T, s *harness.Server) {
+			paused := s.Begin("paused", harness.Input{"text": "pauses", "how": "budget"})
+			waitCall(t, s, "results pauses")
+			harness.WantOutput(t, "beside a pause", s.Input(harness.Input{"text": "a", "how": "budget", "steps": 100}), "A")
+			harness.WriteFile(t, s.Dir+"/gate", "")
+			harness.WantOutput(t, "after the pause", harness.Receive(t, paused), "PAUSES")
+		})
+	})
+}
+
 func TestMethods_MaxWaitHoldsABatchForThoseThatRun(t *testing.T) {
 	t.Parallel()
 	eachKind(t, harness.Pythons(t)[0], func(t *testing.T, s *harness.Server) {
