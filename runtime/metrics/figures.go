@@ -14,9 +14,11 @@ type Figures struct {
 	Reasons             map[string]uint64 // of what failed and what was refused; those with a count
 	Total, Predict      Buckets           // in nanoseconds, as the next two
 	Queue, Overhead     Buckets
-	BatchSize           Buckets            // in predictions
-	MethodSizes         map[string]Buckets // of the batches of methods, in calls
-	LostWebhooks        uint64             // deliveries that failed for good, and ends of predictions that were never sent
+	// FirstOutput is the time to the first item of a stream, NextOutput that between two.
+	FirstOutput, NextOutput Buckets
+	BatchSize               Buckets            // in predictions
+	MethodSizes             map[string]Buckets // of the batches of methods, in calls
+	LostWebhooks            uint64             // deliveries that failed for good, and ends of predictions that were never sent
 }
 
 // Buckets is a histogram. Counts[i] is how many values were at most Bounds[i] and above the bound before it; the last
@@ -41,6 +43,7 @@ func (s *Set) Figures() Figures {
 	}
 	f.Total, f.Predict = read(s.predictions.total[predict.KindPrediction][:]...), read(s.predictions.predict)
 	f.Queue, f.Overhead = read(s.predictions.queue), read(s.predictions.overhead)
+	f.FirstOutput, f.NextOutput = read(s.predictions.firstOutput), read(s.predictions.perOutput)
 	f.BatchSize, f.MethodSizes = read(s.batches.size), s.methodSizes()
 	for d, c := range s.webhooks.snapshot() {
 		if d.outcome == "failed" || d == (delivery{"completed", "dropped"}) {

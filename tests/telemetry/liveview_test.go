@@ -3,6 +3,8 @@ package telemetry
 import (
 	"bufio"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,4 +57,39 @@ func TestLiveView_IsForOperators(t *testing.T) {
 		http.StatusUnauthorized)
 	off := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--no-dashboard"}})
 	harness.WantCode(t, "a view that is off", off.Do(http.MethodGet, "/dashboard", nil), http.StatusNotFound)
+}
+
+// TestLiveView_SaysWhatAllModelsDo: each model's view has the states of all, and the logs of its own setup. A server of
+// one model has no list.
+func TestLiveView_SaysWhatAllModelsDo(t *testing.T) {
+	t.Parallel()
+	dir, models := harness.ModelFolders(t,
+		map[string]harness.Python{"a": harness.OldestPython(t), "broken": harness.OldestPython(t)})
+	harness.WriteFile(t, filepath.Join(dir, "broken", "run.py"), `class Runner:
+    def setup(self):
+        print("looks for weights")
+        raise RuntimeError("no weights")
+
+    def run(self) -> str:
+        return ""
+`)
+	s := harness.Start(t, harness.Options{Dir: dir, Models: models})
+	for path, want := range map[string][]string{
+		"/models/a/dashboard/events": {
+			`{"name":"a","state":"ready","running":0,"queued":0,"slots":1}`, `{"name":"broken","state":"failed"`,
+			`"setup":{"status":"succeeded"`,
+		},
+		"/models/broken/dashboard/events": {`{"name":"a","state":"ready"`, "looks for weights"},
+	} {
+		harness.Eventually(t, path+" has "+strings.Join(want, ", "), func() bool {
+			// An HTTP/1.0 client gets the first events alone.
+			text := string(s.Raw("GET "+path+" HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
+			return !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(text, part) })
+		})
+	}
+	one := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
+	text := string(one.Raw("GET /dashboard/events HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
+	if !strings.Contains(text, `"status":"READY"`) || strings.Contains(text, `"models":[`) {
+		t.Errorf("a server of one model: got %s", text)
+	}
 }

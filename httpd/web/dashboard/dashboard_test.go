@@ -92,6 +92,26 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistory_Streams: of streams, the rate of items and the time to the first are those of what came since.
+func TestHistory_Streams(t *testing.T) {
+	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
+	h.add(sample{now, set.Figures()}, metrics.Load{})
+	h.add(sample{now.Add(time.Second), set.Figures()}, metrics.Load{})
+	if r := recentOf(h.since(1)); r.Items != nil {
+		t.Errorf("without streams: got %v items a second, want none", r.Items)
+	}
+	set.FirstOutput(200*time.Millisecond, nil)
+	for range 39 {
+		set.NextOutput(10 * time.Millisecond)
+	}
+	h.add(sample{now.Add(3 * time.Second), set.Figures()}, metrics.Load{})
+	r := recentOf(h.since(1))
+	first, _ := r.First50.(float64)
+	if r.Items != 20.0 || first < 0.1 || first > 0.25 || r.Next != 0.01 {
+		t.Errorf("got %v items a second, first %v, next %v; want 20, about 0.2, 0.01", r.Items, r.First50, r.Next)
+	}
+}
+
 // TestContent: input and output are shown only where Content is set.
 func TestContent(t *testing.T) {
 	find := func(predict.Kind, string) (predict.Record, func(), bool) {

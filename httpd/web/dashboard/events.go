@@ -54,6 +54,10 @@ type recent struct {
 	Queue     any               `json:"queue"`
 	Predict   any               `json:"predict"`
 	Overhead  any               `json:"overhead"`
+	Items     any               `json:"items,omitempty"`   // of streams, a second; the next three are theirs
+	First50   any               `json:"first50,omitempty"` // time to the first
+	First99   any               `json:"first99,omitempty"`
+	Next      any               `json:"next,omitempty"` // the mean time between two
 	Batches   []batchSizes      `json:"batches,omitempty"`
 	Buckets   [][2]any          `json:"buckets,omitempty"` // longest time, number of predictions
 	Webhooks  uint64            `json:"webhooks"`          // that were not delivered
@@ -68,6 +72,11 @@ func recentOf(w window) recent {
 		P99:   round(quantile(w.Total, 0.99)),
 		Total: seconds(w.Total), Queue: seconds(w.Queue), Predict: seconds(w.Predict), Overhead: seconds(w.Overhead),
 		Batches: batchesOf(w), Webhooks: w.LostWebhooks,
+	}
+	if first := count(w.FirstOutput); first > 0 {
+		r.Items = round(w.rate(first + count(w.NextOutput)))
+		r.First50, r.First99 = round(quantile(w.FirstOutput, 0.5)), round(quantile(w.FirstOutput, 0.99))
+		r.Next = seconds(w.NextOutput)
 	}
 	for i, n := range w.Total.Counts {
 		if n > 0 {

@@ -95,6 +95,7 @@ func (h *history) since(steps int) window {
 	}
 	w.Total, w.Predict = minus(now.Total, then.Total), minus(now.Predict, then.Predict)
 	w.Queue, w.Overhead = minus(now.Queue, then.Queue), minus(now.Overhead, then.Overhead)
+	w.FirstOutput, w.NextOutput = minus(now.FirstOutput, then.FirstOutput), minus(now.NextOutput, then.NextOutput)
 	w.LostWebhooks = now.LostWebhooks - then.LostWebhooks
 	w.BatchSize = minus(now.BatchSize, then.BatchSize)
 	w.MethodSizes = make(map[string]metrics.Buckets, len(now.MethodSizes))

@@ -50,6 +50,16 @@ type State struct {
 	Memory   Memory   `json:"memory"`
 	Webhooks Webhooks `json:"webhooks"`
 	Python   string   `json:"python,omitempty"`
+	Models   []Model  `json:"models,omitempty"` // of the server, if it has several
+}
+
+// Model is one model of the server.
+type Model struct {
+	Name    string `json:"name"`
+	State   string `json:"state"` // as in GET /models
+	Running int    `json:"running"`
+	Queued  int    `json:"queued"`
+	Slots   int    `json:"slots"`
 }
 
 // Setup is how the model's latest setup went.
@@ -57,7 +67,7 @@ type Setup struct {
 	Status  string  `json:"status"` // starting, succeeded or failed
 	Started int64   `json:"started,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"` // that it took, once it has ended
-	Logs    string  `json:"logs,omitempty"`    // of one that runs, their end; of a failed one, all
+	Logs    string  `json:"logs,omitempty"`    // their end; of a failed one, all
 }
 
 // Worker is one worker process. Times are milliseconds since 1970.

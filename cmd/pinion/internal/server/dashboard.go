@@ -107,7 +107,7 @@ func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, re
 	return rec, p.Release, true
 }
 
-// shownSetupLogs is how many bytes of the end of a running setup's logs the live view shows.
+// shownSetupLogs is how many bytes of the end of a setup's logs the live view shows.
 const shownSetupLogs = 8 << 10
 
 // viewState is what the live view shows beside figures and predictions.
@@ -120,13 +120,17 @@ func (m *servedModel) viewState() dashboard.State {
 		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}
-	if h.Setup.Completed.IsZero() {
-		out.Setup.Logs = strings.ToValidUTF8(h.Setup.Logs[max(0, len(h.Setup.Logs)-shownSetupLogs):], "")
-	} else {
+	out.Setup.Logs = strings.ToValidUTF8(h.Setup.Logs[max(0, len(h.Setup.Logs)-shownSetupLogs):], "")
+	if !h.Setup.Completed.IsZero() {
 		out.Setup.Seconds = h.Setup.Completed.Sub(h.Setup.Started).Round(time.Millisecond).Seconds()
 	}
 	if h.Setup.Failed {
 		out.Setup.Logs = h.Setup.Logs
+	}
+	if m.server.several {
+		for _, other := range m.server.all() {
+			out.Models = append(out.Models, other.overview())
+		}
 	}
 	for _, w := range h.Workers {
 		out.Workers = append(out.Workers, workerState(w))
@@ -135,6 +139,15 @@ func (m *servedModel) viewState() dashboard.State {
 		out.GPUs = append(out.GPUs, dashboard.GPU{Name: g.Name, MemoryUsed: g.MemoryUsed, Utilization: g.Utilization})
 	}
 	return out
+}
+
+// overview is the model among all of the server.
+func (m *servedModel) overview() dashboard.Model {
+	state, _ := m.Lifecycle.State()
+	load := m.Pool.Load()
+	return dashboard.Model{
+		Name: m.Name, State: state.String(), Running: load.InFlight - load.Queued, Queued: load.Queued, Slots: load.Slots,
+	}
 }
 
 func (m *servedModel) webhookState() dashboard.Webhooks {

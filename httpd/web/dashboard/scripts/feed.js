@@ -61,6 +61,8 @@ function render() {
   showRecent(view.recent, view.ended);
   showGPUs(view.state.gpus);
   showWorkers(view.state, view.at);
+  showModels(view.state.models);
+  showSetup(view.state.setup);
   showPredictions(view.at);
 }
 

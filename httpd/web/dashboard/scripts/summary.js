@@ -78,7 +78,19 @@ function showRecent(recent, ended) {
     ...webhooksOf(recent, view.state.webhooks),
     make("p", { className: "help" }, reasons.length ? `Last minute: ${reasons.join(", ")}` : `Last minute; ${plural(ended.succeeded + ended.failed + ended.canceled, "prediction")} since the start`),
   );
+  showStreams(recent);
   showBatches(recent);
+}
+
+// showStreams says how fast the items of streams came: tokens, where a model yields those.
+function showStreams({ items, first50, first99, next }) {
+  if (!items && $("streams-box").hidden) return;
+  $("streams-box").hidden = false;
+  const facts = [["A second", rateText(items)], ["Time to the first", `${timeText(first50)}, p99 ${timeText(first99)}`], ["Between two", timeText(next)]];
+  $("streams").replaceChildren(
+    ...(items ? [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { className: "number" }, value)]))] : []),
+    make("p", { className: "help" }, items ? "Of the last minute" : "None in the last minute"),
+  );
 }
 
 // webhooksOf is a line about webhooks, where one is on its way or was lost.
