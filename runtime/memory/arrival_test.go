@@ -72,3 +72,21 @@ func TestArrivals_YoungOrEmptyOnesStay(t *testing.T) {
 		}
 	})
 }
+
+// TestArrivals_MakeRoomForLargeBody: many slow clients of little each have filled the budget far above what is for new
+// large bodies.
+func TestArrivals_MakeRoomForLargeBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(64 * mib)
+		for range 600 {
+			hold(t, b, 96<<10, -1)
+		}
+		time.Sleep(arrivalGrace)
+		if err := b.Wait(448<<10, roomWait, nil); err != nil {
+			t.Errorf("got %v with %d of 600 cut, want room", err, b.Stats().Cut)
+		}
+		if got := b.Stats().Cut; got > 300 {
+			t.Errorf("got %d of 600 cut, want no more than what makes room", got)
+		}
+	})
+}

@@ -149,32 +149,32 @@ func (b *Budget) take(n, mark int64) bool {
 	}
 }
 
-// takeNew charges n more bytes of a body, which make it total bytes large.
-func (b *Budget) takeNew(n, total int64) bool {
+// markForNew returns how far a charge may fill the budget that makes a body total bytes large.
+func (b *Budget) markForNew(total int64) int64 {
 	if half := b.limit / 2; total > Small && total <= half {
-		return b.take(n, half)
+		return half
 	}
-	return b.take(n, min(b.markFor(total), b.arriving()))
+	return min(b.markFor(total), b.arriving())
 }
 
 // TryBody charges n more bytes of a body, which make it total bytes large: up to half of the budget, or more if little
 // else is charged. It does not wait. false counts as no refusal: the caller can store the body elsewhere.
-func (b *Budget) TryBody(n, total int64) bool { return b == nil || b.takeNew(n, total) }
+func (b *Budget) TryBody(n, total int64) bool { return b == nil || b.take(n, b.markForNew(total)) }
 
 // TakeBody is TryBody for a body that cannot be stored elsewhere: false counts as a refusal.
 func (b *Budget) TakeBody(n, total int64) bool {
-	return b.TryBody(n, total) || b.refuse(n)
+	return b == nil || b.takeOrRefuse(n, b.markForNew(total))
 }
 
 // Take charges n bytes, which make their holder's total so large; false: they do not fit. It does not wait.
 func (b *Budget) Take(n, total int64) bool {
-	return b == nil || b.take(n, b.markFor(total)) || b.refuse(n)
+	return b == nil || b.takeOrRefuse(n, b.markFor(total))
 }
 
 // TakeArriving charges n bytes for a client whose request has not come whole: the rest of the budget is for requests
 // that have. false: they do not fit. It does not wait.
 func (b *Budget) TakeArriving(n int64) bool {
-	return b == nil || b.take(n, b.arriving()) || b.refuse(n)
+	return b == nil || b.takeOrRefuse(n, b.arriving())
 }
 
 // AdmitClient admits n bytes of a client that waits for its answer; charge them next. false: such clients would have
@@ -184,7 +184,8 @@ func (b *Budget) AdmitClient(n int64) bool {
 		return true
 	}
 	b.clients.Add(-n)
-	return b.refuse(n)
+	b.refusals.Add(1)
+	return false
 }
 
 // DismissClient undoes AdmitClient.
@@ -194,12 +195,19 @@ func (b *Budget) DismissClient(n int64) {
 	}
 }
 
-// refuse counts a charge of n bytes without room, and makes some for the next one. It returns false.
-func (b *Budget) refuse(n int64) bool {
+// takeOrRefuse charges n bytes if they fit below mark. If not, it counts that, and makes room for the next ones.
+func (b *Budget) takeOrRefuse(n, mark int64) bool {
+	if b.take(n, mark) {
+		return true
+	}
 	b.refusals.Add(1)
-	b.cutSlowest(n)
+	b.makeRoom(n, mark)
 	return false
 }
+
+// makeRoom cuts the slowest arrivals until n bytes will fit below mark. Smaller charges may fill the budget far above
+// it, so more than n bytes may have to go.
+func (b *Budget) makeRoom(n, mark int64) { b.cutSlowest(b.used.Load() + n - mark) }
 
 // Free gives n bytes back.
 func (b *Budget) Free(n int64) {
@@ -243,7 +251,8 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 		b.refusals.Add(1)
 		return b.TooLarge()
 	}
-	if (n <= Small || b.waiting.Load() == 0) && b.takeNew(n, n) {
+	mark := b.markForNew(n)
+	if (n <= Small || b.waiting.Load() == 0) && b.take(n, mark) {
 		return nil
 	}
 	w := make(waiter, 1)
@@ -261,10 +270,10 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 		select {
 		case <-look.C:
 			if b.isFirst(w) {
-				b.cutSlowest(n)
+				b.makeRoom(n, mark)
 			}
 		case <-w:
-			if b.takeNew(n, n) {
+			if b.take(n, mark) {
 				return nil
 			}
 		case <-timer.C:

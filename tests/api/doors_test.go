@@ -154,3 +154,19 @@ func TestAnnouncedBodies_KeepNobodyOut(t *testing.T) {
 		s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
 	}
 }
+
+// TestAnnouncedMessages_GiveWay: many gRPC clients begin a message each and stop. Their calls and connections take most
+// of the memory budget, until others need it.
+func TestAnnouncedMessages_GiveWay(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text", Args: []string{"--memory-budget=16MiB", "--grpc-port=0", "--grace=2s"},
+	})
+	for range 120 {
+		c := rawgrpc.Dial(t, s.GRPCAddress())
+		c.Announce(c.Call(pb.GRPCInferenceService_ModelInfer_FullMethodName), 8<<20, make([]byte, 1000))
+	}
+	harness.Eventually(t, "they hold more than is for new bodies",
+		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 9<<20 })
+	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
+}

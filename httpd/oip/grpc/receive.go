@@ -103,10 +103,16 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 // announced takes no memory from others.
 func (r *receiver) content(size int64) (*bytes.Buffer, protocol.Body, error) {
 	data := bytes.NewBuffer(make([]byte, 0, min(size, callWindow)))
+	if r.call != nil {
+		r.opt.Memory.Begin(&r.arrival, r.call.cut)
+		defer r.arrival.End()
+	}
 	if size > callWindow {
+		r.arrival.Hold(callWindow, size) // the call is charged, and the connection
 		if err := r.read(callWindow, data); err != nil {
 			return nil, protocol.Body{}, err
 		}
+		r.arrival.Hold(0, 0) // it may wait for room
 	}
 	first := data.Bytes()
 	r.call.received()
@@ -118,11 +124,7 @@ func (r *receiver) content(size int64) (*bytes.Buffer, protocol.Body, error) {
 		}
 		return nil, protocol.Body{}, refused
 	}
-	if r.call != nil {
-		r.opt.Memory.Begin(&r.arrival, r.call.cut)
-		defer r.arrival.End()
-		r.arrival.Hold(size, size-int64(len(first)))
-	}
+	r.arrival.Hold(size, size-int64(len(first)))
 	if len(first) > 0 {
 		data = bytes.NewBuffer(append(make([]byte, 0, size), first...))
 	}
