@@ -80,6 +80,7 @@ type Conn struct {
 	noRoom      bool        // see errNoRoom
 	slow        atomic.Bool // see ErrSlow
 
+	blocked   blockedWrite
 	receiving atomic.Int64 // while a read waits for the rest of a request: its deadline, as since; else 0
 
 	quiet  atomic.Bool // no byte received since a sweep found it idle
@@ -268,14 +269,16 @@ func (c *Conn) read(p []byte) (int, error) {
 func (c *Conn) Write(p []byte) (int, error) {
 	written := 0
 	for {
-		timeout := c.t.opt.WriteTimeout
-		if now := time.Now(); c.writeSet.Sub(now) < timeout/2 {
+		timeout, now := c.t.opt.WriteTimeout, time.Now()
+		if c.writeSet.Sub(now) < timeout/2 {
 			c.writeSet = now.Add(timeout)
 			if err := c.Conn.SetWriteDeadline(c.writeSet); err != nil {
 				return written, err
 			}
 		}
+		c.blocked.since.Store(int64(now.Sub(c.t.began)))
 		n, err := c.Conn.Write(p[:min(len(p), MaxWrite)])
+		c.endWrite()
 		written += n
 		p = p[n:]
 		if err != nil || len(p) == 0 {

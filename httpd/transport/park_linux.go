@@ -114,10 +114,11 @@ func (k *parking) evict(c *Conn) bool {
 }
 
 // sweep parks the connections that have been idle since the last sweep, if many are open, and closes parked ones whose
-// idle timeout has ended. It sets its timer again while it has work.
+// idle timeout has ended. If others wait for memory, clients that do not read lose their connections. It sets its timer
+// again while it has work.
 func (t *Transport) sweep() {
 	now := int64(time.Since(t.began))
-	var idle, late []*Conn
+	var idle, late, blocked []*Conn
 	t.conns.mu.Lock()
 	many := len(t.conns.open) > t.opt.ParkAbove
 	left := many
@@ -132,6 +133,10 @@ func (t *Transport) sweep() {
 			if now > c.until.Load() {
 				late = append(late, c)
 			}
+		case connActive:
+			if c.blocked.waits(now) {
+				blocked = append(blocked, c)
+			}
 		}
 	}
 	t.conns.sweeping = left && !t.closing.Load()
@@ -141,6 +146,9 @@ func (t *Transport) sweep() {
 	t.conns.mu.Unlock()
 	for _, c := range idle {
 		c.wakeRead()
+	}
+	for _, c := range blocked {
+		c.offerBlocked()
 	}
 	for _, c := range late {
 		if t.parking.evict(c) {

@@ -170,3 +170,22 @@ func TestAnnouncedMessages_GiveWay(t *testing.T) {
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 9<<20 })
 	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
 }
+
+// TestUnreadStreams_GiveWay: clients of streams that read nothing take most of the memory budget, until others need it.
+func TestUnreadStreams_GiveWay(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: harness.NewFolder(t, "run.py", harness.HoarderModel), Model: "run.py:Runner", CutsOff: true,
+		Args: []string{"--memory-budget=16MiB", "--grace=2s"},
+	})
+	const body = `{"input":{"n":1000,"size":400}}`
+	for range 350 { // more than are left alone
+		c := s.Dial()
+		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		_, _ = fmt.Fprintf(c, "PUT /predictions/unread HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	harness.Eventually(t, "they hold more than is for new bodies",
+		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 9<<20 })
+	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
+}

@@ -4,51 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"pinion/tests/harness"
 )
-
-// endDescriptors leaves a server only those descriptors that it opened before its worker's, and returns how to end
-// that. An open connection goes on.
-func endDescriptors(t *testing.T, pid int) (end func()) {
-	t.Helper()
-	folder := fmt.Sprintf("/proc/%d/fd", pid)
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := -1
-	for _, e := range entries {
-		n, _ := strconv.Atoi(e.Name())
-		if target, _ := os.Readlink(filepath.Join(folder, e.Name())); strings.HasPrefix(target, "/memfd:pinion-page") &&
-			(page < 0 || n < page) {
-			page = n
-		}
-	}
-	if page < 0 {
-		t.Fatal("got no shared page among the server's descriptors")
-	}
-	var old unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old); err != nil {
-		t.Fatal(err)
-	}
-	limit := unix.Rlimit{Cur: uint64(page), Max: old.Max}
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 	t.Parallel()
@@ -57,7 +19,7 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "dying.py", Args: append(args, "--queue", "5")})
 			s.Succeed(harness.Input{})
-			end := endDescriptors(t, s.PID)
+			end := harness.EndDescriptors(t, s.PID)
 			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 			if len(args) > 0 {
 				harness.SendSignal(t, s.Health().Preload.PID, syscall.SIGKILL)
