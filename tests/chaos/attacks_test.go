@@ -5,8 +5,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -31,51 +32,77 @@ const (
 type attack struct {
 	name   string
 	strike func(t *testing.T, s *harness.Server)
+	// over is called when all attacks have struck: it waits for what becomes of this one. It may be nil.
+	over func(t *testing.T, s *harness.Server)
 }
 
 // attacks are what clients without a token can do.
-func attacks(webhooks string) []attack {
+func attacks(t *testing.T) []attack {
 	const head = "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	const announced = head + "Content-Length: 8000000\r\n\r\n{"
+	silent, files := harness.SilentServer(t), dripServer(t)
 	return []attack{
-		{"idle connections", half("")},
-		{"half first lines", half("POST /pred")},
-		{"half headers", half(head + "X: " + strings.Repeat("x", 20_000))},
-		{"half bodies", half(head + "Content-Length: 8000000\r\n\r\n{" + strings.Repeat(" ", 20_000))},
-		{"half chunks", half(head + "Transfer-Encoding: chunked\r\n\r\nfffff\r\n{")},
-		{"half requests behind whole ones", half("GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /")},
+		{"downloads that drip", downloads(files), endDownloads},
+		{"idle connections", half(""), nil},
+		{"half first lines", half("POST /pred"), nil},
+		{"half headers", half(head + "X: " + strings.Repeat("x", 20_000)), nil},
+		{"half bodies", half(announced + strings.Repeat(" ", 20_000)), nil},
+		{"half chunks", half(head + "Transfer-Encoding: chunked\r\n\r\nfffff\r\n{"), nil},
+		{"half requests behind whole ones", half("GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /"), nil},
 		{"half gRPC messages", calls(func(c *rawgrpc.Client) {
 			c.Announce(c.Call(pb.GRPCInferenceService_ModelInfer_FullMethodName), 8<<20, make([]byte, 1000))
-		})},
+		}), nil},
 		{"gRPC metadata", calls(func(c *rawgrpc.Client) {
 			c.Open(grpc_health_v1.Health_Watch_FullMethodName, 30_000,
 				hpack.HeaderField{Name: "x", Value: strings.Repeat("v", 1000)})
-		})},
+		}), nil},
 		{"gRPC watches", calls(func(c *rawgrpc.Client) {
 			for range 20 {
 				c.Message(c.Call(grpc_health_v1.Health_Watch_FullMethodName), nil)
 			}
-		})},
+		}), nil},
 		{"webhooks that no receiver takes", func(t *testing.T, s *harness.Server) {
 			for i := range 30 {
-				body := fmt.Sprintf(`{"input":{"token":"%016x"},"webhook":"%s/%s"}`, i, webhooks, strings.Repeat("x", 10_000))
+				body := fmt.Sprintf(`{"input":{"token":"%016x"},"webhook":"%s%s"}`, i, silent, strings.Repeat("x", 10_000))
 				s.Do(http.MethodPost, "/predictions", []byte(body), "Prefer", "respond-async")
 			}
-		}},
+		}, nil},
+		{"streams that are not read", unread, nil},
+		{"bodies that drip", func(t *testing.T, s *harness.Server) {
+			for _, conn := range dialed(t, s, drippers, announced+strings.Repeat(" ", 20_000)) {
+				go drip(t, conn)
+			}
+		}, nil},
+		{"gRPC messages that drip", func(t *testing.T, s *harness.Server) {
+			for range drippers {
+				c := rawgrpc.Dial(t, s.GRPCAddress())
+				call := c.Call(pb.GRPCInferenceService_ModelInfer_FullMethodName)
+				c.Announce(call, 8<<20, make([]byte, 20_000))
+				go drip(t, part{c, call})
+			}
+		}, nil},
+		{"pages of other sites", foreignPages, staysUnloaded},
 	}
 }
 
 // half begins as many requests as there are attackers, and ends none.
 func half(request string) func(*testing.T, *harness.Server) {
-	return func(t *testing.T, s *harness.Server) {
-		for range attackers {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(s.Address, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { conn.Close() })
-			_, _ = io.WriteString(conn, request) // it may have been closed already
+	return func(t *testing.T, s *harness.Server) { dialed(t, s, attackers, request) }
+}
+
+// dialed are so many connections of hostile clients, on which this was sent.
+func dialed(t *testing.T, s *harness.Server, n int, text string) (all []net.Conn) {
+	from := net.Dialer{LocalAddr: rawgrpc.Address()}
+	for range n {
+		conn, err := from.Dial("tcp", harness.Host(s))
+		if err != nil {
+			t.Fatal(err)
 		}
+		t.Cleanup(func() { conn.Close() })
+		_, _ = io.WriteString(conn, text) // it may have been closed already
+		all = append(all, conn)
 	}
+	return all
 }
 
 // calls makes gRPC calls on as many connections as there are attackers.
@@ -87,29 +114,25 @@ func calls(call func(*rawgrpc.Client)) func(*testing.T, *harness.Server) {
 	}
 }
 
-// silentServer is the address of a server that takes connections and never answers.
-func silentServer(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	return "http://" + ln.Addr().String()
-}
-
 // TestAttacks: hostile clients come one kind after another and stay, while the collector of traces is dead. Everyone
 // else is served, a worker that dies is replaced, the front keeps within its memory, and it stops when it is told to.
 func TestAttacks(t *testing.T) {
 	harness.Full(t)
-	dead := silentServer(t)
+	t.Parallel()
+	dir := harness.NewFolder(t, "b/run.py", "def run() -> str:\n    return 'loaded'\n",
+		"pinion.yaml", "models: {a: {path: a, concurrency: 4}, b: {path: b, load: on-demand}}\n")
+	if err := os.CopyFS(filepath.Join(dir, "a"), os.DirFS("models")); err != nil {
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, filepath.Join(dir, "a", "cog.yaml"), "run: chaos.py:TaskStream\n")
 	o := harness.Options{
-		Model: "chaos.py:Plain", CutsOff: true,
+		Dir: dir, Models: []string{"--config", filepath.Join(dir, "pinion.yaml")}, CutsOff: true,
+		Python: harness.AnyPython(t).Path,
 		Args: []string{
 			"--grpc-port=0", fmt.Sprintf("--memory-budget=%dMiB", attackedBudget), "--grace=2s", "--cancel-grace=1s",
 			"--queue=100",
 		},
-		Env:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + dead, "OTEL_TRACES_SAMPLER=always_on"},
+		Env:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + harness.SilentServer(t), "OTEL_TRACES_SAMPLER=always_on"},
 		Wrap: []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, attackedDescriptors), "sh"},
 	}
 	if _, enter, ok := harness.MemoryGroup(t, 2*attackedMemory<<20); ok && !harness.Sanitized(t) {
@@ -118,20 +141,25 @@ func TestAttacks(t *testing.T) {
 		t.Log("no control group can be made: the kernel would not end the front")
 	}
 	s := harness.Ready(t, o)
-	for _, a := range attacks(dead) {
+	l := beginLoad(t, s)
+	all := attacks(t)
+	for _, a := range all {
+		l.enter(a.name, false)
+		l.more(honest)
 		a.strike(t, s)
 		s.CloseIdle() // the attack has taken their places
-		served(t, s, a.name)
-		before := s.Worker()
-		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		harness.Eventually(t, a.name+": the worker is replaced", func() bool {
-			h := s.Health()
-			return h.Status == "READY" && h.Workers[0].PID != before
-		})
-		served(t, s, a.name+", with another worker")
+		l.served()
+		l.enter(a.name+", without the worker", true)
+		replaceWorker(t, s)
+		l.enter(a.name+", with another worker", false)
+		l.served()
 	}
+	for _, a := range all {
+		if a.over != nil {
+			a.over(t, s)
+		}
+	}
+	l.end()
 	if most := harness.PeakResident(t, s.PID) >> 20; most > attackedMemory && !harness.Sanitized(t) {
 		t.Errorf("the front had %d MiB, want at most %d", most, attackedMemory)
 	}
@@ -139,27 +167,23 @@ func TestAttacks(t *testing.T) {
 	s.Ended(0)
 }
 
-// served asks for what a client and a platform ask for.
-func served(t *testing.T, s *harness.Server, during string) {
-	t.Helper()
-	var group sync.WaitGroup
-	for i := range 4 {
-		group.Go(func() {
-			for k := range 5 {
-				q := request{
-					id:    fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(during, " ", "-"), i, k),
-					token: fmt.Sprintf("%08x%08x", i, k), items: -1,
-				}
-				a := s.Do(http.MethodPost, "/predictions", q.body(""), "Connection", "close")
-				if a.Err != nil || a.Code != http.StatusOK || a.Status != "succeeded" {
-					t.Errorf("%s: got %.300s %v, want a prediction", during, a.Body, a.Err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	harness.Eventually(t, during+": /livez is answered", func() bool {
-		a := s.Do(http.MethodGet, "/livez", nil, "Connection", "close")
+// served waits until clients and a platform are answered.
+func (l *load) served() {
+	l.t.Helper()
+	l.more(5 * honest)
+	harness.Eventually(l.t, "/livez is answered", func() bool {
+		a := l.s.Do(http.MethodGet, "/livez", nil, "Connection", "close")
 		return a.Err == nil && a.Code == http.StatusOK
+	})
+}
+
+// replaceWorker kills the worker, and waits until there is another.
+func replaceWorker(t *testing.T, s *harness.Server) {
+	t.Helper()
+	before := s.Worker()
+	harness.SendSignal(t, before, syscall.SIGKILL)
+	harness.Eventually(t, "the worker is replaced", func() bool {
+		h := s.Health()
+		return h.Status == "READY" && h.Workers[0].PID != before
 	})
 }

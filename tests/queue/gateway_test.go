@@ -58,7 +58,7 @@ func TestGateway(t *testing.T) {
 func TestGateway_ChecksInputs(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t)
-	js := jetStream(t, at)
+	js := harness.JetStream(t, at)
 	g := harness.StartGateway(t, at.URL)
 	accept := func(id, input string) harness.Answer {
 		return g.Create(`{"id":"`+id+`","input":`+input+`}`, "Prefer", "respond-async")

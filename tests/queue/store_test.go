@@ -81,7 +81,7 @@ func TestStore_QueueThatLostStream(t *testing.T) {
 	s := harness.StartMember(t, at.URL, harness.Options{})
 	harness.Enqueue(t, s, "p1", harness.Input{})
 	harness.WaitStatus(t, s, "p1", "succeeded")
-	js := jetStream(t, at)
+	js := harness.JetStream(t, at)
 	for _, stream := range []string{"PINION_HOOKS_m", "PINION_JOBS_m"} {
 		if err := js.DeleteStream(t.Context(), stream); err != nil {
 			t.Fatal(err)

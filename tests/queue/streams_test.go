@@ -2,10 +2,7 @@ package queue
 
 import (
 	"net/http"
-	"strings"
 	"testing"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/tests/harness"
 )
@@ -16,9 +13,8 @@ func TestQueue_WithoutStream(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})
-	js := jetStream(t, nats)
 	for _, name := range []string{"PINION_JOBS_m", "KV_pinion_state_m"} {
-		restore := deleteStream(t, js, name)
+		restore := harness.DeleteStream(t, nats, name)
 		for range 2 {
 			got := a.Create(map[string]any{"id": name, "input": harness.Input{"token": name}}, "Prefer", "respond-async")
 			harness.WantAnswer(t, "without "+name, got, http.StatusServiceUnavailable, "NATS has no stream for them")
@@ -34,35 +30,5 @@ func TestQueue_WithoutStream(t *testing.T) {
 		})
 		harness.WaitStatus(t, a, name, "succeeded")
 		harness.Equal(t, "runs", harness.TimesRun(t, a, name), 1)
-	}
-}
-
-// deleteStream deletes a stream. restore makes it anew, with its consumers.
-func deleteStream(t *testing.T, js jetstream.JetStream, name string) (restore func()) {
-	t.Helper()
-	stream, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := stream.CachedInfo().Config
-	var consumers []jetstream.ConsumerConfig
-	for info := range stream.ListConsumers(t.Context()).Info() {
-		if !strings.HasPrefix(info.Name, "_") && info.Config.Durable != "" {
-			consumers = append(consumers, info.Config)
-		}
-	}
-	if err := js.DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		t.Helper()
-		if _, err := js.CreateStream(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range consumers {
-			if _, err := js.CreateConsumer(t.Context(), name, c); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
 }

@@ -27,10 +27,13 @@ type Client struct {
 	last   uint32 // the last call's stream
 }
 
-// Dial connects to a gRPC port and sends the preface with those settings.
+// Address is that of hostile clients: honest ones have another.
+func Address() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)} }
+
+// Dial connects to a gRPC port, from Address, and sends the preface with those settings.
 func Dial(t testing.TB, address string, settings ...http2.Setting) *Client {
 	t.Helper()
-	nc, err := net.Dial("tcp", address)
+	nc, err := (&net.Dialer{LocalAddr: Address()}).Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

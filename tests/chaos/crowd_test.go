@@ -1,0 +1,179 @@
+package chaos
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// crowd is clients of a job queue. Each has jobs with odd ids accepted at one server, and follows each at another one to
+// its end, which must be its own.
+type crowd struct {
+	t       *testing.T
+	servers []*harness.Server
+	stop    chan struct{}
+	once    sync.Once // closes stop
+	clients sync.WaitGroup
+	refused string // part of the error with which a job may end that asks for too much; "": none may
+
+	mu        sync.Mutex
+	during    string
+	lossy     bool     // jobs may be lost, and refused for now
+	succeeded []string // tokens
+	ended     atomic.Int64
+	lost      atomic.Int64
+}
+
+// oddIDs are what clients may name a prediction.
+var oddIDs = []string{
+	"p%s", " p%s", "p%s ", "p %s", "\u00a0p%s", "p%s\u2003", "é%s", "p%s%%20", "%%2F%s", "..%s", ".%s.", "*%s", ">%s",
+	"UTF-8''%s", `"%s"`, "p%s=", "€%s·€",
+}
+
+// beginCrowd lets clients have jobs run until the end.
+func beginCrowd(t *testing.T, refused string, servers ...*harness.Server) *crowd {
+	c := &crowd{t: t, servers: servers, stop: make(chan struct{}), refused: refused}
+	t.Cleanup(c.quit)
+	for client := range honest {
+		c.clients.Go(func() {
+			for n := 0; !t.Failed(); n++ {
+				select {
+				case <-c.stop:
+					return
+				case <-time.After(honestPause):
+					c.job(client, n)
+				}
+			}
+		})
+	}
+	return c
+}
+
+// job has one job run.
+func (c *crowd) job(client, n int) {
+	token := fmt.Sprintf("c%dn%d", client, n)
+	id := fmt.Sprintf(oddIDs[n%len(oddIDs)], token)
+	body := map[string]any{"input": map[string]any{"token": token, "n": n % 10}}
+	at, elsewhere := c.servers[n%len(c.servers)], c.servers[(n+1+client)%len(c.servers)]
+	path := "/predictions/" + url.PathEscape(id)
+	before, during := c.scene()
+	if !c.accepted(at, path, body, token) {
+		return
+	}
+	var a harness.Answer
+	if n%3 == 0 {
+		a = elsewhere.Do(http.MethodPut, path, body, "Accept", "text/event-stream")
+		if a.Err == nil && a.Code == http.StatusOK {
+			events := string(a.Body)
+			a.Prediction, a.Err = completed(a.Body)
+			for i := range 3 {
+				event := fmt.Sprintf(`"chunk":"%s %d"`, token, i)
+				if n := strings.Count(events, event); a.Status == "succeeded" && n != 1 {
+					c.t.Errorf("%s: %q has output %d in %d events of its stream, want one: %.1000s", during, id, i, n, events)
+				}
+			}
+		}
+	}
+	if n%3 != 0 || a.Err != nil || a.Code != http.StatusOK {
+		a = c.await(elsewhere, path)
+	}
+	after, _ := c.scene()
+	want := fmt.Sprintf(`["%[1]s 0","%[1]s 1","%[1]s 2"]`, token)
+	switch {
+	case c.t.Failed():
+	case a.Status == "succeeded" && a.ID == id && string(a.Output) == want:
+		c.mu.Lock()
+		c.succeeded = append(c.succeeded, token)
+		c.mu.Unlock()
+	case a.Status == "failed" && c.refused != "" && n%10 > 5 && strings.Contains(a.Error, c.refused):
+	case (before || after) && a.Status == "failed" && strings.Contains(a.Error, "lost by the queue"):
+		c.lost.Add(1)
+	default:
+		c.t.Errorf("%s: %q ended with %s %q %s %v, want its own answer: %s", during, id, a.Status, a.ID, a.Output, a.Err, a)
+	}
+	c.ended.Add(1)
+}
+
+// accepted has a job accepted, and repeats what a server could not answer; false: it is none.
+func (c *crowd) accepted(at *harness.Server, path string, body any, token string) bool {
+	for !c.t.Failed() {
+		a := at.Do(http.MethodPut, path, body, "Prefer", "respond-async")
+		lossy, during := c.scene()
+		switch {
+		case a.Code == http.StatusAccepted:
+			return true
+		case a.Code == http.StatusUnprocessableEntity && c.refused != "" && strings.Contains(string(a.Body), c.refused):
+			return false
+		case lossy && a.Code == http.StatusServiceUnavailable:
+			time.Sleep(honestPause)
+		default:
+			c.t.Errorf("%s: the job of %s got %s, want 202", during, token, a)
+		}
+	}
+	return false
+}
+
+// await asks a server for a job until it has ended.
+func (c *crowd) await(at *harness.Server, path string) (a harness.Answer) {
+	limit := time.Now().Add(2 * timeout) // one that is lost counts as such after a minute
+	for time.Now().Before(limit) {
+		if a = at.Do(http.MethodGet, path, nil); over(a.Status) || c.t.Failed() {
+			return a
+		}
+		time.Sleep(honestPause)
+	}
+	a.Err = errTimeout
+	return a
+}
+
+func (c *crowd) scene() (lossy bool, during string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lossy, c.during
+}
+
+// enter names what happens from here on, and whether jobs may be lost meanwhile.
+func (c *crowd) enter(during string, lossy bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.during, c.lossy = during, lossy
+}
+
+// more waits until so many more jobs have ended.
+func (c *crowd) more(n int64) {
+	c.t.Helper()
+	_, during := c.scene()
+	target := c.ended.Load() + n
+	harness.Eventually(c.t, during+": jobs end", func() bool { return c.ended.Load() >= target || c.t.Failed() })
+}
+
+// quit stops the clients.
+func (c *crowd) quit() {
+	c.once.Do(func() { close(c.stop) })
+	c.clients.Wait()
+}
+
+// end waits for the last jobs, and looks how often the models ran each.
+func (c *crowd) end() {
+	c.t.Helper()
+	c.quit()
+	runs := map[string]int{}
+	for _, s := range c.servers { // a gateway's folder has no such file
+		for _, token := range harness.ModelLines(c.t, s, "ran.txt") {
+			runs[token]++
+		}
+	}
+	for _, token := range c.succeeded {
+		if runs[token] != 1 {
+			c.t.Errorf("the job of %s ran %d times, want once", token, runs[token])
+		}
+	}
+	c.t.Logf("%d jobs succeeded, %d ended, %d were lost", len(c.succeeded), c.ended.Load(), c.lost.Load())
+}

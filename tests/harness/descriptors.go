@@ -1,0 +1,53 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// EndDescriptors leaves a server only those descriptors that it opened before its worker's, and returns how to end
+// that. An open connection goes on.
+func EndDescriptors(t *testing.T, pid int) (end func()) {
+	t.Helper()
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := -1
+	for _, e := range entries {
+		n, _ := strconv.Atoi(e.Name())
+		if target, _ := os.Readlink(filepath.Join(folder, e.Name())); strings.HasPrefix(target, "/memfd:pinion-page") &&
+			(page < 0 || n < page) {
+			page = n
+		}
+	}
+	if page < 0 {
+		t.Fatal("got no shared page among the server's descriptors")
+	}
+	return LimitDescriptors(t, pid, page)
+}
+
+// LimitDescriptors lets a process open descriptors below that number alone, and returns how to end that.
+func LimitDescriptors(t *testing.T, pid, most int) (end func()) {
+	t.Helper()
+	var old unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old); err != nil {
+		t.Fatal(err)
+	}
+	limit := unix.Rlimit{Cur: uint64(most), Max: old.Max}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

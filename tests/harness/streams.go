@@ -1,0 +1,55 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// JetStream is a connection to NATS as its operator has it.
+func JetStream(t testing.TB, at *NATS) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(at.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// DeleteStream deletes a stream, as an operator may. restore makes it anew, with its consumers.
+func DeleteStream(t testing.TB, at *NATS, name string) (restore func()) {
+	t.Helper()
+	js := JetStream(t, at)
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	var consumers []jetstream.ConsumerConfig
+	for info := range stream.ListConsumers(t.Context()).Info() {
+		if !strings.HasPrefix(info.Name, "_") && info.Config.Durable != "" {
+			consumers = append(consumers, info.Config)
+		}
+	}
+	if err := js.DeleteStream(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if _, err := js.CreateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range consumers {
+			if _, err := js.CreateConsumer(t.Context(), name, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
