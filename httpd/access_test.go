@@ -46,8 +46,8 @@ func (p *pages) requests(t *testing.T) (lines []map[string]any) {
 	return lines
 }
 
-// TestAccessLines: each request has one, which tells what it was and how it went, and nothing of what may be secret.
-func TestAccessLines(t *testing.T) {
+// TestAccess_Lines: each request has one, which tells what it was and how it went, and nothing of what may be secret.
+func TestAccess_Lines(t *testing.T) {
 	log := &pages{}
 	c := serve(t, newFake(), Options{
 		Logger: slog.New(slog.NewJSONHandler(log, nil)), AccessLines: 1000,
@@ -87,8 +87,8 @@ func TestAccessLines(t *testing.T) {
 	}
 }
 
-// TestAccessLinesForPeople say it in one phrase, and probes have none.
-func TestAccessLinesForPeople(t *testing.T) {
+// TestAccess_LinesForPeople say it in one phrase, and probes have none.
+func TestAccess_LinesForPeople(t *testing.T) {
 	log := &pages{}
 	c := serve(t, newFake(), Options{
 		Logger: slog.New(slog.NewTextHandler(log, nil)), AccessLines: 1000,
@@ -113,8 +113,8 @@ func TestAccessLinesForPeople(t *testing.T) {
 	}
 }
 
-// TestTimesOfRequestsAreRounded to what a person reads.
-func TestTimesOfRequestsAreRounded(t *testing.T) {
+// TestAccess_TimesOfRequestsAreRounded to what a person reads.
+func TestAccess_TimesOfRequestsAreRounded(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 1499: "1µs", 123456: "123µs", 1234567: "1.23ms", 12345678: "12.3ms", 123456789: "123ms",
 		1234567890: "1.23s", 12345678901: "12.3s", 123456789012: "2m3.5s",
@@ -125,8 +125,8 @@ func TestTimesOfRequestsAreRounded(t *testing.T) {
 	}
 }
 
-// TestNoAccessLines where none are wanted.
-func TestNoAccessLines(t *testing.T) {
+// TestAccess_NoAccessLines where none are wanted.
+func TestAccess_NoAccessLines(t *testing.T) {
 	log := &pages{}
 	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil))}).dial(t)
 	c.post(`{}`)
@@ -136,8 +136,8 @@ func TestNoAccessLines(t *testing.T) {
 	}
 }
 
-// TestAccessSample: of many requests as many lines are left as there may be, evenly spread, and all are accounted for.
-func TestAccessSample(t *testing.T) {
+// TestAccess_Sample: of many requests as many lines are left as there may be, evenly spread, and all are accounted for.
+func TestAccess_Sample(t *testing.T) {
 	a := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
 	newcomer := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
 	const perSecond, seconds = 1000, 5

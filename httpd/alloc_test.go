@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestRequestAllocates: a whole request, from the read header to the answer in its buffer, costs its
+// TestAlloc_RequestAllocates: a whole request, from the read header to the answer in its buffer, costs its
 // body and, where it names one, its id.
-func TestRequestAllocates(t *testing.T) {
+func TestAlloc_RequestAllocates(t *testing.T) {
 	for body, most := range map[string]float64{
 		`{"input":{"s":"world"}}`:                                1,
 		`{"id":"0123456789abcdef","input":{"s":"w"}}`:            2,

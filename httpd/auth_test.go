@@ -102,8 +102,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestNoTokensNoAccess: an empty set accepts no token.
-func TestNoTokensNoAccess(t *testing.T) {
+// TestAuth_NoTokensNoAccess: an empty set accepts no token.
+func TestAuth_NoTokensNoAccess(t *testing.T) {
 	var tokens Tokens
 	if tokens.Has(nil) || tokens.Has([]byte("x")) {
 		t.Error("it takes a token")

@@ -10,7 +10,7 @@ import (
 // These clients send all they have before they read: without a lingering close the reset for what
 // the server left unread would take the answer from them.
 
-func TestTooLargeBodyCanBeRead(t *testing.T) {
+func TestBig_TooLargeBodyCanBeRead(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	mib := bytes.Repeat([]byte("a"), 1<<20)
 
@@ -44,14 +44,14 @@ func TestTooLargeBodyCanBeRead(t *testing.T) {
 	})
 }
 
-func TestMalformedRequestCanBeRead(t *testing.T) {
+func TestBig_MalformedRequestCanBeRead(t *testing.T) {
 	c := serve(t, newFake(), Options{}).dial(t)
 	c.send("NONSENSE\r\n\r\n" + strings.Repeat("more nonsense\r\n", 1<<20))
 	c.want(400)
 	c.ended()
 }
 
-func TestLargestBodyPasses(t *testing.T) {
+func TestBig_LargestBodyPasses(t *testing.T) {
 	const most = 100 << 20
 	f := newFake()
 	s := serve(t, f, Options{})
@@ -70,7 +70,7 @@ func TestLargestBodyPasses(t *testing.T) {
 	}
 }
 
-func TestSmallLimit(t *testing.T) {
+func TestBig_SmallLimit(t *testing.T) {
 	s := serve(t, newFake(), Options{MaxBody: 10})
 	c := s.dial(t)
 	c.post(`{"id":"x"}`)

@@ -25,7 +25,7 @@ func shown(req predict.Request) string {
 	return out
 }
 
-func TestFormsBecomeRequests(t *testing.T) {
+func TestBodies_FormsBecomeRequests(t *testing.T) {
 	const inJSON = "\r\nContent-Type: application/json"
 	for _, c := range []struct {
 		name, body, want string
@@ -142,8 +142,8 @@ func TestFilesArriveWhole(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfWhatFails holds that each way in which a request with a file can end removes the file.
-func TestNothingIsLeftOfWhatFails(t *testing.T) {
+// TestBodies_NothingIsLeftOfWhatFails holds that each way in which a request with a file can end removes the file.
+func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 	file := []string{`name="f"; filename="a"`, strings.Repeat("x", 100_000)}
 	for name, c := range map[string]struct {
 		request string
@@ -231,8 +231,8 @@ func (s *site) closed(t *testing.T) {
 	}
 }
 
-// TestUnreadBodiesAreNoRequests holds that what a handler leaves of a body is never read as a request.
-func TestUnreadBodiesAreNoRequests(t *testing.T) {
+// TestBodies_UnreadBodiesAreNoRequests holds that what a handler leaves of a body is never read as a request.
+func TestBodies_UnreadBodiesAreNoRequests(t *testing.T) {
 	smuggled := "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 	next := "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, size := range []int{0, 10, 8 << 10, 64 << 10, maxDrained - len(smuggled), maxDrained, 1 << 20} {
@@ -265,7 +265,7 @@ func TestUnreadBodiesAreNoRequests(t *testing.T) {
 	}
 }
 
-func TestBigFilesAndPacksAreWhole(t *testing.T) {
+func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 	content := bytes.Repeat([]byte("pinion"), 1<<19)
 	f := newFake()
 	f.result.Output = []byte(`"data:image/webp;base64,` + base64.StdEncoding.EncodeToString(content) + `"`)

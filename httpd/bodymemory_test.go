@@ -16,9 +16,9 @@ import (
 
 const mib = 1 << 20
 
-// TestBodiesAreCharged in every form, for as long as they are held, and refused where there is no room: at once where
-// their length is not known, for good where they could never fit. The charge is freed after any outcome.
-func TestBodiesAreCharged(t *testing.T) {
+// TestBodymemory_BodiesAreCharged in every form, for as long as they are held, and refused where there is no room: at
+// once where their length is not known, for good where they could never fit. The charge is freed after any outcome.
+func TestBodymemory_BodiesAreCharged(t *testing.T) {
 	text := strings.Repeat("x", 3*mib)
 	object := `{"input":{"s":"` + text + `"}}`
 	packed := "\x81\xa5input\x81\xa1s\xdb\x00\x30\x00\x00" + text
@@ -98,9 +98,9 @@ func TestBodiesAreCharged(t *testing.T) {
 	}
 }
 
-// TestAnswersAreCharged: what is made for an answer beside the record counts until it is sent, and where there is no
-// room for it the answer is 503.
-func TestAnswersAreCharged(t *testing.T) {
+// TestBodymemory_AnswersAreCharged: what is made for an answer beside the record counts until it is sent, and where
+// there is no room for it the answer is 503.
+func TestBodymemory_AnswersAreCharged(t *testing.T) {
 	b := memory.New(16 * mib)
 	f := newFake()
 	f.result = predict.Result{Status: predict.Succeeded, Output: []byte(`"` + strings.Repeat("x", 3*mib) + `"`)}

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-func TestAnswersAreCompressed(t *testing.T) {
+func TestCoding_AnswersAreCompressed(t *testing.T) {
 	long := `"` + strings.Repeat("hello, ", 200) + `"`
 	big := `"` + strings.Repeat("hello, ", 100_000) + `"`
 	for _, c := range []struct{ accept, output, want string }{
@@ -76,7 +76,7 @@ func inflated(t *testing.T, coding, body string) string {
 	return string(text)
 }
 
-func TestStreamsAreNeverCompressed(t *testing.T) {
+func TestCoding_StreamsAreNeverCompressed(t *testing.T) {
 	f := newFake()
 	f.runs = yields(`"`+strings.Repeat("a", 5000)+`"`, "2")
 	c := serve(t, f, Options{}).dial(t)
@@ -87,7 +87,7 @@ func TestStreamsAreNeverCompressed(t *testing.T) {
 	}
 }
 
-func TestOldClientsGetBigAnswersPlain(t *testing.T) {
+func TestCoding_OldClientsGetBigAnswersPlain(t *testing.T) {
 	f := newFake()
 	f.result.Output = []byte(`"` + strings.Repeat("hello, ", 100_000) + `"`)
 	c := serve(t, f, Options{}).dial(t)

@@ -17,7 +17,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestSilentClientsAreClosed(t *testing.T) {
+func TestConn_SilentClientsAreClosed(t *testing.T) {
 	s := serve(t, newFake(), Options{HeaderTimeout: 20 * time.Millisecond})
 
 	silent := s.dial(t)
@@ -42,7 +42,7 @@ func TestSilentClientsAreClosed(t *testing.T) {
 	idle.ended()
 }
 
-func TestStalledReaderIsGivenUp(t *testing.T) {
+func TestConn_StalledReaderIsGivenUp(t *testing.T) {
 	f := newFake()
 	f.result.Output = bigString(64 << 20)
 	s := serve(t, f, Options{WriteTimeout: 50 * time.Millisecond})
@@ -65,7 +65,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-func TestAcceptSurvivesShortage(t *testing.T) {
+func TestConn_AcceptSurvivesShortage(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAcceptSurvivesShortage(t *testing.T) {
 	c.want(200)
 }
 
-func TestAcceptEndsWithItsListener(t *testing.T) {
+func TestConn_AcceptEndsWithItsListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAcceptEndsWithItsListener(t *testing.T) {
 	}
 }
 
-func TestOneConnectionTooMany(t *testing.T) {
+func TestConn_OneConnectionTooMany(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{Connections: connlimit.New(2)})

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-func TestReadDeadline(t *testing.T) {
+func TestDeadline_ReadDeadline(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
 		"":                          {},

@@ -23,7 +23,7 @@ func (s *site) untilArmed(t *testing.T, n int) {
 	await.Eventually(t, fmt.Sprintf("%d armed watches", n), func() bool { return s.armedNow() == n })
 }
 
-func TestLeavingCancels(t *testing.T) {
+func TestDisconnect_LeavingCancels(t *testing.T) {
 	for name, leave := range map[string]func(c *client){
 		"close": func(c *client) { c.Close() },
 		"half":  func(c *client) { c.Conn.(*net.TCPConn).CloseWrite() },
@@ -72,7 +72,7 @@ func TestDisconnect_LeavingUnixSocketCancels(t *testing.T) {
 	wait(t, f.canceled, "the cancel")
 }
 
-func TestStayingDoesNotCancel(t *testing.T) {
+func TestDisconnect_StayingDoesNotCancel(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{})
@@ -175,9 +175,9 @@ func TestDisconnect_ThousandConnections(t *testing.T) {
 // aheadNow is how much was read ahead and not taken.
 func (s *site) aheadNow() int { return s.transport.Stats().ReadAhead }
 
-// TestWhatIsReadAheadIsServed: requests that come behind one that runs are answered in their turn, within the bounds of
-// reading ahead and beyond them, and nothing of them is kept when the connection is gone.
-func TestWhatIsReadAheadIsServed(t *testing.T) {
+// TestDisconnect_WhatIsReadAheadIsServed: requests that come behind one that runs are answered in their turn, within
+// the bounds of reading ahead and beyond them, and nothing of them is kept when the connection is gone.
+func TestDisconnect_WhatIsReadAheadIsServed(t *testing.T) {
 	big := `{"id":"second","input":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
 	for _, most := range []int{8 << 20, 1 << 16, 10, -1} {
 		f := newFake()

@@ -13,9 +13,9 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestLargeBodiesGoToDiskWithoutRoom, sized, chunked and compressed; a disk that is full is a refusal that says so, and
-// a server without a disk refuses as before.
-func TestLargeBodiesGoToDiskWithoutRoom(t *testing.T) {
+// TestDiskbody_LargeBodiesGoToDiskWithoutRoom, sized, chunked and compressed; a disk that is full is a refusal that
+// says so, and a server without a disk refuses as before.
+func TestDiskbody_LargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 	text := strings.Repeat("x", 20*mib)
 	object := `{"input":{"s":"` + text + `"}}`
 	chunked := fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(object), object)

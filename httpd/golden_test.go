@@ -130,7 +130,7 @@ func allGolden() []goldenCase {
 
 var dateLine = regexp.MustCompile(`Date: [^\r]*\r\n`)
 
-func TestAnswersAreGolden(t *testing.T) {
+func TestGolden_AnswersAreGolden(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range allGolden() {
 		seen[c.name+".txt"] = true

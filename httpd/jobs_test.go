@@ -134,8 +134,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestJobBodies: a queued body is not changed by later requests on its connection.
-func TestJobBodies(t *testing.T) {
+// TestJob_Bodies: a queued body is not changed by later requests on its connection.
+func TestJob_Bodies(t *testing.T) {
 	queue := &fakeJobs{}
 	address := "http://" + serveJobs(t, queue, Options{})
 	var jobs []*fakeJob

@@ -33,7 +33,7 @@ func (v *vanishing) Result(predict.Kind, string) (*predict.Prediction, predict.R
 	return nil, predict.Record{}, false
 }
 
-func TestJoiningWhatEnds(t *testing.T) {
+func TestJoin_JoiningWhatEnds(t *testing.T) {
 	v := &vanishing{fake: newFake()}
 	c := serve(t, v, Options{}).dial(t)
 	for _, headers := range []string{asJSON, asStream} {
@@ -61,8 +61,8 @@ func (c subscribed) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, err
 }
 
-// TestTooManySubscribers: a prediction that its maker cannot follow is ended, and its place given back.
-func TestTooManySubscribers(t *testing.T) {
+// TestJoin_TooManySubscribers: a prediction that its maker cannot follow is ended, and its place given back.
+func TestJoin_TooManySubscribers(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	c := serve(t, subscribed{f}, Options{}).dial(t)

@@ -33,8 +33,8 @@ func TestLeaving_StreamCancels(t *testing.T) {
 	}
 }
 
-// TestLeavingWhileStalledCancels: the stream's goroutine is in a write that is not read.
-func TestLeavingWhileStalledCancels(t *testing.T) {
+// TestLeaving_WhileStalledCancels: the stream's goroutine is in a write that is not read.
+func TestLeaving_WhileStalledCancels(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	f.runs = func(p *predict.Prediction) { p.Output(bigString(64 << 20)) }
@@ -48,7 +48,7 @@ func TestLeavingWhileStalledCancels(t *testing.T) {
 	wait(t, f.released, "the release")
 }
 
-func TestLastSubscriberCancels(t *testing.T) {
+func TestLeaving_LastSubscriberCancels(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{})
@@ -78,8 +78,8 @@ func TestLastSubscriberCancels(t *testing.T) {
 	wait(t, f.released, "the release")
 }
 
-// TestWhichDisconnectCancels: that of the client of a sync one and of one that still waits, and no other's.
-func TestWhichDisconnectCancels(t *testing.T) {
+// TestLeaving_WhichDisconnectCancels: that of the client of a sync one and of one that still waits, and no other's.
+func TestLeaving_WhichDisconnectCancels(t *testing.T) {
 	for _, c := range []struct {
 		name, request string
 		answered      bool

@@ -41,8 +41,8 @@ func TestForeignPage_ByReferer(t *testing.T) {
 	}
 }
 
-// TestForeignPages goes through what browsers send.
-func TestForeignPages(t *testing.T) {
+// TestOrigin_ForeignPages goes through what browsers send.
+func TestOrigin_ForeignPages(t *testing.T) {
 	closed := New(newFake(), Options{})
 	open := New(newFake(), Options{CORSOrigins: []string{"https://a.example", "null"}})
 	all := New(newFake(), Options{CORSOrigins: []string{"*"}})
@@ -155,8 +155,8 @@ func TestCORS_PrivateNetwork(t *testing.T) {
 	}
 }
 
-// TestShutdownPolicy: who may end the server.
-func TestShutdownPolicy(t *testing.T) {
+// TestOrigin_ShutdownPolicy: who may end the server.
+func TestOrigin_ShutdownPolicy(t *testing.T) {
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
 	remote := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
 	for _, c := range []struct {
@@ -194,9 +194,9 @@ func TestShutdownPolicy(t *testing.T) {
 	}
 }
 
-// TestProxiesMayNotShutDownOrReload: a request with any header by which proxies say that they passed it on is not of
-// this machine.
-func TestProxiesMayNotShutDownOrReload(t *testing.T) {
+// TestOrigin_ProxiesMayNotShutDownOrReload: a request with any header by which proxies say that they passed it on is
+// not of this machine.
+func TestOrigin_ProxiesMayNotShutDownOrReload(t *testing.T) {
 	headers := []string{
 		"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
 		"X-Envoy-External-Address",
@@ -242,8 +242,8 @@ func FuzzOwnOrigin(f *testing.F) {
 	})
 }
 
-// TestAllowedHost_PagesWorkAtIt: over plain http a public name is the server's own only if the operator says so, and the
-// refusal says how.
+// TestAllowedHost_PagesWorkAtIt: over plain http a public name is the server's own only if the operator says so, and
+// the refusal says how.
 func TestAllowedHost_PagesWorkAtIt(t *testing.T) {
 	for _, c := range []struct {
 		host, origin, site string

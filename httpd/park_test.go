@@ -54,7 +54,7 @@ func TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget(t *testing.T
 
 const homeRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-func TestParkedConnectionsAreServedAgain(t *testing.T) {
+func TestPark_ParkedConnectionsAreServedAgain(t *testing.T) {
 	f := newFake()
 	s := lot(t, f, Options{})
 	const many = 20
@@ -106,7 +106,7 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 	}
 }
 
-func TestShutdownClosesParkedConnections(t *testing.T) {
+func TestPark_ShutdownClosesParkedConnections(t *testing.T) {
 	s := lot(t, newFake(), Options{})
 	c := s.dial(t)
 	c.send(homeRequest)
@@ -119,8 +119,8 @@ func TestShutdownClosesParkedConnections(t *testing.T) {
 	}
 }
 
-// TestParkingLosesNoRequest has clients whose requests come while their connections are being parked.
-func TestParkingLosesNoRequest(t *testing.T) {
+// TestPark_ParkingLosesNoRequest has clients whose requests come while their connections are being parked.
+func TestPark_ParkingLosesNoRequest(t *testing.T) {
 	s := lot(t, newFake(), Options{conns: transport.Options{SweepInterval: time.Nanosecond}})
 	var clients sync.WaitGroup
 	for i := range 8 {

@@ -84,9 +84,9 @@ func linesRequest(body string) string {
 	return fmt.Sprintf("POST /lines HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// TestProtocolStreamComments: a stream of another protocol has comments while its model is silent, also before its
+// TestProtocol_StreamComments: a stream of another protocol has comments while its model is silent, also before its
 // first item.
-func TestProtocolStreamComments(t *testing.T) {
+func TestProtocol_StreamComments(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{
@@ -117,8 +117,8 @@ func TestProtocolStreamComments(t *testing.T) {
 	}
 }
 
-// TestProtocolStreamEndsEarly: after a bad item the other rows, which would run forever, are canceled.
-func TestProtocolStreamEndsEarly(t *testing.T) {
+// TestProtocol_StreamEndsEarly: after a bad item the other rows, which would run forever, are canceled.
+func TestProtocol_StreamEndsEarly(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{Protocols: []protocol.Protocol{lineProtocol(&protocolService{fake: f}, 3)}})

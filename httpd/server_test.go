@@ -12,7 +12,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-func TestRequestOutlivesItsConnection(t *testing.T) {
+func TestServer_RequestOutlivesItsConnection(t *testing.T) {
 	for _, size := range []int{10, maxReused - 100, maxReused + 100, 1 << 20} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {
 			f := newFake()
@@ -32,7 +32,7 @@ func TestRequestOutlivesItsConnection(t *testing.T) {
 	}
 }
 
-func TestEachPredictionIsReleasedOnce(t *testing.T) {
+func TestServer_EachPredictionIsReleasedOnce(t *testing.T) {
 	for name, set := range map[string]func(f *fake){
 		"small":   func(f *fake) {},
 		"big":     func(f *fake) { f.result.Output = bigString(1 << 20) },
@@ -62,7 +62,7 @@ func bigString(n int) []byte {
 	return b
 }
 
-func TestBigAnswersAreWhole(t *testing.T) {
+func TestServer_BigAnswersAreWhole(t *testing.T) {
 	f := newFake()
 	f.result.Output = bigString(3<<20 + 17)
 	f.result.Logs = bytes.Repeat([]byte("a\xff\n"), 100<<10)
@@ -98,7 +98,7 @@ func TestServer_ReleaseWhenReaderLeavesBigAnswer(t *testing.T) {
 	wait(t, f.released, "the release of an answer that is not read")
 }
 
-func TestHeadIsGetWithoutBody(t *testing.T) {
+func TestServer_HeadIsGetWithoutBody(t *testing.T) {
 	f := newFake()
 	f.schema = []byte(`{"openapi":"3.0.2"}`)
 	f.health = Health{Status: "READY"}
@@ -122,7 +122,7 @@ func TestHeadIsGetWithoutBody(t *testing.T) {
 	}
 }
 
-func TestKeepAliveAndPipelining(t *testing.T) {
+func TestServer_KeepAliveAndPipelining(t *testing.T) {
 	c := serve(t, newFake(), Options{}).dial(t)
 	for i := range 3 {
 		c.post(`{"id":"one-` + strconv.Itoa(i) + `"}`)
@@ -168,7 +168,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestExpectContinue(t *testing.T) {
+func TestServer_ExpectContinue(t *testing.T) {
 	c := serve(t, newFake(), Options{}).dial(t)
 	c.send("POST /predictions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n")
 	c.want(100)
@@ -176,7 +176,7 @@ func TestExpectContinue(t *testing.T) {
 	c.want(200)
 }
 
-func TestConnectionHeaders(t *testing.T) {
+func TestServer_ConnectionHeaders(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	c := s.dial(t)
 	c.send("GET / HTTP/1.0\r\n\r\n")
@@ -190,7 +190,7 @@ func TestConnectionHeaders(t *testing.T) {
 	c.ended()
 }
 
-func TestPanicIsLoggedAndAnswered(t *testing.T) {
+func TestServer_PanicIsLoggedAndAnswered(t *testing.T) {
 	var log bytes.Buffer
 	f := newFake()
 	f.panics = "boom"
@@ -210,7 +210,7 @@ func TestPanicIsLoggedAndAnswered(t *testing.T) {
 	c.want(200)
 }
 
-func TestShutdownIsPassedOn(t *testing.T) {
+func TestServer_ShutdownIsPassedOn(t *testing.T) {
 	f := newFake()
 	c := serve(t, f, Options{Shutdown: f.shutdown}).dial(t)
 	c.send("POST /shutdown HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")

@@ -18,7 +18,7 @@ func (s *site) shut(ctx context.Context) <-chan error {
 	return done
 }
 
-func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
+func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{})
@@ -63,7 +63,7 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 	}
 }
 
-func TestShutdownGivesUpWithItsContext(t *testing.T) {
+func TestShutdown_GivesUpWithItsContext(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{})
@@ -81,7 +81,7 @@ func TestShutdownGivesUpWithItsContext(t *testing.T) {
 	c.want(200)
 }
 
-func TestServeAfterShutdown(t *testing.T) {
+func TestShutdown_ServeAfterShutdown(t *testing.T) {
 	s := New(newFake(), Options{})
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestServeAfterShutdown(t *testing.T) {
 	}
 }
 
-func TestShutdownUnderLoadLosesNothing(t *testing.T) {
+func TestShutdown_UnderLoadLosesNothing(t *testing.T) {
 	f := newFake()
 	s := serve(t, f, Options{})
 	began := make(chan struct{}, 1)

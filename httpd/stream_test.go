@@ -12,7 +12,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-func TestEachEventLeavesAtOnce(t *testing.T) {
+func TestStream_EachEventLeavesAtOnce(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	f.result = yielded
@@ -32,7 +32,7 @@ func TestEachEventLeavesAtOnce(t *testing.T) {
 	}
 }
 
-func TestStreamOfMany(t *testing.T) {
+func TestStream_OfMany(t *testing.T) {
 	const n, ahead = 200_000, 512
 	f := newFake()
 	f.result = yielded
@@ -60,7 +60,7 @@ func TestStreamOfMany(t *testing.T) {
 	}
 }
 
-func TestStreamOfBigEvents(t *testing.T) {
+func TestStream_OfBigEvents(t *testing.T) {
 	sizes := []int{2, flushAt/2 - 20, flushAt / 2, flushAt, 1 << 20, 5<<20 + 1, 3}
 	logs := bytes.Repeat([]byte("a\xff\n"), 300<<10)
 	f := newFake()
@@ -101,8 +101,8 @@ func TestStreamOfBigEvents(t *testing.T) {
 	}
 }
 
-// TestStreamKeepsItsConnection: what is pipelined behind a stream is answered after it.
-func TestStreamKeepsItsConnection(t *testing.T) {
+// TestStream_KeepsItsConnection: what is pipelined behind a stream is answered after it.
+func TestStream_KeepsItsConnection(t *testing.T) {
 	f := newFake()
 	s := serve(t, f, Options{})
 	c := s.dial(t)
@@ -126,7 +126,7 @@ func TestStreamKeepsItsConnection(t *testing.T) {
 	c.ended()
 }
 
-func TestStreamComments(t *testing.T) {
+func TestStream_Comments(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{StreamComment: 5 * time.Millisecond})
@@ -175,8 +175,8 @@ func TestStream_CommentsBeforeStart(t *testing.T) {
 	}
 }
 
-// TestSlowReaderMissesEvents, and the model does not wait for it.
-func TestSlowReaderMissesEvents(t *testing.T) {
+// TestStream_SlowReaderMissesEvents, and the model does not wait for it.
+func TestStream_SlowReaderMissesEvents(t *testing.T) {
 	const n, size = 20_000, 4 << 10
 	f := newFake()
 	f.hold = true
@@ -220,8 +220,8 @@ func TestSlowReaderMissesEvents(t *testing.T) {
 	c.want(200)
 }
 
-// TestStalledStreamIsGivenUp: a client that takes nothing any more ends with the write's time.
-func TestStalledStreamIsGivenUp(t *testing.T) {
+// TestStream_StalledStreamIsGivenUp: a client that takes nothing any more ends with the write's time.
+func TestStream_StalledStreamIsGivenUp(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	f.runs = func(p *predict.Prediction) { p.Output(bigString(64 << 20)) }
@@ -233,7 +233,7 @@ func TestStalledStreamIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestStreamsAreReleasedOnce(t *testing.T) {
+func TestStreams_AreReleasedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		set    func(f *fake)
 		status int
@@ -263,7 +263,7 @@ func TestStreamsAreReleasedOnce(t *testing.T) {
 	}
 }
 
-func TestShutdownFinishesStreams(t *testing.T) {
+func TestStream_ShutdownFinishesStreams(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	f.result = yielded
@@ -288,8 +288,8 @@ func TestShutdownFinishesStreams(t *testing.T) {
 	c.ended()
 }
 
-// TestManyFollow one prediction, with one that reads nothing among them: each of the others gets all.
-func TestManyFollow(t *testing.T) {
+// TestStream_ManyFollow one prediction, with one that reads nothing among them: each of the others gets all.
+func TestStream_ManyFollow(t *testing.T) {
 	const n, events = 50, 5000
 	f := newFake()
 	f.hold = true

@@ -4,8 +4,8 @@ package ipc
 
 import "testing"
 
-// TestSmallFramesCostNoMemory: a prediction's frames pass through here, so a small one allocates nothing.
-func TestSmallFramesCostNoMemory(t *testing.T) {
+// TestAlloc_SmallFramesCostNoMemory: a prediction's frames pass through here, so a small one allocates nothing.
+func TestAlloc_SmallFramesCostNoMemory(t *testing.T) {
 	a, b := ends(t)
 	parts := [][]byte{[]byte(`{"input":`), []byte(`{"s":"world"}`), []byte(`}`)}
 	size := 0
@@ -26,8 +26,8 @@ func TestSmallFramesCostNoMemory(t *testing.T) {
 	}
 }
 
-// TestManyFramesInOneReadCostNoMemory: those of others that the reader hands on on its way.
-func TestManyFramesInOneReadCostNoMemory(t *testing.T) {
+// TestAlloc_ManyFramesInOneReadCostNoMemory: those of others that the reader hands on on its way.
+func TestAlloc_ManyFramesInOneReadCostNoMemory(t *testing.T) {
 	a, b := ends(t)
 	n := 0
 	handle := func(*Frame) { n++ }
@@ -52,8 +52,8 @@ func TestManyFramesInOneReadCostNoMemory(t *testing.T) {
 	}
 }
 
-// TestLargerBodiesCostOneAllocation: the separate memory that Own then gives away without a copy.
-func TestLargerBodiesCostOneAllocation(t *testing.T) {
+// TestAlloc_LargerBodiesCostOneAllocation: the separate memory that Own then gives away without a copy.
+func TestAlloc_LargerBodiesCostOneAllocation(t *testing.T) {
 	a, b := ends(t)
 	body := filled(ownedMin, 1)
 	var kept []byte

@@ -17,8 +17,8 @@ func polling(t *testing.T) {
 	})
 }
 
-// TestRecvBusyPollAsks: what comes while it asks is handed on.
-func TestRecvBusyPollAsks(t *testing.T) {
+// TestBusypoll_RecvBusyPollAsks: what comes while it asks is handed on.
+func TestBusypoll_RecvBusyPollAsks(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	body := filled(100, 1)
@@ -40,8 +40,8 @@ func TestRecvBusyPollAsks(t *testing.T) {
 	}
 }
 
-// TestRecvBusyPollAsksOnce: a Recv after it does not, nor does what is left of it when it had its frame.
-func TestRecvBusyPollAsksOnce(t *testing.T) {
+// TestBusypoll_RecvBusyPollAsksOnce: a Recv after it does not, nor does what is left of it when it had its frame.
+func TestBusypoll_RecvBusyPollAsksOnce(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	if err := a.Send(KindPredict, 1); err != nil {
@@ -58,8 +58,8 @@ func TestRecvBusyPollAsksOnce(t *testing.T) {
 	}
 }
 
-// TestRecvBusyPollWaits: when the time is over it is a Recv like any other.
-func TestRecvBusyPollWaits(t *testing.T) {
+// TestBusypoll_RecvBusyPollWaits: when the time is over it is a Recv like any other.
+func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	n := 0

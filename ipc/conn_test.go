@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestBodiesOfEverySizeArrive(t *testing.T) {
+func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	for i, size := range []int{
@@ -135,7 +135,7 @@ func TestConn_OwnKeepsBody(t *testing.T) {
 	}
 }
 
-func TestFramesOfOneReadArriveInOrder(t *testing.T) {
+func TestConn_FramesOfOneReadArriveInOrder(t *testing.T) {
 	a, b := ends(t)
 	const n = 2000
 	for i := range uint64(n) {
@@ -153,7 +153,7 @@ func TestFramesOfOneReadArriveInOrder(t *testing.T) {
 	}
 }
 
-func TestQueueDoesNotWrite(t *testing.T) {
+func TestConn_QueueDoesNotWrite(t *testing.T) {
 	var a *Conn
 	fd := rawEnd(t, &a)
 	defer unix.Close(fd)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDescriptorsStayWithTheirFrames sends frames with and without descriptors in one batch, in rows of
+// TestFiles_DescriptorsStayWithTheirFrames sends frames with and without descriptors in one batch, in rows of
 // several of each, and from several goroutines.
-func TestDescriptorsStayWithTheirFrames(t *testing.T) {
+func TestFiles_DescriptorsStayWithTheirFrames(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	const senders, frames = 4, 120
@@ -135,7 +135,7 @@ func TestFilesThatAreNoBodies(t *testing.T) {
 	}
 }
 
-func TestDescriptorsOutOfPlace(t *testing.T) {
+func TestFiles_DescriptorsOutOfPlace(t *testing.T) {
 	plain := wire(KindSucceeded, 0, 1, 0, []byte("{}"))
 	file := wire(KindSucceeded, FlagFile, 2, 0, nil)
 	big := wire(KindSucceeded, 0, 3, 0, filled(ownedMin, 3))
@@ -182,8 +182,8 @@ func TestDescriptorsOutOfPlace(t *testing.T) {
 	}
 }
 
-// TestCloseClosesUnclaimedDescriptors: one that came with half a frame has no owner yet.
-func TestCloseClosesUnclaimedDescriptors(t *testing.T) {
+// TestFiles_CloseClosesUnclaimedDescriptors: one that came with half a frame has no owner yet.
+func TestFiles_CloseClosesUnclaimedDescriptors(t *testing.T) {
 	noLeak(t)
 	var a *Conn
 	fd := rawEnd(t, &a)
@@ -203,9 +203,9 @@ func TestCloseClosesUnclaimedDescriptors(t *testing.T) {
 	}
 }
 
-// TestQueueIn: a large body goes to the file that the caller makes, and to a memory file where it makes none or that is
-// full.
-func TestQueueIn(t *testing.T) {
+// TestFiles_QueueIn: a large body goes to the file that the caller makes, and to a memory file where it makes none or
+// that is full.
+func TestFiles_QueueIn(t *testing.T) {
 	noLeak(t)
 	body := filled(InlineMax+1, 7)
 	var used *os.File

@@ -164,8 +164,8 @@ func golden(t *testing.T, name string) []byte {
 	return b
 }
 
-// TestEncodeGolden: what we send is what the golden files hold.
-func TestEncodeGolden(t *testing.T) {
+// TestGolden_EncodeGolden: what we send is what the golden files hold.
+func TestGolden_EncodeGolden(t *testing.T) {
 	if *update {
 		writeGolden(t)
 	}
@@ -208,8 +208,8 @@ func sent(t *testing.T, e example, n int) []byte {
 	return readAll(t, fd, n)
 }
 
-// TestDecodeGolden: what the golden files hold is understood.
-func TestDecodeGolden(t *testing.T) {
+// TestGolden_DecodeGolden: what the golden files hold is understood.
+func TestGolden_DecodeGolden(t *testing.T) {
 	noLeak(t)
 	for _, e := range examples() {
 		if e.Flags == FlagFile && len(e.Body) > 0 { // only a worker receives it

@@ -93,7 +93,7 @@ func TestMessagesThatNoWorkerSends(t *testing.T) {
 	}
 }
 
-func TestParseAnswer(t *testing.T) {
+func TestMessages_ParseAnswer(t *testing.T) {
 	for _, c := range []struct {
 		kind                   Kind
 		body                   string
@@ -135,7 +135,7 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
-func TestEveryKindHasItsName(t *testing.T) {
+func TestMessages_EveryKindHasItsName(t *testing.T) {
 	for name, value := range kinds() {
 		if got := Kind(value).String(); got != name {
 			t.Errorf("kind %d is called %s, want %s", value, got, name)

@@ -45,7 +45,7 @@ func (o other) claim(slot int, id uint64) bool {
 	return false
 }
 
-func TestPageIsShared(t *testing.T) {
+func TestPage_IsShared(t *testing.T) {
 	noLeak(t)
 	p, o := page(t)
 	if got := o.word(offMagic).Load(); got != pageMagic {
@@ -73,7 +73,7 @@ func TestPageIsShared(t *testing.T) {
 	}
 }
 
-func TestIDs(t *testing.T) {
+func TestPage_IDs(t *testing.T) {
 	for claim := range Claims {
 		for _, serial := range []uint64{0, 1, 2, 1 << 40} {
 			id := MakeID(serial, claim)
@@ -84,7 +84,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-func TestClaimMoves(t *testing.T) {
+func TestPage_ClaimMoves(t *testing.T) {
 	p, o := page(t)
 	s := p.Slot(3)
 	first, second := MakeID(1, 5), MakeID(2, 5) // of one word
@@ -114,9 +114,9 @@ func TestClaimMoves(t *testing.T) {
 	}
 }
 
-// TestClaimRace has the two sides reach for the same ids at once, a million times: exactly one gets each, and
+// TestPage_ClaimRace has the two sides reach for the same ids at once, a million times: exactly one gets each, and
 // neither gets one whose word was used again meanwhile.
-func TestClaimRace(t *testing.T) {
+func TestPage_ClaimRace(t *testing.T) {
 	const rounds = 1_000_000 / Claims
 	p, o := page(t)
 	s := p.Slot(0)
@@ -178,9 +178,9 @@ func TestClaimRace(t *testing.T) {
 	}
 }
 
-// TestConsumedTellsWhatWasWritten: the worker adds what lies in a pipe to what the front took of it, while
+// TestPage_ConsumedTellsWhatWasWritten: the worker adds what lies in a pipe to what the front took of it, while
 // the front reads, and so knows exactly what was ever written (position of pyembed/px_logs.c).
-func TestConsumedTellsWhatWasWritten(t *testing.T) {
+func TestPage_ConsumedTellsWhatWasWritten(t *testing.T) {
 	noLeak(t)
 	p, o := page(t)
 	for name, c := range map[string]struct {

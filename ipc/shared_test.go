@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSharedTensors: large tensors that lie in a request's file stay there; what else lies there is copied before the
+// TestShared_Tensors: large tensors that lie in a request's file stay there; what else lies there is copied before the
 // frame is queued, because the file may be another request's before a frame that no worker reads is written.
-func TestSharedTensors(t *testing.T) {
+func TestShared_Tensors(t *testing.T) {
 	noLeak(t)
 	var c *Conn
 	fd := rawEnd(t, &c)
@@ -46,8 +46,8 @@ func TestSharedTensors(t *testing.T) {
 	}
 }
 
-// TestSharedAnswer: a worker's tensor lies in its request's file, in the room or where an input was, or it is refused.
-func TestSharedAnswer(t *testing.T) {
+// TestShared_Answer: a worker's tensor lies in its request's file, in the room or where an input was, or it is refused.
+func TestShared_Answer(t *testing.T) {
 	file := &SharedFile{Data: filled(1000, 3), Room: 500}
 	answer := func(at, size uint64) []byte {
 		head := AppendTensorHead([]byte(`{"output":`), 'B', []int64{int64(size)}, int(size))

@@ -89,8 +89,8 @@ func TestUnsent_OfLargeFrame(t *testing.T) {
 	}
 }
 
-// TestUnsentOfNothing: what is said to lie in the page does not fit what came.
-func TestUnsentOfNothing(t *testing.T) {
+// TestUnsent_OfNothing: what is said to lie in the page does not fit what came.
+func TestUnsent_OfNothing(t *testing.T) {
 	p, err := NewPage()
 	if err != nil {
 		t.Fatal(err)
@@ -115,8 +115,8 @@ func TestUnsentOfNothing(t *testing.T) {
 	}
 }
 
-// TestUnsentOfRubbish: if a dying worker left rubbish, that is an error and does no harm.
-func TestUnsentOfRubbish(t *testing.T) {
+// TestUnsent_OfRubbish: if a dying worker left rubbish, that is an error and does no harm.
+func TestUnsent_OfRubbish(t *testing.T) {
 	noLeak(t)
 	got, err := outlived(t, append(wire(KindSucceeded, 0, 1, 0, nil), bytes.Repeat([]byte{0xff}, 100)...), 0, 0)
 	if len(got) != 1 || !errors.Is(err, ErrProtocol) {

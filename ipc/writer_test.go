@@ -10,9 +10,9 @@ import (
 	"pinion/tests/await"
 )
 
-// TestCombiningWriter has many goroutines send at once: every frame comes whole, and those of one
+// TestWriter_CombiningWriter has many goroutines send at once: every frame comes whole, and those of one
 // goroutine in its order.
-func TestCombiningWriter(t *testing.T) {
+func TestWriter_CombiningWriter(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	const senders, frames = 32, 300
@@ -66,9 +66,9 @@ func TestCombiningWriter(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSendDoesNotWait sends far more than a socket holds before anybody reads: were one Send to wait for
+// TestWriter_SendDoesNotWait sends far more than a socket holds before anybody reads: were one Send to wait for
 // the other side, the test would hang.
-func TestSendDoesNotWait(t *testing.T) {
+func TestWriter_SendDoesNotWait(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
 	const n = 40
@@ -93,8 +93,8 @@ func TestSendDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestSmallFrameBehindLargeBody: who sends while another's body waits for the reader does not wait with it.
-func TestSmallFrameBehindLargeBody(t *testing.T) {
+// TestWriter_SmallFrameBehindLargeBody: who sends while another's body waits for the reader does not wait with it.
+func TestWriter_SmallFrameBehindLargeBody(t *testing.T) {
 	a, b := ends(t)
 	if err := a.Send(KindPredict, 1, filled(InlineMax, 1)); err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestSmallFrameBehindLargeBody(t *testing.T) {
 	receive(t, b, 1)
 }
 
-// TestIdleWriterGivesMemoryBack: one large frame must not cost for ever.
-func TestIdleWriterGivesMemoryBack(t *testing.T) {
+// TestWriter_IdleWriterGivesMemoryBack: one large frame must not cost for ever.
+func TestWriter_IdleWriterGivesMemoryBack(t *testing.T) {
 	a, b := ends(t)
 	if err := a.Send(KindPredict, 1, filled(InlineMax, 1)); err != nil {
 		t.Fatal(err)
@@ -150,9 +150,9 @@ func TestWriter_CloseOfFullWriterClosesWhatWaits(t *testing.T) {
 	a.Close()
 }
 
-// TestLargePartsBetweenSmallOnesAndFiles: everything that is sent while the socket is full goes out in its order,
-// whether it was copied, is sent from where it lies, or is a file.
-func TestLargePartsBetweenSmallOnesAndFiles(t *testing.T) {
+// TestWriter_LargePartsBetweenSmallOnesAndFiles: everything that is sent while the socket is full goes out in its
+// order, whether it was copied, is sent from where it lies, or is a file.
+func TestWriter_LargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 	a, b := ends(t)
 	large, small := filled(largePart, 1), []byte("small")
 	shapes := [][][]byte{{large}, {small, large, small}, {large, large}, {}, {small, large, large, small, large}, {small}}

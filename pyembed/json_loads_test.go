@@ -173,9 +173,9 @@ func TestJSONLoads(t *testing.T) {
 	}
 }
 
-// TestJSONDigits reads runs of digits of all lengths, which are taken eight at a time, at the end of a text and before
-// its end.
-func TestJSONDigits(t *testing.T) {
+// TestJsonLoads_JSONDigits reads runs of digits of all lengths, which are taken eight at a time, at the end of a text
+// and before its end.
+func TestJsonLoads_JSONDigits(t *testing.T) {
 	const digits = "918273645546372819108"
 	var texts, wants []string
 	add := func(text string) {
@@ -221,8 +221,8 @@ func TestJSONDigits(t *testing.T) {
 	}
 }
 
-// TestJSONTruncated cuts a text of everything at each byte: never a value, never a crash, nothing left.
-func TestJSONTruncated(t *testing.T) {
+// TestJsonLoads_JSONTruncated cuts a text of everything at each byte: never a value, never a crash, nothing left.
+func TestJsonLoads_JSONTruncated(t *testing.T) {
 	text := `{"a": [1, -2.5e-3, "x\u00e4\ud83d\ude00\n", true, false, null, {"b": {}, "c": [[]]}], "ä€": "long enough for a block of sixteen"}`
 	for n := range len(text) {
 		check(t, "check_cut", text[:n])

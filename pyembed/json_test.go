@@ -62,11 +62,11 @@ func check(t *testing.T, function, data string) {
 	}
 }
 
-func TestJSONProperties(t *testing.T) {
+func TestJSON_Properties(t *testing.T) {
 	check(t, "properties", `{"seed": 1, "count": 3000}`)
 }
 
-func TestJSONFloats(t *testing.T) {
+func TestJSON_Floats(t *testing.T) {
 	count := 25_000 // the first of those of a full run
 	if os.Getenv("PINION_TEST_FULL") != "" {
 		count = 100_000
@@ -74,40 +74,40 @@ func TestJSONFloats(t *testing.T) {
 	check(t, "floats", fmt.Sprintf(`{"seed": 1, "count": %d}`, count))
 }
 
-func TestJSONKeys(t *testing.T) {
+func TestJSON_Keys(t *testing.T) {
 	check(t, "keys", "")
 }
 
-func TestJSONBorrowed(t *testing.T) {
+func TestJSON_Borrowed(t *testing.T) {
 	check(t, "borrowed", "")
 }
 
-func TestJSONArrays(t *testing.T) {
+func TestJSON_Arrays(t *testing.T) {
 	check(t, "arrays", `{"seed": 1, "count": 2000}`)
 }
 
-func TestJSONNoArrays(t *testing.T) {
+func TestJSON_NoArrays(t *testing.T) {
 	check(t, "no_arrays", "")
 }
 
-func TestJSONArraysElsewhere(t *testing.T) {
+func TestJSON_ArraysElsewhere(t *testing.T) {
 	check(t, "places", "")
 }
 
-func TestJSONTensors(t *testing.T) {
+func TestJSON_Tensors(t *testing.T) {
 	check(t, "tensors", "")
 }
 
-func TestJSONLongNumbers(t *testing.T) {
+func TestJSON_LongNumbers(t *testing.T) {
 	check(t, "long_numbers", "")
 }
 
-func TestJSONNoMemory(t *testing.T) {
+func TestJSON_NoMemory(t *testing.T) {
 	check(t, "no_memory", "")
 }
 
-// TestJSONSpeed reports, and judges nothing: PINION_TEST_SPEED=1 go test -run JSONSpeed -v
-func TestJSONSpeed(t *testing.T) {
+// TestJSON_Speed reports, and judges nothing: PINION_TEST_SPEED=1 go test -run JSONSpeed -v
+func TestJSON_Speed(t *testing.T) {
 	if os.Getenv("PINION_TEST_SPEED") == "" {
 		t.Skip("PINION_TEST_SPEED is not set")
 	}

@@ -22,8 +22,8 @@ func against(t *testing.T, answer http.HandlerFunc) load {
 	}
 }
 
-// TestAnswersAreLookedAt counts right, wrong and refused answers apart.
-func TestAnswersAreLookedAt(t *testing.T) {
+// TestLoad_AnswersAreLookedAt counts right, wrong and refused answers apart.
+func TestLoad_AnswersAreLookedAt(t *testing.T) {
 	var n atomic.Int64
 	l := against(t, func(w http.ResponseWriter, _ *http.Request) {
 		switch n.Add(1) % 4 {

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-func TestVersionsOfEachKindOfCommit(t *testing.T) {
+func TestRelease_VersionsOfEachKindOfCommit(t *testing.T) {
 	for _, c := range []struct{ text, pep440, debian string }{
 		{"1.2.0", "1.2.0", "1.2.0"},
 		{"1.2.0-rc.1", "1.2.0rc1", "1.2.0~rc.1"},
@@ -41,8 +41,8 @@ func TestVersionsOfEachKindOfCommit(t *testing.T) {
 	}
 }
 
-// TestDebianSortsVersions as dpkg does: candidates before the release, later commits after it.
-func TestDebianSortsVersions(t *testing.T) {
+// TestRelease_DebianSortsVersions as dpkg does: candidates before the release, later commits after it.
+func TestRelease_DebianSortsVersions(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("there is no dpkg")
 	}

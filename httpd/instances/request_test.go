@@ -18,8 +18,8 @@ var manyMembers = func() string {
 	return strings.Join(list, ",")
 }()
 
-// TestCopiesAreCharged before they are made, and none is if that fails.
-func TestCopiesAreCharged(t *testing.T) {
+// TestRequest_CopiesAreCharged before they are made, and none is if that fails.
+func TestRequest_CopiesAreCharged(t *testing.T) {
 	text := strings.Repeat("t", 100_000)
 	for _, c := range []struct {
 		body   string
@@ -128,8 +128,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEitherName: the list has one of two names. null stands for an absent one.
-func TestEitherName(t *testing.T) {
+// TestRequest_EitherName: the list has one of two names. null stands for an absent one.
+func TestRequest_EitherName(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"inputs":[1],"instances":[1]}`:    "the body has both instances and inputs: send one of them",
 		`{"inputs":{}}`:                     "inputs is an object; it is a list",

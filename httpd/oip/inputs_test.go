@@ -14,8 +14,8 @@ func signatureOf(v protocol.Value) *protocol.Signature {
 
 func listOf(v protocol.Value) protocol.Value { return protocol.Value{Kind: protocol.List, Item: &v} }
 
-// TestListsOfArrays: the arrays within a list come from one tensor, without JSON.
-func TestListsOfArrays(t *testing.T) {
+// TestInputs_ListsOfArrays: the arrays within a list come from one tensor, without JSON.
+func TestInputs_ListsOfArrays(t *testing.T) {
 	s := signatureOf(listOf(protocol.Value{Kind: protocol.Array, Dtype: "float32", Rank: 1}))
 	if got := inputRank(&s.Inputs[0].Value); got != 2 || taken(&s.Inputs[0].Value)[0] != "FP32" {
 		t.Errorf("the input is of rank %d and takes %s", got, taken(&s.Inputs[0].Value))
@@ -50,8 +50,8 @@ func TestListsOfArrays(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreFew: a shape without elements must not make lists without end.
-func TestEmptyListsAreFew(t *testing.T) {
+// TestInputs_EmptyListsAreFew: a shape without elements must not make lists without end.
+func TestInputs_EmptyListsAreFew(t *testing.T) {
 	number := protocol.Value{Kind: protocol.Number}
 	s := signatureOf(listOf(listOf(number)))
 	for shape, few := range map[[3]int64]bool{

@@ -9,8 +9,8 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// TestSizesAddUp: a body whose sizes do not add up is refused, and says what came.
-func TestSizesAddUp(t *testing.T) {
+// TestRequest_SizesAddUp: a body whose sizes do not add up is refused, and says what came.
+func TestRequest_SizesAddUp(t *testing.T) {
 	const head = `{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"parameters":{"binary_data_size":8}}]}`
 	for rest, want := range map[string]string{
 		"12345678": "", "1234567": "7 bytes are left", "123456789": "1 bytes follow the last binary tensor",
@@ -69,8 +69,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNestedData: data may be nested as the shape is.
-func TestNestedData(t *testing.T) {
+// TestRequest_NestedData: data may be nested as the shape is.
+func TestRequest_NestedData(t *testing.T) {
 	for shape, lists := range map[string][]string{
 		"[2]": {"[1,2]"}, "[2,2]": {"[1,2,3,4]", "[[1,2],[3,4]]"}, "[2,1]": {"[1,2]", "[[1],[2]]"}, "[]": {"[1]"},
 		"[2,1,2]": {"[[[1,2]],[[3,4]]]"}, "[0]": {"[]"}, "[2,0]": {"[]", "[[],[]]"}, "[0,2]": {"[]"},
@@ -84,8 +84,8 @@ func TestNestedData(t *testing.T) {
 	}
 }
 
-// TestLengthIsDigits: only what each server reads alike is a length.
-func TestLengthIsDigits(t *testing.T) {
+// TestRequest_LengthIsDigits: only what each server reads alike is a length.
+func TestRequest_LengthIsDigits(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "92": 92, "+5": -1, "-5": -1, "0x5": -1, "5 ": -1, "5_0": -1,
 		"99999999999999999999": -1,
@@ -96,8 +96,8 @@ func TestLengthIsDigits(t *testing.T) {
 	}
 }
 
-// TestNullIsAbsent: some clients write each field of a request, with null for those that they do not use.
-func TestNullIsAbsent(t *testing.T) {
+// TestRequest_NullIsAbsent: some clients write each field of a request, with null for those that they do not use.
+func TestRequest_NullIsAbsent(t *testing.T) {
 	body := `{"id":null,"parameters":null,"outputs":null,"inputs":[` +
 		`{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":null}]}`
 	r, err := readRequest([]byte(body), len(body))

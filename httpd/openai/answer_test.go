@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestFillsInToolCalls(t *testing.T) {
+func TestAnswer_FillsInToolCalls(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", `{}`, messages), chatBody+`}`)
 	body, _, err := r.Answer(head,
 		results(`{"tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"g","arguments":"{}"}}]}`))
@@ -138,7 +138,7 @@ func TestFillsInToolCalls(t *testing.T) {
 	}
 }
 
-func TestBadOutputs(t *testing.T) {
+func TestAnswer_BadOutputs(t *testing.T) {
 	chat := function(t, "chat", `{}`, messages)
 	embed := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
 	images := function(t, "images", `{}`, `"prompt":{"type":"string"}`)

@@ -113,7 +113,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestStreamUsage(t *testing.T) {
+func TestChunk_StreamUsage(t *testing.T) {
 	const prefix = `data: {"id":"chatcmpl-p1","object":"chat.completion.chunk","created":7,"model":"m","choices":[`
 	got, _ := streamed(t, function(t, "chat", items, messages),
 		chatBody+`,"stream":true,"stream_options":{"include_usage":true}}`, []string{`"a"`})
@@ -126,7 +126,7 @@ func TestStreamUsage(t *testing.T) {
 	})
 }
 
-func TestStreamOfCompletions(t *testing.T) {
+func TestChunk_StreamOfCompletions(t *testing.T) {
 	const prefix = `data: {"id":"cmpl-p1","object":"text_completion","created":7,"model":"m","choices":[{"index":`
 	got, _ := streamed(t, function(t, "completions", items, `"prompt":{"type":"string"}`),
 		`{"model":"m","prompt":["x","y"],"stream":true}`, []string{`"a"`}, []string{`"b"`})
@@ -139,7 +139,7 @@ func TestStreamOfCompletions(t *testing.T) {
 	})
 }
 
-func TestStreamOfTranscription(t *testing.T) {
+func TestChunk_StreamOfTranscription(t *testing.T) {
 	r := &Request{Endpoint: Transcriptions, Inputs: [][]byte{nil}, perPrompt: 1, choices: 1, format: "json", Stream: true}
 	c := r.NewChunks(head)
 	out, _, err := c.Item(nil, 0, []byte(`"a"`))
@@ -157,7 +157,7 @@ func TestStreamOfTranscription(t *testing.T) {
 	}
 }
 
-func TestWholeOutputIsOneChunk(t *testing.T) {
+func TestChunk_WholeOutputIsOneChunk(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", oneText, messages), chatBody+`,"stream":true}`)
 	c := r.NewChunks(head)
 	out, err := c.Output(c.Begin(nil, 0), 0, []byte(`"whole text"`))
@@ -172,7 +172,7 @@ func TestWholeOutputIsOneChunk(t *testing.T) {
 	wantEvents(t, "one chunk", strings.Split(strings.TrimSuffix(string(out), "\n\n"), "\n\n"), want)
 }
 
-func TestBadItem(t *testing.T) {
+func TestChunk_BadItem(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", items, messages), chatBody+`,"stream":true}`)
 	_, _, err := r.NewChunks(head).Item(nil, 0, []byte(`3`))
 	if err == nil || !strings.Contains(err.Message, "yielded an integer") {

@@ -35,7 +35,7 @@ func readJSON(f *Function, body string) (*Request, *Error) {
 	return f.Read(b, free)
 }
 
-func TestReadFunction(t *testing.T) {
+func TestRequest_ReadFunction(t *testing.T) {
 	if f, err := ReadFunction([]byte(`{"paths":{}}`)); f != nil || err != nil {
 		t.Errorf("a model without @cog.openai: %v, %v", f, err)
 	}

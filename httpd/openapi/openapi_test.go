@@ -100,8 +100,8 @@ func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 	}
 }
 
-// TestEveryReferenceLeadsSomewhere: and every operation has an id, and they differ.
-func TestEveryReferenceLeadsSomewhere(t *testing.T) {
+// TestOpenapi_EveryReferenceLeadsSomewhere: and every operation has an id, and they differ.
+func TestOpenapi_EveryReferenceLeadsSomewhere(t *testing.T) {
 	for name, model := range documents(t) {
 		whole := decode(t, complete(t, model, all))
 		schemas := whole["components"].(map[string]any)["schemas"].(map[string]any)
@@ -135,7 +135,7 @@ func TestEveryReferenceLeadsSomewhere(t *testing.T) {
 	}
 }
 
-func TestRoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
+func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 	models := documents(t)
 	create := []string{"paths", "/predictions", "post", "responses"}
 	stream := append(create, "200", "content", "text/event-stream")
@@ -225,7 +225,7 @@ func TestOpenapi_FormHasFiles(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocumentIsRefused(t *testing.T) {
+func TestOpenapi_WhatIsNoDocumentIsRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "{", `{"a":1} x`} {
 		if whole, err := Complete([]byte(text), all); err == nil {
 			t.Errorf("%q became %s", text, whole)
@@ -261,8 +261,8 @@ func TestOpenapi_TokensAreSecurityScheme(t *testing.T) {
 	}
 }
 
-// TestSharedValuesStandInTheirPlaces: also those that other shared values refer to.
-func TestSharedValuesStandInTheirPlaces(t *testing.T) {
+// TestOpenapi_SharedValuesStandInTheirPlaces: also those that other shared values refer to.
+func TestOpenapi_SharedValuesStandInTheirPlaces(t *testing.T) {
 	for name, part := range map[string][]byte{
 		"server": serverPart, "predictions": predictionsPart,
 		"protocols": protocolsPart,

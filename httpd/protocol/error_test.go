@@ -11,8 +11,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// TestErrorOf: each refusal has its kind, however it is wrapped, and a refusal for now says when to come again.
-func TestErrorOf(t *testing.T) {
+// TestError_Of: each refusal has its kind, however it is wrapped, and a refusal for now says when to come again.
+func TestError_Of(t *testing.T) {
 	for _, c := range []struct {
 		err   error
 		kind  Kind
@@ -51,8 +51,8 @@ func TestError_ProblemsNameInput(t *testing.T) {
 	}
 }
 
-// TestRetryAfterSeconds rounds up.
-func TestRetryAfterSeconds(t *testing.T) {
+// TestError_RetryAfterSeconds rounds up.
+func TestError_RetryAfterSeconds(t *testing.T) {
 	for after, want := range map[time.Duration]int{0: 0, time.Millisecond: 1, time.Second: 1, 1001 * time.Millisecond: 2} {
 		if got := (&Error{RetryAfter: after}).RetryAfterSeconds(); got != want {
 			t.Errorf("%v: %d, want %d", after, got, want)

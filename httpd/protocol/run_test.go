@@ -82,9 +82,9 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestBadRows: the error has the row's number; an invalid row is refused before one runs, and a failed one cancels the
-// others.
-func TestBadRows(t *testing.T) {
+// TestRun_BadRows: the error has the row's number; an invalid row is refused before one runs, and a failed one cancels
+// the others.
+func TestRun_BadRows(t *testing.T) {
 	ran := atomic.Int64{}
 	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
 		ran.Add(1)
@@ -120,9 +120,9 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-// TestSlowReaderMissesNothing: a reader that is behind by more than a subscription holds gets all items, in order, once
-// and again.
-func TestSlowReaderMissesNothing(t *testing.T) {
+// TestRun_SlowReaderMissesNothing: a reader that is behind by more than a subscription holds gets all items, in order,
+// once and again.
+func TestRun_SlowReaderMissesNothing(t *testing.T) {
 	const items, parts = 9000, 3
 	read := make(chan struct{}) // the reader has read a part
 	s := &fakeService{run: func(p *predict.Prediction) predict.Result {

@@ -13,8 +13,8 @@ const document = `{"components":{"schemas":{
 		"which":{"allOf":[{"$ref":"#/components/schemas/Choice"}],"default":"a","x-order":3}}},
 	"Output":{"type":"array","items":{"type":"string"},"x-cog-array-type":"iterator","x-cog-array-display":"concatenate"}}}}`
 
-// TestReadSignature reads kinds and their order.
-func TestReadSignature(t *testing.T) {
+// TestSignature_ReadSignature reads kinds and their order.
+func TestSignature_ReadSignature(t *testing.T) {
 	s, err := ReadSignature([]byte(document))
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +39,8 @@ func TestReadSignature(t *testing.T) {
 	}
 }
 
-// TestRecursiveSchemas: reading a schema that contains itself ends.
-func TestRecursiveSchemas(t *testing.T) {
+// TestSignature_RecursiveSchemas: reading a schema that contains itself ends.
+func TestSignature_RecursiveSchemas(t *testing.T) {
 	for _, text := range []string{
 		`{"components":{"schemas":{"Input":{"properties":{"x":{"$ref":"#/components/schemas/A"}}},"Output":{"type":"string"},"A":{"$ref":"#/components/schemas/A"}}}}`,
 		`{"components":{"schemas":{"Input":{"properties":{"x":{"$ref":"#/components/schemas/A"}}},"Output":{"type":"string"},"A":{"type":"array","items":{"$ref":"#/components/schemas/A"}}}}}`,

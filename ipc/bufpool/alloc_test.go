@@ -6,8 +6,8 @@ package bufpool
 
 import "testing"
 
-// TestSliceIsReused: a round allocates no memory for the body itself.
-func TestSliceIsReused(t *testing.T) {
+// TestAlloc_SliceIsReused: a round allocates no memory for the body itself.
+func TestAlloc_SliceIsReused(t *testing.T) {
 	Put(Get(1 << 20))
 	result := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {

@@ -18,7 +18,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-func TestPutOfOtherSlices(t *testing.T) {
+func TestBufpool_PutOfOtherSlices(t *testing.T) {
 	for _, n := range []int{0, 1, Min + 1, 3 << 20, Max + 1} {
 		Put(make([]byte, n))
 		if b := Get(n); len(b) != n {

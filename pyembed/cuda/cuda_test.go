@@ -186,14 +186,14 @@ func golden(t *testing.T, name string, r Report, replace map[string]string) {
 	}
 }
 
-func TestStartTwice(t *testing.T) {
+func TestCuda_StartTwice(t *testing.T) {
 	a := inChild(t, "ok", childCase{Library: fakeDriver(t), Twice: true})
 	if a.Start != "" || !a.IsStarted || a.Report.State != Ready {
 		t.Errorf("got %+v", a)
 	}
 }
 
-func TestBadOptions(t *testing.T) {
+func TestCuda_BadOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"negative":  {HangAfter: -time.Second},
 		"too short": {HangAfter: time.Microsecond},
@@ -209,9 +209,9 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestRealDriver runs the libcuda of this machine, or none: the state must be
+// TestCuda_RealDriver runs the libcuda of this machine, or none: the state must be
 // one of the final ones, and with a GPU it must be ready.
-func TestRealDriver(t *testing.T) {
+func TestCuda_RealDriver(t *testing.T) {
 	a := inChild(t, "", childCase{})
 	t.Logf("%+v", a.Report)
 	if !slices.Contains([]State{Ready, Absent, NoDevice, DriverTooOld, Failed, Hanging}, a.Report.State) {

@@ -43,8 +43,8 @@ func answers(w *world, place, version string) string {
 			"instsoname=libpython"+version+".a", "libdir="+w.path(place+"/lib")), 0o755)
 }
 
-// TestNoPythonBySystem: a machine without Python is answered with its own packages.
-func TestNoPythonBySystem(t *testing.T) {
+// TestAdvice_NoPythonBySystem: a machine without Python is answered with its own packages.
+func TestAdvice_NoPythonBySystem(t *testing.T) {
 	for system, want := range map[string]string{
 		"Debian 11":      "Debian GNU/Linux 11 (bullseye) has only Python 3.9: install a newer one with uv python install 3.12, and name it",
 		"Debian 12":      "apt-get install python3 libpython3.11, or name another one with --python",
@@ -68,8 +68,8 @@ func TestNoPythonBySystem(t *testing.T) {
 	}
 }
 
-// TestNoLibraryBySystem: the system's own interpreter is there, and its library is in a package that is not.
-func TestNoLibraryBySystem(t *testing.T) {
+// TestAdvice_NoLibraryBySystem: the system's own interpreter is there, and its library is in a package that is not.
+func TestAdvice_NoLibraryBySystem(t *testing.T) {
 	for _, c := range []struct {
 		system, version string
 		build           func(w *world, version string) string
@@ -109,8 +109,8 @@ func python3(w *world, version string) string {
 	return w.link("usr/bin/python3", "usr/bin/python"+version)
 }
 
-// TestNoLibraryByOrigin: what installed the interpreter installs its library, on any system.
-func TestNoLibraryByOrigin(t *testing.T) {
+// TestAdvice_NoLibraryByOrigin: what installed the interpreter installs its library, on any system.
+func TestAdvice_NoLibraryByOrigin(t *testing.T) {
 	for name, c := range map[string]struct {
 		place string
 		want  string
@@ -145,8 +145,8 @@ func TestNoLibraryByOrigin(t *testing.T) {
 	}
 }
 
-// TestTooOldBySystem: the interpreter is the system's own, 3.9.
-func TestTooOldBySystem(t *testing.T) {
+// TestAdvice_TooOldBySystem: the interpreter is the system's own, 3.9.
+func TestAdvice_TooOldBySystem(t *testing.T) {
 	for system, want := range map[string]string{
 		"Debian 11":    "Debian GNU/Linux 11 (bullseye) has only Python 3.9: install a newer one with uv python install 3.12",
 		"Debian 12":    "apt-get install python3 libpython3.11",
@@ -163,8 +163,8 @@ func TestTooOldBySystem(t *testing.T) {
 	}
 }
 
-// TestTooOldByOrigin: what installed the old one installs a newer one, and an environment is made again.
-func TestTooOldByOrigin(t *testing.T) {
+// TestAdvice_TooOldByOrigin: what installed the old one installs a newer one, and an environment is made again.
+func TestAdvice_TooOldByOrigin(t *testing.T) {
 	for name, c := range map[string]struct {
 		place string
 		cfg   string // of an environment that is made from it

@@ -55,9 +55,9 @@ func TestOrder(t *testing.T) {
 	check(Options{}, path, "PATH")
 }
 
-// TestOwnEnvironment: pinion takes the Python of the environment that it is installed in, unless that is made for
-// commands.
-func TestOwnEnvironment(t *testing.T) {
+// TestChoose_OwnEnvironment: pinion takes the Python of the environment that it is installed in, unless that is made
+// for commands.
+func TestChoose_OwnEnvironment(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks []string
 		self  string
@@ -93,8 +93,8 @@ func TestOwnEnvironment(t *testing.T) {
 	}
 }
 
-// TestOwnEnvironmentBroken is an error, as of any other choice.
-func TestOwnEnvironmentBroken(t *testing.T) {
+// TestChoose_OwnEnvironmentBroken is an error, as of any other choice.
+func TestChoose_OwnEnvironmentBroken(t *testing.T) {
 	w := newWorld(t)
 	w.file("env/pyvenv.cfg", "", 0o644)
 	w.link("env/bin/python3", "gone/python3.12")
@@ -124,9 +124,9 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestNoPython walks what a user can get wrong. Every message names the file and
+// TestChoose_NoPython walks what a user can get wrong. Every message names the file and
 // what to do.
-func TestNoPython(t *testing.T) {
+func TestChoose_NoPython(t *testing.T) {
 	w := newWorld(t)
 	w.file("notexec", "#!/bin/sh\n", 0o644)
 	w.link("dangling/bin/python3", "gone/python3.12")
@@ -185,8 +185,8 @@ func TestNoPython(t *testing.T) {
 	}
 }
 
-// TestVenvNamesakes: what only has the name of an environment does not choose.
-func TestVenvNamesakes(t *testing.T) {
+// TestChoose_VenvNamesakes: what only has the name of an environment does not choose.
+func TestChoose_VenvNamesakes(t *testing.T) {
 	for name, make := range map[string]func(w *world){
 		"pipenv's file": func(w *world) { w.file("model/.venv", "project-x1y2", 0o644) },
 		"empty folder":  func(w *world) { w.file("model/.venv/.gitkeep", "", 0o644) },

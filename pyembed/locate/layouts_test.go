@@ -230,8 +230,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFreeThreaded: the builds from 3.14 on are found by the library that they need, or by their name.
-func TestFreeThreaded(t *testing.T) {
+// TestLayouts_FreeThreaded: the builds from 3.14 on are found by the library that they need, or by their name.
+func TestLayouts_FreeThreaded(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		build func(w *world) string
@@ -263,7 +263,7 @@ func TestFreeThreaded(t *testing.T) {
 	}
 }
 
-func TestGivenLibrary(t *testing.T) {
+func TestLayouts_GivenLibrary(t *testing.T) {
 	w := newWorld(t)
 	program := shared(w, "opt")
 	good := w.lib("elsewhere/libpython3.12.so.1.0")

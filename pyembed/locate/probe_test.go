@@ -31,8 +31,8 @@ func TestShim(t *testing.T) {
 	}
 }
 
-// TestShimRunsInModelFolder: pyenv and its like choose by folder.
-func TestShimRunsInModelFolder(t *testing.T) {
+// TestProbe_ShimRunsInModelFolder: pyenv and its like choose by folder.
+func TestProbe_ShimRunsInModelFolder(t *testing.T) {
 	w := newWorld(t)
 	real := shared(w, "opt")
 	w.file("model/.python", real+"\n", 0o644)
@@ -47,8 +47,8 @@ func TestShimRunsInModelFolder(t *testing.T) {
 	}
 }
 
-// TestShimIntoVenv: the environment around the real program is seen.
-func TestShimIntoVenv(t *testing.T) {
+// TestProbe_ShimIntoVenv: the environment around the real program is seen.
+func TestProbe_ShimIntoVenv(t *testing.T) {
 	w := newWorld(t)
 	shared(w, "opt")
 	real := w.link("env/bin/python3", "opt/bin/python3")
@@ -81,7 +81,7 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
-func TestProbeRefused(t *testing.T) {
+func TestProbe_Refused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		script string
@@ -120,9 +120,9 @@ func TestProbeRefused(t *testing.T) {
 	}
 }
 
-// TestNoLibPython: the fix fits where the interpreter comes from. The programs
+// TestProbe_NoLibPython: the fix fits where the interpreter comes from. The programs
 // are scripts, as only something that runs gets as far as this error.
-func TestNoLibPython(t *testing.T) {
+func TestProbe_NoLibPython(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		place string
@@ -160,8 +160,8 @@ func TestNoLibPython(t *testing.T) {
 	}
 }
 
-// TestOnlyFreeThreadedLibrary: the library of a free-threaded build does not fit a program with a GIL.
-func TestOnlyFreeThreadedLibrary(t *testing.T) {
+// TestProbe_OnlyFreeThreadedLibrary: the library of a free-threaded build does not fit a program with a GIL.
+func TestProbe_OnlyFreeThreadedLibrary(t *testing.T) {
 	w := newWorld(t)
 	w.lib("opt/lib/libpython3.13t.so.1.0")
 	script := w.file("opt/bin/python3", answer("version=3.13", "implementation=cpython", "prefix="+w.path("opt")), 0o755)
@@ -169,8 +169,8 @@ func TestOnlyFreeThreadedLibrary(t *testing.T) {
 	wantError(t, got, err, ErrNoLibPython, "has no shared library libpython3.13.so.1.0")
 }
 
-// TestShimLeavesChild: a shim whose grandchild holds the pipe does not hold us.
-func TestShimLeavesChild(t *testing.T) {
+// TestProbe_ShimLeavesChild: a shim whose grandchild holds the pipe does not hold us.
+func TestProbe_ShimLeavesChild(t *testing.T) {
 	w := newWorld(t)
 	real := shared(w, "opt")
 	script := answer("executable="+real, "implementation=cpython", "version=3.12") + "/bin/sleep 60 & echo $! > " +

@@ -108,7 +108,7 @@ func check(t *testing.T, one real, path string, inVenv bool) {
 	}
 }
 
-func TestRealInterpreters(t *testing.T) {
+func TestReal_Interpreters(t *testing.T) {
 	for _, one := range reals(t) {
 		t.Run(one.path, func(t *testing.T) {
 			check(t, one, one.path, false)
@@ -124,7 +124,7 @@ func TestRealInterpreters(t *testing.T) {
 	}
 }
 
-func TestRealVenvs(t *testing.T) {
+func TestReal_Venvs(t *testing.T) {
 	for _, one := range reals(t) {
 		if one.old || one.library == "" {
 			continue
@@ -140,16 +140,16 @@ func TestRealVenvs(t *testing.T) {
 	}
 }
 
-// TestRealNestedVenv: an environment made by the Python of another one.
-func TestRealNestedVenv(t *testing.T) {
+// TestReal_NestedVenv: an environment made by the Python of another one.
+func TestReal_NestedVenv(t *testing.T) {
 	one := usable(t)
 	outer := makeVenv(t, one.path)
 	inner := makeVenv(t, filepath.Join(outer, "bin/python3"), "--copies")
 	check(t, one, filepath.Join(inner, "bin/python3"), true)
 }
 
-// TestRealShim starts a real interpreter through a script, as pyenv's shims do.
-func TestRealShim(t *testing.T) {
+// TestReal_Shim starts a real interpreter through a script, as pyenv's shims do.
+func TestReal_Shim(t *testing.T) {
 	one := usable(t)
 	shim := filepath.Join(t.TempDir(), "python3")
 	if err := os.WriteFile(shim, []byte("#!/bin/sh\nexec \""+one.path+"\" \"$@\"\n"), 0o755); err != nil {
@@ -164,8 +164,8 @@ func TestRealShim(t *testing.T) {
 	}
 }
 
-// TestRealDefault takes the python3 of the real PATH, which may be a shim.
-func TestRealDefault(t *testing.T) {
+// TestReal_Default takes the python3 of the real PATH, which may be a shim.
+func TestReal_Default(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("python3", "-c", "import sys; print(sys.executable)")
 	cmd.Dir = dir
@@ -188,8 +188,8 @@ func TestRealDefault(t *testing.T) {
 	}
 }
 
-// TestRealProbe compares what the probe says with what the headers say.
-func TestRealProbe(t *testing.T) {
+// TestReal_Probe compares what the probe says with what the headers say.
+func TestReal_Probe(t *testing.T) {
 	for _, one := range reals(t) {
 		if strings.HasPrefix(one.version, "2.") {
 			continue // has no -I; it is refused by its name
@@ -212,8 +212,8 @@ func TestRealProbe(t *testing.T) {
 	}
 }
 
-// TestRealNeedsNoProcess: the ordinary cases must not cost a start of Python.
-func TestRealNeedsNoProcess(t *testing.T) {
+// TestReal_NeedsNoProcess: the ordinary cases must not cost a start of Python.
+func TestReal_NeedsNoProcess(t *testing.T) {
 	for _, one := range reals(t) {
 		if one.old || one.library == "" {
 			continue

@@ -2,7 +2,7 @@ package locate
 
 import "testing"
 
-func TestParseSoname(t *testing.T) {
+func TestVersion_ParseSoname(t *testing.T) {
 	for name, want := range map[string]version{
 		"libpython3.12.so.1.0":                     {3, 12, ""},
 		"libpython3.12.so":                         {3, 12, ""},
@@ -34,7 +34,7 @@ func TestParseSoname(t *testing.T) {
 	}
 }
 
-func TestParseProgram(t *testing.T) {
+func TestVersion_ParseProgram(t *testing.T) {
 	for name, want := range map[string]version{
 		"python3.12": {3, 12, ""}, "python3.13t": {3, 13, "t"}, "python2.7": {2, 7, ""},
 		"python3.12-dbg": {}, "python3": {}, "python": {}, "pypy3.10": {}, "mise": {}, "python3.12-config": {},

@@ -35,7 +35,7 @@ func want(t *testing.T, b *Batcher[int], now time.Duration, expected ...int) []*
 	return batch
 }
 
-func TestSingleItemLeavesAtOnce(t *testing.T) {
+func TestBatcher_SingleItemLeavesAtOnce(t *testing.T) {
 	b := New[int](Options{MaxSize: 8})
 	add(b, "", 0, 1)
 	want(t, b, 0, 1)
@@ -45,7 +45,7 @@ func TestSingleItemLeavesAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatGatheredLeavesTogether(t *testing.T) {
+func TestBatcher_WhatGatheredLeavesTogether(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	add(b, "", 0, 1, 2, 3, 4, 5, 6)
 	want(t, b, ms, 1, 2, 3, 4)
@@ -106,7 +106,7 @@ func TestBatcher_PutBackKeepsPlace(t *testing.T) {
 	want(t, b, 0, 4)
 }
 
-func TestAloneLeavesAlone(t *testing.T) {
+func TestBatcher_AloneLeavesAlone(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	batch := add(b, "", 0, 1, 2)
 	add(b, "", 0, 3, 4)
@@ -132,7 +132,7 @@ func (a holdUntil) Decide(v View) Decision {
 	return Decision{Run: min(3, v.Ready)}
 }
 
-func TestHeldKeyKeepsOneWorkerForItself(t *testing.T) {
+func TestBatcher_HeldKeyKeepsOneWorkerForItself(t *testing.T) {
 	b := newBatcher[int](3, holdUntil{until: 10 * ms})
 	add(b, "held", 0, 1)
 	add(b, "full", 0, 2, 3, 4)
@@ -145,7 +145,7 @@ func TestHeldKeyKeepsOneWorkerForItself(t *testing.T) {
 	want(t, b, 10*ms, 1)
 }
 
-func TestTakeAhead(t *testing.T) {
+func TestBatcher_TakeAhead(t *testing.T) {
 	b := New[int](Options{MaxSize: 2})
 	add(b, "a", 0, 1)
 	add(b, "b", 0, 2, 3)
@@ -160,7 +160,7 @@ func TestTakeAhead(t *testing.T) {
 	}
 }
 
-func TestSteadyStateAllocatesNothing(t *testing.T) {
+func TestBatcher_SteadyStateAllocatesNothing(t *testing.T) {
 	b := New[int](Options{MaxSize: 8})
 	items := make([]Item[int], 8)
 	batch := make([]*Item[int], 0, 8)

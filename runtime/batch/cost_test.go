@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestClassesCoverAllSizes(t *testing.T) {
+func TestCost_ClassesCoverAllSizes(t *testing.T) {
 	for n := 1; n <= LargestSize; n++ {
 		c := classOf(n)
 		if n > largest(c) || c > 0 && n <= largest(c-1) {
@@ -57,7 +57,7 @@ func TestCost_LearnsLine(t *testing.T) {
 	}
 }
 
-func TestCostLearnsSteps(t *testing.T) {
+func TestCost_LearnsSteps(t *testing.T) {
 	p := steps()
 	c := taught(p, 1, 2, 4, 7, 8, 12, 15, 16, 20, 27, 32)
 	for _, n := range []int{1, 8, 16, 20, 32} {
@@ -73,7 +73,7 @@ func TestCostLearnsSteps(t *testing.T) {
 	}
 }
 
-func TestCostKeepsWhatItKnows(t *testing.T) {
+func TestCost_KeepsWhatItKnows(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	c := taught(p, 1, 8, 32)
 	for range 2000 {
@@ -97,7 +97,7 @@ func TestCost_FollowsModelThatChanges(t *testing.T) {
 	}
 }
 
-func TestCostWithoutExperience(t *testing.T) {
+func TestCost_WithoutExperience(t *testing.T) {
 	var c Cost
 	if c.Of(7) != 0 || c.BestOf(7) != 7 {
 		t.Errorf("knows nothing and says %v, %d", c.Of(7), c.BestOf(7))
@@ -113,7 +113,7 @@ func TestCostWithoutExperience(t *testing.T) {
 	}
 }
 
-func TestBestOf(t *testing.T) {
+func TestCost_BestOf(t *testing.T) {
 	padded := taught(steps(), 1, 2, 4, 8, 9, 12, 16, 20, 27, 32)
 	for ready, want := range map[int]int{1: 1, 4: 4, 5: 5, 8: 8, 9: 8, 16: 16, 17: 16, 20: 16, 31: 31, 32: 32} {
 		if got := padded.BestOf(ready); got != want {

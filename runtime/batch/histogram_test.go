@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestBinsCoverAllTimes(t *testing.T) {
+func TestHistogram_BinsCoverAllTimes(t *testing.T) {
 	for d := time.Duration(0); d < 2*time.Minute; d += d/50 + 1 {
 		b := binOf(d)
 		if d < edge(b) || b < bins-1 && d >= edge(b+1) {
@@ -21,7 +21,7 @@ func TestBinsCoverAllTimes(t *testing.T) {
 	}
 }
 
-func TestHistogramCounts(t *testing.T) {
+func TestHistogram_Counts(t *testing.T) {
 	var h histogram
 	for _, d := range []time.Duration{0, 10 * us, 10 * us, 3 * ms, time.Hour} {
 		h.add(d)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestWaitIsReadAsItIsWritten(t *testing.T) {
+func TestOptions_WaitIsReadAsItIsWritten(t *testing.T) {
 	for _, w := range []Wait{{}, AtMost(0), AtMost(2 * time.Millisecond), AtMost(90 * time.Second)} {
 		got, err := ParseWait(w.String())
 		if err != nil || got != w {
@@ -23,7 +23,7 @@ func TestWaitIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestWaitBounds(t *testing.T) {
+func TestOptions_WaitBounds(t *testing.T) {
 	cases := []struct {
 		name             string
 		wait             Wait
@@ -56,7 +56,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-func TestCheckSize(t *testing.T) {
+func TestOptions_CheckSize(t *testing.T) {
 	for size, ok := range map[int]bool{-1: false, 0: false, 1: true, 4096: true, 4097: false} {
 		if err := (Options{MaxSize: size}).Check(); errors.Is(err, ErrSize) == ok || (err == nil) != ok {
 			t.Errorf("%d: %v", size, err)

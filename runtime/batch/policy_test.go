@@ -70,7 +70,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecideWaitsNoLongerThanItPays(t *testing.T) {
+func TestPolicy_DecideWaitsNoLongerThanItPays(t *testing.T) {
 	// All are back within 300 µs; an item that has not arrived by then does not come.
 	d := policy().Decide(scene(1, back(31, 300*us)))
 	if wait := d.Until - time.Second; wait < 300*us || wait > 500*us {
@@ -109,7 +109,7 @@ func TestPolicy_DecideKeepsBounds(t *testing.T) {
 	}
 }
 
-func TestDecideWithOthersAround(t *testing.T) {
+func TestPolicy_DecideWithOthersAround(t *testing.T) {
 	v := scene(1, every(2*ms-100*us))
 	if d := policy().Decide(v); d.Run != 0 {
 		t.Fatalf("alone: %+v, want to wait", d)

@@ -273,7 +273,7 @@ func (c *randomOwner) drain(t *rapid.T) {
 	}
 }
 
-func TestBatcherKeepsItsPromises(t *testing.T) {
+func TestProperties_BatcherKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newRandomOwner(t)
 		t.Repeat(map[string]func(*rapid.T){
@@ -284,9 +284,9 @@ func TestBatcherKeepsItsPromises(t *testing.T) {
 	})
 }
 
-// TestRareKeyIsNotStarved: while the queue of a popular key is always full, the only item of a rare one goes in its
-// turn.
-func TestRareKeyIsNotStarved(t *testing.T) {
+// TestProperties_RareKeyIsNotStarved: while the queue of a popular key is always full, the only item of a rare one goes
+// in its turn.
+func TestProperties_RareKeyIsNotStarved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New[int](Options{MaxSize: 4})
 		add(b, "popular", 0, make([]int, rapid.IntRange(0, 40).Draw(t, "ahead"))...)

@@ -44,7 +44,7 @@ const (
 	beyondP99    = 1.06 // against no wait, by the 99th percentile
 )
 
-func TestRuleAgainstFixedWaits(t *testing.T) {
+func TestSimulation_RuleAgainstFixedWaits(t *testing.T) {
 	for _, p := range prices() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,9 +103,9 @@ func TestSimulation_ReturningClientsShareBatch(t *testing.T) {
 	}
 }
 
-// TestStragglersAreWaitedFor: clients that return one after another are waited for as with a fixed wait that is long
-// enough. An unusually long gap does not end the wait.
-func TestStragglersAreWaitedFor(t *testing.T) {
+// TestSimulation_StragglersAreWaitedFor: clients that return one after another are waited for as with a fixed wait that
+// is long enough. An unusually long gap does not end the wait.
+func TestSimulation_StragglersAreWaitedFor(t *testing.T) {
 	for _, p := range []price{line("5 ms", 5*ms, 0), line("5 ms + 0.1 ms·n", 5*ms, 100*us)} {
 		for clients, spread := range map[int]time.Duration{8: ms, 16: ms, 32: 1500 * us, 40: 1500 * us} {
 			l := load{clients: clients, think: func(r *rand.Rand) time.Duration {
@@ -173,7 +173,7 @@ func TestSimulation_RuleFollowsLoad(t *testing.T) {
 
 // The simulator is held to what is known of queues: with batches of one, exponential gaps and a fixed service time it
 // is M/D/1, whose mean wait is rho/(2·(1-rho)) service times (Pollaczek and Khinchine).
-func TestSimulatorAgainstTheory(t *testing.T) {
+func TestSimulation_SimulatorAgainstTheory(t *testing.T) {
 	p := line("", ms, 0)
 	for _, rho := range []float64{0.3, 0.6, 0.8} {
 		o := run{
@@ -187,8 +187,9 @@ func TestSimulatorAgainstTheory(t *testing.T) {
 	}
 }
 
-// TestBoundsHold: no policy is better than the clairvoyant bound; otherwise the simulator or the bound is wrong.
-func TestBoundsHold(t *testing.T) {
+// TestSimulation_BoundsHold: no policy is better than the clairvoyant bound; otherwise the simulator or the bound is
+// wrong.
+func TestSimulation_BoundsHold(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	for _, l := range loads(p.capacity(simSize)) {
 		bound := 0.0

@@ -159,7 +159,7 @@ func TestLimit_PeerWithTheMostLosesItsOwn(t *testing.T) {
 	}
 }
 
-func TestPeerOf(t *testing.T) {
+func TestLimit_PeerOf(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1:80": "192.0.2.1/32", "[::ffff:192.0.2.1]:80": "192.0.2.1/32", "[2001:db8::7:1%eth0]:80": "2001:db8::/64",
 	} {

@@ -40,7 +40,7 @@ func left(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-func TestInboxKeepsFilesUntilItIsClosed(t *testing.T) {
+func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	in := s.NewAttachments()
 	if got := left(t, folder); len(got) > 0 {
@@ -76,7 +76,7 @@ func TestInboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	}
 }
 
-func TestInboxRefuses(t *testing.T) {
+func TestAttachments_InboxRefuses(t *testing.T) {
 	s, folder := inboxStore(t, Options{MaxFile: 10, MaxFiles: 2})
 	broken := errors.New("broken")
 	in := s.NewAttachments()
@@ -114,7 +114,7 @@ func TestInboxRefuses(t *testing.T) {
 	in.Close()
 }
 
-func TestFetchTakesFilesThatAreThere(t *testing.T) {
+func TestAttachments_FetchTakesFilesThatAreThere(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	input := `{"a":"X","b":"data:text/plain,hi"}`
 	at := func(part string) (int, int) {

@@ -79,7 +79,7 @@ func split(s string, n int) (parts []string) {
 	return append(parts, s)
 }
 
-func TestDataRefused(t *testing.T) {
+func TestData_Refused(t *testing.T) {
 	s := newStore(t, Options{MaxFile: 1000})
 	for _, test := range []struct {
 		url, message string

@@ -89,7 +89,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-func TestDownloadRefused(t *testing.T) {
+func TestDownload_Refused(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
 		"/401":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
 		"/204":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
@@ -139,7 +139,7 @@ func TestDownloadRefused(t *testing.T) {
 	}
 }
 
-func TestMaxFileIsAllowed(t *testing.T) {
+func TestDownload_MaxFileIsAllowed(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
 		"/": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 1000)) },
 	})
@@ -150,7 +150,7 @@ func TestMaxFileIsAllowed(t *testing.T) {
 	}
 }
 
-func TestNoRedirects(t *testing.T) {
+func TestDownload_NoRedirects(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": redirect("/x")})
 	if err := refused(t, newStore(t, Options{MaxRedirects: -1}), server.URL); !errors.Is(err, ErrRedirects) {
 		t.Error(err)
@@ -211,8 +211,8 @@ func TestDrip(t *testing.T) {
 	}
 }
 
-// TestDownloadSlow gives up on a server that sends less than the least rate, though it is never silent.
-func TestDownloadSlow(t *testing.T) {
+// TestDownload_Slow gives up on a server that sends less than the least rate, though it is never silent.
+func TestDownload_Slow(t *testing.T) {
 	drip := func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			fmt.Fprint(w, "x")
@@ -261,8 +261,8 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestCredentialsAndRedirects holds that the credentials of a URL go to no other host.
-func TestCredentialsAndRedirects(t *testing.T) {
+// TestDownload_CredentialsAndRedirects holds that the credentials of a URL go to no other host.
+func TestDownload_CredentialsAndRedirects(t *testing.T) {
 	serveHost := func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("Authorization"), r.Referer())
 	}
@@ -279,7 +279,7 @@ func TestCredentialsAndRedirects(t *testing.T) {
 	}
 }
 
-func TestDenyPrivate(t *testing.T) {
+func TestDownload_DenyPrivate(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) {}})
 	t.Setenv("HTTP_PROXY", server.URL) // must not be asked
 	s := newStore(t, Options{DenyPrivate: true})
@@ -296,8 +296,8 @@ func TestDenyPrivate(t *testing.T) {
 	fetched(t, newStore(t, Options{}), server.URL) // allowed unless it is asked for
 }
 
-// TestURLForms covers what schema lets through, or a caller might give without it.
-func TestURLForms(t *testing.T) {
+// TestDownload_URLForms covers what schema lets through, or a caller might give without it.
+func TestDownload_URLForms(t *testing.T) {
 	s := newStore(t, Options{})
 	for _, u := range []string{"ftp://example.com/x", "http://", "http://[::1", "nothing"} {
 		p := prepared(t, "data:,x")
@@ -353,7 +353,7 @@ func TestNames(t *testing.T) {
 		"/r/nowhere":                     "nowhere",
 	} {
 		if want == "" {
-			continue // not a URL at all; see TestURLForms
+			continue // not a URL at all; see TestDownload_URLForms
 		}
 		paths, _ := fetched(t, s, server.URL+path)
 		if got := filepath.Base(paths[0]); got != want {

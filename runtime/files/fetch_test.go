@@ -121,7 +121,7 @@ func refused(t *testing.T, s *Store, urls ...string) *FetchError {
 	return failed
 }
 
-func TestFetchNothing(t *testing.T) {
+func TestFetch_Nothing(t *testing.T) {
 	s := newStore(t, Options{})
 	p := prepared(t)
 	input, cleanup, err := s.Fetch(t.Context(), "id", p)
@@ -132,7 +132,7 @@ func TestFetchNothing(t *testing.T) {
 	cleanup()
 }
 
-func TestFetchMixed(t *testing.T) {
+func TestFetch_Mixed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s by %s", r.URL.RequestURI(), r.UserAgent())
 	}))
@@ -151,9 +151,9 @@ func TestFetchMixed(t *testing.T) {
 	}
 }
 
-// TestFetchPlaces holds that only the URLs are replaced, wherever they stand and however they are
+// TestFetch_Places holds that only the URLs are replaced, wherever they stand and however they are
 // written.
-func TestFetchPlaces(t *testing.T) {
+func TestFetch_Places(t *testing.T) {
 	s := newStore(t, Options{})
 	input := []byte(`{"a":"data:,1","b":{"c":["data:,2"]}}`)
 	p := predict.Prepared{Input: input, Files: []predict.File{
@@ -209,8 +209,8 @@ func TestFolder(t *testing.T) {
 	cleanup()
 }
 
-// TestCleanupOfModelsFiles removes what a model left beside its inputs.
-func TestCleanupOfModelsFiles(t *testing.T) {
+// TestFetch_CleanupOfModelsFiles removes what a model left beside its inputs.
+func TestFetch_CleanupOfModelsFiles(t *testing.T) {
 	s := newStore(t, Options{})
 	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x"))
 	if err != nil {
@@ -232,7 +232,7 @@ func TestCleanupOfModelsFiles(t *testing.T) {
 	noFiles(t, s)
 }
 
-func TestTooMany(t *testing.T) {
+func TestFetch_TooMany(t *testing.T) {
 	s := newStore(t, Options{MaxFiles: 2})
 	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,1", "data:,2", "data:,3"))
 	if !errors.Is(err, ErrTooMany) || !strings.Contains(err.Error(), ": 3, and at most 2 are allowed") {
@@ -304,7 +304,7 @@ func blocker(t *testing.T) (server *httptest.Server, blocked chan struct{}) {
 	return server, blocked
 }
 
-func TestFirstFailureEndsRest(t *testing.T) {
+func TestFetch_FirstFailureEndsRest(t *testing.T) {
 	server, _ := blocker(t)
 	err := refused(t, newStore(t, Options{}), server.URL+"/block", server.URL+"/missing", server.URL+"/block")
 	if err.Field != "x/1" || err.Error() != `cannot fetch `+server.URL+

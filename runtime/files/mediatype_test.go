@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTypeOf: the extension decides, else the first bytes.
-func TestTypeOf(t *testing.T) {
+// TestMediatype_TypeOf: the extension decides, else the first bytes.
+func TestMediatype_TypeOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.jpeg": "image/jpeg", "a.tar.gz": "application/gzip", "a.Wav": "audio/wav",
 		"a.xml": "application/xml", "a.": "text/plain; charset=utf-8",

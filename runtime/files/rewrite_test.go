@@ -154,7 +154,7 @@ func TestChunk_FailureLetsLaterFilesFail(t *testing.T) {
 	}
 }
 
-func TestDistinctNames(t *testing.T) {
+func TestRewrite_DistinctNames(t *testing.T) {
 	for names, want := range map[string]string{
 		"a.png":                       "a.png",
 		"a.png b.png":                 "a.png b.png",
@@ -175,8 +175,8 @@ func TestDistinctNames(t *testing.T) {
 	}
 }
 
-// TestResolveNothing holds that a chunk without marks is passed on as it is, without uploads too.
-func TestResolveNothing(t *testing.T) {
+// TestRewrite_ResolveNothing holds that a chunk without marks is passed on as it is, without uploads too.
+func TestRewrite_ResolveNothing(t *testing.T) {
 	s := newStore(t, Options{})
 	off, err := s.NewUploads("id", Destination{})
 	if off != nil || err != nil || off.Folder() != "" || off.Token() != "" {
@@ -195,8 +195,8 @@ func TestResolveNothing(t *testing.T) {
 	}
 }
 
-// TestResolveForged holds that no mark leads out of the folder.
-func TestResolveForged(t *testing.T) {
+// TestRewrite_ResolveForged holds that no mark leads out of the folder.
+func TestRewrite_ResolveForged(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})
 	u := newUploads(t, s, target.URL)
@@ -226,8 +226,8 @@ func TestResolveForged(t *testing.T) {
 	}
 }
 
-// TestResolveFails holds that one failure ends the rest and is the error.
-func TestResolveFails(t *testing.T) {
+// TestRewrite_ResolveFails holds that one failure ends the rest and is the error.
+func TestRewrite_ResolveFails(t *testing.T) {
 	entered := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
@@ -248,8 +248,8 @@ func TestResolveFails(t *testing.T) {
 	}
 }
 
-// TestResolveParallel holds that as many uploads as are allowed run at once, over all chunks, and no more.
-func TestResolveParallel(t *testing.T) {
+// TestRewrite_ResolveParallel holds that as many uploads as are allowed run at once, over all chunks, and no more.
+func TestRewrite_ResolveParallel(t *testing.T) {
 	const parallel, files = 3, 9
 	var mu sync.Mutex
 	now, most, started := 0, 0, 0
@@ -296,8 +296,8 @@ func TestResolveParallel(t *testing.T) {
 	}
 }
 
-// TestUploadsClose holds that the end of a prediction ends its uploads.
-func TestUploadsClose(t *testing.T) {
+// TestRewrite_UploadsClose holds that the end of a prediction ends its uploads.
+func TestRewrite_UploadsClose(t *testing.T) {
 	server, asked := hang(t)
 	s := newStore(t, Options{})
 	u, err := s.NewUploads("id", Destination{Prefix: server.URL})

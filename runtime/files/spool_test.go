@@ -51,8 +51,8 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSpoolElsewhere: where the folder of temporary files lies in memory, bodies go to /var/tmp, without a name.
-func TestSpoolElsewhere(t *testing.T) {
+// TestSpool_Elsewhere: where the folder of temporary files lies in memory, bodies go to /var/tmp, without a name.
+func TestSpool_Elsewhere(t *testing.T) {
 	inMemory, err := os.MkdirTemp("/dev/shm", "pinion-test-")
 	if err != nil {
 		t.Skip(err)

@@ -173,8 +173,8 @@ func to(status int, location string) http.HandlerFunc {
 	}
 }
 
-// TestFoundAt holds which URL an output gets.
-func TestFoundAt(t *testing.T) {
+// TestUpload_FoundAt holds which URL an output gets.
+func TestUpload_FoundAt(t *testing.T) {
 	for _, test := range []struct {
 		status         int
 		location, want string // BASE is the server
@@ -230,8 +230,8 @@ func TestFoundAt(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayWithTheirHost holds that a redirect does not take those of the prefix along.
-func TestCredentialsStayWithTheirHost(t *testing.T) {
+// TestUpload_CredentialsStayWithTheirHost holds that a redirect does not take those of the prefix along.
+func TestUpload_CredentialsStayWithTheirHost(t *testing.T) {
 	there := newStorage(t, nil)
 	here := newStorage(t, map[string]http.HandlerFunc{"/f.txt": to(307, there.URL+"/x")})
 	s := newStore(t, Options{})
@@ -245,7 +245,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	}
 }
 
-func TestUploadRetries(t *testing.T) {
+func TestUpload_Retries(t *testing.T) {
 	statuses := []int{429, 500, 502, 503, 504, 429, 500, 502, 503, 504, 429, 500, 200}
 	var tries atomic.Int32
 	target := newStorage(t, map[string]http.HandlerFunc{"/f.txt": func(w http.ResponseWriter, _ *http.Request) {
@@ -267,7 +267,7 @@ func TestUploadRetries(t *testing.T) {
 	}
 }
 
-func TestUploadRefused(t *testing.T) {
+func TestUpload_Refused(t *testing.T) {
 	target := newStorage(t, map[string]http.HandlerFunc{
 		"/403/f.txt": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusForbidden) },
 		"/413/f.txt": func(w http.ResponseWriter, _ *http.Request) {
@@ -328,8 +328,8 @@ func TestUploadRefused(t *testing.T) {
 	}
 }
 
-// TestUploadOfNoFile holds that only a file that is there is uploaded, and that no local path is shown.
-func TestUploadOfNoFile(t *testing.T) {
+// TestUpload_OfNoFile holds that only a file that is there is uploaded, and that no local path is shown.
+func TestUpload_OfNoFile(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})
 	dir := t.TempDir()
@@ -364,7 +364,7 @@ func hang(t *testing.T) (server *httptest.Server, asked chan struct{}) {
 	return server, asked
 }
 
-func TestUploadStall(t *testing.T) {
+func TestUpload_Stall(t *testing.T) {
 	server, _ := hang(t)
 	s := newStore(t, Options{Stall: 20 * time.Millisecond, Retries: 2})
 	slept := instant(s)
@@ -374,8 +374,8 @@ func TestUploadStall(t *testing.T) {
 	}
 }
 
-// TestUploadSlow gives up on a server that takes less than the least rate, though it is never silent.
-func TestUploadSlow(t *testing.T) {
+// TestUpload_Slow gives up on a server that takes less than the least rate, though it is never silent.
+func TestUpload_Slow(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/f.bin": func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}})
@@ -389,7 +389,7 @@ func TestUploadSlow(t *testing.T) {
 	}
 }
 
-func TestUploadTimeout(t *testing.T) {
+func TestUpload_Timeout(t *testing.T) {
 	server, _ := hang(t)
 	s := newStore(t, Options{Timeout: 20 * time.Millisecond, Stall: -1})
 	slept := instant(s)
@@ -399,8 +399,8 @@ func TestUploadTimeout(t *testing.T) {
 	}
 }
 
-// TestUploadCanceled holds that the end of its context ends an upload, while it is sent and while it waits.
-func TestUploadCanceled(t *testing.T) {
+// TestUpload_Canceled holds that the end of its context ends an upload, while it is sent and while it waits.
+func TestUpload_Canceled(t *testing.T) {
 	server, asked := hang(t)
 	reason := errors.New("the client left")
 	s := newStore(t, Options{})
@@ -426,7 +426,7 @@ func TestUploadCanceled(t *testing.T) {
 	}
 }
 
-func TestUploadAtClose(t *testing.T) {
+func TestUpload_AtClose(t *testing.T) {
 	server, asked := hang(t)
 	s := newStore(t, Options{})
 	ended := make(chan error)
@@ -447,9 +447,9 @@ func TestUploadAtClose(t *testing.T) {
 	}
 }
 
-// TestUploadToPrivate: DenyPrivateUploads is about what clients ask for, redirects included, and DenyPrivate about
+// TestUpload_ToPrivate: DenyPrivateUploads is about what clients ask for, redirects included, and DenyPrivate about
 // downloads.
-func TestUploadToPrivate(t *testing.T) {
+func TestUpload_ToPrivate(t *testing.T) {
 	target := newStorage(t, nil)
 	path := writeFile(t, "f.txt", "c")
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ func machine(t *testing.T, files ...string) string {
 	return root
 }
 
-func TestVisibleGPUs(t *testing.T) {
+func TestPlan_VisibleGPUs(t *testing.T) {
 	const gpu, mig = "GPU-2b0ae7f0-0000-1111-2222-333344445555", "MIG-2b0ae7f0-0000-1111-2222-333344445555"
 	two := []string{"dev/nvidia0", "dev/nvidia1", "dev/nvidiactl", "dev/nvidia-uvm"}
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestVisibleGPUs(t *testing.T) {
 	}
 }
 
-func TestPlanGPUs(t *testing.T) {
+func TestPlan_GPUs(t *testing.T) {
 	two := []string{"0", "1"}
 	for _, c := range []struct {
 		gpus    string

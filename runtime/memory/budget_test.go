@@ -35,8 +35,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestBodiesWait for room, in their order, and not for ever.
-func TestBodiesWait(t *testing.T) {
+// TestBudget_BodiesWait for room, in their order, and not for ever.
+func TestBudget_BodiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16 * mib)
 		if err := b.Wait(14*mib+1, time.Hour, nil); !errors.Is(err, ErrTooLarge) {
@@ -132,8 +132,8 @@ func TestEvicts(t *testing.T) {
 	}
 }
 
-// TestNeverAbove holds that no number of goroutines gets past the limit, and that all comes back.
-func TestNeverAbove(t *testing.T) {
+// TestBudget_NeverAbove holds that no number of goroutines gets past the limit, and that all comes back.
+func TestBudget_NeverAbove(t *testing.T) {
 	const limit = MinBudget
 	b := New(limit)
 	var all sync.WaitGroup
@@ -163,8 +163,8 @@ func TestNeverAbove(t *testing.T) {
 	}
 }
 
-// TestNoBudget: without one everything fits.
-func TestNoBudget(t *testing.T) {
+// TestBudget_NoBudget: without one everything fits.
+func TestBudget_NoBudget(t *testing.T) {
 	var b *Budget
 	var c Charge
 	c.Open(b)

@@ -18,9 +18,9 @@ func resident(t *testing.T, fd int) int64 {
 	return st.Blocks * 512
 }
 
-// TestSharedIsReused: a piece that is free is the next request's, one that a worker may still use is no request's, and
+// TestShared_IsReused: a piece that is free is the next request's, one that a worker may still use is no request's, and
 // its pages are free though a worker has it mapped.
-func TestSharedIsReused(t *testing.T) {
+func TestShared_IsReused(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	s := pool.Get(1_000_000, 0)
 	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
@@ -57,8 +57,8 @@ func TestSharedIsReused(t *testing.T) {
 	}
 }
 
-// TestSharedIsAligned: what follows the head of a body is aligned, also in a piece that is used again.
-func TestSharedIsAligned(t *testing.T) {
+// TestShared_IsAligned: what follows the head of a body is aligned, also in a piece that is used again.
+func TestShared_IsAligned(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	for _, head := range []int{0, 1, 63, 64, 130, -1, 1 << 40} {
 		s := pool.Get(100_000, head)
@@ -76,8 +76,8 @@ func TestSharedIsAligned(t *testing.T) {
 	}
 }
 
-// TestSharedIsLeft: a worker that keeps the body has it, and not the room behind it; no other request gets the piece.
-func TestSharedIsLeft(t *testing.T) {
+// TestShared_IsLeft: a worker that keeps the body has it, and not the room behind it; no other request gets the piece.
+func TestShared_IsLeft(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	s := pool.Get(1<<16, 0)
 	copy(s.Data, "kept")
@@ -100,8 +100,8 @@ func TestSharedIsLeft(t *testing.T) {
 	}
 }
 
-// TestSharedIdle: unused pieces are bounded, and go in time.
-func TestSharedIdle(t *testing.T) {
+// TestShared_Idle: unused pieces are bounded, and go in time.
+func TestShared_Idle(t *testing.T) {
 	pool := &SharedPool{Idle: 3 << 20}
 	var pieces []*Shared
 	for range 3 {
@@ -131,8 +131,8 @@ func TestSharedIdle(t *testing.T) {
 	}
 }
 
-// TestSharedIsBounded: each piece takes a descriptor.
-func TestSharedIsBounded(t *testing.T) {
+// TestShared_IsBounded: each piece takes a descriptor.
+func TestShared_IsBounded(t *testing.T) {
 	pool := &SharedPool{}
 	pool.live = sharedLive
 	if pool.Get(SharedMin, 0) != nil {

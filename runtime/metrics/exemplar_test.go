@@ -20,8 +20,8 @@ func aTrace(n byte) *trace.Context {
 	return &trace.Context{Trace: trace.ID{15: n}, Span: trace.SpanID{7: n}, Sampled: true}
 }
 
-// TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes: in OpenMetrics only, the latest of each bucket.
-func TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
+// TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes: in OpenMetrics only, the latest of each bucket.
+func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	s := New(Options{})
 	for i, predicted := range []time.Duration{3 * time.Second, 20 * time.Microsecond, 4 * time.Second} {
 		s.Ended(predict.End{
@@ -95,8 +95,8 @@ func TestExemplar_TimesOfOutputs(t *testing.T) {
 	)
 }
 
-// TestTimesOfAllEndsAreOneHistogram: they are kept apart by status, and shown together.
-func TestTimesOfAllEndsAreOneHistogram(t *testing.T) {
+// TestExemplar_TimesOfAllEndsAreOneHistogram: they are kept apart by status, and shown together.
+func TestExemplar_TimesOfAllEndsAreOneHistogram(t *testing.T) {
 	s := New(Options{})
 	for i, status := range []predict.Status{predict.Succeeded, predict.Failed, predict.Canceled} {
 		s.Ended(predict.End{

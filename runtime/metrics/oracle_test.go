@@ -242,8 +242,8 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	}
 }
 
-// TestGoAndProcessGoByTheirUsualNames: dashboards for Go programs know these.
-func TestGoAndProcessGoByTheirUsualNames(t *testing.T) {
+// TestOracle_GoAndProcessGoByTheirUsualNames: dashboards for Go programs know these.
+func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 	runtime.GC() // none shall come between the two looks
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	r := prometheus.NewRegistry()

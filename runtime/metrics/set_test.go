@@ -103,7 +103,7 @@ func TestSet_FormatIsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestRequestsAreBounded(t *testing.T) {
+func TestSet_RequestsAreBounded(t *testing.T) {
 	s := New(Options{})
 	for i := range 2 * maxRequests {
 		s.Request(fmt.Sprintf("/route%d", i), fmt.Sprintf("METHOD%d", i), 200, time.Millisecond)
@@ -127,8 +127,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	parse(t, s)
 }
 
-// TestWhatIsGivenIsNotKept: callers hand in pieces of buffers that are used again.
-func TestWhatIsGivenIsNotKept(t *testing.T) {
+// TestSet_WhatIsGivenIsNotKept: callers hand in pieces of buffers that are used again.
+func TestSet_WhatIsGivenIsNotKept(t *testing.T) {
 	s := New(Options{})
 	metrics := []byte(`{"predict_time":1,"tokens":2}`)
 	s.Recorded(metrics)
@@ -196,7 +196,7 @@ func TestSet_ModelsNamesAreBounded(t *testing.T) {
 	}
 }
 
-func TestTrainingsCountApart(t *testing.T) {
+func TestSet_TrainingsCountApart(t *testing.T) {
 	s := New(Options{})
 	if got := lines(s, "pinion_training"); got != "" {
 		t.Errorf("before any training: %s", got)
@@ -260,7 +260,7 @@ func plain(s *Set, metrics []byte) {
 
 var plainMetrics = []byte(`{"predict_time":0.000120}`)
 
-func TestRecordingAllocatesNothing(t *testing.T) {
+func TestSet_RecordingAllocatesNothing(t *testing.T) {
 	s := New(Options{})
 	recorded := []byte(`{"predict_time":0.5,"tokens":17,"a":{"b":0.25}}`)
 	plain(s, recorded)
@@ -279,7 +279,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsLostWhereManyRecord(t *testing.T) {
+func TestSet_NothingIsLostWhereManyRecord(t *testing.T) {
 	s := New(Options{Load: func() Load { return Load{} }})
 	const goroutines, each = 8, 500
 	var all sync.WaitGroup

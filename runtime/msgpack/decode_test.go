@@ -22,7 +22,7 @@ func hold(dst []byte, from io.Reader) ([]byte, error) {
 func options() Options { return Options{Most: 1 << 20, Bins: "input", Bin: hold} }
 
 // The bytes are written out by the format's specification, not by a library.
-func TestToJSON(t *testing.T) {
+func TestDecode_ToJSON(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for _, c := range []struct{ pack, want string }{
 		{"\xc0", `null`},
@@ -103,7 +103,7 @@ func TestToJSONRefuses(t *testing.T) {
 	}
 }
 
-func TestToJSONIsBounded(t *testing.T) {
+func TestDecode_ToJSONIsBounded(t *testing.T) {
 	o := options()
 	o.Most = 1000
 	for _, pack := range []string{
@@ -120,8 +120,8 @@ func TestToJSONIsBounded(t *testing.T) {
 	}
 }
 
-// TestEscapesAreCharged before a text that they make longer is written.
-func TestEscapesAreCharged(t *testing.T) {
+// TestDecode_EscapesAreCharged before a text that they make longer is written.
+func TestDecode_EscapesAreCharged(t *testing.T) {
 	const size = 8 << 20
 	o := options()
 	o.Most = 100 << 20
@@ -144,7 +144,7 @@ func TestEscapesAreCharged(t *testing.T) {
 	}
 }
 
-func TestToJSONPassesErrorsOn(t *testing.T) {
+func TestDecode_ToJSONPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
 	for _, pack := range []string{"", "\x82\xa1", "\x81\xa5input\xc6\x00\x00\x00\x05abc"} {
 		from := io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken))

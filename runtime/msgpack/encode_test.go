@@ -10,7 +10,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-func TestFromJSON(t *testing.T) {
+func TestEncode_FromJSON(t *testing.T) {
 	items := strings.Repeat(",0", 70_000)[1:]
 	for _, c := range []struct{ json, want string }{
 		{`null`, "\xc0"},
@@ -51,7 +51,7 @@ func TestFromJSON(t *testing.T) {
 	}
 }
 
-func TestHeadersOfEverySize(t *testing.T) {
+func TestEncode_HeadersOfEverySize(t *testing.T) {
 	for _, n := range []int{0, 15, 16, 255, 256, 65535, 65536} {
 		var object []byte
 		for i := range n {

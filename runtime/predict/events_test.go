@@ -62,8 +62,8 @@ func (w *watcher) outputs() []string {
 	return all
 }
 
-// TestEveryEventIsEmitted to an early subscriber, a late one and the observers, in one order.
-func TestEveryEventIsEmitted(t *testing.T) {
+// TestEvents_EveryEventIsEmitted to an early subscriber, a late one and the observers, in one order.
+func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	p := observed(Options{})
 	var w watcher
 	p.Watch(&w)
@@ -134,8 +134,8 @@ func TestEvents_ReturnedOutputIsEvent(t *testing.T) {
 	}
 }
 
-// TestReplayIsBounded by the history, and says how much is gone.
-func TestReplayIsBounded(t *testing.T) {
+// TestEvents_ReplayIsBounded by the history, and says how much is gone.
+func TestEvents_ReplayIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		history int
 		events  int
@@ -163,9 +163,9 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoReplay: without a history a subscriber gets the events from then on, or the last one of a prediction that
-// ended.
-func TestNoReplay(t *testing.T) {
+// TestEvents_NoReplay: without a history a subscriber gets the events from then on, or the last one of a prediction
+// that ended.
+func TestEvents_NoReplay(t *testing.T) {
 	p := observed(Options{History: -1})
 	first, err := p.Subscribe()
 	if err != nil {
@@ -197,8 +197,9 @@ func TestNoReplay(t *testing.T) {
 	}
 }
 
-// TestSlowSubscriber: one that lags by more than its buffer gets a *MissedError, and Output does not wait for it again.
-func TestSlowSubscriber(t *testing.T) {
+// TestEvents_SlowSubscriber: one that lags by more than its buffer gets a *MissedError, and Output does not wait for it
+// again.
+func TestEvents_SlowSubscriber(t *testing.T) {
 	p := observed(Options{})
 	slow, _ := p.Subscribe()
 	quick, _ := p.Subscribe()
@@ -228,8 +229,8 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 }
 
-// TestQuickSubscriberKeepsUp with a model that is faster than its turns come: it is waited for.
-func TestQuickSubscriberKeepsUp(t *testing.T) {
+// TestEvents_QuickSubscriberKeepsUp with a model that is faster than its turns come: it is waited for.
+func TestEvents_QuickSubscriberKeepsUp(t *testing.T) {
 	p := observed(Options{})
 	s, err := p.Subscribe()
 	if err != nil {
@@ -255,8 +256,8 @@ func TestQuickSubscriberKeepsUp(t *testing.T) {
 	}
 }
 
-// TestLastSubscriberCancels what a stream request made, and nothing else.
-func TestLastSubscriberCancels(t *testing.T) {
+// TestEvents_LastSubscriberCancels what a stream request made, and nothing else.
+func TestEvents_LastSubscriberCancels(t *testing.T) {
 	for _, mode := range []Mode{Sync, Async, Stream} {
 		r := &runner{}
 		p := New("a", &Request{ID: "a", Mode: mode}, epoch, r, Options{})
@@ -282,7 +283,7 @@ func TestLastSubscriberCancels(t *testing.T) {
 	}
 }
 
-func TestTooManySubscribers(t *testing.T) {
+func TestEvents_TooManySubscribers(t *testing.T) {
 	p := observed(Options{})
 	var last *Subscription
 	for range MaxSubscribers {
@@ -304,8 +305,8 @@ func TestTooManySubscribers(t *testing.T) {
 	}
 }
 
-// TestSubscriberThatStops while it waits.
-func TestSubscriberThatStops(t *testing.T) {
+// TestEvents_SubscriberThatStops while it waits.
+func TestEvents_SubscriberThatStops(t *testing.T) {
 	p := observed(Options{})
 	s, _ := p.Subscribe()
 	stop := make(chan struct{})
@@ -315,8 +316,8 @@ func TestSubscriberThatStops(t *testing.T) {
 	}
 }
 
-// TestSubscribersInParallel: each sees each event once, in order, whenever it came.
-func TestSubscribersInParallel(t *testing.T) {
+// TestEvents_SubscribersInParallel: each sees each event once, in order, whenever it came.
+func TestEvents_SubscribersInParallel(t *testing.T) {
 	p := observed(Options{History: 1 << 16})
 	var wg sync.WaitGroup
 	var seen [8]atomic.Uint64
@@ -360,8 +361,8 @@ func TestSubscribersInParallel(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLogsAreBounded, and what was cut is said.
-func TestLogsAreBounded(t *testing.T) {
+// TestEvents_LogsAreBounded, and what was cut is said.
+func TestEvents_LogsAreBounded(t *testing.T) {
 	p := observed(Options{})
 	line := []byte(strings.Repeat("x", 1<<20))
 	for range 20 {

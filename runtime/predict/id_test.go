@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestNewID: 26 characters of base32, of which no two are alike.
-func TestNewID(t *testing.T) {
+// TestId_NewID: 26 characters of base32, of which no two are alike.
+func TestId_NewID(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-v]{26}$`)
 	seen := make(map[string]bool)
 	for range 100_000 {
@@ -23,8 +23,8 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// TestIDsSortByTime as texts.
-func TestIDsSortByTime(t *testing.T) {
+// TestIDs_SortByTime as texts.
+func TestIDs_SortByTime(t *testing.T) {
 	var ids []string
 	for at := epoch; len(ids) < 50_000; at = at.Add(time.Duration(len(ids)) * time.Millisecond) {
 		ids = append(ids, NewID(at))

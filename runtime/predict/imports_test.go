@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNoIO: the package opens no files and no connections, and writes no logs.
-func TestNoIO(t *testing.T) {
+// TestImports_NoIO: the package opens no files and no connections, and writes no logs.
+func TestImports_NoIO(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

@@ -100,7 +100,7 @@ func TestLiveMetrics(t *testing.T) {
 	}
 }
 
-func TestLiveMetricsAreBounded(t *testing.T) {
+func TestLiveMetrics_AreBounded(t *testing.T) {
 	var l liveMetrics
 	for i := range maxLive + 5 {
 		l = l.with(metricEvent(fmt.Sprint("m", i), "1", "replace"))

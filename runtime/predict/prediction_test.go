@@ -33,8 +33,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestEndOnlyOnce: many ends at once, and one has an effect, whole.
-func TestEndOnlyOnce(t *testing.T) {
+// TestPrediction_EndOnlyOnce: many ends at once, and one has an effect, whole.
+func TestPrediction_EndOnlyOnce(t *testing.T) {
 	for range 200 {
 		p := New("a", &Request{}, epoch, &runner{}, Options{})
 		results := []Result{
@@ -129,7 +129,7 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	}
 }
 
-func TestWaitRuns(t *testing.T) {
+func TestPrediction_WaitRuns(t *testing.T) {
 	refused := errors.New("refused")
 	r := &runner{err: refused}
 	if err := New("a", &Request{}, epoch, r, Options{}).Run(); !errors.Is(err, refused) || r.runs.Load() != 1 {

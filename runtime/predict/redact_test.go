@@ -2,7 +2,7 @@ package predict
 
 import "testing"
 
-func TestHideCredentials(t *testing.T) {
+func TestRedact_HideCredentials(t *testing.T) {
 	for text, want := range map[string]string{
 		`"ftp://ann:secret@host/a?token=x"`: `"ftp://…@host/a?…"`,
 		`"ftp://host/a"`:                    `"ftp://host/a"`,

@@ -40,8 +40,8 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestRegistryOfOneID: of many that come at once, one gets in at a time.
-func TestRegistryOfOneID(t *testing.T) {
+// TestRegistry_OfOneID: of many that come at once, one gets in at a time.
+func TestRegistry_OfOneID(t *testing.T) {
 	r := NewRegistry(Retention{})
 	var wg sync.WaitGroup
 	var inside, got atomic.Int64
@@ -68,7 +68,7 @@ func TestRegistryOfOneID(t *testing.T) {
 	}
 }
 
-func TestRegistryOfMany(t *testing.T) {
+func TestRegistry_OfMany(t *testing.T) {
 	r := NewRegistry(Retention{})
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -28,8 +28,8 @@ func end(r *Registry, p *Prediction, bytes int) {
 	p.Release()
 }
 
-// TestEndedAreRetained for their TTL, and no longer; their ids are free at once.
-func TestEndedAreRetained(t *testing.T) {
+// TestRetention_EndedAreRetained for their TTL, and no longer; their ids are free at once.
+func TestRetention_EndedAreRetained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRegistry(Retention{TTL: time.Minute})
 		p := enter(t, r, KindPrediction, "a")
@@ -63,8 +63,8 @@ func TestEndedAreRetained(t *testing.T) {
 	})
 }
 
-// TestRetentionIsBounded in number and in bytes.
-func TestRetentionIsBounded(t *testing.T) {
+// TestRetention_IsBounded in number and in bytes.
+func TestRetention_IsBounded(t *testing.T) {
 	const most = 200 * recordCost
 	r := NewRegistry(Retention{TTL: time.Hour, Count: 100, Bytes: most})
 	defer r.Close()
@@ -89,8 +89,8 @@ func TestRetentionIsBounded(t *testing.T) {
 	}
 }
 
-// TestAnonymousOnesAreFew: they do not drive the others out.
-func TestAnonymousOnesAreFew(t *testing.T) {
+// TestRetention_AnonymousOnesAreFew: they do not drive the others out.
+func TestRetention_AnonymousOnesAreFew(t *testing.T) {
 	r := NewRegistry(Retention{Anonymous: 10})
 	defer r.Close()
 	end(r, enter(t, r, KindPrediction, "named"), 1)
@@ -109,8 +109,8 @@ func TestAnonymousOnesAreFew(t *testing.T) {
 	}
 }
 
-// TestKindsHaveTheirOwnIDs.
-func TestKindsHaveTheirOwnIDs(t *testing.T) {
+// TestRetention_KindsHaveTheirOwnIDs.
+func TestRetention_KindsHaveTheirOwnIDs(t *testing.T) {
 	r := NewRegistry(Retention{TTL: -1})
 	p, q := enter(t, r, KindPrediction, "a"), enter(t, r, KindTraining, "a")
 	if r.Get(KindPrediction, "a") != p || r.Get(KindTraining, "a") != q || r.Len() != 2 {
@@ -123,8 +123,9 @@ func TestKindsHaveTheirOwnIDs(t *testing.T) {
 	}
 }
 
-// TestRetainedBytesCount: output, error, logs, metrics and the input, for each status; the rest of the body is freed.
-func TestRetainedBytesCount(t *testing.T) {
+// TestRetention_RetainedBytesCount: output, error, logs, metrics and the input, for each status; the rest of the body
+// is freed.
+func TestRetention_RetainedBytesCount(t *testing.T) {
 	const size = 10_000
 	text := bytes.Repeat([]byte("x"), size)
 	item := slices.Concat([]byte{'"'}, text, []byte{'"'})
@@ -229,8 +230,8 @@ func TestReserve_WebhookIsCharged(t *testing.T) {
 	p.Release()
 }
 
-// TestOneThatDoesNotFitEnds: with an error that stays to be found, and leaves the others alone.
-func TestOneThatDoesNotFitEnds(t *testing.T) {
+// TestRetention_OneThatDoesNotFitEnds: with an error that stays to be found, and leaves the others alone.
+func TestRetention_OneThatDoesNotFitEnds(t *testing.T) {
 	b := memory.New(16 << 20)
 	r := NewRegistry(Retention{Memory: b})
 	defer r.Close()
@@ -259,8 +260,8 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 	}
 }
 
-// TestLogsAreCutWhereThereIsNoRoom rather than that their prediction ends.
-func TestLogsAreCutWhereThereIsNoRoom(t *testing.T) {
+// TestRetention_LogsAreCutWhereThereIsNoRoom rather than that their prediction ends.
+func TestRetention_LogsAreCutWhereThereIsNoRoom(t *testing.T) {
 	const limit = 16 << 20
 	b := memory.New(limit)
 	p := New("a", &Request{ID: "a"}, epoch, nil, Options{Memory: b})
@@ -277,8 +278,8 @@ func TestLogsAreCutWhereThereIsNoRoom(t *testing.T) {
 	}
 }
 
-// TestQuietRegistriesShrink: to the newest after Quiet, and call OnQuiet.
-func TestQuietRegistriesShrink(t *testing.T) {
+// TestRetention_QuietRegistriesShrink: to the newest after Quiet, and call OnQuiet.
+func TestRetention_QuietRegistriesShrink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		r := NewRegistry(Retention{Quiet: time.Minute, QuietBytes: 3 << 20, OnQuiet: func() { calls++ }})
@@ -308,9 +309,9 @@ func TestQuietRegistriesShrink(t *testing.T) {
 	})
 }
 
-// TestEventsDoNotKeepOldMemory: as the output grows it moves, and what followers may still get must not hold all its
-// former places.
-func TestEventsDoNotKeepOldMemory(t *testing.T) {
+// TestRetention_EventsDoNotKeepOldMemory: as the output grows it moves, and what followers may still get must not hold
+// all its former places.
+func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 	p := New("a", &Request{Mode: Stream}, epoch, nil, Options{})
 	s, err := p.Subscribe()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestMoves(t *testing.T) {
 	})
 }
 
-func TestStatusWords(t *testing.T) {
+func TestStatus_Words(t *testing.T) {
 	for s, c := range map[Status]struct {
 		word     string
 		terminal bool

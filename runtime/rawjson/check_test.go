@@ -195,9 +195,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckAlignment puts every single byte and some longer things at every place of a long
+// TestCheck_Alignment puts every single byte and some longer things at every place of a long
 // string, so that each meets each position of the word loops.
-func TestCheckAlignment(t *testing.T) {
+func TestCheck_Alignment(t *testing.T) {
 	pieces := []string{`\"`, `\\`, `\u00e9`, `\ud83d\ude00`, "é", "語", "😀", `\ud83d`, "\xed\xa0\x80", "\xe8\xaa"}
 	for c := range 256 {
 		pieces = append(pieces, string([]byte{byte(c)}))
@@ -214,8 +214,8 @@ func TestCheckAlignment(t *testing.T) {
 	}
 }
 
-// TestCheckCut cuts a good document at every place: no part of it is a document.
-func TestCheckCut(t *testing.T) {
+// TestCheck_Cut cuts a good document at every place: no part of it is a document.
+func TestCheck_Cut(t *testing.T) {
 	doc := []byte(`{"a":[1,-2.5e+10,"é\ud83d\ude00\n",true,false,null,{}],"bcdefghijklmnop":"😀"}`)
 	for n := range doc {
 		var syntax *SyntaxError

@@ -52,8 +52,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestKnownLists reads made objects with what is known of their lists and without.
-func TestKnownLists(t *testing.T) {
+// TestLists_KnownLists reads made objects with what is known of their lists and without.
+func TestLists_KnownLists(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	known := 0
 	for range 2000 {
@@ -124,8 +124,8 @@ func within(l Lists, n int) *Lists {
 	return &in
 }
 
-// TestListsOfAnotherDocument: what is known of one document may mean nothing of another, but does no harm.
-func TestListsOfAnotherDocument(t *testing.T) {
+// TestLists_OfAnotherDocument: what is known of one document may mean nothing of another, but does no harm.
+func TestLists_OfAnotherDocument(t *testing.T) {
 	lists := Lists{count: 2, known: [maxLists]listAt{{5, 400}, {8, 1 << 31}}}
 	for _, doc := range []string{`{"a":[[[[1]]]]}`, `{"a":[1,[2],"` + strings.Repeat("[", 500) + `"]}`, `{"a":[`} {
 		for r := ObjectWith([]byte(doc), lists); ; {

@@ -29,8 +29,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestNumbersAgree puts one other value at each place of lists of all lengths, and compares with what a walk finds.
-func TestNumbersAgree(t *testing.T) {
+// TestNumbers_Agree puts one other value at each place of lists of all lengths, and compares with what a walk finds.
+func TestNumbers_Agree(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	others := []string{`"1"`, `""`, `true`, `false`, `null`, `[]`, `{}`, `[2]`, `"\u00e9"`, `"é"`, `"[]"`}
 	for n := range 40 {

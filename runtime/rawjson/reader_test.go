@@ -90,7 +90,7 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-func TestIterationEndsEarly(t *testing.T) {
+func TestReader_IterationEndsEarly(t *testing.T) {
 	seen := 0
 	for range Members([]byte(`{"a":1,"b":2}`)) {
 		seen++
@@ -105,7 +105,7 @@ func TestIterationEndsEarly(t *testing.T) {
 	}
 }
 
-func TestWrongKind(t *testing.T) {
+func TestReader_WrongKind(t *testing.T) {
 	for _, doc := range []string{``, ` `, `1`, `"{}"`, `null`} {
 		o, a := Object([]byte(doc)), Array([]byte(doc))
 		if _, _, ok := o.Next(); ok {
@@ -211,7 +211,7 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-func TestKeyIs(t *testing.T) {
+func TestReader_KeyIs(t *testing.T) {
 	for _, test := range []struct {
 		key, name string
 		want      bool
@@ -235,7 +235,7 @@ func TestKeyIs(t *testing.T) {
 	}
 }
 
-func TestAppendQuoted(t *testing.T) {
+func TestReader_AppendQuoted(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{"", `""`},
 		{"plain <&> 'text'", `"plain <&> 'text'"`},
@@ -279,8 +279,8 @@ func FuzzAppendQuoted(f *testing.F) {
 	})
 }
 
-// TestNameIsShort: a key of megabytes is not copied, and is no name.
-func TestNameIsShort(t *testing.T) {
+// TestReader_NameIsShort: a key of megabytes is not copied, and is no name.
+func TestReader_NameIsShort(t *testing.T) {
 	if got := Name([]byte(`n\u0061me`)); got != "name" {
 		t.Errorf("it is %q", got)
 	}
@@ -290,8 +290,8 @@ func TestNameIsShort(t *testing.T) {
 	}
 }
 
-// TestQuotedLen: it is what quoting takes.
-func TestQuotedLen(t *testing.T) {
+// TestReader_QuotedLen: it is what quoting takes.
+func TestReader_QuotedLen(t *testing.T) {
 	texts := []string{"", "é", strings.Repeat("\x01", 1000)}
 	for c := range utf8.RuneSelf {
 		texts = append(texts, string(rune(c)))

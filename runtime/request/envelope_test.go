@@ -26,7 +26,7 @@ func beside(names ...string) *predict.UnknownKeys {
 	}}
 }
 
-func TestEnvelopeIsRead(t *testing.T) {
+func TestEnvelope_IsRead(t *testing.T) {
 	at := time.Date(2024, 2, 29, 12, 0, 0, 500000000, time.UTC)
 	for body, want := range map[string]predict.Request{
 		``:      {Input: []byte(`{}`)},
@@ -113,7 +113,7 @@ func TestEnvelope_ListsOfLastInput(t *testing.T) {
 	}
 }
 
-func TestEnvelopeIsRefused(t *testing.T) {
+func TestEnvelope_IsRefused(t *testing.T) {
 	problem := func(loc, msg string) string { return loc + ": " + msg }
 	for body, want := range map[string][]string{
 		`null`:                         {problem("body", `null is not of type "object"`)},
@@ -163,7 +163,7 @@ func TestEnvelopeIsRefused(t *testing.T) {
 	}
 }
 
-func TestEnvelopeSyntax(t *testing.T) {
+func TestEnvelope_Syntax(t *testing.T) {
 	for body, at := range map[string]int{
 		"{\"a\":\"\xff\"}": 6, `{"a":"\ud800"}`: 6, "\xef\xbb\xbf{}": 0, `{}{}`: 2, `{"a":NaN}`: 5, `{`: 1, ` `: 1,
 	} {
@@ -178,7 +178,7 @@ func TestEnvelopeSyntax(t *testing.T) {
 	}
 }
 
-func TestProblemsAreBounded(t *testing.T) {
+func TestEnvelope_ProblemsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"context":{"k":1`)
 	for i := range 5000 {
@@ -194,8 +194,8 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongMembers: what has megabytes is refused or ignored, and is not copied before.
-func TestLongMembers(t *testing.T) {
+// TestEnvelope_LongMembers: what has megabytes is refused or ignored, and is not copied before.
+func TestEnvelope_LongMembers(t *testing.T) {
 	long := strings.Repeat("x", 10<<20)
 	many := make([]string, 2*maxFaults)
 	for i := range many {
@@ -230,7 +230,7 @@ func TestLongMembers(t *testing.T) {
 	}
 }
 
-func TestMediaTypes(t *testing.T) {
+func TestEnvelope_MediaTypes(t *testing.T) {
 	for contentType, want := range map[string]bool{
 		"": true, "application/json": true, "APPLICATION/Json ; charset=utf-8": true,
 		"application/problem+json": true, "application/vnd.x.v1+JSON;q=1": true,

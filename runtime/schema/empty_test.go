@@ -2,9 +2,9 @@ package schema
 
 import "testing"
 
-// TestEmptyFiles holds that an empty text for a file is null where the schema takes null, absent where the field may be
-// that, and refused elsewhere.
-func TestEmptyFiles(t *testing.T) {
+// TestEmpty_Files holds that an empty text for a file is null where the schema takes null, absent where the field may
+// be that, and refused elsewhere.
+func TestEmpty_Files(t *testing.T) {
 	const file, files = `"type":"string","format":"uri"`, `"type":"array","items":{"type":"string","format":"uri"}`
 	for _, test := range []struct{ property, required, input, want string }{
 		{`{` + file + `,"nullable":true}`, "", `{"x":""}`, `{"x":null}`},

@@ -42,7 +42,7 @@ func formSchemaOf(t testing.TB) *Schema {
 	return mustCompile(t, openapi(formSchema, formPick))
 }
 
-func TestFormReadsTextByType(t *testing.T) {
+func TestForm_ReadsTextByType(t *testing.T) {
 	s := formSchemaOf(t)
 	for _, c := range []struct{ name, text, want string }{
 		{"s", "3", `"3"`},
@@ -99,7 +99,7 @@ func TestFormReadsTextByType(t *testing.T) {
 	}
 }
 
-func TestFormJoinsFields(t *testing.T) {
+func TestForm_JoinsFields(t *testing.T) {
 	s := formSchemaOf(t)
 	for _, c := range []struct {
 		input string
@@ -121,7 +121,7 @@ func TestFormJoinsFields(t *testing.T) {
 	}
 }
 
-func TestAttachedFilesStandWhereFilesMay(t *testing.T) {
+func TestForm_AttachedFilesStandWhereFilesMay(t *testing.T) {
 	s := formSchemaOf(t)
 	zero, one := string(predict.AppendPlaceholder(nil, 0, `a"b.png`)), string(predict.AppendPlaceholder(nil, 1, ""))
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestAttachedFilesStandWhereFilesMay(t *testing.T) {
 	}
 }
 
-func TestAttachedFilesElsewhereAreRefused(t *testing.T) {
+func TestForm_AttachedFilesElsewhereAreRefused(t *testing.T) {
 	s := formSchemaOf(t)
 	file := string(predict.AppendPlaceholder(nil, 0, `a "b".txt`))
 	for input, want := range map[string]string{

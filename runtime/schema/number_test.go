@@ -54,7 +54,7 @@ func TestDecimal(t *testing.T) {
 
 func sign(n int) int { return min(1, max(-1, n)) }
 
-func TestIsInteger(t *testing.T) {
+func TestNumber_IsInteger(t *testing.T) {
 	for raw, want := range map[string]bool{
 		"0": true, "-0.0": true, "1": true, "1.0": true, "1.50": false, "1.5e1": true, "1.55e1": false, "10e-1": true,
 		"1e-1": false, "100e-2": true, "100e-3": false, "1e400": true, "0e-99": true, "123.4500e2": true, "0.001e3": true,
@@ -66,8 +66,8 @@ func TestIsInteger(t *testing.T) {
 	}
 }
 
-// TestDecimalAgrees compares made numbers with math/big.
-func TestDecimalAgrees(t *testing.T) {
+// TestNumber_DecimalAgrees compares made numbers with math/big.
+func TestNumber_DecimalAgrees(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 50_000 {
 		x, y := makeNumber(rnd), makeNumber(rnd)

@@ -97,7 +97,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-func TestPatternRefused(t *testing.T) {
+func TestPattern_Refused(t *testing.T) {
 	for _, text := range []string{`(`, `[a`, `a**`, `*a`, `(?P=`, `(?#`, `(?P<a`, `\`, `(?<=a`, `(?z)a`} {
 		if p, err := compilePattern(text); err == nil {
 			t.Errorf("compilePattern(%s) = %v", text, p)
@@ -109,8 +109,8 @@ func TestPatternRefused(t *testing.T) {
 	}
 }
 
-// TestPatternEndless holds that a pattern that backtracks for ever is given up, and said so.
-func TestPatternEndless(t *testing.T) {
+// TestPattern_Endless holds that a pattern that backtracks for ever is given up, and said so.
+func TestPattern_Endless(t *testing.T) {
 	const endless = `^(?=(a+)+$)(a+)+$`
 	p, err := compilePattern(endless)
 	if err != nil {

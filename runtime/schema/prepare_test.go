@@ -19,8 +19,8 @@ func isObject(b []byte, into any) bool {
 	return rawjson.Check(b) == nil && rawjson.KindOf(b) == rawjson.KindObject && json.Unmarshal(b, into) == nil
 }
 
-// TestPrepareKeepsInput holds that an input in order is handed on, not copied.
-func TestPrepareKeepsInput(t *testing.T) {
+// TestPrepare_KeepsInput holds that an input in order is handed on, not copied.
+func TestPrepare_KeepsInput(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"a":{"type":"integer"},"f":{"type":"string","format":"uri"}}}`))
 	for _, text := range []string{`{"a":1}`, `{}`, ` { "f" : "data:,x" , "a" : 1 } `} {
 		input := []byte(text)
@@ -38,7 +38,7 @@ func TestPrepareKeepsInput(t *testing.T) {
 	}
 }
 
-func TestPrepareNoObject(t *testing.T) {
+func TestPrepare_NoObject(t *testing.T) {
 	s := mustCompile(t, openapi(`{}`))
 	for _, input := range []string{`[]`, `null`, `"x"`, `1`} {
 		_, problems := prepare(t, s, input)
@@ -52,8 +52,8 @@ func TestPrepareNoObject(t *testing.T) {
 	}
 }
 
-// TestPrepareOffsets holds that files stand where File says after keys were dropped and added.
-func TestPrepareOffsets(t *testing.T) {
+// TestPrepare_Offsets holds that files stand where File says after keys were dropped and added.
+func TestPrepare_Offsets(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{
 		"a":{"type":"array","items":{"type":"string","format":"uri"},"x-order":0},
 		"b":{"type":"string","format":"uri","x-order":1},
@@ -75,9 +75,9 @@ func TestPrepareOffsets(t *testing.T) {
 	}
 }
 
-// TestPrepareMany uses more fields than Prepare has room for on the stack, and more unknown keys
+// TestPrepare_Many uses more fields than Prepare has room for on the stack, and more unknown keys
 // than it reports.
-func TestPrepareMany(t *testing.T) {
+func TestPrepare_Many(t *testing.T) {
 	var properties, input []string
 	for i := range 3 * inlineFields {
 		properties = append(properties, fmt.Sprintf(`"f%d":{"type":"integer","x-order":%d}`, i, i))
@@ -101,7 +101,7 @@ func TestPrepareMany(t *testing.T) {
 	}
 }
 
-func TestCompileErrors(t *testing.T) {
+func TestPrepare_CompileErrors(t *testing.T) {
 	for _, test := range []struct{ doc, want string }{
 		{`{`, "read OpenAPI document"},
 		{`{} {}`, "data after the document"},
@@ -157,8 +157,8 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// TestModernReference holds that what stands beside a reference counts in OpenAPI 3.1 alone.
-func TestModernReference(t *testing.T) {
+// TestPrepare_ModernReference holds that what stands beside a reference counts in OpenAPI 3.1 alone.
+func TestPrepare_ModernReference(t *testing.T) {
 	const doc = `{"openapi":%q,"components":{"schemas":{"Base":{"type":"string"},"Input":{"$ref":"#/components/schemas/Real"},` +
 		`"Real":{"properties":{"x":{"$ref":"#/components/schemas/Base","minLength":2},"y":{"$ref":"#/components/schemas/Base","minLength":2,"not":{"const":"zz"}}}}}}}`
 	for version, want := range map[string]int{"3.0.2": 0, "3.1.0": 3} {
@@ -215,8 +215,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestLargeValuesSpill: a large value goes to the spill as it is, and the spill's error is returned.
-func TestLargeValuesSpill(t *testing.T) {
+// TestPrepare_LargeValuesSpill: a large value goes to the spill as it is, and the spill's error is returned.
+func TestPrepare_LargeValuesSpill(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","nullable":true},"f":{"type":"string","format":"uri","nullable":true}}}`))
 	large := `"` + strings.Repeat("x", spillFrom) + `"`
 	input := []byte(`{"unknown":1,"a":` + large + `,"f":""}`)

@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestUnknownInputsAreNamed: with what may have been meant, bounded, and in plain ASCII.
-func TestUnknownInputsAreNamed(t *testing.T) {
+// TestUnknown_InputsAreNamed: with what may have been meant, bounded, and in plain ASCII.
+func TestUnknown_InputsAreNamed(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","properties":{"prompt":{"type":"string"},"num_steps":{"type":"integer"},"x":{"type":"string"}}}`))
 	long := strings.Repeat("ü", 300)
 	for input, want := range map[string][]string{

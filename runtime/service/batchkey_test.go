@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestKeyOf(t *testing.T) {
+func TestBatchkey_KeyOf(t *testing.T) {
 	keys := keysOf([]byte(`{"components":{"schemas":{"Input":{"properties":{
 		"width":{"type":"integer","default":512},"style":{"type":"string"},"é":{"default":"x"}}}}}}`),
 		[]string{"width", "style", "é"})
@@ -30,7 +30,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-func TestWithQueueTime(t *testing.T) {
+func TestBatchkey_WithQueueTime(t *testing.T) {
 	for metrics, want := range map[string]string{
 		``:                     ``,
 		`{}`:                   `{"queue_time":0.0015}`,

@@ -206,8 +206,8 @@ func TestService_QueueOverRestart(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileQueued: when the last worker ends and none will follow, waiting predictions are refused.
-func TestRefusedWhileQueued(t *testing.T) {
+// TestService_RefusedWhileQueued: when the last worker ends and none will follow, waiting predictions are refused.
+func TestService_RefusedWhileQueued(t *testing.T) {
 	h := build(t, "good", 5, supervise.Never)
 	h.until("READY")
 	first := h.create("first", `{"s":"forever"}`)
@@ -227,8 +227,8 @@ func TestRefusedWhileQueued(t *testing.T) {
 	}
 }
 
-// TestCancelBeforeWait: between Create and Wait.
-func TestCancelBeforeWait(t *testing.T) {
+// TestService_CancelBeforeWait: between Create and Wait.
+func TestService_CancelBeforeWait(t *testing.T) {
 	h := build(t, "good", 0, "")
 	h.until("READY")
 	p := h.create("a", `{"s":"forever"}`)
@@ -275,8 +275,8 @@ func TestFileThatCannotBeHad(t *testing.T) {
 	h.run("b", `{"s":"x"}`) // its place is free
 }
 
-// TestCancelDuringFetch ends the download.
-func TestCancelDuringFetch(t *testing.T) {
+// TestService_CancelDuringFetch ends the download.
+func TestService_CancelDuringFetch(t *testing.T) {
 	h := build(t, "good", 0, "")
 	h.until("READY")
 	asked, left := make(chan bool, 10), make(chan bool, 10)
@@ -300,8 +300,8 @@ func TestCancelDuringFetch(t *testing.T) {
 	h.run("b", `{"s":"x"}`)
 }
 
-// TestAnswersThatCannotBeRead: an invalid answer fails its prediction and nothing else.
-func TestAnswersThatCannotBeRead(t *testing.T) {
+// TestService_AnswersThatCannotBeRead: an invalid answer fails its prediction and nothing else.
+func TestService_AnswersThatCannotBeRead(t *testing.T) {
 	good := map[ipc.Kind]string{
 		ipc.KindSucceeded: `{"metrics":{"predict_time":1},"output":[1,2]}`,
 		ipc.KindFailed:    `{"metrics":{"predict_time":1},"error":"it \"failed\""}`,

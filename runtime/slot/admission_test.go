@@ -171,8 +171,8 @@ func TestRefuse(t *testing.T) {
 	again.succeeded()
 }
 
-// TestRefuseAndWorkerExit: calls of a dead worker are ended while the pool refuses calls.
-func TestRefuseAndWorkerExit(t *testing.T) {
+// TestAdmission_RefuseAndWorkerExit: calls of a dead worker are ended while the pool refuses calls.
+func TestAdmission_RefuseAndWorkerExit(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")

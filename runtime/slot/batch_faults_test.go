@@ -9,7 +9,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestCancelInRunningBatch(t *testing.T) {
+func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2", "3")
@@ -52,7 +52,7 @@ func TestBatchFaults_CancelAfterFunctionHasEnded(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestCancelOfAllInterrupts(t *testing.T) {
+func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2")
@@ -80,7 +80,7 @@ func TestCancelOfAllInterrupts(t *testing.T) {
 	}
 }
 
-func TestCancelTimeoutOfBatch(t *testing.T) {
+func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
 	p := NewPool(Options{CancelGrace: 5 * time.Millisecond})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
@@ -94,7 +94,7 @@ func TestCancelTimeoutOfBatch(t *testing.T) {
 	empty(t, p)
 }
 
-func TestRuntimeLimitOfBatch(t *testing.T) {
+func TestBatchFaults_RuntimeLimitOfBatch(t *testing.T) {
 	p := NewPool(Options{Queue: 9, PredictTimeout: 20 * time.Millisecond})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2")
@@ -114,7 +114,7 @@ func TestRuntimeLimitOfBatch(t *testing.T) {
 }
 
 // Each call that the dead worker's model had runs once more, alone. If its worker dies again, it fails with the cause.
-func TestWorkerExitWithBatch(t *testing.T) {
+func TestBatchFaults_WorkerExitWithBatch(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2", "3", "4", "5", "6", "7")
@@ -140,7 +140,7 @@ func TestWorkerExitWithBatch(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestWorkerExitWithoutIsolation(t *testing.T) {
+func TestBatchFaults_WorkerExitWithoutIsolation(t *testing.T) {
 	b := batchesOfThree()
 	b.Isolate = false
 	p := NewPool(Options{Queue: 9})
@@ -165,7 +165,7 @@ func TestWorkerExitWithoutIsolation(t *testing.T) {
 }
 
 // A single item has crashed its worker: it does not run again.
-func TestWorkerExitWithBatchOfOne(t *testing.T) {
+func TestBatchFaults_WorkerExitWithBatchOfOne(t *testing.T) {
 	p := NewPool(Options{})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
@@ -176,7 +176,7 @@ func TestWorkerExitWithBatchOfOne(t *testing.T) {
 }
 
 // While the pool refuses calls no item runs again: all fail with the cause.
-func TestWorkerExitWithBatchWhileRefusing(t *testing.T) {
+func TestBatchFaults_WorkerExitWithBatchWhileRefusing(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2")
@@ -189,7 +189,7 @@ func TestWorkerExitWithBatchWhileRefusing(t *testing.T) {
 }
 
 // Items that were answered have ended; the others run again.
-func TestWorkerExitBeforeAllAnswers(t *testing.T) {
+func TestBatchFaults_WorkerExitBeforeAllAnswers(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2", "3")
@@ -207,7 +207,7 @@ func TestWorkerExitBeforeAllAnswers(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestBatchViolations(t *testing.T) {
+func TestBatchFaults_BatchViolations(t *testing.T) {
 	for name, send := range map[string]func(*batchWorker, receivedBatch){
 		"before the end": func(r *batchWorker, tr receivedBatch) { r.answer(ipc.KindSucceeded, tr.items[0]) },
 		"twice": func(r *batchWorker, tr receivedBatch) {
@@ -246,7 +246,7 @@ func TestBatchViolations(t *testing.T) {
 }
 
 // OnSettled of a canceled item waits until its worker has answered for it: the rest of its batch still runs.
-func TestOnSettled(t *testing.T) {
+func TestBatchFaults_OnSettled(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	settled := make(map[string]int) // guarded by the pool's lock

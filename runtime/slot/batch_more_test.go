@@ -29,7 +29,7 @@ func (n *recordedEvents) Metric(metric []byte)           { n.add("metric", strin
 func (n *recordedEvents) Log(source string, text []byte) { n.add(source, string(text)) }
 
 // Text of the function belongs to all items; text of an item's own steps belongs to that item.
-func TestLogsOfBatch(t *testing.T) {
+func TestBatchMore_LogsOfBatch(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	zero := start(t, p, "0")
@@ -74,7 +74,7 @@ func TestLogsOfBatch(t *testing.T) {
 }
 
 // A call that cannot be batched gets its turn, though there is always a full batch that could go ahead of it.
-func TestTrainingAmongBatches(t *testing.T) {
+func TestBatchMore_TrainingAmongBatches(t *testing.T) {
 	p := NewPool(Options{Queue: 20})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1")
@@ -99,7 +99,7 @@ func TestTrainingAmongBatches(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestTrainingWithPreparation(t *testing.T) {
+func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	p := NewPool(Options{Queue: 20})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1")
@@ -131,7 +131,7 @@ func TestTrainingWithPreparation(t *testing.T) {
 }
 
 // A queued training that is canceled lets those behind it go.
-func TestCanceledTrainingMakesWay(t *testing.T) {
+func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
 	p := NewPool(Options{Queue: 20})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1")
@@ -151,7 +151,7 @@ func TestCanceledTrainingMakesWay(t *testing.T) {
 }
 
 // Frames that a dead worker did not send end a batch, and one of its items.
-func TestAnswersOfBatchOutliveWorker(t *testing.T) {
+func TestBatchMore_AnswersOfBatchOutliveWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	fs := startAll(t, p, "1", "2", "3")
 	r := newBatchWorker(t, p, batchesOfThree())
@@ -169,7 +169,7 @@ func TestAnswersOfBatchOutliveWorker(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestWorkerLoadWithBatches(t *testing.T) {
+func TestBatchMore_WorkerLoadWithBatches(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2")

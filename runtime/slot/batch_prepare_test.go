@@ -17,7 +17,7 @@ func preparing() *BatchOptions {
 	return b
 }
 
-func TestPreparedItemsAreBatched(t *testing.T) {
+func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6")
@@ -49,7 +49,7 @@ func TestPreparedItemsAreBatched(t *testing.T) {
 }
 
 // An item whose preparation fails makes room for another.
-func TestFailedPreparation(t *testing.T) {
+func TestBatchPrepare_FailedPreparation(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -70,7 +70,7 @@ func TestFailedPreparation(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestCancelDuringPreparation(t *testing.T) {
+func TestBatchPrepare_CancelDuringPreparation(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -102,7 +102,7 @@ func TestCancelDuringPreparation(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestDeadlineDuringPreparation(t *testing.T) {
+func TestBatchPrepare_DeadlineDuringPreparation(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	f := startWith(t, p, "1", func(c *Call) { c.Deadline = time.Now().Add(10 * time.Millisecond) })
@@ -119,7 +119,7 @@ func TestDeadlineDuringPreparation(t *testing.T) {
 }
 
 // Items of a dead worker are prepared again, each alone in a worker.
-func TestWorkerExitDuringPreparation(t *testing.T) {
+func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -147,7 +147,7 @@ func TestWorkerExitDuringPreparation(t *testing.T) {
 }
 
 // An item whose preparation crashes its worker does so once with others, and once alone: then it fails.
-func TestPreparationCrashesWorker(t *testing.T) {
+func TestBatchPrepare_PreparationCrashesWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3")
@@ -175,7 +175,7 @@ func TestPreparationCrashesWorker(t *testing.T) {
 }
 
 // A retiring worker finishes the items that it has, and gets no more.
-func TestRetiringWorkerFinishesItems(t *testing.T) {
+func TestBatchPrepare_RetiringWorkerFinishesItems(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4")
@@ -205,7 +205,7 @@ func TestRetiringWorkerFinishesItems(t *testing.T) {
 }
 
 // When its last item is late, a retiring worker is empty.
-func TestLastItemOfRetiringWorkerIsLate(t *testing.T) {
+func TestBatchPrepare_LastItemOfRetiringWorkerIsLate(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r, other := newBatchWorker(t, p, preparing()), newBatchWorker(t, p, preparing())
 	var fs []*testCall
@@ -225,7 +225,7 @@ func TestLastItemOfRetiringWorkerIsLate(t *testing.T) {
 }
 
 // An unusable worker gets no batch of the items that it has prepared.
-func TestUnusableWorkerGivesBackItems(t *testing.T) {
+func TestBatchPrepare_UnusableWorkerGivesBackItems(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	w := prepareWorker(t, p, 1)
 	unusable := 0

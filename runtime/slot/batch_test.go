@@ -12,7 +12,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestSingleRequestLeavesAtOnce(t *testing.T) {
+func TestBatch_SingleRequestLeavesAtOnce(t *testing.T) {
 	p := testPool(t, Options{})
 	r := newBatchWorker(t, p, batchesOfThree())
 	for _, name := range []string{"a", "b"} {
@@ -48,7 +48,7 @@ func TestBatch_ArrivalsGatherWhileWorkerIsBusy(t *testing.T) {
 	}
 }
 
-func TestKeysNeverMix(t *testing.T) {
+func TestBatch_KeysNeverMix(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := []*testCall{startKeyed(t, p, "0", "x")}
@@ -65,7 +65,7 @@ func TestKeysNeverMix(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestFullBatchLiesAhead(t *testing.T) {
+func TestBatch_FullBatchLiesAhead(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
@@ -91,7 +91,7 @@ func TestFullBatchLiesAhead(t *testing.T) {
 }
 
 // An idle worker gets the batch that waits behind another one in a busy worker, before later calls.
-func TestBatchAheadMovesToIdleWorker(t *testing.T) {
+func TestBatch_AheadMovesToIdleWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	busy := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -119,7 +119,7 @@ func TestBatchAheadMovesToIdleWorker(t *testing.T) {
 	})
 }
 
-func TestCancelInBatchAhead(t *testing.T) {
+func TestBatch_CancelInBatchAhead(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -136,7 +136,7 @@ func TestCancelInBatchAhead(t *testing.T) {
 }
 
 // While the pool refuses calls, a batch that lies in a worker stays there.
-func TestCancelInBatchAheadWhileRefusing(t *testing.T) {
+func TestBatch_CancelInBatchAheadWhileRefusing(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -159,7 +159,7 @@ func TestCancelInBatchAheadWhileRefusing(t *testing.T) {
 }
 
 // Two calls of a batch that lies ahead are late, one after the other; the third runs.
-func TestDeadlinesInBatchAhead(t *testing.T) {
+func TestBatch_DeadlinesInBatchAhead(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	first := start(t, p, "1")
@@ -181,7 +181,7 @@ func TestDeadlinesInBatchAhead(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestBatchAheadOfRetiringWorker(t *testing.T) {
+func TestBatch_AheadOfRetiringWorker(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	old := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -230,7 +230,7 @@ func TestBatch_ReloadKeepsOrder(t *testing.T) {
 	fresh.noneLeft()
 }
 
-func TestCapacityWithBatches(t *testing.T) {
+func TestBatch_CapacityWithBatches(t *testing.T) {
 	p := NewPool(Options{Queue: 2})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
@@ -263,7 +263,7 @@ func TestCapacityWithBatches(t *testing.T) {
 }
 
 // A hold of the policy ends by the timer.
-func TestHoldEnds(t *testing.T) {
+func TestBatch_HoldEnds(t *testing.T) {
 	await.NoLeak(t)
 	holds := make(chan time.Duration, 1)
 	p := NewPool(Options{OnBatch: func(_ int, d time.Duration) { holds <- d }})

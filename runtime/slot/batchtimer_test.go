@@ -71,8 +71,8 @@ func (b *timerTest) fires(t *testing.T, after time.Duration) {
 	}
 }
 
-// TestTimerFires in time, and not before.
-func TestTimerFires(t *testing.T) {
+// TestBatchtimer_TimerFires in time, and not before.
+func TestBatchtimer_TimerFires(t *testing.T) {
 	await.NoLeak(t)
 	b := newTimerTest(t)
 	for range 20 {
@@ -80,8 +80,8 @@ func TestTimerFires(t *testing.T) {
 	}
 }
 
-// TestTimerIsLeftAlone if it fires soon enough, and set anew if it does not or has fired.
-func TestTimerIsLeftAlone(t *testing.T) {
+// TestBatchtimer_TimerIsLeftAlone if it fires soon enough, and set anew if it does not or has fired.
+func TestBatchtimer_TimerIsLeftAlone(t *testing.T) {
 	await.NoLeak(t)
 	b := newTimerTest(t)
 	first, _ := b.at(time.Hour)
@@ -95,8 +95,8 @@ func TestTimerIsLeftAlone(t *testing.T) {
 	b.fires(t, time.Millisecond)
 }
 
-// TestTimerIsUnset: 0 unsets it.
-func TestTimerIsUnset(t *testing.T) {
+// TestBatchtimer_TimerIsUnset: 0 unsets it.
+func TestBatchtimer_TimerIsUnset(t *testing.T) {
 	await.NoLeak(t)
 	b := newTimerTest(t)
 	b.at(time.Hour)

@@ -11,8 +11,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestPollsOnlyForSingleShortCalls: the leader polls while short calls come one by one, and otherwise not.
-func TestPollsOnlyForSingleShortCalls(t *testing.T) {
+// TestBusypoll_PollsOnlyForSingleShortCalls: the leader polls while short calls come one by one, and otherwise not.
+func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, BusyPoll: BusyPoll{Front: true}})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -79,8 +79,8 @@ func TestPollsOnlyForSingleShortCalls(t *testing.T) {
 	empty(t, p)
 }
 
-// TestPollPause: an answer that outlasts the budget pauses polling.
-func TestPollPause(t *testing.T) {
+// TestBusypoll_PollPause: an answer that outlasts the budget pauses polling.
+func TestBusypoll_PollPause(t *testing.T) {
 	s := &Slot{
 		pool:   &Pool{o: Options{BusyPoll: BusyPoll{Front: true}}, singles: pollAfter},
 		window: window{mean: time.Microsecond},
@@ -102,8 +102,8 @@ func TestPollPause(t *testing.T) {
 	}
 }
 
-// TestPollingLeaderReadsAnswers that come while it polls, and those that come later.
-func TestPollingLeaderReadsAnswers(t *testing.T) {
+// TestBusypoll_PollingLeaderReadsAnswers that come while it polls, and those that come later.
+func TestBusypoll_PollingLeaderReadsAnswers(t *testing.T) {
 	p := testPool(t, Options{BusyPoll: BusyPoll{Front: true}})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -120,8 +120,8 @@ func TestPollingLeaderReadsAnswers(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCPUPressure: from one sample to the next.
-func TestCPUPressure(t *testing.T) {
+// TestBusypoll_CPUPressure: from one sample to the next.
+func TestBusypoll_CPUPressure(t *testing.T) {
 	at := time.Now()
 	last := cpuPressure{sampled: at, waited: time.Minute, sampling: true, high: true}
 	for _, c := range []struct {
@@ -147,8 +147,9 @@ func TestCPUPressure(t *testing.T) {
 	}
 }
 
-// TestNoPollingUnderCPUPressure: neither a worker nor the front polls under CPU pressure; both do again when it ends.
-func TestNoPollingUnderCPUPressure(t *testing.T) {
+// TestBusypoll_NoPollingUnderCPUPressure: neither a worker nor the front polls under CPU pressure; both do again when
+// it ends.
+func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 	await.NoLeak(t)
 	var waited, each atomic.Int64 // each sample finds so much more
 	pressure := func() (time.Duration, bool) { return time.Duration(waited.Add(each.Load())), true }

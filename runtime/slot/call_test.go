@@ -106,7 +106,7 @@ func TestList(t *testing.T) {
 	check(4)
 }
 
-func TestLogsAreBounded(t *testing.T) {
+func TestCall_LogsAreBounded(t *testing.T) {
 	c := NewCall("a", nil, nil)
 	for range 17 {
 		c.addLogs("stdout", bytes.Repeat([]byte("x\n"), 1<<19))

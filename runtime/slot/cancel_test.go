@@ -9,7 +9,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestCancelBeforeSubmit(t *testing.T) {
+func TestCancel_BeforeSubmit(t *testing.T) {
 	p := testPool(t, Options{})
 	newWorker(t, p, 1)
 	f := newTestCall(t, p, "a")
@@ -142,8 +142,8 @@ func TestCancel_OfRunningCall(t *testing.T) {
 	}
 }
 
-// TestCancelIsRepeated: the model may miss a signal.
-func TestCancelIsRepeated(t *testing.T) {
+// TestCancel_IsRepeated: the model may miss a signal.
+func TestCancel_IsRepeated(t *testing.T) {
 	p := testPool(t, Options{CancelGrace: time.Hour})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -158,9 +158,9 @@ func TestCancelIsRepeated(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelTimeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in
+// TestCancel_Timeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in
 // another slot fails.
-func TestCancelTimeout(t *testing.T) {
+func TestCancel_Timeout(t *testing.T) {
 	p := testPool(t, Options{CancelGrace: time.Millisecond, Queue: 10})
 	w := newWorker(t, p, 2)
 	a, b := start(t, p, "a"), start(t, p, "b")
@@ -194,8 +194,8 @@ func TestCancelTimeout(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelBeforeDetach: between the end of a channel and Detach.
-func TestCancelBeforeDetach(t *testing.T) {
+// TestCancel_BeforeDetach: between the end of a channel and Detach.
+func TestCancel_BeforeDetach(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")

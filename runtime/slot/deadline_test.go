@@ -51,8 +51,8 @@ func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 	empty(t, p)
 }
 
-// TestQueuePosition: the order of arrival counts, over windows and queue.
-func TestQueuePosition(t *testing.T) {
+// TestDeadline_QueuePosition: the order of arrival counts, over windows and queue.
+func TestDeadline_QueuePosition(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	var flights []*testCall
@@ -111,8 +111,8 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// TestRetryAfter is the time in which the queue will have begun, by the measured rate.
-func TestRetryAfter(t *testing.T) {
+// TestDeadline_RetryAfter is the time in which the queue will have begun, by the measured rate.
+func TestDeadline_RetryAfter(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	p.admission.throughput = throughput{busy: 30 * time.Second, ended: 10}
 	for i := range 9 {

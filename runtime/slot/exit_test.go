@@ -50,9 +50,9 @@ func TestDetach(t *testing.T) {
 	empty(t, p)
 }
 
-// TestDetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival, over
-// all of its slots.
-func TestDetachRequeues(t *testing.T) {
+// TestExit_DetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival,
+// over all of its slots.
+func TestExit_DetachRequeues(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	var flights []*testCall
@@ -83,8 +83,9 @@ func TestDetachRequeues(t *testing.T) {
 	empty(t, p)
 }
 
-// TestUnreadAnswersOfDeadWorker: answers that lie in the socket when the worker dies are delivered, with their logs.
-func TestUnreadAnswersOfDeadWorker(t *testing.T) {
+// TestExit_UnreadAnswersOfDeadWorker: answers that lie in the socket when the worker dies are delivered, with their
+// logs.
+func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -152,8 +153,8 @@ func TestExit_GrandchildKeepsSocket(t *testing.T) {
 	empty(t, p)
 }
 
-// TestIdleWorkerDies: no goroutine reads at an idle slot, so the next call finds the worker dead.
-func TestIdleWorkerDies(t *testing.T) {
+// TestExit_IdleWorkerDies: no goroutine reads at an idle slot, so the next call finds the worker dead.
+func TestExit_IdleWorkerDies(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	start(t, p, "first").serveOne(w.ends[0])
@@ -175,8 +176,8 @@ func (f *testCall) serveOne(l *slotEnd) {
 	f.succeeded()
 }
 
-// TestDeadSlotsAreForgotten: no slot of a dead worker stays in the pool.
-func TestDeadSlotsAreForgotten(t *testing.T) {
+// TestExit_DeadSlotsAreForgotten: no slot of a dead worker stays in the pool.
+func TestExit_DeadSlotsAreForgotten(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	for i := range 20 {
@@ -190,7 +191,7 @@ func TestDeadSlotsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestRunningAndServed(t *testing.T) {
+func TestExit_RunningAndServed(t *testing.T) {
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l, s := w.ends[0], w.slots[0]
@@ -217,8 +218,8 @@ func TestRunningAndServed(t *testing.T) {
 	}
 }
 
-// TestDetachWaitsForAnswersOnly: once all answers are read, Detach waits no more.
-func TestDetachWaitsForAnswersOnly(t *testing.T) {
+// TestExit_DetachWaitsForAnswersOnly: once all answers are read, Detach waits no more.
+func TestExit_DetachWaitsForAnswersOnly(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l, s := w.ends[0], w.slots[0]

@@ -67,8 +67,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// TestSecondAnswer: the first ends the call, the second the worker.
-func TestSecondAnswer(t *testing.T) {
+// TestFrames_SecondAnswer: the first ends the call, the second the worker.
+func TestFrames_SecondAnswer(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	first, second := start(t, p, "first"), start(t, p, "second")
@@ -84,8 +84,8 @@ func TestSecondAnswer(t *testing.T) {
 	empty(t, p)
 }
 
-// TestAnswerToWhatWasTakenBack: an answer to a revoked call is a violation.
-func TestAnswerToWhatWasTakenBack(t *testing.T) {
+// TestFrames_AnswerToWhatWasTakenBack: an answer to a revoked call is a violation.
+func TestFrames_AnswerToWhatWasTakenBack(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
@@ -100,8 +100,8 @@ func TestAnswerToWhatWasTakenBack(t *testing.T) {
 	empty(t, p)
 }
 
-// TestContextIsPassedOn: the body of a request has all parts of its call.
-func TestContextIsPassedOn(t *testing.T) {
+// TestFrames_ContextIsPassedOn: the body of a request has all parts of its call.
+func TestFrames_ContextIsPassedOn(t *testing.T) {
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	f := &testCall{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
@@ -118,7 +118,7 @@ func TestContextIsPassedOn(t *testing.T) {
 	f.result()
 }
 
-func TestLargeBodies(t *testing.T) {
+func TestFrames_LargeBodies(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {

@@ -61,9 +61,9 @@ func endings() map[string]func(*Pool, *testCall) {
 	}
 }
 
-// TestNextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another one must
-// read for the rest.
-func TestNextLeaderHasEnded(t *testing.T) {
+// TestLeader_NextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another
+// one must read for the rest.
+func TestLeader_NextLeaderHasEnded(t *testing.T) {
 	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
 			p := testPool(t, Options{Queue: 10})
@@ -82,8 +82,8 @@ func TestNextLeaderHasEnded(t *testing.T) {
 	}
 }
 
-// TestNextLeaderIsStolen: the same with a call that moves to another slot.
-func TestNextLeaderIsStolen(t *testing.T) {
+// TestLeader_NextLeaderIsStolen: the same with a call that moves to another slot.
+func TestLeader_NextLeaderIsStolen(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)
 	l.succeed(l.begin())
@@ -102,7 +102,7 @@ func TestNextLeaderIsStolen(t *testing.T) {
 }
 
 // TestNextLeaderLosesItsWorker: the same with a worker that dies.
-func TestNextLeaderAndWorkerExit(t *testing.T) {
+func TestLeader_NextLeaderAndWorkerExit(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)
 	l.succeed(l.begin())
@@ -117,8 +117,8 @@ func TestNextLeaderAndWorkerExit(t *testing.T) {
 	empty(t, p)
 }
 
-// TestLeaderIsStolen: the leader's call moves to another slot. Its goroutine follows, and its slot gets a new leader.
-func TestLeaderIsStolen(t *testing.T) {
+// TestLeader_IsStolen: the leader's call moves to another slot. Its goroutine follows, and its slot gets a new leader.
+func TestLeader_IsStolen(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	a := newWorker(t, p, 1).ends[0]
 	first := newTestCall(t, p, "first")
@@ -142,8 +142,8 @@ func TestLeaderIsStolen(t *testing.T) {
 	empty(t, p)
 }
 
-// TestLeaderEnds: the leader's call ends without an answer, and its goroutine must not stay in the socket.
-func TestLeaderEnds(t *testing.T) {
+// TestLeader_Ends: the leader's call ends without an answer, and its goroutine must not stay in the socket.
+func TestLeader_Ends(t *testing.T) {
 	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
 			p := testPool(t, Options{Queue: 10})
@@ -162,8 +162,8 @@ func TestLeaderEnds(t *testing.T) {
 	}
 }
 
-// TestOneReadWakesAll: the answers of one read reach all calls, in any order.
-func TestOneReadWakesAll(t *testing.T) {
+// TestLeader_OneReadWakesAll: the answers of one read reach all calls, in any order.
+func TestLeader_OneReadWakesAll(t *testing.T) {
 	p := testPool(t, Options{Queue: 40})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 32)
@@ -187,8 +187,8 @@ func TestOneReadWakesAll(t *testing.T) {
 	empty(t, p)
 }
 
-// TestAnswerBeforeWait: an answer may come before its own goroutine waits, read by another's.
-func TestAnswerBeforeWait(t *testing.T) {
+// TestLeader_AnswerBeforeWait: an answer may come before its own goroutine waits, read by another's.
+func TestLeader_AnswerBeforeWait(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	early := newTestCall(t, p, "early")

@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// TestLongLinesAreCut: in any pieces; the text after them is complete.
-func TestLongLinesAreCut(t *testing.T) {
+// TestLogs_LongLinesAreCut: in any pieces; the text after them is complete.
+func TestLogs_LongLinesAreCut(t *testing.T) {
 	long := strings.Repeat("0123", logtext.MaxLine/4)
 	for _, c := range []struct{ text, want string }{
 		{"a\nb", "a\nb"},

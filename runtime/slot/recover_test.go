@@ -29,9 +29,9 @@ func frame(kind ipc.Kind, id uint64, body []byte) []byte {
 	return append(ipc.AppendHeader(nil, kind, 0, id, uint64(time.Millisecond), len(body)), body...)
 }
 
-// TestUnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The call
-// that ran fails, and the one behind it is queued again.
-func TestUnsentAnswersOfDeadWorker(t *testing.T) {
+// TestRecover_UnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The
+// call that ran fails, and the one behind it is queued again.
+func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 8)
@@ -61,8 +61,8 @@ func TestUnsentAnswersOfDeadWorker(t *testing.T) {
 	empty(t, p)
 }
 
-// TestInvalidRestOfDeadWorker: invalid bytes are ignored, and the calls fail with the cause of the exit.
-func TestInvalidRestOfDeadWorker(t *testing.T) {
+// TestRecover_InvalidRestOfDeadWorker: invalid bytes are ignored, and the calls fail with the cause of the exit.
+func TestRecover_InvalidRestOfDeadWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "a")

@@ -24,8 +24,9 @@ func (l *slotEnd) cancelAsked(id uint64) {
 	await.Eventually(l.w.t, "its end is asked for", func() bool { return l.canceled(id) })
 }
 
-// TestPredictTimeout: a call that runs for too long is canceled, and fails unless the model succeeds all the same.
-func TestPredictTimeout(t *testing.T) {
+// TestRuntimelimit_PredictTimeout: a call that runs for too long is canceled, and fails unless the model succeeds all
+// the same.
+func TestRuntimelimit_PredictTimeout(t *testing.T) {
 	p := testPool(t, Options{Queue: 4, PredictTimeout: time.Second, CancelGrace: time.Hour})
 	l := newWorker(t, p, 1).ends[0]
 	for kind, end := range map[ipc.Kind]func(*testCall){
@@ -66,8 +67,8 @@ func TestRuntimeLimit_PredictTimeoutKillsWorker(t *testing.T) {
 	empty(t, p)
 }
 
-// TestTrainingHasNoLimit: a training is not canceled, while other calls of its slot are.
-func TestTrainingHasNoLimit(t *testing.T) {
+// TestRuntimelimit_TrainingHasNoLimit: a training is not canceled, while other calls of its slot are.
+func TestRuntimelimit_TrainingHasNoLimit(t *testing.T) {
 	p := testPool(t, Options{Queue: 4, PredictTimeout: short})
 	w := newWorker(t, p, 2)
 	unhurried := newTestCall(t, p, "unhurried")

@@ -60,8 +60,8 @@ func TestStalled_BesideBusySlot(t *testing.T) {
 	first.succeeded()
 }
 
-// TestStalledByAnotherCall: each call counts for itself.
-func TestStalledByAnotherCall(t *testing.T) {
+// TestStalled_ByAnotherCall: each call counts for itself.
+func TestStalled_ByAnotherCall(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	for range 3 {
@@ -90,8 +90,8 @@ func TestStalled_ByOverwrittenClaim(t *testing.T) {
 	empty(t, p)
 }
 
-// TestStalledBatch: a batch counts as a call does.
-func TestStalledBatch(t *testing.T) {
+// TestStalled_Batch: a batch counts as a call does.
+func TestStalled_Batch(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")

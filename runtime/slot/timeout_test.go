@@ -18,7 +18,7 @@ func (p *Pool) queueTimeout(d time.Duration) {
 	p.mu.Unlock()
 }
 
-func TestQueueTimeout(t *testing.T) {
+func TestTimeout_QueueTimeout(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -41,8 +41,8 @@ func TestQueueTimeout(t *testing.T) {
 	again.succeeded()
 }
 
-// TestQueueTimeoutWithoutWorkers: no worker takes the calls.
-func TestQueueTimeoutWithoutWorkers(t *testing.T) {
+// TestTimeout_QueueTimeoutWithoutWorkers: no worker takes the calls.
+func TestTimeout_QueueTimeoutWithoutWorkers(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
 	for _, name := range []string{"first", "second"} { // the timer fires more than once
 		start(t, p, name).failed(predict.ErrQueueTimeout)
@@ -99,8 +99,8 @@ func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 	}
 }
 
-// TestTimeoutAfterWorkerExit: the timeout of a call goes on when no worker is left.
-func TestTimeoutAfterWorkerExit(t *testing.T) {
+// TestTimeout_AfterWorkerExit: the timeout of a call goes on when no worker is left.
+func TestTimeout_AfterWorkerExit(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "first")
@@ -109,9 +109,9 @@ func TestTimeoutAfterWorkerExit(t *testing.T) {
 	empty(t, p)
 }
 
-// TestTimeoutBeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the
+// TestTimeout_BeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the
 // model has begun the call.
-func TestTimeoutBeforeDetach(t *testing.T) {
+func TestTimeout_BeforeDetach(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
@@ -140,8 +140,8 @@ func TestTimeoutBeforeDetach(t *testing.T) {
 	empty(t, p)
 }
 
-// TestDeadlineBeforeDetach: the deadline passes after Detach.
-func TestDeadlineBeforeDetach(t *testing.T) {
+// TestTimeout_DeadlineBeforeDetach: the deadline passes after Detach.
+func TestTimeout_DeadlineBeforeDetach(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")

@@ -39,8 +39,8 @@ func TestWindow_FollowsModel(t *testing.T) {
 	}
 }
 
-// TestWindowIsFilled: the socket has as many requests as the window allows, and no more.
-func TestWindowIsFilled(t *testing.T) {
+// TestWindow_IsFilled: the socket has as many requests as the window allows, and no more.
+func TestWindow_IsFilled(t *testing.T) {
 	p := testPool(t, Options{Queue: 100})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
@@ -70,8 +70,8 @@ func TestWindowIsFilled(t *testing.T) {
 	empty(t, p)
 }
 
-// TestFirstComeFirstServed over the queue and the socket.
-func TestFirstComeFirstServed(t *testing.T) {
+// TestWindow_FirstComeFirstServed over the queue and the socket.
+func TestWindow_FirstComeFirstServed(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	l := newWorker(t, p, 1).ends[0]
 	var flights []*testCall
@@ -88,9 +88,9 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestIdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one is
-// taken.
-func TestIdleSlotFirst(t *testing.T) {
+// TestWindow_IdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one
+// is taken.
+func TestWindow_IdleSlotFirst(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	used := func(f *testCall) int {
@@ -121,8 +121,8 @@ func TestIdleSlotFirst(t *testing.T) {
 	}
 }
 
-// TestIdleSlotSteals: calls that wait behind a long one go to the slot that is idle first.
-func TestIdleSlotSteals(t *testing.T) {
+// TestWindow_IdleSlotSteals: calls that wait behind a long one go to the slot that is idle first.
+func TestWindow_IdleSlotSteals(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	var flights []*testCall
@@ -146,9 +146,9 @@ func TestIdleSlotSteals(t *testing.T) {
 	empty(t, p)
 }
 
-// TestIdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait elsewhere are
-// stolen.
-func TestIdleSlotStealsFromAnySlot(t *testing.T) {
+// TestWindow_IdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait
+// elsewhere are stolen.
+func TestWindow_IdleSlotStealsFromAnySlot(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	for _, s := range w.slots {
@@ -179,8 +179,8 @@ func TestIdleSlotStealsFromAnySlot(t *testing.T) {
 	empty(t, p)
 }
 
-// TestHalfIsStolen: an idle slot takes half of what waits, so that it need not steal again at once.
-func TestHalfIsStolen(t *testing.T) {
+// TestWindow_HalfIsStolen: an idle slot takes half of what waits, so that it need not steal again at once.
+func TestWindow_HalfIsStolen(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 8)
@@ -236,9 +236,9 @@ func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*testCall) {
 	return w, flights
 }
 
-// TestDelayedRequests: a request to a busy worker waits for the next write, and is sent with it, for any reason of that
-// write.
-func TestDelayedRequests(t *testing.T) {
+// TestWindow_DelayedRequests: a request to a busy worker waits for the next write, and is sent with it, for any reason
+// of that write.
+func TestWindow_DelayedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		next func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall)
 	}{
@@ -291,8 +291,8 @@ func TestDelayedRequests(t *testing.T) {
 	}
 }
 
-// TestNotDelayed: a request is written at once if no other call's answer is due.
-func TestNotDelayed(t *testing.T) {
+// TestWindow_NotDelayed: a request is written at once if no other call's answer is due.
+func TestWindow_NotDelayed(t *testing.T) {
 	p := NewPool(Options{Queue: 40})
 	w, flights := fast(t, p, delayAbove-1)
 	l := w.ends[0]
@@ -322,7 +322,7 @@ func TestNotDelayed(t *testing.T) {
 	large.result()
 }
 
-func TestCallTime(t *testing.T) {
+func TestWindow_CallTime(t *testing.T) {
 	p := testPool(t, Options{})
 	w := newWorker(t, p, 2)
 	if got := p.MeanDuration(); got != 0 {

@@ -64,8 +64,8 @@ func TestRetire(t *testing.T) {
 	empty(t, p)
 }
 
-// TestRetireIdleOrDeadWorker: the channel is closed at once, every time.
-func TestRetireIdleOrDeadWorker(t *testing.T) {
+// TestWorkerSlots_RetireIdleOrDeadWorker: the channel is closed at once, every time.
+func TestWorkerSlots_RetireIdleOrDeadWorker(t *testing.T) {
 	p := testPool(t, Options{})
 	idle, dead := newWorker(t, p, 3), newWorker(t, p, 2)
 	dead.terminate("it died")
@@ -79,8 +79,8 @@ func TestRetireIdleOrDeadWorker(t *testing.T) {
 	}
 }
 
-// TestRetireAndExit: the worker dies while it finishes its calls.
-func TestRetireAndExit(t *testing.T) {
+// TestWorkerSlots_RetireAndExit: the worker dies while it finishes its calls.
+func TestWorkerSlots_RetireAndExit(t *testing.T) {
 	p := testPool(t, Options{Queue: 4})
 	w := newWorker(t, p, 1)
 	running, waits := start(t, p, "running"), start(t, p, "waits")
@@ -100,8 +100,8 @@ func TestRetireAndExit(t *testing.T) {
 	empty(t, p)
 }
 
-// TestRetireUnderLoad: workers are replaced, and no call fails.
-func TestRetireUnderLoad(t *testing.T) {
+// TestWorkerSlots_RetireUnderLoad: workers are replaced, and no call fails.
+func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 	p := testPool(t, Options{Queue: 64})
 	w := newWorker(t, p, 2)
 	served := w.serve(echo)
@@ -182,7 +182,7 @@ func TestHooks(t *testing.T) {
 	empty(t, p)
 }
 
-func TestWorkerLoad(t *testing.T) {
+func TestWorkerSlots_WorkerLoad(t *testing.T) {
 	p := testPool(t, Options{Queue: 4})
 	w := newWorker(t, p, 2)
 	before := time.Now()
@@ -204,8 +204,8 @@ func TestWorkerLoad(t *testing.T) {
 	}
 }
 
-// TestLeastLoadedWorker: the next call gets an idle slot of the worker with the fewest calls.
-func TestLeastLoadedWorker(t *testing.T) {
+// TestWorkerSlots_LeastLoadedWorker: the next call gets an idle slot of the worker with the fewest calls.
+func TestWorkerSlots_LeastLoadedWorker(t *testing.T) {
 	p := testPool(t, Options{})
 	workers := []*fakeWorker{newWorker(t, p, 3), newWorker(t, p, 3), newWorker(t, p, 3)}
 	var flights []*testCall

@@ -22,8 +22,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// TestMemoryGroup: limits and kills, as containers of either kind of control group show them.
-func TestMemoryGroup(t *testing.T) {
+// TestCgroup_MemoryGroup: limits and kills, as containers of either kind of control group show them.
+func TestCgroup_MemoryGroup(t *testing.T) {
 	const v2Mount = "30 23 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
 	const v1Mount = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
 	for name, c := range map[string]struct {
@@ -72,8 +72,8 @@ func TestMemoryGroup(t *testing.T) {
 	}
 }
 
-// TestCPULimit, as containers of either kind of control group show it.
-func TestCPULimit(t *testing.T) {
+// TestCgroup_CPULimit, as containers of either kind of control group show it.
+func TestCgroup_CPULimit(t *testing.T) {
 	const v2Mount = "30 23 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
 	const v1Mount = "35 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
 	v1 := func(quota string) map[string]string {
@@ -110,8 +110,8 @@ func TestCPULimit(t *testing.T) {
 	}
 }
 
-// TestOOMWatch: a kill counts for a while, and then no more.
-func TestOOMWatch(t *testing.T) {
+// TestCgroup_OOMWatch: a kill counts for a while, and then no more.
+func TestCgroup_OOMWatch(t *testing.T) {
 	root := tree(t, map[string]string{"memory.events": "oom_kill 5\n", "memory.max": "1048576\n"})
 	w := newOOMWatch(memoryGroup{folder: root, root: root, v2: true})
 	expect := func(want Shortage) {

@@ -33,8 +33,8 @@ func deaths() map[string][]string {
 	}
 }
 
-// TestDeathInSetup is a failed setup, whose logs tell all.
-func TestDeathInSetup(t *testing.T) {
+// TestExit_DeathInSetup is a failed setup, whose logs tell all.
+func TestExit_DeathInSetup(t *testing.T) {
 	for how, words := range deaths() {
 		t.Run(how, func(t *testing.T) {
 			s := act(t, "dies-in-setup "+how, nil)
@@ -78,8 +78,8 @@ func TestExit_DeathInPrediction(t *testing.T) {
 	}
 }
 
-// TestDeathBetweenPredictions fails no prediction.
-func TestDeathBetweenPredictions(t *testing.T) {
+// TestExit_DeathBetweenPredictions fails no prediction.
+func TestExit_DeathBetweenPredictions(t *testing.T) {
 	for how, words := range deaths() {
 		t.Run(how, func(t *testing.T) {
 			s := act(t, "dies-idle "+how, func(o *Options) { o.Policy.Restart = Never })
@@ -122,8 +122,8 @@ func unique(states []State) (u []State) {
 	return u
 }
 
-// TestFramesOutOfTurn: a worker that does not keep the order is not to be trusted with predictions.
-func TestFramesOutOfTurn(t *testing.T) {
+// TestExit_FramesOutOfTurn: a worker that does not keep the order is not to be trusted with predictions.
+func TestExit_FramesOutOfTurn(t *testing.T) {
 	kinds := func(k ...ipc.Kind) (ref string) {
 		ref = "says"
 		for _, kind := range k {
@@ -167,8 +167,8 @@ func TestFramesOutOfTurn(t *testing.T) {
 	})
 }
 
-// TestFailedSetupThatStays: threads that the model started may keep the process. Health must come to its end.
-func TestFailedSetupThatStays(t *testing.T) {
+// TestExit_FailedSetupThatStays: threads that the model started may keep the process. Health must come to its end.
+func TestExit_FailedSetupThatStays(t *testing.T) {
 	s := act(t, "fails-and-lies", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
 	st := s.over()
 	if !st.SetupFailed || !st.Defunct || st.LastExit != "ValueError: no weights" {
@@ -176,8 +176,8 @@ func TestFailedSetupThatStays(t *testing.T) {
 	}
 }
 
-// TestClosedChannels: a worker that lives on behind a closed channel cannot be used, nor does it say anything.
-func TestClosedChannels(t *testing.T) {
+// TestExit_ClosedChannels: a worker that lives on behind a closed channel cannot be used, nor does it say anything.
+func TestExit_ClosedChannels(t *testing.T) {
 	for _, when := range []string{"start", "setup", "ready"} {
 		t.Run("control, at "+when, func(t *testing.T) {
 			s := act(t, "closes-control "+when, func(o *Options) { o.Policy.Restart = Never })
@@ -202,8 +202,8 @@ func TestClosedChannels(t *testing.T) {
 	})
 }
 
-// TestWorkerThatLeftItsGroup is killed all the same.
-func TestWorkerThatLeftItsGroup(t *testing.T) {
+// TestExit_WorkerThatLeftItsGroup is killed all the same.
+func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	s := act(t, "leaves-group", nil)
 	await.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
 	s.Kill()
@@ -233,9 +233,9 @@ func TestDying(t *testing.T) {
 	}
 }
 
-// TestClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses it
-// too.
-func TestClosedBeforeItDied(t *testing.T) {
+// TestExit_ClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses
+// it too.
+func TestExit_ClosedBeforeItDied(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		t.Run(fmt.Sprint("closed first: ", first), func(t *testing.T) {
 			cmd := exec.Command("/bin/sleep", "60")
@@ -274,14 +274,14 @@ func TestClosedBeforeItDied(t *testing.T) {
 	}
 }
 
-// TestUnknownEnd: another has reaped the process.
-func TestUnknownEnd(t *testing.T) {
+// TestExit_UnknownEnd: another has reaped the process.
+func TestExit_UnknownEnd(t *testing.T) {
 	says(t, "the exit", Exit{Unknown: unix.ECHILD}.Describe(duringIdle), "worker ended between predictions",
 		"no child processes")
 }
 
-// TestExitInWords holds that each way to end says what happened, when, and why.
-func TestExitInWords(t *testing.T) {
+// TestExit_InWords holds that each way to end says what happened, when, and why.
+func TestExit_InWords(t *testing.T) {
 	status := func(n int) syscall.WaitStatus { return syscall.WaitStatus(n) }
 	for name, c := range map[string]struct {
 		exit Exit

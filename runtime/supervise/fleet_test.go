@@ -59,8 +59,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// TestLingerEnds with Stop or Kill.
-func TestLingerEnds(t *testing.T) {
+// TestFleet_LingerEnds with Stop or Kill.
+func TestFleet_LingerEnds(t *testing.T) {
 	for _, end := range []func(*stage){func(s *stage) { s.Stop() }, func(s *stage) { s.Kill() }} {
 		s := act(t, "lives fails=1", func(o *Options) { o.Policy.Linger = true })
 		s.until("defunct", defunct)

@@ -16,7 +16,7 @@ func failure(t *testing.T, text string) []byte {
 	return []byte(`{"metrics":{"predict_time":0.1,"note":"\",\"error\":\"CUDA"},"error":` + string(quoted) + `}`)
 }
 
-func TestGPUSigns(t *testing.T) {
+func TestGPU_Signs(t *testing.T) {
 	j := newGPUErrors()
 	for _, text := range []string{
 		"RuntimeError: CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronously reported at some other API call",
@@ -62,8 +62,8 @@ func TestGPUSigns(t *testing.T) {
 	}
 }
 
-// TestGPUSignList: each row is whole, and no row is without a source.
-func TestGPUSignList(t *testing.T) {
+// TestGPU_SignList: each row is whole, and no row is without a source.
+func TestGPU_SignList(t *testing.T) {
 	j := newGPUErrors()
 	if len(j.errors) < 10 || len(j.libraries) < 5 {
 		t.Fatalf("%d errors, %d libraries", len(j.errors), len(j.libraries))

@@ -27,8 +27,8 @@ func TestHang(t *testing.T) {
 	says(t, "the last exit", st.LastExit, "killed by the server", "it has not answered on its control channel for 1s")
 }
 
-// TestUnansweredPings: a worker that works but does not answer is replaced, too.
-func TestUnansweredPings(t *testing.T) {
+// TestHang_UnansweredPings: a worker that works but does not answer is replaced, too.
+func TestHang_UnansweredPings(t *testing.T) {
 	s := act(t, "lives ignores-pings", func(o *Options) { o.Timeouts.Hang, o.Policy.Restart = hangSoon, Never })
 	st := s.over()
 	says(t, "the last exit", st.LastExit, "it has not answered on its control channel")
@@ -46,9 +46,9 @@ func TestHang_NoPingsWithoutTimeout(t *testing.T) {
 	}
 }
 
-// TestStuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next has
-// what it had not begun.
-func TestStuckLoop(t *testing.T) {
+// TestHang_StuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next
+// has what it had not begun.
+func TestHang_StuckLoop(t *testing.T) {
 	s := act(t, "lives blind=1", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	s.until("ready", ready)
 	waits := s.ask("waits", `"which"`)

@@ -48,8 +48,8 @@ func TestReplacement(t *testing.T) {
 	}
 }
 
-// TestFiveDeaths within a minute and without a success: no more are started.
-func TestFiveDeaths(t *testing.T) {
+// TestLife_FiveDeaths within a minute and without a success: no more are started.
+func TestLife_FiveDeaths(t *testing.T) {
 	s := act(t, "dies-idle SEGV", nil)
 	st := s.over()
 	if st.Restarts != 4 || !st.Defunct || st.SetupFailed {
@@ -60,8 +60,8 @@ func TestFiveDeaths(t *testing.T) {
 	}
 }
 
-// TestSuccessInBetween: deaths that are apart are no reason to give up.
-func TestSuccessInBetween(t *testing.T) {
+// TestLife_SuccessInBetween: deaths that are apart are no reason to give up.
+func TestLife_SuccessInBetween(t *testing.T) {
 	s := act(t, "echoes deadly", nil)
 	for i := range 8 {
 		s.until("ready", func(st Status) bool { return st.Restarts == i && ready(st) })
@@ -111,7 +111,7 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 	}
 }
 
-func TestStopAndKill(t *testing.T) {
+func TestLife_StopAndKill(t *testing.T) {
 	hold := func(s *stage) { // the pause before a restart does not end
 		s.after = func(time.Duration) <-chan time.Time { return nil }
 	}
@@ -163,8 +163,8 @@ func TestStopAndKill(t *testing.T) {
 	}
 }
 
-// TestWorkerThatIgnoresShutdown is killed after its timeout.
-func TestWorkerThatIgnoresShutdown(t *testing.T) {
+// TestLife_WorkerThatIgnoresShutdown is killed after its timeout.
+func TestLife_WorkerThatIgnoresShutdown(t *testing.T) {
 	s := act(t, "says 32 33 34", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
 	s.until("ready", ready)
 	s.Stop()
@@ -174,8 +174,8 @@ func TestWorkerThatIgnoresShutdown(t *testing.T) {
 	}
 }
 
-// TestWorkerThatCannotStart: there is no such binary.
-func TestWorkerThatCannotStart(t *testing.T) {
+// TestLife_WorkerThatCannotStart: there is no such binary.
+func TestLife_WorkerThatCannotStart(t *testing.T) {
 	s := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" })
 	st := s.over()
 	says(t, "the last exit", st.LastExit, "start worker process", "no such file")

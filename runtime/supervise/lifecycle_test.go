@@ -65,8 +65,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestRenewedIsAlone: by the time that a new worker is shown, the old one has left the pool.
-func TestRenewedIsAlone(t *testing.T) {
+// TestLifecycle_RenewedIsAlone: by the time that a new worker is shown, the old one has left the pool.
+func TestLifecycle_RenewedIsAlone(t *testing.T) {
 	var s *stage
 	var slots atomic.Int64 // when it was shown first
 	s = enact(t, "lives", func(o *Options) {
@@ -87,8 +87,8 @@ func TestRenewedIsAlone(t *testing.T) {
 	}
 }
 
-// TestRenewStopFirst: the old process is gone before the new one is started.
-func TestRenewStopFirst(t *testing.T) {
+// TestLifecycle_RenewStopFirst: the old process is gone before the new one is started.
+func TestLifecycle_RenewStopFirst(t *testing.T) {
 	s := act(t, "lives", func(o *Options) { o.Policy.Renewal = StopFirst })
 	s.until("ready", ready)
 	s.Renew("the test wants it")
@@ -104,8 +104,8 @@ func TestRenewStopFirst(t *testing.T) {
 	}
 }
 
-// TestSuccessorThatFails: the old process stays, and another is tried.
-func TestSuccessorThatFails(t *testing.T) {
+// TestLifecycle_SuccessorThatFails: the old process stays, and another is tried.
+func TestLifecycle_SuccessorThatFails(t *testing.T) {
 	s := act(t, "lives fails=2 fails=3", nil)
 	s.until("ready", ready)
 	s.Renew("the test wants it")
@@ -120,8 +120,8 @@ func TestSuccessorThatFails(t *testing.T) {
 	}
 }
 
-// TestRenewalTakesTurns: of two workers of a fleet one is renewed at a time.
-func TestRenewalTakesTurns(t *testing.T) {
+// TestLifecycle_RenewalTakesTurns: of two workers of a fleet one is renewed at a time.
+func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 	for _, order := range []Renewal{StartFirst, StopFirst} {
 		fleet := NewFleet(nil)
 		first := act(t, "lives", func(o *Options) { o.Fleet, o.Policy.Renewal = fleet, order })
@@ -147,8 +147,8 @@ func TestRenewalTakesTurns(t *testing.T) {
 	}
 }
 
-// TestMaxRequests: a worker is renewed after that many.
-func TestMaxRequests(t *testing.T) {
+// TestLifecycle_MaxRequests: a worker is renewed after that many.
+func TestLifecycle_MaxRequests(t *testing.T) {
 	s := act(t, "lives", func(o *Options) { o.Policy.MaxRequests = 5 })
 	s.until("ready", ready)
 	for i := range 12 {
@@ -160,8 +160,8 @@ func TestMaxRequests(t *testing.T) {
 	}
 }
 
-// TestMaxMemory: a worker that has too much is renewed, and the others are not.
-func TestMaxMemory(t *testing.T) {
+// TestLifecycle_MaxMemory: a worker that has too much is renewed, and the others are not.
+func TestLifecycle_MaxMemory(t *testing.T) {
 	s := enact(t, "lives", func(o *Options) { o.Policy.MaxMemory = 120 << 20 })
 	s.memoryInterval = time.Millisecond
 	go s.Run()
@@ -226,8 +226,8 @@ func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 	s.over()
 }
 
-// TestLostGPU: a worker that says so is replaced after its answer, which counts as a death.
-func TestLostGPU(t *testing.T) {
+// TestLifecycle_LostGPU: a worker that says so is replaced after its answer, which counts as a death.
+func TestLifecycle_LostGPU(t *testing.T) {
 	s := act(t, "lives", nil)
 	s.until("ready", ready)
 	s.generation("good")

@@ -92,9 +92,9 @@ func (p *piped) take(prediction string) string {
 	return string(joined(p.Take(prediction, p.written, false)))
 }
 
-// TestPositionsAreExact: each claim gets what was written up to its position, be it read already or not, and not
+// TestLogs_PositionsAreExact: each claim gets what was written up to its position, be it read already or not, and not
 // a byte more.
-func TestPositionsAreExact(t *testing.T) {
+func TestLogs_PositionsAreExact(t *testing.T) {
 	p := newPiped(t)
 	var at []uint64
 	var want []string
@@ -118,8 +118,8 @@ func TestPositionsAreExact(t *testing.T) {
 	}
 }
 
-// TestStreamsKeepTheirOrder where a mark came between them.
-func TestStreamsKeepTheirOrder(t *testing.T) {
+// TestLogs_StreamsKeepTheirOrder where a mark came between them.
+func TestLogs_StreamsKeepTheirOrder(t *testing.T) {
 	p := newPiped(t)
 	var got, want string
 	for i := range 50 {
@@ -134,7 +134,7 @@ func TestStreamsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestClaimsDoNotMix(t *testing.T) {
+func TestLogs_ClaimsDoNotMix(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "out of a\n")
 	at := p.written
@@ -178,8 +178,8 @@ func TestLogs_LinesOfServersLog(t *testing.T) {
 	}
 }
 
-// TestUnclaimedText is logged after a delay, as the running prediction.s, and not again when it is claimed.
-func TestUnclaimedText(t *testing.T) {
+// TestLogs_UnclaimedText is logged after a delay, as the running prediction.s, and not again when it is claimed.
+func TestLogs_UnclaimedText(t *testing.T) {
 	p := newPiped(t)
 	p.mu.Lock()
 	p.runs = "long"
@@ -198,8 +198,8 @@ func TestUnclaimedText(t *testing.T) {
 	}
 }
 
-// TestLongLine is cut.
-func TestLongLine(t *testing.T) {
+// TestLogs_LongLine is cut.
+func TestLogs_LongLine(t *testing.T) {
 	p := newPiped(t)
 	p.mu.Lock()
 	p.runs = "a" // a slow machine may log the text before it is claimed
@@ -222,9 +222,9 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestMoreThanIsKept: what one prediction writes beyond the limit is in the server's log only, and the next has
+// TestLogs_MoreThanIsKept: what one prediction writes beyond the limit is in the server's log only, and the next has
 // what is its own, to the byte.
-func TestMoreThanIsKept(t *testing.T) {
+func TestLogs_MoreThanIsKept(t *testing.T) {
 	p := newPiped(t)
 	line := strings.Repeat("x", 1023) + "\n"
 	chunk := strings.Repeat(line, 64)
@@ -261,8 +261,8 @@ func TestMoreThanIsKept(t *testing.T) {
 	}
 }
 
-// TestTakeAll takes what lies there, and ends though a grandchild writes on.
-func TestTakeAll(t *testing.T) {
+// TestLogs_TakeAll takes what lies there, and ends though a grandchild writes on.
+func TestLogs_TakeAll(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "last words\n")
 	p.write(stderr, "and a traceback\n")
@@ -296,8 +296,8 @@ func TestTakeAll(t *testing.T) {
 	}
 }
 
-// TestCloseWhileAllIsRead: closing waits for the reads in progress, and must not hold what those wait for.
-func TestCloseWhileAllIsRead(t *testing.T) {
+// TestLogs_CloseWhileAllIsRead: closing waits for the reads in progress, and must not hold what those wait for.
+func TestLogs_CloseWhileAllIsRead(t *testing.T) {
 	for range 200 {
 		p := newPiped(t)
 		var writers sync.WaitGroup
@@ -315,8 +315,8 @@ func TestCloseWhileAllIsRead(t *testing.T) {
 	}
 }
 
-// TestAfterClose: leaders of lost slots may come late.
-func TestAfterClose(t *testing.T) {
+// TestLogs_AfterClose: leaders of lost slots may come late.
+func TestLogs_AfterClose(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "text\n")
 	p.logs.Close()
@@ -327,8 +327,8 @@ func TestAfterClose(t *testing.T) {
 	p.logs.Close()
 }
 
-// TestPipeAtItsEnd is closed by its reader alone.
-func TestPipeAtItsEnd(t *testing.T) {
+// TestLogs_PipeAtItsEnd is closed by its reader alone.
+func TestLogs_PipeAtItsEnd(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "text\n")
 	for _, end := range p.ends {

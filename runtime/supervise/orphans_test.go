@@ -67,8 +67,8 @@ func TestReap(t *testing.T) {
 	o.Waited(own.Process.Pid)
 }
 
-// TestReapWhileWorkersComeAndGo: no exit of a worker's is ever stolen, and no orphan left.
-func TestReapWhileWorkersComeAndGo(t *testing.T) {
+// TestOrphans_ReapWhileWorkersComeAndGo: no exit of a worker's is ever stolen, and no orphan left.
+func TestOrphans_ReapWhileWorkersComeAndGo(t *testing.T) {
 	adopt(t)
 	o := NewOrphans()
 	stop := make(chan struct{})

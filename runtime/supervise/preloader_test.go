@@ -10,7 +10,7 @@ import (
 	"pinion/ipc"
 )
 
-func TestDifferencesOfEnvironments(t *testing.T) {
+func TestPreloader_DifferencesOfEnvironments(t *testing.T) {
 	from := []string{"LANG=C", "KEPT=1", "TWICE=old", "TWICE=new", "EMPTY="}
 	to := []string{"KEPT=1", "TWICE=new", "CUDA_VISIBLE_DEVICES=2", "EMPTY=x=y", "no variable"}
 	got := map[string]string{}
@@ -51,7 +51,7 @@ func TestPreloader_PreloadProcessIsForItsOwnModel(t *testing.T) {
 	}
 }
 
-func TestLinesAreLoggedWhole(t *testing.T) {
+func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 	var got []string
 	l := newLines(stdout, recorder{note: func(_ source, _ string, line []byte) { got = append(got, string(line)) }})
 	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
@@ -65,8 +65,8 @@ func TestLinesAreLoggedWhole(t *testing.T) {
 	}
 }
 
-// TestNoPreloader: a nil one has no process and blocks no start.
-func TestNoPreloader(t *testing.T) {
+// TestPreloader_NoPreloader: a nil one has no process and blocks no start.
+func TestPreloader_NoPreloader(t *testing.T) {
 	var none *Preloader
 	if !none.await(nil, nil) {
 		t.Error("it is waited for")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestCPUPressure: the control group's own where there is one, else that of the machine.
-func TestCPUPressure(t *testing.T) {
+// TestPressure_CPUPressure: the control group's own where there is one, else that of the machine.
+func TestPressure_CPUPressure(t *testing.T) {
 	const v2Mount = "30 23 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
 	const v1Mount = "35 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
 	pressure := func(some string) string {

@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/moves/movestest"
 )
 
-// TestStateMoves walks every pair of states: a worker makes the legal moves, and refuses and logs the others.
-func TestStateMoves(t *testing.T) {
+// TestState_Moves walks every pair of states: a worker makes the legal moves, and refuses and logs the others.
+func TestState_Moves(t *testing.T) {
 	legal := map[[2]State]bool{
 		{Starting, Setup}: true, {Starting, Draining}: true, {Starting, Exited}: true,
 		{Setup, Ready}: true, {Setup, Draining}: true, {Setup, Exited}: true,

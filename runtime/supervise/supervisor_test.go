@@ -83,8 +83,8 @@ func (s *supervised) until(what string, reached func(Status) bool) Status {
 func ready(st Status) bool   { return st.State == Ready }
 func defunct(st Status) bool { return st.Defunct }
 
-// TestReadyAndStop: a good worker gets ready, its setup's text is kept, and it leaves when asked to.
-func TestReadyAndStop(t *testing.T) {
+// TestSupervisor_ReadyAndStop: a good worker gets ready, its setup's text is kept, and it leaves when asked to.
+func TestSupervisor_ReadyAndStop(t *testing.T) {
 	s := supervise(t, "serve", nil)
 	st := s.until("ready", ready)
 	if st.Setup.Logs != "from setup\n" || st.Setup.Failed || st.Setup.Completed.IsZero() {
@@ -139,8 +139,8 @@ func TestSetupThatFails(t *testing.T) {
 	}
 }
 
-// TestWorkerIsReplaced: one that dies when it was ready is followed by another.
-func TestWorkerIsReplaced(t *testing.T) {
+// TestSupervisor_WorkerIsReplaced: one that dies when it was ready is followed by another.
+func TestSupervisor_WorkerIsReplaced(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "died")
 	s := supervise(t, "once die "+mark, nil)
 	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })

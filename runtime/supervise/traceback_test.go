@@ -97,8 +97,8 @@ func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
 	}
 }
 
-// TestTracebacksOfSeveralAtOnce are not mixed.
-func TestTracebacksOfSeveralAtOnce(t *testing.T) {
+// TestTracebacks_OfSeveralAtOnce are not mixed.
+func TestTracebacks_OfSeveralAtOnce(t *testing.T) {
 	got := map[string]string{}
 	r := recorder{note: func(_ source, prediction string, text []byte) { got[prediction] += string(text) }}
 	for line := range strings.SplitSeq(chainedTraceback, "\n") {
@@ -126,8 +126,8 @@ func TestTraceback_InPieces(t *testing.T) {
 	}
 }
 
-// TestTracebacksOfPipes: with the claim where there is one, else after a while.
-func TestTracebacksOfPipes(t *testing.T) {
+// TestTracebacks_OfPipes: with the claim where there is one, else after a while.
+func TestTracebacks_OfPipes(t *testing.T) {
 	short := "Traceback (most recent call last):\n  File \"x\"\nE: x"
 	p := newPiped(t)
 	p.write(stderr, short+"\n")

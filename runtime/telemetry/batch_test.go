@@ -49,8 +49,9 @@ func (c *receiver) received() [][]string {
 	return slices.Clone(c.names)
 }
 
-// TestSpansAreSentInBatches: full ones at once and in order, in memory that is used again, and the rest at the stop.
-func TestSpansAreSentInBatches(t *testing.T) {
+// TestBatch_SpansAreSentInBatches: full ones at once and in order, in memory that is used again, and the rest at the
+// stop.
+func TestBatch_SpansAreSentInBatches(t *testing.T) {
 	collector := &receiver{}
 	server := httptest.NewServer(collector)
 	defer server.Close()

@@ -104,8 +104,8 @@ func TestPost_RequestIsWhatSDKMakes(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsBounded: in bytes, and each batch in bytes and in spans.
-func TestWhatWaitsIsBounded(t *testing.T) {
+// TestPost_WhatWaitsIsBounded: in bytes, and each batch in bytes and in spans.
+func TestPost_WhatWaitsIsBounded(t *testing.T) {
 	collector := &picky{t: t, may: make(chan struct{}), refused: true}
 	server := httptest.NewServer(collector)
 	defer server.Close()

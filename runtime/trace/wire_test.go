@@ -19,8 +19,8 @@ func textValue(key, value string) *commonpb.KeyValue {
 	}
 }
 
-// TestSpansAreEncodedAsProtobufDoes: what is written reads as the message that OTLP's own types make.
-func TestSpansAreEncodedAsProtobufDoes(t *testing.T) {
+// TestWire_SpansAreEncodedAsProtobufDoes: what is written reads as the message that OTLP's own types make.
+func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 	at := time.Unix(1_700_000_000, 123)
 	linked := Context{Trace: ID{9}, Span: SpanID{8}, Sampled: true, State: "c=d"}
 	full := &Span{
@@ -66,8 +66,8 @@ func TestSpansAreEncodedAsProtobufDoes(t *testing.T) {
 	}
 }
 
-// TestSpansOfAllSizesAreRead: of the sizes at which the size itself takes one byte more too.
-func TestSpansOfAllSizesAreRead(t *testing.T) {
+// TestWire_SpansOfAllSizesAreRead: of the sizes at which the size itself takes one byte more too.
+func TestWire_SpansOfAllSizesAreRead(t *testing.T) {
 	var encoded []byte
 	var want []string
 	for _, from := range []int{0, 1<<14 - 200, 1<<21 - 80} {
@@ -90,8 +90,8 @@ func TestSpansOfAllSizesAreRead(t *testing.T) {
 	}
 }
 
-// TestGroupsAreSent: with as many spans at once as are taken, and only their number where they would be dropped.
-func TestGroupsAreSent(t *testing.T) {
+// TestWire_GroupsAreSent: with as many spans at once as are taken, and only their number where they would be dropped.
+func TestWire_GroupsAreSent(t *testing.T) {
 	var got []string
 	full := false
 	tracer := &Tracer{

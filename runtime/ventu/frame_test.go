@@ -48,7 +48,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func TestIDs(t *testing.T) {
+func TestFrame_IDs(t *testing.T) {
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	seen := map[id]bool{}
 	for range 1000 {

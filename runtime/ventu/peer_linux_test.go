@@ -20,7 +20,7 @@ func TestPeers(t *testing.T) {
 	})
 }
 
-func TestProcAddr(t *testing.T) {
+func TestPeer_ProcAddr(t *testing.T) {
 	for text, want := range map[string]string{
 		"0100007F:1F90":                         "127.0.0.1:8080",
 		"0000000000000000FFFF00000100007F:0050": "127.0.0.1:80",
@@ -37,8 +37,8 @@ func TestProcAddr(t *testing.T) {
 	}
 }
 
-// TestOtherProgramsAreLeftAlone: this process has no ventu, so its sockets stay as they are.
-func TestOtherProgramsAreLeftAlone(t *testing.T) {
+// TestPeer_OtherProgramsAreLeftAlone: this process has no ventu, so its sockets stay as they are.
+func TestPeer_OtherProgramsAreLeftAlone(t *testing.T) {
 	if hasVentu(os.Getpid()) {
 		t.Error("this process is taken for ventu")
 	}

@@ -38,7 +38,7 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-func TestSingleJobLeavesAtOnce(t *testing.T) {
+func TestQueue_SingleJobLeavesAtOnce(t *testing.T) {
 	r := newRig(t, "unix", Options{Gather: Adaptive})
 	w := r.worker().run()
 	for range 100 {
@@ -50,8 +50,8 @@ func TestSingleJobLeavesAtOnce(t *testing.T) {
 	w.conn.Close()
 }
 
-// TestGatherHoldsUntilFull: with a wait that never ends, only a full batch leaves.
-func TestGatherHoldsUntilFull(t *testing.T) {
+// TestQueue_GatherHoldsUntilFull: with a wait that never ends, only a full batch leaves.
+func TestQueue_GatherHoldsUntilFull(t *testing.T) {
 	r := newRig(t, "unix", Options{Gather: time.Hour, Timeout: time.Hour, MaxSize: 3})
 	w := r.worker()
 	first, second := r.submit("a"), r.submit("b")
@@ -65,7 +65,7 @@ func TestGatherHoldsUntilFull(t *testing.T) {
 	}
 }
 
-func TestGatherEnds(t *testing.T) {
+func TestQueue_GatherEnds(t *testing.T) {
 	r := newRig(t, "unix", Options{Gather: 2 * time.Millisecond, Timeout: time.Hour, MaxSize: 3})
 	w := r.worker()
 	p := r.submit("a")
@@ -73,7 +73,7 @@ func TestGatherEnds(t *testing.T) {
 	p.ends(200, "re: a")
 }
 
-func TestErrorIDs(t *testing.T) {
+func TestQueue_ErrorIDs(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 8})
 	w := r.worker()
 	busy := r.submit("busy")
@@ -94,7 +94,7 @@ func TestErrorIDs(t *testing.T) {
 	all[3].ends(422, "bad3")
 }
 
-func TestSizesOfBatches(t *testing.T) {
+func TestQueue_SizesOfBatches(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 4})
 	var all []*pending
 	for i := range 11 {
@@ -129,8 +129,8 @@ func TestFull(t *testing.T) {
 	r.saw("one refusal, three ends", func(c counts) bool { return c.refused == 1 && c.ended == 3 })
 }
 
-// TestLateIsNotSent: the original's batcher never looks at the first job's time.
-func TestLateIsNotSent(t *testing.T) {
+// TestQueue_LateIsNotSent: the original's batcher never looks at the first job's time.
+func TestQueue_LateIsNotSent(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Second})
 	r.submit("late").ends(408, "Timeout!")
 	w := r.worker()
@@ -147,7 +147,7 @@ func TestLateIsNotSent(t *testing.T) {
 	}
 }
 
-func TestCanceledIsNotSent(t *testing.T) {
+func TestQueue_CanceledIsNotSent(t *testing.T) {
 	r := newRig(t, "unix", Options{})
 	canceled := r.submit("canceled")
 	stays := r.submit("stays")
@@ -164,8 +164,8 @@ func TestCanceledIsNotSent(t *testing.T) {
 	p.job.Cancel() // too late to do anything
 }
 
-// TestCancelWhileHeld: who has left fills no batch.
-func TestCancelWhileHeld(t *testing.T) {
+// TestQueue_CancelWhileHeld: who has left fills no batch.
+func TestQueue_CancelWhileHeld(t *testing.T) {
 	r := newRig(t, "unix", Options{Gather: time.Hour, Timeout: time.Hour, MaxSize: 2})
 	w := r.worker()
 	canceled := r.submit("canceled")
@@ -177,7 +177,7 @@ func TestCancelWhileHeld(t *testing.T) {
 	b.ends(200, "re: b")
 }
 
-func TestTwoWorkersShare(t *testing.T) {
+func TestQueue_TwoWorkersShare(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 1})
 	one, two := r.worker(), r.worker()
 	a, b := r.submit("a"), r.submit("b")
@@ -229,8 +229,8 @@ func TestLarge(t *testing.T) {
 	})
 }
 
-// TestMixedBatchesAreBounded: what would make a message too large waits for the next one.
-func TestMixedBatchesAreBounded(t *testing.T) {
+// TestQueue_MixedBatchesAreBounded: what would make a message too large waits for the next one.
+func TestQueue_MixedBatchesAreBounded(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	body := strings.Repeat("b", mixedFrame/3)
 	all := []*pending{r.submit(body), r.submit(body), r.submit(body), r.submit("small")}

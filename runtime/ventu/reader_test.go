@@ -69,8 +69,8 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestRepeatedAnswer: the first counts.
-func TestRepeatedAnswer(t *testing.T) {
+// TestReader_RepeatedAnswer: the first counts.
+func TestReader_RepeatedAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a"))
 	if err != nil || string(got[0].body) != "first" {
@@ -78,8 +78,8 @@ func TestRepeatedAnswer(t *testing.T) {
 	}
 }
 
-// TestErrorIDOfNoAnswer: an id that is an error but has no answer has none.
-func TestErrorIDOfNoAnswer(t *testing.T) {
+// TestReader_ErrorIDOfNoAnswer: an id that is an error but has no answer has none.
+func TestReader_ErrorIDOfNoAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs("error_ids", a))), 100, jobsOf("a"))
 	if err != nil || !got[0].none {
@@ -87,8 +87,8 @@ func TestErrorIDOfNoAnswer(t *testing.T) {
 	}
 }
 
-// TestClaimsCostNoMemory: what is announced and does not come is not allocated.
-func TestClaimsCostNoMemory(t *testing.T) {
+// TestReader_ClaimsCostNoMemory: what is announced and does not come is not allocated.
+func TestReader_ClaimsCostNoMemory(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	message := append(msgp.AppendString([]byte{0x81}, a), msgBin32, 0x7f, 0xff, 0xff, 0x00)
 	message = append([]byte{0x7f, 0xff, 0xff, 0xff}, message...)

@@ -13,8 +13,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestFailedWorker: its jobs go to another one, one by one, and those that it had not got go on together.
-func TestFailedWorker(t *testing.T) {
+// TestRequeue_FailedWorker: its jobs go to another one, one by one, and those that it had not got go on together.
+func TestRequeue_FailedWorker(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 2})
 	dying, other := r.worker(), r.worker()
 	var all []*pending
@@ -35,7 +35,7 @@ func TestFailedWorker(t *testing.T) {
 	r.saw("a failed worker", func(c counts) bool { return c.failed == 1 && c.left == 0 })
 }
 
-func TestTwoWorkersFail(t *testing.T) {
+func TestRequeue_TwoWorkersFail(t *testing.T) {
 	r := newRig(t, "unix", Options{})
 	one, two, three := r.worker(), r.worker(), r.worker()
 	p := r.submit("poison")
@@ -61,8 +61,8 @@ func TestRequeue_LastWorkerFails(t *testing.T) {
 	waits.ends(200, "re: waits")
 }
 
-// TestDeadIdleWorkerGetsNothing: a connection that ended while idle costs no job.
-func TestDeadIdleWorkerGetsNothing(t *testing.T) {
+// TestRequeue_DeadIdleWorkerGetsNothing: a connection that ended while idle costs no job.
+func TestRequeue_DeadIdleWorkerGetsNothing(t *testing.T) {
 	r := newRig(t, "tcp", Options{})
 	for range 20 {
 		dead := r.worker()
@@ -125,7 +125,7 @@ func TestRubbish(t *testing.T) {
 	}
 }
 
-func TestBadBeginning(t *testing.T) {
+func TestRequeue_BadBeginning(t *testing.T) {
 	for name, begin := range map[string][]byte{"another number": {0, 0, 0, 1}, "http": []byte("GET / HTTP/1.1\r\n\r\n")} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "tcp", Options{})
@@ -139,15 +139,15 @@ func TestBadBeginning(t *testing.T) {
 	}
 }
 
-func TestUnaskedAnswer(t *testing.T) {
+func TestRequeue_UnaskedAnswer(t *testing.T) {
 	r := newRig(t, "tcp", Options{})
 	w := r.worker()
 	w.send(framed(pairs("x", "y")))
 	w.disconnected()
 }
 
-// TestStalledAnswer: a worker that stops in the midst of an answer is given up, one that computes is not.
-func TestStalledAnswer(t *testing.T) {
+// TestRequeue_StalledAnswer: a worker that stops in the midst of an answer is given up, one that computes is not.
+func TestRequeue_StalledAnswer(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour, StallTimeout: time.Second})
 	stalled := r.worker()
 	p := r.submit("a")
@@ -159,8 +159,8 @@ func TestStalledAnswer(t *testing.T) {
 	p.ends(200, "re: a")
 }
 
-// TestUnreadBatch: nor may a worker leave a batch unread for ever.
-func TestUnreadBatch(t *testing.T) {
+// TestRequeue_UnreadBatch: nor may a worker leave a batch unread for ever.
+func TestRequeue_UnreadBatch(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour, StallTimeout: 20 * time.Millisecond})
 	unread := r.worker()
 	p := r.submit(strings.Repeat("b", 12<<20))
@@ -169,7 +169,7 @@ func TestUnreadBatch(t *testing.T) {
 	unread.conn.Close()
 }
 
-func TestMissingAnswer(t *testing.T) {
+func TestRequeue_MissingAnswer(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour, MaxSize: 2})
 	w := r.worker()
 	busy := r.submit("busy")
@@ -198,7 +198,7 @@ func TestRequeue_NilIsEmptyAnswer(t *testing.T) {
 	p.ends(200, "")
 }
 
-func TestAnswerTooLarge(t *testing.T) {
+func TestRequeue_AnswerTooLarge(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxAnswer: 10, MaxSize: 2})
 	w := r.worker()
 	p := r.submit("a")

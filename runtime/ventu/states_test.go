@@ -6,8 +6,8 @@ import (
 	"pinion/runtime/moves/movestest"
 )
 
-// TestJobMoves walks every pair of phases.
-func TestJobMoves(t *testing.T) {
+// TestStates_JobMoves walks every pair of phases.
+func TestStates_JobMoves(t *testing.T) {
 	legal := map[[2]jobPhase]bool{
 		{jobWaiting, jobSent}: true, {jobWaiting, jobEnded}: true, {jobSent, jobWaiting}: true, {jobSent, jobEnded}: true,
 	}
@@ -17,8 +17,8 @@ func TestJobMoves(t *testing.T) {
 	})
 }
 
-// TestWorkerMoves walks every pair of phases.
-func TestWorkerMoves(t *testing.T) {
+// TestStates_WorkerMoves walks every pair of phases.
+func TestStates_WorkerMoves(t *testing.T) {
 	legal := map[[2]workerPhase]bool{
 		{workerFresh, workerIdle}: true, {workerFresh, workerDisconnected}: true, {workerIdle, workerBusy}: true,
 		{workerIdle, workerDisconnected}: true, {workerBusy, workerIdle}: true, {workerBusy, workerDisconnected}: true,

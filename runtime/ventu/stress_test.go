@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestEveryJobEndsOnce: many clients, workers that come and go in every way, cancels. Each job gets its own answer, and
-// nothing is left.
-func TestEveryJobEndsOnce(t *testing.T) {
+// TestStress_EveryJobEndsOnce: many clients, workers that come and go in every way, cancels. Each job gets its own
+// answer, and nothing is left.
+func TestStress_EveryJobEndsOnce(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 8, Timeout: time.Hour, Capacity: 10_000})
 	keeper := r.worker().run()
 	var stop atomic.Bool

@@ -12,8 +12,9 @@ import (
 // silence answers none of the jobs of a batch.
 func (p *program) silence() { p.send(framed(msgp.AppendMapHeader(nil, 0))) }
 
-// TestRetryNeverGoesBack: a job that a worker did not answer waits for another one, though that worker is idle.
-func TestRetryNeverGoesBack(t *testing.T) {
+// TestSuspension_RetryNeverGoesBack: a job that a worker did not answer waits for another one, though that worker is
+// idle.
+func TestSuspension_RetryNeverGoesBack(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	bad, other := r.worker(), r.worker()
 	unanswered := r.submit("unanswered")
@@ -47,8 +48,8 @@ func TestSuspension_RetryEndsWithLastOther(t *testing.T) {
 	busy.ends(200, "re: busy")
 }
 
-// TestRetryAtItsTime: a job that waits for another worker has its time limit still, and counts as waiting.
-func TestRetryAtItsTime(t *testing.T) {
+// TestSuspension_RetryAtItsTime: a job that waits for another worker has its time limit still, and counts as waiting.
+func TestSuspension_RetryAtItsTime(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Second})
 	bad, other := r.worker(), r.worker()
 	unanswered := r.submit("unanswered")

@@ -82,7 +82,7 @@ func (w *watched) wantOnly(why string) {
 	w.want("last.py")
 }
 
-func TestChangesAreReported(t *testing.T) {
+func TestWatcher_ChangesAreReported(t *testing.T) {
 	w := watching(t, "run.py", "cog.yaml", "requirements.txt", "lib/deep/util.py")
 	w.write("run.py", "changed")
 	w.want("run.py")
@@ -98,8 +98,8 @@ func TestChangesAreReported(t *testing.T) {
 	w.want("run.py")
 }
 
-// TestHowEditorsSave: beside the file and then in its place, or the file away and a new one there.
-func TestHowEditorsSave(t *testing.T) {
+// TestWatcher_HowEditorsSave: beside the file and then in its place, or the file away and a new one there.
+func TestWatcher_HowEditorsSave(t *testing.T) {
 	w := watching(t, "run.py")
 	w.write("run.py.tmp", "one")
 	w.must(os.Rename(filepath.Join(w.dir, "run.py.tmp"), filepath.Join(w.dir, "run.py")))
@@ -112,7 +112,7 @@ func TestHowEditorsSave(t *testing.T) {
 	w.wantOnly("after a save that changed nothing")
 }
 
-func TestWhatIsNotSourceIsNotReported(t *testing.T) {
+func TestWatcher_WhatIsNotSourceIsNotReported(t *testing.T) {
 	w := watching(t, "run.py", "env/pyvenv.cfg")
 	for _, name := range []string{
 		"output.png", "result.json", "notes.txt", ".#run.py", "run.py~", "run.pyc", ".run.py.swp", "#run.py#", ".git/hook.py",
@@ -149,7 +149,7 @@ func TestWatcher_ModelThatWritesAllTime(t *testing.T) {
 	<-stopped
 }
 
-func TestFoldersThatComeAndGo(t *testing.T) {
+func TestWatcher_FoldersThatComeAndGo(t *testing.T) {
 	w := watching(t, "run.py")
 	w.write("a/b/one.py", "1")
 	w.write("a/b/two.py", "2")
@@ -164,8 +164,8 @@ func TestFoldersThatComeAndGo(t *testing.T) {
 	w.want("c/b/one.py", "c/b/two.py")
 }
 
-// TestChangesGatherUntilTheyAreRead: the reader of a slow reload gets one list.
-func TestChangesGatherUntilTheyAreRead(t *testing.T) {
+// TestWatcher_ChangesGatherUntilTheyAreRead: the reader of a slow reload gets one list.
+func TestWatcher_ChangesGatherUntilTheyAreRead(t *testing.T) {
 	w := watching(t)
 	var names []string
 	for _, letter := range strings.Split("abcdefgh", "") {

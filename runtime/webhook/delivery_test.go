@@ -67,8 +67,8 @@ func TestReturned(t *testing.T) {
 	equal(t, r.rest(), `processing  ""`, `processing "done" ""`, `succeeded "done" ""`)
 }
 
-// TestFallsBack holds that start comes once where a prediction begins again: its first worker died early.
-func TestFallsBack(t *testing.T) {
+// TestDelivery_FallsBack holds that start comes once where a prediction begins again: its first worker died early.
+func TestDelivery_FallsBack(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
 	p := predict.New("p1", &predict.Request{WebhookEvents: predict.AllEvents}, time.Now(), nil, predict.Options{})
@@ -208,8 +208,8 @@ func TestSupersede(t *testing.T) {
 	}
 }
 
-// TestSupersededForGood holds that logs that gave way to an output do not come after it.
-func TestSupersededForGood(t *testing.T) {
+// TestDelivery_SupersededForGood holds that logs that gave way to an output do not come after it.
+func TestDelivery_SupersededForGood(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
 	s, _, _ := newSender(t, Options{Throttle: -1})
@@ -224,8 +224,8 @@ func TestSupersededForGood(t *testing.T) {
 	equal(t, r.rest(), `starting  "a"`, `starting [1] "ab"`)
 }
 
-// TestBoundedQueue holds that outputs beyond MaxPending are merged into the newest.
-func TestBoundedQueue(t *testing.T) {
+// TestDelivery_BoundedQueue holds that outputs beyond MaxPending are merged into the newest.
+func TestDelivery_BoundedQueue(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
 	s, _, _ := newSender(t, Options{MaxPending: 3})
@@ -245,8 +245,8 @@ func TestBoundedQueue(t *testing.T) {
 	}
 }
 
-// TestGoroutineOnlyWhileNeeded holds that a prediction with nothing to deliver costs none.
-func TestGoroutineOnlyWhileNeeded(t *testing.T) {
+// TestDelivery_GoroutineOnlyWhileNeeded holds that a prediction with nothing to deliver costs none.
+func TestDelivery_GoroutineOnlyWhileNeeded(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{Throttle: -1})
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents})
@@ -262,8 +262,8 @@ func TestGoroutineOnlyWhileNeeded(t *testing.T) {
 	p.wantReleased(t)
 }
 
-// TestNoWebhook holds that a prediction without one is left alone.
-func TestNoWebhook(t *testing.T) {
+// TestDelivery_NoWebhook holds that a prediction without one is left alone.
+func TestDelivery_NoWebhook(t *testing.T) {
 	s, log, _ := newSender(t, Options{})
 	for _, request := range []predict.Request{
 		{WebhookEvents: predict.AllEvents},

@@ -91,7 +91,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestGivesUp(t *testing.T) {
+func TestPost_GivesUp(t *testing.T) {
 	for _, test := range []struct {
 		status, tries int
 	}{{500, 4}, {429, 4}, {400, 1}, {401, 1}, {404, 1}, {410, 1}, {501, 1}, {505, 1}} {
@@ -112,8 +112,9 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestOthersAreTriedOnce holds that only completed is retried, and that a receiver that fails is complained of once.
-func TestOthersAreTriedOnce(t *testing.T) {
+// TestPost_OthersAreTriedOnce holds that only completed is retried, and that a receiver that fails is complained of
+// once.
+func TestPost_OthersAreTriedOnce(t *testing.T) {
 	var tries atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if tries.Add(1) <= 4 {
@@ -135,7 +136,7 @@ func TestOthersAreTriedOnce(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestPost_RetryAfter(t *testing.T) {
 	answers := []string{"7", "100000", ""}
 	var tries atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -150,8 +151,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestConnectionErrors are retried: no receiver at first, and connections closed without an answer.
-func TestConnectionErrors(t *testing.T) {
+// TestPost_ConnectionErrors are retried: no receiver at first, and connections closed without an answer.
+func TestPost_ConnectionErrors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -244,8 +245,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestHangingAnswer holds that an answer whose body never ends is an answer.
-func TestHangingAnswer(t *testing.T) {
+// TestPost_HangingAnswer holds that an answer whose body never ends is an answer.
+func TestPost_HangingAnswer(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Length", "10")
 		w.WriteHeader(http.StatusOK)
@@ -262,8 +263,8 @@ func TestHangingAnswer(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreReused holds that the deliveries of one prediction share a connection.
-func TestConnectionsAreReused(t *testing.T) {
+// TestPost_ConnectionsAreReused holds that the deliveries of one prediction share a connection.
+func TestPost_ConnectionsAreReused(t *testing.T) {
 	var opened atomic.Int32
 	server := httptest.NewUnstartedServer(
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "taken") }))
@@ -287,8 +288,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// TestPayloadIsDetached holds that no part is read after detach, by a reader that is still open.
-func TestPayloadIsDetached(t *testing.T) {
+// TestPost_PayloadIsDetached holds that no part is read after detach, by a reader that is still open.
+func TestPost_PayloadIsDetached(t *testing.T) {
 	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
 	for range 2 { // it can be sent again
 		if all, err := io.ReadAll(p.open()); err != nil || string(all) != "abcd" {
@@ -305,8 +306,8 @@ func TestPayloadIsDetached(t *testing.T) {
 	}
 }
 
-// TestLargeOutput holds that a body in parts arrives whole.
-func TestLargeOutput(t *testing.T) {
+// TestPost_LargeOutput holds that a body in parts arrives whole.
+func TestPost_LargeOutput(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
@@ -319,8 +320,8 @@ func TestLargeOutput(t *testing.T) {
 	}
 }
 
-// TestHTTP2 holds that a receiver that speaks it is served alike, by TLS.
-func TestHTTP2(t *testing.T) {
+// TestPost_HTTP2 holds that a receiver that speaks it is served alike, by TLS.
+func TestPost_HTTP2(t *testing.T) {
 	protocols := make(chan string, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

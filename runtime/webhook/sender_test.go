@@ -17,8 +17,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestHangingReceiver holds that a receiver that does not answer delays no other, not even at the same host.
-func TestHangingReceiver(t *testing.T) {
+// TestSender_HangingReceiver holds that a receiver that does not answer delays no other, not even at the same host.
+func TestSender_HangingReceiver(t *testing.T) {
 	handler, entered, open := gate(t)
 	hanging := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
@@ -57,9 +57,9 @@ func TestHangingReceiver(t *testing.T) {
 	}
 }
 
-// TestAfterHang holds that the outputs that wait for a hanging receiver are merged, so that they do not hold up what
-// follows.
-func TestAfterHang(t *testing.T) {
+// TestSender_AfterHang holds that the outputs that wait for a hanging receiver are merged, so that they do not hold up
+// what follows.
+func TestSender_AfterHang(t *testing.T) {
 	handler, entered, _ := gate(t)
 	var tries atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
@@ -237,8 +237,8 @@ func TestClose_LogsEachCompletedThatIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestRetryBudget holds that no more predictions than allowed wait for another try, in number and in bytes.
-func TestRetryBudget(t *testing.T) {
+// TestSender_RetryBudget holds that no more predictions than allowed wait for another try, in number and in bytes.
+func TestSender_RetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
 	if !s.reserveRetry(1000) {
 		t.Error("a lone record is too large")
@@ -318,9 +318,9 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestDenyPrivate: a receiver on this machine gets nothing under any name, nothing is tried again, and the log names
-// no address.
-func TestDenyPrivate(t *testing.T) {
+// TestSender_DenyPrivate: a receiver on this machine gets nothing under any name, nothing is tried again, and the log
+// names no address.
+func TestSender_DenyPrivate(t *testing.T) {
 	r := newReceiver(t, nil)
 	t.Setenv("HTTP_PROXY", r.URL) // must not be asked
 	for _, target := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1)} {
@@ -336,10 +336,10 @@ func TestDenyPrivate(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsBounded holds that outputs that wait are charged, with the memory that each state keeps, that they are
-// merged where there is no room for them, and that of ended predictions beyond the bound nothing more is delivered:
-// their memory is free.
-func TestWhatWaitsIsBounded(t *testing.T) {
+// TestSender_WhatWaitsIsBounded holds that outputs that wait are charged, with the memory that each state keeps, that
+// they are merged where there is no room for them, and that of ended predictions beyond the bound nothing more is
+// delivered: their memory is free.
+func TestSender_WhatWaitsIsBounded(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
 	b := memory.New(16 << 20)

@@ -60,8 +60,8 @@ func TestAsync_DecoratorSaysHowManyRunAtOnce(t *testing.T) {
 	}
 }
 
-// TestTextOfConcurrentPredictionsIsSeparated: from the task itself, its tasks, threads and executors.
-func TestTextOfConcurrentPredictionsIsSeparated(t *testing.T) {
+// TestAsync_TextOfConcurrentPredictionsIsSeparated: from the task itself, its tasks, threads and executors.
+func TestAsync_TextOfConcurrentPredictionsIsSeparated(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := asyncServer(t, python, 4)
@@ -209,7 +209,7 @@ func TestAsync_ClientThatLeavesCancelsItsTask(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-func TestAsyncFailuresAreTheirOwn(t *testing.T) {
+func TestAsync_FailuresAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := asyncServer(t, python, 3)
@@ -254,7 +254,7 @@ func TestAsync_DeathFailsEveryRunningPredictionOfAsyncWorker(t *testing.T) {
 	harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
 }
 
-func TestAsyncGeneratorsAreCollectedAndClosed(t *testing.T) {
+func TestAsync_GeneratorsAreCollectedAndClosed(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
@@ -273,7 +273,7 @@ func TestAsyncGeneratorsAreCollectedAndClosed(t *testing.T) {
 	})
 }
 
-func TestAsyncFunctionsAndAsyncSetupOfSyncModels(t *testing.T) {
+func TestAsync_FunctionsAndAsyncSetupOfSyncModels(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		plain := harness.Ready(t, harness.Options{Python: python.Path, Model: "tasks.py:plain"})
@@ -283,7 +283,7 @@ func TestAsyncFunctionsAndAsyncSetupOfSyncModels(t *testing.T) {
 	})
 }
 
-func TestManyAsyncPredictionsGetTheirOwnAnswers(t *testing.T) {
+func TestAsync_ManyAsyncPredictionsGetTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.NewestPython(t), 16, "--queue", "200")
 	harness.RunClients(t, 32, func(client int) error {

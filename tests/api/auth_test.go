@@ -64,8 +64,9 @@ func TestAuth_TokensFromFile(t *testing.T) {
 	}
 }
 
-// TestTokenFilesThatAreRefused: a server without usable tokens does not start; one whose file others can read says so.
-func TestTokenFilesThatAreRefused(t *testing.T) {
+// TestAuth_TokenFilesThatAreRefused: a server without usable tokens does not start; one whose file others can read says
+// so.
+func TestAuth_TokenFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{harness.TokenFile(t, "# none"), harness.TokenFile(t, "a b"), "/nowhere/tokens"} {
 		harness.WantRefused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}},

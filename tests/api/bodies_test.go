@@ -121,7 +121,7 @@ func TestBodies_FormsReachModel(t *testing.T) {
 	}
 }
 
-func TestFormsAreChecked(t *testing.T) {
+func TestBodies_FormsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "bodies.py:Runner"})
 	file := part{"file", "a.png", "a"}
@@ -195,7 +195,7 @@ func TestFilesComeAsThemselves(t *testing.T) {
 	left(t, s)
 }
 
-func TestMessagePackBothWays(t *testing.T) {
+func TestBodies_MessagePackBothWays(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "bodies.py:listed"})
 	const packed = "application/msgpack"
@@ -224,8 +224,8 @@ func TestMessagePackBothWays(t *testing.T) {
 	left(t, s)
 }
 
-// TestCurlSendsAndGetsFiles holds what the documents say of curl.
-func TestCurlSendsAndGetsFiles(t *testing.T) {
+// TestBodies_CurlSendsAndGetsFiles holds what the documents say of curl.
+func TestBodies_CurlSendsAndGetsFiles(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "bodies.py:Runner"})
 	dir := t.TempDir()

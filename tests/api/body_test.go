@@ -12,8 +12,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// TestHundredMebibytesPassBothWays: not parallel, for it measures memory.
-func TestHundredMebibytesPassBothWays(t *testing.T) {
+// TestBody_HundredMebibytesPassBothWays: not parallel, for it measures memory.
+func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	body := func(total int) []byte {
@@ -60,8 +60,8 @@ func TestHundredMebibytesPassBothWays(t *testing.T) {
 	}
 }
 
-// TestBodiesOfEverySizePass walks the sizes at which the way of a body through socket and memory file changes.
-func TestBodiesOfEverySizePass(t *testing.T) {
+// TestBody_BodiesOfEverySizePass walks the sizes at which the way of a body through socket and memory file changes.
+func TestBody_BodiesOfEverySizePass(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"echo.py:text", "tasks.py:echo"} {
 		s := harness.Ready(t, harness.Options{Model: model, Args: []string{"--queue", "8"}})

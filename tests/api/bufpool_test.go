@@ -12,9 +12,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestLargeBodiesAreNotShared: memory for bodies is used again, so clients with large bodies must each get back what
-// they sent. Some disconnect at once.
-func TestLargeBodiesAreNotShared(t *testing.T) {
+// TestBufpool_LargeBodiesAreNotShared: memory for bodies is used again, so clients with large bodies must each get back
+// what they sent. Some disconnect at once.
+func TestBufpool_LargeBodiesAreNotShared(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--queue", "64", "--workers", "2"}})
 	const clients, rounds = 8, 25

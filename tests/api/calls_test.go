@@ -168,8 +168,8 @@ func outputText(t testing.TB, a harness.Answer) string {
 	return string(bytes.TrimSpace(a.Output))
 }
 
-// TestOneModelCallsNone.
-func TestOneModelCallsNone(t *testing.T) {
+// TestCalls_OneModelCallsNone.
+func TestCalls_OneModelCallsNone(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", callingModel)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner"})
@@ -267,8 +267,8 @@ func TestCalls_GoOnWhileServerDrains(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestCallsAreTraced: the called prediction's spans are below the span in which the caller runs.
-func TestCallsAreTraced(t *testing.T) {
+// TestCalls_AreTraced: the called prediction's spans are below the span in which the caller runs.
+func TestCalls_AreTraced(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	s, _ := callingModels(t, map[string]string{"a": callingModel, "b": calledModel}, nil,

@@ -42,9 +42,9 @@ def run(x: NDArray[numpy.float32]) -> Any:
     return {"x": 2 * x, "nan": float("nan")}
 `
 
-// TestArraysOfCalls pass in both directions, NaN and all, also of more than a frame holds. They get the dtype that is
-// declared.
-func TestArraysOfCalls(t *testing.T) {
+// TestCallsValues_ArraysOfCalls pass in both directions, NaN and all, also of more than a frame holds. They get the
+// dtype that is declared.
+func TestCallsValues_ArraysOfCalls(t *testing.T) {
 	t.Parallel()
 	if !harness.Has(harness.OldestPython(t), "numpy") || !harness.Has(harness.NewestPython(t), "numpy") {
 		t.Skip("numpy is not installed")
@@ -172,8 +172,9 @@ class Runner(cog.BaseRunner):
             raise
 `
 
-// TestItemsOfCalls come as they are yielded, and the event loop of the caller serves other predictions meanwhile.
-func TestItemsOfCalls(t *testing.T) {
+// TestCallsValues_ItemsOfCalls come as they are yielded, and the event loop of the caller serves other predictions
+// meanwhile.
+func TestCallsValues_ItemsOfCalls(t *testing.T) {
 	t.Parallel()
 	s, dir := callingModels(t, map[string]string{
 		"a": itemsCaller, "b": itemsCalled,
@@ -227,8 +228,8 @@ async def run() -> list[str]:
     return await asyncio.gather(*(cog.call_async("b", text=t) for t in "wxyz"))
 `
 
-// TestCallsOfBatches: a batched function calls, and a batched function is called by several calls at once.
-func TestCallsOfBatches(t *testing.T) {
+// TestCallsValues_CallsOfBatches: a batched function calls, and a batched function is called by several calls at once.
+func TestCallsValues_CallsOfBatches(t *testing.T) {
 	t.Parallel()
 	run := ", predictor: run.py:run"
 	s, _ := callingModels(t, map[string]string{"a": batchedCaller, "b": batchedCalled, "c": gatheringCaller},

@@ -82,8 +82,8 @@ func TestCancel_CanceledModelCleansUp(t *testing.T) {
 	}
 }
 
-// TestCanceledPredictionsEndCanceled, as with Cog, also where the model handles the exception.
-func TestCanceledPredictionsEndCanceled(t *testing.T) {
+// TestCancel_CanceledPredictionsEndCanceled, as with Cog, also where the model handles the exception.
+func TestCancel_CanceledPredictionsEndCanceled(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
 	worker := s.Worker()

@@ -233,9 +233,10 @@ func (c *chaos) follow(a ask, body io.Reader) error {
 	}
 }
 
-// TestAPIChaos: predictions in every mode, with clients that leave, webhooks and uploads that fail half of the time,
-// and workers that are killed. Each has one terminal state, each terminal webhook arrives once, and nothing is left.
-func TestAPIChaos(t *testing.T) {
+// TestChaos_APIChaos: predictions in every mode, with clients that leave, webhooks and uploads that fail half of the
+// time, and workers that are killed. Each has one terminal state, each terminal webhook arrives once, and nothing is
+// left.
+func TestChaos_APIChaos(t *testing.T) {
 	harness.Full(t)
 	for model, more := range map[string][]string{"Runner": nil, "Async": {"--concurrency", "8"}} {
 		t.Run(model, func(t *testing.T) {

@@ -54,8 +54,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusOfInferenceLibraries serves the models whose libraries are too large to be installed for every Python.
-func TestCorpusOfInferenceLibraries(t *testing.T) {
+// TestCorpus_OfInferenceLibraries serves the models whose libraries are too large to be installed for every Python.
+func TestCorpus_OfInferenceLibraries(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	for _, c := range corpusCases(t) {
@@ -130,8 +130,8 @@ var readCorpus = sync.OnceValues(func() ([]*corpusCase, error) {
 	return cases, nil
 })
 
-// TestCorpusSchemasAreComplete: every model has its schema in the corpus, but those that have none to show.
-func TestCorpusSchemasAreComplete(t *testing.T) {
+// TestCorpus_SchemasAreComplete: every model has its schema in the corpus, but those that have none to show.
+func TestCorpus_SchemasAreComplete(t *testing.T) {
 	t.Parallel()
 	for _, c := range corpusCases(t) {
 		_, err := os.Stat(filepath.Join(corpus, c.name, "schema.json"))

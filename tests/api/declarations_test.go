@@ -35,9 +35,9 @@ class Runner(BaseRunner):
         return repr((text, args, log, scale, steps, many, one, note, key, _hint, __seed, kwargs))
 `
 
-// TestOddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, except for
+// TestDeclarations_OddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, except for
 // Annotated[...] with Input(), which that refuses.
-func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
+func TestDeclarations_OddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.NewFolder(t, "run.py", oddDeclarations)}
@@ -87,7 +87,7 @@ func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 	})
 }
 
-func TestCLICheckWarnsOfOddDeclarations(t *testing.T) {
+func TestDeclarations_CLICheckWarnsOfOddDeclarations(t *testing.T) {
 	t.Parallel()
 	harness.WantText(t, "stdout", harness.CLI{Dir: harness.NewFolder(t, "run.py", oddDeclarations)}.Good(t, "check"),
 		`warning: run.py:12: parameter "log" of Runner.run: the default True is not of type str`,
@@ -95,8 +95,8 @@ func TestCLICheckWarnsOfOddDeclarations(t *testing.T) {
 		"no problem and 2 warnings: run.py loads")
 }
 
-// TestBothRunAndPredict: Cog refuses such a cog.yaml. Here run is served, and the log says so.
-func TestBothRunAndPredict(t *testing.T) {
+// TestDeclarations_BothRunAndPredict: Cog refuses such a cog.yaml. Here run is served, and the log says so.
+func TestDeclarations_BothRunAndPredict(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "predict: old.py:run\nrun: run.py:run\n",
 		"run.py", "def run() -> str: return 'new'\n", "old.py", "def run() -> str: return 'old'\n")}

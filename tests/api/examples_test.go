@@ -17,7 +17,7 @@ import (
 // The examples' weights come with their libraries. What is served must be what the library itself says of the same
 // files, in a program that has nothing to do with Pinion.
 
-func TestSpeechDetectionAnswersAsItsLibraryDoes(t *testing.T) {
+func TestExamples_SpeechDetectionAnswersAsItsLibraryDoes(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	dir := harness.Example(t, "speech-detection")
@@ -131,8 +131,8 @@ func TestExamples_AreTestedWithTheirOwnPins(t *testing.T) {
 	}
 }
 
-// TestEmbedAnswersAsItsLibraryDoes, one by one and in batches.
-func TestEmbedAnswersAsItsLibraryDoes(t *testing.T) {
+// TestExamples_EmbedAnswersAsItsLibraryDoes, one by one and in batches.
+func TestExamples_EmbedAnswersAsItsLibraryDoes(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	dir := harness.Example(t, "embed")

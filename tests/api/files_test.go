@@ -25,7 +25,7 @@ type received struct {
 	Contents []string `json:"contents"`
 }
 
-func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
+func TestFiles_DataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner"})
 	for _, in := range []harness.Input{
@@ -61,9 +61,9 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 	}
 }
 
-// TestBeginsWithItsFiles: with a slot free, a prediction has begun when its files are fetched, also where that fails;
-// in the line it has not.
-func TestBeginsWithItsFiles(t *testing.T) {
+// TestFiles_BeginsWithItsFiles: with a slot free, a prediction has begun when its files are fetched, also where that
+// fails; in the line it has not.
+func TestFiles_BeginsWithItsFiles(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner", Args: []string{"--queue", "4"}})
 	hooks := make(chan harness.Prediction, 8)

@@ -57,9 +57,9 @@ func processOf(t testing.TB, s *harness.Server, model string) int {
 	return pid
 }
 
-// TestModelsFile serves what a file says: the default at the root, keys before flags, a model that its first request
-// loads.
-func TestModelsFile(t *testing.T) {
+// TestLoading_ModelsFile serves what a file says: the default at the root, keys before flags, a model that its first
+// request loads.
+func TestLoading_ModelsFile(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "default: b\nmodels:\n  a: {path: a, load: on-demand, queue: 7}\n  b: {path: ./b, workers: 2}\n", "--queue", "3")
 	harness.WaitModels(t, s)
@@ -85,8 +85,8 @@ func TestModelsFile(t *testing.T) {
 	harness.WantCode(t, "loading is not allowed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusNotFound)
 }
 
-// TestModelsFileThatCannotBeServed ends the start with exit code 2, the file and the line.
-func TestModelsFileThatCannotBeServed(t *testing.T) {
+// TestLoading_ModelsFileThatCannotBeServed ends the start with exit code 2, the file and the line.
+func TestLoading_ModelsFileThatCannotBeServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	harness.WriteFile(t, filepath.Join(dir, "a", "run.py"), harness.SeveralModel)
@@ -119,9 +119,9 @@ func TestModelsFileThatCannotBeServed(t *testing.T) {
 	}
 }
 
-// TestLoadAndUnload: what runs may end, then the processes are gone, and loading starts new ones. Each may be asked for
-// twice.
-func TestLoadAndUnload(t *testing.T) {
+// TestLoading_LoadAndUnload: what runs may end, then the processes are gone, and loading starts new ones. Each may be
+// asked for twice.
+func TestLoading_LoadAndUnload(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {a: {path: a, load: manual}, b: {path: b}}\n", "--reload", "--grace", "1h")
 	harness.WaitModels(t, s)
@@ -187,8 +187,8 @@ func TestLoadAndUnload(t *testing.T) {
 	}
 }
 
-// TestUnloadWhileLoading: a setup that has not ended is given up.
-func TestUnloadWhileLoading(t *testing.T) {
+// TestLoading_UnloadWhileLoading: a setup that has not ended is given up.
+func TestLoading_UnloadWhileLoading(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: manual}}\n", "--reload")
 	harness.MakeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
@@ -200,8 +200,8 @@ func TestUnloadWhileLoading(t *testing.T) {
 		"it was unloaded while it was being loaded")
 }
 
-// TestStopWhileLoading: those who wait for a load do not hold the server up.
-func TestStopWhileLoading(t *testing.T) {
+// TestLoading_StopWhileLoading: those who wait for a load do not hold the server up.
+func TestLoading_StopWhileLoading(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}, c: {path: c, load: manual}}\n",
 		"--reload", "--grace", "1h")
@@ -218,8 +218,9 @@ func TestStopWhileLoading(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestOneModelOnDemand: a server of one model has no process until it is used, and none when it is not used any more.
-func TestOneModelOnDemand(t *testing.T) {
+// TestLoading_OneModelOnDemand: a server of one model has no process until it is used, and none when it is not used any
+// more.
+func TestLoading_OneModelOnDemand(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{
 		Model: "echo.py:text",
@@ -235,8 +236,8 @@ func TestOneModelOnDemand(t *testing.T) {
 	}
 }
 
-// TestLoadThatFails says why, to the one who asked and to requests, until it is asked for again.
-func TestLoadThatFails(t *testing.T) {
+// TestLoading_LoadThatFails says why, to the one who asked and to requests, until it is asked for again.
+func TestLoading_LoadThatFails(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}}\n", "--reload")
 	broken := filepath.Join(dir, "a", "broken.txt")
@@ -284,8 +285,8 @@ func TestLoading_RequestsWaitForLoad(t *testing.T) {
 	harness.Equal(t, "setups", s.Log.Count("setup waits"), 1)
 }
 
-// TestIdleTimeout: the processes of a model that no client uses are gone, and the next request has new ones.
-func TestIdleTimeout(t *testing.T) {
+// TestLoading_IdleTimeout: the processes of a model that no client uses are gone, and the next request has new ones.
+func TestLoading_IdleTimeout(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, idle-timeout: 200ms}}\n")
 	harness.WaitModels(t, s)
@@ -309,9 +310,9 @@ func TestIdleTimeout(t *testing.T) {
 	hasState(t, s, "a", "unloaded")
 }
 
-// TestModelsMemory: the least recently used model that is idle makes room, one that runs does not, and what can never
-// fit is refused.
-func TestModelsMemory(t *testing.T) {
+// TestLoading_ModelsMemory: the least recently used model that is idle makes room, one that runs does not, and what can
+// never fit is refused.
+func TestLoading_ModelsMemory(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, `
 memory: 10GiB
@@ -341,8 +342,8 @@ models:
 	harness.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
 }
 
-// TestLoadedAgain many times, a model leaves nothing behind.
-func TestLoadedAgain(t *testing.T) {
+// TestLoading_LoadedAgain many times, a model leaves nothing behind.
+func TestLoading_LoadedAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: manual}}\n", "--reload")
 	harness.WaitModels(t, s)
@@ -372,9 +373,9 @@ func reread(t testing.TB, s *harness.Server, dir, text string) {
 	harness.SendSignal(t, s.PID, syscall.SIGHUP)
 }
 
-// TestModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest keeps
-// its process. A file with a mistake, and a change that cannot be set up, change nothing.
-func TestModelsFileReread(t *testing.T) {
+// TestLoading_ModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest
+// keeps its process. A file with a mistake, and a change that cannot be set up, change nothing.
+func TestLoading_ModelsFileReread(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models:\n  a: {path: a}\n  b: {path: b, queue: 3}\n")
 	harness.WaitModels(t, s)

@@ -47,7 +47,7 @@ func wantNone(t *testing.T, s *harness.Server) {
 		"-1 is less than the minimum of 0")
 }
 
-func TestNoneDefaultsAreRequiredAsWithCog(t *testing.T) {
+func TestNoneDefaults_AreRequiredAsWithCog(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)
 	s := harness.Ready(t, harness.Options{Dir: dir})
@@ -69,7 +69,7 @@ func TestNoneDefaultsAreRequiredAsWithCog(t *testing.T) {
 	harness.WantText(t, "check", check, "--none-defaults optional", "no problem and 4 warnings")
 }
 
-func TestNoneDefaultsMayBeOptional(t *testing.T) {
+func TestNoneDefaults_MayBeOptional(t *testing.T) {
 	t.Parallel()
 	const flag, value = "--none-defaults", "optional"
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
@@ -99,7 +99,7 @@ func TestNoneDefaults_OfModelThatIsExecuted(t *testing.T) {
 	harness.EqualJSON(t, "the input", []byte(c.Good(t, "schema", "--input")), noneOptional)
 }
 
-func TestNoneDefaultsOfBatches(t *testing.T) {
+func TestNoneDefaults_OfBatches(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", noneDefaults)
 	s := harness.Ready(t, harness.Options{
@@ -110,8 +110,8 @@ func TestNoneDefaultsOfBatches(t *testing.T) {
 	harness.Equal(t, "the function got", s.Succeed(harness.Input{"seed": 3, "size": "m"}).Text(t), "3 m")
 }
 
-// TestNoneDefaultsInCogYAML: the flag counts before the variable, and that before the key, which a reload reads anew.
-func TestNoneDefaultsInCogYAML(t *testing.T) {
+// TestNoneDefaults_InCogYAML: the flag counts before the variable, and that before the key, which a reload reads anew.
+func TestNoneDefaults_InCogYAML(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", noneCogYAML+"none_defaults: optional\n", "run.py",
 		noneDefaults)}
@@ -155,7 +155,7 @@ func TestNoneDefaults_OfStoredDocument(t *testing.T) {
 	}
 }
 
-func TestNoneDefaultsThatAreNone(t *testing.T) {
+func TestNoneDefaults_ThatAreNone(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)}
 	const allowed = `"maybe": must be required or optional`

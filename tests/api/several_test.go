@@ -43,8 +43,8 @@ func modelEntries(t testing.TB, s *harness.Server) map[string]modelEntry {
 	return all
 }
 
-// TestSeveralModels on two Pythons: each answers below its name, the first one at the root too.
-func TestSeveralModels(t *testing.T) {
+// TestSeveral_Models on two Pythons: each answers below its name, the first one at the root too.
+func TestSeveral_Models(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.StartTwoModels(t, "--queue", "3")
 	for path, want := range map[string]struct{ model, python string }{
@@ -298,8 +298,9 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 	}
 }
 
-// TestTokensOfSeveralModels: what needs no token at the root needs none below a model either, and the list needs one.
-func TestTokensOfSeveralModels(t *testing.T) {
+// TestSeveral_TokensOfSeveralModels: what needs no token at the root needs none below a model either, and the list
+// needs one.
+func TestSeveral_TokensOfSeveralModels(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	harness.WriteFile(t, tokens, "secret\n")
@@ -318,8 +319,8 @@ func TestTokensOfSeveralModels(t *testing.T) {
 	}
 }
 
-// TestReloadOfOneModel: the other keeps its worker.
-func TestReloadOfOneModel(t *testing.T) {
+// TestSeveral_ReloadOfOneModel: the other keeps its worker.
+func TestSeveral_ReloadOfOneModel(t *testing.T) {
 	t.Parallel()
 	s, _ := harness.StartTwoModels(t, "--reload")
 	_, _, a, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{}))
@@ -335,8 +336,8 @@ func TestReloadOfOneModel(t *testing.T) {
 	}
 }
 
-// TestSeveralModelsThatCannotBeServed end the start, with what is wrong.
-func TestSeveralModelsThatCannotBeServed(t *testing.T) {
+// TestSeveral_ModelsThatCannotBeServed end the start, with what is wrong.
+func TestSeveral_ModelsThatCannotBeServed(t *testing.T) {
 	t.Parallel()
 	good, empty := harness.NewFolder(t, "run.py", harness.SeveralModel), t.TempDir()
 	for _, c := range []struct {

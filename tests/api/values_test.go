@@ -73,7 +73,7 @@ func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
 	})
 }
 
-func TestNumbersKeepEveryDigit(t *testing.T) {
+func TestValues_NumbersKeepEveryDigit(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "typed.py:Scaled"})
 	digits := strings.Repeat("1234567890", 300)
@@ -128,7 +128,7 @@ func TestOutputsBecomeJSON(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
+func TestValues_WhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "outputs.py:run"})
@@ -148,7 +148,7 @@ func TestWhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
 	})
 }
 
-func TestArraysAndPydanticModelsBecomeJSON(t *testing.T) {
+func TestValues_ArraysAndPydanticModelsBecomeJSON(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, c := range []struct{ module, model, want string }{

@@ -13,8 +13,9 @@ type recorder struct {
 
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// TestNoLeakWaits: what is closed only after the look has begun is no leak, and what else is asked for comes last.
-func TestNoLeakWaits(t *testing.T) {
+// TestAwait_NoLeakWaits: what is closed only after the look has begun is no leak, and what else is asked for comes
+// last.
+func TestAwait_NoLeakWaits(t *testing.T) {
 	inner := &recorder{TB: t}
 	looked := false
 	release := make(chan struct{})
@@ -48,7 +49,7 @@ func TestNoLeakWaits(t *testing.T) {
 	}
 }
 
-func TestEventuallyLooksAgain(t *testing.T) {
+func TestAwait_EventuallyLooksAgain(t *testing.T) {
 	looks := 0
 	Eventually(t, "the third look", func() bool { looks++; return looks == 3 })
 	if looks != 3 {

@@ -29,10 +29,10 @@ const (
 	collectorMemory = 48 << 20
 )
 
-// TestDeadCollector: every request is traced, and the collector is dead: first its port is closed, then it is silent,
-// then it answers that it is unavailable. Everybody is answered, the front keeps its size, and what is dropped is
-// counted. PINION_CHAOS_MINUTES is how long each of the three lasts, else a few seconds.
-func TestDeadCollector(t *testing.T) {
+// TestCollector_DeadCollector: every request is traced, and the collector is dead: first its port is closed, then it is
+// silent, then it answers that it is unavailable. Everybody is answered, the front keeps its size, and what is dropped
+// is counted. PINION_CHAOS_MINUTES is how long each of the three lasts, else a few seconds.
+func TestCollector_DeadCollector(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	for _, protocol := range []string{"http/protobuf", "grpc"} {

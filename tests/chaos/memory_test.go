@@ -42,10 +42,10 @@ const (
 	extraAtRest = 10 << 20
 )
 
-// TestChaosOfMemory: large bodies, streams, logs, errors and webhooks come at once to a server in a small control
-// group, some clients leave in the middle, receivers fail, workers are killed. Nothing but the worker may die of it;
-// each request has an answer that the documents know; and when all is over the front is as small as it was.
-func TestChaosOfMemory(t *testing.T) {
+// TestMemory_ChaosOfMemory: large bodies, streams, logs, errors and webhooks come at once to a server in a small
+// control group, some clients leave in the middle, receivers fail, workers are killed. Nothing but the worker may die
+// of it; each request has an answer that the documents know; and when all is over the front is as small as it was.
+func TestMemory_ChaosOfMemory(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))

@@ -112,7 +112,7 @@ func TestCLIBench_DrawsOnTerminal(t *testing.T) {
 	})
 }
 
-func TestCLIBenchSaysWhyItDoesNot(t *testing.T) {
+func TestBench_CLIBenchSaysWhyItDoesNot(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
 	harness.WantText(t, "a file", c.Bad(t, 2, "bench", "--predictor", "run.py:picture"),
@@ -132,8 +132,8 @@ func TestCLIBenchSaysWhyItDoesNot(t *testing.T) {
 		"RuntimeError: no weights here")
 }
 
-// TestCLIBenchIsInterrupted: it prints what it has, and its server has ended.
-func TestCLIBenchIsInterrupted(t *testing.T) {
+// TestBench_CLIBenchIsInterrupted: it prints what it has, and its server has ended.
+func TestBench_CLIBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
 	marks := filepath.Join(c.Dir, "count")

@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestBuildTakesCogsOptions: each option of cog build reaches the builder, or is refused with what to do instead.
-func TestBuildTakesCogsOptions(t *testing.T) {
+// TestBuild_TakesCogsOptions: each option of cog build reaches the builder, or is refused with what to do instead.
+func TestBuild_TakesCogsOptions(t *testing.T) {
 	t.Parallel()
 	programs := t.TempDir()
 	script := "#!/bin/sh\n[ \"$1\" != build ] || echo \"builder got: $*\"\n"

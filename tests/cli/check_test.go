@@ -9,7 +9,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestCLICheckFindsEveryMistake(t *testing.T) {
+func TestCheck_CLICheckFindsEveryMistake(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name  string
@@ -116,7 +116,7 @@ func TestCLICheck_OfGoodModelInEachPython(t *testing.T) {
 	})
 }
 
-func TestCLICheckForPrograms(t *testing.T) {
+func TestCheck_CLICheckForPrograms(t *testing.T) {
 	t.Parallel()
 	type found struct {
 		Problems []struct{ File, What, Fix string }

@@ -20,7 +20,7 @@ func TestCLI_HelpsBeginner(t *testing.T) {
 	harness.WantText(t, "a misspelt flag", c.Bad(t, 2, "predict", "--jsn", "{}"), "did you mean --json?")
 }
 
-func TestCLIInitServesAtOnce(t *testing.T) {
+func TestCLI_InitServesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: t.TempDir()}
 	python := harness.AnyPython(t)
@@ -94,7 +94,7 @@ func TestInit_NoPython(t *testing.T) {
 	harness.WantText(t, "it says", c.Good(t, "init"), "wrote run.py", "No Python serves the model yet", "/nowhere/python3")
 }
 
-func TestCLIInitOverwritesNothing(t *testing.T) {
+func TestCLI_InitOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"cog.yaml", "run.py", "predict.py"} {
 		c := harness.CLI{Dir: harness.NewFolder(t, name, "mine")}

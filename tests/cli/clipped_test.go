@@ -8,9 +8,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestLogsAndErrorsCutWhatClientsSend holds that no text of a client makes a line of the log, or an error, as long as
-// it likes.
-func TestLogsAndErrorsCutWhatClientsSend(t *testing.T) {
+// TestClipped_LogsAndErrorsCutWhatClientsSend holds that no text of a client makes a line of the log, or an error, as
+// long as it likes.
+func TestClipped_LogsAndErrorsCutWhatClientsSend(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Args: []string{"--access-log", "--log-level", "debug"},

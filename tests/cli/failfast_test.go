@@ -61,7 +61,7 @@ func TestFailFast_OnTerminalFailedSetupEndsServer(t *testing.T) {
 	}
 }
 
-func TestFailFastIsSaidByFlagOrVariable(t *testing.T) {
+func TestFailFast_IsSaidByFlagOrVariable(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py",
 		"class Runner:\n    def setup(self): raise ValueError('no weights')\n    def run(self) -> str: ...\n")

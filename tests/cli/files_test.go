@@ -12,8 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestCLIInputFilesKeepTheirNames: the model sees them, in a list as well, by a server too.
-func TestCLIInputFilesKeepTheirNames(t *testing.T) {
+// TestFiles_CLIInputFilesKeepTheirNames: the model sees them, in a list as well, by a server too.
+func TestFiles_CLIInputFilesKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	const source = `
 from cog import Path
@@ -66,7 +66,7 @@ def single() -> Any:
     return file("s.txt", "alone")
 `
 
-func TestCLIFilesWithinOutputsAreWritten(t *testing.T) {
+func TestFiles_CLIFilesWithinOutputsAreWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		function string

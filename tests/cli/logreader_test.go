@@ -47,8 +47,8 @@ func stoppedReader(t *testing.T) (write *os.File, read *os.File) {
 	return write, read
 }
 
-// TestLogReaderLeaves: the server outlives the reader of its log, as `pinion serve | head -1` has one.
-func TestLogReaderLeaves(t *testing.T) {
+// TestLogReader_Leaves: the server outlives the reader of its log, as `pinion serve | head -1` has one.
+func TestLogReader_Leaves(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)
 	s := harness.Ready(t, harness.Options{
@@ -66,9 +66,9 @@ func TestLogReaderLeaves(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestLogReaderStops: what the reader does not take is dropped, counted and, when the reader is back, logged. Meanwhile
-// predictions, probes and the shutdown go on.
-func TestLogReaderStops(t *testing.T) {
+// TestLogReader_Stops: what the reader does not take is dropped, counted and, when the reader is back, logged.
+// Meanwhile predictions, probes and the shutdown go on.
+func TestLogReader_Stops(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)
 	s := harness.Ready(t, harness.Options{
@@ -149,8 +149,8 @@ func TestLogReader_LogOnStoppedTerminal(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestBatchingLogReaderLeaves: the same of `pinion batching`, whose log names workers that come and go.
-func TestBatchingLogReaderLeaves(t *testing.T) {
+// TestLogreader_BatchingLogReaderLeaves: the same of `pinion batching`, whose log names workers that come and go.
+func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)
 	dir := harness.ShortTempDir(t)

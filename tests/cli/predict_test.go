@@ -83,7 +83,7 @@ func asker(t testing.TB) harness.CLI {
 	return harness.CLI{Dir: harness.NewFolder(t, "run.py", askModel)}
 }
 
-func TestCLIPredictInEachPython(t *testing.T) {
+func TestPredict_CLIPredictInEachPython(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := asker(t)
@@ -96,7 +96,7 @@ func TestCLIPredictInEachPython(t *testing.T) {
 	})
 }
 
-func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
+func TestPredict_CLIPredictGivesValuesTheirTypes(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	harness.WriteFile(t, filepath.Join(c.Dir, "name.txt"), "from a file")
@@ -124,7 +124,7 @@ func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
 	harness.WantText(t, "a list of one in a file", got, `"n": 8`, `"numbers": [`, "8")
 }
 
-func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
+func TestPredict_CLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	const valid = "how, n, ratio, flag, size, numbers, names, file, secret, either, extra, maybe"
@@ -173,7 +173,7 @@ func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 	}
 }
 
-func TestCLIPredictWithJSON(t *testing.T) {
+func TestPredict_CLIPredictWithJSON(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	harness.WriteFile(t, filepath.Join(c.Dir, "in.json"), ` {"how":"text"} `)
@@ -197,7 +197,7 @@ func TestCLIPredictWithJSON(t *testing.T) {
 	}
 }
 
-func TestCLIPredictEnds(t *testing.T) {
+func TestPredict_CLIPredictEnds(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	harness.WantText(t, "a failure", c.Bad(t, 1, "predict", "-i", "how=fail"), "Traceback", `in run`,
@@ -211,7 +211,7 @@ func TestCLIPredictEnds(t *testing.T) {
 		"setup failed: RuntimeError: no weights here")
 }
 
-func TestCLIPredictWritesFiles(t *testing.T) {
+func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", fileModel)}
 	written := func(args []string, files ...string) {
@@ -251,7 +251,7 @@ func TestCLIPredict_PrintsStreamOffTerminalAsList(t *testing.T) {
 	harness.EqualJSON(t, "the output", []byte(c.Good(t, "run", "-i", "n=2")), `["token0 ", "token1 "]`)
 }
 
-func TestCLIPredictIsCanceled(t *testing.T) {
+func TestPredict_CLIPredictIsCanceled(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	cmd, _, _ := c.Start(t, "predict", "-i", "how=wait")
@@ -292,7 +292,7 @@ func TestCLIPredict_AsksServer(t *testing.T) {
 	harness.WantText(t, "stderr", stderr.String(), "cleaned up", "Prediction canceled")
 }
 
-func TestCLITrain(t *testing.T) {
+func TestPredict_CLITrain(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "run: run.py:run\ntrain: train.py:train\n", "run.py",
 		"def run() -> int: ...\n",

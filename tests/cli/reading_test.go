@@ -62,7 +62,7 @@ func TestCLI_ReadsModelThatInstallsAtItsTop(t *testing.T) {
 	})
 }
 
-func TestCLINeverExecutesCommandsUnasked(t *testing.T) {
+func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 	t.Parallel()
 	const command, dynamic = `os.system("touch ran")`, `getattr(os, "sys" + "tem")("touch ran")`
 	const why = "run.py:3: random.choice(…): random is not imported when the source is only read"
@@ -135,7 +135,7 @@ threading.Event().wait()
 
 var endingSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL}
 
-func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
+func TestReading_CLIReadingEndsWithItsProcesses(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"schema", "check"} {
 		for _, sig := range endingSignals {

@@ -140,8 +140,8 @@ func TestRunDir_RunFolderIsLocked(t *testing.T) {
 	}
 }
 
-// TestNoHomeIsMade, where $HOME names a folder that is not there: by no command, and by no worker.
-func TestNoHomeIsMade(t *testing.T) {
+// TestRundir_NoHomeIsMade, where $HOME names a folder that is not there: by no command, and by no worker.
+func TestRundir_NoHomeIsMade(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	home := filepath.Join(folder, "home")

@@ -69,7 +69,7 @@ func TestCLISchema_StaticOfOpaqueTypeWithoutItsPackage(t *testing.T) {
 		"absent.Thing: absent is not imported")
 }
 
-func TestCLISchemaSaysWhyThereIsNone(t *testing.T) {
+func TestSchema_CLISchemaSaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", "import torch\ndef run(n: int = torch.n) -> int: ...\n")}
 	harness.WantText(t, "the reason", c.Bad(t, 1, "schema"), "ModuleNotFoundError: No module named 'torch'",
@@ -80,7 +80,7 @@ func TestCLISchemaSaysWhyThereIsNone(t *testing.T) {
 	harness.WantText(t, "both parts", c.Bad(t, 2, "schema", "--input", "--output"), "give one of them")
 }
 
-func TestCLISchemaTakesTrainings(t *testing.T) {
+func TestSchema_CLISchemaTakesTrainings(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "run: run.py:run\ntrain: run.py:train\n",
 		"run.py", "def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")}
@@ -93,7 +93,7 @@ func TestCLISchemaTakesTrainings(t *testing.T) {
 }
 
 // A folder with nothing but a train function has the document that it is served with, and its input is the training's.
-func TestCLISchemaOfTrainingsAlone(t *testing.T) {
+func TestSchema_CLISchemaOfTrainingsAlone(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "train: train.py:train\n", "train.py",
 		"def train(m: int) -> str: ...\n")}

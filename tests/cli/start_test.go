@@ -146,7 +146,7 @@ func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 	}
 }
 
-func TestOnlyRunFoldersAreRemoved(t *testing.T) {
+func TestStart_OnlyRunFoldersAreRemoved(t *testing.T) {
 	t.Parallel()
 	tmp := harness.ShortTempDir(t)
 	hourAgo := time.Now().Add(-time.Hour)

@@ -177,7 +177,7 @@ func TestCLIStatic_ReadingIsFencedByKernel(t *testing.T) {
 
 // The document is that of an import, and the folder is as it was: also after what the model leaves behind when the
 // process ends.
-func TestCLIStaticReadingLeavesNoTrace(t *testing.T) {
+func TestStatic_CLIStaticReadingLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		dir := harness.NewFolder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py", everyPlaceModel,
@@ -212,7 +212,7 @@ func filesBelow(t testing.TB, dir string) (found []string) {
 }
 
 // The model computes for years in one call, so that only a kill ends the process that reads it.
-func TestCLIStaticReadingEndsWithItsProcesses(t *testing.T) {
+func TestStatic_CLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 	t.Parallel()
 	for _, sig := range endingSignals {
 		t.Run(sig.String(), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestCLIVersion(t *testing.T) {
+func TestUsage_CLIVersion(t *testing.T) {
 	t.Parallel()
 	want := harness.CLI{}.Good(t, "version")
 	harness.WantText(t, "the versions", want, "pinion ", "commit ", "cog interface ")
@@ -16,8 +16,8 @@ func TestCLIVersion(t *testing.T) {
 	}
 }
 
-// TestCLIWrongUsage: exit code 2, one line that says what is allowed, and nothing on stdout.
-func TestCLIWrongUsage(t *testing.T) {
+// TestUsage_CLIWrongUsage: exit code 2, one line that says what is allowed, and nothing on stdout.
+func TestUsage_CLIWrongUsage(t *testing.T) {
 	t.Parallel()
 	harness.WantText(t, "no model", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "serve"), "cog.yaml")
 	dir := harness.NewFolder(t, "run.py", "def run() -> str: ...\n")

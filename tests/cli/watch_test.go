@@ -32,7 +32,7 @@ func answersWord(t *testing.T, s *harness.Server, word string) {
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output, `"`+word+`"`)
 }
 
-func TestWatchReloadsWhatChanges(t *testing.T) {
+func TestWatch_ReloadsWhatChanges(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),

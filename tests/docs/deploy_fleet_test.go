@@ -85,9 +85,9 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	}
 }
 
-// TestWhatKEDAIsMisledBy: a NATS that does not lead the consumer, a lag that counts running jobs too, and pods that are
-// ended while they work.
-func TestWhatKEDAIsMisledBy(t *testing.T) {
+// TestDeployFleet_WhatKEDAIsMisledBy: a NATS that does not lead the consumer, a lag that counts running jobs too, and
+// pods that are ended while they work.
+func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 	t.Parallel()
 	all := fleetObjects(t)
 	scaled := all["ScaledObject pinion"]

@@ -35,9 +35,9 @@ type listed struct {
 	XTestImports []string
 }
 
-// TestEverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them, which
-// takes a second compilation of most of the standard library.
-func TestEverythingElseBuildsWithoutC(t *testing.T) {
+// TestDeps_EverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them,
+// which takes a second compilation of most of the standard library.
+func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 	t.Parallel()
 	packages := list(t, "")
 	for folder, p := range packages {
@@ -78,7 +78,7 @@ func TestEverythingElseBuildsWithoutC(t *testing.T) {
 	}
 }
 
-func TestRuntimeFolderHoldsNoGoFile(t *testing.T) {
+func TestDeps_RuntimeFolderHoldsNoGoFile(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "runtime", "*.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestRuntimeFolderHoldsNoGoFile(t *testing.T) {
 	}
 }
 
-func TestEachPackageSaysWhatItIs(t *testing.T) {
+func TestDeps_EachPackageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, "") {
 		if err := checkDoc(p.Dir); err != nil {
@@ -97,7 +97,7 @@ func TestEachPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestCheckDoc(t *testing.T) {
+func TestDeps_CheckDoc(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"// Package x is for the test.\npackage x\n": true,
 		"package x\n":                            false,

@@ -33,8 +33,8 @@ var cases = []string{"echo", "echo-100kB", "async-echo", "stream-item", "batch-1
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m, ".")) }
 
-// TestRequestsCostNoMoreInstructions counts in each Python, and compares with what is recorded for it.
-func TestRequestsCostNoMoreInstructions(t *testing.T) {
+// TestInstructions_RequestsCostNoMoreInstructions counts in each Python, and compares with what is recorded for it.
+func TestInstructions_RequestsCostNoMoreInstructions(t *testing.T) {
 	valgrind := os.Getenv(envValgrind)
 	if valgrind == "" {
 		t.Skipf("%s names no valgrind: ./build.sh instructions installs it", envValgrind)
@@ -81,8 +81,8 @@ func grown(recorded, counts map[string]int, most float64) []string {
 	return problems
 }
 
-// TestGrowthIsFound: five in a hundred pass, six do not, nor does a case that was not counted.
-func TestGrowthIsFound(t *testing.T) {
+// TestInstructions_GrowthIsFound: five in a hundred pass, six do not, nor does a case that was not counted.
+func TestInstructions_GrowthIsFound(t *testing.T) {
 	recorded := map[string]int{}
 	for _, name := range cases {
 		recorded[name] = 100

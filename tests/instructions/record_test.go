@@ -85,8 +85,8 @@ func minorOf(build string) int {
 	return n
 }
 
-// TestNearestBuild: another compiler's build of the same Python, else the nearest version.
-func TestNearestBuild(t *testing.T) {
+// TestRecord_NearestBuild: another compiler's build of the same Python, else the nearest version.
+func TestRecord_NearestBuild(t *testing.T) {
 	r := record{builds: map[string]map[string]int{
 		"3.10.13,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0": {"echo": 1},
 		"3.12.1,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0":  {"echo": 2},

@@ -12,8 +12,8 @@ import (
 // What was broken in the service that `pinion batching` stands in for: each of these fails on its behaviour. What only
 // a worker of ventu's shows stands in batching_ventu_test.go.
 
-// TestBatchingQueueFull: it answered 200 with the request's own body.
-func TestBatchingQueueFull(t *testing.T) {
+// TestBatchingDefects_BatchingQueueFull: it answered 200 with the request's own body.
+func TestBatchingDefects_BatchingQueueFull(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-capacity", "2")
 	one, two := b.begin("one"), b.begin("two")
@@ -29,9 +29,9 @@ func TestBatchingQueueFull(t *testing.T) {
 		b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`), "1")
 }
 
-// TestBatchingLarge: bodies above 4 MB were refused with 400, and answers larger than one read of a socket were
-// taken for broken, which ended the server.
-func TestBatchingLarge(t *testing.T) {
+// TestBatchingDefects_BatchingLarge: bodies above 4 MB were refused with 400, and answers larger than one read of a
+// socket were taken for broken, which ended the server.
+func TestBatchingDefects_BatchingLarge(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-max-body", "20000000")
 		b.worker().run()
@@ -46,8 +46,8 @@ func TestBatchingLarge(t *testing.T) {
 	})
 }
 
-// TestBatchingAnswerTooLarge: the answer's size is bounded too, and costs its request alone.
-func TestBatchingAnswerTooLarge(t *testing.T) {
+// TestBatchingDefects_BatchingAnswerTooLarge: the answer's size is bounded too, and costs its request alone.
+func TestBatchingDefects_BatchingAnswerTooLarge(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-max-body", "10")
 	w := b.worker()
@@ -60,9 +60,9 @@ func TestBatchingAnswerTooLarge(t *testing.T) {
 	b.want(b.post("next"), 200, "next!")
 }
 
-// TestBatchingReset: an error of a connection other than its end was tried again for ever; its jobs waited for
-// their timeout.
-func TestBatchingReset(t *testing.T) {
+// TestBatchingDefects_BatchingReset: an error of a connection other than its end was tried again for ever; its jobs
+// waited for their timeout.
+func TestBatchingDefects_BatchingReset(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "tcp", "-timeout", "3600000")
 	dying, other := b.worker(), b.worker()
@@ -81,8 +81,8 @@ func TestBatchingReset(t *testing.T) {
 	harness.Equal(t, "lost workers in the log", b.log.Count("worker lost"), 1)
 }
 
-// TestBatchingClientDisconnects: so was the job of a client that had left.
-func TestBatchingClientDisconnects(t *testing.T) {
+// TestBatchingDefects_BatchingClientDisconnects: so was the job of a client that had left.
+func TestBatchingDefects_BatchingClientDisconnects(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
 	conn, err := net.Dial("tcp", harness.Host(b.server))
@@ -103,8 +103,8 @@ func TestBatchingClientDisconnects(t *testing.T) {
 		"1")
 }
 
-// TestBatchingShutdown: it always slept for the whole -timeout, and cut off what came in meanwhile.
-func TestBatchingShutdown(t *testing.T) {
+// TestBatchingDefects_BatchingShutdown: it always slept for the whole -timeout, and cut off what came in meanwhile.
+func TestBatchingDefects_BatchingShutdown(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
 	w := b.worker()
@@ -128,8 +128,9 @@ func TestBatchingShutdown(t *testing.T) {
 	harness.Equal(t, "exit code", b.cmd.ProcessState.ExitCode(), 0)
 }
 
-// TestBatchingGrace: what takes longer than the grace is not waited for; nor is anything after a second SIGINT.
-func TestBatchingGrace(t *testing.T) {
+// TestBatchingDefects_BatchingGrace: what takes longer than the grace is not waited for; nor is anything after a second
+// SIGINT.
+func TestBatchingDefects_BatchingGrace(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000", "-grace", "1ms")
 	answer := b.begin("x")

@@ -19,7 +19,7 @@ import (
 // What `pinion batching` has in common with the service that it stands in for, with a worker written straight from
 // the protocol. batching_defects_test.go has what is better, batching_ventu_test.go the real workers.
 
-func TestBatchingAnswers(t *testing.T) {
+func TestBatching_Answers(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol)
 		w := b.worker()
@@ -40,8 +40,8 @@ func TestBatchingAnswers(t *testing.T) {
 	})
 }
 
-// TestBatchingTakesAnyRequest: method and path mean nothing, and an empty body is answered without a worker.
-func TestBatchingTakesAnyRequest(t *testing.T) {
+// TestBatching_TakesAnyRequest: method and path mean nothing, and an empty body is answered without a worker.
+func TestBatching_TakesAnyRequest(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix")
 	for _, path := range []string{"/", "/inference", "/metrics", "/livez"} {
@@ -58,7 +58,7 @@ func TestBatchingTakesAnyRequest(t *testing.T) {
 	}
 }
 
-func TestBatchingOwnPaths(t *testing.T) {
+func TestBatching_OwnPaths(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix")
 	b.want(b.do(http.MethodGet, "/livez", ""), 200, "{}")
@@ -79,8 +79,8 @@ func TestBatchingOwnPaths(t *testing.T) {
 	}
 }
 
-// TestBatchingLatency: given, it is waited for, and a full batch leaves before; it ends by itself.
-func TestBatchingLatency(t *testing.T) {
+// TestBatching_Latency: given, it is waited for, and a full batch leaves before; it ends by itself.
+func TestBatching_Latency(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-latency", "3600000", "-batch", "2", "-timeout", "3600000")
 	w := b.worker()
@@ -97,7 +97,7 @@ func TestBatchingLatency(t *testing.T) {
 	short.want(short.post("x"), 200, "x!")
 }
 
-func TestBatchingTimeout(t *testing.T) {
+func TestBatching_Timeout(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "tcp", "-timeout", "2000")
 	w := b.worker()
@@ -116,8 +116,8 @@ func TestBatchingTimeout(t *testing.T) {
 	}
 }
 
-// TestBatchingFlags: defaults are the original's; what cannot be is refused with the nearest name.
-func TestBatchingFlags(t *testing.T) {
+// TestBatching_Flags: defaults are the original's; what cannot be is refused with the nearest name.
+func TestBatching_Flags(t *testing.T) {
 	t.Parallel()
 	help, err := exec.Command(harness.Binary(t), "batching", "-h").CombinedOutput()
 	if err != nil {
@@ -153,8 +153,8 @@ func TestBatchingFlags(t *testing.T) {
 	}
 }
 
-// TestBatchingSocketFile: what a dead server left is removed, what a living one has is not, and its own goes with it.
-func TestBatchingSocketFile(t *testing.T) {
+// TestBatching_SocketFile: what a dead server left is removed, what a living one has is not, and its own goes with it.
+func TestBatching_SocketFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(harness.ShortTempDir(t), "s")
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"})
@@ -177,8 +177,8 @@ func TestBatchingSocketFile(t *testing.T) {
 	}
 }
 
-// TestBatchingManyClients: each gets its own answer.
-func TestBatchingManyClients(t *testing.T) {
+// TestBatching_ManyClients: each gets its own answer.
+func TestBatching_ManyClients(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix")
 	b.worker().run()

@@ -118,9 +118,9 @@ func TestVentu(t *testing.T) {
 	})
 }
 
-// TestVentuLarge: a body above 36 kB or so could end a ventu worker, and one of 300 kB always did, because it takes
-// what one recv returns for the whole batch.
-func TestVentuLarge(t *testing.T) {
+// TestBatchingVentu_VentuLarge: a body above 36 kB or so could end a ventu worker, and one of 300 kB always did,
+// because it takes what one recv returns for the whole batch.
+func TestBatchingVentu_VentuLarge(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-timeout", "60000")
@@ -155,9 +155,9 @@ func TestVentuLarge(t *testing.T) {
 	})
 }
 
-// TestVentuLeavesSocketsAlone: where a worker's socket is left alone, a batch of several is never larger than what
-// always comes whole.
-func TestVentuLeavesSocketsAlone(t *testing.T) {
+// TestBatchingVentu_VentuLeavesSocketsAlone: where a worker's socket is left alone, a batch of several is never larger
+// than what always comes whole.
+func TestBatchingVentu_VentuLeavesSocketsAlone(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-timeout", "60000", "-leave-sockets")
@@ -177,8 +177,8 @@ func TestVentuLeavesSocketsAlone(t *testing.T) {
 	})
 }
 
-// TestVentuWorkers: two share the load; the death of one costs only the job it died of.
-func TestVentuWorkers(t *testing.T) {
+// TestBatchingVentu_VentuWorkers: two share the load; the death of one costs only the job it died of.
+func TestBatchingVentu_VentuWorkers(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-timeout", "3600000", "-batch", "2")
@@ -208,8 +208,8 @@ func TestVentuWorkers(t *testing.T) {
 	})
 }
 
-// TestVentuLate: a worker that computes too long answers no job, and goes on.
-func TestVentuLate(t *testing.T) {
+// TestBatchingVentu_VentuLate: a worker that computes too long answers no job, and goes on.
+func TestBatchingVentu_VentuLate(t *testing.T) {
 	ventuPython(t)
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "300")
@@ -220,8 +220,8 @@ func TestVentuLate(t *testing.T) {
 	harness.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).Code == 200 })
 }
 
-// TestVentuMsgpack: bodies mean nothing to the server.
-func TestVentuMsgpack(t *testing.T) {
+// TestBatchingVentu_VentuMsgpack: bodies mean nothing to the server.
+func TestBatchingVentu_VentuMsgpack(t *testing.T) {
 	ventuPython(t)
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "60000")
@@ -241,8 +241,8 @@ func TestVentuMsgpack(t *testing.T) {
 	}
 }
 
-// TestVentuExample runs what the example's README has its reader run, and compares what is shown.
-func TestVentuExample(t *testing.T) {
+// TestBatchingVentu_VentuExample runs what the example's README has its reader run, and compares what is shown.
+func TestBatchingVentu_VentuExample(t *testing.T) {
 	python := ventuPython(t)
 	t.Parallel()
 	const folder = "../examples/ventu"

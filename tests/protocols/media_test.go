@@ -6,8 +6,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestBodiesOfAnotherType: each protocol says in its own shape that it takes JSON, and what came instead.
-func TestBodiesOfAnotherType(t *testing.T) {
+// TestMedia_BodiesOfAnotherType: each protocol says in its own shape that it takes JSON, and what came instead.
+func TestMedia_BodiesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	const form, types = "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n1\r\n--b--\r\n", "multipart/form-data; boundary=b"
 	const text = `invalid JSON at byte 1: invalid number; the body came as \"multipart/form-data\", and is to be JSON (application/json)`

@@ -65,7 +65,7 @@ func TestInputsThatAreArrays(t *testing.T) {
 	})
 }
 
-func TestArraysOfEveryType(t *testing.T) {
+func TestNdarrays_ArraysOfEveryType(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := ndarrays(t, "Sync", python)
@@ -101,8 +101,8 @@ func TestArraysOfEveryType(t *testing.T) {
 	})
 }
 
-// TestLargeArrays: their memory grows while they are read, and large bodies come another way.
-func TestLargeArrays(t *testing.T) {
+// TestNdarrays_LargeArrays: their memory grows while they are read, and large bodies come another way.
+func TestNdarrays_LargeArrays(t *testing.T) {
 	t.Parallel()
 	s := ndarrays(t, "Batched", harness.AnyPython(t))
 	for _, n := range []int{1023, 1024, 1025, 100_000, 2_000_000} {

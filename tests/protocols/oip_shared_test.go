@@ -86,8 +86,9 @@ func TestTensorsBySharedMemory(t *testing.T) {
 	all()
 }
 
-// TestOtherModelsShareMemory: async and batched models read their arrays from shared memory, and answer by the socket.
-func TestOtherModelsShareMemory(t *testing.T) {
+// TestOipShared_OtherModelsShareMemory: async and batched models read their arrays from shared memory, and answer by
+// the socket.
+func TestOipShared_OtherModelsShareMemory(t *testing.T) {
 	t.Parallel()
 	for class, add := range map[string]float32{"Raw": 0, "Batched": 1} {
 		t.Run(class, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTritonsClient has Triton's HTTP client ask models: JSON and binary tensors, rows, metadata and errors.
-func TestTritonsClient(t *testing.T) {
+// TestOip_TritonsClient has Triton's HTTP client ask models: JSON and binary tensors, rows, metadata and errors.
+func TestOip_TritonsClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := harness.Absolute(t, "clients/triton_http.py")
@@ -55,9 +55,9 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	})
 }
 
-// TestYieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, also where
-// the model writes to it later.
-func TestYieldedArraysAreAsTheyWere(t *testing.T) {
+// TestOip_YieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, also
+// where the model writes to it later.
+func TestOip_YieldedArraysAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[string]string{
 		"Reused":      `{"name":"output","datatype":"FP32","shape":[3,2],"data":[1.0,1.0,2.0,2.0,3.0,3.0]}`,
@@ -70,8 +70,8 @@ func TestYieldedArraysAreAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestBinaryWithoutItsHeader: a client that forgets the header of a binary body is told its name.
-func TestBinaryWithoutItsHeader(t *testing.T) {
+// TestOip_BinaryWithoutItsHeader: a client that forgets the header of a binary body is told its name.
+func TestOip_BinaryWithoutItsHeader(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Raw")
 	body, head := binaryTensor(4, 1, "")

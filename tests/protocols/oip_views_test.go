@@ -91,9 +91,9 @@ func TestOIPViews_ArraysUseRequestsMemory(t *testing.T) {
 	h.check()
 }
 
-// TestArraysAreKept: what a model keeps of a hundred predictions, of several clients at once, stays as it was: also of
-// predictions that fail or are canceled.
-func TestArraysAreKept(t *testing.T) {
+// TestOipViews_ArraysAreKept: what a model keeps of a hundred predictions, of several clients at once, stays as it was:
+// also of predictions that fail or are canceled.
+func TestOipViews_ArraysAreKept(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Sync", "Async", "Batched"} {
 		t.Run(class, func(t *testing.T) {
@@ -150,9 +150,9 @@ func (h hoard) ends() {
 	h.others()
 }
 
-// TestKeptArrayChangesNoAnswer: the answer is the array as it was when the model returned it, though the model writes
-// to that while the client still reads.
-func TestKeptArrayChangesNoAnswer(t *testing.T) {
+// TestOipViews_KeptArrayChangesNoAnswer: the answer is the array as it was when the model returned it, though the model
+// writes to that while the client still reads.
+func TestOipViews_KeptArrayChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t, "Sync")
 	const n = 4_000_000 // more than sockets hold
@@ -176,9 +176,9 @@ func TestKeptArrayChangesNoAnswer(t *testing.T) {
 	}
 }
 
-// TestSmallArraysAreCopied: a model that keeps a small array of a large request does not hold the memory of the
-// request.
-func TestSmallArraysAreCopied(t *testing.T) {
+// TestOipViews_SmallArraysAreCopied: a model that keeps a small array of a large request does not hold the memory of
+// the request.
+func TestOipViews_SmallArraysAreCopied(t *testing.T) {
 	t.Parallel()
 	h := newHoard(t, "Two")
 	for small, want := range map[int]string{32 << 10: "Elements bytearray", 256 << 10: "Elements Elements"} {

@@ -127,9 +127,9 @@ func TestOIPGRPCMemory_GRPCElementsShareMemory(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestGRPCRefusesWhatIsTooLarge: the limit holds for messages as sent, for their content, and for calls without
-// tensors.
-func TestGRPCRefusesWhatIsTooLarge(t *testing.T) {
+// TestOipgrpcMemory_GRPCRefusesWhatIsTooLarge: the limit holds for messages as sent, for their content, and for calls
+// without tensors.
+func TestOipgrpcMemory_GRPCRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Raw", "--grpc-port=0", "--max-body=100000")
 	_, client := s.GRPC()
@@ -157,8 +157,8 @@ func wantRPC(t *testing.T, err error, code codes.Code, text string) {
 	harness.WantText(t, "the error", fmt.Sprint(err), text)
 }
 
-// TestGRPCAnswers_OfCompressedRequestsAreCharged: clients that compress, and take nothing of their answers. These count,
-// and go with their connections.
+// TestGRPCAnswers_OfCompressedRequestsAreCharged: clients that compress, and take nothing of their answers. These
+// count, and go with their connections.
 func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--model=m", "--grpc-port=0", "--queue=100"}})

@@ -24,8 +24,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTritonsGRPCClient has Triton's gRPC client ask models: tensors, rows, streams, metadata and errors.
-func TestTritonsGRPCClient(t *testing.T) {
+// TestOipgrpc_TritonsGRPCClient has Triton's gRPC client ask models: tensors, rows, streams, metadata and errors.
+func TestOipgrpc_TritonsGRPCClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := harness.Absolute(t, "clients/triton_grpc.py")
@@ -47,8 +47,8 @@ func TestTritonsGRPCClient(t *testing.T) {
 	}
 }
 
-// TestGRPCReflection finds the service's methods by reflection, as grpcurl does.
-func TestGRPCReflection(t *testing.T) {
+// TestOipgrpc_GRPCReflection finds the service's methods by reflection, as grpcurl does.
+func TestOipgrpc_GRPCReflection(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0"}})
 	conn, _ := s.GRPC()
@@ -96,8 +96,8 @@ func TestGRPCReflection(t *testing.T) {
 	}
 }
 
-// TestGRPCTokens: everything but probes needs a token.
-func TestGRPCTokens(t *testing.T) {
+// TestOipgrpc_GRPCTokens: everything but probes needs a token.
+func TestOipgrpc_GRPCTokens(t *testing.T) {
 	t.Parallel()
 	const token = "first-token-0123456789"
 	s := harness.Ready(t, harness.Options{
@@ -161,8 +161,8 @@ func bytesOf(texts []string) [][]byte {
 	return list
 }
 
-// TestGRPCCancels: a deadline and a canceled stream cancel the prediction.
-func TestGRPCCancels(t *testing.T) {
+// TestOipgrpc_GRPCCancels: a deadline and a canceled stream cancel the prediction.
+func TestOipgrpc_GRPCCancels(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})
 	_, client := s.GRPC()
@@ -188,9 +188,9 @@ func TestGRPCCancels(t *testing.T) {
 	}
 }
 
-// TestGRPCDrains: a call in flight is answered although the server stops, and an idle stream does not hold the server
-// up.
-func TestGRPCDrains(t *testing.T) {
+// TestOipgrpc_GRPCDrains: a call in flight is answered although the server stops, and an idle stream does not hold the
+// server up.
+func TestOipgrpc_GRPCDrains(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})
 	_, client := s.GRPC()

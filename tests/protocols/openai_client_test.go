@@ -9,9 +9,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestOpenAIsClient has OpenAI's own client ask a model for each endpoint: tools, streams, usage, embeddings, audio,
-// images, errors, and the asynchronous client, which leaves a stream.
-func TestOpenAIsClient(t *testing.T) {
+// TestOpenaiClient_OpenAIsClient has OpenAI's own client ask a model for each endpoint: tools, streams, usage,
+// embeddings, audio, images, errors, and the asynchronous client, which leaves a stream.
+func TestOpenaiClient_OpenAIsClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := harness.Absolute(t, "clients/openai_sdk.py")
@@ -33,8 +33,9 @@ func TestOpenAIsClient(t *testing.T) {
 	}
 }
 
-// TestOpenAIsClientComesAgain has OpenAI's client ask a server without a free slot, which the client does again.
-func TestOpenAIsClientComesAgain(t *testing.T) {
+// TestOpenaiClient_OpenAIsClientComesAgain has OpenAI's client ask a server without a free slot, which the client does
+// again.
+func TestOpenaiClient_OpenAIsClientComesAgain(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
 	client := harness.Absolute(t, "clients/openai_sdk.py")
@@ -42,8 +43,8 @@ func TestOpenAIsClientComesAgain(t *testing.T) {
 	harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, "Busy")
 }
 
-// TestLiteLLM has LiteLLM ask as its users do: to them the server is one of OpenAI's API.
-func TestLiteLLM(t *testing.T) {
+// TestOpenaiClient_LiteLLM has LiteLLM ask as its users do: to them the server is one of OpenAI's API.
+func TestOpenaiClient_LiteLLM(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	for _, class := range []string{"Chat", "Embedder"} {
@@ -55,8 +56,8 @@ func TestLiteLLM(t *testing.T) {
 	}
 }
 
-// TestKServesClient has KServe's client ask by both versions of its protocol.
-func TestKServesClient(t *testing.T) {
+// TestOpenaiClient_KServesClient has KServe's client ask by both versions of its protocol.
+func TestOpenaiClient_KServesClient(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	askAsFull(t, "clients/kserve_sdk.py", platform(t, "Adder").Address)
@@ -92,9 +93,9 @@ func checkGenerationMetrics(t *testing.T, s *harness.Server) {
 	}
 }
 
-// TestAnthropicClient has Anthropic's client ask a chat function: text, tools, streams, errors, tokens, and a stream that
-// is left.
-func TestAnthropicClient(t *testing.T) {
+// TestOpenaiClient_AnthropicClient has Anthropic's client ask a chat function: text, tools, streams, errors, tokens,
+// and a stream that is left.
+func TestOpenaiClient_AnthropicClient(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-0123456789"
 	tool := harness.Tool(t, "venvs/protocols/bin/python")

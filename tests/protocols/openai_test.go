@@ -19,8 +19,8 @@ func TestOpenAI_ClientOfDocumentWorks(t *testing.T) {
 	harness.RunProgram(t, document, "# client.py", python, "http://localhost:5000", s.Address)
 }
 
-// TestOpenAIStream compares each event of a stream with two choices.
-func TestOpenAIStream(t *testing.T) {
+// TestOpenAI_Stream compares each event of a stream with two choices.
+func TestOpenAI_Stream(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.ModelOf(t, "../docs/how-to/openai.md"),
@@ -53,8 +53,8 @@ func TestOpenAIStream(t *testing.T) {
 	}
 }
 
-// TestOpenAIErrors compares statuses and bodies.
-func TestOpenAIErrors(t *testing.T) {
+// TestOpenAI_Errors compares statuses and bodies.
+func TestOpenAI_Errors(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir:  harness.ModelOf(t, "../docs/how-to/openai.md"),
@@ -73,8 +73,8 @@ func TestOpenAIErrors(t *testing.T) {
 	}
 }
 
-// TestOpenAIDisconnectCancels leaves a stream, after which the only slot is free again.
-func TestOpenAIDisconnectCancels(t *testing.T) {
+// TestOpenAI_DisconnectCancels leaves a stream, after which the only slot is free again.
+func TestOpenAI_DisconnectCancels(t *testing.T) {
 	t.Parallel()
 	const model = "import time\nimport cog\nfrom collections.abc import Iterator\n\n\nclass Runner(cog.BaseRunner):\n    @cog.openai(\"chat\")\n" +
 		"    def run(self, messages: list[dict], forever: bool = False) -> Iterator[str]:\n        yield \"a\"\n        while forever:\n            time.sleep(0.01)\n"

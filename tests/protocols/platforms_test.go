@@ -39,9 +39,9 @@ func platform(t *testing.T, class string, env ...string) *harness.Server {
 	return harness.Ready(t, harness.Options{Model: "platforms.py:" + class, Args: []string{"--model", "m"}, Env: env})
 }
 
-// TestKServeV1 asks by raw HTTP: instances in one batch, parameters, errors in the protocol's shape, and the list of
-// models, which OpenAI's clients read too.
-func TestKServeV1(t *testing.T) {
+// TestPlatforms_KServeV1 asks by raw HTTP: instances in one batch, parameters, errors in the protocol's shape, and the
+// list of models, which OpenAI's clients read too.
+func TestPlatforms_KServeV1(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder")
 	const predict = "/v1/models/m:predict"
@@ -80,8 +80,8 @@ func TestKServeV1(t *testing.T) {
 	}
 }
 
-// TestInstances_KeysBesideAreNamed: in the answer and in the log, also of a request that is refused for another reason, and
-// inputs of instances that the model does not have.
+// TestInstances_KeysBesideAreNamed: in the answer and in the log, also of a request that is refused for another reason,
+// and inputs of instances that the model does not have.
 func TestInstances_KeysBesideAreNamed(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder", "AIP_PREDICT_ROUTE=/vertex")
@@ -126,8 +126,8 @@ func TestInstances_KeysBesideAreNamed(t *testing.T) {
 	})
 }
 
-// TestKServeV1Alone: without OpenAI's protocol the list of models is there, and errors have KServe's shape.
-func TestKServeV1Alone(t *testing.T) {
+// TestPlatforms_KServeV1Alone: without OpenAI's protocol the list of models is there, and errors have KServe's shape.
+func TestPlatforms_KServeV1Alone(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder", "PINION_PROTOCOLS=kserve-v1")
 	exchange{
@@ -138,8 +138,9 @@ func TestKServeV1Alone(t *testing.T) {
 	harness.WantAnswer(t, "the answer", s.Do(http.MethodGet, "/v1/models/m", nil), 200, `"name":"m","ready":true}`)
 }
 
-// TestVertexAI sets the environment of a container of Vertex AI: the port, and paths that are partly the native API's.
-func TestVertexAI(t *testing.T) {
+// TestPlatforms_VertexAI sets the environment of a container of Vertex AI: the port, and paths that are partly the
+// native API's.
+func TestPlatforms_VertexAI(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder", "AIP_HEALTH_ROUTE=/predictions/health", "AIP_PREDICT_ROUTE=/predictions")
 	for _, e := range []exchange{
@@ -163,9 +164,9 @@ func TestVertexAI(t *testing.T) {
 	}
 }
 
-// TestVertexAIPort has the server listen at the port of AIP_HTTP_PORT, which beats the image's own PORT, and answer its
-// health without a token.
-func TestVertexAIPort(t *testing.T) {
+// TestPlatforms_VertexAIPort has the server listen at the port of AIP_HTTP_PORT, which beats the image's own PORT, and
+// answer its health without a token.
+func TestPlatforms_VertexAIPort(t *testing.T) {
 	t.Parallel()
 	tokens := harness.TokenFile(t, "a-token-0123456789")
 	s := harness.Ready(t, harness.Options{
@@ -184,9 +185,9 @@ func TestVertexAIPort(t *testing.T) {
 	}.check(t, s)
 }
 
-// TestPlatformsNameWhatIsNoArray: whether a list is an array of numbers is seen where it is read. That is the client's
+// TestPlatforms_NameWhatIsNoArray: whether a list is an array of numbers is seen where it is read. That is the client's
 // mistake too.
-func TestPlatformsNameWhatIsNoArray(t *testing.T) {
+func TestPlatforms_NameWhatIsNoArray(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "tensors.py:Scaler", Args: []string{"--model", "m"}})
 	for _, e := range []exchange{
@@ -203,8 +204,8 @@ func TestPlatformsNameWhatIsNoArray(t *testing.T) {
 	}
 }
 
-// TestSageMakerJSON asks by raw HTTP, as SageMaker asks a container that it started with "serve".
-func TestSageMakerJSON(t *testing.T) {
+// TestPlatforms_SageMakerJSON asks by raw HTTP, as SageMaker asks a container that it started with "serve".
+func TestPlatforms_SageMakerJSON(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Adder")
 	for _, e := range []exchange{
@@ -241,8 +242,8 @@ func TestSageMakerJSON(t *testing.T) {
 	}
 }
 
-// TestSageMakerFiles sends the only file input as the body, and gets the output file as it is.
-func TestSageMakerFiles(t *testing.T) {
+// TestPlatforms_SageMakerFiles sends the only file input as the body, and gets the output file as it is.
+func TestPlatforms_SageMakerFiles(t *testing.T) {
 	t.Parallel()
 	s := platform(t, "Upper")
 	for _, headers := range [][]string{
@@ -257,8 +258,8 @@ func TestSageMakerFiles(t *testing.T) {
 	}
 }
 
-// TestSageMakerStreams: a data line for each item; an error ends the stream.
-func TestSageMakerStreams(t *testing.T) {
+// TestPlatforms_SageMakerStreams: a data line for each item; an error ends the stream.
+func TestPlatforms_SageMakerStreams(t *testing.T) {
 	t.Parallel()
 	sse := []string{"Accept", "text/event-stream"}
 	s := platform(t, "Words")
@@ -279,8 +280,8 @@ func TestSageMakerStreams(t *testing.T) {
 	}.check(t, whole)
 }
 
-// TestSageMakerPort: SageMaker's port beats the others; before the end of setup the health is 503.
-func TestSageMakerPort(t *testing.T) {
+// TestPlatforms_SageMakerPort: SageMaker's port beats the others; before the end of setup the health is 503.
+func TestPlatforms_SageMakerPort(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{
 		Model: "setups.py:Hanging", PortFromEnv: true,
@@ -289,8 +290,8 @@ func TestSageMakerPort(t *testing.T) {
 	exchange{path: "/ping", status: 503}.check(t, s)
 }
 
-// TestNamesThatPathsEscape: the name of a model's folder may have what clients escape in a path.
-func TestNamesThatPathsEscape(t *testing.T) {
+// TestPlatforms_NamesThatPathsEscape: the name of a model's folder may have what clients escape in a path.
+func TestPlatforms_NamesThatPathsEscape(t *testing.T) {
 	t.Parallel()
 	const name = "Müller, 50% off"
 	dir := filepath.Join(t.TempDir(), name)

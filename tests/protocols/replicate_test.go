@@ -20,9 +20,9 @@ func replicateServer(t *testing.T, class string, args ...string) *harness.Server
 	})
 }
 
-// TestReplicateClient has Replicate's client for Python ask a server that is open, one that requires a token, and one with
-// a job queue: predictions, run, streams, files, deployments and signed webhooks.
-func TestReplicateClient(t *testing.T) {
+// TestReplicate_Client has Replicate's client for Python ask a server that is open, one that requires a token, and one
+// with a job queue: predictions, run, streams, files, deployments and signed webhooks.
+func TestReplicate_Client(t *testing.T) {
 	t.Parallel()
 	python := harness.Tool(t, "venvs/protocols/bin/python")
 	client := harness.Absolute(t, "clients/replicate_sdk.py")
@@ -212,7 +212,8 @@ func TestReplicate_DisconnectCancels(t *testing.T) {
 	harness.WantAnswer(t, "the slot is to be free", answer, 201, `"succeeded"`)
 }
 
-// TestReplicate_RebindingPage: a page at a name that could be registered reads neither the secret nor the list of files.
+// TestReplicate_RebindingPage: a page at a name that could be registered reads neither the secret nor the list of
+// files.
 func TestReplicate_RebindingPage(t *testing.T) {
 	t.Parallel()
 	s := replicateServer(t, "Words")

@@ -21,9 +21,9 @@ import (
 const schemathesisChecks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance," +
 	"response_headers_conformance"
 
-// TestSchemathesisFindsNothing has schemathesis make requests from each model's own document, good ones and bad ones,
+// TestSchemathesis_FindsNothing has schemathesis make requests from each model's own document, good ones and bad ones,
 // and look at the answers.
-func TestSchemathesisFindsNothing(t *testing.T) {
+func TestSchemathesis_FindsNothing(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
 	hello := harness.Absolute(t, "../examples/hello")

@@ -11,9 +11,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTritonAnswersAlike: Triton itself and this server answer Triton's client the same: metadata, tensors in JSON and
+// TestTriton_AnswersAlike: Triton itself and this server answer Triton's client the same: metadata, tensors in JSON and
 // in binary, and the statuses of errors.
-func TestTritonAnswersAlike(t *testing.T) {
+func TestTriton_AnswersAlike(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")

@@ -41,9 +41,9 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 	return server
 }
 
-// TestHAProxyAsksAnotherServer: a refusal that the model never saw is repeated on another server, another refusal is
+// TestHAProxy_AsksAnotherServer: a refusal that the model never saw is repeated on another server, another refusal is
 // not.
-func TestHAProxyAsksAnotherServer(t *testing.T) {
+func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{})

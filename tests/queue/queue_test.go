@@ -109,9 +109,9 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	}
 }
 
-// TestAcceptedPredictionsSurviveTheirServer: it is killed with one prediction running and some waiting, and started
-// again.
-func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
+// TestQueue_AcceptedPredictionsSurviveTheirServer: it is killed with one prediction running and some waiting, and
+// started again.
+func TestQueue_AcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "jobs")
 	s := harness.StartMember(t, "embed:"+store, harness.Options{})

@@ -85,9 +85,9 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestMissingPackages installs what the server's messages name, until it serves: on a system without Python, and on one
-// whose Python lacks its library.
-func TestMissingPackages(t *testing.T) {
+// TestInstall_MissingPackages installs what the server's messages name, until it serves: on a system without Python,
+// and on one whose Python lacks its library.
+func TestInstall_MissingPackages(t *testing.T) {
 	harness.Full(t)
 	prepared := newSystem(t, "amd64")
 	prepared.prepare()
@@ -118,8 +118,8 @@ func TestMissingPackages(t *testing.T) {
 	}
 }
 
-// TestWheelBesideCog: the wheel leaves the environment's own package cog as it was, and so does its removal.
-func TestWheelBesideCog(t *testing.T) {
+// TestInstall_WheelBesideCog: the wheel leaves the environment's own package cog as it was, and so does its removal.
+func TestInstall_WheelBesideCog(t *testing.T) {
 	harness.Full(t)
 	s := newSystem(t, "amd64")
 	s.prepare()
@@ -152,8 +152,8 @@ func TestWheelBesideCog(t *testing.T) {
 	}
 }
 
-// TestOldSystem runs the binary with the oldest C library that can be had, of a system whose Python is too old.
-func TestOldSystem(t *testing.T) {
+// TestInstall_OldSystem runs the binary with the oldest C library that can be had, of a system whose Python is too old.
+func TestInstall_OldSystem(t *testing.T) {
 	harness.Full(t)
 	s := newSystem(t, "old")
 	s.arch = "amd64"

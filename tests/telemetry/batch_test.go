@@ -74,9 +74,9 @@ def train(n: int = 1) -> str:
         return str(n)
 `
 
-// TestBatchesAreTraced: a batch has a span in a separate trace, with links to its sampled items; the model's spans are
-// below it, and the items' spans say where they ran.
-func TestBatchesAreTraced(t *testing.T) {
+// TestBatch_BatchesAreTraced: a batch has a span in a separate trace, with links to its sampled items; the model's
+// spans are below it, and the items' spans say where they ran.
+func TestBatch_BatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
 	for _, model := range []string{"Sync", "Async"} {
@@ -162,9 +162,9 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 	}
 }
 
-// TestStagesOfBatchesAreTraced: the model's spans in preprocess and postprocess are below the run of their item, also
-// beside others.
-func TestStagesOfBatchesAreTraced(t *testing.T) {
+// TestBatch_StagesOfBatchesAreTraced: the model's spans in preprocess and postprocess are below the run of their item,
+// also beside others.
+func TestBatch_StagesOfBatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
 	dir := harness.NewFolder(t, "run.py", batchSpans)

@@ -18,9 +18,9 @@ type asked struct {
 	want  map[string]any
 }
 
-// TestGenerationsHaveSpans: the span of a prediction for OpenAI's API says what was asked and answered, by
+// TestGenerations_HaveSpans: the span of a prediction for OpenAI's API says what was asked and answered, by
 // OpenTelemetry's semantic conventions for GenAI.
-func TestGenerationsHaveSpans(t *testing.T) {
+func TestGenerations_HaveSpans(t *testing.T) {
 	t.Parallel()
 	says := func(text string) string { return `"model":"m","messages":[{"role":"user","content":"` + text + `"}]` }
 	t.Run("chat", func(t *testing.T) {

@@ -18,9 +18,9 @@ func flag(name string, fail bool) *pb.ModelInferRequest {
 	}}}
 }
 
-// TestGRPCCallsAreTraced: each call that makes predictions has a span below its client's, with its predictions below
+// TestGRPC_CallsAreTraced: each call that makes predictions has a span below its client's, with its predictions below
 // it; health and metadata have none. The model has the context, also of a client that is not sampled.
-func TestGRPCCallsAreTraced(t *testing.T) {
+func TestGRPC_CallsAreTraced(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{

@@ -8,8 +8,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestMetricsOfGPUs where the driver's library is, and none where it is not.
-func TestMetricsOfGPUs(t *testing.T) {
+// TestMetricsGpu_MetricsOfGPUs where the driver's library is, and none where it is not.
+func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 	t.Parallel()
 	folder := fakeNVML(t)
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder}})
@@ -43,8 +43,9 @@ func TestMetricsOfGPUs(t *testing.T) {
 	}
 }
 
-// TestMetricsOfWorkersThatLeave: each exit is counted once, by its cause, also of workers that health does not show.
-func TestMetricsOfWorkersThatLeave(t *testing.T) {
+// TestMetricsGpu_MetricsOfWorkersThatLeave: each exit is counted once, by its cause, also of workers that health does
+// not show.
+func TestMetricsGpu_MetricsOfWorkersThatLeave(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Model: "echo.py:text",

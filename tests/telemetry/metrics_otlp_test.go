@@ -54,8 +54,9 @@ func has(attributes string, labels []string) bool {
 	return true
 }
 
-// TestMetricsByOTLP: the collector gets all of the page, and the names of Cog and OpenTelemetry, by both protocols.
-func TestMetricsByOTLP(t *testing.T) {
+// TestMetricsOtlp_MetricsByOTLP: the collector gets all of the page, and the names of Cog and OpenTelemetry, by both
+// protocols.
+func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 	t.Parallel()
 	dir := meteredModel(t)
 	for _, protocol := range []string{"http/protobuf", "grpc"} {
@@ -158,8 +159,8 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
-// TestMetricsThatAreNotSent: the switches turn them off, and what a collector does not take is counted.
-func TestMetricsThatAreNotSent(t *testing.T) {
+// TestMetricsOtlp_MetricsThatAreNotSent: the switches turn them off, and what a collector does not take is counted.
+func TestMetricsOtlp_MetricsThatAreNotSent(t *testing.T) {
 	t.Parallel()
 	dir := meteredModel(t)
 	for _, off := range []string{"COG_METRICS_ENABLED=false", "OTEL_METRICS_EXPORTER=none", "OTEL_SDK_DISABLED=true"} {

@@ -41,7 +41,7 @@ func meteredModel(t *testing.T) string {
 	return harness.NewFolder(t, "metered.py", metered)
 }
 
-func TestMetricsCountHowPredictionsEnded(t *testing.T) {
+func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: meteredModel(t), Model: "metered.py:Runner"})
@@ -135,9 +135,9 @@ func wantWorkers(t *testing.T, f harness.MetricFamilies, cause, python string) {
 	}
 }
 
-// TestMetricsOfOutputs: the first item is timed from the prediction's arrival, each other one from the one before.
+// TestMetrics_OfOutputs: the first item is timed from the prediction's arrival, each other one from the one before.
 // Predictions that emit no events while they run are not timed.
-func TestMetricsOfOutputs(t *testing.T) {
+func TestMetrics_OfOutputs(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", `from typing import Iterator
 import time
@@ -205,7 +205,7 @@ func TestMetrics_OfQueue(t *testing.T) {
 	harness.Equal(t, "refused", f.Ends("sync", "failed", "capacity"), 1)
 }
 
-func TestMetricsOfTimeouts(t *testing.T) {
+func TestMetrics_OfTimeouts(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: meteredModel(t), Model: "metered.py:Runner",
@@ -220,7 +220,7 @@ func TestMetricsOfTimeouts(t *testing.T) {
 	harness.Equal(t, "places of the queue", f.Value("pinion_queue_capacity"), 4)
 }
 
-func TestMetricsOfWebhooks(t *testing.T) {
+func TestMetrics_OfWebhooks(t *testing.T) {
 	t.Parallel()
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/refuse" {
@@ -241,7 +241,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	})
 }
 
-func TestMetricsOfFiles(t *testing.T) {
+func TestMetrics_OfFiles(t *testing.T) {
 	t.Parallel()
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -287,7 +287,7 @@ func TestMetrics_OfWorkerThatIsKilled(t *testing.T) {
 	harness.Equal(t, "workers were started", f.Value("pinion_worker_starts_total"), 2)
 }
 
-func TestMetricsBeforeSetupAndInOpenMetrics(t *testing.T) {
+func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	if f := harness.Scrape(t, s); f.Value("pinion_build_info") != 1 || f["process_resident_memory_bytes"] == nil {

@@ -123,8 +123,8 @@ func ofModel(c *harness.Collector) []*harness.Span {
 	return slices.DeleteFunc(c.Spans(), func(s *harness.Span) bool { return s.Scope != "model" })
 }
 
-// TestTelemetryHooks: a model's own telemetry.py makes the providers; what is wrong in it fails the setup.
-func TestTelemetryHooks(t *testing.T) {
+// TestModel_TelemetryHooks: a model's own telemetry.py makes the providers; what is wrong in it fails the setup.
+func TestModel_TelemetryHooks(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
 	const good = `import os

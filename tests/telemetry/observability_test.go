@@ -74,9 +74,9 @@ func TestObservability_AlertsAskForWhatIsServed(t *testing.T) {
 	}
 }
 
-// TestEachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the document says what
-// to do.
-func TestEachAlertIsTestedAndExplained(t *testing.T) {
+// TestObservability_EachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the
+// document says what to do.
+func TestObservability_EachAlertIsTestedAndExplained(t *testing.T) {
 	t.Parallel()
 	tested := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml"))
 	page := harness.ReadFile(t, "../docs/how-to/monitoring.md")

@@ -28,9 +28,9 @@ class Predictor(BasePredictor):
         return Path("/tmp/out.txt")
 `
 
-// TestTransfersAreTraced: webhooks carry the context of their spans; uploads and downloads have spans, and carry theirs
-// only where that is asked for.
-func TestTransfersAreTraced(t *testing.T) {
+// TestReach_TransfersAreTraced: webhooks carry the context of their spans; uploads and downloads have spans, and carry
+// theirs only where that is asked for.
+func TestReach_TransfersAreTraced(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
 	for _, asked := range []string{"0", "1"} {
@@ -290,9 +290,10 @@ func TestReach_WebPageIsNoCollector(t *testing.T) {
 	}
 }
 
-// TestCallersAreBounded: of a client's context, entries that begin with "trace." become attributes of the prediction's
-// span alone, up to the bounds of their number, names and values. A training has none. The model has the whole context.
-func TestCallersAreBounded(t *testing.T) {
+// TestReach_CallersAreBounded: of a client's context, entries that begin with "trace." become attributes of the
+// prediction's span alone, up to the bounds of their number, names and values. A training has none. The model has the
+// whole context.
+func TestReach_CallersAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t,
 		"run.py", "from cog import current_scope\n\n\ndef run() -> int:\n    return len(current_scope().context)\n\n\ndef train() -> str:\n    return ''\n",

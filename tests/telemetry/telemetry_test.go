@@ -88,9 +88,9 @@ func outputOf(t *testing.T, a harness.Answer) any {
 	return output
 }
 
-// TestLogsAreSent: the server's and the model's lines reach the collector, with the trace of their prediction, which
-// the JSON lines name too.
-func TestLogsAreSent(t *testing.T) {
+// TestTelemetry_LogsAreSent: the server's and the model's lines reach the collector, with the trace of their
+// prediction, which the JSON lines name too.
+func TestTelemetry_LogsAreSent(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", "def run() -> str:\n    print('a line of the model')\n    return ''\n")
 	c := harness.StartCollector(t)

@@ -136,8 +136,8 @@ func TestBatches_BadItemFailsAlone(t *testing.T) {
 	}
 }
 
-// TestWithoutIsolationAllFail with the cause.
-func TestWithoutIsolationAllFail(t *testing.T) {
+// TestBatches_WithoutIsolationAllFail with the cause.
+func TestBatches_WithoutIsolationAllFail(t *testing.T) {
 	t.Parallel()
 	s := batched(t, "Unforgiving", harness.AnyPython(t))
 	gate, open := closeGate(t, s)
@@ -309,9 +309,9 @@ func TestBatches_OfFleet(t *testing.T) {
 	}
 }
 
-// TestEveryModeIsBatched: asynchronous predictions with webhooks, forms, MessagePack and deadlines in one batch, and
-// what is too late is not in it.
-func TestEveryModeIsBatched(t *testing.T) {
+// TestBatches_EveryModeIsBatched: asynchronous predictions with webhooks, forms, MessagePack and deadlines in one
+// batch, and what is too late is not in it.
+func TestBatches_EveryModeIsBatched(t *testing.T) {
 	t.Parallel()
 	hooks := make(chan harness.Prediction, 8)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

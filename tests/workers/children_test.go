@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestModelsMayStartProcessesAndThreads(t *testing.T) {
+func TestChildren_ModelsMayStartProcessesAndThreads(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ what, method, want string }{
 		{"threads", "", `[0, 1, 4, 9, 16]`},

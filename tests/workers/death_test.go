@@ -260,7 +260,7 @@ func TestDeath_FiveDeathsWithoutSuccessMakeServerDefunct(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-func TestOtherWorkersAreNotDisturbed(t *testing.T) {
+func TestDeath_OtherWorkersAreNotDisturbed(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--workers", "2", "--queue", "10"}})
 	harness.WaitWorkers(t, s, 2, 0)

@@ -15,7 +15,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestPlaceInLine(t *testing.T) {
+func TestFleet_PlaceInLine(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
 	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
@@ -40,8 +40,8 @@ func TestPlaceInLine(t *testing.T) {
 	}
 }
 
-// TestAcceptedInOrder: what was answered 202 has its place in the line by then.
-func TestAcceptedInOrder(t *testing.T) {
+// TestFleet_AcceptedInOrder: what was answered 202 has its place in the line by then.
+func TestFleet_AcceptedInOrder(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "200"}})
 	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
@@ -65,7 +65,7 @@ func TestAcceptedInOrder(t *testing.T) {
 	}
 }
 
-func TestGPUsAreSharedOut(t *testing.T) {
+func TestFleet_GPUsAreSharedOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args, env []string
@@ -129,7 +129,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestHealthDescribesEachWorker(t *testing.T) {
+func TestFleet_HealthDescribesEachWorker(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "7"}})
 	for range 3 {
@@ -162,7 +162,7 @@ func TestHealthDescribesEachWorker(t *testing.T) {
 	}
 }
 
-func TestPredictTimeout(t *testing.T) {
+func TestFleet_PredictTimeout(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := fleet(t, harness.Options{
@@ -214,7 +214,7 @@ func TestFleet_StoppedServerReplacesNoWorker(t *testing.T) {
 	harness.SameWorker(t, s, worker)
 }
 
-func TestWorkersAreRecycledUnderLoad(t *testing.T) {
+func TestFleet_WorkersAreRecycledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--max-requests", "200", "--queue", "32", "--workers", "2"}})
 	clients := startClients(s, 8, plain)
@@ -278,8 +278,8 @@ func TestFleet_RemovedCacheDoesNotBreakRestarts(t *testing.T) {
 	}
 }
 
-// TestOrphansAreReaped where the server adopts them: as the first process of a container, or by prctl(2).
-func TestOrphansAreReaped(t *testing.T) {
+// TestFleet_OrphansAreReaped where the server adopts them: as the first process of a container, or by prctl(2).
+func TestFleet_OrphansAreReaped(t *testing.T) {
 	t.Parallel()
 	for name, wrap := range map[string][]string{
 		"subreaper": {
@@ -306,8 +306,8 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// TestOutOfMemoryIsNoKill where control groups can be made.
-func TestOutOfMemoryIsNoKill(t *testing.T) {
+// TestFleet_OutOfMemoryIsNoKill where control groups can be made.
+func TestFleet_OutOfMemoryIsNoKill(t *testing.T) {
 	t.Parallel()
 	group, enter, ok := harness.MemoryGroup(t, 400<<20)
 	if !ok {

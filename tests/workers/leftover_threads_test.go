@@ -23,10 +23,10 @@ func leftoverLibrary(t *testing.T) []string {
 	return []string{"LEFTOVER=" + harness.SharedLibrary(t, "leftover.so", "models/leftover.c")}
 }
 
-// TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does
-// so to the server's log, unattributed. The next one's own text is whole, its children's and C's too, where one runs at
-// a time.
-func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
+// TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next
+// prediction runs does so to the server's log, unattributed. The next one's own text is whole, its children's and C's
+// too, where one runs at a time.
+func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 	t.Parallel()
 	all := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"
 	native := leftoverLibrary(t)
@@ -127,9 +127,9 @@ func TestLeftoverThreads_TextOfChildAfterManyOthers(t *testing.T) {
 	harness.Equal(t, "the logs", a.Logs, "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n")
 }
 
-// TestPipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when their last writers
-// are gone.
-func TestPipesOfManyPredictions(t *testing.T) {
+// TestLeftoverThreads_PipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when
+// their last writers are gone.
+func TestLeftoverThreads_PipesOfManyPredictions(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Model: "leftover_threads.py:Runner",

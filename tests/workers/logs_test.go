@@ -9,7 +9,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestLogsAreWhatWasWrittenInItsOrder(t *testing.T) {
+func TestLogs_AreWhatWasWrittenInItsOrder(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "printing.py"})
@@ -41,8 +41,8 @@ func TestLogsAreWhatWasWrittenInItsOrder(t *testing.T) {
 	})
 }
 
-// TestRawWritesInTurns: each stream is whole and in its order. Between the two no order is promised.
-func TestRawWritesInTurns(t *testing.T) {
+// TestLogs_RawWritesInTurns: each stream is whole and in its order. Between the two no order is promised.
+func TestLogs_RawWritesInTurns(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})
 	const n = 2000
@@ -60,7 +60,7 @@ func TestRawWritesInTurns(t *testing.T) {
 	}
 }
 
-func TestLogsOfMegabytesStayWhole(t *testing.T) {
+func TestLogs_OfMegabytesStayWhole(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})
 	const n = 5000 // 5 MB; a pipe holds 64 KiB
@@ -97,7 +97,7 @@ func TestLogs_ServersLogNamesPrediction(t *testing.T) {
 	}
 }
 
-func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
+func TestLogs_ConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py", Args: []string{"--queue", "64"}})
 	harness.RunClients(t, 8, func(int) error {
@@ -115,9 +115,9 @@ func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 	})
 }
 
-// TestTextBetweenPredictionsBelongsToNone: what the threads and children of one prediction write once it has ended is
-// not sent to the client of the next.
-func TestTextBetweenPredictionsBelongsToNone(t *testing.T) {
+// TestLogs_TextBetweenPredictionsBelongsToNone: what the threads and children of one prediction write once it has ended
+// is not sent to the client of the next.
+func TestLogs_TextBetweenPredictionsBelongsToNone(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Async"} {
 		t.Run(class, func(t *testing.T) {

@@ -196,8 +196,8 @@ func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 	harness.WaitResident(t, s, before)
 }
 
-// TestOnePredictionThatDoesNotFit ends with an error that says so, and leaves the others alone.
-func TestOnePredictionThatDoesNotFit(t *testing.T) {
+// TestMemory_OnePredictionThatDoesNotFit ends with an error that says so, and leaves the others alone.
+func TestMemory_OnePredictionThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	s, before := harness.StartConfined(t, "run.py:Runner", 256, "--memory-budget", "16MiB")
 	for i, headers := range [][]string{nil, {"Accept", "text/event-stream"}, {"Prefer", "respond-async"}} {

@@ -138,8 +138,8 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 	})
 }
 
-// TestForkedWorkersDrawTheirOwnNumbers, while what the import drew is the same in all of them.
-func TestForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
+// TestPreload_ForkedWorkersDrawTheirOwnNumbers, while what the import drew is the same in all of them.
+func TestPreload_ForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
 	var first, second [2]float64
@@ -152,7 +152,7 @@ func TestForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
 	}
 }
 
-func TestForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
+func TestPreload_ForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{Args: []string{"--gpus", "1;2,3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0"}})
 	harness.WaitWorkers(t, s, 2, 0)

@@ -12,7 +12,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestHelloIsServedByEachPython(t *testing.T) {
+func TestPython_HelloIsServedByEachPython(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: harness.Example(t, "hello")})
@@ -136,7 +136,7 @@ func TestPython_InstalledServerTakesPythonOfItsEnvironment(t *testing.T) {
 	}
 }
 
-func TestPythonsOwnVariablesCount(t *testing.T) {
+func TestPythons_OwnVariablesCount(t *testing.T) {
 	t.Parallel()
 	extra := harness.NewFolder(t, "numpy.py", "")
 	python := harness.AnyPython(t).Path
@@ -220,7 +220,7 @@ func TestPython_RelativePathsAndPickleWorkAsInProgram(t *testing.T) {
 	})
 }
 
-func TestStandardStreamsAreUsable(t *testing.T) {
+func TestPython_StandardStreamsAreUsable(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "facts.py:streams"})
 	a := s.Succeed(harness.Input{})

@@ -21,7 +21,7 @@ func edit(t testing.TB, s *harness.Server, generation int) {
 		fmt.Sprintf("GENERATION = %d  #", generation))
 }
 
-func TestReloadUnderLoad(t *testing.T) {
+func TestReload_UnderLoad(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--workers", "2"}})
 	harness.WaitWorkers(t, s, 2, 0)
@@ -37,8 +37,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// TestReloadLetsWhatRunsFinish, be it ever so slow, while others are answered by the new worker.
-func TestReloadLetsWhatRunsFinish(t *testing.T) {
+// TestReload_LetsWhatRunsFinish, be it ever so slow, while others are answered by the new worker.
+func TestReload_LetsWhatRunsFinish(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
 	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
@@ -89,7 +89,7 @@ func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
 	harness.Equal(t, "predictions that ran", len(ran), clients.answered()+3)
 }
 
-func TestReloadStopFirst(t *testing.T) {
+func TestReload_StopFirst(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--reload-strategy", "stop-first"}})
 	clients := startClients(s, 4, plain)
@@ -154,7 +154,7 @@ func TestReload_SetupThatFailsSometimes(t *testing.T) {
 	harness.WaitWorkers(t, s, 1, 1)
 }
 
-func TestReloadByRequest(t *testing.T) {
+func TestReload_ByRequest(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--reload"}})
 	edit(t, s, 2)

@@ -9,9 +9,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAnswersThatWaitToBeSentOutliveTheirWorker: those of predictions that take next to no time share a write. Here
-// the one behind them kills the worker before it.
-func TestAnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
+// TestRequeue_AnswersThatWaitToBeSentOutliveTheirWorker: those of predictions that take next to no time share a write.
+// Here the one behind them kills the worker before it.
+func TestRequeue_AnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := fleet(t, harness.Options{Python: python.Path, Args: []string{"--queue", "32"}})

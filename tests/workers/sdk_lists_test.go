@@ -43,8 +43,8 @@ func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 	})
 }
 
-// The writers of TestLogsAreWhatWasWrittenInItsOrder, continued.
-func TestLogsOfMoreKindsOfWriting(t *testing.T) {
+// The writers of TestLogs_AreWhatWasWrittenInItsOrder, continued.
+func TestSdkLists_LogsOfMoreKindsOfWriting(t *testing.T) {
 	t.Parallel()
 	var threads strings.Builder
 	for i := range 20 {

@@ -16,8 +16,8 @@ import (
 // The long runs. ./build.sh test-full runs them, quick ones unless PINION_SOAK=1 asks for their full length. None is
 // parallel, for they take all that the machine has.
 
-// TestSoakCancelStorm: each prediction returns its own token, or is canceled if and only if that was asked for.
-func TestSoakCancelStorm(t *testing.T) {
+// TestSoak_CancelStorm: each prediction returns its own token, or is canceled if and only if that was asked for.
+func TestSoak_CancelStorm(t *testing.T) {
 	harness.Full(t)
 	for _, c := range []struct {
 		name, model string
@@ -81,8 +81,8 @@ func TestSoakCancelStorm(t *testing.T) {
 	}
 }
 
-// TestSoakMemoryAndDescriptorsStayFlat over many predictions, those that fail, log and are canceled among them.
-func TestSoakMemoryAndDescriptorsStayFlat(t *testing.T) {
+// TestSoak_MemoryAndDescriptorsStayFlat over many predictions, those that fail, log and are canceled among them.
+func TestSoak_MemoryAndDescriptorsStayFlat(t *testing.T) {
 	harness.Full(t)
 	if harness.Sanitized(t) {
 		t.Skip("a sanitizer keeps memory as it likes")

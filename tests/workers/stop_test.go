@@ -10,7 +10,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
+func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*harness.Server){
 		"SIGTERM": func(s *harness.Server) { s.Signal(syscall.SIGTERM) },

@@ -72,7 +72,7 @@ func TestWorkerReview_ForkedChildrenOfAsyncModel(t *testing.T) {
 	})
 }
 
-func TestForkedChildrenKeepTheirFiles(t *testing.T) {
+func TestWorkerReview_ForkedChildrenKeepTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	harness.EqualJSON(t, "lost files", s.Succeed(harness.Input{"what": "grandchild"}).Output, `"[]"`)
@@ -150,8 +150,8 @@ func TestWorkerReview_ContextIsOfOnePrediction(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftAllocated counts the blocks of the C code.
-func TestNothingIsLeftAllocated(t *testing.T) {
+// TestWorkerReview_NothingIsLeftAllocated counts the blocks of the C code.
+func TestWorkerReview_NothingIsLeftAllocated(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
 		t.Run(model, func(t *testing.T) {

@@ -55,7 +55,7 @@ func version(text string) string {
 	return fmt.Sprintf("const char *Py_GetVersion(void) { return %q; }\n", text)
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestLibrary_OpenRefuses(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.so")
 	if err := os.WriteFile(text, []byte("not a library"), 0o600); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNamesAreGenerated sees that each entry of the table has its natural name.
-func TestNamesAreGenerated(t *testing.T) {
+// TestNames_AreGenerated sees that each entry of the table has its natural name.
+func TestNames_AreGenerated(t *testing.T) {
 	funcs, err := os.ReadFile("cpy3_funcs.h")
 	if err != nil {
 		t.Fatal(err)

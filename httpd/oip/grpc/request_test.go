@@ -117,8 +117,8 @@ func TestRequest_SmallFieldsDoNotFillMemory(t *testing.T) {
 	}
 }
 
-// TestElementsAreMeasured: what decoded elements take is known before they are decoded, packed or not.
-func TestElementsAreMeasured(t *testing.T) {
+// TestRequest_ElementsAreMeasured: what decoded elements take is known before they are decoded, packed or not.
+func TestRequest_ElementsAreMeasured(t *testing.T) {
 	const n = 100_000
 	unpacked := bytes.Repeat([]byte{3 << 3, 1}, n) // int64_contents, a varint
 	for field := protowire.Number(1); field <= bytesField; field++ {

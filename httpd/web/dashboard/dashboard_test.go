@@ -133,7 +133,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-func TestTraceID(t *testing.T) {
+func TestDashboard_TraceID(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
 	for parent, want := range map[string]string{
 		"00-" + id + "-00f067aa0ba902b7-01": id, "": "", "00-" + strings.ToUpper(id) + "-1-01": "",

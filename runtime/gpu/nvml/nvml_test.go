@@ -41,7 +41,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-func TestNoLibrary(t *testing.T) {
+func TestNvml_NoLibrary(t *testing.T) {
 	if got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Timeout: long}).Samples(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
@@ -50,15 +50,15 @@ func TestNoLibrary(t *testing.T) {
 	}
 }
 
-func TestBrokenDriver(t *testing.T) {
+func TestNvml_BrokenDriver(t *testing.T) {
 	t.Setenv("FAKE_NVML_BROKEN", "1")
 	if got := New(Options{Library: fakeLibrary(t), Timeout: long}).Samples(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }
 
-// TestHangingDriver: Samples waits only for its timeout, asks once, and uses a late answer.
-func TestHangingDriver(t *testing.T) {
+// TestNvml_HangingDriver: Samples waits only for its timeout, asks once, and uses a late answer.
+func TestNvml_HangingDriver(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	t.Setenv("FAKE_NVML_GATE", gate)
 	s := New(Options{Library: fakeLibrary(t), Timeout: time.Millisecond})

@@ -363,7 +363,7 @@ func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 	}
 }
 
-func TestUrgentJobsComeFirst(t *testing.T) {
+func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	for i := range 4 {
@@ -392,7 +392,7 @@ func TestUrgentJobsComeFirst(t *testing.T) {
 	}
 }
 
-func TestManyJobsOverManyServersEachEndOnce(t *testing.T) {
+func TestJobs_ManyJobsOverManyServersEachEndOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Lanes = 3 })
 	const jobs, servers = 300, 3

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
+func TestLayout_MembersWithOtherSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Embedded = nil }) // whose bytes depend on its disk
 	for field, change := range map[string]func(*Options){
@@ -88,7 +88,7 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 	}
 }
 
-func TestMembersMayComeAtOnce(t *testing.T) {
+func TestLayout_MembersMayComeAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	o := r.o
@@ -106,7 +106,7 @@ func TestMembersMayComeAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestOldServersAreRefused(t *testing.T) {
+func TestLayout_OldServersAreRefused(t *testing.T) {
 	t.Parallel()
 	for version, ok := range map[string]bool{
 		"2.13.9": false, "1.4.0": false, "": false, "2.14.0": true, "2.15.2": true,

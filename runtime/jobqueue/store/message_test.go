@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestStoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
-func TestStoredBytes(t *testing.T) {
+// TestMessage_StoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
+func TestMessage_StoredBytes(t *testing.T) {
 	t.Parallel()
 	j := Job{
 		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json",
@@ -88,7 +88,7 @@ tracestate: k=v`
 	}
 }
 
-func TestBytesBetweenMembers(t *testing.T) {
+func TestMessage_BytesBetweenMembers(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]Event{
 		`{"attempt":1,"index":0,"event":"start"}`: {Attempt: 1, Event: EventStart},

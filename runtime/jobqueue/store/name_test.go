@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestQueueName(t *testing.T) {
+func TestName_QueueName(t *testing.T) {
 	seen := map[string]string{}
 	for _, model := range []string{
 		"ocr", "a_b", "A-9", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65), "a.b", "a/b", "a:b",

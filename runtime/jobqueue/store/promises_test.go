@@ -57,8 +57,8 @@ func TestPromises_ServerKeepsMessageUntilItsWebhookIsStored(t *testing.T) {
 	})
 }
 
-// TestLanesOfOthersAreServed: a server with fewer lanes than there are takes the jobs of all.
-func TestLanesOfOthersAreServed(t *testing.T) {
+// TestPromises_LanesOfOthersAreServed: a server with fewer lanes than there are takes the jobs of all.
+func TestPromises_LanesOfOthersAreServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Lanes = 3 })
 	for i := range 20 {
@@ -110,9 +110,9 @@ func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 	}
 }
 
-// TestConsumersWithOtherSettingsAreRefused: with the defaults of NATS they would stop a fleet (trap 5), or park jobs
-// (trap 4).
-func TestConsumersWithOtherSettingsAreRefused(t *testing.T) {
+// TestPromises_ConsumersWithOtherSettingsAreRefused: with the defaults of NATS they would stop a fleet (trap 5), or
+// park jobs (trap 4).
+func TestPromises_ConsumersWithOtherSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for field, change := range map[string]func(*jetstream.ConsumerConfig){
 		"max_deliver":     func(c *jetstream.ConsumerConfig) { c.MaxDeliver = 5 },

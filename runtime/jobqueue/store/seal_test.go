@@ -47,9 +47,9 @@ func (r *rig) storedHas(text string) (found bool) {
 	return found
 }
 
-// TestSealedJobs: with keys, nothing that a client sent or gets is in the store, small or large, in jobs, results,
+// TestSeal_SealedJobs: with keys, nothing that a client sent or gets is in the store, small or large, in jobs, results,
 // webhooks and dead letters; without them it is.
-func TestSealedJobs(t *testing.T) {
+func TestSeal_SealedJobs(t *testing.T) {
 	t.Parallel()
 	for _, sealed := range []bool{false, true} {
 		r := newRig(t, func(o *Options) {
@@ -121,9 +121,9 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	}
 }
 
-// TestKeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server that
-// has it.
-func TestKeysAreReplaced(t *testing.T) {
+// TestSeal_KeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server
+// that has it.
+func TestSeal_KeysAreReplaced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1")
@@ -142,7 +142,7 @@ func TestKeysAreReplaced(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreNone(t *testing.T) {
+func TestSeal_KeysThatAreNone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "has no key", "c2hvcnQ=\n": "line 1 of", "\nnot base64": "line 2 of"} {
 		path := filepath.Join(t.TempDir(), "keys")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLogsCutIDs: an id may have a kilobyte, and the log shows a part.
-func TestLogsCutIDs(t *testing.T) {
+// TestServer_LogsCutIDs: an id may have a kilobyte, and the log shows a part.
+func TestServer_LogsCutIDs(t *testing.T) {
 	var log bytes.Buffer
 	s := (&Queue{}).Serve(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -164,7 +164,7 @@ func attributesOf(m metricdata.Metrics) (all []string) {
 	return all
 }
 
-func TestNamesOfOpenTelemetryAndCog(t *testing.T) {
+func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 	all := produce(t, used())
 	for _, want := range []struct {
 		name, unit string
@@ -213,7 +213,7 @@ func TestNamesOfOpenTelemetryAndCog(t *testing.T) {
 	}
 }
 
-func TestExemplarsNameTheirTrace(t *testing.T) {
+func TestProducer_ExemplarsNameTheirTrace(t *testing.T) {
 	all := produce(t, used())
 	for _, name := range []string{
 		"pinion_predict_seconds", "pinion_time_to_first_output_seconds",

@@ -51,7 +51,7 @@ ended 1 9
 `
 )
 
-func TestBatchesInWhichAllIsWell(t *testing.T) {
+func TestBatches_InWhichAllIsWell(t *testing.T) {
 	if code, said := tryOut(t, batchJournal, batchLedger, "-batch", "3"); code != 0 || said != "" {
 		t.Errorf("code %d: %s", code, said)
 	}
@@ -228,8 +228,8 @@ func TestBatches_ExcusesOfBatches(t *testing.T) {
 	}
 }
 
-// TestCallsThatCannotBeChecked.
-func TestCallsThatCannotBeChecked(t *testing.T) {
+// TestBatches_CallsThatCannotBeChecked.
+func TestBatches_CallsThatCannotBeChecked(t *testing.T) {
 	for name, line := range map[string]string{
 		"an empty batch":  "batch 9 7 400 0",
 		"no number":       "batch x 7 400 0 ta",

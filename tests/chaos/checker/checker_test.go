@@ -55,8 +55,8 @@ func TestChecker_StoryInWhichAllIsWell(t *testing.T) {
 	}
 }
 
-// TestEveryBrokenPromiseIsFound: each case spoils the story in one place.
-func TestEveryBrokenPromiseIsFound(t *testing.T) {
+// TestChecker_EveryBrokenPromiseIsFound: each case spoils the story in one place.
+func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 	const refusal = `"code":429,"error":"full"}` + "\n"
 	for name, c := range map[string]struct {
 		journal, ledger []string // what is replaced by what
@@ -194,8 +194,8 @@ func TestEveryBrokenPromiseIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCheckedIsNoSuccess.
-func TestWhatCannotBeCheckedIsNoSuccess(t *testing.T) {
+// TestChecker_WhatCannotBeCheckedIsNoSuccess.
+func TestChecker_WhatCannotBeCheckedIsNoSuccess(t *testing.T) {
 	for name, texts := range map[string][2]string{
 		"nothing":          {"", ""},
 		"no JSON":          {"{\n", ""},

@@ -100,15 +100,15 @@ begun tz 8 1215
 `
 )
 
-func TestHardTimesInWhichAllIsWell(t *testing.T) {
+func TestExcuses_HardTimesInWhichAllIsWell(t *testing.T) {
 	if code, said := tryOut(t, hardJournal, hardLedger, "-overtaken", "0", "-late", "0", "-foreign-coroutines",
 		"1"); code != 0 || said != "" {
 		t.Errorf("code %d: %s", code, said)
 	}
 }
 
-// TestEveryExcuseIsNeeded: each case takes one away.
-func TestEveryExcuseIsNeeded(t *testing.T) {
+// TestExcuses_EveryExcuseIsNeeded: each case takes one away.
+func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		journal, ledger []string // what is replaced by what
 		more            string   // what is added to the journal

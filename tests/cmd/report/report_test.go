@@ -206,7 +206,7 @@ func TestReportNamesFlakes(t *testing.T) {
 	}
 }
 
-func TestManyFlakesFail(t *testing.T) {
+func TestReport_ManyFlakesFail(t *testing.T) {
 	var first, again []string
 	for i := range maxFlakes + 1 {
 		first = append(first, fmt.Sprintf("run p Test%d", i), fmt.Sprintf("fail p Test%d", i))

@@ -127,7 +127,7 @@ func (r *jobsRig) good(args ...string) string {
 	return out
 }
 
-func TestJobsListAndShow(t *testing.T) {
+func TestJobs_ListAndShow(t *testing.T) {
 	r := newJobsRig(t)
 	r.accept("p1")
 	r.accept("p\x1b[2J")
@@ -170,7 +170,7 @@ func TestJobsListAndShow(t *testing.T) {
 	}
 }
 
-func TestJobsCancelRetryPurge(t *testing.T) {
+func TestJobs_CancelRetryPurge(t *testing.T) {
 	r := newJobsRig(t)
 	r.accept("p1")
 	if out := r.good("cancel", "p1"); out != "canceled p1\n" {
@@ -200,7 +200,7 @@ func TestJobsCancelRetryPurge(t *testing.T) {
 	}
 }
 
-func TestJobsApply(t *testing.T) {
+func TestJobs_Apply(t *testing.T) {
 	r := newJobsRig(t)
 	out := r.good("apply", "--jobs-capacity", "5", "--ack-wait", "20s")
 	for _, want := range []string{"max_msgs  100000  5", "the consumer hi-0", "ack_wait  30s     20s"} {
@@ -217,7 +217,7 @@ func TestJobsApply(t *testing.T) {
 	}
 }
 
-func TestJobsRefuses(t *testing.T) {
+func TestJobs_Refuses(t *testing.T) {
 	t.Setenv("PINION_NATS", "")
 	t.Setenv("PINION_MODEL", "")
 	r := newJobsRig(t)

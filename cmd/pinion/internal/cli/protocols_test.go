@@ -16,9 +16,9 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// TestProtocolsAreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json
+// TestProtocols_AreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json
 // has no other.
-func TestProtocolsAreDocumented(t *testing.T) {
+func TestProtocols_AreDocumented(t *testing.T) {
 	var known struct {
 		Paths map[string]map[string]json.RawMessage
 	}

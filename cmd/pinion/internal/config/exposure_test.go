@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestInContainer: any one trace of a container's is enough.
-func TestInContainer(t *testing.T) {
+// TestExposure_InContainer: any one trace of a container's is enough.
+func TestExposure_InContainer(t *testing.T) {
 	for _, c := range []struct {
 		pid                int
 		kubernetes, exists string
@@ -30,8 +30,8 @@ func TestInContainer(t *testing.T) {
 	}
 }
 
-// TestPublicPaths: what --auth-public may name.
-func TestPublicPaths(t *testing.T) {
+// TestExposure_PublicPaths: what --auth-public may name.
+func TestExposure_PublicPaths(t *testing.T) {
 	for _, c := range []struct {
 		names, paths []string
 		ok           bool

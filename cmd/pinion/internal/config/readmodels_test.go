@@ -40,9 +40,9 @@ func givenFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	return f
 }
 
-// TestModelsFile reads a file as it should be: keys before flags, flags before variables, and paths from the file's
-// folder.
-func TestModelsFile(t *testing.T) {
+// TestReadmodels_ModelsFile reads a file as it should be: keys before flags, flags before variables, and paths from the
+// file's folder.
+func TestReadmodels_ModelsFile(t *testing.T) {
 	path := modelFolders(t, `
 default: b
 memory: 20GiB
@@ -78,16 +78,16 @@ models:
 	}
 }
 
-// TestModelsFileFirst: without a default it is the first.
-func TestModelsFileFirst(t *testing.T) {
+// TestReadmodels_ModelsFileFirst: without a default it is the first.
+func TestReadmodels_ModelsFileFirst(t *testing.T) {
 	models, err := readFile(modelFolders(t, "models: {b: {path: b}, a: {path: a}}"), givenFlags(t))
 	if err != nil || models.List[0].Name != "b" {
 		t.Errorf("%v, %v", models, err)
 	}
 }
 
-// TestModelsFileMistakes: each is named with its line and what would be right.
-func TestModelsFileMistakes(t *testing.T) {
+// TestReadmodels_ModelsFileMistakes: each is named with its line and what would be right.
+func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ file, want, fix string }{
 		"nothing":           {"", ": the file is empty", "name the models"},
 		"a list":            {"- a\n", ":1: the file is a list, and should be a mapping", ""},
@@ -174,8 +174,9 @@ func TestModelsFileMistakes(t *testing.T) {
 	}
 }
 
-// TestModelsFileDefaultsAreChecked: a flag that no model may have is the command line's mistake, not the file's.
-func TestModelsFileDefaultsAreChecked(t *testing.T) {
+// TestReadmodels_ModelsFileDefaultsAreChecked: a flag that no model may have is the command line's mistake, not the
+// file's.
+func TestReadmodels_ModelsFileDefaultsAreChecked(t *testing.T) {
 	_, err := readFile(modelFolders(t, "models: {a: {path: a, workers: 2}}"), givenFlags(t, "--queue", "-1"))
 	if err == nil || err.Error() != "--queue -1: must be at least 0" {
 		t.Error(err)

@@ -10,8 +10,8 @@ import (
 	"pinion/ipc"
 )
 
-// TestOddValuesAreIgnored: no value of a variable of Cog's ends the server.
-func TestOddValuesAreIgnored(t *testing.T) {
+// TestServe_OddValuesAreIgnored: no value of a variable of Cog's ends the server.
+func TestServe_OddValuesAreIgnored(t *testing.T) {
 	for name, values := range map[string][]string{
 		"PORT":                           {"70000", "-1", "http", "80 "},
 		"COG_MAX_CONCURRENCY":            {"0", "many"},
@@ -49,8 +49,8 @@ func TestOddValuesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestMoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
-func TestMoreConcurrencyThanThereIs(t *testing.T) {
+// TestServe_MoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
+func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
 	var s Serve
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
@@ -62,8 +62,8 @@ func TestMoreConcurrencyThanThereIs(t *testing.T) {
 	}
 }
 
-// TestPortPrecedence: the flag, SageMaker's port, Vertex AI's, PORT.
-func TestPortPrecedence(t *testing.T) {
+// TestServe_PortPrecedence: the flag, SageMaker's port, Vertex AI's, PORT.
+func TestServe_PortPrecedence(t *testing.T) {
 	env := map[string]string{"SAGEMAKER_BIND_TO_PORT": "8081", "AIP_HTTP_PORT": "8082", "PORT": "8083"}
 	for _, c := range []struct {
 		args, without []string
@@ -178,8 +178,8 @@ func TestGateway_PlatformVariablesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestBadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
-func TestBadPlatformValues(t *testing.T) {
+// TestServe_BadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
+func TestServe_BadPlatformValues(t *testing.T) {
 	for name, value := range map[string]string{
 		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health",
 		"AIP_PREDICT_ROUTE": "/{any}",
@@ -194,7 +194,7 @@ func TestBadPlatformValues(t *testing.T) {
 	}
 }
 
-func TestWorkerCount(t *testing.T) {
+func TestServe_WorkerCount(t *testing.T) {
 	for text, want := range map[string]workerCount{"auto": 0, "1": 1, "16": 16} {
 		var c workerCount
 		if err := c.Set(text); err != nil || c != want || c.String() != text {

@@ -104,7 +104,7 @@ func TestBuilder_BuildRunsProgram(t *testing.T) {
 	}
 }
 
-func TestBuildSaysWhatFailed(t *testing.T) {
+func TestBuilder_BuildSaysWhatFailed(t *testing.T) {
 	programs(t, map[string]string{"podman": `[ "$1" != build ]` + "\n"})
 	b, err := FindBuilder("")
 	if err != nil {

@@ -111,9 +111,9 @@ func said(problems []model.Problem) (text string) {
 	return text
 }
 
-// TestLongLabels: no line of a Dockerfile is longer than docker takes, and the builder's joining of the lines gives the
-// text.
-func TestLongLabels(t *testing.T) {
+// TestDockerfile_LongLabels: no line of a Dockerfile is longer than docker takes, and the builder's joining of the
+// lines gives the text.
+func TestDockerfile_LongLabels(t *testing.T) {
 	values := make([]string, 20_000)
 	for i := range values {
 		values[i] = []string{"it's", "$HOME", "#", `a\b "c"`, "  "}[i%5]

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestBucketsHoldWhatTheySay: each time is at most the top of its bucket, and above that of the one before.
-func TestBucketsHoldWhatTheySay(t *testing.T) {
+// TestLoad_BucketsHoldWhatTheySay: each time is at most the top of its bucket, and above that of the one before.
+func TestLoad_BucketsHoldWhatTheySay(t *testing.T) {
 	for d := time.Duration(1); d > 0 && d < 1<<62; d += d/37 + 1 {
 		i := bucket(d)
 		if top(i) < d || i > 0 && top(i-1) >= d {
@@ -54,7 +54,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-func TestAnswersAreRead(t *testing.T) {
+func TestLoad_AnswersAreRead(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"output":1,"metrics":{"predict_time":0.25},"status":"succeeded"}`: "250ms",
 		`{"status":"failed","error":"no"}`:                                  "0s the prediction failed",
@@ -72,8 +72,8 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestClosedLoop: at most so many are asked at once, and failures are counted by kind.
-func TestClosedLoop(t *testing.T) {
+// TestLoad_ClosedLoop: at most so many are asked at once, and failures are counted by kind.
+func TestLoad_ClosedLoop(t *testing.T) {
 	var asked, now, most atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n := now.Add(1)
@@ -100,8 +100,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// TestStopEnds a run long before its length; TestNoServerThere tells of it.
-func TestStopEnds(t *testing.T) {
+// TestLoad_StopEnds a run long before its length; TestLoad_NoServerThere tells of it.
+func TestLoad_StopEnds(t *testing.T) {
 	stop := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		select {
@@ -117,7 +117,7 @@ func TestStopEnds(t *testing.T) {
 	}
 }
 
-func TestNoServerThere(t *testing.T) {
+func TestLoad_NoServerThere(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -27,8 +27,8 @@ func sinkOnPipe(t *testing.T, limit int) (*Sink, *os.File) {
 	return s, read
 }
 
-// TestSinkReportsWhatItDropped: every record is read, or is among those that a notice in its place counts.
-func TestSinkReportsWhatItDropped(t *testing.T) {
+// TestLogsink_SinkReportsWhatItDropped: every record is read, or is among those that a notice in its place counts.
+func TestLogsink_SinkReportsWhatItDropped(t *testing.T) {
 	s, read := sinkOnPipe(t, 64<<10)
 	const all = 4000
 	record := func(i int) []byte { return fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)) }

@@ -28,7 +28,7 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 }
 
 // Mistakes in a cog.yaml: its text, and of each finding the beginning and the end.
-func TestMistakesInCogYAML(t *testing.T) {
+func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
 		{
 			"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: unknown key "concurency"`,
@@ -235,7 +235,7 @@ func TestMistakesInCogYAML(t *testing.T) {
 }
 
 // What Cog accepts, in this version or an older one, is accepted.
-func TestGoodCogYAML(t *testing.T) {
+func TestCogyaml_GoodCogYAML(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":              "",
 		"comments":             "# nothing\n---\n",
@@ -296,7 +296,7 @@ build:
 	}
 }
 
-func TestReadDebs(t *testing.T) {
+func TestCogyaml_ReadDebs(t *testing.T) {
 	got := readDebs("bash\tinstalled\t\nmawk\tinstalled\tawk, other (= 1.2)\ngone\tconfig-files\tgone-too\nnot a line\n")
 	for name, want := range map[string]bool{
 		"bash": true, "mawk": true, "awk": true, "other": true, "gone": false,

@@ -17,7 +17,7 @@ func inputOf(properties, required string) string {
 		required)
 }
 
-func TestCompareSchemas(t *testing.T) {
+func TestSchemadiff_CompareSchemas(t *testing.T) {
 	const size = `"Size": {"title": "Size", "description": "An enumeration.", "type": "string", "enum": ["s", "m"]}`
 	cases := []struct {
 		name         string

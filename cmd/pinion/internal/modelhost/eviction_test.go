@@ -11,7 +11,7 @@ import (
 
 func ago(seconds int) time.Time { return time.Unix(1000-int64(seconds), 0) }
 
-func TestChooseEvicted(t *testing.T) {
+func TestEviction_ChooseEvicted(t *testing.T) {
 	holders := []Holder{
 		{Name: "old", Memory: 3, Idle: true, Used: ago(30)},
 		{Name: "new", Memory: 2, Idle: true, Used: ago(10)},
@@ -41,7 +41,7 @@ func TestChooseEvicted(t *testing.T) {
 	}
 }
 
-func TestNoRoomError(t *testing.T) {
+func TestEviction_NoRoomError(t *testing.T) {
 	_, err := chooseEvicted("x", 3<<30, 4<<30,
 		[]Holder{{Name: "a", Memory: 2 << 30}, {Name: "b", Memory: 100 << 20, Idle: true}})
 	var no *NoRoomError

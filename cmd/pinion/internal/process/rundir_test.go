@@ -58,8 +58,8 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 	}
 }
 
-// TestKeepTrustsNoFolderOfItsName: somebody else may have made it.
-func TestKeepTrustsNoFolderOfItsName(t *testing.T) {
+// TestRundir_KeepTrustsNoFolderOfItsName: somebody else may have made it.
+func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	d := newRunDir(t)
 	path := d.Path()
 	if err := os.RemoveAll(path); err != nil {

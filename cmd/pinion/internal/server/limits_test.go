@@ -2,7 +2,7 @@ package server
 
 import "testing"
 
-func TestBusyPolling(t *testing.T) {
+func TestLimits_BusyPolling(t *testing.T) {
 	for _, c := range []struct {
 		workers, cores int
 		front, each    bool

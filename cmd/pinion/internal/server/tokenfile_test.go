@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestParseTokens: comments and blanks count for nothing, and no error shows what may be a secret.
-func TestParseTokens(t *testing.T) {
+// TestTokenfile_ParseTokens: comments and blanks count for nothing, and no error shows what may be a secret.
+func TestTokenfile_ParseTokens(t *testing.T) {
 	got, err := parseTokens("# of the first client\n\nabc-._~+/=09  \r\n\t#x\nsecond")
 	if want := []string{"abc-._~+/=09", "second"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)

@@ -18,8 +18,8 @@ func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
 	}
 }
 
-// TestSamplesFitTheirSchema: what is made up for an input, or which input cannot be made up.
-func TestSamplesFitTheirSchema(t *testing.T) {
+// TestSamples_FitTheirSchema: what is made up for an input, or which input cannot be made up.
+func TestSamples_FitTheirSchema(t *testing.T) {
 	for _, c := range []struct{ name, schema, want string }{
 		{"text", `{"type":"string"}`, `{"x":"sample"}`},
 		{"long text", `{"type":"string","minLength":9}`, `{"x":"sample sample"}`},
