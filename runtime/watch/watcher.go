@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 // settleTime is how long nothing must be written before changes are looked at: editors save in several steps.
@@ -182,8 +184,7 @@ func (w *Watcher) settle() {
 // look compares one file with its last report.
 func (w *Watcher) look(name string) {
 	before, was := w.known[name]
-	text, err := os.ReadFile(filepath.Join(w.dir, name))
-	switch now := sum(sha256.Sum256(text)); {
+	switch now, err := sumOf(filepath.Join(w.dir, name)); {
 	case err != nil && was:
 		delete(w.known, name)
 		w.report[name] = true
@@ -191,6 +192,25 @@ func (w *Watcher) look(name string) {
 		w.known[name] = now
 		w.report[name] = true
 	}
+}
+
+// sumOf sums up a regular file. Nothing waits for the writer of a named pipe, and no device is read without end.
+func sumOf(name string) (s sum, err error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return s, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return s, err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, file)
+	return sum(h.Sum(nil)), err
 }
 
 // isSource tells whether a change of this file is a reason to reload.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,4 +180,16 @@ func TestWatcher_FolderThatIsNotThere(t *testing.T) {
 	if _, err := New(filepath.Join(t.TempDir(), "gone"), nil); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestWatcher_TakesRegularFilesAlone: a named pipe would be waited for, and a device read without end.
+func TestWatcher_TakesRegularFilesAlone(t *testing.T) {
+	t.Parallel()
+	w := watching(t, "run.py")
+	w.must(syscall.Mkfifo(filepath.Join(w.dir, "pipe.py"), 0o600))
+	w.must(os.Symlink("/dev/zero", filepath.Join(w.dir, "zero.py")))
+	w.must(os.Symlink("run.py", filepath.Join(w.dir, "link.py")))
+	w.want("link.py")
+	w.write("run.py", "as it is now")
+	w.want("run.py")
 }

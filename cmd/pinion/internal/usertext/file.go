@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -20,14 +21,25 @@ const (
 	MaxInput  = 1 << 30  // of a prediction's input
 )
 
+// open opens a file without waiting for the writer of a named pipe: a model's folder may have one.
+func open(name string) (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
+
+// errNoWriter is the error of a named pipe, such as mkfifo makes.
+var errNoWriter = errors.New("is a named pipe that no program writes to")
+
 // ReadFile reads a file of at most limit bytes. The error is a *fs.PathError.
 func ReadFile(name string, limit int) ([]byte, error) {
-	file, err := os.Open(name)
+	file, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	data, err := ReadFrom(file, limit)
+	if err == nil && len(data) == 0 {
+		if info, e := file.Stat(); e == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+			err = errNoWriter
+		}
+	}
 	var at *fs.PathError
 	if err != nil && !errors.As(err, &at) {
 		err = &fs.PathError{Op: "read", Path: name, Err: err}
@@ -37,7 +49,7 @@ func ReadFile(name string, limit int) ([]byte, error) {
 
 // IsUTF8 tells whether a file that can be read is UTF-8 as it lies there, for other programs.
 func IsUTF8(name string) bool {
-	file, err := os.Open(name)
+	file, err := open(name)
 	if err != nil {
 		return false
 	}

@@ -2,9 +2,11 @@ package usertext
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -46,5 +48,32 @@ func TestRead_LargerFilesAreErrors(t *testing.T) {
 	}
 	if _, err := ReadFile(name+"x", 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want that there is none", err)
+	}
+}
+
+// TestReadFile_NamedPipe: one that a program writes to is read, and nothing waits for another one.
+func TestReadFile_NamedPipe(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := ReadFile(name, MaxText); !errors.Is(err, errNoWriter) {
+		t.Errorf("without a writer: got %q, %v, want %v", data, err, errNoWriter)
+	}
+	if !IsUTF8(name) {
+		t.Error("an empty pipe is no UTF-8, want it taken as empty")
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	go func() {
+		_, _ = to.WriteString("predict: run.py")
+		to.Close()
+	}()
+	data, err := ReadFile(fmt.Sprintf("/proc/self/fd/%d", from.Fd()), MaxText)
+	if err != nil || string(data) != "predict: run.py" {
+		t.Errorf("with a writer: got %q, %v, want its text", data, err)
 	}
 }
