@@ -47,6 +47,10 @@ type Model struct {
 	// Load is called by POST load, and returns once the model is ready; Unload by POST unload, once its processes are
 	// gone. A *predict.NotReadyError is answered 503, another error 500. nil: 404.
 	Load, Unload func() error
+	// Traffic returns where requests for the model go; nil: it has no versions. Shift gives its versions other shares; an
+	// error is answered as that of Load, or 400; nil: no client may ask.
+	Traffic func() *Traffic
+	Shift   func(shares map[string]int) error
 	// OnRequest receives the requests to the model's routes, as Options.OnRequest. Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 	// Entry returns what GET /models says of the model.
@@ -119,6 +123,12 @@ func (a *api) routes() routeTable {
 		if a.model.Load != nil {
 			r.on(fasthttp.MethodPost, "/load", a.change("loaded", a.model.Load))
 			r.on(fasthttp.MethodPost, "/unload", a.change("unloaded", a.model.Unload))
+		}
+		if a.model.Traffic != nil {
+			r.get("/traffic", a.showTraffic)
+		}
+		if a.model.Shift != nil {
+			r.on(fasthttp.MethodPost, "/traffic", a.shiftTraffic)
 		}
 		r.probes()
 		r.dashboard()

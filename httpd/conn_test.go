@@ -153,7 +153,8 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 		"a header":       head,
 		"a body":         head + "Content-Length: 100\r\n\r\n{",
 		"a chunked body": head + "Transfer-Encoding: chunked\r\n\r\n64\r\n{",
-		"a form":         strings.Replace(head, "application/json", "multipart/form-data; boundary=b", 1) + "Content-Length: 100\r\n\r\n--b",
+		"a form": strings.Replace(head, "application/json", "multipart/form-data; boundary=b", 1) +
+			"Content-Length: 100\r\n\r\n--b",
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := newFake()

@@ -29,6 +29,7 @@ type ModelEntry struct {
 	// MemoryBytes is the resident memory of its workers.
 	MemoryBytes int64  `json:"memory_bytes"`
 	Error       string `json:"error,omitempty"` // why it failed
+	*Traffic           // nil: it has no versions
 	// ModelName and ModelURL are SageMaker's words for the name and the folder.
 	ModelName string `json:"modelName"`
 	ModelURL  string `json:"modelUrl"`

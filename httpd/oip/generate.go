@@ -131,7 +131,7 @@ func (g *generated) onlyText() (only *protocol.Field) {
 
 func (g *generated) append(dst, output []byte) []byte {
 	dst = rawjson.AppendQuoted(append(dst, `{"model_name":`...), g.model.Name)
-	dst = append(dst, `,"model_version":"`+protocol.Version+`"`...)
+	dst = append(dst, `,"model_version":"`+g.model.Version+`"`...)
 	if g.id != nil {
 		dst = append(append(dst, `,"id":`...), g.id...)
 	}

@@ -141,7 +141,7 @@ func readLength(text []byte) (n int, ok bool) {
 func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor, release func()) *protocol.Error {
 	var raws [][]byte
 	out := rawjson.AppendQuoted([]byte(`{"model_name":`), m.Name)
-	out = append(out, `,"model_version":"`+protocol.Version+`"`...)
+	out = append(out, `,"model_version":"`+m.Version+`"`...)
 	if r.ID != nil {
 		out = append(append(out, `,"id":`...), r.ID...)
 	}

@@ -45,6 +45,7 @@ func Find(models protocol.Models, name, version string) (*protocol.Model, *proto
 	if err != nil {
 		return nil, nil, err
 	}
+	m = m.Chosen()
 	s, err := m.Signature()
 	return m, s, err
 }
@@ -90,8 +91,11 @@ func Describe(models protocol.Models, name, version string) (ModelMetadata, *pro
 // metadata describes m, which has the signature s.
 func metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
 	out := ModelMetadata{
-		Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python",
+		Name: m.Name, Versions: []string{}, Platform: "pinion_python",
 		Inputs: []TensorMetadata{},
+	}
+	for _, version := range m.All() {
+		out.Versions = append(out.Versions, version.Version)
 	}
 	scalars := false
 	for i := range s.Inputs {
@@ -161,8 +165,10 @@ func (h *handlers) index(x *protocol.Exchange) {
 	}
 	list := []indexEntry{}
 	for _, m := range h.models.List() {
-		if state := m.State(); !asked.Ready || state.Name == "READY" {
-			list = append(list, indexEntry{m.Name, protocol.Version, state.Name, state.Reason})
+		for _, version := range m.All() {
+			if state := version.State(); !asked.Ready || state.Name == "READY" {
+				list = append(list, indexEntry{m.Name, version.Version, state.Name, state.Reason})
+			}
 		}
 	}
 	encode(x.RequestCtx, list)

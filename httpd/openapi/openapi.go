@@ -102,7 +102,7 @@ func (s Server) part() []byte {
 	part := load(serverPart)
 	for path, there := range map[string]bool{
 		"/docs": s.Docs, "/docs/about": s.Docs, "/docs/examples/{file}": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload,
-		"/shutdown": s.Shutdown, "/models": s.Models,
+		"/shutdown": s.Shutdown, "/models": s.Models, "/models/{name}/traffic": s.Models,
 		"/models/{name}":      s.Models,
 		"/models/{name}/load": s.Models && s.Reload, "/models/{name}/unload": s.Models && s.Reload,
 	} {

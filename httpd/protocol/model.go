@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Version is a model's only version.
-const Version = "1"
+// FirstVersion is the version of a model that has one.
+const FirstVersion = "1"
 
 // Service is what a Model needs of the server behind it.
 type Service interface {
@@ -52,8 +52,12 @@ type Models interface {
 
 // Model is one model of a server.
 type Model struct {
-	Name string
+	Name    string
+	Version string // the version that answers, or would
 	Service
+	// Versions returns the versions among which Choose chooses one for each call; nil: the model is its only version.
+	Versions func() []*Model
+	Choose   func() *Model
 
 	mu        sync.Mutex
 	document  []byte // of signature
@@ -61,7 +65,25 @@ type Model struct {
 }
 
 // NewModel returns the model behind s.
-func NewModel(name string, s Service) *Model { return &Model{Name: name, Service: s} }
+func NewModel(name string, s Service) *Model {
+	return &Model{Name: name, Version: FirstVersion, Service: s}
+}
+
+// Chosen returns the version of the model that a call is for.
+func (m *Model) Chosen() *Model {
+	if m.Choose == nil {
+		return m
+	}
+	return m.Choose()
+}
+
+// All returns the versions of the model.
+func (m *Model) All() []*Model {
+	if m.Versions == nil {
+		return []*Model{m}
+	}
+	return m.Versions()
+}
 
 // Call is one request: the inputs of its predictions, and how it wants them.
 type Call struct {
@@ -185,6 +207,7 @@ func CheckRows(n int) *Error {
 
 // Begin checks the call and creates its predictions. The caller calls Wait, Finish or Follow, and then Release.
 func (m *Model) Begin(c Call) (*Run, *Error) {
+	m = m.Chosen()
 	r := &Run{model: m, stream: c.Stream, rows: c.Rows || len(c.Inputs) > 1}
 	if err := CheckRows(len(c.Inputs)); err != nil {
 		r.drop(&c)

@@ -13,7 +13,10 @@ func (l several) Find(name, version string) (*Model, *Error) {
 	models := l.list()
 	for _, m := range models {
 		if m.Name == name {
-			return single{m}.Find(name, version)
+			return m.find(version)
+		}
+		if own, ok := strings.CutPrefix(name, m.Name+"@"); ok && m.Versions != nil && (version == "" || version == own) {
+			return m.find(own)
 		}
 	}
 	names := make([]string, len(models))

@@ -1,6 +1,9 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Single returns m as the only model of a server.
 func Single(m *Model) Models { return single{m} }
@@ -11,10 +14,22 @@ func (l single) Find(name, version string) (*Model, *Error) {
 	if name != l.model.Name {
 		return nil, Errorf(Unknown, "unknown model %q: this server has %q", clip(name), l.model.Name)
 	}
-	if version != "" && version != Version {
-		return nil, Errorf(Unknown, "model %q has no version %q: it has %q", name, clip(version), Version)
+	return l.model.find(version)
+}
+
+// find returns a version of the model; "": any.
+func (m *Model) find(version string) (*Model, *Error) {
+	if version == "" {
+		return m, nil
 	}
-	return l.model, nil
+	var has []string
+	for _, one := range m.All() {
+		if one.Version == version {
+			return one, nil
+		}
+		has = append(has, `"`+one.Version+`"`)
+	}
+	return nil, Errorf(Unknown, "model %q has no version %q: it has %s", m.Name, clip(version), strings.Join(has, ", "))
 }
 
 func (l single) List() []*Model { return []*Model{l.model} }

@@ -39,6 +39,7 @@ func (s *Set) gatherPredictions(g *gathered) {
 	s.batches.gather(g)
 	s.gatherMethods(g)
 	s.gatherJobs(g)
+	s.gatherMirror(g)
 	var workers []Worker
 	if s.o.Workers != nil {
 		workers = s.o.Workers()

@@ -37,6 +37,8 @@ type Options struct {
 	Connections func() connlimit.Stats
 	// Jobs returns this server's part in the job queue; nil: there is none.
 	Jobs func() *Jobs
+	// Mirror returns how the model did as a mirror of another version; nil: it was none.
+	Mirror func() *Mirror
 	// GPUs returns the GPUs that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.

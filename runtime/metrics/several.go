@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// labelModel is the label of a model's metrics, where the server has several.
-const labelModel = "model"
+// The labels of a model's metrics, where the server has several models, and where a model has several versions.
+const (
+	labelModel   = "model"
+	labelVersion = "model_version"
+)
 
 // Several are the metrics of a server with several models.
 type Several struct {
@@ -17,8 +20,9 @@ type Several struct {
 
 // NamedSet is the metrics of a model, of ScopeModel.
 type NamedSet struct {
-	Name string
-	Set  *Set
+	Name    string
+	Version string // "": it has one
+	Set     *Set
 }
 
 // Started is when counting began.
@@ -53,7 +57,10 @@ func (s Several) join(gather func(*Set) []Family) []Family {
 				all = append(all, f)
 			}
 			for _, sample := range samples {
-				sample.Labels = withModel(sample.Labels, m.Name)
+				sample.Labels = with(sample.Labels, labelModel, m.Name)
+				if m.Version != "" {
+					sample.Labels = with(sample.Labels, labelVersion, m.Version)
+				}
 				all[i].Samples = append(all[i].Samples, sample)
 			}
 		}
@@ -61,9 +68,8 @@ func (s Several) join(gather func(*Set) []Family) []Family {
 	return all
 }
 
-// withModel returns labels with the model's name, in the order of the names. The labels may be shared.
-func withModel(labels []Label, name string) []Label {
-	i, _ := slices.BinarySearchFunc(labels, labelModel,
-		func(l Label, name string) int { return cmp.Compare(l.Name, name) })
-	return slices.Concat(labels[:i], []Label{{labelModel, name}}, labels[i:])
+// with returns labels with one more, in the order of the names. The labels may be shared.
+func with(labels []Label, name, value string) []Label {
+	i, _ := slices.BinarySearchFunc(labels, name, func(l Label, name string) int { return cmp.Compare(l.Name, name) })
+	return slices.Concat(labels[:i], []Label{{name, value}}, labels[i:])
 }

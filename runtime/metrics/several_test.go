@@ -25,7 +25,7 @@ func TestSeveral(t *testing.T) {
 			Metrics: []byte(`{"tokens":2}`),
 		})
 		set.Request("/predictions", "POST", 200, time.Millisecond)
-		models = append(models, NamedSet{name, set})
+		models = append(models, NamedSet{Name: name, Set: set})
 	}
 	all.Server.Request("/metrics", "GET", 200, time.Millisecond)
 	_, body := all.Write("")

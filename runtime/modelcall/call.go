@@ -151,7 +151,8 @@ func (c *call) carryOut(body []byte) {
 		return
 	}
 	callers := c.callers()
-	if slices.Contains(callers, m.model) {
+	name, _, _ := strings.Cut(m.model, "@") // of any version
+	if slices.Contains(callers, name) {
 		refuse(fmt.Errorf("model %q is already among its callers: %s", m.model,
 			strings.Join(append(callers, m.model), " → ")))
 		return

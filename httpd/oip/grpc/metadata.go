@@ -9,7 +9,6 @@ import (
 	pb "pinion/httpd/oip/grpc/inferencepb"
 
 	"pinion/httpd/oip"
-	"pinion/httpd/protocol"
 )
 
 // service is the inference service.
@@ -68,10 +67,12 @@ func (s *service) RepositoryIndex(_ context.Context,
 ) (*pb.RepositoryIndexResponse, error) {
 	out := new(pb.RepositoryIndexResponse)
 	for _, m := range s.opt.Models.List() {
-		if state := m.State(); !req.GetReady() || state.Name == "READY" {
-			out.Models = append(out.Models, &pb.RepositoryIndexResponse_ModelIndex{
-				Name: m.Name, Version: protocol.Version, State: state.Name, Reason: state.Reason,
-			})
+		for _, version := range m.All() {
+			if state := version.State(); !req.GetReady() || state.Name == "READY" {
+				out.Models = append(out.Models, &pb.RepositoryIndexResponse_ModelIndex{
+					Name: m.Name, Version: version.Version, State: state.Name, Reason: state.Reason,
+				})
+			}
 		}
 	}
 	return out, nil

@@ -13,7 +13,7 @@ import (
 
 // response is an answer with tensors, raw or in typed contents as the request was. FP16 has no typed contents.
 func response(m *protocol.Model, id string, raw bool, tensors []oip.Tensor) (*pb.ModelInferResponse, *protocol.Error) {
-	out := &pb.ModelInferResponse{ModelName: m.Name, ModelVersion: protocol.Version, Id: id}
+	out := &pb.ModelInferResponse{ModelName: m.Name, ModelVersion: m.Version, Id: id}
 	raw = raw || slices.ContainsFunc(tensors, func(t oip.Tensor) bool { return t.Type.Name == "FP16" })
 	for i := range tensors {
 		t := &tensors[i]

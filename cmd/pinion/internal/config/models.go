@@ -27,9 +27,9 @@ func (s *Serve) folders(args []string) ([]folder, error) {
 		switch {
 		case !ok || dir == "":
 			return nil, fmt.Errorf("%q has no name: with several models, each is NAME=DIR", arg)
-		case !IsModelName(name):
-			return nil, fmt.Errorf("%q: %s", arg, modelNameForm)
-		case slices.ContainsFunc(list, func(f folder) bool { return f.Name == name }):
+		case !IsVersionName(name):
+			return nil, fmt.Errorf("%q: %s", arg, versionNameForm)
+		case slices.ContainsFunc(list, func(f folder) bool { return WithVersion(f.Name) == WithVersion(name) }):
 			return nil, fmt.Errorf("two models have the name %s: give each its own", name)
 		}
 		list = append(list, folder{name, dir})

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,6 +18,8 @@ const (
 	keyDefault = "default"
 	keyMemory  = "memory"
 	keyModels  = "models"
+	keyTraffic = "traffic"
+	keyMirror  = "mirror"
 	keyPath    = "path" // of a model
 )
 
@@ -27,6 +30,8 @@ type ModelsFile struct {
 	Default string         // the model that also answers at the root
 	Memory  usertext.Bytes // what loaded models may have together; 0: any
 	Models  []FileModel    // in their order
+	Traffic Traffic        // nil: the first version of each model serves
+	Mirrors []string       // the versions that get copies of requests
 }
 
 // FileModel is one model of the file.
@@ -58,6 +63,9 @@ const longestModelName = 200
 
 // modelNameForm says what a model may be called.
 const modelNameForm = "a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /, and begins with a letter or digit"
+
+// versionNameForm says what a version of a model may be called.
+const versionNameForm = modelNameForm + "; a version follows it as in NAME@2"
 
 // IsModelName reports whether a model may be called so.
 func IsModelName(text string) bool {
@@ -107,13 +115,13 @@ func (r *modelsFileReader) root(n *usertext.Node) {
 	if !r.is(n, usertext.Mapping, "the file") {
 		return
 	}
-	line := 0 // of default
+	lines := map[string]int{} // of keys that name models
 	for _, entry := range n.Entries {
 		switch {
 		case r.again("", entry):
 		case entry.Key == keyDefault:
 			if r.scalar(entry) {
-				r.file.Default, line = entry.Value.Text, entry.Line
+				r.file.Default, lines[keyDefault] = entry.Value.Text, entry.Line
 			}
 		case entry.Key == keyMemory:
 			if r.scalar(entry) {
@@ -123,17 +131,77 @@ func (r *modelsFileReader) root(n *usertext.Node) {
 			}
 		case entry.Key == keyModels:
 			r.models(entry)
+		case entry.Key == keyTraffic:
+			lines[keyTraffic] = entry.Line
+			r.traffic(entry)
+		case entry.Key == keyMirror:
+			lines[keyMirror] = entry.Line
+			r.mirror(entry)
 		case strings.HasPrefix(entry.Key, "x-"): // such as hold anchors
 		default:
-			r.unknown("", entry, []string{keyDefault, keyMemory, keyModels})
+			r.unknown("", entry, rootKeys())
 		}
 	}
-	r.settleDefault(n, line)
+	r.settleDefault(n, lines[keyDefault])
+	names := r.file.names()
+	r.check(lines[keyTraffic], keyTraffic, CheckTraffic(r.file.Traffic, names))
+	r.check(lines[keyMirror], keyMirror, checkMirrors(r.file.Mirrors, names))
+}
+
+func rootKeys() []string { return []string{keyDefault, keyMemory, keyModels, keyTraffic, keyMirror} }
+
+func (r *modelsFileReader) check(line int, key string, err error) {
+	if err != nil {
+		r.mistakes.Add(line, key+": "+err.Error(), "")
+	}
+}
+
+// traffic reads the shares of versions.
+func (r *modelsFileReader) traffic(traffic usertext.Entry) {
+	if !r.is(traffic.Value, usertext.Mapping, keyTraffic) {
+		return
+	}
+	r.file.Traffic = Traffic{}
+	for _, entry := range traffic.Value.Entries {
+		if r.again(keyTraffic+": ", entry) {
+			continue
+		}
+		share, err := strconv.Atoi(entry.Value.Text)
+		if entry.Value.Kind != usertext.Number || err != nil {
+			r.mistakes.Add(entry.Line, fmt.Sprintf("traffic: the share of %s is no whole number", entry.Key),
+				"write it in percent, as "+entry.Key+": 10")
+			continue
+		}
+		r.file.Traffic[WithVersion(entry.Key)] = share
+	}
+}
+
+// mirror reads the version, or the versions, that get copies of requests.
+func (r *modelsFileReader) mirror(mirror usertext.Entry) {
+	list := []*usertext.Node{mirror.Value}
+	if mirror.Value.Kind == usertext.List {
+		list = mirror.Value.Items
+	}
+	for _, n := range list {
+		if n.Kind != usertext.Text {
+			r.mistakes.Add(n.Line, fmt.Sprintf("mirror is %s, and should be a version", n.Kind), "write it as mirror: NAME@2")
+			continue
+		}
+		r.file.Mirrors = append(r.file.Mirrors, WithVersion(n.Text))
+	}
 }
 
 // settleDefault finds the default model, and refuses one that there is not.
 func (r *modelsFileReader) settleDefault(n *usertext.Node, line int) {
 	names := r.file.names()
+	// a default may name a model with versions, of which the first one stands for all
+	for _, name := range r.file.names() {
+		model, _, _ := SplitVersion(name)
+		if r.file.Default == model {
+			r.file.Default = name
+			break
+		}
+	}
 	switch {
 	case n.Get(keyModels) == nil:
 		r.mistakes.Add(0, "it has no "+keyModels, "name them under "+keyModels+", each as NAME: {path: DIR}")
@@ -153,8 +221,12 @@ func (r *modelsFileReader) models(models usertext.Entry) {
 	for _, entry := range models.Value.Entries {
 		switch {
 		case r.again(keyModels+": ", entry):
-		case !IsModelName(entry.Key):
-			r.mistakes.Add(entry.Line, fmt.Sprintf("invalid model name %q", entry.Key), modelNameForm)
+		case !IsVersionName(entry.Key):
+			r.mistakes.Add(entry.Line, fmt.Sprintf("invalid model name %q", entry.Key), versionNameForm)
+		case slices.ContainsFunc(r.file.names(),
+			func(name string) bool { return WithVersion(name) == WithVersion(entry.Key) }):
+			r.mistakes.Add(entry.Line, fmt.Sprintf("models: %q and %q are one version", entry.Key, WithVersion(entry.Key)),
+				"give each its own version, as NAME@2")
 		case entry.Value.Kind != usertext.Mapping:
 			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind),
 				"write it as "+entry.Key+": {path: DIR}")
@@ -225,6 +297,10 @@ func (r *modelsFileReader) unknown(prefix string, entry usertext.Entry, known []
 	if slices.Contains(r.words.Server, entry.Key) {
 		r.mistakes.Add(entry.Line, what,
 			fmt.Sprintf("it belongs to the server: give it on the command line, as --%s", entry.Key))
+		return
+	}
+	if prefix != "" && (entry.Key == keyTraffic || entry.Key == keyMirror) {
+		r.mistakes.Add(entry.Line, what, "it belongs to the file: write it beside "+keyModels)
 		return
 	}
 	if prefix == "" && slices.Contains(r.words.Model, entry.Key) {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/model"
@@ -31,12 +33,26 @@ func ModelsSchema() map[string]any {
 		"properties": map[string]any{
 			keyDefault: map[string]any{"type": "string", "description": "The model that also answers at the root."},
 			keyMemory:  bytes("What loaded models may have together"),
+			keyTraffic: map[string]any{
+				"type": "object", "description": "Shares of versions in percent, as ocr@1: 90.",
+				"additionalProperties": map[string]any{"type": "integer", "minimum": 0, "maximum": allShares},
+			},
+			keyMirror: map[string]any{
+				"type": []string{"string", "array"}, "items": map[string]any{"type": "string"},
+				"description": "The version, or one for each model, that gets copies of the requests that others serve.",
+			},
 			keyModels: map[string]any{
 				"type": "object", "additionalProperties": one, "minProperties": 1,
-				"propertyNames": map[string]any{"pattern": modelName().String(), "maxLength": longestModelName},
+				"propertyNames": map[string]any{"pattern": versionedNamePattern(), "maxLength": longestModelName + 64},
 			},
 		},
 	}
+}
+
+// versionedNamePattern is the form of a name with or without a version.
+func versionedNamePattern() string {
+	return strings.TrimSuffix(modelName().String(), "$") + "(@" +
+		strings.TrimSuffix(strings.TrimPrefix(versionForm().String(), "^"), "$") + ")?$"
 }
 
 // keyTypes are the types that a key's value may be written as.

@@ -29,6 +29,9 @@ type Named struct {
 type Models struct {
 	List   []Named
 	Memory usertext.Bytes // what loaded models may have together; 0: any
+	// Traffic is the shares of versions; nil: the first one of each model serves, or what a client has asked for.
+	Traffic Traffic
+	Mirrors []string // the versions that get copies of requests
 }
 
 // ReadModels reads the settings of the server and of its models: those of the folders that args name, or of the file of
@@ -51,6 +54,7 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 		return nil, err
 	}
 	s.Config, s.ModelsMemory = file, models.Memory
+	s.Traffic, s.Mirrors = models.Traffic, models.Mirrors
 	if err := cmp.Or(s.Jobs.check(first.Settings.ResultTTL), s.checkModels(models)); err != nil {
 		return nil, err
 	}
@@ -89,6 +93,9 @@ func (s *Serve) checkModels(models *Models) error {
 			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload",
 				cmp.Or(m.Name, m.Found.Title()))
 		}
+		if _, _, own := SplitVersion(m.Name); own && s.Jobs.NATS.On() {
+			return fmt.Errorf("--nats: %s is a version, and models with versions have no job queue", m.Name)
+		}
 		if err := s.Jobs.checkTTL(m.Settings.ResultTTL); err != nil {
 			return fmt.Errorf("model %s: %w", m.Name, err)
 		}
@@ -123,7 +130,7 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, mistakes := &Models{Memory: file.Memory}, &FileError{File: path}
+	models, mistakes := &Models{Memory: file.Memory, Traffic: file.Traffic, Mirrors: file.Mirrors}, &FileError{File: path}
 	for _, m := range file.Models {
 		read, err := readModel(given, m, func(k FileKey) string { return pathFrom(file, k) })
 		var line *lineError

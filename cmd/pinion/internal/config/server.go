@@ -40,6 +40,8 @@ type Server struct {
 	MaxBody               int64
 	MemoryBudget          usertext.Bytes // 0: by the container's limit
 	ModelsMemory          usertext.Bytes // what loaded models may have together, of the file of models; 0: any
+	Traffic               Traffic        // the shares of versions, of the file of models; nil: it has none
+	Mirrors               []string       // the versions that get copies of requests, of that file
 	AwaitExplicitShutdown bool
 	DenyPrivate           bool
 	DenyPrivateWebhooks   bool

@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/httpd/protocol"
 	"pinion/runtime/modelcall"
 	"pinion/runtime/predict"
@@ -17,6 +18,7 @@ func (f *Server) onCalls(model string) func(of []*predict.Prediction, fd int) {
 		Find: f.callee, Explain: func(err error) string { return protocol.ErrorOf(err).Error() },
 		Tracer: f.telemetry.Tracer(), Memory: f.budget,
 	}
+	model, _, _ = config.SplitVersion(model) // a version is among its callers by its model
 	return func(of []*predict.Prediction, fd int) { o.Serve(model, of, fd) }
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"net/url"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -32,6 +33,8 @@ func (f *Server) makeHTTP() error {
 	lines, probes := s.Access()
 	f.endpoints.models = protocol.Single(first.known)
 	if f.several {
+		f.models.mirrors = s.Mirrors
+		f.groupVersions(f.all(), s.Traffic)
 		f.endpoints.models = protocol.Several(f.knownModels)
 	}
 	queue, queueing := f.rootQueue()
@@ -73,7 +76,11 @@ func (f *Server) shutdown() func() {
 // knownModels are the models as other protocols know them.
 func (f *Server) knownModels() (known []*protocol.Model) {
 	for _, m := range f.all() {
-		known = append(known, m.known)
+		if v := f.versionsOf(m); v == nil {
+			known = append(known, m.known)
+		} else if !slices.Contains(known, v.known) {
+			known = append(known, v.known)
+		}
 	}
 	return known
 }
@@ -88,20 +95,55 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 // httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose
 // name cannot be in a path has no routes there.
 func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
+	shown := map[*versions]bool{}
 	for _, m := range f.all() {
-		if !config.IsModelName(m.Name) {
+		if !config.IsVersionName(m.Name) {
 			return nil
 		}
-		queue, queueing := m.httpQueue()
-		models = append(models, httpd.Model{
-			Queue: queue, Queueing: queueing,
-			Name: m.Name, Service: m.backend(), Title: m.title(), Docs: m.page(false), DocsData: page.Data(m.pageOptions(false)),
-			Dashboard: m.dashboardAt(false, monitor),
-			Reload:    f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
-			Load: m.loader(), Unload: m.unloader(),
-		})
+		if v := f.versionsOf(m); v != nil && !shown[v] {
+			shown[v] = true
+			models = append(models, v.httpModel(monitor))
+		}
+		models = append(models, m.httpModel(monitor))
 	}
 	return models
+}
+
+func (m *servedModel) httpModel(monitor bool) httpd.Model {
+	queue, queueing := m.httpQueue()
+	return httpd.Model{
+		Queue: queue, Queueing: queueing,
+		Name: m.pathName(), Service: m.backend(), Title: m.title(), Docs: m.page(false),
+		DocsData:  page.Data(m.pageOptions(false)),
+		Dashboard: m.dashboardAt(false, monitor),
+		Reload:    m.server.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
+		Load: m.loader(), Unload: m.unloader(),
+	}
+}
+
+// httpModel is what answers for the model's name alone: as the version with the largest share, but with the predictions
+// of all.
+func (v *versions) httpModel(monitor bool) httpd.Model {
+	primary := func() *servedModel { return v.route.Load().primary().servedModel }
+	m := primary().httpModel(monitor)
+	all := anyVersion{v}
+	m.Name, m.Service, m.Traffic = v.name, all, v.traffic
+	if m.Load != nil {
+		m.Load, m.Unload, m.Shift = all.Load, all.Unload, v.shift
+		m.Reload = v.server.reloader(primary)
+	}
+	m.Entry = func() httpd.ModelEntry {
+		e := primary().entry()
+		e.Traffic = v.traffic()
+		return e
+	}
+	return m
+}
+
+// traffic is where requests for the model go.
+func (v *versions) traffic() *httpd.Traffic {
+	r := v.route.Load()
+	return &httpd.Traffic{Shares: r.shares(), Mirror: r.mirrorName()}
 }
 
 // title is the model's name for people.
@@ -151,7 +193,7 @@ func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 	}
 	for _, other := range m.server.all() {
 		links = append(links, web.Link{
-			Text: other.Name, Address: above + url.PathEscape(other.Name) + "/" + to,
+			Text: other.pathName(), Address: above + url.PathEscape(other.pathName()) + "/" + to,
 			Current: other == m,
 		})
 	}

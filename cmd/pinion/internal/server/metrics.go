@@ -46,6 +46,7 @@ func (m *servedModel) makeMetrics() {
 func (m *servedModel) addMetrics(o *metrics.Options) {
 	o.Model, o.Load, o.Workers, o.ExitCauses = m.versions, m.load, m.workerStates, exitCauses()
 	o.Trainings = func() int { return m.Service.TrainingsInFlight() }
+	o.Mirror = func() *metrics.Mirror { return m.mirrored.Load().stats() }
 	o.Jobs = func() *metrics.Jobs { return jobsOf(m.queue) }
 }
 
@@ -61,7 +62,11 @@ func (f *Server) allMetrics() metricsPage {
 	}
 	return metrics.Several{Server: f.metrics, Models: func() (models []metrics.NamedSet) {
 		for _, m := range f.all() {
-			models = append(models, metrics.NamedSet{Name: m.Name, Set: m.metrics})
+			named := metrics.NamedSet{Name: m.Name, Set: m.metrics}
+			if f.versionsOf(m) != nil {
+				named.Name, named.Version = m.split()
+			}
+			models = append(models, named)
 		}
 		return models
 	}}

@@ -10,9 +10,11 @@ import (
 
 // models are those of the server. The file of models may be read again, so they come and go.
 type models struct {
-	served atomic.Pointer[[]*servedModel] // that requests find; the first one is the default
+	served  atomic.Pointer[[]*servedModel]       // that requests find; the first one is the default
+	grouped atomic.Pointer[map[string]*versions] // those of served that have several versions, by the model's name
 
-	changing sync.Mutex // held while served is replaced, and before mu
+	changing sync.Mutex // held while served or a route is replaced, and before mu
+	mirrors  []string   // that the file names; guarded by changing
 
 	mu       sync.Mutex
 	unrouted []*servedModel // that are being set up, or leave
@@ -27,6 +29,14 @@ func (f *Server) first() *servedModel { return f.all()[0] }
 func (s *models) all() []*servedModel {
 	if list := s.served.Load(); list != nil {
 		return *list
+	}
+	return nil
+}
+
+// versioned returns the models that have several versions, by their names.
+func (s *models) versioned() map[string]*versions {
+	if all := s.grouped.Load(); all != nil {
+		return *all
 	}
 	return nil
 }

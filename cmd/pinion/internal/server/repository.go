@@ -48,7 +48,7 @@ func (r repository) Add(name, folder string) *protocol.Error {
 	}
 	f.models.changing.Lock()
 	defer f.models.changing.Unlock()
-	f.show(append(slices.Clone(f.all()), m))
+	f.show(append(slices.Clone(f.all()), m), nil)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (r repository) Remove(name string) *protocol.Error {
 func (f *Server) remove(m *servedModel) {
 	f.models.changing.Lock()
 	f.models.add(m)
-	f.show(slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m }))
+	f.show(slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m }), nil)
 	f.models.changing.Unlock()
 	f.retire(m)
 }

@@ -38,7 +38,8 @@ func (f *Server) readAgain() {
 	if len(list) == 0 { // the server stops
 		return
 	}
-	f.show(list)
+	f.models.mirrors = wanted.Mirrors
+	f.show(list, wanted.Traffic)
 	for _, old := range before {
 		if !slices.Contains(list, old) {
 			f.models.add(old)
@@ -110,9 +111,11 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 	return m, nil
 }
 
-// show lets requests find these models, the first of which is the default.
-func (f *Server) show(list []*servedModel) {
+// show lets requests find these models, the first of which is the default. traffic is the shares that the file gives to
+// versions; nil: they stay.
+func (f *Server) show(list []*servedModel, traffic config.Traffic) {
 	f.models.replace(list)
+	f.groupVersions(list, traffic)
 	for _, m := range list {
 		f.models.remove(m)
 	}

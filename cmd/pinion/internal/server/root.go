@@ -22,7 +22,14 @@ func (f *Server) root() httpd.Service {
 	return rootBackend{f}
 }
 
-func (b rootBackend) first() backend { return b.server.first().backend() }
+// first is the default model, or its versions.
+func (b rootBackend) first() httpd.Service {
+	m := b.server.first()
+	if v := b.server.versionsOf(m); v != nil {
+		return anyVersion{v}
+	}
+	return m.backend()
+}
 
 func (b rootBackend) Create(req predict.Request) (*predict.Prediction, error) {
 	return b.first().Create(req)
@@ -87,7 +94,7 @@ func (b rootBackend) Health(ctx context.Context) httpd.Health {
 	h := b.first().Health(ctx)
 	h.Models = map[string]string{}
 	for _, m := range b.server.all() {
-		h.Models[m.Name] = m.Service.Glance().Status
+		h.Models[m.pathName()] = m.Service.Glance().Status
 	}
 	return h
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
@@ -27,6 +28,8 @@ type servedModel struct {
 	metrics   *metrics.Set
 	view      *dashboard.View // nil: it is off
 	known     *protocol.Model // to other protocols
+
+	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil: it was none
 }
 
 // hostModels makes the models' host and the models, once what they share is there.

@@ -1,0 +1,239 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+)
+
+// versions are a model of which the server has several versions. Requests for its name go to them by their shares.
+type versions struct {
+	server *Server
+	name   string // the model's, without a version
+	known  *protocol.Model
+	route  atomic.Pointer[route]
+	turn   atomic.Uint64 // of the next request in route.order
+}
+
+// route is where the requests for a model go. It is never changed.
+type route struct {
+	versions []*target
+	order    []*target // whose turn it is: as many times as its share says
+	mirror   *target   // nil: there is none
+}
+
+// target is a version of a model, as one of several.
+type target struct {
+	*servedModel
+	of       *versions
+	share    int             // in percent
+	answers  *protocol.Model // for requests that name the model alone
+	exact    *protocol.Model // for requests that name this version
+	mirrored *mirrored       // how it did as a mirror; nil: it was none
+}
+
+// split returns the model and the version of a name.
+func (m *servedModel) split() (model, number string) {
+	model, number, _ = config.SplitVersion(m.Name)
+	return model, number
+}
+
+// versionsOf returns the versions to which a model belongs; nil: it has none.
+func (f *Server) versionsOf(m *servedModel) *versions {
+	name, _ := m.split()
+	return f.models.versioned()[name]
+}
+
+// pathName is the model's name in paths: with its version if there are several.
+func (m *servedModel) pathName() string {
+	if m.server.versionsOf(m) == nil {
+		return m.Name
+	}
+	return config.WithVersion(m.Name)
+}
+
+// groupVersions finds the versions of the models, which have the shares that a file or a client gave them. of has those
+// of a file; nil: it has none. It is called with changing held, or before requests come.
+func (f *Server) groupVersions(list []*servedModel, of config.Traffic) {
+	members, before := map[string][]*servedModel{}, f.models.versioned()
+	several := map[string]bool{}
+	for _, m := range list {
+		name, _, own := config.SplitVersion(m.Name)
+		members[name] = append(members[name], m)
+		several[name] = several[name] || own
+	}
+	grouped := map[string]*versions{}
+	for name := range several {
+		if !several[name] {
+			continue
+		}
+		v := before[name]
+		if v == nil {
+			v = &versions{server: f, name: name}
+			v.known = protocol.NewModel(name, anyVersion{v})
+			v.known.Choose, v.known.Versions = func() *protocol.Model { return v.choose(nil).answers }, v.exact
+		}
+		v.regroup(members[name], of, f.models.mirrors)
+		grouped[name] = v
+	}
+	f.models.grouped.Store(&grouped)
+}
+
+// regroup makes these models the versions. Their shares are those of a file, or else as before, or else the first one
+// serves.
+func (v *versions) regroup(members []*servedModel, of config.Traffic, mirrors []string) {
+	shares, old := config.Traffic{}, v.route.Load()
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = config.WithVersion(m.Name)
+		if share, ok := of[names[i]]; ok {
+			shares[names[i]] = share
+		}
+	}
+	mirror := ""
+	for _, name := range mirrors {
+		if slices.Contains(names, name) {
+			mirror = name
+		}
+	}
+	if len(shares) == 0 && old != nil {
+		shares = old.shares()
+	}
+	if len(shares) == 0 || config.CheckTraffic(shares, names) != nil {
+		shares = config.Traffic{names[0]: 100}
+	}
+	v.route.Store(v.newRoute(members, shares, mirror))
+}
+
+func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirror string) *route {
+	r := &route{}
+	for _, m := range members {
+		one := &target{servedModel: m, of: v, share: shares[config.WithVersion(m.Name)]}
+		if before := v.find(m); before != nil {
+			one.mirrored = before.mirrored
+		}
+		_, number := m.split()
+		one.answers = protocol.NewModel(v.name, member{m.backend(), one})
+		one.exact = protocol.NewModel(config.WithVersion(m.Name), m.backend())
+		one.answers.Version, one.exact.Version = number, number
+		r.versions = append(r.versions, one)
+		if config.WithVersion(m.Name) == mirror {
+			if one.mirrored == nil {
+				one.mirrored = &mirrored{}
+			}
+			r.mirror = one
+			m.mirrored.Store(one.mirrored)
+		}
+	}
+	r.order = turns(r.versions)
+	return r
+}
+
+// turns spreads the shares evenly over 100 turns.
+func turns(list []*target) (order []*target) {
+	credit := make([]int, len(list))
+	for range 100 {
+		next := 0
+		for i, one := range list {
+			credit[i] += one.share
+			if credit[i] > credit[next] {
+				next = i
+			}
+		}
+		credit[next] -= 100
+		order = append(order, list[next])
+	}
+	return order
+}
+
+// shift gives the versions the shares that a client asks for. Those that it does not name get none.
+func (v *versions) shift(shares map[string]int) error {
+	asked := config.Traffic{}
+	for name, share := range shares {
+		name = config.WithVersion(name)
+		if _, twice := asked[name]; twice {
+			return fmt.Errorf("%s is given twice", name)
+		}
+		asked[name] = share
+	}
+	v.server.models.changing.Lock()
+	defer v.server.models.changing.Unlock()
+	r := v.route.Load()
+	var members []*servedModel
+	var names []string
+	for _, one := range r.versions {
+		members, names = append(members, one.servedModel), append(names, one.Name)
+		asked[config.WithVersion(one.Name)] += 0 // one that is not named gets nothing
+	}
+	if err := config.CheckTraffic(asked, names); err != nil {
+		return err
+	}
+	for _, m := range members {
+		if err := m.backend().Ready(); err != nil && asked[config.WithVersion(m.Name)] > 0 {
+			return &predict.NotReadyError{Reason: config.WithVersion(m.Name) + " takes no predictions: " + err.Error()}
+		}
+	}
+	v.route.Store(v.newRoute(members, asked, r.mirrorName()))
+	v.server.log.Info("traffic is shifted", "model", v.name, "traffic", v.route.Load().shares())
+	return nil
+}
+
+func (r *route) mirrorName() string {
+	if r.mirror == nil {
+		return ""
+	}
+	return config.WithVersion(r.mirror.Name)
+}
+
+// shares returns the share of each version.
+func (r *route) shares() config.Traffic {
+	shares := config.Traffic{}
+	for _, one := range r.versions {
+		shares[config.WithVersion(one.Name)] = one.share
+	}
+	return shares
+}
+
+// primary is the version with the largest share, which also answers for the schema.
+func (r *route) primary() *target {
+	return slices.MaxFunc(r.versions, func(a, b *target) int { return a.share - b.share })
+}
+
+// find returns a model as one of the versions, or nil.
+func (v *versions) find(m *servedModel) *target {
+	r := v.route.Load()
+	if r == nil {
+		return nil
+	}
+	i := slices.IndexFunc(r.versions, func(one *target) bool { return one.servedModel == m })
+	if i < 0 {
+		return nil
+	}
+	return r.versions[i]
+}
+
+// choose returns the version whose turn it is; if that takes no predictions, the next one with a share that does. Those
+// in without are not chosen, if there are others.
+func (v *versions) choose(without []*target) *target {
+	r := v.route.Load()
+	turn := int(v.turn.Add(1) % uint64(len(r.order)))
+	for i := range r.order {
+		one := r.order[(turn+i)%len(r.order)]
+		if !slices.Contains(without, one) && one.backend().Ready() == nil {
+			return one
+		}
+	}
+	return r.order[turn]
+}
+
+// exact returns the versions for requests that name them.
+func (v *versions) exact() (list []*protocol.Model) {
+	for _, one := range v.route.Load().versions {
+		list = append(list, one.exact)
+	}
+	return list
+}

@@ -1,0 +1,73 @@
+package httpd
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Traffic is where the requests for a model go of which there are several versions.
+type Traffic struct {
+	Shares map[string]int `json:"traffic"`          // of each version, in percent
+	Mirror string         `json:"mirror,omitempty"` // the version that gets copies of requests
+}
+
+// showTraffic answers GET /models/{name}/traffic.
+func (a *api) showTraffic(ctx *fasthttp.RequestCtx) { a.encodeSeldom(ctx, a.model.Traffic()) }
+
+// shiftTraffic answers POST /models/{name}/traffic. The next request goes by the new shares; those in flight end where
+// they are.
+func (a *api) shiftTraffic(ctx *fasthttp.RequestCtx) {
+	if !a.MayControl(ctx) {
+		a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("given other traffic"))
+		return
+	}
+	body, err := a.takeBody(ctx)
+	if err != nil {
+		a.refuse(ctx, err)
+		return
+	}
+	shares, err := readShares(body.data)
+	a.drop(body)
+	if err == nil {
+		err = a.model.Shift(shares)
+	}
+	var notReady *predict.NotReadyError
+	switch {
+	case err == nil:
+		a.showTraffic(ctx)
+	case errors.As(err, &notReady):
+		a.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+	default:
+		a.detail(ctx, fasthttp.StatusBadRequest, "The traffic stays as it is: "+err.Error())
+	}
+}
+
+// readShares reads an object of shares by version.
+func readShares(body []byte) (map[string]int, error) {
+	if err := rawjson.Check(body); err != nil {
+		return nil, fmt.Errorf("read the shares: %w", err)
+	}
+	if rawjson.KindOf(body) != rawjson.KindObject {
+		return nil, errors.New(`the body must be an object of shares, as {"ocr@1": 90, "ocr@2": 10}`)
+	}
+	shares := map[string]int{}
+	for key, value := range rawjson.Members(body) {
+		name := rawjson.Name(key)
+		share, err := strconv.Atoi(string(value))
+		if err != nil {
+			return nil, fmt.Errorf("the share of %q must be a whole number from 0 to 100", predict.Clip(name))
+		}
+		if _, twice := shares[name]; twice {
+			return nil, fmt.Errorf("%q is given twice", predict.Clip(name))
+		}
+		shares[name] = share
+	}
+	return shares, nil
+}

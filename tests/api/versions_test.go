@@ -1,0 +1,272 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// versionsFile serves two versions of the model ocr, and the model other, by a file.
+func versionsFile(t testing.TB, traffic string, args ...string) (s *harness.Server, dir, file string) {
+	t.Helper()
+	python := harness.OldestPython(t)
+	dir, _ = harness.ModelFolders(t, map[string]harness.Python{"one": python, "two": python, "other": python})
+	file = filepath.Join(dir, "pinion.yaml")
+	harness.WriteFile(t, file, versionsText+traffic)
+	s = harness.Start(t, harness.Options{Dir: t.TempDir(), Models: []string{"--config", file}, Args: args})
+	harness.WaitModels(t, s)
+	return s, dir, file
+}
+
+const versionsText = "models:\n  ocr: {path: one, queue: 100}\n  ocr@2: {path: two, queue: 100}\n  other: {path: other}\n"
+
+// shares counts which version answers n requests for a path.
+func shares(t testing.TB, s *harness.Server, path string, n int) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for range n {
+		model, _, _, _ := harness.SaidBy(t, s.Do(http.MethodPost, path, map[string]any{"input": harness.Input{}}))
+		count[model]++
+	}
+	return count
+}
+
+func wantShares(t testing.TB, s *harness.Server, one, two int) {
+	t.Helper()
+	for _, path := range []string{"/predictions", "/models/ocr/predictions"} {
+		if got := shares(t, s, path, 100); got["one"] != one || got["two"] != two {
+			t.Errorf("%s: got %v, want one %d and two %d", path, got, one, two)
+		}
+	}
+}
+
+func shift(t testing.TB, s *harness.Server, one, two int) {
+	t.Helper()
+	got := s.Do(http.MethodPost, "/models/ocr/traffic", map[string]any{"ocr@1": one, "ocr@2": two})
+	harness.WantAnswer(t, "traffic", got, http.StatusOK, fmt.Sprintf(`{"traffic":{"ocr@1":%d,"ocr@2":%d}}`, one, two))
+}
+
+// TestVersions_Shares: of each 100 requests, each version gets its share, as the file and then a client says.
+func TestVersions_Shares(t *testing.T) {
+	t.Parallel()
+	s, _, file := versionsFile(t, "traffic: {ocr@1: 90, ocr@2: 10}\n", "--reload")
+	wantShares(t, s, 90, 10)
+	shift(t, s, 25, 75)
+	wantShares(t, s, 25, 75)
+	if got := shares(t, s, "/models/ocr@2/predictions", 5); got["two"] != 5 {
+		t.Errorf("got %v, want version 2 alone", got)
+	}
+	if got := shares(t, s, "/models/ocr@1/predictions", 5); got["one"] != 5 {
+		t.Errorf("got %v, want version 1 alone", got)
+	}
+	harness.WriteFile(t, file, versionsText+"traffic: {ocr@1: 90, ocr@2: 20}\n")
+	s.Signal(syscall.SIGHUP)
+	mistake := s.WaitLog("the file of models has a mistake, and nothing changes")
+	if want := file + ":5: traffic: the shares of ocr add up to 110: must be 100"; !strings.Contains(mistake.Raw, want) {
+		t.Errorf("got %s, want %s", mistake.Raw, want)
+	}
+	wantShares(t, s, 25, 75)
+	harness.WriteFile(t, file, versionsText+"traffic: {ocr@2: 100}\n")
+	s.Signal(syscall.SIGHUP)
+	s.WaitLog("the file of models is read again")
+	harness.Eventually(t, "the file's traffic", func() bool {
+		return strings.Contains(string(s.Do(http.MethodGet, "/models/ocr/traffic", nil).Body), `"ocr@2":100`)
+	})
+	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+	for _, want := range []string{
+		`pinion_predictions_total{mode="sync",model="ocr",model_version="1",`,
+		`pinion_predictions_total{mode="sync",model="ocr",model_version="2",`,
+		`pinion_workers{model="other",state="ready"} 1`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+}
+
+// TestVersions_Refusals of traffic.
+func TestVersions_Refusals(t *testing.T) {
+	t.Parallel()
+	s, _, _ := versionsFile(t, "", "--reload")
+	for body, want := range map[string]string{
+		`{"ocr@1":90}`:                      "the shares of ocr add up to 90: must be 100",
+		`{"ocr@1":90,"ocr@2":20}`:           "the shares of ocr add up to 110: must be 100",
+		`{"ocr@1":90,"ocr@3":10}`:           `there is no model \"ocr@3\"; is it ocr@`,
+		`{"other":100}`:                     `there is no model \"other@1\"`,
+		`{}`:                                "the shares of ocr add up to 0: must be 100",
+		`{"ocr@1":-10,"ocr@2":110}`:         "must be 0 to 100",
+		`{"ocr@1":99.5,"ocr@2":0.5}`:        "must be a whole number",
+		`{"ocr@1":"90","ocr@2":10}`:         "must be a whole number",
+		`{"ocr@1":50,"ocr@1":50}`:           "is given twice",
+		`{"ocr@1":50,"ocr":50}`:             "is given twice",
+		`[]`:                                "must be an object of shares",
+		`{`:                                 "invalid JSON",
+		`{"ocr@1":99999999999999999999999}`: "must be a whole number",
+	} {
+		harness.WantAnswer(t, body, s.Do(http.MethodPost, "/models/ocr/traffic", []byte(body)), http.StatusBadRequest, want)
+	}
+	harness.WantCode(t, "traffic of a model without versions", s.Do(http.MethodGet, "/models/other/traffic", nil),
+		http.StatusNotFound)
+	harness.WantCode(t, "through a proxy", s.Do(http.MethodPost, "/models/ocr/traffic", []byte(`{"ocr@2":100}`),
+		"X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
+	wantShares(t, s, 100, 0)
+}
+
+// TestVersions_NoRequestIsLost while traffic goes to and fro, and a version leaves.
+func TestVersions_NoRequestIsLost(t *testing.T) {
+	t.Parallel()
+	s, _, file := versionsFile(t, "", "--reload")
+	var lost, answered atomic.Int64
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if got := harness.PredictBy(s, "ocr", harness.Input{}); got.Code != http.StatusOK {
+					lost.Add(1)
+					t.Errorf("got %s", got)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	some := func() {
+		before := answered.Load()
+		harness.Eventually(t, "more answers", func() bool { return answered.Load() > before+50 || lost.Load() > 0 })
+	}
+	for _, share := range []int{10, 100, 0, 50, 100} {
+		shift(t, s, 100-share, share)
+		some()
+	}
+	harness.WriteFile(t, file, strings.Replace(versionsText, "  ocr: {path: one, queue: 100}\n", "", 1))
+	s.Signal(syscall.SIGHUP)
+	harness.Eventually(t, "version 1 has left", func() bool {
+		return s.Do(http.MethodGet, "/models/ocr@1", nil).Code == http.StatusNotFound
+	})
+	some()
+	close(stop)
+	clients.Wait()
+}
+
+// TestVersions_PredictionsByID are found by the model's name, whichever version has them.
+func TestVersions_PredictionsByID(t *testing.T) {
+	t.Parallel()
+	s, dir, _ := versionsFile(t, "traffic: {ocr@2: 100}\n", "--reload")
+	open := harness.MakeFIFO(t, filepath.Join(dir, "two"), "gate")
+	running := make(chan harness.Answer, 1)
+	put := func() harness.Answer {
+		return s.Do(http.MethodPut, "/models/ocr/predictions/p1", map[string]any{"input": harness.Input{"gate": "gate"}})
+	}
+	go func() { running <- put() }()
+	s.WaitLog("waiting gate")
+	shift(t, s, 100, 0)
+	harness.WantAnswer(t, "GET", s.Do(http.MethodGet, "/models/ocr/predictions/p1", nil), http.StatusOK, `"processing"`)
+	harness.WantCode(t, "a PUT that joins", put(), http.StatusAccepted)
+	open()
+	saidBy(t, harness.Receive(t, running), "two")
+	harness.WantCode(t, "cancel of an unknown one", s.Do(http.MethodPost, "/models/ocr/predictions/p2/cancel", nil),
+		http.StatusNotFound)
+}
+
+// TestVersions_OtherProtocols choose a version by share or by its number, and list both.
+func TestVersions_OtherProtocols(t *testing.T) {
+	t.Parallel()
+	s, _, _ := versionsFile(t, "traffic: {ocr@2: 100}\n", "--reload")
+	infer := []byte(`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
+	for path, want := range map[string]string{
+		"/v2/models/ocr/infer":            `"model_name":"ocr","model_version":"2"`,
+		"/v2/models/ocr/versions/1/infer": `"model_version":"1"`,
+		"/v2/models/ocr@1/infer":          `"model_version":"1"`,
+	} {
+		harness.WantAnswer(t, path, s.Do(http.MethodPost, path, infer), http.StatusOK, want)
+	}
+	harness.WantAnswer(t, "an unknown version", s.Do(http.MethodPost, "/v2/models/ocr/versions/3/infer", infer),
+		http.StatusNotFound, `model \"ocr\" has no version \"3\": it has \"1\", \"2\"`)
+	harness.WantAnswer(t, "metadata", s.Do(http.MethodGet, "/v2/models/ocr", nil), http.StatusOK, `"versions":["1","2"]`)
+	harness.WantAnswer(t, "index", s.Do(http.MethodPost, "/v2/repository/index", nil), http.StatusOK,
+		`{"name":"ocr","version":"2","state":"READY"`)
+	harness.WantAnswer(t, "KServe",
+		s.Do(http.MethodPost, "/v1/models/ocr:predict", []byte(`{"instances":[{"text":"x"}]}`)),
+		http.StatusOK, `"two 3.`)
+}
+
+// TestVersions_BrokenVersionGetsNothing: a share of a version that takes no predictions goes to the others.
+func TestVersions_BrokenVersionGetsNothing(t *testing.T) {
+	t.Parallel()
+	s, _, _ := versionsFile(t, "traffic: {ocr@1: 50, ocr@2: 50}\n", "--reload")
+	harness.WantCode(t, "unload", s.Do(http.MethodPost, "/models/ocr@2/unload", nil), http.StatusOK)
+	wantShares(t, s, 100, 0)
+	harness.WantAnswer(t, "promotion of what is unloaded",
+		s.Do(http.MethodPost, "/models/ocr/traffic", []byte(`{"ocr@2":100}`)), http.StatusServiceUnavailable,
+		"ocr@2 takes no predictions")
+	harness.WantCode(t, "load", s.Do(http.MethodPost, "/models/ocr@2/load", nil), http.StatusOK)
+	wantShares(t, s, 50, 50)
+}
+
+// TestVersions_Mirror gets a copy of each request, whose answer is dropped and compared.
+func TestVersions_Mirror(t *testing.T) {
+	t.Parallel()
+	s, dir, _ := versionsFile(t, "mirror: ocr@2\n", "--reload")
+	if got := shares(t, s, "/models/ocr/predictions", 10); got["one"] != 10 {
+		t.Errorf("got %v, want answers of version 1 alone", got)
+	}
+	mirrored := func(result string, n int) func() bool {
+		want := fmt.Sprintf(`pinion_mirrored_predictions_total{model="ocr",model_version="2",result=%q} %d`+"\n", result, n)
+		return func() bool { return bytes.Contains(s.Do(http.MethodGet, "/metrics", nil).Body, []byte(want)) }
+	}
+	harness.Eventually(t, "10 that ended alike", mirrored("same", 10))
+	harness.WriteFile(t, filepath.Join(dir, "two", "run.py"), strings.Replace(harness.SeveralModel,
+		"if gate:", "if text == \"bad\":\n            raise ValueError(\"no such text\")\n        if gate:", 1))
+	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/models/ocr@2/unload", nil), http.StatusOK)
+	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/models/ocr@2/load", nil), http.StatusOK)
+	saidBy(t, harness.PredictBy(s, "ocr", harness.Input{"text": "bad"}), "one")
+	harness.Eventually(t, "one that ended otherwise", mirrored("different", 1))
+	s.WaitLog("the mirror ended otherwise")
+	harness.WantAnswer(t, "traffic", s.Do(http.MethodGet, "/models/ocr/traffic", nil), http.StatusOK,
+		`{"traffic":{"ocr@1":100,"ocr@2":0},"mirror":"ocr@2"}`)
+	infer := []byte(`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
+	harness.WantCode(t, "infer", s.Do(http.MethodPost, "/v2/models/ocr/infer", infer), http.StatusOK)
+	harness.Eventually(t, "a copy of another protocol's request", mirrored("same", 11))
+}
+
+// TestVersions_FilesThatCannotBeServed end the start with exit code 2, the file and the line.
+func TestVersions_FilesThatCannotBeServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"one", "two", "other"} {
+		harness.WriteFile(t, filepath.Join(dir, name, "run.py"), harness.SeveralModel)
+	}
+	file := filepath.Join(dir, "pinion.yaml")
+	for text, want := range map[string]string{
+		"traffic: {ocr@1: 90, ocr@2: 5}\n":    `:5: traffic: the shares of ocr add up to 95: must be 100`,
+		"traffic: {ocr@1: 90, ocs@2: 10}\n":   `:5: traffic: there is no model "ocs@2"; is it ocr@2?`,
+		"traffic: {ocr@1: ninety}\n":          `:5: traffic: the share of ocr@1 is no whole number`,
+		"traffic: [90, 10]\n":                 `:5: traffic is a list, and should be a mapping`,
+		"traffic:\n  ocr@1: 90\n  ocr@1: 1\n": `:7: traffic: "ocr@1" is given twice`,
+		"mirror: ocr@3\n":                     `:5: mirror: there is no model "ocr@3"`,
+		"mirror: other\n":                     `:5: mirror: other@1 is the only version of other`,
+		"trafic: {ocr@2: 100}\n":              `:5: unknown key "trafic"`,
+		"  ocr@1: {path: one}\n":              `:5: models: "ocr@1" and "ocr@1" are one version`,
+		"  ocr@: {path: one}\n":               `:5: invalid model name "ocr@"`,
+		"  m: {path: one, traffic: 7}\n":      `:5: m: unknown key "traffic"`,
+	} {
+		harness.WriteFile(t, file, versionsText+text)
+		harness.WantRefused(t, harness.Options{
+			Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path,
+		}, 2, "pinion: "+file+want)
+	}
+}
