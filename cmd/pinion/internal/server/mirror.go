@@ -91,7 +91,7 @@ func (s *shadow) follow(p *predict.Prediction) {
 
 func (s *shadow) run(p *predict.Prediction) {
 	counts, budget := s.to.mirrored, s.to.server.budget
-	if size := int64(len(s.req.Input)); size >= memory.Least {
+	if size := int64(len(s.req.Input)); size >= memory.MinCharge {
 		if !budget.Take(size, size) {
 			counts.leftOut.Add(1)
 			return
