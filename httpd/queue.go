@@ -20,10 +20,10 @@ type JobQueue interface {
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue;
 	// nil: none is known. release is called after its last use.
 	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
-	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs.
-	// lives: it goes on when this server is gone.
-	Submit(s request.Submission, lives bool) (*predict.Prediction, error)
-	// Attach returns a prediction that stands for an accepted one, for a client that only looks on; nil: none is known.
+	// Submit is Accept for a client that waits: what it returns represents the accepted prediction, wherever that runs.
+	// If outlives, the prediction goes on when this server is lost.
+	Submit(s request.Submission, outlives bool) (*predict.Prediction, error)
+	// Attach returns a prediction that represents an accepted one, for a client that only reads, or nil if none is known.
 	Attach(kind predict.Kind, id string) *predict.Prediction
 	// AttachDirect does the same for a prediction that another server runs without the queue.
 	AttachDirect(kind predict.Kind, id string) *predict.Prediction
@@ -36,7 +36,7 @@ type JobQueue interface {
 type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "": all are of one.
 	TenantHeader string
-	// Overflow: a request for which no place is free waits in the queue, for Wait() at most; 0: for ever. One with Prefer:
+	// Overflow: a request for which no slot is free waits in the queue, for Wait() at most; 0: for ever. One with Prefer:
 	// wait=N is accepted: Wait does not end it.
 	Overflow bool
 	Wait     func() time.Duration

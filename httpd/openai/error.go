@@ -15,7 +15,7 @@ type Error struct {
 	Param   string // "": null
 	Code    string // "": null
 
-	retryAfter int // seconds; 0: no advice
+	retryAfter int // seconds; 0: not known
 }
 
 // The types of errors.

@@ -306,7 +306,7 @@ func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.SetBody(body)
 }
 
-// RetryAfterSeconds is how long a client should wait, in whole seconds; 0: no such advice.
+// RetryAfterSeconds is how long a client should wait, in whole seconds, or 0 if that is not known.
 func (e *Error) RetryAfterSeconds() int {
 	if e.RetryAfter <= 0 {
 		return 0

@@ -111,7 +111,7 @@ def test_the_remedy_is_a_command(monkeypatch, pip, command):
 def test_advice_names_the_package_that_holds_a_module(tmp_path, module, lines, want):
     if lines is not None:
         (tmp_path / "requirements.txt").write_text(lines)
-    got = packages.advice_for(module, str(tmp_path))
+    got = packages.fix_for(module, str(tmp_path))
     assert got.startswith(want), got
 
 

@@ -65,7 +65,7 @@ def _in_environment() -> bool:
     return sys.prefix != sys.base_prefix or os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
 
 
-def advice_for(module: str, root: str) -> str:
+def fix_for(module: str, root: str) -> str:
     """Return what to do about a module that is missing."""
     from .distributions import distribution_of
 

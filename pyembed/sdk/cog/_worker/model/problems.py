@@ -97,9 +97,9 @@ def mistake(error: BaseException, root: str) -> Problem:
 
 def _fix(error: BaseException, root: str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        from .packages import advice_for
+        from .packages import fix_for
 
-        return advice_for(error.name, root)
+        return fix_for(error.name, root)
     if isinstance(error, SyntaxError):
         return "correct the line; Python cannot read the file"
     if isinstance(error, ImportError):
