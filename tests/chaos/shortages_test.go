@@ -3,24 +3,17 @@ package chaos
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
 )
 
-const (
-	// scarceMemory is what a server has that is to be short of memory, and littleMemory what is left of that, in bytes:
-	// enough for the front, and not for a worker.
-	scarceMemory, littleMemory, workerMiB = 320 << 20, 48 << 20, 96
-	// mostAtRest is what a server may hold for its clients when all are answered: ended predictions.
-	mostAtRest = 4 << 20
-)
+// mostAtRest is what a server may hold for its clients when all are answered: ended predictions, in bytes.
+const mostAtRest = 4 << 20
 
 // shortage is something that keeps a server from having a worker, for a while.
 type shortage struct {
@@ -57,20 +50,6 @@ func shortages(t *testing.T) []shortage {
 	} else {
 		t.Log("no control group can be made: processes are never short")
 	}
-	if folder, enter, ok := harness.MemoryGroup(t, scarceMemory); ok && !harness.Sanitized(t) {
-		list = append(list, shortage{"memory", func(t *testing.T, s *harness.Server) func() {
-			refill, end := fillMemory(t, folder)
-			worker := s.Worker()
-			s.Signal(syscall.SIGSTOP) // before the next worker can take what this one had
-			harness.SendSignal(t, worker, syscall.SIGKILL)
-			harness.Eventually(t, "the worker ends", func() bool { return !harness.Alive(worker) })
-			refill()
-			s.Signal(syscall.SIGCONT)
-			return end
-		}, enter, false})
-	} else {
-		t.Log("no control group can be made: memory is never short")
-	}
 	return list
 }
 
@@ -94,57 +73,6 @@ func crashes(t *testing.T, s *harness.Server) func() {
 	return nil
 }
 
-// balloon takes all memory of a control group but a little, again at each line that it reads. The kernel does not end
-// it.
-const balloon = `
-import sys
-folder, most = sys.argv[1], int(sys.argv[2])
-open(folder + "/cgroup.procs", "w").write("0")
-open("/proc/self/oom_score_adj", "w").write("-1000")
-def used():  # without files in the cache, which the kernel takes back
-    with open(folder + "/memory.stat") as file:
-        return sum(int(line.split()[1]) for line in file if line.split()[0] in ("rss", "anon"))
-held = []
-for _ in sys.stdin:
-    while used() < most:
-        held.append(b"\x01" * (1 << 20))
-    print("full", flush=True)
-`
-
-// fillMemory leaves a little memory in a control group. Call refill after each process that has ended.
-func fillMemory(t *testing.T, folder string) (refill, end func()) {
-	t.Helper()
-	c := exec.Command(harness.AnyPython(t).Path, "-c", balloon, folder, strconv.Itoa(scarceMemory-littleMemory))
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	end = sync.OnceFunc(func() {
-		in.Close()
-		_ = c.Wait()
-	})
-	t.Cleanup(end)
-	refill = func() {
-		_, err := in.Write([]byte{'\n'})
-		if err == nil {
-			_, err = out.Read(make([]byte, len("full\n")))
-		}
-		if err != nil {
-			t.Fatalf("fill the memory: %v", err)
-		}
-	}
-	refill()
-	return refill, end
-}
-
 // TestShortages: something runs short while clients are served, and a worker ends. As soon as there is enough again,
 // there is a worker, everyone is answered, and the server holds no more than before.
 func TestShortages(t *testing.T) {
@@ -154,7 +82,7 @@ func TestShortages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{
-				Model: "chaos.py:Plain", Wrap: c.wrap, Env: []string{fmt.Sprint("WEIGHTS_MIB=", workerMiB)},
+				Model: "chaos.py:Plain", Wrap: c.wrap,
 				Args: []string{"--queue", "100", "--memory-budget", "64MiB"},
 			})
 			l := beginLoad(t, s)

@@ -152,7 +152,6 @@ def cut_off(r: random.Random) -> None:
 class Plain(BaseRunner):
     def setup(self) -> None:
         self.ledger = Ledger()
-        self.weights = b"\x01" * (int(os.environ.get("WEIGHTS_MIB", "0")) << 20)
 
     def run(
         self,
