@@ -18,7 +18,7 @@ type Figures struct {
 	FirstOutput, NextOutput Buckets
 	BatchSize               Buckets            // in predictions
 	MethodSizes             map[string]Buckets // of the batches of methods, in calls
-	LostWebhooks            uint64             // deliveries that failed for good, and ends of predictions that were never sent
+	LostWebhooks            uint64             // deliveries that failed for good, and ends of predictions never sent
 }
 
 // Buckets is a histogram. Counts[i] is how many values were at most Bounds[i] and above the bound before it; the last

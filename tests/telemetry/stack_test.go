@@ -86,8 +86,8 @@ func TestStack_Async(t *testing.T) {
 		"thread": {"in to_thread", "in wait_long"},
 	} {
 		got := wantStack(t, s, how, append(want, "Event loop")...)
-		if n := strings.Count(got, "in on_loop"); n != 1 {
-			t.Errorf("%s: the stack has %d predictions, want 1\n%s", how, n, got)
+		if n := strings.Count(got, "Task of the prediction"); n != 1 {
+			t.Errorf("%s: got the tasks of %d predictions, want 1\n%s", how, n, got)
 		}
 	}
 	beginAsync(t, s, "block", map[string]any{"how": "block"})

@@ -24,7 +24,9 @@ var scripts embed.FS
 
 // scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
 func scriptNames() []string {
-	return []string{"words", "charts", "problems", "summary", "workers", "models", "predictions", "details", "feed", "start"}
+	return []string{
+		"words", "charts", "problems", "summary", "workers", "models", "predictions", "details", "feed", "start",
+	}
 }
 
 // Page answers GET /dashboard, with links to the live views of all models; nil: there is one.
