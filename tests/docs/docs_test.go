@@ -79,6 +79,11 @@ func servedAs(t *testing.T, document string) harness.Options {
 			dir = harness.Absolute(t, "../"+dir)
 			o.Models = append(o.Models, name+"="+dir)
 		}
+		for _, version := range []string{"ocr@1", "ocr@2"} { // of the file that the page shows
+			if strings.Contains(text, version+": ") {
+				o.Models = append(o.Models, version+"="+harness.Absolute(t, "../examples/hello"))
+			}
+		}
 		return o
 	}
 	o := harness.Options{Dir: harness.ModelOf(t, document)}
