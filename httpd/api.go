@@ -35,6 +35,8 @@ type Model struct {
 	// Queue and Queueing are as those of Options.
 	Queue    JobQueue
 	Queueing QueueOptions
+	// Named: requests at the root are not for this model, though it is the first one.
+	Named bool
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
 	Title string
 	// Docs answers GET docs; nil: 404. DocsData answers GET of its paths, what the page asks for.

@@ -43,7 +43,7 @@ type modelList struct {
 func (a *api) entry() ModelEntry {
 	e := a.model.Entry()
 	e.Name, e.ModelName = a.model.Name, a.model.Name
-	e.Default = a == a.all()[0]
+	e.Default = a == a.all()[0] && !a.model.Named
 	e.SchemaURL = a.prefix + "/openapi.json"
 	return e
 }

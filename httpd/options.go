@@ -118,7 +118,8 @@ type Options struct {
 	// Protocols are other protocols at the same port. Default: none.
 	Protocols []protocol.Protocol
 
-	// Models are those below /models; the first one is the model that New is called for. Default: none.
+	// Models are those below /models; the first one is the model that New is called for. nil: there are none;
+	// an empty list may be replaced later. Default: nil.
 	Models   []Model
 	monitors bool // see NewMonitor
 

@@ -92,7 +92,7 @@ func (s *Server) routes() *router.Router {
 	if s.opt.Shutdown != nil {
 		r.on(fasthttp.MethodPost, "/shutdown", s.root.shutdown)
 	}
-	if len(s.all()) > 0 {
+	if s.opt.Models != nil {
 		r.get(pathModels, s.listModels)
 		r.get(pathModel, s.showModel)
 		r.router.ANY(pathModel+"/{rest:*}", s.routeModel) // asked after the routes of the method

@@ -301,6 +301,18 @@ func (m *Member) JobsWait(ctx context.Context) bool {
 	return pending > 0 || !m.returned.IsZero() && time.Since(m.returned) > returnedAfter
 }
 
+// Overview returns how the queue stands, and the live servers of the model.
+func (m *Member) Overview() (store.Summary, []store.NamedStatus, error) {
+	q, err := m.open()
+	if err != nil {
+		return store.Summary{}, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+	defer cancel()
+	s, err := q.Summary(ctx)
+	return s, q.Servers(), err
+}
+
 // Health is the state of a member.
 type Health struct {
 	Connected   bool

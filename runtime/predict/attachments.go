@@ -60,6 +60,22 @@ func ReadPlaceholder(raw []byte) (number int, name string, ok bool) {
 	return number, rawjson.KeyText(quoted[:len(quoted)-1]), err == nil
 }
 
+// CutPlaceholder splits input around its first placeholder of a file; false: there is none.
+func CutPlaceholder(input []byte) (before, placeholder, after []byte, ok bool) {
+	from := bytes.Index(input, []byte(placeholderHead))
+	if from < 0 {
+		return input, nil, nil, false
+	}
+	to := from + 2 // after the quote and the NUL
+	for ; to < len(input) && input[to] != '"'; to++ {
+		if input[to] == '\\' {
+			to++
+		}
+	}
+	to = min(to+1, len(input))
+	return input[:from], input[from:to], input[to:], true
+}
+
 func IsPlaceholder(raw []byte) bool {
 	return len(raw) > 1 && raw[1] == 0 && raw[0] == '"'
 }

@@ -100,6 +100,12 @@ func StartGatewayOf(t *testing.T, nats, model string, args ...string) Gateway {
 	return startGateway(t, nil, nats, append([]string{"--model", model}, args...))
 }
 
+// StartGatewayWith starts one with these flags, for several models.
+func StartGatewayWith(t *testing.T, nats string, args ...string) Gateway {
+	t.Helper()
+	return startGateway(t, nil, nats, args)
+}
+
 func startGateway(t *testing.T, enter []string, nats string, args []string) Gateway {
 	t.Helper()
 	command := slices.Concat(enter,

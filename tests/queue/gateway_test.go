@@ -190,13 +190,16 @@ func TestGateway_IsLost(t *testing.T) {
 func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"--nats is missing":                {"--model", "m"},
-		"--model is missing":               {"--nats", "nats://127.0.0.1:1"},
-		"the queue of one server":          {"--nats", "embed", "--model", "m"},
-		`invalid model name "a b"`:         {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
-		"--queue-timeout and --grace":      {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
-		"--ack-wait 1s: must be at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
-		"takes no argument, not dir":       {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
+		"--nats is missing":                            {"--model", "m"},
+		"--model m and --models a,b: give one of them": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--models", "a,b"},
+		"--models: a is given twice":                   {"--nats", "nats://127.0.0.1:1", "--models", "a, a"},
+		`--models: invalid model name "a b"`:           {"--nats", "nats://127.0.0.1:1", "--models", "a b"},
+		`--protocols "openia": must be of `:            {"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols", "openia"},
+		"the queue of one server":                      {"--nats", "embed", "--model", "m"},
+		`invalid model name "a b"`:                     {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
+		"--queue-timeout and --grace":                  {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
+		"--ack-wait 1s: must be at least ":             {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
+		"takes no argument, not dir":                   {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
 	} {
 		harness.WantText(t, fmt.Sprintf("%q", args), (harness.CLI{}).Bad(t, 2, append([]string{"gateway"}, args...)...), want)
 	}

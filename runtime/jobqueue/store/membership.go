@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,6 +109,26 @@ func (q *Queue) PublishStatusUntil(ctx context.Context, status func() ServerStat
 	last := status()
 	last.Gone = true
 	q.PublishStatus(last)
+}
+
+// NamedStatus is the status of a server.
+type NamedStatus struct {
+	Name string
+	ServerStatus
+}
+
+// Servers returns the live servers, by name.
+func (q *Queue) Servers() (all []NamedStatus) {
+	q.members.mu.Lock()
+	defer q.members.mu.Unlock()
+	now := time.Now()
+	for name, s := range q.members.servers {
+		if now.Sub(s.at) <= statusTTL && !s.Gone {
+			all = append(all, NamedStatus{name, s.ServerStatus})
+		}
+	}
+	slices.SortFunc(all, func(a, b NamedStatus) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // Fleet counts the live servers that take jobs, and the jobs that run there.

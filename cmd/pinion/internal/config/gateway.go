@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,7 +19,9 @@ import (
 type Gateway struct {
 	Port                           int
 	Exposure                       Exposure // its host and tokens
-	Model                          string   // in the queue
+	Models                         []string // of the queue; the first one is the default. None: all that the queue has
+	model                          string   // --model
+	Protocols                      Protocols
 	Jobs                           Jobs
 	QueueTimeout, ResultTTL, Grace time.Duration
 	MaxBody                        int64
@@ -34,7 +38,12 @@ func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
 	f.StringVar(&s.Exposure.AuthFile, "auth-token-file", "",
 		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
-	f.StringVar(&s.Model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	f.StringArrayVar(&s.Exposure.AllowedHosts, "allowed-host", nil,
+		"a name at which the gateway's pages work over plain http; may be repeated (default: none beside this machine's and addresses)")
+	f.StringVar(&s.model, "model", "", "the only model's name in the queue (PINION_MODEL)")
+	f.StringSliceVar(&s.Models, "models", nil,
+		"names of models in the queue; the first one is the default (PINION_MODELS; default: all that have a queue)")
+	s.Protocols.bindNames(f)
 	s.Jobs.bindFlags(f)
 	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"
 	for _, name := range []string{"nats-sync", "overflow"} { // of servers
@@ -56,7 +65,8 @@ func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	variables := slices.Concat(
 		s.Jobs.variables(f), []Variable{webhookSecret(&s.WebhookKey)},
-		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
+		variablesOf(f, "host", "auth-token-file", "model", "models", "queue-timeout", "deny-private-webhooks"),
+		variablesOf(f, "protocols", "openai-strict"),
 	)
 	cog := cogVariables{f, env, &s.Warnings}
 	cog.read("port", "PORT", func(v string) error { return usertext.ParsePort(&s.Port, v) })
@@ -80,11 +90,12 @@ func (s *Gateway) check() error {
 		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself",
 			s.Jobs.NATS.urls[0])
 	}
-	if s.Model == "" {
-		return errors.New("--model is missing: give the model's name in the queue")
+	if err := s.checkModels(); err != nil {
+		return err
 	}
-	if err := CheckQueued(s.Model); err != nil {
-		return fmt.Errorf("--model: %w", err)
+	s.Protocols.GRPCPort = -1
+	if err := cmp.Or(s.Protocols.check(), s.Exposure.checkAllowedHosts()); err != nil {
+		return err
 	}
 	if err := s.Jobs.check(s.ResultTTL); err != nil {
 		return err
@@ -102,3 +113,28 @@ func (s *Gateway) check() error {
 	}
 	return nil
 }
+
+// checkModels makes Models of both flags.
+func (s *Gateway) checkModels() error {
+	flag := "--models"
+	if s.model != "" {
+		if len(s.Models) > 0 {
+			return fmt.Errorf("--model %s and --models %s: give one of them", s.model, strings.Join(s.Models, ","))
+		}
+		s.Models, flag = []string{s.model}, "--model"
+	}
+	for i, name := range s.Models {
+		name = strings.TrimSpace(name)
+		s.Models[i] = name
+		if err := CheckQueued(name); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		if slices.Contains(s.Models[:i], name) {
+			return fmt.Errorf("%s: %s is given twice", flag, name)
+		}
+	}
+	return nil
+}
+
+// Alone reports whether the gateway is of the model of --model, as a server of one model is.
+func (s *Gateway) Alone() bool { return s.model != "" }

@@ -1,23 +1,22 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net"
-	"time"
-
-	"github.com/nats-io/nats.go"
+	"strings"
+	"sync/atomic"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
+	"pinion/httpd/protocol"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
-	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/webhook"
 )
@@ -27,14 +26,29 @@ type gateway struct {
 	s        *config.Gateway
 	log      *slog.Logger
 	dir      *process.RunDir
+	budget   *memory.Budget
 	files    *files.Store
 	webhooks *webhook.Sender
-	member   *jobqueue.Member
+	metrics  *metrics.Set                    // of the gateway; with --model, the model's too
+	models   atomic.Pointer[[]*gatewayModel] // in the order of --models, else of their names
+	finder   *finder                         // of models that have a queue; nil: --models says which there are
 	http     *httpd.Server
 	ln       net.Listener
 	signals  signals
 
 	connections *connlimit.Limit
+}
+
+// all returns the models.
+func (g *gateway) all() []*gatewayModel { return *g.models.Load() }
+
+// only returns the model at the root, or nil: several were found, so requests must name theirs.
+func (g *gateway) only() *gatewayModel {
+	all := g.all()
+	if len(all) == 1 || len(all) > 0 && g.finder == nil {
+		return all[0]
+	}
+	return nil
 }
 
 // RunGateway serves until a signal. The error has the command's exit code.
@@ -65,7 +79,8 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		return err
 	}
 	go g.dir.KeepFresh()
-	budget := newBudget(0)
+	g.models.Store(&[]*gatewayModel{})
+	g.budget = newBudget(0)
 	if g.files, err = files.New(files.Options{
 		Root: g.dir.Files(), Remake: g.dir.RemakeFiles,
 		UserAgent: "pinion/" + version.Pinion, Logger: g.log,
@@ -73,17 +88,11 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		return err
 	}
 	g.connections = connlimit.New(connectionLimit())
-	set := metrics.New(metrics.Options{
-		Connections: g.connections.Stats,
-		Version:     version.Pinion, Model: func() (string, string) { return "", "" },
-		Load: func() metrics.Load { return metrics.Load{} },
-		Jobs: func() *metrics.Jobs { return jobsOf(g.member) }, Trainings: func() int { return 0 },
-		Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
-	})
+	g.makeMetrics(sink)
 	g.webhooks = webhook.New(webhook.Options{
-		Memory: budget, AuthToken: s.WebhookToken, Key: s.WebhookKey, UserAgent: "pinion/" + version.Pinion, Logger: g.log,
+		Memory: g.budget, AuthToken: s.WebhookToken, Key: s.WebhookKey, UserAgent: "pinion/" + version.Pinion, Logger: g.log,
 		DenyPrivate: s.DenyPrivateWebhooks,
-		OnDelivery:  set.Webhook,
+		OnDelivery:  g.metrics.Webhook,
 	})
 	var auth *tokenFile
 	if s.Exposure.AuthFile != "" {
@@ -91,36 +100,33 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 			return err
 		}
 	}
-	check := newRequestChecker(g.files, g.log)
-	queue := s.Jobs.Options(s.Model, s.ResultTTL)
-	g.member, err = jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) {
-			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
-		},
-		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: check, Memory: budget,
-		Webhooks: g.webhooks, Logger: g.log,
-	})
-	if err != nil {
+	if err := g.joinAll(); err != nil {
 		return err
 	}
-	g.http = httpd.New(gatewayService{check, g}, httpd.Options{
-		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, ModelName: s.Model,
-		Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
-		Connections: g.connections, Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk,
-		ReplayPuts: s.Jobs.ReplayPuts,
-		Queue:      g.member,
-		Queueing: httpd.QueueOptions{
-			TenantHeader: s.Jobs.TenantHeader, All: true, Wait: func() time.Duration { return s.QueueTimeout },
-		},
+	g.http = httpd.New(gatewayRoot{newRequestChecker(g.files, g.log), g}, httpd.Options{
+		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
+		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
+		Connections: g.connections, Tokens: auth.Tokens(), Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
+		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
+		Queue: rootQueue{g.rootQueue}, Queueing: g.queueing(),
+		Models: g.httpModels(), Protocols: s.Protocols.List(protocol.Several(g.knownModels)),
+		Docs: g.rootPage, Dashboard: g.dashboard(),
 	})
+	if g.finder != nil {
+		go g.find()
+	}
 	var address string
 	if g.ln, address, err = listen(s.Exposure.Address(), s.Port,
 		portSetting{Flag: "-p", Variable: "PORT"}); err != nil {
 		return err
 	}
-	g.log.Info("listening", "address", address, "model", s.Model)
+	names := []process.ModelInfo{}
+	for _, m := range g.all() {
+		names = append(names, process.ModelInfo{Name: m.name})
+	}
+	g.log.Info("listening", "address", address, "models", strings.Join(s.Models, ","))
 	address, _ = reachable(address)
-	if err := g.dir.Describe(address, []process.ModelInfo{{Name: s.Model}}); err != nil {
+	if err := g.dir.Describe(address, names); err != nil {
 		g.log.Warn("pinion ps does not list this server", "error", err)
 	}
 	return nil
@@ -144,13 +150,8 @@ func (g *gateway) run() error {
 }
 
 func (g *gateway) clean() {
-	if g.member != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), leaveWait)
-		defer cancel()
-		if err := g.member.Close(ctx); err != nil {
-			g.log.Warn("left the job queue too early", "error", err)
-		}
-	}
+	g.finder.close()
+	g.leaveAll()
 	if g.webhooks != nil {
 		g.webhooks.Close()
 	}

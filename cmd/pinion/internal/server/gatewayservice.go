@@ -3,57 +3,203 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/httpd"
+	"pinion/httpd/protocol"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
-// gatewayService is what httpd asks of a server that has no model: all predictions are the queue's, and the checker has
-// none.
-type gatewayService struct {
-	requestChecker
-	g *gateway
+// gatewayRoot answers at the root of a gateway: for the default model, if there is one.
+type gatewayRoot struct {
+	requestChecker // of no model
+	g              *gateway
 }
 
-var _ httpd.Service = gatewayService{}
+var _ httpd.Service = gatewayRoot{}
 
-// Create is not asked, for all requests go to the queue.
-func (s gatewayService) Create(predict.Request) (*predict.Prediction, error) {
+// Create is not called, for all requests go to the queue.
+func (r gatewayRoot) Create(predict.Request) (*predict.Prediction, error) {
 	return nil, &predict.NotReadyError{Reason: "A gateway has no model"}
 }
 
 // Ready says why nothing is accepted.
-func (s gatewayService) Ready() error {
-	if h := s.g.member.Health(); h.Error != "" {
-		return errors.New(h.Error)
+func (r gatewayRoot) Ready() error {
+	for _, m := range r.g.all() {
+		if err := m.Ready(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.g.finder.ready()
 }
 
-// Defunct never is: the gateway joins the queue again.
-func (s gatewayService) Defunct() error { return nil }
+// Defunct never is: the gateway joins the queues again.
+func (r gatewayRoot) Defunct() error { return nil }
 
-// Health tells of the queue.
-func (s gatewayService) Health(context.Context) httpd.Health {
-	h := s.g.member.Health()
-	status := "READY"
-	if h.Error != "" {
-		status = "STARTING"
+// Health is that of the default model, with the status of each.
+func (r gatewayRoot) Health(ctx context.Context) httpd.Health {
+	out := r.g.health()
+	if m := r.g.only(); m != nil {
+		out = m.Health(ctx)
+	} else if r.Ready() != nil {
+		out.Status = "STARTING"
 	}
+	if !r.g.s.Alone() {
+		out.Models = map[string]string{}
+		for _, m := range r.g.all() {
+			out.Models[m.name] = m.Health(ctx).Status
+		}
+	}
+	return out
+}
+
+// health is what all have in their health.
+func (g *gateway) health() httpd.Health {
 	return httpd.Health{
-		Status: status, Version: map[string]string{
+		Status: "READY", Version: map[string]string{
 			"pinion": version.Pinion, "cog": version.Cog,
 			"coglet": version.Cog,
 		},
-		Fleet: fleetOf(h), Connections: httpd.ConnectionsOf(s.g.connections.Stats()),
+		Connections: httpd.ConnectionsOf(g.connections.Stats()),
 	}
 }
 
-func (s gatewayService) RunExample(context.Context) *httpd.ExampleRun { return nil }
+func (r gatewayRoot) RunExample(context.Context) *httpd.ExampleRun { return nil }
 
-// OpenAPI has no document: the gateway does not know the model's.
-func (s gatewayService) OpenAPI() ([]byte, bool) { return nil, false }
+// OpenAPI is the document of the default model.
+func (r gatewayRoot) OpenAPI() ([]byte, bool) {
+	if m := r.g.only(); m != nil {
+		return m.OpenAPI()
+	}
+	return nil, false
+}
 
-// HasTraining is true: a server that has none fails the training.
-func (s gatewayService) HasTraining() bool { return true }
+// HasTraining is that of the default model.
+func (r gatewayRoot) HasTraining() bool {
+	m := r.g.only()
+	return m == nil || m.HasTraining()
+}
+
+// rootPage answers with the page of the default model, or leads to the dashboard.
+func (g *gateway) rootPage(ctx *fasthttp.RequestCtx) {
+	if m := g.only(); m != nil {
+		m.page(true)(ctx)
+		return
+	}
+	ctx.Response.Header.Set(fasthttp.HeaderLocation, "dashboard")
+	ctx.SetStatusCode(fasthttp.StatusSeeOther)
+}
+
+// httpModels are the models below /models.
+func (g *gateway) httpModels() []httpd.Model {
+	models := []httpd.Model{}
+	for _, m := range g.all() {
+		models = append(models, httpd.Model{
+			Name: m.name, Service: m, Queue: m.member, Queueing: g.queueing(), Named: g.only() == nil, Title: m.name,
+			Docs: m.page(false), OnRequest: m.metrics.Request, Entry: m.entry,
+		})
+	}
+	return models
+}
+
+// knownModels are the models as other protocols know them.
+func (g *gateway) knownModels() (known []*protocol.Model) {
+	for _, m := range g.all() {
+		known = append(known, m.known)
+	}
+	return known
+}
+
+func (g *gateway) queueing() httpd.QueueOptions {
+	return httpd.QueueOptions{
+		TenantHeader: g.s.Jobs.TenantHeader, All: true, Wait: func() time.Duration { return g.s.QueueTimeout },
+	}
+}
+
+// rootQueue is the queue of the default model.
+func (g *gateway) rootQueue() httpd.JobQueue {
+	if m := g.only(); m != nil {
+		return m.member
+	}
+	return noQueue{g}
+}
+
+// noQueue refuses requests that do not name their model.
+type noQueue struct{ g *gateway }
+
+func (q noQueue) refusal() error {
+	var names []string
+	for _, m := range q.g.all() {
+		names = append(names, m.name)
+	}
+	if len(names) == 0 {
+		return &predict.NotReadyError{Reason: "No model has a job queue yet", RetryAfter: time.Second}
+	}
+	return &predict.NotReadyError{
+		Reason: "This gateway has no default model: ask below /models/NAME. It has " + strings.Join(names, ", "),
+	}
+}
+
+func (q noQueue) Accept(request.Submission) (request.Accepted, error) {
+	return request.Accepted{}, q.refusal()
+}
+
+func (q noQueue) Find(predict.Kind, string) ([]byte, func(), error) {
+	return nil, func() {}, q.refusal()
+}
+
+func (q noQueue) Submit(request.Submission, bool) (*predict.Prediction, error) {
+	return nil, q.refusal()
+}
+
+func (q noQueue) Attach(predict.Kind, string) *predict.Prediction { return nil }
+
+func (q noQueue) AttachDirect(predict.Kind, string) *predict.Prediction { return nil }
+
+func (q noQueue) Cancel(predict.Kind, string) (bool, error) { return false, q.refusal() }
+
+// What a gateway has no workers for.
+func noVersions() (python, cog string) { return "", "" }
+func noLoad() metrics.Load             { return metrics.Load{} }
+func noTrainings() int                 { return 0 }
+func noWorkers() []metrics.Worker      { return nil }
+
+// makeMetrics makes the metrics of the gateway.
+func (g *gateway) makeMetrics(sink *logging.Sink) {
+	o := metrics.Options{
+		Connections: g.connections.Stats, Version: version.Pinion, DroppedLogs: sink.Dropped,
+		Model: noVersions, Load: noLoad, Trainings: noTrainings, Workers: noWorkers,
+	}
+	if g.s.Alone() {
+		o.Jobs = func() *metrics.Jobs {
+			if m := g.only(); m != nil {
+				return jobsOf(m.member)
+			}
+			return nil
+		}
+	} else {
+		o.Part = metrics.OfServer
+	}
+	g.metrics = metrics.New(o)
+}
+
+func (g *gateway) allMetrics() metricsPage {
+	if g.s.Alone() {
+		return g.metrics
+	}
+	return metrics.Several{Server: g.metrics, Models: func() (models []metrics.NamedSet) {
+		for _, m := range g.all() {
+			models = append(models, metrics.NamedSet{Name: m.name, Set: m.metrics})
+		}
+		return models
+	}}
+}
+
+var errNoNATS = errors.New("NATS cannot be reached; the gateway's log says why")

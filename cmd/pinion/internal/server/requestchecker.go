@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"sync/atomic"
 
 	"pinion/ipc"
 	"pinion/runtime/files"
@@ -13,12 +14,33 @@ import (
 var _ jobqueue.Checker = requestChecker{}
 
 // requestChecker checks requests by what the last server wrote of its model. It is a service that has no workers.
-type requestChecker struct{ *modelservice.Service }
+type requestChecker struct {
+	*modelservice.Service
+	learned *atomic.Pointer[store.Schema] // nil: nothing yet
+}
 
 func newRequestChecker(f *files.Store, log *slog.Logger) requestChecker {
-	return requestChecker{modelservice.New(modelservice.Options{Files: f, Logger: log})}
+	return requestChecker{
+		modelservice.New(modelservice.Options{Files: f, Logger: log}), new(atomic.Pointer[store.Schema]),
+	}
 }
 
 func (c requestChecker) SetSchema(s store.Schema) {
 	c.Loaded(ipc.Loaded{Schema: s.OpenAPI, Streaming: s.Streaming, Train: s.Train, Predict: s.Predict})
+	c.learned.Store(&s)
+}
+
+// OpenAPI returns the document of the last server; false: none has written one.
+func (c requestChecker) OpenAPI() ([]byte, bool) {
+	if s := c.learned.Load(); s != nil {
+		return s.OpenAPI, true
+	}
+	return nil, false
+}
+
+// HasTraining reports whether the model has a training interface. Before it is known, a server that has none fails the
+// training.
+func (c requestChecker) HasTraining() bool {
+	s := c.learned.Load()
+	return s == nil || s.Train
 }

@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/valyala/fasthttp"
+
+	"pinion/cmd/internal/version"
+	"pinion/httpd"
+	"pinion/httpd/protocol"
+	"pinion/httpd/web"
+	"pinion/httpd/web/page"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/mediatype"
+	"pinion/runtime/metrics"
+	"pinion/runtime/predict"
+	"pinion/runtime/request"
+)
+
+// gatewayModel is a model of the gateway, which servers elsewhere run: all its predictions are jobs of the queue.
+type gatewayModel struct {
+	requestChecker
+	g       *gateway
+	name    string
+	member  *jobqueue.Member
+	metrics *metrics.Set
+	known   *protocol.Model // to other protocols
+}
+
+var (
+	_ httpd.Service    = (*gatewayModel)(nil)
+	_ protocol.Service = (*gatewayModel)(nil)
+)
+
+// join joins the queue of a model.
+func (g *gateway) join(name string) (*gatewayModel, error) {
+	m := &gatewayModel{requestChecker: newRequestChecker(g.files, g.log), g: g, name: name, metrics: g.metrics}
+	log := g.log
+	if !g.s.Alone() {
+		log = log.With("model", name)
+		m.metrics = metrics.New(metrics.Options{
+			Part: metrics.OfModel, Version: version.Pinion, Model: noVersions, Load: noLoad, Trainings: noTrainings,
+			Workers: noWorkers, Jobs: func() *metrics.Jobs { return jobsOf(m.member) },
+		})
+	}
+	s := g.s
+	queue := s.Jobs.Options(name, s.ResultTTL)
+	var err error
+	m.member, err = jobqueue.Join(jobqueue.Options{
+		Connect: func(changed func(error)) (*nats.Conn, error) {
+			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
+		},
+		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: m.requestChecker, Memory: g.budget,
+		Webhooks: g.webhooks, Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
+	m.known = protocol.NewModel(name, m)
+	return m, nil
+}
+
+// Create makes a job of a request of another protocol, and returns a prediction that stands for it. A native request
+// goes to the queue as it came.
+func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) {
+	if req.Form != nil { // the schema says which types its fields have
+		if _, _, err := m.Check(&req, math.MaxInt); err != nil {
+			return nil, err
+		}
+	}
+	input, err := withFiles(req.Input, req.Attachments)
+	if err == nil {
+		input, err = withTensors(input, req.Tensors)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sent := req
+	sent.Input, sent.Tensors, sent.Attachments, sent.Body, sent.Disk, sent.Shared = input, nil, nil, nil, nil, nil
+	if sent.Deadline.IsZero() {
+		sent.Deadline = time.Now().Add(m.g.s.QueueTimeout)
+	}
+	p, err := m.member.Submit(request.Submission{
+		Request: sent, Body: slices.Concat([]byte(`{"input":`), input, []byte{'}'}), ContentType: "application/json",
+	}, false)
+	if err != nil {
+		return nil, err
+	}
+	if req.Attachments != nil { // the queue has all of it
+		req.Attachments.Close()
+	}
+	if req.Disk != nil {
+		req.Disk.Unmap(false)
+	}
+	if req.Shared != nil {
+		req.Shared.Free(false)
+	}
+	m.g.budget.Free(req.Charged)
+	return p, nil
+}
+
+// withFiles replaces the placeholders of attached files by data URLs.
+func withFiles(input []byte, files predict.Attachments) ([]byte, error) {
+	if files == nil {
+		return input, nil
+	}
+	for {
+		before, placeholder, after, ok := predict.CutPlaceholder(input)
+		if !ok {
+			return input, nil
+		}
+		number, name, ok := predict.ReadPlaceholder(placeholder)
+		path := files.Path(number)
+		if !ok || path == "" {
+			return nil, errors.New("an attached file is missing")
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read an attached file: %w", err)
+		}
+		media := mediatype.Of(filepath.Ext(name))
+		if media == "" {
+			media = "application/octet-stream"
+		}
+		data := base64.StdEncoding.AppendEncode([]byte(`"data:`+media+";base64,"), content)
+		input = slices.Concat(before, data, []byte{'"'}, after)
+	}
+}
+
+// SubmitAll has nothing to do: the jobs are in the queue.
+func (m *gatewayModel) SubmitAll([]*predict.Prediction) {}
+
+// LoadOpenAPI is OpenAPI: the document is that of the last server.
+func (m *gatewayModel) LoadOpenAPI() ([]byte, bool) { return m.OpenAPI() }
+
+// Ready says why nothing is accepted.
+func (m *gatewayModel) Ready() error {
+	if h := m.member.Health(); h.Error != "" {
+		return errors.New(h.Error)
+	}
+	return nil
+}
+
+// Defunct never is: the gateway joins the queue again.
+func (m *gatewayModel) Defunct() error { return nil }
+
+// State says whether requests are taken: they wait for a server.
+func (m *gatewayModel) State() protocol.State {
+	if err := m.Ready(); err != nil {
+		return protocol.State{Name: "UNAVAILABLE", Reason: err.Error()}
+	}
+	if _, ok := m.OpenAPI(); !ok {
+		return protocol.State{Name: "LOADING", Reason: "no server has told of the model yet"}
+	}
+	return protocol.State{Name: "READY"}
+}
+
+// Load and Unload are for the servers.
+func (m *gatewayModel) Load() error   { return protocol.ErrNoControl }
+func (m *gatewayModel) Unload() error { return protocol.ErrNoControl }
+
+// Health tells of the queue.
+func (m *gatewayModel) Health(context.Context) httpd.Health {
+	h := m.member.Health()
+	out := m.g.health()
+	if h.Error != "" {
+		out.Status = "STARTING"
+	}
+	out.Fleet = fleetOf(h)
+	return out
+}
+
+func (m *gatewayModel) RunExample(context.Context) *httpd.ExampleRun { return nil }
+
+// entry is what GET /models says of the model: it is ready if a server takes its jobs.
+func (m *gatewayModel) entry() httpd.ModelEntry {
+	e := httpd.ModelEntry{State: "unloaded", Load: "startup"}
+	summary, servers, err := m.member.Overview()
+	if err != nil {
+		e.Error = err.Error()
+		return e
+	}
+	for _, s := range servers {
+		e.Slots += s.Slots
+		if !s.Draining {
+			e.State = "ready"
+		}
+	}
+	e.Queue = httpd.Queue{Length: summary.Waiting, Capacity: int(summary.Capacity)}
+	return e
+}
+
+// page answers with the page to try the model.
+func (m *gatewayModel) page(atRoot bool) fasthttp.RequestHandler {
+	o := page.Options{Model: m.name, Dashboard: "dashboard", OpenAI: m.g.s.Protocols.OpenAIName(m.name)}
+	if !atRoot {
+		o.Root, o.Dashboard = "/../..", "../../dashboard"
+	}
+	return func(ctx *fasthttp.RequestCtx) {
+		o := o
+		o.Models = m.g.links(m, atRoot)
+		page.Handler(o)(ctx)
+	}
+}
+
+// links lead from a page of a model to that of each; nil: there is one.
+func (g *gateway) links(from *gatewayModel, atRoot bool) (links []web.Link) {
+	if g.s.Alone() {
+		return nil
+	}
+	above := "../"
+	if atRoot {
+		above = "models/"
+	}
+	for _, m := range g.all() {
+		links = append(links, web.Link{
+			Text: m.name, Address: above + url.PathEscape(m.name) + "/docs", Current: m == from,
+		})
+	}
+	return links
+}

@@ -1,0 +1,61 @@
+package fleet
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestPage_FetchesNothingFromElsewhere, and makes no HTML of what it shows.
+func TestPage_FetchesNothingFromElsewhere(t *testing.T) {
+	var ctx fasthttp.RequestCtx
+	New(nil).Page()(&ctx)
+	body, policy := ctx.Response.Body(), string(ctx.Response.Header.Peek("Content-Security-Policy"))
+	if !strings.Contains(policy, "script-src 'sha256-") || strings.Contains(policy, "unsafe") {
+		t.Errorf("got the policy %q", policy)
+	}
+	for _, from := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "/*script*/", "/*style*/"} {
+		if bytes.Contains(body, []byte(from)) {
+			t.Errorf("got %q in the page", from)
+		}
+	}
+}
+
+// TestPage_HasEachScriptOnce.
+func TestPage_HasEachScriptOnce(t *testing.T) {
+	entries, err := scripts.ReadDir("scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, strings.TrimSuffix(e.Name(), ".js"))
+	}
+	want := scriptNames()
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got the files %q, want %q", got, want)
+	}
+}
+
+// TestView_IsReadOnceASecond: however many look on.
+func TestView_IsReadOnceASecond(t *testing.T) {
+	reads := 0
+	v := New(func() State {
+		reads++
+		return State{Models: []Model{{Name: "<m>", Servers: []Server{}}}}
+	})
+	for range 100 {
+		var ctx fasthttp.RequestCtx
+		v.Data()["/dashboard/fleet"](&ctx)
+		if !bytes.Contains(ctx.Response.Body(), []byte(`"waiting":0`)) {
+			t.Fatalf("got %s", ctx.Response.Body())
+		}
+	}
+	if reads > 50 {
+		t.Errorf("got %d reads, want few", reads)
+	}
+}
