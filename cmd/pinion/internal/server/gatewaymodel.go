@@ -49,7 +49,7 @@ func (g *gateway) join(name string) (*gatewayModel, error) {
 	if !g.s.Alone() {
 		log = log.With("model", name)
 		m.metrics = metrics.New(metrics.Options{
-			Part: metrics.OfModel, Version: version.Pinion, Model: noVersions, Load: noLoad, Trainings: noTrainings,
+			Scope: metrics.ScopeModel, Version: version.Pinion, Model: noVersions, Load: noLoad, Trainings: noTrainings,
 			Workers: noWorkers, Jobs: func() *metrics.Jobs { return jobsOf(m.member) },
 		})
 	}

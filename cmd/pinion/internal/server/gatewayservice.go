@@ -185,7 +185,7 @@ func (g *gateway) makeMetrics(sink *logging.Sink) {
 			return nil
 		}
 	} else {
-		o.Part = metrics.OfServer
+		o.Scope = metrics.ScopeServer
 	}
 	g.metrics = metrics.New(o)
 }
