@@ -115,7 +115,8 @@ static void library_of(int tid, char *library) {
 
 // survives_fork tells whether a library does without this thread in a fork, or starts it again there.
 static bool survives_fork(int tid, const char *name, const char *library) {
-  static const char *const safe[] = {"/libarrow.so", "/libiomp5.so", "/libomp", "/numexpr/interpreter."};
+  static const char *const safe[] = {"/libarrow.so", "/libiomp5.so", "/libomp", "/numexpr/interpreter.",
+                                     "/ufunc/workqueue."};
   if (strcmp(name, "jemalloc_bg_thd") == 0) return true;  // pyarrow's allocator
   for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
     if (strstr(library, safe[i])) return true;

@@ -227,6 +227,7 @@ make_tools() {
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
   make_npm clients || true
   make_npm browser || true
+  make_venv "$python" "$cache/venvs/libraries-full" tests/requirements-libraries-full.txt || true
   make_venv "$python" "$cache/venvs/sklearn" cmd/pinion/internal/cli/starter/sklearn/requirements.txt || true
   make_venv "$python" "$cache/venvs/cog" tests/requirements-cog.txt || true
   make_venv "$python" "$cache/venvs/protocols-full" tests/requirements-protocols-full.txt || true
