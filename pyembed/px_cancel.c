@@ -57,8 +57,11 @@ void px_cancel_forget(void) {
 static PyObject *divert(void) {
   PyObject *modules = PyImport_GetModuleDict();
   PyObject *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
-  bool any =
-      greenlet && events && (PyDict_GetItemWithError(modules, greenlet) || PyDict_GetItemWithError(modules, events));
+  PyObject *trio = PyUnicode_FromString("trio");
+  bool any = greenlet && events && trio &&
+             (PyDict_GetItemWithError(modules, greenlet) || PyDict_GetItemWithError(modules, events) ||
+              PyDict_GetItemWithError(modules, trio));
+  Py_XDECREF(trio);
   Py_XDECREF(greenlet);
   Py_XDECREF(events);
   if (!any) return Py_NewRef(Py_None);

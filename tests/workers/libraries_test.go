@@ -262,6 +262,14 @@ class Runner(BaseRunner):
         elif how == "uvloop forever":
             import uvloop
             uvloop.new_event_loop().run_forever()
+        elif how == "trio":
+            import trio
+            async def main():
+                try:
+                    await trio.sleep(1000)
+                finally:
+                    print("clean")
+            trio.run(main)
         elif how == "sleeping":
             time.sleep(1000)
         elif how == "computing":
@@ -280,7 +288,7 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 	python := librariesPython(t)
 	dir := harness.NewFolder(t, "run.py", loops)
 	for library, ways := range map[string][]string{
-		"": {"uvloop", "uvloop forever"}, "gevent": {"sleeping", "computing"},
+		"": {"uvloop", "uvloop forever", "trio"}, "gevent": {"sleeping", "computing"},
 		"eventlet": {"sleeping", "computing"},
 	} {
 		s := harness.Ready(t, harness.Options{
@@ -289,7 +297,11 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 		})
 		worker := s.Worker()
 		for _, how := range ways {
-			harness.Equal(t, library+" "+how, harness.CancelRunning(t, s, how, harness.Input{"how": how}).Status, "canceled")
+			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
+			harness.Equal(t, library+" "+how, a.Status, "canceled")
+			if how == "trio" {
+				harness.WantText(t, "the logs of trio", a.Logs, "begun\nclean\n")
+			}
 		}
 		harness.Equal(t, library+", afterwards", s.Succeed(harness.Input{}).Text(t), "done")
 		harness.SameWorker(t, s, worker)

@@ -1,7 +1,8 @@
 """Canceling synchronous predictions that run an event loop or greenlets on the main thread.
 
 A loop drops exceptions that are raised in its own code and in its callbacks, and a greenlet ends by
-one alone. So the tasks of the loop are canceled, and the exception is raised in the main greenlet.
+one alone. So the tasks of the loop, also of trio's, are canceled, and the exception is raised in
+the main greenlet.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ class Diverter:
             if not again and _passes_on(loop, frame):
                 return None
             return self._cancel_tasks(loop, again)
+        trio: Any = sys.modules.get("trio")
+        if trio is not None and (again or _is_of(frame, "trio._core")):
+            return _cancel_trio(trio)
         greenlet: Any = sys.modules.get("greenlet")
         main = current = greenlet.getcurrent() if greenlet is not None else None
         while main is not None and main.parent is not None:
@@ -86,6 +90,26 @@ class Diverter:
         else:
             return None
         return True
+
+
+def _cancel_trio(trio: Any) -> bool | None:
+    """Cancel the tasks of trio's loop on this thread, which waits; None: none runs."""
+    try:
+        token = trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        return None
+
+    def cancel() -> None:
+        # The nursery of the main task, within that of what other threads ask for.
+        trio.lowlevel.current_root_task().child_nurseries[-1].cancel_scope.cancel()
+
+    token.run_sync_soon(cancel, idempotent=True)
+    return True
+
+
+def _is_of(frame: FrameType | None, package: str) -> bool:
+    """Return whether a frame runs code of a package."""
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith(package)
 
 
 def _stop_without_tasks(loop: Any) -> None:
