@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +49,9 @@ class Predictor(BasePredictor):
 // wholeBar is how tqdm's last line of a bar begins.
 const wholeBar = "steps: 100%|"
 
+// setupLine is a drawing of the progress of a setup, which a later one replaces.
+var setupLine = regexp.MustCompile(`\r\x1b\[K[^\r\n]*setting up for \d+s: shards:  40%\|`)
+
 // recordsWith counts the records of a server's log that contain a text.
 func recordsWith(s *harness.Server, text string) (n int) {
 	for _, line := range s.Log.Lines() {
@@ -78,6 +82,9 @@ func TestProgress_IsInServersLog(t *testing.T) {
 			s.WaitLog("loading weights...")
 			harness.Eventually(t, "health has the setup's text",
 				func() bool { return s.Health().Setup.Logs == "loading weights..." })
+			if setup := s.Health().Setup; setup.StartedAt == "" || setup.CompletedAt != "" || setup.Status != "starting" {
+				t.Errorf("the setup in the health: got %+v, want one that has started and goes on", setup)
+			}
 			loading()
 			waitRecord(t, s, "shards:  40%|")
 			harness.Eventually(t, "health has the bar",
@@ -136,6 +143,11 @@ func TestProgress_StandsOnTerminal(t *testing.T) {
 			shows("loading weights...")
 			loading()
 			shows("shards:  40%|")
+			if command == "serve" {
+				harness.Eventually(t, "the terminal shows for how long the setup runs, and its bar", func() bool {
+					return setupLine.MatchString(term.String())
+				})
+			}
 			shards()
 			harness.Eventually(t, "the bar is whole and a line", func() bool {
 				_, rest, found := strings.Cut(term.String(), "shards: 100%|")

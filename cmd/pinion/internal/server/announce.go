@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"os"
+	"time"
 
 	"pinion/cmd/pinion/internal/model"
 )
@@ -16,7 +17,19 @@ func (m *servedModel) announce() {
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
-	for range m.Service.Changes() {
+	var draw <-chan time.Time
+	if wantsUsageHint && drawsDrafts(f.log) {
+		ticker := time.NewTicker(progressPause)
+		defer ticker.Stop()
+		draw = ticker.C
+	}
+	for {
+		select {
+		case now := <-draw:
+			m.drawSetup(now)
+			continue
+		case <-m.Service.Changes():
+		}
 		if kubernetes && f.several && f.ready() == nil { // it may be this model's failure that makes it so
 			f.readyFile.Do(f.writeReadyFile)
 		}
@@ -28,6 +41,7 @@ func (m *servedModel) announce() {
 			continue
 		}
 		if document, ok := m.Service.OpenAPI(); ok && wantsUsageHint {
+			eraseDraft(f.log, f.sink)
 			writeUsageHint(f.sink, f.endpoints.address, document, m.of.Found.Mode(m.of.Settings.Mode) == "train")
 		}
 		if kubernetes && !f.several {
@@ -60,6 +74,7 @@ func (m *servedModel) reportFailure(p model.Problem) {
 		return
 	}
 	var text bytes.Buffer
+	eraseDraft(f.log, &text)
 	text.WriteString("\npinion: " + who + " cannot be set up\n\n")
 	switch {
 	case p.Traceback == "":

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode"
+
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/logtext"
+	"pinion/runtime/supervise"
+)
+
+// progressPause is the time between two drawings of a setup's progress.
+const progressPause = time.Second
+
+// drawsDrafts tells whether the log is a terminal, which draws over lines that have not ended.
+func drawsDrafts(log *slog.Logger) bool { return log.Enabled(context.Background(), logtext.LevelDraft) }
+
+// eraseDraft erases what is drawn, before text that is not a record.
+func eraseDraft(log *slog.Logger, w io.Writer) {
+	if drawsDrafts(log) {
+		_, _ = io.WriteString(w, terminal.EraseLine) // the log's sink never fails
+	}
+}
+
+// drawSetup draws for how long the setup has run and what was written last, until the next record of the log.
+func (m *servedModel) drawSetup(now time.Time) {
+	h := m.Service.Glance()
+	if h.Status != "STARTING" || h.Setup.Started.IsZero() || !h.Setup.Completed.IsZero() {
+		return
+	}
+	m.Log.Log(context.Background(), logtext.LevelDraft, setupProgress(h.Setup, now))
+}
+
+// setupProgress is the progress of a setup in one line. A bar that the model draws is part of it.
+func setupProgress(s supervise.SetupStatus, now time.Time) string {
+	text := fmt.Sprintf("setting up for %s", now.Sub(s.Started).Truncate(time.Second))
+	if line := lastLine(s.Logs); line != "" {
+		text += ": " + line
+	}
+	return text
+}
+
+// maxLastLine is how many bytes at the end of a setup's logs are searched for its last line.
+const maxLastLine = 4 << 10
+
+// lastLine is the last line that says something; one that is written over, as bars are, counts as its last writing.
+func lastLine(logs string) string {
+	logs = logs[max(0, len(logs)-maxLastLine):]
+	logs = strings.NewReplacer("\x1b[A", "", "\x1b[K", "").Replace(logs) // bars below each other
+	logs = strings.TrimSpace(strings.ToValidUTF8(logs, ""))
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, logs[strings.LastIndexAny(logs, "\r\n")+1:])
+}
