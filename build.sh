@@ -356,19 +356,29 @@ cmd_demo() {
 
   printf '\nThe text in examples/ocr/sample.png:\n\n'
   sed 's/^/    /' "$cache/demo.txt"
+  say_how_to_try "$port" | tee "$cache/demo-hint.txt"
   if [[ ${PINION_DEMO_ONCE:-} == 1 ]]; then
     demo_was_right
     return
   fi
-  printf '\nTry it in a browser: http://localhost:%s/docs\n\nOr from here:\n\n    %s |\n      %s\n\nCtrl-C ends it.\n\n' "$port" \
-    "printf '{\"input\": {\"image\": \"data:image/png;base64,%s\"}}' \"\$(base64 -w0 examples/ocr/sample.png)\"" \
-    "curl -H 'Content-Type: application/json' -d @- localhost:$port/predictions"
   wait "$server"
 }
 
-# demo_was_right ends the server and fails unless it read what the picture says and left with exit status 0.
+# say_how_to_try PORT prints the address of the demo's page, and a request.
+say_how_to_try() {
+  printf '\nTry it in a browser: http://localhost:%s/docs\n\nOr from here:\n\n    %s |\n      %s\n\nCtrl-C ends it.\n\n' "$1" \
+    "printf '{\"input\": {\"image\": \"data:image/png;base64,%s\"}}' \"\$(base64 -w0 examples/ocr/sample.png)\"" \
+    "curl -H 'Content-Type: application/json' -d @- localhost:$1/predictions"
+}
+
+# demo_was_right ends the server. It fails unless the server read what the picture says, its page is at the address that was
+# printed, and it left with exit status 0.
 demo_was_right() {
+  local page
   diff examples/ocr/sample.txt "$cache/demo.txt" || die "this is not what the picture says"
+  page=$(grep -o 'http://[^ ]*/docs' "$cache/demo-hint.txt") || die "the demo did not print its address"
+  $venv/bin/python -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1]).close()' "$page" ||
+    die "the demo's page is not at $page"
   kill -TERM "$server"
   wait "$server" || die "the server did not end cleanly: exit status $?"
 }
