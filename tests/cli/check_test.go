@@ -145,6 +145,42 @@ func TestCLICheck_OfPythonThatIsNotThere(t *testing.T) {
 	harness.WantText(t, "stdout", got.Stdout, "PINION_PYTHON names /nowhere/python", "give the path of a Python")
 }
 
+// TestCheck_NamesPackageThatHoldsModule also where the folder has no requirements file.
+func TestCheck_NamesPackageThatHoldsModule(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ module, file, want string }{
+		{"skimage.io", "", "install scikit-image, as with `"},
+		{"fitz", "", "install PyMuPDF, as with `"},
+		{"fitz", "packaging\n", "add PyMuPDF to requirements.txt and install it, as with `"},
+		{"fitz", "pymupdf>=1\n", "install what requirements.txt lists, as with `"},
+	} {
+		files := []string{"run.py", "import " + c.module + "\ndef run() -> str: ...\n"}
+		if c.file != "" {
+			files = append(files, "requirements.txt", c.file)
+		}
+		got := harness.CLI{Dir: harness.NewFolder(t, files...)}.Run(t, "check")
+		harness.Equal(t, "exit code", got.Code, 1)
+		harness.WantText(t, "import "+c.module+" with requirements "+c.file, got.Stdout, "run.py:1: ", c.want)
+	}
+}
+
+// TestCheck_DoesNotWarnAboutAny: nor does the server.
+func TestCheck_DoesNotWarnAboutAny(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", "from typing import Any\ndef run(a: Any) -> Any:\n    return {\"a\": a}\n")
+	got := harness.CLI{Dir: dir}.Run(t, "check")
+	harness.Equal(t, "exit code", got.Code, 0)
+	if text := got.Stdout + got.Stderr; strings.Contains(text, "warning") || !strings.Contains(text, "no problem") {
+		t.Errorf("got %q, want no problem and no warning", text)
+	}
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	for _, line := range s.Log.Lines() {
+		if line.Level == "WARN" || line.Level == "ERROR" {
+			t.Errorf("got %s in the log, want no warning", line.Raw)
+		}
+	}
+}
+
 // What build: asks for and this machine does not have is warned of, with the line and a remedy: an image would have it.
 func TestCLICheck_ComparesMachine(t *testing.T) {
 	t.Parallel()
