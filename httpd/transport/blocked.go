@@ -14,17 +14,20 @@ const (
 	blockedCost = 64 << 10
 )
 
-// blockedWrite is a write that waits for its client. If that takes long, the connection is cut when others wait for memory.
+// blockedWrite is a write that waits for its client. If that takes long, the connection is cut when others wait for
+// memory, or for a connection.
 type blockedWrite struct {
 	since   atomic.Int64 // of the write in progress, in nanoseconds since Transport.began; 0: none
 	offered atomic.Bool  // written under Conn.wakeMu: arrival is not nil
 	arrival *memory.Arrival
 }
 
-// waits reports whether a write has been waiting for long, and the connection was not offered yet.
-func (w *blockedWrite) waits(now int64) bool {
-	since := w.since.Load()
-	return since != 0 && now-since > int64(blockedAfter) && !w.offered.Load()
+// waiting returns since when a write has been waiting for long; 0: none has.
+func (w *blockedWrite) waiting(now int64) int64 {
+	if since := w.since.Load(); since != 0 && now-since > int64(blockedAfter) {
+		return since
+	}
+	return 0
 }
 
 // offerBlocked lets the connection be cut until its write has ended. Safe from any goroutine.
@@ -52,6 +55,21 @@ func (c *Conn) offerBlocked() {
 	if a != nil {
 		a.End()
 	}
+}
+
+// cutBlocked ends the connection if a write has been waiting for long, and reports whether it did. Safe from any
+// goroutine.
+func (c *Conn) cutBlocked() bool {
+	c.wakeMu.Lock()
+	defer c.wakeMu.Unlock()
+	c.blocked.offered.Store(true) // as offerBlocked does: a write that ends now waits for the lock
+	defer func() { c.blocked.offered.Store(c.blocked.arrival != nil) }()
+	if c.blocked.waiting(int64(time.Since(c.t.began))) == 0 {
+		return false
+	}
+	c.Abort()
+	c.endReads() // nor is another request read, if that write has just ended
+	return true
 }
 
 // endWrite notes that a write has ended.

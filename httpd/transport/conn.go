@@ -340,41 +340,6 @@ func (c *Conn) kill() (parked bool) {
 	}
 }
 
-// CloseIdle closes a connection without a whole request in flight, and reports whether it did: not if it is closed
-// already. Safe from any goroutine.
-func (c *Conn) CloseIdle() bool {
-	if c.is(connClosed) || c.slow.Load() {
-		return false
-	}
-	switch {
-	case c.kill():
-		c.t.forget(c)
-	case c.is(connClosed) || c.cutReceiving():
-		c.place.Leave() // the goroutine that serves it forgets it
-	default:
-		return false
-	}
-	return true
-}
-
-// Idle returns the connections without a whole request in flight, for Options.Connections.
-func (t *Transport) Idle() (found []connlimit.Idle) {
-	t.conns.mu.Lock()
-	defer t.conns.mu.Unlock()
-	for c := range t.conns.open {
-		one := connlimit.Idle{Peer: connlimit.PeerOf(c.RemoteAddr()), Conn: c}
-		if p := connPhase(c.phase.Load()); p != connActive && p != connClosed {
-			one.Since = t.began.Add(time.Duration(c.since.Load()))
-		} else if due := c.receiving.Load(); due != 0 {
-			one.Receiving, one.Since = true, t.began.Add(time.Duration(due)-t.opt.HeaderTimeout)
-		} else {
-			continue
-		}
-		found = append(found, one)
-	}
-	return found
-}
-
 // Abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the
 // watch waits for this call.
 func (c *Conn) Abort() { _ = c.Conn.SetWriteDeadline(time.Unix(1, 0)) }

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/connlimit"
 	"pinion/runtime/moves/movestest"
+	"pinion/tests/await"
 
 	"github.com/valyala/fasthttp"
 )
@@ -129,5 +131,56 @@ func TestConn_KilledWhileReading(t *testing.T) {
 	c.move(connClosed)
 	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
 		t.Errorf("read %d, %v", n, err)
+	}
+}
+
+// TestConn_ThoseThatDoNotReadMakeRoom: clients that do not read their answers take no connection from others. One that
+// waits for its answer stays.
+func TestConn_ThoseThatDoNotReadMakeRoom(t *testing.T) {
+	const most = 4
+	limit := connlimit.New(most)
+	s := serve(t, Options{Connections: limit})
+	waits := s.dial(t)
+	waits.send(hold)
+	<-s.held
+	for range most - 1 {
+		c := s.dial(t)
+		_ = c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		c.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	await.Eventually(t, "writes wait for their clients", func() bool { return len(s.Idle()) == most-1 })
+	for range most - 1 {
+		c := s.dial(t)
+		c.send(get)
+		c.want(200)
+	}
+	close(s.release)
+	waits.want(200)
+	if got := limit.Stats(); got.Evicted == 0 || got.Refused != 0 {
+		t.Errorf("got %+v, want some evicted and none refused", got)
+	}
+	await.Eventually(t, "those that were closed are forgotten", func() bool {
+		return s.Stats().Open == limit.Stats().Open
+	})
+}
+
+// TestConn_CutBlockedLeavesWritesThatHaveEnded: it may be asked late.
+func TestConn_CutBlockedLeavesWritesThatHaveEnded(t *testing.T) {
+	ours, theirs := net.Pipe()
+	c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), ours)
+	c.t.began = c.t.began.Add(-time.Hour)
+	c.phase.Store(uint32(connActive))
+	if c.blocked.since.Store(1); !c.cutBlocked() {
+		t.Error("a write that waits was not cut")
+	}
+	c.slow.Store(false)
+	c.endWrite()
+	_ = ours.SetDeadline(time.Time{})
+	if c.cutBlocked() || c.slow.Load() || c.blocked.offered.Load() {
+		t.Error("a connection without a write was cut")
+	}
+	go theirs.Read(make([]byte, 10))
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Errorf("got %v, want the next write done", err)
 	}
 }

@@ -134,7 +134,7 @@ func (t *Transport) sweep() {
 				late = append(late, c)
 			}
 		case connActive:
-			if c.blocked.waits(now) {
+			if c.blocked.waiting(now) != 0 && !c.blocked.offered.Load() {
 				blocked = append(blocked, c)
 			}
 		}

@@ -15,7 +15,8 @@ import (
 // testTimeout only bounds a failing test.
 const testTimeout = 60 * time.Second
 
-// site is a server under test. A request whose path is /hold is answered when release is closed.
+// site is a server under test. A request whose path is /hold is answered when release is closed,
+// and one whose path is /large with much.
 type site struct {
 	*Transport
 
@@ -67,6 +68,10 @@ func (s *site) handle(ctx *fasthttp.RequestCtx) {
 	if string(ctx.Path()) == "/hold" {
 		s.held <- struct{}{}
 		<-s.release
+	}
+	if string(ctx.Path()) == "/large" {
+		ctx.SetBody(make([]byte, 32<<20)) // more than the kernel's buffers
+		return
 	}
 	ctx.SetBodyString("ok")
 }

@@ -4,7 +4,8 @@
 //
 //   - A connection that Enter refused is not counted; one that it took is counted until Place.Leave.
 //   - When the bound is reached, the connections that have been idle for longest are closed for new ones; if none is
-//     idle, those whose clients have sent the least of a request. Those with a whole request in flight never are.
+//     idle, those whose clients have sent the least of a request, then those whose clients do not read their answers.
+//     No other connection with a whole request in flight is closed.
 //   - A connection that has just been opened or answered is closed last: its client may be about to send. If it is the
 //     only idle one of its client, it is not closed.
 //   - The client that has the most idle connections loses its own first.

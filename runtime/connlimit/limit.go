@@ -26,15 +26,18 @@ const (
 
 // Conn is a connection that may be idle.
 type Conn interface {
-	// CloseIdle closes the connection and leaves its Place, unless a request has come meanwhile. It returns whether it
-	// did: not if the connection was closed already.
+	// CloseIdle closes the connection and leaves its Place, unless it is in use by now. It returns whether it did: not
+	// if the connection was closed already.
 	CloseIdle() bool
 }
 
-// Idle is a connection without a whole request in flight when its source was asked.
+// Idle is a connection that had no whole request in flight when its source was asked, or whose client did not read.
 type Idle struct {
 	// Receiving: its client has sent a part of a request. Such connections are closed only when no other is idle.
 	Receiving bool
+	// Blocked: its client has not read what the server writes, since Since. Such connections are closed after those that
+	// receive.
+	Blocked bool
 	// Since is when it became idle. Of one that receives, it is earlier the less its client has sent.
 	Since time.Time
 	Peer  netip.Prefix // PeerOf its address

@@ -17,6 +17,7 @@ type client struct {
 	closed bool
 
 	receiving bool
+	blocked   bool
 	peer      netip.Prefix
 	lingers   bool // it is known for a while after it was closed
 }
@@ -35,7 +36,7 @@ type clients []*client
 func (all *clients) idle() (found []Idle) {
 	for _, c := range *all {
 		if !c.busy && (!c.closed || c.lingers) {
-			found = append(found, Idle{c.receiving, c.since, c.peer, c})
+			found = append(found, Idle{c.receiving, c.blocked, c.since, c.peer, c})
 		}
 	}
 	return found
@@ -82,6 +83,25 @@ func TestLimit_ReceivingOnesAreClosedLast(t *testing.T) {
 	}
 	if all.enter(l, true) {
 		t.Error("one more is taken, want it refused: the others are busy")
+	}
+}
+
+// TestLimit_ThoseThatDoNotReadMakeRoom for one that has just connected, after those that are idle or receive.
+func TestLimit_ThoseThatDoNotReadMakeRoom(t *testing.T) {
+	l, all := New(4), clients{}
+	l.Add(all.idle)
+	for range 4 {
+		all.enter(l, false)
+	}
+	all[0].blocked, all[1].receiving, all[3].since = true, true, time.Now()
+	for i, want := range []int{2, 1, 0} {
+		all[3].since = time.Now() // it stays young
+		if !all.enter(l, true) || !all[want].closed {
+			t.Errorf("connection %d: client %d is open, want it closed", i, want)
+		}
+	}
+	if all[3].closed {
+		t.Error("the one that has just connected is closed, want it open")
 	}
 }
 
@@ -135,6 +155,7 @@ func TestLimit_PeerWithTheMostLosesItsOwn(t *testing.T) {
 	}{
 		{"waiting", func(*client) {}},
 		{"receiving", func(c *client) { c.receiving = true }},
+		{"not reading", func(c *client) { c.blocked = true }},
 		{"young", func(c *client) { c.since = time.Now() }},
 	} {
 		l, all := New(8), clients{}

@@ -16,12 +16,15 @@ type class int
 const (
 	waiting   class = iota // idle for a while
 	receiving              // a part of a request has come
+	blocked                // its answer is not read
 	young                  // just opened, answered or begun to receive: the client may be about to send
 )
 
 func (i Idle) class(now time.Time) class {
 	age := now.Sub(i.Since)
 	switch {
+	case i.Blocked:
+		return blocked
 	case age < NewGrace && (age >= 0 || !i.Receiving): // a client that has sent much receives since later than now
 		return young
 	case i.Receiving:

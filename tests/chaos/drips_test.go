@@ -18,9 +18,6 @@ import (
 const (
 	// drippers is how many clients, or servers of files, send a little now and then.
 	drippers = 60
-	// unreadStreams is how many clients do not read a stream: fewer than all connections, for one with a whole request is
-	// not closed for others.
-	unreadStreams = 300
 	// dripPause lies between two drips, which have dripSize bytes: 5 kB/s.
 	dripPause, dripSize = 200 * time.Millisecond, 1000
 )
@@ -88,7 +85,7 @@ func endDownloads(t *testing.T, s *harness.Server) {
 // unread lets clients follow predictions of many outputs, and read nothing.
 func unread(t *testing.T, s *harness.Server) {
 	const body = `{"input":{"token":"unread","items":3000}}`
-	for i, conn := range dialed(t, s, unreadStreams, "") {
+	for i, conn := range dialed(t, s, attackers, "") {
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		_, _ = fmt.Fprintf(conn, "PUT /predictions/unread%d HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+ // or cut
 			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", i%4, len(body), body)

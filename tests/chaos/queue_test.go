@@ -103,6 +103,7 @@ func deletedStream(t *testing.T) {
 			t.Errorf("%s ended with %s, want a success after one run, or an error that says that it was lost", id, got)
 		}
 	}
+	t.Logf("%d of %d that waited were lost", lost, waitingJobs)
 	if lost == 0 {
 		t.Error("got no lost job, want those that waited in the stream")
 	}
