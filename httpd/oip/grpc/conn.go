@@ -15,6 +15,9 @@ import (
 // connCost is what a connection takes in memory while it has no calls: gRPC's buffers and goroutines.
 const connCost = 64 << 10
 
+// unreadAfter is how long an answer waits for its client before the connection may be closed for others.
+const unreadAfter = time.Second
+
 // conn is a connection as gRPC sees it: it knows its calls, and is within the server's limits.
 type conn struct {
 	net.Conn
@@ -139,12 +142,12 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseIdle closes the connection unless it has a whole request, and reports whether it did. Streams without one do not
-// count.
+// CloseIdle closes the connection unless it has a whole request whose client reads its answers, and reports whether it
+// did. Streams without a request do not count.
 func (c *conn) CloseIdle() bool {
 	c.mu.Lock()
 	_, receives := c.receives()
-	idle := !c.closed && (c.busy == 0 || receives)
+	idle := !c.closed && (c.busy == 0 || receives || c.waits(unreadAfter))
 	c.mu.Unlock()
 	if idle {
 		c.Close()
@@ -243,16 +246,21 @@ func (all *conns) list() []*conn {
 	return list
 }
 
-// idle returns the connections without a whole request, for Options.Connections.
+// idle returns the connections without a whole request, and those whose clients do not read, for Options.Connections.
 func (s *Server) idle() (found []connlimit.Idle) {
 	for _, c := range s.conns.list() {
 		c.mu.Lock()
 		due, receives := c.receives()
 		one := connlimit.Idle{Since: c.since, Peer: connlimit.PeerOf(c.Conn.RemoteAddr()), Conn: c}
-		if receives {
+		switch {
+		case c.closed:
+		case receives:
 			one.Receiving, one.Since = true, due.Add(-s.opt.Silence)
-		}
-		if !c.closed && (c.busy == 0 || receives) {
+			found = append(found, one)
+		case c.waits(unreadAfter):
+			one.Blocked, one.Since = true, c.written
+			found = append(found, one)
+		case c.busy == 0 && c.unsent == 0:
 			found = append(found, one)
 		}
 		c.mu.Unlock()
@@ -287,5 +295,8 @@ func (c *conn) overdue(now time.Time) bool {
 			one.cancel(errSilent)
 		}
 	}
-	return c.unsent > 0 && now.Sub(c.written) > c.srv.opt.WriteTimeout
+	return c.waits(c.srv.opt.WriteTimeout)
 }
+
+// waits reports whether no answer has been written for so long, though there are some. Called with the lock held.
+func (c *conn) waits(d time.Duration) bool { return c.unsent > 0 && time.Since(c.written) > d }

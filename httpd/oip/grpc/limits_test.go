@@ -244,6 +244,34 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 	}
 }
 
+// TestConnections_ThoseThatDoNotReadMakeRoom: a client that takes none of its answers keeps no others out, though its
+// request is run. One whose answer has just begun stays.
+func TestConnections_ThoseThatDoNotReadMakeRoom(t *testing.T) {
+	limit := connlimit.New(1)
+	s := serve(t, Options{Memory: memory.New(16 * mib), Connections: limit})
+	rawgrpc.Dial(t, s.address)
+	await.Eventually(t, "the connection is known", func() bool { return len(s.conns.list()) == 1 })
+	c := s.conns.list()[0]
+	set := func(written time.Time) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.work(1)
+		c.unsent, c.written = 1, written
+	}
+	set(time.Now().Add(time.Hour)) // as if it had just been
+	if all := s.idle(); len(all) != 0 || c.CloseIdle() {
+		t.Errorf("got %+v closed for others, want none: its answer is being written", all)
+	}
+	set(time.Now().Add(-time.Hour))
+	if all := s.idle(); len(all) != 1 || !all[0].Blocked {
+		t.Errorf("got %+v, want one that does not read", all)
+	}
+	s.healthy(t)
+	if got := limit.Stats(); got.Evicted != 1 || got.Refused != 0 {
+		t.Errorf("got %+v, want one evicted and none refused", got)
+	}
+}
+
 // TestConnections_IdleOnesGiveTheirMemoryBack: thousands of idle connections take no memory from requests.
 func TestConnections_IdleOnesGiveTheirMemoryBack(t *testing.T) {
 	b := memory.New(16 * mib)
