@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pinion/runtime/schema"
 )
 
 // Endpoint is one of the endpoints that a function can answer.
@@ -74,14 +76,14 @@ const (
 	formAny        = formText | formTexts | formTokens | formTokenLists | formList | formOther
 )
 
-// schema is what forms need of a JSON schema.
-type schema struct {
-	Ref       string   `json:"$ref"`
-	Type      string   `json:"type"`
-	Items     *schema  `json:"items"`
-	AllOf     []schema `json:"allOf"`
-	AnyOf     []schema `json:"anyOf"`
-	ArrayType string   `json:"x-cog-array-type"`
+// valueSchema is what forms need of a JSON Schema.
+type valueSchema struct {
+	Ref       string        `json:"$ref"`
+	Type      string        `json:"type"`
+	Items     *valueSchema  `json:"items"`
+	AllOf     []valueSchema `json:"allOf"`
+	AnyOf     []valueSchema `json:"anyOf"`
+	ArrayType string        `json:"x-cog-array-type"`
 
 	Properties map[string]json.RawMessage `json:"properties"`
 }
@@ -90,16 +92,16 @@ type schema struct {
 type schemas map[string]json.RawMessage
 
 // schemaOf reads a schema; the zero one if there is none, or none that can be read.
-func schemaOf(text json.RawMessage) (s schema) {
+func schemaOf(text json.RawMessage) (s valueSchema) {
 	if json.Unmarshal(text, &s) != nil {
-		return schema{}
+		return valueSchema{}
 	}
 	return s
 }
 
 // contentForms returns the forms that the content of a message has, as the function's messages are declared. Where they
 // are declared as a dict alone, it is text: that is what a function without other words expects.
-func (all schemas) contentForms(messages *schema) forms {
+func (all schemas) contentForms(messages *valueSchema) forms {
 	taken := forms(0)
 	for _, part := range slices.Concat(messages.AnyOf, messages.AllOf) {
 		taken |= all.contentForms(&part)
@@ -111,7 +113,7 @@ func (all schemas) contentForms(messages *schema) forms {
 }
 
 // contentOf returns the forms of a message's content; 0: it is not declared.
-func (all schemas) contentOf(message *schema, depth int) (taken forms) {
+func (all schemas) contentOf(message *valueSchema, depth int) (taken forms) {
 	if depth > 10 {
 		return 0
 	}
@@ -131,26 +133,19 @@ func (all schemas) contentOf(message *schema, depth int) (taken forms) {
 
 // ReadFunction reads the model's function from its OpenAPI document; nil: it has no @cog.openai.
 func ReadFunction(document []byte) (*Function, error) {
-	var d struct {
-		Paths struct {
-			Predictions struct {
-				Post struct {
-					OpenAI string `json:"x-cog-openai"`
-				} `json:"post"`
-			} `json:"/predictions"`
-		} `json:"paths"`
-		Components struct {
-			Schemas schemas `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(document, &d); err != nil {
+	d, err := schema.ReadDocument[json.RawMessage](document)
+	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	name := d.Paths.Predictions.Post.OpenAI
+	operation, err := d.Predict()
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	name := operation.OpenAI
 	if name == "" {
 		return nil, nil
 	}
-	all := d.Components.Schemas
+	all := schemas(d.Schemas)
 	input, output := schemaOf(all["Input"]), schemaOf(all["Output"])
 	for _, e := range Endpoints() {
 		if e.String() != name {
@@ -175,7 +170,7 @@ func ReadFunction(document []byte) (*Function, error) {
 }
 
 // forms returns what a schema takes.
-func (s *schema) forms() forms {
+func (s *valueSchema) forms() forms {
 	var taken forms
 	for i := range s.AnyOf {
 		taken |= s.AnyOf[i].forms()
@@ -202,7 +197,7 @@ func (s *schema) forms() forms {
 }
 
 // listForms returns what a list of such items takes.
-func (s *schema) listForms() forms {
+func (s *valueSchema) listForms() forms {
 	var taken forms
 	for i := range s.AnyOf {
 		taken |= s.AnyOf[i].listForms()

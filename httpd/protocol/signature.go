@@ -2,10 +2,11 @@ package protocol
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"pinion/runtime/schema"
 )
 
 // ValueKind is the kind of a value in a model's schema.
@@ -112,15 +113,11 @@ type component struct {
 
 // ReadSignature reads the signature in a model's OpenAPI document.
 func ReadSignature(document []byte) (*Signature, error) {
-	var doc struct {
-		Components struct {
-			Schemas map[string]*component `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(document, &doc); err != nil {
+	d, err := schema.ReadDocument[*component](document)
+	if err != nil {
 		return nil, err
 	}
-	r := signatureReader(doc.Components.Schemas)
+	r := signatureReader(d.Schemas)
 	input, output := r["Input"], r["Output"]
 	if input == nil { // the model has a training only
 		input, output = r["TrainingInput"], r["TrainingOutput"]

@@ -17,5 +17,7 @@
 // The cost of an input is linear in its size, times the depth of the schema. A schema that contains itself is as deep
 // as the input, at most rawjson.MaxDepth.
 //
+// ReadDocument is the one reader of the document, for all that read more of it than the input.
+//
 // A Schema never changes after Compile, and is safe for concurrent use.
 package schema

@@ -1,10 +1,8 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,23 +22,13 @@ type document struct {
 const refPrefix = "#/components/schemas/"
 
 func readDocument(openapi []byte) (*document, error) {
-	d := json.NewDecoder(bytes.NewReader(openapi))
-	d.UseNumber()
-	var root struct {
-		OpenAPI    string `json:"openapi"`
-		Components struct {
-			Schemas map[string]any `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := d.Decode(&root); err != nil {
+	d, err := ReadDocument[any](openapi)
+	if err != nil {
 		return nil, fmt.Errorf("read OpenAPI document: %w", err)
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("read OpenAPI document: data after the document")
-	}
 	return &document{
-		schemas: root.Components.Schemas,
-		modern:  root.OpenAPI != "" && !strings.HasPrefix(root.OpenAPI, "3.0"),
+		schemas: d.Schemas,
+		modern:  d.Version != "" && !strings.HasPrefix(d.Version, "3.0"),
 		nodes:   map[string]*node{},
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pinion/runtime/rawjson"
+	"pinion/runtime/schema"
 )
 
 // key is an input that must be equal in all predictions of a batch.
@@ -17,21 +18,15 @@ type key struct {
 
 // keysOf reads the defaults of keys from the model's schema document.
 func keysOf(openapi []byte, names []string) []key {
-	var document struct {
-		Components struct {
-			Schemas struct {
-				Input struct {
-					Properties map[string]struct {
-						Default json.RawMessage `json:"default"`
-					} `json:"properties"`
-				}
-			} `json:"schemas"`
-		} `json:"components"`
-	}
-	_ = json.Unmarshal(openapi, &document) // without a default, absent equals absent
+	d, _ := schema.ReadDocument[struct { // without a default, absent equals absent
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}](openapi)
+	properties := d.Schemas[schema.ComponentName(false, false)].Properties
 	keys := make([]key, len(names))
 	for i, name := range names {
-		keys[i] = key{name, string(document.Components.Schemas.Input.Properties[name].Default)}
+		keys[i] = key{name, string(properties[name].Default)}
 	}
 	return keys
 }

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"time"
 
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
+	"pinion/runtime/schema"
 )
 
 func (a *asker) Remotely(client *oneshot.Client) error {
@@ -42,20 +42,9 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 
 // streams reports whether the server sends the output of the document's model as it comes.
 func streams(document []byte) bool {
-	var d struct {
-		Paths map[string]struct {
-			Post struct {
-				Streaming bool `json:"x-cog-streaming"`
-			} `json:"post"`
-		} `json:"paths"`
-		Components struct {
-			Schemas struct {
-				Output struct {
-					Array string `json:"x-cog-array-type"`
-				} `json:"Output"`
-			} `json:"schemas"`
-		} `json:"components"`
-	}
-	_ = json.Unmarshal(document, &d) // a document that cannot be read streams nothing
-	return d.Paths["/predictions"].Post.Streaming || d.Components.Schemas.Output.Array == "iterator"
+	d, _ := schema.ReadDocument[struct { // a document that cannot be read streams nothing
+		Array string `json:"x-cog-array-type"`
+	}](document)
+	operation, _ := d.Predict()
+	return operation.Streaming || d.Schemas[schema.ComponentName(true, false)].Array == "iterator"
 }

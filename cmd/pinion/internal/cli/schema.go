@@ -16,6 +16,7 @@ import (
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"
+	"pinion/runtime/schema"
 )
 
 func newSchema() *cobra.Command {
@@ -72,7 +73,7 @@ With --of it prints the JSON Schema of a file that Pinion reads, which editors c
 			if !input && !output {
 				document, err = openapi.Complete(document, served(m, document))
 			} else {
-				document, err = inputs.Component(document, inputs.ComponentName(output, train))
+				document, err = inputs.Component(document, schema.ComponentName(output, train))
 			}
 			if err != nil {
 				return process.Failed(err)

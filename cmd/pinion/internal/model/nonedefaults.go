@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/runtime/schema"
 )
 
 // NoneDefaults is what the default None means for an input whose type has no None, as in `seed: int =
@@ -75,15 +75,15 @@ func WithNoneDefaults(stored, own []byte) ([]byte, error) {
 
 // nullInputs are the inputs of a document whose default is null, by component.
 func nullInputs(document []byte) (map[string][]string, error) {
-	schemas, err := inputs.Schemas[struct {
+	d, err := schema.ReadDocument[struct {
 		Properties map[string]object `json:"properties"`
 	}](document)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string][]string{}
-	for _, component := range []string{inputs.ComponentName(false, false), inputs.ComponentName(false, true)} {
-		for name, property := range schemas[component].Properties {
+	for _, component := range []string{schema.ComponentName(false, false), schema.ComponentName(false, true)} {
+		for name, property := range d.Schemas[component].Properties {
 			if bytes.Equal(property["default"], []byte("null")) {
 				found[component] = append(found[component], name)
 			}

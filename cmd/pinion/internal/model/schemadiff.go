@@ -1,13 +1,14 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"pinion/runtime/schema"
 )
 
 // CompareSchemas says how the inputs and outputs of a stored document differ from those of one made from the source:
@@ -56,15 +57,8 @@ type comparison struct {
 type components map[string]any
 
 func (c *components) read(document []byte) bool {
-	var d struct {
-		Components struct {
-			Schemas components `json:"schemas"`
-		} `json:"components"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber()
-	err := decoder.Decode(&d)
-	*c = d.Components.Schemas
+	d, err := schema.ReadDocument[any](document)
+	*c = d.Schemas
 	return err == nil && *c != nil
 }
 

@@ -50,12 +50,12 @@ type shape struct {
 
 // ReadFields reads the inputs of a document, of its train function where train is set.
 func ReadFields(document []byte, train bool) (*Fields, error) {
-	schemas, err := Schemas[*shape](document)
+	d, err := schema.ReadDocument[*shape](document)
 	if err != nil {
 		return nil, fmt.Errorf("read the model's schema: %w", err)
 	}
-	f := &Fields{schemas: schemas}
-	name := ComponentName(false, train)
+	f := &Fields{schemas: d.Schemas}
+	name := schema.ComponentName(false, train)
 	in := f.schemas[name]
 	if in == nil {
 		return nil, fmt.Errorf("read the model's schema: it has no %s", name)
@@ -67,7 +67,7 @@ func ReadFields(document []byte, train bool) (*Fields, error) {
 	f.Order = slices.SortedFunc(maps.Keys(f.named), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.named[a].Order, f.named[b].Order), cmp.Compare(a, b))
 	})
-	f.output = f.resolve(f.schemas[ComponentName(true, train)])
+	f.output = f.resolve(f.schemas[schema.ComponentName(true, train)])
 	return f, nil
 }
 
@@ -92,15 +92,3 @@ func (s *shape) isFile() bool { return s.Type == "string" && s.Format == "uri" }
 
 // IsText tells whether the output is shown as one text.
 func (f *Fields) IsText() bool { return f.output.Display == "concatenate" }
-
-// ComponentName is what the document calls an input or an output.
-func ComponentName(output, train bool) string {
-	name := "Input"
-	if output {
-		name = "Output"
-	}
-	if train {
-		name = "Training" + name
-	}
-	return name
-}

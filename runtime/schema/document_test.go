@@ -1,0 +1,49 @@
+package schema
+
+import "testing"
+
+func TestReadDocument_ReturnsWhatCouldBeRead(t *testing.T) {
+	type property struct {
+		Type string `json:"type"`
+	}
+	const schemas = `"components":{"schemas":{"Input":{"type":"object"},"Output":{"type":5}}}`
+	for document, want := range map[string]struct {
+		valid     bool
+		input     string
+		operation Operation
+	}{
+		`{"openapi":"3.0.2","components":{"schemas":{"Input":{"type":"object"}}}}`: {valid: true, input: "object"},
+		`{` + schemas + `}`:                    {input: "object"},
+		`{` + schemas + `,"paths":[]} trailer`: {input: "object"},
+		`{"paths":{"/":[],"/predictions":{"post":{"x-cog-openai":"chat","x-cog-streaming":true}}}}`: {
+			valid: true, operation: Operation{OpenAI: "chat", Streaming: true},
+		},
+		`{"paths":{"/predictions":{"post":{"x-cog-openai":1,"x-cog-streaming":true}}}}`: {
+			valid: true, operation: Operation{Streaming: true},
+		},
+		`{} {}`: {},
+		``:      {},
+		`null`:  {valid: true},
+	} {
+		d, err := ReadDocument[property](([]byte)(document))
+		if (err == nil) != want.valid {
+			t.Errorf("the error of %s is %v, want none: %v", document, err, want.valid)
+		}
+		if got := d.Schemas["Input"].Type; got != want.input {
+			t.Errorf("the type of Input of %s is %q, want %q", document, got, want.input)
+		}
+		if got, _ := d.Predict(); got != want.operation {
+			t.Errorf("the operation of %s is %+v, want %+v", document, got, want.operation)
+		}
+	}
+}
+
+func TestReadDocument_PathsFailAlone(t *testing.T) {
+	d, err := ReadDocument[any]([]byte(`{"paths":[],"components":{"schemas":{"Input":{}}}}`))
+	if err != nil || d.Schemas["Input"] == nil {
+		t.Fatalf("schemas are %v with error %v, want Input without one", d.Schemas, err)
+	}
+	if _, err := d.Predict(); err == nil {
+		t.Error("the operation of a list of paths has no error, want one")
+	}
+}
