@@ -15,7 +15,7 @@ func TestAlloc_RequestAllocates(t *testing.T) {
 		`{"id":"0123456789abcdef","input":{"s":"w"}}`:            2,
 		`{"input":{"s":"w"},"context":{"a":"b"},"webhook":null}`: 1,
 	} {
-		s := New(newStill(), Options{})
+		s := New(Always(newStill()), Options{})
 		ctx := loopback(t, s, body)
 		from := strings.NewReader(body)
 		got := testing.AllocsPerRun(1000, func() {

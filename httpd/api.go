@@ -15,9 +15,9 @@ import (
 // api is the routes of one model, below a prefix.
 type api struct {
 	*Server
-	svc      Service
-	queue    JobQueue     // of asynchronous predictions; nil: they are the Service's
-	queueing QueueOptions // of the queue
+	svc      func() Service
+	queue    func() JobQueue // of asynchronous predictions; nil: they are the Service's
+	queueing QueueOptions    // of the queue
 	router   *router.Router
 
 	prefix  string // of its paths: "" at the root, or "/models/NAME"
@@ -33,7 +33,7 @@ type Model struct {
 	Name    string
 	Service Service
 	// Queue and Queueing are as those of Options.
-	Queue    JobQueue
+	Queue    func() JobQueue
 	Queueing QueueOptions
 	// Named: requests at the root are not for this model, though it is the first one.
 	Named bool
@@ -60,7 +60,7 @@ type Model struct {
 }
 
 // newRoot returns the routes at the root: those of the default model, and of the server.
-func (s *Server) newRoot(svc Service) *api {
+func (s *Server) newRoot(svc func() Service) *api {
 	o := &s.opt
 	a := &api{
 		Server: s, svc: svc, queue: o.Queue, queueing: o.Queueing,
@@ -77,7 +77,7 @@ func (s *Server) newRoot(svc Service) *api {
 
 func (s *Server) newAPI(m Model) *api {
 	a := &api{
-		Server: s, svc: m.Service, queue: m.Queue, queueing: m.Queueing, model: m,
+		Server: s, svc: Always(m.Service), queue: m.Queue, queueing: m.Queueing, model: m,
 		prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel,
 	}
 	if s.opt.monitors {

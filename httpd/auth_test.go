@@ -18,7 +18,7 @@ func TestTokens(t *testing.T) {
 		Status: "READY", Setup: &Setup{Status: "succeeded", Logs: "secret"}, Version: map[string]string{"pinion": "secret"},
 		Workers: []WorkerHealth{{PID: 7}}, UserHealthcheckErr: "secret",
 	}
-	s := New(f, Options{
+	s := New(Always(f), Options{
 		Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page,
 		CORSOrigins: []string{"https://a.example"},
 	})
@@ -117,7 +117,7 @@ func TestAuth_NoTokensNoAccess(t *testing.T) {
 // TestMonitor: it has what those ask who watch, and nothing else.
 func TestMonitor(t *testing.T) {
 	var tokens Tokens
-	s := NewMonitor(newFake(), Options{
+	s := NewMonitor(Always(newFake()), Options{
 		Tokens:  &tokens,
 		Metrics: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("m 1") },
 	})

@@ -76,7 +76,7 @@ func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 
 // BenchmarkHandle is what this package adds to a request, without fasthttp and the socket.
 func BenchmarkHandle(b *testing.B) {
-	s := New(newStill(), Options{})
+	s := New(Always(newStill()), Options{})
 	ctx := loopback(b, s, `{"input":{"s":"world"}}`)
 	b.ReportAllocs()
 	for b.Loop() {

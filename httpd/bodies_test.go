@@ -366,7 +366,7 @@ func TestRendered(t *testing.T) {
 		"image/png;q=0.123, application/msgpack;q=0.124": asPack,
 		"text/*;x=\"image/png\"":                         asJSONText,
 	} {
-		s := New(newFake(), Options{})
+		s := New(Always(newFake()), Options{})
 		ctx := loopback(t, s, "")
 		ctx.Request.Header.Set("Accept", accept)
 		if got := rendered(&ctx.Request.Header, true); got != want {

@@ -230,7 +230,7 @@ func serve(t testing.TB, svc Service, o Options) *site {
 }
 
 func serveOn(t testing.TB, svc Service, o Options, ln net.Listener) *site {
-	s := &site{Server: New(svc, o), addr: ln.Addr().String(), served: make(chan error, 1)}
+	s := &site{Server: New(Always(svc), o), addr: ln.Addr().String(), served: make(chan error, 1)}
 	go func() { s.served <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

@@ -20,7 +20,7 @@ const healthBound = 5 * time.Second
 func (a *api) health(ctx *fasthttp.RequestCtx) {
 	bound, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
-	h := a.svc.Health(bound)
+	h := a.svc().Health(bound)
 	if run := a.runExample(ctx); run != nil {
 		if h.Example = run; !run.healthy() {
 			h.Status = "UNHEALTHY"
@@ -43,11 +43,11 @@ func (a *api) runExample(ctx *fasthttp.RequestCtx) *ExampleRun {
 	}
 	bound, cancel := context.WithTimeout(context.Background(), exampleBound)
 	defer cancel()
-	return a.svc.RunExample(bound)
+	return a.svc().RunExample(bound)
 }
 
 func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
-	model, ok := a.svc.OpenAPI()
+	model, ok := a.svc().OpenAPI()
 	if !ok {
 		literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
 		return
@@ -94,11 +94,11 @@ func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
 }
 
 // livez answers 200 unless the server is defunct.
-func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.svc.Defunct()) }
+func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.svc().Defunct()) }
 
 // readyz answers 200 if predictions are accepted, or says why not.
 func (a *api) readyz(ctx *fasthttp.RequestCtx) {
-	err := a.svc.Ready()
+	err := a.svc().Ready()
 	if err == nil {
 		if run := a.runExample(ctx); run != nil && !run.healthy() {
 			err = errors.New("the model's example ended as " + run.Status + ": " + run.Error)

@@ -110,9 +110,9 @@ type Options struct {
 	// It returns nil where the server has no disk. Default: such bodies wait, or are refused.
 	Spool func(size int64) (*os.File, error)
 
-	// Queue gets the asynchronous predictions of the default model at the root, and others as Queueing says; nil: they are
-	// the Service's.
-	Queue    JobQueue
+	// Queue returns what gets the asynchronous predictions of the default model at the root, and others as Queueing says;
+	// nil: they are the Service's.
+	Queue    func() JobQueue
 	Queueing QueueOptions
 
 	// Protocols are other protocols at the same port. Default: none.

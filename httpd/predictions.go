@@ -128,7 +128,7 @@ func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how as
 	taken *bool,
 ) (*predict.Prediction, error) {
 	if k.queue == nil || !k.queueing.All {
-		p, err := k.svc.Create(*req)
+		p, err := k.svc().Create(*req)
 		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
 			*taken = err == nil
 			return p, err
@@ -143,7 +143,7 @@ func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how as
 			s.Request.Deadline = time.Now().Add(wait)
 		}
 	}
-	return k.queue.Submit(s, how.bounded)
+	return k.queue().Submit(s, how.bounded)
 }
 
 // noPlace reports whether a refusal is only because no place is free.
@@ -209,7 +209,7 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 }
 
 // unserved reports whether the model lacks this kind.
-func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc.HasTraining() }
+func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc().HasTraining() }
 
 // read reads the headers and the body of a create request into req.
 func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked, error) {
@@ -263,7 +263,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 
 // join answers a PUT with the prediction in flight with that id; false: there is none.
 func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
-	p := k.svc.Find(k.kind, id)
+	p := k.svc().Find(k.kind, id)
 	if p == nil {
 		return false
 	}
@@ -283,7 +283,7 @@ func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
 			return true
 		}
 	}
-	p, rec, ok := k.svc.Result(k.kind, id)
+	p, rec, ok := k.svc().Result(k.kind, id)
 	if !ok {
 		return false // it ended meanwhile, and is not retained
 	}

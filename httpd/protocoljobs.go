@@ -121,7 +121,7 @@ func (k collection) acceptJob(ctx *fasthttp.RequestCtx, req predict.Request,
 	if err != nil {
 		return protocol.Job{}, protocol.ErrorOf(err)
 	}
-	a, err := k.queue.Accept(s)
+	a, err := k.queue().Accept(s)
 	if err != nil {
 		return protocol.Job{}, protocol.ErrorOf(err)
 	}
@@ -152,7 +152,7 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 // jobOf returns a prediction as a job, which holds it. unfinished: nothing that it has done since its start is shown.
 func (k collection) jobOf(p *predict.Prediction, unfinished bool) protocol.Job {
 	rec := p.Record()
-	if kept, shown, ok := k.svc.Result(k.kind, p.ID()); ok {
+	if kept, shown, ok := k.svc().Result(k.kind, p.ID()); ok {
 		p.Release()
 		p, rec = kept, shown // with its input
 	}
@@ -180,7 +180,7 @@ func (p *protocols) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *
 	if k.queue == nil {
 		return protocol.Job{}, false, nil
 	}
-	object, release, err := k.queue.Find(k.kind, id)
+	object, release, err := k.queue().Find(k.kind, id)
 	switch {
 	case err != nil:
 		return protocol.Job{}, false, protocol.ErrorOf(err)
@@ -207,8 +207,8 @@ func (p *protocols) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id st
 	found, _, ok := k.local(id)
 	var r *run
 	if !ok && k.queue != nil {
-		if found = k.queue.Attach(k.kind, id); found == nil {
-			found = k.queue.AttachDirect(k.kind, id)
+		if found = k.queue().Attach(k.kind, id); found == nil {
+			found = k.queue().AttachDirect(k.kind, id)
 		}
 		if ok = found != nil; ok {
 			r = newRun(k.Server, found)

@@ -52,12 +52,12 @@ func (a *api) keeps(how asked) bool {
 // joinQueued answers a PUT with an accepted prediction of its id; false: there is none.
 func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
 	id := req.ID
-	if k.queue == nil || k.svc.Find(k.kind, id) != nil {
+	if k.queue == nil || k.svc().Find(k.kind, id) != nil {
 		return false
 	}
-	p := k.queue.Attach(k.kind, id)
+	p := k.queue().Attach(k.kind, id)
 	if p == nil && how.mode == predict.Stream {
-		p = k.queue.AttachDirect(k.kind, id)
+		p = k.queue().AttachDirect(k.kind, id)
 	}
 	switch {
 	case p == nil:
@@ -105,7 +105,7 @@ func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how a
 		k.refuse(ctx, err)
 		return
 	}
-	a, err := k.queue.Accept(s)
+	a, err := k.queue().Accept(s)
 	if err != nil {
 		k.refuse(ctx, err)
 		return
@@ -147,7 +147,7 @@ func readPriority(h *fasthttp.RequestHeader) (string, error) {
 
 // local returns the prediction that this server can answer for: the queue knows better how its own ones ended.
 func (k collection) local(id string) (*predict.Prediction, predict.Record, bool) {
-	p, rec, ok := k.svc.Result(k.kind, id)
+	p, rec, ok := k.svc().Result(k.kind, id)
 	if ok && k.queue != nil && p.Request.Attempt > 0 && rec.Status.Terminal() {
 		p.Release()
 		return nil, predict.Record{}, false
@@ -161,7 +161,7 @@ func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string, status int) b
 	if k.queue == nil {
 		return false
 	}
-	object, release, err := k.queue.Find(k.kind, id)
+	object, release, err := k.queue().Find(k.kind, id)
 	switch {
 	case err != nil:
 		k.refuse(ctx, err)
@@ -191,12 +191,12 @@ func hasEnded(object []byte) bool {
 // cancelAny cancels the prediction of that id, wherever it is.
 func (k collection) cancelAny(id string) (bool, error) {
 	if k.queue == nil {
-		return k.svc.Cancel(k.kind, id), nil
+		return k.svc().Cancel(k.kind, id), nil
 	}
-	if p := k.svc.Find(k.kind, id); p != nil && p.Request.Attempt == 0 {
-		return k.svc.Cancel(k.kind, id), nil
+	if p := k.svc().Find(k.kind, id); p != nil && p.Request.Attempt == 0 {
+		return k.svc().Cancel(k.kind, id), nil
 	}
-	return k.queue.Cancel(k.kind, id)
+	return k.queue().Cancel(k.kind, id)
 }
 
 // refuseQueued answers with an error of the queue; false: err is none.

@@ -14,7 +14,7 @@ func TestReload(t *testing.T) {
 	asked := 0
 	var notice string
 	var fail error
-	s := New(newFake(), Options{Reload: func() (string, error) { asked++; return notice, fail }})
+	s := New(Always(newFake()), Options{Reload: func() (string, error) { asked++; return notice, fail }})
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
 	for _, c := range []struct {
 		from   net.Addr

@@ -31,8 +31,8 @@ type Server struct {
 	deflaters deflaters
 }
 
-// New returns a server for svc, the default model.
-func New(svc Service, o Options) *Server {
+// New returns a server. svc returns the default model, which may be another for each request.
+func New(svc func() Service, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		opt:       o,

@@ -39,6 +39,9 @@ type Service interface {
 	HasTraining() bool
 }
 
+// Always returns svc at each call, for New: the default model stays the same.
+func Always(svc Service) func() Service { return func() Service { return svc } }
+
 // Health is the body of GET /health-check.
 type Health struct {
 	Status             string            `json:"status"`

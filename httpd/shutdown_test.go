@@ -82,7 +82,7 @@ func TestShutdown_GivesUpWithItsContext(t *testing.T) {
 }
 
 func TestShutdown_ServeAfterShutdown(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(Always(newFake()), Options{})
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}

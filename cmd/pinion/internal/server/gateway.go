@@ -103,12 +103,12 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	if err := g.joinAll(); err != nil {
 		return err
 	}
-	g.http = httpd.New(gatewayRoot{newRequestChecker(g.files, g.log), g}, httpd.Options{
+	g.http = httpd.New(httpd.Always(gatewayRoot{newRequestChecker(g.files, g.log), g}), httpd.Options{
 		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
 		Connections: g.connections, Tokens: auth.Tokens(), Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
 		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
-		Queue: rootQueue{g.rootQueue}, Queueing: g.queueing(),
+		Queue: g.rootQueue, Queueing: g.queueing(),
 		Models: g.httpModels(), Protocols: s.Protocols.List(protocol.Several(g.knownModels)),
 		Docs: g.rootPage, Dashboard: g.dashboard(),
 	})

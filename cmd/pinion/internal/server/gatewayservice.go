@@ -102,7 +102,8 @@ func (g *gateway) httpModels() []httpd.Model {
 	models := []httpd.Model{}
 	for _, m := range g.all() {
 		models = append(models, httpd.Model{
-			Name: m.name, Service: m, Queue: m.member, Queueing: g.queueing(), Named: g.only() == nil, Title: m.name,
+			Name: m.name, Service: m, Title: m.name, Named: g.only() == nil,
+			Queue: func() httpd.JobQueue { return m.member }, Queueing: g.queueing(),
 			Docs: m.page(false), OnRequest: m.metrics.Request, Entry: m.entry,
 		})
 	}

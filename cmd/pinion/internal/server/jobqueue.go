@@ -77,11 +77,11 @@ func (m *servedModel) joinQueue() error {
 }
 
 // httpQueue is the queue of the model as HTTP has it; nil: there is none.
-func (m *servedModel) httpQueue() (httpd.JobQueue, httpd.QueueOptions) {
+func (m *servedModel) httpQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	if m.queue == nil {
 		return nil, httpd.QueueOptions{}
 	}
-	return m.queue, m.server.queueing(func() *servedModel { return m })
+	return func() httpd.JobQueue { return m.queue }, m.server.queueing(func() *servedModel { return m })
 }
 
 // queueing says which requests go to the queue of a model.

@@ -5,93 +5,40 @@ import (
 	"fmt"
 
 	"pinion/httpd"
-	"pinion/runtime/predict"
-	"pinion/runtime/request"
 )
 
-// rootBackend answers at the root of a server of several models: for the default one, which may be another tomorrow.
-type rootBackend struct{ server *Server }
+// rootBackend answers at the root of a server of several models: for the default one, and for the server.
+type rootBackend struct {
+	httpd.Service // of the default model
+	server        *Server
+}
 
-var _ httpd.Service = rootBackend{}
-
-// root is what answers at the root of the server.
-func (f *Server) root() httpd.Service {
+// root returns what answers at the root of the server: with several models the default one may be another tomorrow.
+func (f *Server) root() func() httpd.Service {
 	if !f.several {
-		return f.first().backend()
+		return httpd.Always(f.first().backend())
 	}
-	return rootBackend{f}
-}
-
-// first is the default model, or its versions.
-func (b rootBackend) first() httpd.Service {
-	m := b.server.first()
-	if v := b.server.versionsOf(m); v != nil {
-		return anyVersion{v}
+	return func() httpd.Service {
+		m := f.first()
+		if v := f.versionsOf(m); v != nil {
+			return v.atRoot
+		}
+		return m.atRoot
 	}
-	return m.backend()
 }
-
-func (b rootBackend) Create(req predict.Request) (*predict.Prediction, error) {
-	return b.first().Create(req)
-}
-
-func (b rootBackend) NewAttachments() request.Attachments { return b.first().NewAttachments() }
-
-func (b rootBackend) Find(kind predict.Kind, id string) *predict.Prediction {
-	return b.first().Find(kind, id)
-}
-
-func (b rootBackend) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
-	return b.first().Result(kind, id)
-}
-
-func (b rootBackend) Cancel(kind predict.Kind, id string) bool { return b.first().Cancel(kind, id) }
-
-func (b rootBackend) RunExample(ctx context.Context) *httpd.ExampleRun {
-	return b.first().RunExample(ctx)
-}
-
-func (b rootBackend) OpenAPI() ([]byte, bool) { return b.first().OpenAPI() }
-
-func (b rootBackend) HasTraining() bool { return b.first().HasTraining() }
 
 // rootQueue is the job queue at the root of the server; nil: there is none.
-func (f *Server) rootQueue() (httpd.JobQueue, httpd.QueueOptions) {
+func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	queue, queueing := f.first().httpQueue()
 	if queue == nil || !f.several {
 		return queue, queueing
 	}
-	return rootQueue{func() httpd.JobQueue { return f.first().queue }}, f.queueing(f.first)
+	return func() httpd.JobQueue { return f.first().queue }, f.queueing(f.first)
 }
-
-// rootQueue is the queue of the default model, which may be another tomorrow.
-type rootQueue struct{ of func() httpd.JobQueue }
-
-var _ httpd.JobQueue = rootQueue{}
-
-func (q rootQueue) Accept(s request.Submission) (request.Accepted, error) { return q.of().Accept(s) }
-
-func (q rootQueue) Find(kind predict.Kind, id string) ([]byte, func(), error) {
-	return q.of().Find(kind, id)
-}
-
-func (q rootQueue) Submit(s request.Submission, lives bool) (*predict.Prediction, error) {
-	return q.of().Submit(s, lives)
-}
-
-func (q rootQueue) Attach(kind predict.Kind, id string) *predict.Prediction {
-	return q.of().Attach(kind, id)
-}
-
-func (q rootQueue) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
-	return q.of().AttachDirect(kind, id)
-}
-
-func (q rootQueue) Cancel(kind predict.Kind, id string) (bool, error) { return q.of().Cancel(kind, id) }
 
 // Health is the default model's, with the status of each model.
 func (b rootBackend) Health(ctx context.Context) httpd.Health {
-	h := b.first().Health(ctx)
+	h := b.Service.Health(ctx)
 	h.Models = map[string]string{}
 	for _, m := range b.server.all() {
 		h.Models[m.pathName()] = m.Service.Glance().Status

@@ -7,6 +7,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
+	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web/dashboard"
 	"pinion/runtime/jobqueue"
@@ -27,6 +28,7 @@ type servedModel struct {
 	leaveNATS func()
 	metrics   *metrics.Set
 	view      *dashboard.View // nil: it is off
+	atRoot    httpd.Service   // what answers at the root while this model is the default
 	known     *protocol.Model // to other protocols
 
 	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil: it was none
@@ -60,6 +62,7 @@ func (m *servedModel) host(late bool) (err error) {
 	}
 	m.Overdue = m.releaseJobs
 	m.view = m.newDashboard()
+	m.atRoot = rootBackend{m.backend(), m.server}
 	m.known = protocol.NewModel(m.Name, m.backend())
 	return nil
 }
