@@ -29,7 +29,10 @@ func TestProtocols_AreDocumented(t *testing.T) {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	s := config.Protocols{Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"}}
+	s := config.Protocols{
+		Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"},
+		Repository: struct{ instances.Repository }{}, // SageMaker adds and removes models
+	}
 	list := s.List(nil)
 	for _, e := range openai.Endpoints() {
 		document := fmt.Appendf(nil, `{"paths":{"/predictions":{"post":{"x-cog-openai":%q}}}}`, e)
