@@ -1,7 +1,8 @@
 """A batched function, and methods that are batched between the steps of predictions.
 
-A checker sees Any for what is batched: a call of `decode` brings one element, is awaited in async code and blocks in
-threads, and `run` is called with lists in a test. Bodies and options are checked as usual.
+A checker sees Any for what is batched: a call of `decode` brings one element, is awaited in async
+code and blocks in threads, and `run` is called with lists in a test. Bodies and options are checked
+as usual.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What the tasks and threads of a worker do, for whoever looks at a prediction that does not end.
 
-The fault handler has written the stack of the main thread. Here are names and lines alone, never a value.
+The fault handler has written the stack of the main thread. Here are names and lines alone, never
+a value.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def _callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _is_own(frame: FrameType) -> bool:
     """Return whether a thread is the worker's, and runs nothing of the model's."""
-    return all(f.f_code.co_filename.startswith((_OWN, "<")) or _is_threading(f) for f in _callers(frame))
+    return all(
+        f.f_code.co_filename.startswith((_OWN, "<")) or _is_threading(f) for f in _callers(frame)
+    )
 
 
 def _is_threading(frame: FrameType) -> bool:
@@ -87,17 +90,24 @@ def _awaited(waiting: Any) -> Iterator[FrameType]:
 
 
 def _first(of: Any, *names: str) -> Any:
-    return next((value for value in (getattr(of, n, None) for n in names) if value is not None), None)
+    return next(
+        (value for value in (getattr(of, n, None) for n in names) if value is not None), None
+    )
 
 
 def _behind(waiting: Any) -> Any:
-    """Return the coroutine that an object without frames waits for: a task, or a step of an asynchronous generator."""
+    """Return the coroutine that an object without frames waits for.
+
+    The object is a task, or a step of an asynchronous generator.
+    """
     for found in [waiting, *gc.get_referents(waiting)]:
         if hasattr(found, "get_coro"):
             return found.get_coro()
         children = getattr(found, "_children", None)  # of asyncio.gather
         if type(children) is list:
-            return next((c.get_coro() for c in children if not c.done() and hasattr(c, "get_coro")), None)
+            return next(
+                (c.get_coro() for c in children if not c.done() and hasattr(c, "get_coro")), None
+            )
         if found is not waiting and hasattr(found, "ag_frame"):
             return found
     return None
