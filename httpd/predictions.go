@@ -88,11 +88,14 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	}
 	req.ID, req.Idempotent = id, true
 	k.identify(&req)
+	if k.replay(ctx, &req, how) {
+		return
+	}
 	if k.queues(how) {
 		k.enqueue(ctx, req, how)
 		return
 	}
-	if k.replay(ctx, &req, how) || k.joinQueued(ctx, &req, how) {
+	if k.joinQueued(ctx, &req, how) {
 		return
 	}
 	for range maxJoins {
@@ -103,7 +106,11 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		p, err := k.admit(ctx, &req, how, &taken)
 		switch {
 		case how.orObject && errors.Is(err, predict.ErrNotStreaming):
-			if how = k.withoutStream(ctx, &req, how.raw); k.queues(how) {
+			how = k.withoutStream(ctx, &req, how.raw)
+			if k.replay(ctx, &req, how) {
+				return
+			}
+			if k.queues(how) {
 				k.enqueue(ctx, req, how)
 				return
 			}

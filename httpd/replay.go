@@ -54,7 +54,7 @@ func (k collection) replay(ctx *fasthttp.RequestCtx, req *predict.Request, how a
 		return false
 	}
 	ended := rec.Status == predict.Succeeded || rec.Status == predict.Failed
-	if !ended || p.Request.Digest != req.Digest || how.mode == predict.Stream && !p.Yielded() {
+	if !ended || p.Request.Digest != req.Digest || how.mode == predict.Stream && !p.Request.Streams {
 		p.Release()
 		return false
 	}

@@ -56,9 +56,11 @@ type Request struct {
 	EmitsItems bool
 	// AnyStream: a stream is wanted of a model without @cog.streaming too.
 	AnyStream bool
-	Input     []byte        // a JSON object, strictly valid (package rawjson)
-	Lists     rawjson.Lists // offsets of long lists in Input, as the client sent it
-	Context   []byte        // a JSON object of strings, or nil
+	// Streams: a stream may answer it. Create sets it.
+	Streams bool
+	Input   []byte        // a JSON object, strictly valid (package rawjson)
+	Lists   rawjson.Lists // offsets of long lists in Input, as the client sent it
+	Context []byte        // a JSON object of strings, or nil
 	// Body is the buffer that the other slices share, if it may be reused once the prediction is neither running nor
 	// retained.
 	Body []byte

@@ -13,12 +13,13 @@ import (
 func (x *execution) prepare(id string, req *predict.Request) error {
 	s := x.service
 	m := s.model.Load()
+	req.Streams = m.streaming || req.AnyStream
 	switch {
 	case req.Kind == predict.KindTraining && !m.training:
 		return predict.ErrNoTraining
 	case req.Mode == predict.Stream && req.Kind == predict.KindTraining:
 		return predict.ErrTrainingStream
-	case req.Mode == predict.Stream && !m.streaming && !req.AnyStream:
+	case req.Mode == predict.Stream && !req.Streams:
 		if m.function == "" {
 			return predict.ErrNotStreaming
 		}

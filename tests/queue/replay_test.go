@@ -57,6 +57,70 @@ func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 	harness.Equal(t, "runs without the flag", harness.TimesRun(t, plain, "plain"), 2)
 }
 
+// TestReplayedPut_AsStreamWithoutOutputs: a kept prediction that yielded nothing, or failed before it did, is answered
+// as a stream too.
+func TestReplayedPut_AsStreamWithoutOutputs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "mixed.py:Runner", Dir: harness.NewFolder(t, "mixed.py", mixedModel), Args: []string{"--replay-puts"},
+	})
+	for id, test := range map[string]struct{ in, status string }{
+		"nothing": {`{"token":"nothing","n":0}`, "succeeded"},
+		"fails":   {`{"token":"fails","gate":"no such file"}`, "failed"},
+	} {
+		first := put(s, id, test.in)
+		harness.WantStatus(t, "the first", first, test.status)
+		for _, accept := range []string{"text/event-stream", "application/json, text/event-stream"} {
+			stream := string(put(s, id, test.in, "Accept", accept).Body)
+			if !strings.Contains(stream, "event: completed") || !strings.Contains(stream, first.CompletedAt) {
+				t.Errorf("%s, Accept: %s: got the stream %s", id, accept, stream)
+			}
+		}
+		harness.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
+	}
+}
+
+const notStreamingModel = `
+def run(token: str) -> str:
+    with open("ran.txt", "a") as file:
+        file.write(token + "\n")
+    if token == "fails":
+        raise ValueError(token)
+    return token
+`
+
+// TestReplayedPut_OfModelThatDoesNotStream: a client that also takes a stream gets the kept object; one that takes
+// nothing else is refused.
+func TestReplayedPut_OfModelThatDoesNotStream(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "model.py:run", Dir: harness.NewFolder(t, "model.py", notStreamingModel), Args: []string{"--replay-puts"},
+	})
+	for _, id := range []string{"works", "fails"} {
+		in := `{"token":"` + id + `"}`
+		first := put(s, id, in)
+		harness.WantCode(t, "the first", first, http.StatusOK)
+		harness.WantAnswer(t, "again, an object or a stream",
+			put(s, id, in, "Accept", "application/json, text/event-stream"), http.StatusOK, first.CompletedAt)
+		harness.WantCode(t, "again, as a stream", put(s, id, in, "Accept", "text/event-stream"), http.StatusNotAcceptable)
+		harness.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
+	}
+}
+
+// TestReplayedPut_OfDirectPredictionBesideQueue: what ran here without the queue does not run again from the queue.
+func TestReplayedPut_OfDirectPredictionBesideQueue(t *testing.T) {
+	t.Parallel()
+	s := harness.StartMember(t, harness.StartNATS(t).URL, harness.Options{
+		Model: "mixed.py:Runner", Dir: harness.NewFolder(t, "mixed.py", mixedModel), Args: []string{"--replay-puts"},
+	})
+	const in = `{"token":"direct"}`
+	first := put(s, "direct", in)
+	harness.WantCode(t, "the first", first, http.StatusOK)
+	harness.WantAnswer(t, "again, asynchronously", put(s, "direct", in, "Prefer", "respond-async"), http.StatusAccepted,
+		first.CompletedAt)
+	harness.Equal(t, "runs", harness.TimesRun(t, s, "direct"), 1)
+}
+
 // TestReplayedPut_WithQueue: every member answers a repeated PUT with the kept result, and refuses one with another
 // input.
 func TestReplayedPut_WithQueue(t *testing.T) {
