@@ -511,8 +511,8 @@ no_findings() {
   return 1
 }
 
-# Scripts of pyembed/testdata for cmd_tsan. The others cancel by signals, which ThreadSanitizer keeps until the next system call.
-readonly tsan_scripts='threads around busypoll files health large loop streams'
+# Scripts of pyembed/testdata for cmd_tsan: all.
+readonly tsan_scripts='threads around batch blocking busypoll events files health large loop parity streams train views'
 
 ## tsan             the C code of a worker, without Go, under ThreadSanitizer, with a Python without a GIL
 cmd_tsan() {
@@ -530,8 +530,8 @@ build_tsan() {
   local python=$kept/python3.14t sources
   mapfile -t sources < <(find pyembed -maxdepth 1 -name 'px_*.c' ! -name '*jsontest*' | sort)
   gcc -std=c11 -D_DEFAULT_SOURCE -O1 -g -fno-omit-frame-pointer -fsanitize=thread -fvisibility=hidden -rdynamic \
-    -Ithird_party/cpy3 -Ipyembed -o bin/worker-tsan tests/instructions/testdata/worker.c third_party/cpy3/open.c \
-    "${sources[@]}" -ldl -lpthread &&
+    -Wl,--wrap=px_find_next -Ithird_party/cpy3 -Ipyembed -o bin/worker-tsan tests/instructions/testdata/worker.c \
+    tests/instructions/testdata/tsan.c third_party/cpy3/open.c "${sources[@]}" -ldl -lpthread &&
     printf '#!/bin/sh\nexec %q %q %q %q\n' "$PWD/bin/worker-tsan" "$python/bin/python3" \
       "$python/lib/libpython3.14t.so.1.0" "$PWD/pyembed/sdk" >bin/start-tsan && chmod +x bin/start-tsan
 }
