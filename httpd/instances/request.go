@@ -26,7 +26,7 @@ func Read(
 	if err := rawjson.Check(body); err != nil {
 		return call, protocol.ErrorOf(err)
 	}
-	list, fill, beside, err := members(body, names)
+	list, fill, unknown, err := members(body, names)
 	if err != nil {
 		return call, err
 	}
@@ -40,7 +40,7 @@ func Read(
 			return call, err
 		}
 	}
-	call = protocol.Call{Rows: true, Copied: copied, Beside: beside}
+	call = protocol.Call{Rows: true, Copied: copied, UnknownKeys: unknown}
 	for _, item := range rawjson.Items(list) {
 		call.Inputs = append(call.Inputs, r.input(item))
 	}
@@ -52,7 +52,7 @@ const ignored = "signature_name"
 
 // members returns the list of instances of a request, its parameters and its unknown keys.
 func members(body []byte, names []string) (
-	list []byte, fill parameters, beside *predict.UnknownKeys, err *protocol.Error,
+	list []byte, fill parameters, unknown *predict.UnknownKeys, err *protocol.Error,
 ) {
 	if kind := rawjson.KindOf(body); kind != rawjson.KindObject {
 		return nil, fill, nil, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
@@ -74,10 +74,10 @@ func members(body []byte, names []string) (
 		case name == Parameters:
 			return nil, fill, nil, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
 		case name != ignored:
-			if beside == nil {
-				beside = &predict.UnknownKeys{Known: append([]string{Parameters}, names...), Place: Parameters}
+			if unknown == nil {
+				unknown = &predict.UnknownKeys{Known: append([]string{Parameters}, names...), Place: Parameters}
 			}
-			beside.Add(key)
+			unknown.Add(key)
 		}
 	}
 	switch {
@@ -86,7 +86,7 @@ func members(body []byte, names []string) (
 	case rawjson.KindOf(list) != rawjson.KindArray:
 		return nil, fill, nil, bad("%s is %s; it is a list", called, article(rawjson.KindOf(list)))
 	}
-	return list, fill, beside, nil
+	return list, fill, unknown, nil
 }
 
 // reader makes inputs of instances.

@@ -97,8 +97,8 @@ func TestRead_NotesUnknownKeys(t *testing.T) {
 	} {
 		call, err := Read(signature("x"), []byte(body), nil, Name, "inputs")
 		got := ""
-		if call.Beside != nil {
-			got = strings.Join(call.Beside.Names, " ")
+		if call.UnknownKeys != nil {
+			got = strings.Join(call.UnknownKeys.Names, " ")
 		}
 		if err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", body, got, err, want)

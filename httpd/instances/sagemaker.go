@@ -93,10 +93,10 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 			"the body must be an object, not of type %s: send the inputs by name, {\"input\": {…}} or {\"instances\": […]}",
 			kind)
 	}
-	input, list, beside := objectMembers(body.Data)
+	input, list, unknown := objectMembers(body.Data)
 	switch {
 	case rawjson.KindOf(input) == rawjson.KindObject:
-		i.call.Inputs, i.call.Beside = [][]byte{input}, beside
+		i.call.Inputs, i.call.UnknownKeys = [][]byte{input}, unknown
 		return i.prediction()
 	case rawjson.KindOf(list) == rawjson.KindArray && s.Input(Name) == nil:
 		if i.call.Stream {
@@ -109,8 +109,8 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 	return i.output()
 }
 
-// objectMembers returns the members input and instances of an object, nil if absent, and the keys beside input.
-func objectMembers(object []byte) (input, list []byte, beside *predict.UnknownKeys) {
+// objectMembers returns the members input and instances of an object, nil if absent, and the keys outside input.
+func objectMembers(object []byte) (input, list []byte, unknown *predict.UnknownKeys) {
 	for key, value := range rawjson.Members(object) {
 		switch {
 		case rawjson.KeyIs(key, "input"):
@@ -126,12 +126,12 @@ func objectMembers(object []byte) (input, list []byte, beside *predict.UnknownKe
 		if rawjson.KeyIs(key, "input") {
 			continue
 		}
-		if beside == nil {
-			beside = &predict.UnknownKeys{Known: []string{"input"}, Place: "input"}
+		if unknown == nil {
+			unknown = &predict.UnknownKeys{Known: []string{"input"}, Place: "input"}
 		}
-		beside.Add(key)
+		unknown.Add(key)
 	}
-	return input, list, beside
+	return input, list, unknown
 }
 
 // file makes the body the content of the only file input.

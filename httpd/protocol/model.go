@@ -105,8 +105,8 @@ type Call struct {
 	Stream bool
 	// Form are the fields that a form adds to the only input.
 	Form []predict.FormField
-	// Beside are the unknown keys beside the inputs; nil: none.
-	Beside *predict.UnknownKeys
+	// UnknownKeys are those outside the inputs; nil: none.
+	UnknownKeys *predict.UnknownKeys
 	// WantFile: an output that is one file is in Answer.File, and not a data URL.
 	WantFile bool
 	// WantTensors: arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a stream.
@@ -214,8 +214,9 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, Beside: c.Beside,
-		Trace: c.Trace, Span: c.Span,
+		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form,
+		UnknownKeys: c.UnknownKeys,
+		Trace:       c.Trace, Span: c.Span,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true
@@ -258,7 +259,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 			return nil, r.errorOf(i, err)
 		}
 		r.ps = append(r.ps, p)
-		req.Beside = nil // told once
+		req.UnknownKeys = nil // told once
 	}
 	c.Body.inUse = true
 	r.after = func() { r.drop(&c) }

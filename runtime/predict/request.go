@@ -77,8 +77,8 @@ type Request struct {
 	Form []FormField
 	// Digest identifies the input of a request whose repetition gets the kept result; "": none does.
 	Digest string
-	// Beside are the unknown keys beside the input; nil: none.
-	Beside *UnknownKeys
+	// UnknownKeys are those outside the input; nil: none.
+	UnknownKeys *UnknownKeys
 	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments

@@ -22,7 +22,7 @@ var ErrEmpty = errors.New("invalid JSON at byte 0: the body is empty; send {}, o
 type envelope struct {
 	context, created, id, input, prefix, webhook, webhookEvents []byte
 	inputAt                                                     int // offset of input in the body
-	beside                                                      *predict.UnknownKeys
+	unknown                                                     *predict.UnknownKeys
 }
 
 // ReadJSON reads the body of a create request into req, which then aliases it. claimed: the request has a content type.
@@ -83,7 +83,7 @@ func (e *envelope) fill(req *predict.Request, lists rawjson.Lists) error {
 		req.WebhookEvents = events
 	}
 	req.Created, req.CreatedText = readTime(e.created)
-	req.Beside = e.beside
+	req.UnknownKeys = e.unknown
 	return bad.Err()
 }
 
@@ -114,12 +114,12 @@ func (e *envelope) set(key, value []byte, at int) {
 		"completed_at",
 		"data_removed": // a prediction object's, or Replicate's clients send it
 	default:
-		if e.beside == nil {
-			e.beside = &predict.UnknownKeys{Place: "input", Known: []string{
+		if e.unknown == nil {
+			e.unknown = &predict.UnknownKeys{Place: "input", Known: []string{
 				"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter",
 			}}
 		}
-		e.beside.Add(key)
+		e.unknown.Add(key)
 	}
 }
 

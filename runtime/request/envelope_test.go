@@ -20,7 +20,7 @@ func readJSON(body []byte, claimed bool) (req predict.Request, err error) {
 	return req, err
 }
 
-func beside(names ...string) *predict.UnknownKeys {
+func unknown(names ...string) *predict.UnknownKeys {
 	return &predict.UnknownKeys{Names: names, Place: "input", Known: []string{
 		"id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter",
 	}}
@@ -33,14 +33,14 @@ func TestEnvelope_IsRead(t *testing.T) {
 		` { } `: {Input: []byte(`{}`)},
 		`{"input":null,"id":null,"context":null,"webhook":null,"webhook_events_filter":null}`: {Input: []byte(`{}`)},
 		`{"input": {"a" : 1} , "other":[],"version":"v"}`: {
-			Input:  []byte(`{"a" : 1}`),
-			Beside: beside("other"),
+			Input:       []byte(`{"a" : 1}`),
+			UnknownKeys: unknown("other"),
 		},
 		`{"id":"a","id":"b"}`:              {ID: "b", Input: []byte(`{}`)},
 		`{"id":"a","id":null}`:             {Input: []byte(`{}`)},
 		`{"id":7,"id":"b"}`:                {ID: "b", Input: []byte(`{}`)},
 		`{"\u0069d":"a\ud83d\ude00"}`:      {ID: "a\U0001F600", Input: []byte(`{}`)},
-		`{"ID":"a","Input":{"x":1}}`:       {Input: []byte(`{}`), Beside: beside("ID", "Input")},
+		`{"ID":"a","Input":{"x":1}}`:       {Input: []byte(`{}`), UnknownKeys: unknown("ID", "Input")},
 		`{"context":{"a":"b"}}`:            {Context: []byte(`{"a":"b"}`), Input: []byte(`{}`)},
 		`{"context":{"a":1,"\u0061":"b"}}`: {Context: []byte(`{"a":1,"\u0061":"b"}`), Input: []byte(`{}`)},
 		`{"created_at":"2024-02-29T12:00:00.5Z"}`: {

@@ -31,8 +31,8 @@ func (s *Schema) warnings(unknown []string) (warnings []string) {
 	return warnings
 }
 
-// Beside returns a warning for each unknown key that stands beside the input.
-func (s *Schema) Beside(keys *predict.UnknownKeys) (warnings []string) {
+// UnknownKeys returns a warning for each unknown key that stands outside the input.
+func (s *Schema) UnknownKeys(keys *predict.UnknownKeys) (warnings []string) {
 	for i, name := range keys.Names {
 		if i == maxWarnings {
 			return append(warnings, fmt.Sprintf("%d more unknown keys", len(keys.Names)-i))

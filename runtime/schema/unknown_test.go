@@ -45,9 +45,9 @@ func TestUnknown_InputsAreNamed(t *testing.T) {
 	}
 }
 
-func TestBeside_NamesWhatWasMeant(t *testing.T) {
+func TestUnknownKeys_NamesWhatWasMeant(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","properties":{"scale":{"type":"number"}}}`))
-	got := s.Beside(&predict.UnknownKeys{
+	got := s.UnknownKeys(&predict.UnknownKeys{
 		Names: []string{"scale", "inputs", "Input", "webhok", "something"},
 		Known: []string{"input", "webhook"}, Place: "input",
 	})

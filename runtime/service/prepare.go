@@ -28,8 +28,8 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 		return x.prepareUnchecked(req)
 	}
 	err := x.prepareInput(m.inputs[req.Kind], req)
-	if req.Beside != nil {
-		err = x.warnBeside(id, m.inputs[req.Kind], req, err)
+	if req.UnknownKeys != nil {
+		err = x.warnUnknownKeys(id, m.inputs[req.Kind], req, err)
 	}
 	if err != nil {
 		return err
@@ -49,14 +49,14 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 	return nil
 }
 
-// warnBeside tells the client and the log of unknown keys beside the input. err is the refusal of the input, or nil.
-func (x *execution) warnBeside(id string, input *schema.Schema, req *predict.Request, err error) error {
-	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.Beside.Names}
+// warnUnknownKeys tells the client and the log of unknown keys. err is the refusal of the input, or nil.
+func (x *execution) warnUnknownKeys(id string, input *schema.Schema, req *predict.Request, err error) error {
+	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.UnknownKeys.Names}
 	if req.RequestID != "" {
 		attrs = append(attrs, "request_id", req.RequestID)
 	}
 	x.service.o.Logger.Warn("unknown keys beside input are ignored", attrs...)
-	warnings := input.Beside(req.Beside)
+	warnings := input.UnknownKeys(req.UnknownKeys)
 	x.prepared.Warnings = append(x.prepared.Warnings, warnings...)
 	var invalid *predict.ValidationError
 	if errors.As(err, &invalid) {
