@@ -30,9 +30,12 @@ func (c *clock) set(asked, shown time.Time) {
 	c.last.Store(&reading{nats: shown, local: asked.Add(time.Since(asked) / 2)})
 }
 
-// now is the time of NATS.
+// now is the time of NATS; before the first reading, this process's.
 func (c *clock) now() time.Time {
 	r := c.last.Load()
+	if r == nil {
+		return time.Now()
+	}
 	return r.nats.Add(time.Since(r.local))
 }
 
@@ -49,7 +52,8 @@ func (q *Queue) jobsInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 
 // now is the time of NATS. If it was read long ago, it is read anew; if NATS does not answer, the last reading counts.
 func (q *Queue) now(ctx context.Context) time.Time {
-	if time.Since(q.clock.last.Load().local) > clockInterval && q.clock.reading.CompareAndSwap(false, true) {
+	last := q.clock.last.Load()
+	if (last == nil || time.Since(last.local) > clockInterval) && q.clock.reading.CompareAndSwap(false, true) {
 		_, _ = q.jobsInfo(ctx)
 		q.clock.reading.Store(false)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -126,15 +127,19 @@ func (c *jobsCommand) connect() (*nats.Conn, error) {
 		}
 		return store.ConnectSocket(dir, nats.Name("pinion jobs"))
 	}
-	var lost error
+	var lost atomic.Pointer[error] // the client of NATS calls from a goroutine
 	queue := ""
 	if c.model != "" {
 		queue = store.QueueName(c.model)
 	}
-	nc, err := c.nats.Connect(queue, "pinion jobs", func(err error) { lost = err })
+	nc, err := c.nats.Connect(queue, "pinion jobs", func(err error) {
+		if err != nil {
+			lost.Store(&err)
+		}
+	})
 	if err == nil && !nc.IsConnected() {
 		nc.Close()
-		return nil, fmt.Errorf("NATS cannot be reached: %w", lost)
+		return nil, fmt.Errorf("NATS cannot be reached: %w", *lost.Load())
 	}
 	return nc, err
 }

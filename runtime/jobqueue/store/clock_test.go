@@ -1,0 +1,35 @@
+package store
+
+import (
+	"testing"
+	"time"
+)
+
+// TestClock_BeforeFirstReading shows this process's time, and a question about a time has it read.
+func TestClock_BeforeFirstReading(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	q := &Queue{o: r.o, names: r.names, nc: r.nc, js: r.js, jobs: r.jobs, states: r.states}
+	if got := q.clock.now(); time.Since(got).Abs() > time.Minute {
+		t.Errorf("got %s, want this process's time", got)
+	}
+	if got := q.now(t.Context()); time.Since(got).Abs() > time.Minute || q.clock.last.Load() == nil {
+		t.Errorf("got %s and the reading %v, want the time of NATS", got, q.clock.last.Load())
+	}
+}
+
+// TestClock_AnswersForOperator who is no member: the deadline of a job that waits is by the time of NATS.
+func TestClock_AnswersForOperator(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("late", func(j *Job) { j.Deadline = time.Now().Add(time.Millisecond) })
+	for a := r.admin(); ; {
+		if a.q.now(t.Context()).After(time.UnixMilli(r.state("late").Deadline)) {
+			canceled, err := a.Cancel(t.Context(), "late", renderer{})
+			if err != nil || !canceled && !r.state("late").Status.Ended() {
+				t.Errorf("got %t, %v, and the job is %s", canceled, err, r.state("late").Status)
+			}
+			return
+		}
+	}
+}
