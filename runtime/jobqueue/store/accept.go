@@ -124,7 +124,7 @@ func (q *Queue) create(ctx context.Context, id string, s *State) (revision uint6
 		}
 		now, err := q.read(ctx, id)
 		switch {
-		case err != nil && !errors.Is(err, errNewer):
+		case err != nil && !isForeign(err):
 			return 0, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		case now.Status != "":
 			return 0, nil, &InUseError{now.State}

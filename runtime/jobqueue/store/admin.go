@@ -128,7 +128,7 @@ func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, er
 		e.Deadline = time.UnixMilli(ms)
 	}
 	now, err := a.q.read(ctx, e.ID)
-	if err != nil && !errors.Is(err, errNewer) {
+	if err != nil && !isForeign(err) {
 		return e, err
 	}
 	e.State = now.State
@@ -179,7 +179,7 @@ func walk(ctx context.Context, s jetstream.Stream, seq uint64, subject string,
 // them, else ErrUnknown.
 func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, error) {
 	now, err := a.q.read(ctx, id)
-	if err != nil && !errors.Is(err, errNewer) {
+	if err != nil && !isForeign(err) {
 		return nil, nil, nil, err
 	}
 	result, err := a.q.loadResult(ctx, now.Prediction)

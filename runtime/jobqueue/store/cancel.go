@@ -16,7 +16,7 @@ func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, renderer Rende
 	for {
 		now, err := q.findStored(ctx, id, renderer)
 		switch {
-		case err != nil && !errors.Is(err, errNewer) && !errors.Is(err, ErrUnknown):
+		case err != nil && !isForeign(err) && !errors.Is(err, ErrUnknown):
 			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		case now.Status == "", kind != "" && cmp.Or(now.Kind, Prediction) != kind:
 			return false, ErrUnknown

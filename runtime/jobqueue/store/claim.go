@@ -90,7 +90,10 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, renderer Renderer) (
 	attached = attached && meta.NumDelivered == 1
 	for ; ; attached = false {
 		if !attached {
-			if now, err = q.read(ctx, d.job.ID); err != nil {
+			switch now, err = q.read(ctx, d.job.ID); {
+			case errors.Is(err, errUnreadable): // it would be delivered again for ever
+				return nil, q.orphan(ctx, m, d.job.ID, "its state cannot be read")
+			case err != nil:
 				return nil, deferred
 			}
 		}

@@ -26,7 +26,12 @@ var (
 	errConflict = errors.New("the state has changed")
 	// errNewer: a newer server wrote the state.
 	errNewer = errors.New("the state is of a newer version")
+	// errUnreadable: no server wrote the state.
+	errUnreadable = errors.New("the state cannot be read")
 )
+
+// isForeign reports whether a state is there that this server cannot read, and never will.
+func isForeign(err error) bool { return errors.Is(err, errNewer) || errors.Is(err, errUnreadable) }
 
 // fieldModel is the MismatchError's field of a stream that is another model's.
 const fieldModel = "model"

@@ -132,7 +132,7 @@ func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 func (c *Claim) current(ctx context.Context) (stored, error) {
 	now, err := c.q.read(ctx, c.Job.ID)
 	switch {
-	case errors.Is(err, errNewer):
+	case isForeign(err):
 		return now, ErrLost
 	case err != nil:
 		return now, fmt.Errorf("%w: %w", ErrInDoubt, err)

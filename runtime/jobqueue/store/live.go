@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -83,6 +84,22 @@ func (q *Queue) ReplySubject(id string) string {
 // be there.
 func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
 
+// isMembers reports whether a subject is one of members that wait. A job's message may name any other, such as one of
+// JetStream's API, and what is published there would be published with this member's rights.
+func (q *Queue) isMembers(verb, subject string) bool {
+	rest, ok := strings.CutPrefix(subject, "pinion."+verb+"."+q.o.Model+".")
+	return ok && rest != "" && !strings.ContainsAny(rest, "*> \t\r\n")
+}
+
+// answered calls answer with requests whose answers go to an inbox, or that want none, for the same reason.
+func answered(answer nats.MsgHandler) nats.MsgHandler {
+	return func(m *nats.Msg) {
+		if m.Reply == "" || strings.HasPrefix(m.Reply, nats.InboxPrefix) {
+			answer(m)
+		}
+	}
+}
+
 // A Notice tells a member that a job for which it waits has started or ended. Of an end it is the state as
 // it is stored, or empty where that is large: then the member reads it.
 type Notice []byte
@@ -108,7 +125,7 @@ func (q *Queue) Ended(ctx context.Context, n Notice) (s State, ok bool) {
 // Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called
 // with the subject of each, when it begins and when it has ended. It must not block. stop ends that.
 func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err error) {
-	alive, err := q.nc.Subscribe(q.Waiter(), func(m *nats.Msg) { _ = m.Respond(nil) })
+	alive, err := q.nc.Subscribe(q.Waiter(), answered(func(m *nats.Msg) { _ = m.Respond(nil) }))
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +148,14 @@ func (c *Claim) Announce() { c.notify(Notice(noticeStarted)) }
 
 // notify tells the member that waits for the job.
 func (c *Claim) notify(n Notice) {
-	if c.Job.Reply != "" {
+	if c.q.isMembers("reply", c.Job.Reply) {
 		_ = c.q.nc.Publish(c.Job.Reply, n) // if it is lost, the member reads the state later
 	}
 }
 
 // abandoned reports whether a client waits for a job whose member has left.
 func (q *Queue) abandoned(ctx context.Context, j *Job) bool {
-	if j.Waiter == "" {
+	if !q.isMembers("alive", j.Waiter) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)

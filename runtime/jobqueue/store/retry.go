@@ -28,7 +28,7 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 		return fmt.Errorf("read the dead letter: %w", err)
 	}
 	old, err := a.q.read(ctx, id)
-	if err != nil && !errors.Is(err, errNewer) {
+	if err != nil && !isForeign(err) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	hook, err := a.q.readHook(letter.Header)

@@ -239,7 +239,7 @@ func (s *Server) subscribe() error {
 	}
 	var all []*nats.Subscription
 	for verb, answer := range map[string]nats.MsgHandler{"held": s.onOwner, "cancel": s.onCancel, "attach": s.onAttach} {
-		one, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answer)
+		one, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answered(answer))
 		if err != nil {
 			for _, sub := range all {
 				_ = sub.Unsubscribe()

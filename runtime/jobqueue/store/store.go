@@ -107,10 +107,15 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 func (q *Queue) decode(text []byte, s *State) error {
 	if err := s.UnmarshalJSON(text); err != nil { // json.Unmarshal would check it twice
 		*s = State{}
-		return fmt.Errorf("read a job's state: %w", err)
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if s.Version > stateVersion {
 		return errNewer
+	}
+	if _, moves := moves[s.Status]; !moves && !s.Status.Ended() {
+		err := fmt.Errorf("%w: its status is %.64q", errUnreadable, s.Status)
+		*s = State{}
+		return err
 	}
 	if err := q.o.Keys.openState(s); err != nil {
 		*s = State{}
@@ -188,7 +193,7 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 			if err == nil && now.Status != "" && now.revision > before && mine(&now.State) {
 				return now.revision, nil
 			}
-			if err == nil || errors.Is(err, errNewer) {
+			if err == nil || isForeign(err) {
 				return 0, errConflict
 			}
 		case code(err) != 0:

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// TestClaim_UnreadableStates of somebody else with access to NATS end as dead letters: else their jobs would be
+// delivered again for ever.
+func TestClaim_UnreadableStates(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no JSON":        "\xff\xfe\x00",
+		"another type":   `[]`,
+		"wrong members":  `{"v":1,"job":7,"status":{}}`,
+		"no such status": `{"v":1,"job":"JOB","status":"paused","attempt":0,"lost":0,"prediction":{}}`,
+		"no status":      `{"v":1,"job":"JOB","prediction":{}}`,
+		"nothing":        `{}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			r.accept("p1")
+			m := r.delivery(r.Queue)
+			job := m.Headers().Get(headerToken)
+			if _, err := r.js.Publish(t.Context(), r.names.stateKey("p1"),
+				[]byte(strings.ReplaceAll(text, "JOB", job))); err != nil {
+				t.Fatal(err)
+			}
+			if _, what := r.other("c").claim(t.Context(), m, renderer{}); what != orphaned {
+				t.Errorf("got %s, want a dead letter", what)
+			}
+			if got := r.messages(r.names.jobs()); got != 0 {
+				t.Errorf("got %d jobs, want none", got)
+			}
+			if letters, err := r.admin().Letters(t.Context(), 0); err != nil || len(letters) != 1 {
+				t.Errorf("got the dead letters %v, %v, want one", letters, err)
+			}
+		})
+	}
+}
+
+// TestClaim_HostileMessages by somebody else with access to NATS become dead letters, whatever their headers say.
+func TestClaim_HostileMessages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	for i, change := range []func(h nats.Header){
+		func(h nats.Header) { h.Set(headerID, "a\x00b\x1b[2J\x7f") },
+		func(h nats.Header) { h.Set(headerID, strings.Repeat("x", 60<<10)) },
+		func(h nats.Header) { h.Set(headerID, escaped+"%ff%0a%00") },
+		func(h nats.Header) { h.Set(headerAttempts, "99999999999999999999") },
+		func(h nats.Header) { h.Set(headerDeadline, "-9223372036854775808") },
+		func(h nats.Header) { h.Set(headerState, "18446744073709551616 {}") },
+		func(h nats.Header) { h.Set(headerState, "1 {\"v\":1,\"job\":\"t\"}") },
+		func(h nats.Header) { h.Set(headerBody, "obj/../../x") },
+		func(h nats.Header) { h.Set(headerKind, "rm -rf") },
+		func(h nats.Header) { h.Set(headerReply, "pinion.>") },
+	} {
+		m := nats.NewMsg("pinion.job.m.std.0." + token(""))
+		m.Data = []byte("\xff\xfe{")
+		m.Header.Set(headerID, "h"+strconv.Itoa(i))
+		m.Header.Set(headerToken, "t"+strconv.Itoa(i))
+		m.Header.Set(headerAttempts, "3")
+		m.Header.Set(headerKind, string(Prediction))
+		change(m.Header)
+		if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != orphaned {
+			t.Errorf("got %s for the message %d, want a dead letter", what, i)
+		}
+	}
+	if got := r.messages(r.names.jobs()); got != 0 {
+		t.Errorf("got %d jobs, want none", got)
+	}
+}
+
+// TestClaim_RepliesToMembersAlone though a job's message names another subject: what is published there would be
+// published with this member's rights.
+func TestClaim_RepliesToMembersAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("victim")
+	watcher := r.server.connect(t)
+	asked, err := watcher.SubscribeSync(">")
+	if err == nil {
+		err = watcher.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{
+		"$JS.API.STREAM.PURGE." + r.names.states(), "pinion.reply.other.a.b", "pinion.reply.m.>", "a b", "other",
+	} {
+		c := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: subject}}
+		state, _ := json.Marshal(map[string]string{"status": "succeeded"})
+		c.notify(state)
+		if r.abandoned(t.Context(), &Job{Waiter: subject}) {
+			t.Errorf("got that the client at %q has left, want that nothing is known", subject)
+		}
+	}
+	own := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: r.ReplySubject("p1")}}
+	own.Announce()
+	for {
+		m, err := asked.NextMsg(20 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Subject == own.Job.Reply {
+			break
+		}
+		if strings.HasPrefix(m.Subject, "$JS.API.STREAM.PURGE") || strings.HasPrefix(m.Subject, "pinion.reply.other") {
+			t.Errorf("got a message on %s, want none", m.Subject)
+		}
+	}
+	if s := r.state("victim"); s.Status != Starting {
+		t.Errorf("got the state %s, want that it is kept", s.Status)
+	}
+}
+
+// TestServer_AnswersInboxesAlone though a request names another subject, for the same reason.
+func TestServer_AnswersInboxesAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("victim")
+	stop, err := r.Answer(func(string, Notice) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	nc := r.server.connect(t)
+	if err := nc.PublishRequest(r.Waiter(), "$JS.API.STREAM.PURGE."+r.names.states(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Request(r.Waiter(), nil, 20*time.Second); err != nil { // answered after the other
+		t.Errorf("got %v for a request of a member, want an answer", err)
+	}
+	if s := r.state("victim"); s.Status != Starting {
+		t.Errorf("got the state %s, want that it is kept", s.Status)
+	}
+}
