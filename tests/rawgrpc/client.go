@@ -87,6 +87,18 @@ func (c *Client) Call(method string) uint32 {
 	return c.Open(method, 0, hpack.HeaderField{})
 }
 
+// Continue sends an empty piece of a header block that has not ended.
+func (c *Client) Continue(stream uint32) error { return c.framer.WriteContinuation(stream, false, nil) }
+
+// Begin begins a header block, and returns its call's stream.
+func (c *Client) Begin() uint32 {
+	if c.last += 2; c.last == 2 {
+		c.last = 1
+	}
+	_ = c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.last})
+	return c.last
+}
+
 // Announce sends the head of a message of size bytes, and its beginning.
 func (c *Client) Announce(stream uint32, size int, begin []byte) {
 	head := binary.BigEndian.AppendUint32([]byte{0}, uint32(size))

@@ -25,6 +25,7 @@ type conn struct {
 	place    connlimit.Place
 	arrival  memory.Arrival // the connection while it is idle: it is closed when others need its memory
 	writeSet time.Time      // only one goroutine writes
+	blocks   headerBlocks   // only one reads
 
 	uncharged bool // counted in Server.uncharged
 
@@ -52,7 +53,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err // gRPC tries again after a temporary one
 		}
-		c := &conn{Conn: nc, srv: l.srv, calls: map[*call]struct{}{}, since: time.Now()}
+		c := &conn{
+			Conn: nc, srv: l.srv, calls: map[*call]struct{}{}, since: time.Now(),
+			blocks: headerBlocks{skip: prefaceSize},
+		}
 		if l.srv.adopt(c) {
 			return c, nil
 		}
@@ -97,6 +101,15 @@ func connOf(ctx context.Context) *conn {
 		}
 	}
 	return nil
+}
+
+// Read reads. After too many frames of a header block it fails, and gRPC closes the connection.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if refused := c.blocks.read(p[:n]); refused != nil {
+		return 0, refused
+	}
+	return n, err
 }
 
 // Write writes under a deadline, so that a client that takes no bytes does not hold its answers for ever.
