@@ -7,6 +7,8 @@
 #include "px_worker.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,10 +19,9 @@ static void add_slot(int fd) {
   if (ch && px_channel_init(ch, fd, &px_w.page->slots[n], &px_w.page->outs[n]) == 0) {
     px_w.slots[n] = ch;
     px_w.nslots = n + 1;
-  } else {  // the front sees the socket close
-    px_free(ch);
-    close(fd);
-    px_w.stopping = true;
+  } else {  // most often for a limit that the model has set: an orderly end would hide that
+    fprintf(stderr, "pinion worker: make slot %d: %s\n", n, strerror(errno));
+    _exit(1);
   }
   pthread_cond_broadcast(&px_w.changed);
   pthread_mutex_unlock(&px_w.mu);

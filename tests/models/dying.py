@@ -110,3 +110,15 @@ class Async(BaseRunner):
             os.closerange(3, 1024)
         await asyncio.sleep(1000)
         return "done"
+
+
+class Limited(Async):
+    async def setup(self) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 20, 1 << 20))
+        self.kept: list[bytearray] = []
+        for size in (1 << 20, 1 << 17, 1 << 14):
+            try:
+                while True:
+                    self.kept.append(bytearray(size))
+            except MemoryError:
+                pass

@@ -142,6 +142,21 @@ func TestDeath_NamesLimitsThatModelSet(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
+// TestDeath_NamesLimitBeforeFirstPrediction where the worker cannot begin to serve, and does not end as if in order.
+func TestDeath_NamesLimitBeforeFirstPrediction(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{Model: "dying.py:Limited", Args: []string{"--concurrency", "4"}})
+	exit := ""
+	harness.Eventually(t, "the worker has ended", func() bool {
+		exit = s.Health().Workers[0].LastExit
+		return exit != ""
+	})
+	harness.WantText(t, "the last exit", exit, "RLIMIT_AS is 1048576 (the server's: ")
+	if strings.Contains(exit, "code 0") {
+		t.Errorf("got %q, want an exit code that tells of a fault", exit)
+	}
+}
+
 func TestDeath_WorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
