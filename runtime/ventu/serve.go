@@ -71,9 +71,10 @@ func (q *Queue) silent() (found []connlimit.Idle) {
 // CloseIdle closes a connection that has not said that it is ready, and reports whether it did.
 func (w *worker) CloseIdle() bool {
 	w.q.mu.Lock()
-	fresh := w.phase == workerFresh
+	w.evicted = w.evicted || w.phase == workerFresh
+	evicted := w.evicted
 	w.q.mu.Unlock()
-	if !fresh {
+	if !evicted {
 		return false
 	}
 	left := w.place.Leave() // first: the goroutine that serves it leaves too

@@ -56,3 +56,25 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 		<-closed
 	}
 }
+
+// TestServe_ClosedConnectionIsNoWorker, though it says that it is ready at that moment: it gets no batch, and has no
+// fault counted.
+func TestServe_ClosedConnectionIsNoWorker(t *testing.T) {
+	q := New(Options{})
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	var place connlimit.Place
+	connlimit.New(1).Enter(&place)
+	w := &worker{q: q, conn: ours, place: &place}
+	if !w.CloseIdle() || w.CloseIdle() {
+		t.Error("a silent connection was not closed once")
+	}
+	q.arrive(w)
+	if len(q.workers) != 0 || len(q.idle) != 0 || w.phase != workerFresh {
+		t.Errorf("got %d workers, %d of them idle, want none", len(q.workers), len(q.idle))
+	}
+	busy := &worker{q: q, conn: ours, place: new(connlimit.Place), phase: workerIdle}
+	if busy.CloseIdle() {
+		t.Error("a worker was closed")
+	}
+}

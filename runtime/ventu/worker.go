@@ -54,6 +54,7 @@ type worker struct {
 
 	// Guarded by q.mu.
 	phase       workerPhase
+	evicted     bool       // closed for another connection while it was fresh, which it stays
 	batch       *sentBatch // what it has; nil: nothing
 	standing    standing
 	resumeTimer *time.Timer // ends its suspension
@@ -121,6 +122,9 @@ func (w *worker) read() error {
 func (q *Queue) arrive(w *worker) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if w.evicted {
+		return
+	}
 	now := q.now()
 	q.restore(w, now)
 	q.workers[w] = struct{}{}
