@@ -102,6 +102,7 @@ func examples() []example {
 		worker("log-pipes-end", KindLogPipesEnd, 0, 0, ``),
 		{"calls", message{Kind: KindCalls, Flags: FlagFile, ID: id}, false, nil},
 		worker("call", KindCall, 0, 0, `{"model":"embed","input":{"text":"hello"},"token":"5f…","files":[]}`),
+		worker("read", KindRead, 32, 0, ``),
 		front("call-answer", KindSucceeded, 0, 0, `{"output":`+tensor+`}`, nil),
 		front("call-files", KindOutput, 0, 0,
 			`{"output":"pinion-file:7a…:0/out.png","files":{"folder":"/tmp/p","token":"7a…"}}`, nil),

@@ -75,6 +75,7 @@ const (
 // Kinds of a call's socket, beside Started, Output, Succeeded and Failed, by which the front answers.
 const (
 	KindCall Kind = 56 // {"model":"…","input":{…},…}: run that model; worker to front
+	KindRead Kind = 57 // no body: id is how many more items the caller has read; worker to front
 )
 
 // String is the kind's name, or its number where no version of the protocol has it.

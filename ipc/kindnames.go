@@ -42,4 +42,5 @@ var kindNames = [...]string{
 	KindInterrupt:     "Interrupt",
 	KindAskStack:      "AskStack",
 	KindCall:          "Call",
+	KindRead:          "Read",
 }

@@ -156,6 +156,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"a slot's running":    {slot["running"], offRunning},
 		"a slot's noticed":    {slot["noticed"], offNoticed},
 		"a slot's given_up":   {slot["given_up"], offGivenUp},
+		"a slot's paused":     {slot["paused"], offPaused},
 		"a slot's cancel":     {slot["cancel"], offCancel},
 		"a slot's claims":     {slot["claims"], offClaims},
 		"the end of the last": {slot["pad3"], offClaims + 8*Claims},

@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"sync/atomic"
@@ -33,6 +34,7 @@ const (
 	offRunning   = 0   // of a slot: the id that the model has, or 0
 	offNoticed   = 8   // of a slot with a thread: the id whose end the worker's main thread has tried to bring about
 	offGivenUp   = 72  // of a slot with a thread: the id whose thread is not waited for
+	offPaused    = 80  // of a slot: the id that is to yield no more items for now, or 0
 	offCancel    = 64  // of a slot: the id that is to be canceled
 	offClaims    = 128 // of a slot: Claims words
 	offOutBegin  = 0   // of an out: the position in the stream of its first byte
@@ -206,6 +208,17 @@ func (s Slot) SetCancel(id uint64, again bool) {
 		id |= cancelAgain
 	}
 	s.page.word(s.base + offCancel).Store(id)
+}
+
+// Pause has the model that runs id wait before it yields its next item.
+func (s Slot) Pause(id uint64) { s.page.word(s.base + offPaused).Store(id) }
+
+// Resume ends the pause.
+func (s Slot) Resume() {
+	const wake = 1 // FUTEX_WAKE of linux/futex.h: the worker sleeps on the word
+	if word := s.page.word(s.base + offPaused); word.Swap(0) != 0 {
+		_, _, _ = unix.Syscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, math.MaxInt32)
+	}
 }
 
 func (s Slot) claim(id uint64) *atomic.Uint64 {

@@ -28,6 +28,10 @@ int px_emit(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, P
 // px_emit_item is px_emit for an item of a batch, whose id is not that of what runs. value NULL: the frame has no body.
 int px_emit_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value);
 
+// px_wait_resumed waits while the front wants no more items of a prediction. GIL held; released while it waits. 0, or -1 with
+// an exception, such as a cancel.
+int px_wait_resumed(struct px_channel *ch, uint64_t id);
+
 // px_yield_all emits every item of an iterable as it comes. An exception on the way, such as a cancel, is first given to the
 // generator, so that its finally blocks run. New reference to px_w.yielded, or NULL with an exception. Main thread.
 PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, PyObject *encode);

@@ -3,8 +3,11 @@
 #include "px_worker.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "px_interrupt.h"
 #include "px_json.h"
@@ -78,6 +81,18 @@ int px_emit_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *val
   return status;
 }
 
+int px_wait_resumed(struct px_channel *ch, uint64_t id) {
+  px_word *word = &ch->page->paused;
+  while (atomic_load(word) == id) {
+    PyThreadState *state = PyEval_SaveThread();
+    px_channel_flush(ch, true);
+    syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, (uint32_t)id, NULL, NULL, 0);  // a signal ends it too
+    PyEval_RestoreThread(state);
+    if (px_interrupt_check() < 0) return -1;
+  }
+  return 0;
+}
+
 // interrupt ends a generator by the exception that is set. An item: the generator goes on; NULL: it has ended, normally or
 // with the exception that is set.
 static PyObject *interrupt(PyObject *iterator) {
@@ -116,6 +131,7 @@ PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, P
     px_settle_text(ch, false);
     int status = px_emit(ch, PX_OUTPUT, id, item, encode, n);
     Py_DecRef(item);
+    if (status == 0) status = px_wait_resumed(ch, id);
     // An iterator that runs no Python code would never notice a cancel.
     if (status == 0 && px_is_canceled(ch->page, id)) status = px_interrupt_check();
     item = status == 0 ? PyIter_Next(iterator) : interrupt(iterator);

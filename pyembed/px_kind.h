@@ -42,6 +42,7 @@ enum px_kind {
   PX_INTERRUPT = 54,
   PX_ASK_STACK = 55,
   PX_CALL = 56,
+  PX_READ = 57,
 };
 
 // Flags of frames; ipc/frame.go says what each means.

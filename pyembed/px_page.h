@@ -35,7 +35,8 @@ struct px_slot_page {
   uint64_t pad1[6];
   px_word cancel;
   px_word given_up;  // with threads: the prediction whose thread is not waited for
-  uint64_t pad2[6];
+  px_word paused;    // the prediction that is to yield no more items for now; its low half is a futex
+  uint64_t pad2[5];
   px_word claims[PX_CLAIMS];
   uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS];
 };

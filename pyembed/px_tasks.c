@@ -173,7 +173,8 @@ static PyObject *put_times(PX_SELF, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// emit(slot, id, kind, value, encode, index): sends an event of a prediction that still runs; see px_emit.
+// emit(slot, id, kind, value, encode, index) -> bool: sends an event of a prediction that still runs; see px_emit. True: the
+// front wants no more items for now.
 static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 6) return PyErr_Format(PyExc_TypeError, "emit takes 6 arguments, not %zd", n);
   struct px_channel *ch;
@@ -186,6 +187,14 @@ static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (px_get(&ch->current) == id && !atomic_load(&px_w.is_child) &&
       px_emit(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
     return NULL;
+  return PyBool_FromLong(atomic_load(&ch->page->paused) == id);
+}
+
+// wait_resumed(slot, id): waits until the front wants items of that prediction again.
+static PyObject *wait_resumed(PX_SELF, PyObject *args) {
+  struct px_channel *ch;
+  unsigned long long id;
+  if (!PyArg_ParseTuple(args, "O&K", px_slot_arg, &ch, &id) || px_wait_resumed(ch, id) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -266,6 +275,7 @@ PyMethodDef px_task_methods[] = {
     {"put_times", put_times, METH_VARARGS, NULL},
     {"emit_all", emit_all, METH_VARARGS, NULL},
     {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
+    {"wait_resumed", wait_resumed, METH_VARARGS, NULL},
     {"flush", flush, METH_O, NULL},
     {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},

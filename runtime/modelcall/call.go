@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,6 +66,8 @@ type call struct {
 	of     []*predict.Prediction
 	over   chan struct{} // closed once the caller wants nothing more
 
+	unread unread // items
+
 	mu  sync.Mutex
 	end bool
 	p   *predict.Prediction // nil until it is accepted
@@ -96,9 +99,13 @@ func (c *call) run() {
 	<-c.over // the socket stays open until the caller has read the answer
 }
 
-// watchSocket ends the call when the caller closes the socket, or has died.
+// watchSocket notes what the caller has read. It ends the call when the caller closes the socket, or has died.
 func (c *call) watchSocket() {
-	for c.conn.Recv(func(*ipc.Frame) {}) == nil {
+	for c.conn.Recv(func(f *ipc.Frame) {
+		if f.Kind == ipc.KindRead {
+			c.unread.take(f.ID)
+		}
+	}) == nil {
 		continue
 	}
 	c.cancel()
@@ -168,7 +175,7 @@ func (c *call) carryOut(body []byte) {
 	}
 	req := predict.Request{
 		Input: m.input, Tensors: m.tensors, WantTensors: shape.Tensors, WantPaths: shape.Files, Callers: callers,
-		Trace: c.o.Tracer.Continue(m.parent), Propagation: c.of[0].Request.Propagation,
+		Trace: c.o.Tracer.Continue(m.parent), Propagation: c.of[0].Request.Propagation, Deadline: c.deadline(),
 	}
 	req.TraceParent, req.TraceState = m.parent.Parent(), m.parent.State
 	if m.files != nil {
@@ -219,8 +226,24 @@ func (c *call) callers() (names []string) {
 	return append(names, c.caller)
 }
 
-// sendItem sends an item that the model yields. It does not block.
-func (c *call) sendItem(item []byte) {
+// deadline is that of the predictions that called: the latest of a batch's. Zero: there is none. That of a job counts
+// only until the job begins, because a client that waits for one did not set it.
+func (c *call) deadline() (latest time.Time) {
+	for _, p := range c.of {
+		req := &p.Request
+		if req.Deadline.IsZero() || req.Attempt > 0 {
+			return time.Time{}
+		}
+		if req.Deadline.After(latest) {
+			latest = req.Deadline
+		}
+	}
+	return latest
+}
+
+// sendItem sends an item that the model yields. It does not block: it has the model wait for a caller that reads slowly.
+func (c *call) sendItem(item []byte, pause func(bool)) {
+	c.unread.add(len(item), pause)
 	c.mu.Lock()
 	p := c.p
 	c.mu.Unlock()

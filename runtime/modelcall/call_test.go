@@ -212,3 +212,28 @@ func TestParse_Unreadable(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadline_OfACall is the latest of those that wait for it.
+func TestDeadline_OfACall(t *testing.T) {
+	now := time.Now()
+	soon, late := predict.Request{Deadline: now.Add(time.Second)}, predict.Request{Deadline: now.Add(time.Hour)}
+	job := late
+	job.Attempt = 1
+	for _, c := range []struct {
+		of   []predict.Request
+		want time.Time
+	}{
+		{[]predict.Request{soon}, soon.Deadline},
+		{[]predict.Request{late, soon}, late.Deadline},
+		{[]predict.Request{soon, {}}, time.Time{}},
+		{[]predict.Request{job}, time.Time{}},
+	} {
+		calling := &call{}
+		for _, req := range c.of {
+			calling.of = append(calling.of, predict.New("a", &req, now, nil, predict.Options{}))
+		}
+		if got := calling.deadline(); !got.Equal(c.want) {
+			t.Errorf("%d predictions: got %v, want %v", len(c.of), got, c.want)
+		}
+	}
+}

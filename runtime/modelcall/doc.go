@@ -6,6 +6,7 @@
 //   - The prediction of a call is canceled when the socket closes or the prediction that called ends, whichever comes
 //     first.
 //   - A model that is already among its callers is refused at once, so that no call waits for itself.
+//   - A model whose items the caller does not read pauses, so that few of them wait in the front.
 //   - Files of an answer stay until the prediction that called has ended.
 //
 // Only cmd imports this package.

@@ -89,8 +89,9 @@ type Request struct {
 	Created     time.Time
 	CreatedText string
 	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as
-	// the worker sent them. It must not block, nor keep the item. Nil: the record has them.
-	Items func(item []byte)
+	// the worker sent them. It must not block, nor keep the item; pause has the model wait before its next item, or go on,
+	// and may be called at any time. Nil: the record has them.
+	Items func(item []byte, pause func(bool))
 	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this
 	// one.
 	Callers []string

@@ -243,6 +243,13 @@ func (x *execution) stop() {
 	}()
 }
 
+// pause has the model wait with its items, or go on.
+func (x *execution) pause(paused bool) {
+	if call := x.sent(); call != nil {
+		x.service.o.Pool.Pause(call, paused)
+	}
+}
+
 // Started implements slot.EventSink, as do the next three methods.
 func (x *execution) Started() { x.p.Begin(time.Now()) }
 
@@ -250,7 +257,7 @@ func (x *execution) Output(item []byte) {
 	if items := x.p.Request.Items; items != nil {
 		x.observeItem()
 		if x.acceptsItem(withStandIns(item)) {
-			items(item)
+			items(item, x.pause)
 		}
 		return
 	}

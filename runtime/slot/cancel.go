@@ -33,6 +33,20 @@ func (p *Pool) cancelLocked(c *Call) deliveries {
 	return nil
 }
 
+// Pause has the model wait before it yields the next item of a call, or lets it go on. It does not block. A call that is
+// being canceled does not pause. Not for batches.
+func (p *Pool) Pause(c *Call, paused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch s := c.slot; {
+	case c.state != assigned || c.canceling || s.ch.closed:
+	case paused:
+		s.ch.words.Pause(c.id)
+	default:
+		s.ch.words.Resume()
+	}
+}
+
 // signalCancel signals a running call, again and again, until it ends or the grace is over.
 func (p *Pool) signalCancel(c *Call, until time.Time) {
 	s, id, target := c.slot, c.id, c.id
@@ -41,6 +55,7 @@ func (p *Pool) signalCancel(c *Call, until time.Time) {
 		target = r.id // the id by which the worker knows what it runs
 	}
 	s.ch.words.SetCancel(target, time.Until(until) <= p.lastSignal())
+	s.ch.words.Resume() // after it, so that a model which paused finds that it is canceled
 	s.worker.process.Interrupt()
 	c.graceTimer = time.AfterFunc(min(signalInterval, p.lastSignal()), func() {
 		p.locked(func() deliveries {

@@ -11,7 +11,7 @@ import sys
 
 from ..errors import CallError
 from .scope import INACTIVE, current_scope
-from .serve.wire import CALL, FAILED, OUTPUT, STARTED, SUCCEEDED
+from .serve.wire import CALL, FAILED, OUTPUT, READ, STARTED, SUCCEEDED
 from .values import tensors
 from .values.outfile import FileProblem, check_kind, is_unfetched
 
@@ -26,6 +26,8 @@ _HEADER = 24
 _FILE = 1  # the flag of a frame whose body is a file
 _INLINE = 16 << 20  # bytes; a larger body goes by a file
 _CHUNK = 64 << 10
+_READ_ITEMS = 32  # so many, or so many bytes of them, are reported as read
+_READ_BYTES = 512 << 10
 _MARK = "pinion-file:"
 
 
@@ -149,6 +151,7 @@ class Exchange:
             raise
         self._received = bytearray()
         self._descriptors: list[int] = []
+        self._items = self._bytes = 0  # read, and not reported
 
     def close(self) -> None:
         """End the call: the front cancels what still runs."""
@@ -251,7 +254,23 @@ class Exchange:
             os.lseek(descriptor, 0, os.SEEK_SET)
             with open(descriptor, "rb", buffering=0) as file:
                 body = file.readall()
+        if kind == OUTPUT:
+            self._report(len(body))
         return kind, body
+
+    def _report(self, size: int) -> None:
+        """Let the other model go on: an item of that size is read."""
+        self._items += 1
+        self._bytes += size
+        if self._items >= _READ_ITEMS or self._bytes >= _READ_BYTES:
+            header = (
+                bytes(4) + bytes((READ, 0, 0, 0)) + self._items.to_bytes(8, "little") + bytes(8)
+            )
+            try:
+                self._socket.sendall(header)  # there is room: the front always reads
+            except OSError:
+                return  # the call has ended, as the next frame says
+            self._items = self._bytes = 0
 
     def result(self, frame: tuple[int, bytes]) -> tuple[int, Any]:
         """Return the kind of a frame and its value, or raise its error."""

@@ -23,6 +23,7 @@ from ..values.encode import GENERATOR, encode
 from ..values.iterators import collect, collect_async
 from .eager import eager_start
 from .loop import new_loop
+from .pause import resumed
 from .sync import Server, SyncServer, fail, functions_of, hook, keep
 from .watch import Watch
 from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRACE, TRAIN
@@ -307,7 +308,8 @@ class AsyncServer(Server):
             async for item in iterator:
                 if router is not None:
                     router.flush(who)
-                _px.emit(number, id, OUTPUT, item, encoder, index)
+                if _px.emit(number, id, OUTPUT, item, encoder, index):
+                    await resumed(number, id)
                 index += 1
         except BaseException as raised:
             await _interrupt(iterator, raised)

@@ -39,6 +39,7 @@ FORK = 53
 INTERRUPT = 54
 ASK_STACK = 55
 CALL = 56
+READ = 57
 
 # Flags.
 FILE = 1
