@@ -182,6 +182,24 @@ func TestVersions_PredictionsByID(t *testing.T) {
 		http.StatusNotFound)
 }
 
+// TestVersions_CancelByName ends a prediction of whichever version has it, also after the traffic has shifted.
+func TestVersions_CancelByName(t *testing.T) {
+	t.Parallel()
+	s, dir, _ := versionsFile(t, "traffic: {ocr@2: 100}\n", "--reload")
+	harness.MakeFIFO(t, filepath.Join(dir, "two"), "gate")
+	for n, path := range []string{"/models/ocr", "", "/models/ocr@2"} {
+		shift(t, s, 0, 100)
+		running := make(chan harness.Answer, 1)
+		go func() {
+			running <- s.Do(http.MethodPut, "/models/ocr/predictions/p1", map[string]any{"input": harness.Input{"gate": "gate"}})
+		}()
+		harness.Eventually(t, "it waits", func() bool { return s.Log.Count("waiting gate") == n+1 })
+		shift(t, s, 100, 0)
+		harness.WantCode(t, path+": cancel", s.Do(http.MethodPost, path+"/predictions/p1/cancel", nil), http.StatusOK)
+		harness.WantStatus(t, path+": it ended with", harness.Receive(t, running), "canceled")
+	}
+}
+
 // TestVersions_OtherProtocols choose a version by share or by its number, and list both.
 func TestVersions_OtherProtocols(t *testing.T) {
 	t.Parallel()
