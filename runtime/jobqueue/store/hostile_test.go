@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			if _, err := r.js.Publish(t.Context(), r.names.stateKey("p1"),
 				[]byte(strings.ReplaceAll(text, "JOB", job))); err != nil {
 				t.Fatal(err)
+			}
+			if _, err := r.Find(t.Context(), "p1", renderer{}); !errors.Is(err, ErrUnknown) {
+				t.Errorf("got %v of a member that waits, want that the job is not known", err)
 			}
 			if _, what := r.other("c").claim(t.Context(), m, renderer{}); what != orphaned {
 				t.Errorf("got %s, want a dead letter", what)

@@ -252,7 +252,7 @@ func (q *Queue) FindState(ctx context.Context, id string, renderer Renderer) (St
 func (q *Queue) findStored(ctx context.Context, id string, renderer Renderer) (stored, error) {
 	s, err := q.read(ctx, id)
 	switch {
-	case err == nil && s.Status == "":
+	case err == nil && s.Status == "", errors.Is(err, errUnreadable): // who waits for that would wait for ever
 		return s, ErrUnknown
 	case err != nil, s.Status.Ended():
 		return s, err
