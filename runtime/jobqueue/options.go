@@ -40,7 +40,7 @@ type Options struct {
 	// bound.
 	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
-	Webhooks *webhook.Sender
+	Webhooks *webhook.Account
 	Logger   *slog.Logger
 }
 

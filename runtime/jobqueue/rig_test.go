@@ -75,15 +75,16 @@ func (r *rig) start(address string) {
 // join makes a member that leaves with the test.
 func (r *rig) join(name string, set func(*Options)) *Member {
 	r.t.Helper()
+	webhooks := webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)})
+	r.t.Cleanup(webhooks.Close)
 	o := Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) {
 			return nats.Connect(r.url, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { changed(err) }))
 		},
 		Queue:    store.Options{Model: "m", Server: name, Bytes: 64 << 20},
 		Attempts: 2, MaxBody: 1 << 20, Memory: memory.New(64 << 20),
-		Webhooks: webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)}), Logger: slog.New(slog.DiscardHandler),
+		Webhooks: webhooks.Account(), Logger: slog.New(slog.DiscardHandler),
 	}
-	r.t.Cleanup(o.Webhooks.Close)
 	if set != nil {
 		set(&o)
 	}

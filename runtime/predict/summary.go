@@ -48,6 +48,23 @@ func (p *Prediction) Summary() Summary {
 	return s
 }
 
+// Ending is Summary without copies: its memory is the prediction's. Its caller has a hold.
+func (p *Prediction) Ending() Summary {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+}
+
+// Mentions reports whether the id, the error or the trace has a text, which is in lower case.
+func (s *Summary) Mentions(text string) bool {
+	for _, part := range [...]string{s.ID, s.Error, s.TraceParent} {
+		if strings.Contains(strings.ToLower(part), text) {
+			return true
+		}
+	}
+	return false
+}
+
 func clipText(text string) string {
 	if len(text) <= maxSummaryError {
 		return strings.Clone(text)
@@ -61,6 +78,7 @@ func (r *Registry) Ended(n int) []*Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var next [len(r.retained)]int // how many of each list were taken
+	n = min(n, r.retained[0].len()+r.retained[1].len())
 	newest := make([]*Prediction, 0, n)
 	for len(newest) < n {
 		from, last := -1, retained{}

@@ -2,8 +2,10 @@ package service
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"pinion/runtime/predict"
 )
@@ -26,6 +28,38 @@ func (s *Service) Overview(n int) predict.Overview {
 	slices.SortStableFunc(o.Ended, func(a, b predict.Summary) int { return b.Completed.Compare(a.Completed) })
 	o.Ended, o.Failed = o.Ended[:min(n, len(o.Ended))], o.Failed[:min(n, len(o.Failed))]
 	return o
+}
+
+// Search returns the ended predictions with a text, in lower case, in their id, error or trace: of all that the server still
+// has, the newest first and at most n. searched is how many those are.
+func (s *Service) Search(text string, n int) (found []predict.Summary, searched int) {
+	type key struct {
+		kind      predict.Kind
+		id        string
+		completed time.Time
+	}
+	seen := map[key]bool{} // a failed one may be in two lists
+	for _, p := range s.registry.Ended(math.MaxInt) {
+		if !p.TryHold() {
+			continue
+		}
+		one := p.Ending()
+		seen[key{one.Kind, one.ID, one.Completed}] = true
+		if one.Mentions(text) {
+			found = append(found, p.Summary())
+		}
+		p.Release()
+	}
+	for _, one := range append(s.ends.failed.list(), s.ends.unretained.list()...) {
+		if k := (key{one.Kind, one.ID, one.Completed}); !seen[k] {
+			seen[k] = true
+			if one.Mentions(text) {
+				found = append(found, one)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b predict.Summary) int { return b.Completed.Compare(a.Completed) })
+	return found[:min(n, len(found))], len(seen)
 }
 
 // Summary returns the summary of an ended prediction that Result does not find any more.

@@ -37,6 +37,7 @@ func eventName(e predict.Events) string {
 // then, so a newer event supersedes logs. Outputs are superseded only when there are too many.
 type delivery struct {
 	sender     *Sender
+	account    *Account
 	prediction *predict.Prediction
 	target     *url.URL
 	wake       chan struct{} // one token: there is a new event
@@ -121,7 +122,7 @@ func (d *delivery) push(it item) {
 		}
 		it.cost = 0
 	}
-	d.sender.o.OnDelivery(eventName(predict.OnOutput), Dropped)
+	d.report(predict.OnOutput, Dropped)
 	if last >= 0 && d.queue[last].event == predict.OnOutput {
 		it.cost = d.queue[last].cost
 		d.queue[last] = it
@@ -137,7 +138,7 @@ func sameMemory(a, b []byte) bool { return cap(a) > 0 && cap(b) > 0 && &a[:1][0]
 // supersedeLogs drops the pending logs. Called with the lock held.
 func (d *delivery) supersedeLogs() {
 	if d.logs.event != 0 {
-		d.sender.o.OnDelivery(eventName(predict.OnLogs), Dropped)
+		d.report(predict.OnLogs, Dropped)
 		d.logs = item{}
 	}
 }
@@ -146,6 +147,7 @@ func (d *delivery) supersedeLogs() {
 func (d *delivery) end(rec predict.Record, want predict.Events) {
 	d.over, d.ended = true, d.sender.now()
 	d.sender.count(0, 1)
+	d.account.ended.Add(1)
 	if d.reserved = d.prediction.Charged(); !d.sender.reserve(d.reserved) {
 		d.reserved = 0
 		d.completed = item{event: predict.OnCompleted, record: predict.Record{}}
@@ -226,7 +228,7 @@ func (d *delivery) abandon() {
 func (d *delivery) clear() {
 	for _, it := range append(d.queue, d.logs, d.completed) {
 		if it.event != 0 {
-			d.sender.o.OnDelivery(eventName(it.event), Dropped)
+			d.report(it.event, Dropped)
 			d.sender.uncharge(it.cost)
 		}
 	}
@@ -240,7 +242,7 @@ func (d *delivery) shorten() {
 		keep = 0
 	}
 	for len(d.queue) > keep {
-		d.sender.o.OnDelivery(eventName(d.queue[0].event), Dropped)
+		d.report(d.queue[0].event, Dropped)
 		d.sender.uncharge(d.queue[0].cost)
 		d.queue[0] = item{}
 		d.queue = d.queue[1:]
@@ -262,6 +264,7 @@ func (d *delivery) finish() bool {
 		return true
 	}
 	d.prediction.Release()
+	d.account.ended.Add(-1)
 	d.sender.unreserve(reserved)
 	d.sender.count(-1, -1)
 	return true
@@ -277,12 +280,12 @@ func (d *delivery) deliver(it item) {
 	}
 	tries, err := 1, d.first(it)
 	if err != nil && retries > 0 && temporary(err) {
-		s.retrying.Add(1)
+		d.account.retrying.Add(1)
 		tries, err = d.retry(&it.record, retries, err)
-		s.retrying.Add(-1)
+		d.account.retrying.Add(-1)
 	}
 	if err == nil {
-		s.o.OnDelivery(eventName(it.event), Delivered)
+		d.report(it.event, Delivered)
 		return
 	}
 	if errors.Is(err, ErrTimeout) {
@@ -291,9 +294,9 @@ func (d *delivery) deliver(it item) {
 		d.shorten()
 		d.mu.Unlock()
 	}
-	s.lost.Store(d.failure(err))
+	d.account.lost.Store(d.failure(err))
 	d.logFailure(it.event, tries, err)
-	s.o.OnDelivery(eventName(it.event), Failed)
+	d.report(it.event, Failed)
 }
 
 // first tries to deliver an event for the first time. When the server stops, completed goes first.
@@ -323,7 +326,7 @@ func (d *delivery) retry(rec *predict.Record, retries int, err error) (tries int
 	for last := false; !last && err != nil && tries <= retries && temporary(err); tries++ {
 		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()),
 			"receiver", origin(d.target), "error", shown(err))
-		s.retried.Store(d.failure(err))
+		d.account.retried.Store(d.failure(err))
 		s.sleep(s.waits, s.backoff.After(tries, err), nil)
 		if s.ctx.Err() != nil {
 			return tries, context.Cause(s.ctx)

@@ -102,10 +102,8 @@ type Sender struct {
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
 
-	outputs  atomic.Int64 // bytes of outputs that wait
-	retrying atomic.Int64 // events that failed and are tried again
-	// The last failure of an event that is tried again, and of one that is not; nil: none yet.
-	retried, lost atomic.Pointer[Failure]
+	own     Account      // of events without a model
+	outputs atomic.Int64 // bytes of outputs that wait
 
 	mu         sync.Mutex
 	running    int           // deliveries with a goroutine
@@ -135,13 +133,16 @@ func New(o Options) *Sender {
 
 // Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will
 // run: p's end releases the hold. A request without a webhook, or whose filter excludes all events, costs nothing.
-func (s *Sender) Attach(p *predict.Prediction) {
+func (s *Sender) Attach(p *predict.Prediction) { s.attach(p, &s.own) }
+
+// attach is Attach, for an account.
+func (s *Sender) attach(p *predict.Prediction, a *Account) {
 	if p.Request.Webhook == "" || p.Request.WebhookEvents&predict.AllEvents == 0 {
 		return
 	}
 	if target := s.target(p.Request.Webhook, p.ID()); target != nil {
 		p.Hold()
-		p.Watch(&delivery{sender: s, prediction: p, target: target, wake: make(chan struct{}, 1)})
+		p.Watch(&delivery{sender: s, account: a, prediction: p, target: target, wake: make(chan struct{}, 1)})
 	}
 }
 
@@ -155,22 +156,11 @@ func (s *Sender) target(webhook, id string) *url.URL {
 	return u
 }
 
-// State is what the sender does at a moment.
-type State struct {
-	Pending  int      // ended predictions with events that are not delivered yet
-	Retrying int      // events that failed and are tried again
-	Retried  *Failure // the last one of an event that is tried again; nil: none since the start
-	Lost     *Failure // the last one of an event that is not
-}
-
-// Failure is why a try failed, in words that a log may show.
-type Failure struct{ Receiver, Error string }
-
-// State returns the state of this moment.
-func (s *Sender) State() State {
+// Pending is how many ended predictions have events that are not delivered yet.
+func (s *Sender) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{Pending: s.ended, Retrying: int(s.retrying.Load()), Retried: s.retried.Load(), Lost: s.lost.Load()}
+	return s.ended
 }
 
 // Drain waits until the events of ended predictions are delivered or dropped. If ctx ends first it returns its cause.

@@ -399,21 +399,21 @@ func TestState(t *testing.T) {
 		}
 	})
 	s, _, _ := newSender(t, Options{Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Retries: 1_000_000})
-	if got := s.State(); got != (State{}) {
+	if got := s.own.State(); got != (State{}) {
 		t.Errorf("at first the state is %+v", got)
 	}
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
 	p.succeed("1")
 	await.Eventually(t, "it is tried again", func() bool {
-		got := s.State()
+		got := s.own.State()
 		return got.Pending == 1 && got.Retrying == 1 && got.Retried != nil && got.Lost == nil
 	})
-	if got, want := *s.State().Retried, (Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
+	if got, want := *s.own.State().Retried, (Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
 		t.Errorf("it is tried again after %+v, want %+v", got, want)
 	}
 	refuses.Store(false)
 	await.Eventually(t, "it is delivered", func() bool {
-		got := s.State()
+		got := s.own.State()
 		return got.Pending == 0 && got.Retrying == 0 && got.Lost == nil
 	})
 }

@@ -20,13 +20,18 @@ type Stored struct {
 // Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were;
 // 0: the event was delivered, or no try will help.
 func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
+	return s.postStored(ctx, e, tries, &s.own)
+}
+
+// postStored is Post, for an account.
+func (s *Sender) postStored(ctx context.Context, e Stored, tries int, a *Account) time.Duration {
 	target := s.target(e.URL, e.Prediction)
 	if target == nil {
 		return 0
 	}
 	request := predict.Request{Propagation: e.Propagation}
 	d := &delivery{
-		sender: s, prediction: predict.New(e.Prediction, &request, s.now(), nil, predict.Options{}),
+		sender: s, account: a, prediction: predict.New(e.Prediction, &request, s.now(), nil, predict.Options{}),
 		target: target, stored: true,
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
@@ -34,7 +39,7 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	err := s.send(limited, d, nil, [3][]byte{e.Body})
 	switch {
 	case err == nil:
-		s.o.OnDelivery(eventName(predict.OnCompleted), Delivered)
+		d.report(predict.OnCompleted, Delivered)
 		return 0
 	case (temporary(err) || errors.Is(err, ErrTimeout)) && tries <= s.o.Retries:
 		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(e.Prediction),
@@ -42,6 +47,6 @@ func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 		return s.backoff.After(tries, err)
 	}
 	d.logFailure(predict.OnCompleted, tries, err)
-	s.o.OnDelivery(eventName(predict.OnCompleted), Failed)
+	d.report(predict.OnCompleted, Failed)
 	return 0
 }

@@ -41,7 +41,7 @@ func getPaths(t *testing.T, s *harness.Server, headers ...string) []string {
 		Paths map[string]map[string]any
 	}
 	harness.Decode(t, s.Do(http.MethodGet, "/openapi.json", nil, headers...), &document)
-	paths := []string{"/dashboard", "/dashboard/events", "/dashboard/prediction"}
+	paths := []string{"/dashboard", "/dashboard/events", "/dashboard/prediction", "/dashboard/search"}
 	for path, methods := range document.Paths {
 		if methods["get"] != nil {
 			paths = append(paths, path)

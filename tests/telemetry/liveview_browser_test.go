@@ -37,6 +37,7 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 		{name: "link"},
 		{name: "stuck", audits: true},
 		{name: "groups", audits: true},
+		{name: "search", audits: true},
 	} {
 		t.Run(scene.name, func(t *testing.T) {
 			if scene.audits {

@@ -2,7 +2,10 @@ package telemetry
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,4 +95,103 @@ func TestLiveView_SaysWhatAllModelsDo(t *testing.T) {
 	if !strings.Contains(text, `"status":"READY"`) || strings.Contains(text, `"models":[`) {
 		t.Errorf("a server of one model: got %s", text)
 	}
+}
+
+// TestLiveView_CountsWebhooksOfEachModel: one that its receiver refuses for good is lost, of that model alone.
+func TestLiveView_CountsWebhooksOfEachModel(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(map[string]int{"/gone": http.StatusGone, "/later": http.StatusServiceUnavailable}[r.URL.Path])
+	}))
+	t.Cleanup(receiver.Close)
+	dir, models := harness.ModelFolders(t,
+		map[string]harness.Python{"a": harness.OldestPython(t), "b": harness.OldestPython(t)})
+	s := harness.Ready(t, harness.Options{Dir: dir, Models: models, Args: []string{"--grace", "1s"}})
+	for model, path := range map[string]string{"a": "/gone", "b": "/later"} {
+		harness.WantCode(t, model, s.Do(http.MethodPost, "/models/"+model+"/predictions", map[string]any{
+			"input": map[string]any{}, "webhook": receiver.URL + path, "webhook_events_filter": []string{"completed"},
+		}), http.StatusOK)
+	}
+	for _, want := range []string{
+		`{"name":"a","state":"ready","running":0,"queued":0,"slots":1,"lost":1}`,
+		`{"name":"b","state":"ready","running":0,"queued":0,"slots":1,"pending":1,"retrying":1}`,
+	} {
+		harness.Eventually(t, "the live view has "+want, func() bool { return strings.Contains(firstEvents(s), want) })
+	}
+}
+
+// firstEvents are the events that say everything; an HTTP/1.0 client gets those alone.
+func firstEvents(s *harness.Server) string {
+	return string(s.Raw("GET /dashboard/events HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
+}
+
+// TestLiveView_ShowsServersLog from the moment on in which somebody watches.
+func TestLiveView_ShowsServersLog(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: harness.NewFolder(t, "run.py", "def run(word: str) -> str:\n    print('says', word)\n    return word\n"),
+	})
+	s.Succeed(harness.Input{"word": "unwatched"})
+	s.WaitLog("says unwatched")
+	events := openEvents(t, s)
+	events.Scan() // the view is open
+	s.Succeed(harness.Input{"word": "watched"})
+	for events.Scan() {
+		if strings.Contains(events.Text(), "says unwatched") {
+			t.Fatalf("got %.300s, want no record from before", events.Text())
+		}
+		if strings.HasPrefix(events.Text(), "data: ") && strings.Contains(events.Text(), `says watched`) {
+			if text := firstEvents(s); !strings.Contains(text, "says watched") {
+				t.Errorf("another reader gets %.300s, want the record too", text)
+			}
+			return
+		}
+	}
+	t.Fatalf("the events ended without the record: %v", events.Err())
+}
+
+// TestLiveView_SearchesAllThatEnded, beyond the last hundred.
+func TestLiveView_SearchesAllThatEnded(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: harness.NewFolder(t, "run.py", "def run(word: str = '') -> str:\n    assert word != 'bad', 'Nothing GOOD'\n    return word\n"),
+	})
+	search := func(text string) (found struct {
+		Found []struct {
+			ID, Status string
+		}
+		Searched, Most int
+	}) {
+		harness.Decode(t, s.Do(http.MethodGet, "/dashboard/search?q="+url.QueryEscape(text), nil), &found)
+		return found
+	}
+	put := func(id, word string) {
+		harness.WantCode(t, id, s.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": map[string]any{"word": word}}),
+			http.StatusOK)
+	}
+	put("the-first", "")
+	put("failed", "bad")
+	for i := range 150 {
+		put(fmt.Sprintf("later-%d", i), "")
+	}
+	if strings.Contains(firstEvents(s), `"the-first"`) {
+		t.Fatal("the first prediction is among the last hundred")
+	}
+	for text, want := range map[string]string{"THE-FIRST": "the-first succeeded", "nothing good": "failed failed"} {
+		got := search(text)
+		if len(got.Found) != 1 || got.Found[0].ID+" "+got.Found[0].Status != want || got.Searched != 152 {
+			t.Errorf("%s: got %+v, want %s of 152", text, got, want)
+		}
+	}
+	if got := search("later"); len(got.Found) != 100 || got.Most != 100 || got.Found[0].ID != "later-149" {
+		t.Errorf("later: got %d, want the last 100", len(got.Found))
+	}
+	if got := search("no such text"); len(got.Found) != 0 || got.Searched != 152 {
+		t.Errorf("got %+v, want none of 152", got)
+	}
+	for _, query := range []string{"", "?q=", "?q=%20", "?q=" + strings.Repeat("x", 201)} {
+		harness.WantCode(t, "search "+query, s.Do(http.MethodGet, "/dashboard/search"+query, nil), http.StatusBadRequest)
+	}
+	harness.WantCode(t, "of another origin", s.Do(http.MethodGet, "/dashboard/search?q=x", nil, "Origin", "http://elsewhere.example"),
+		http.StatusForbidden)
 }

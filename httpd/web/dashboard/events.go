@@ -36,6 +36,13 @@ type figures struct {
 	Ended       map[string]any  `json:"ended"` // counts since the start
 	State       json.RawMessage `json:"state,omitempty"`
 	Predictions json.RawMessage `json:"predictions,omitempty"`
+	Log         *newRecords     `json:"log,omitempty"`
+}
+
+// newRecords are records of the server's log. A follower that has just come may have some of them already.
+type newRecords struct {
+	Last    uint64   `json:"last"` // the number of the last one
+	Records []string `json:"records"`
 }
 
 // recent is the last minute. Times are seconds.
@@ -148,14 +155,15 @@ var (
 )
 
 func overviewOf(o predict.Overview) overview {
-	rows := func(of []predict.Summary) []prediction {
-		out := make([]prediction, len(of))
-		for i := range of {
-			out[i] = rowOf(&of[i])
-		}
-		return out
-	}
 	return overview{rows(o.InFlight), rows(o.Ended), rows(o.Failed)}
+}
+
+func rows(of []predict.Summary) []prediction {
+	out := make([]prediction, len(of))
+	for i := range of {
+		out[i] = rowOf(&of[i])
+	}
+	return out
 }
 
 func rowOf(s *predict.Summary) prediction {

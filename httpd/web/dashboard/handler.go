@@ -25,7 +25,7 @@ var scripts embed.FS
 // scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
 func scriptNames() []string {
 	return []string{
-		"words", "charts", "problems", "summary", "workers", "models", "predictions", "details", "feed", "start",
+		"words", "charts", "problems", "summary", "workers", "models", "predictions", "details", "log", "feed", "start",
 	}
 }
 
@@ -44,7 +44,10 @@ func (v *View) Actions() map[string]fasthttp.RequestHandler {
 
 // Data are the routes that have data, by path.
 func (v *View) Data() map[string]fasthttp.RequestHandler {
-	return map[string]fasthttp.RequestHandler{"/dashboard/events": v.events, "/dashboard/prediction": v.prediction}
+	return map[string]fasthttp.RequestHandler{
+		"/dashboard/events": v.events, "/dashboard/prediction": v.prediction,
+		"/dashboard/search": v.search,
+	}
 }
 
 // events answers with server-sent events until the view is closed. An HTTP/1.0 client cannot be sent an answer in

@@ -32,8 +32,22 @@ type Options struct {
 	Find func(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
+	// Search returns ended predictions with a text, in lower case, in their id, error or trace: the newest first, at most
+	// n, and among how many it was.
+	Search func(text string, n int) (found []predict.Summary, searched int)
+	// Log is the server's log, which is watched while a client follows the events; nil: it is not shown.
+	Log Log
 	// Stack says what a prediction in flight does, in names and lines of its Python code.
 	Stack func(ctx context.Context, kind predict.Kind, id string) (string, error)
+}
+
+// Log is the end of a log.
+type Log interface {
+	// Watch keeps records from now on, until as many calls of Unwatch.
+	Watch()
+	Unwatch()
+	// Since returns the kept records of those after the first n, and how many there ever were.
+	Since(n uint64) (records []string, last uint64)
 }
 
 // State is the server at one moment, beside its figures.
@@ -60,6 +74,10 @@ type Model struct {
 	Running int    `json:"running"`
 	Queued  int    `json:"queued"`
 	Slots   int    `json:"slots"`
+	// Of its webhooks since the start: see Webhooks.
+	Pending  int    `json:"pending,omitempty"`
+	Retrying int    `json:"retrying,omitempty"`
+	Lost     uint64 `json:"lost,omitempty"`
 }
 
 // Setup is how the model's latest setup went.
@@ -98,7 +116,7 @@ type Memory struct {
 	Limit int64 `json:"limit"`
 }
 
-// Webhooks is what their deliveries do.
+// Webhooks is what the deliveries of the model's webhooks do.
 type Webhooks struct {
 	Pending  int    `json:"pending,omitempty"`  // ended predictions whose webhook is not delivered yet
 	Retrying int    `json:"retrying,omitempty"` // deliveries that failed and are tried again

@@ -25,6 +25,7 @@ type View struct {
 	closed    bool
 	// What the followers were sent last.
 	state, predictions []byte
+	logged             uint64 // records of the server's log
 }
 
 // New returns a view, which samples until Close.
@@ -79,6 +80,7 @@ func (v *View) sample(now time.Time) {
 		e.Predictions = predictions
 	}
 	v.state, v.predictions = state, predictions
+	e.Log = v.log(v.logged)
 	text := event("figures", e)
 	for f := range v.followers {
 		select {
@@ -94,6 +96,19 @@ func (v *View) read() (state, predictions []byte) {
 	state, _ = json.Marshal(v.o.State())
 	predictions, _ = json.Marshal(overviewOf(v.o.Overview(shownPredictions)))
 	return state, predictions
+}
+
+// log returns the records of the server's log after the first n; nil: there are none. Called with the lock held.
+func (v *View) log(n uint64) *newRecords {
+	if v.o.Log == nil {
+		return nil
+	}
+	records, last := v.o.Log.Since(n)
+	v.logged = last
+	if len(records) == 0 {
+		return nil
+	}
+	return &newRecords{last, records}
 }
 
 // figures returns the event of this moment. Called with the lock held.
@@ -116,6 +131,9 @@ func (v *View) follow() chan []byte {
 	if v.closed || len(v.followers) >= maxFollowers {
 		return nil
 	}
+	if v.o.Log != nil {
+		v.o.Log.Watch()
+	}
 	f := make(chan []byte, maxPending)
 	for _, text := range v.whole() {
 		f <- text
@@ -133,9 +151,13 @@ func (v *View) whole() [2][]byte {
 	state, predictions := v.read()
 	e := v.figures(time.Now())
 	e.State, e.Predictions = state, predictions
+	logged := v.logged
+	e.Log = v.log(0)
 	if len(v.followers) == 0 {
 		v.state, v.predictions = state, predictions
-	} // else the others still lack this
+	} else {
+		v.logged = logged // the others still lack this
+	}
 	return [2][]byte{event("hello", hello{
 		Model: v.o.Model, Versions: v.o.Versions, Began: Milliseconds(v.began), Docs: v.o.Docs, TraceURL: v.o.TraceURL,
 		Content: v.o.Content, Keep: v.o.Keep.Seconds(), Columns: columns, Points: points,
@@ -152,6 +174,9 @@ func (v *View) leave(f chan []byte) {
 func (v *View) drop(f chan []byte) {
 	if _, there := v.followers[f]; there {
 		delete(v.followers, f)
+		if v.o.Log != nil {
+			v.o.Log.Unwatch()
+		}
 		close(f)
 	}
 }

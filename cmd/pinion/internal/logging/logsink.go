@@ -36,6 +36,7 @@ type Sink struct {
 	reportedBytes uint64 // their bytes
 	flushing      bool   // the process ends: a refused write is not tried again
 	taken         uint64 // bytes that the descriptor took, ever
+	tail          tail   // for those who watch the log
 }
 
 // Open starts a sink. notice is set before the first record.
@@ -55,6 +56,9 @@ func (s *Sink) Write(record []byte) (int, error) {
 		s.records.Add(1)
 		s.bytes.Add(uint64(len(record)))
 		return len(record), nil
+	}
+	if s.tail.watchers > 0 {
+		s.tail.add(record)
 	}
 	s.waiting = append(s.waiting, record...)
 	s.changed.Broadcast()

@@ -15,6 +15,7 @@ import (
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/watch"
+	"pinion/runtime/webhook"
 )
 
 // Model is one model of a server.
@@ -23,6 +24,8 @@ type Model struct {
 	Log     *slog.Logger
 	Pool    *slot.Pool
 	Service *service.Service
+	// Webhooks counts the deliveries of the model's webhooks.
+	Webhooks *webhook.Account
 
 	Lifecycle *Lifecycle
 	// Overdue, if set, is called before the predictions are canceled of a model that is to be unloaded.
@@ -48,6 +51,7 @@ type source struct {
 // NewModel makes a model without workers. late: the server runs already. Close undoes it.
 func (h *Host) NewModel(of config.Named, set *metrics.Set, late bool) (*Model, error) {
 	m := &Model{host: h, Name: of.Name, s: of.Settings, Log: h.o.Logger, metrics: set, late: late}
+	m.Webhooks = h.o.Webhooks.Account()
 	if h.o.Several {
 		m.Log = m.Log.With("model", of.Name)
 	}
@@ -76,7 +80,7 @@ func (m *Model) makeService() {
 		Model: m.label(), Pool: m.Pool, Files: o.Files, Logger: m.Log, Queue: s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		HealthPath: m.healthPath(), OnChange: m.Lifecycle.observe,
-		Webhooks:   o.Webhooks,
+		Webhooks:   m.Webhooks,
 		Observer:   observer{m.metrics, m.Lifecycle},
 		UploadURL:  s.UploadURL,
 		Outputs:    s.OutputCheck(),

@@ -25,7 +25,7 @@ func (m *servedModel) newDashboard() *dashboard.View {
 		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.of.Settings.ResultTTL,
 		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.find,
-		Summary: m.Service.Summary, Stack: m.Service.Stack,
+		Summary: m.Service.Summary, Stack: m.Service.Stack, Search: m.Service.Search, Log: m.server.sink,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
 		o.Docs = "docs"
@@ -78,12 +78,10 @@ func (m *servedModel) linkToDashboard() string {
 	return "dashboard"
 }
 
-// figures are those of the live view. Webhooks are the server's.
+// figures are those of the live view.
 func (m *servedModel) figures() metrics.Figures {
 	f := m.metrics.Figures()
-	if m.server.several {
-		f.LostWebhooks = m.server.metrics.Figures().LostWebhooks
-	}
+	f.LostWebhooks = m.Webhooks.State().Losses
 	return f
 }
 
@@ -144,14 +142,15 @@ func (m *servedModel) viewState() dashboard.State {
 // overview is the model among all of the server.
 func (m *servedModel) overview() dashboard.Model {
 	state, _ := m.Lifecycle.State()
-	load := m.Pool.Load()
+	load, hooks := m.Pool.Load(), m.Webhooks.State()
 	return dashboard.Model{
 		Name: m.Name, State: state.String(), Running: load.InFlight - load.Queued, Queued: load.Queued, Slots: load.Slots,
+		Pending: hooks.Pending, Retrying: hooks.Retrying, Lost: hooks.Losses,
 	}
 }
 
 func (m *servedModel) webhookState() dashboard.Webhooks {
-	s := m.server.webhooks.State()
+	s := m.Webhooks.State()
 	text := func(lost *webhook.Failure) string {
 		if lost == nil {
 			return ""

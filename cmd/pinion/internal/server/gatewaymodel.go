@@ -61,7 +61,7 @@ func (g *gateway) join(name string) (*gatewayModel, error) {
 			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
 		},
 		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: m.requestChecker, Memory: g.budget,
-		Webhooks: g.webhooks, Logger: log,
+		Webhooks: g.webhooks.Account(), Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)

@@ -57,7 +57,7 @@ func (m *servedModel) joinQueue() error {
 			return s.NATS.Connect(o.Model, o.Server, changed)
 		},
 		Queue: o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: &jobRunner{m.Service, m.Lifecycle}, Memory: f.budget,
-		Webhooks: f.webhooks, Logger: m.Log, Tracer: f.telemetry.Tracer(),
+		Webhooks: m.Webhooks, Logger: m.Log, Tracer: f.telemetry.Tracer(),
 		Schema: m.schema, Version: version.Pinion,
 		Slots: func() (slots, free int) { l := m.Pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})

@@ -236,7 +236,7 @@ func (f *Server) deliver(retried, end time.Time) {
 	defer hasten.Stop()
 	if f.webhooks.Drain(ctx) != nil {
 		f.log.Warn("the server stops: webhooks that their receivers have not accepted are given up", "predictions",
-			f.webhooks.State().Pending)
+			f.webhooks.Pending())
 	}
 	f.webhooks.Close()
 }

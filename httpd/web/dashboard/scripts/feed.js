@@ -39,14 +39,16 @@ function take(event, data) {
     view.hello = data;
     Object.assign(history, { columns: data.columns, points: data.points });
     list.all = list.found = null;
+    Object.assign(log, { records: [], last: 0 });
     closeDetails();
     $("docs").hidden = !data.docs;
     return;
   }
-  const { at, point, recent, ended, state, predictions } = data;
+  const { at, point, recent, ended, state, predictions, log: logged } = data;
   Object.assign(view, { at, recent, ended, state: state ?? view.state });
   if (point) addPoint(point);
   if (predictions) list.all = predictions;
+  if (logged) addRecords(logged);
   if (!view.paused) requestAnimationFrame(render);
 }
 
@@ -64,6 +66,7 @@ function render() {
   showModels(view.state.models);
   showSetup(view.state.setup);
   showPredictions(view.at);
+  showLog();
 }
 
 // showTitle tells in the browser's tab whether to look.

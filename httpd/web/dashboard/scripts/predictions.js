@@ -15,8 +15,10 @@ function showPredictions(at) {
   }
   if (!list.all) return;
   showGroups();
+  const deep = list.name === "deep";
   const wanted = $("search").value.trim().toLowerCase();
-  const found = list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
+  $("deep-box").hidden = !wanted;
+  const found = deep ? list.deep : list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
   if (list.found && isHeld()) {
     const before = new Set(list.found.map(keyOf));
     const fresh = found.filter((p) => !before.has(keyOf(p))).length;
@@ -130,8 +132,30 @@ function showAges(at) {
   }
 }
 
+// searchAll lists what matches of all ended predictions that the server keeps.
+async function searchAll() {
+  const wanted = $("search").value.trim();
+  let answer = {}, problem = "";
+  set($("deep-text"), "Searching …");
+  try {
+    const response = await request(`/dashboard/search?${new URLSearchParams({ q: wanted })}`);
+    answer = await response.json();
+    if (!response.ok) problem = answer.detail;
+  } catch {
+    problem = "The server cannot be reached.";
+  }
+  if ($("search").value.trim() !== wanted) return; // another text by now
+  if (!problem) {
+    list.deep = answer.found;
+    chooseList("deep");
+  }
+  const n = answer.found?.length;
+  set($("deep-text"), problem || `${n === answer.most ? `The last ${n} that match` : `${groups(n)} match`}, of ${groups(answer.searched)} ended predictions that the server still has: ${view.hello.keep ? `those of the last ${timeText(view.hello.keep)} (--result-ttl), at most 10 000 with an id or webhook and 500 others, and ` : ""}the last 100 failures.`);
+}
+
 function chooseList(name) {
   closeDetails();
+  set($("deep-text"), "");
   list.whole &&= list.name === name;
   list.name = name;
   list.found = null;

@@ -9,7 +9,10 @@ for (const button of document.querySelectorAll("[data-range]")) {
   });
 }
 for (const button of document.querySelectorAll("[data-list]")) button.addEventListener("click", () => chooseList(button.dataset.list));
-$("search").addEventListener("input", () => chooseList(list.name));
+$("search").addEventListener("input", () => chooseList(list.name === "deep" ? "ended" : list.name));
+$("search").addEventListener("keydown", (e) => e.key === "Enter" && $("search").value.trim() && searchAll());
+$("deep").addEventListener("click", searchAll);
+$("log-box").addEventListener("toggle", showLog);
 $("list").addEventListener("focusout", () => setTimeout(() => !isHeld() && showPredictions(view.at)));
 $("newest").addEventListener("click", () => chooseList(list.name));
 $("all").addEventListener("click", () => {
