@@ -106,7 +106,9 @@ def request() -> Picture:
         230,
         "JSON at the end, events while it runs, or webhooks and polls after 202",
     )
-    p.text(450, 275, "a client that leaves, a deadline or a cancel stops it at any step")
+    p.text(
+        450, 275, "a client that leaves, a deadline or a cancel stops it at any step"
+    )
     return p
 
 
@@ -194,14 +196,21 @@ def steps() -> Picture:
     p.text(20, 22, "step", "bold", "start")
     for at in range(8):
         p.text(160 + 90 * at, 22, str(at + 1))
-    rows = (("A", 0, 5, GREEN), ("B", 0, 8, BLUE), ("C", 2, 4, AMBER), ("D", 5, 8, GREEN))
+    rows = (
+        ("A", 0, 5, GREEN),
+        ("B", 0, 8, BLUE),
+        ("C", 2, 4, AMBER),
+        ("D", 5, 8, GREEN),
+    )
     for row, (name, first, last, fill) in enumerate(rows):
         y = 40 + 40 * row
         p.text(20, y + 18, f"sequence {name}", anchor="start")
         for at in range(first, last):
             p.bar(117 + 90 * at, y, 86, "token", fill)
     p.text(
-        440, 228, "Step 3 decodes A, B and C in one call. C leaves after step 4, A after step 5."
+        440,
+        228,
+        "Step 3 decodes A, B and C in one call. C leaves after step 4, A after step 5.",
     )
     p.text(440, 248, "D arrived during step 5 and joins at step 6.")
     return p
@@ -262,6 +271,39 @@ def threads() -> Picture:
     return p
 
 
+def models() -> Picture:
+    """Draw models of one server that call each other."""
+    p = Picture("models", "Models of one server, which call each other", 880, 300)
+    p.box(20, 115, 110, 70, "Clients", "one port")
+    p.box(
+        190,
+        80,
+        130,
+        140,
+        "Front",
+        "routes by name,",
+        "checks, queues,",
+        "batches, cancels,",
+        "traces",
+        fill=BLUE,
+    )
+    for y, title, lines, fill in (
+        (20, "search", ("/models/search", "Python 3.10, 2 workers"), GREEN),
+        (115, "embed", ("/models/embed", "Python 3.13, a GPU"), GREEN),
+        (210, "embed@2", ("a new version", "10 % of the requests"), AMBER),
+    ):
+        p.box(450, y, 210, 75, title, *lines, fill=fill)
+        p.arrow(322, 150, 448, y + 37, both=True)
+    p.arrow(132, 150, 188, 150, both=True)
+    p.text(680, 54, 'cog.call("embed")', anchor="start")
+    p.text(680, 74, "goes through the front", anchor="start")
+    p.text(680, 150, "a crash or a hang", anchor="start")
+    p.text(680, 170, "stays its own", anchor="start")
+    p.text(680, 245, "promote it, or return,", anchor="start")
+    p.text(680, 265, "without a lost request", anchor="start")
+    return p
+
+
 if __name__ == "__main__":
-    for draw in (request, workers, fleet, batching, steps, cancel, threads):
+    for draw in (request, workers, fleet, batching, steps, cancel, threads, models):
         draw().write()
