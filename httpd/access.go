@@ -34,7 +34,7 @@ type access struct {
 // burst is how much of the rate may be used at once.
 const burst = time.Second
 
-// newAccess returns the log that the options describe; nil: none.
+// newAccess returns the log that the options describe, or nil.
 func newAccess(o Options) *access {
 	if o.AccessLines <= 0 {
 		return nil

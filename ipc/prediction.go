@@ -76,7 +76,7 @@ func IDs(ids ...uint64) []byte {
 	return append(body, `]}`...)
 }
 
-// BatchOf is the body of a Batch frame. context is the JSON object that the model finds in its scope; nil: none.
+// BatchOf is the body of a Batch frame. context is the JSON object that the model finds in its scope, or nil.
 func BatchOf(context []byte, ids ...uint64) []byte {
 	body := IDs(ids...)
 	if context == nil {

@@ -48,7 +48,7 @@ type generated struct {
 	model     *protocol.Model
 	signature *protocol.Signature
 	run       *protocol.Run
-	id        []byte // JSON; nil: none
+	id        []byte // JSON, or nil
 	items     int
 }
 

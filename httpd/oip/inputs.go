@@ -16,7 +16,7 @@ type Rows struct {
 	n      int
 	given  bool    // the request has a scalar tensor: outputs have a dimension for the rows
 	column bool    // of shape [n,1]
-	of     *Tensor // a scalar tensor of the request; nil: there is none
+	of     *Tensor // a scalar tensor of the request, or nil
 }
 
 // Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have.

@@ -10,7 +10,7 @@ import (
 
 // Request is an inference request, as REST and gRPC carry it.
 type Request struct {
-	ID         []byte // JSON; nil: none
+	ID         []byte // JSON, or nil
 	Inputs     []Tensor
 	Outputs    []Wanted // nil: all
 	Parameters []Parameter

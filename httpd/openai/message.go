@@ -12,7 +12,7 @@ import (
 type message struct {
 	content []byte // the text as the inside of a JSON string; see has
 	has     bool   // there is content
-	refusal []byte // JSON; nil: none
+	refusal []byte // JSON, or nil
 	calls   []toolCall
 	finish  string
 	rest    []member // further keys, which go along

@@ -12,7 +12,7 @@ import (
 // transcript is what a transcriptions function returned.
 type transcript struct {
 	text     []byte // the inside of a JSON string
-	segments []byte // JSON; nil: none
+	segments []byte // JSON, or nil
 	rest     []member
 }
 

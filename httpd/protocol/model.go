@@ -95,17 +95,17 @@ type Call struct {
 	Body Body
 	// Copied is how many bytes of Inputs are copies that were charged to Body before they were made.
 	Copied int64
-	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them
+	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder), or nil. The call takes them
 	// over.
 	Attachments request.Attachments
-	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor); nil: none. They may lie in Body.
+	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor), or nil. They may lie in Body.
 	Tensors []predict.Tensor
 	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after
 	// another.
 	Stream bool
 	// Form are the fields that a form adds to the only input.
 	Form []predict.FormField
-	// UnknownKeys are those outside the inputs; nil: none.
+	// UnknownKeys are those outside the inputs, or nil.
 	UnknownKeys *predict.UnknownKeys
 	// WantFile: an output that is one file is in Answer.File, and not a data URL.
 	WantFile bool

@@ -20,7 +20,7 @@ const window = 256
 type Answer struct {
 	// Output is JSON; "null" where the model returned None. Of a stream: the list of the items.
 	Output []byte
-	// Tensors are arrays for which Output has placeholders (predict.AppendTensor); nil: none.
+	// Tensors are arrays for which Output has placeholders (predict.AppendTensor), or nil.
 	Tensors []predict.Tensor
 	// File is the output, where the call wants one and the output is one; nil: Output has it.
 	File *predict.OutputFile

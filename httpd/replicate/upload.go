@@ -40,7 +40,7 @@ type uploads struct {
 	mu    sync.Mutex
 	files map[string]*upload
 	bytes int64
-	timer *time.Timer // of the next expiry; nil: none
+	timer *time.Timer // of the next expiry, or nil
 }
 
 // newUpload describes the first file of store, which it takes over.

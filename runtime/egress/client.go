@@ -72,7 +72,7 @@ type Request struct {
 	Method string
 	Header http.Header // Send adds the User-Agent and credentials
 	Size   int64       // of the body, in bytes
-	// Body returns the body from its start; nil: there is none. Each try on a connection opens it anew, because the
+	// Body returns the body from its start, or nil. Each try on a connection opens it anew, because the
 	// transport may still read the last one.
 	Body func() io.ReadCloser
 	// Token is sent as `Authorization: Bearer` to the host of the first URL, instead of the credentials in a URL; "":

@@ -86,7 +86,7 @@ type Chunk struct {
 type chunkFile struct {
 	mark
 	name   string        // at the destination
-	before chan struct{} // closed when no file of that name is being uploaded any more; nil: there is none
+	before chan struct{} // closed when no file of that name is being uploaded any more, or nil
 	done   chan struct{} // closed when this one is not; nil: it was closed
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	Memory func() memory.Stats
 	// Connections returns the state of the limit of open connections.
 	Connections func() connlimit.Stats
-	// Jobs returns this server's part in the job queue; nil: there is none.
+	// Jobs returns this server's part in the job queue, or nil.
 	Jobs func() *Jobs
 	// Mirror returns how the model did as a mirror of another version; nil: it was none.
 	Mirror func() *Mirror

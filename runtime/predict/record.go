@@ -39,7 +39,7 @@ type Progress struct {
 type Result struct {
 	Status Status // Succeeded, Failed or Canceled
 	Output []byte
-	// Tensors are arrays for which Output has placeholders (AppendTensor), if Request.WantTensors; nil: none.
+	// Tensors are arrays for which Output has placeholders (AppendTensor), or nil; only if Request.WantTensors.
 	Tensors []Tensor
 	// Yielded: the output is the list of the yielded items (Prediction.Output); the field Output is ignored.
 	Yielded bool

@@ -77,12 +77,12 @@ type Request struct {
 	Form []FormField
 	// Digest identifies the input of a request whose repetition gets the kept result; "": none does.
 	Digest string
-	// UnknownKeys are those outside the input; nil: none.
+	// UnknownKeys are those outside the input, or nil.
 	UnknownKeys *UnknownKeys
-	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
+	// Attachments are the files of the request's body, or nil. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments
-	// Tensors are arrays for which Input has placeholders (AppendTensor); nil: none. Each is a numpy array, or a number
+	// Tensors are arrays for which Input has placeholders (AppendTensor), or nil. Each is a numpy array, or a number
 	// that is not finite.
 	Tensors []Tensor
 	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
@@ -110,7 +110,7 @@ type Request struct {
 	Span *SpanAttrs
 	// Deadline is when it is too late to begin; zero: the server's default.
 	Deadline time.Time
-	// Group is the request of another protocol whose rows are separate predictions; nil: none.
+	// Group is the request of another protocol whose rows are separate predictions, or nil.
 	Group *Group
 	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue.
 	// Its place is claimed already.
@@ -120,7 +120,7 @@ type Request struct {
 // SpanAttrs are attributes that a protocol adds to a prediction's span.
 type SpanAttrs struct {
 	Begin trace.Attrs
-	// End returns those of the end; nil: none. output is JSON, or nil. It must not block, nor keep what it gets.
+	// End returns those of the end, or nil. output is JSON, or nil. It must not block, nor keep what it gets.
 	End func(status Status, output, metrics []byte) trace.Attrs
 }
 

@@ -30,7 +30,7 @@ type node struct {
 	closed     bool  // other keys are refused
 	required   uint64
 
-	rare *rare // keywords that the SDK never writes; nil: none
+	rare *rare // keywords that the SDK never writes, or nil
 
 	hasURI, hasSecret bool // uri or secret, here or below
 }

@@ -130,7 +130,7 @@ func (d *document) compileField(name string, schema any, required []string) (fie
 	return field{name: name, node: n, required: slices.Contains(required, name)}, nil
 }
 
-// compileRoot compiles the component's keywords besides its fields; nil: none.
+// compileRoot compiles the component's keywords besides its fields, or nil.
 func (d *document) compileRoot(m map[string]any) (*node, error) {
 	rest := map[string]any{}
 	for keyword, v := range m {

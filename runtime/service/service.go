@@ -30,7 +30,7 @@ type Options struct {
 	OnChange func()
 	// Webhooks delivers the events of predictions with a webhook; nil: no webhooks.
 	Webhooks Notifier
-	// Observer receives the ends of predictions; nil: none.
+	// Observer receives the ends of predictions, or nil.
 	Observer Observer
 	// UploadURL is where output files are uploaded; "": they become data URLs, unless a request names a URL.
 	UploadURL string
@@ -81,7 +81,7 @@ type model struct {
 	openapi   []byte
 	inputs    [2]*schema.Schema // by predict.Kind; nil: inputs are not checked
 	outputs   *outputs
-	example   []byte // its example input; nil: none
+	example   []byte // its example input, or nil
 	streaming bool   // its function returns an iterator
 	function  string // "Runner.run"; "": not known
 	training  bool

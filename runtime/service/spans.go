@@ -81,7 +81,7 @@ func newSpans(req *predict.Request, model string, now time.Time) *spans {
 	return s
 }
 
-// sampled names the prediction's span, if its trace is sampled; nil: there is none.
+// sampled names the prediction's span, if its trace is sampled, or nil.
 func (s *spans) sampled() *trace.Context {
 	if s == nil || !s.trace.Sampled {
 		return nil

@@ -24,7 +24,7 @@ func WithTensors(input []byte, tensors []predict.Tensor) [][]byte {
 	}
 }
 
-// sharedFile is the memory that a request's tensors and those of its answer may lie in; nil: there is none.
+// sharedFile is the memory that a request's tensors and those of its answer may lie in, or nil.
 func sharedFile(req *predict.Request) *ipc.SharedFile {
 	if req.Shared == nil || req.Tensors == nil && !req.WantTensors {
 		return nil

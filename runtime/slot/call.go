@@ -92,7 +92,7 @@ type Call struct {
 	Train   bool   // the call is for the train function
 	// BodyFile makes the file that carries a large request to the worker. Nil: a memory file. See ipc.Conn.QueueIn.
 	BodyFile func(size int64) (*os.File, error)
-	// Shared is memory that its tensors may lie in, and those of its answer; nil: there is none. See
+	// Shared is memory that its tensors may lie in, and those of its answer, or nil. See
 	// ipc.Conn.QueuePredict.
 	Shared *ipc.SharedFile
 	// Events receives the call's events, logs included. Nil: the worker sends none, and the Result has the logs.
@@ -101,7 +101,7 @@ type Call struct {
 	Deadline time.Time
 	// Key: calls share a batch only if their keys are equal.
 	Key string
-	// Group is the call's group; nil: none. See Pool.Admit.
+	// Group is the call's group, or nil. See Pool.Admit.
 	Group *predict.Group
 	// Of is the prediction, for Options.OnCalls.
 	Of *predict.Prediction

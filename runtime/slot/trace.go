@@ -68,7 +68,7 @@ func (s *Slot) traceBatch(r *batchRun) {
 	}
 }
 
-// context is the context for the model, a JSON object; nil: none.
+// context is the context for the model, a JSON object, or nil.
 func (t *batchTrace) context() []byte {
 	if t == nil {
 		return nil

@@ -20,7 +20,7 @@ type breaker struct {
 	open    bool
 	pauses  int           // in a row, without a success in between
 	due     time.Time     // the end of the pause
-	tried   *Supervisor   // whose worker is tried; nil: none
+	tried   *Supervisor   // whose worker is tried, or nil
 	changed chan struct{} // closed and replaced at each change
 }
 

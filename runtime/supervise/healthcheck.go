@@ -14,7 +14,7 @@ type checks struct {
 	mu     sync.Mutex
 	serial uint64
 	asked  map[uint64]chan<- error
-	conn   *ipc.Conn // the control channel of the ready worker; nil: there is none
+	conn   *ipc.Conn // the control channel of the ready worker, or nil
 }
 
 var errNoWorker = errors.New("no worker is ready")

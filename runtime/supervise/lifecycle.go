@@ -47,7 +47,7 @@ type lifecycle struct {
 
 	renewals  <-chan renewal   // nil: one is being carried out
 	renewal   renewal          // that one
-	newer     *renewal         // replaces it, once its successor has left; nil: none
+	newer     *renewal         // replaces it, once its successor has left, or nil
 	turn      chan struct{}    // the fleet's turn, while it is waited for; nil: it is not
 	keepsTurn bool             // the process before has left it the turn
 	retired   <-chan struct{}  // closed when the process that was replaced has ended

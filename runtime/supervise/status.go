@@ -31,7 +31,7 @@ type Status struct {
 	LastExit    string // how the last process ended that was not asked to, in words; "": none did
 	ExitedAt    time.Time
 	Restarts    int       // processes after the first
-	Successor   *State    // of the process that is to take over; nil: there is none
+	Successor   *State    // of the process that is to take over, or nil
 	Defunct     bool      // it has ended and none is started in its place, at least until NextStart
 	Hopeless    bool      // it is defunct, and the server does not recover by itself
 	Blocked     bool      // the server fails to start a process, again and again

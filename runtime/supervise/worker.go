@@ -43,7 +43,7 @@ type worker struct {
 type retirement struct {
 	why       string
 	fault     ExitCause // why it can serve no more, which counts as a death; "": it could
-	successor *worker   // it takes over at once; nil: none
+	successor *worker   // takes over at once, or nil
 }
 
 type outcome struct {

@@ -128,7 +128,7 @@ func (b *spanBatcher) run() {
 	}
 }
 
-// take returns the oldest batch; nil: there is none. all: one that is not full will do.
+// take returns the oldest batch, or nil. all: one that is not full will do.
 func (b *spanBatcher) take(all bool) (batch *spanBatch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

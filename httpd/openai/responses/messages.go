@@ -13,7 +13,7 @@ type messages struct {
 	dst   []byte
 	begun bool
 	// An assistant's message is open as long as tool calls may follow it.
-	content []byte // JSON; nil: none
+	content []byte // JSON, or nil
 	calls   []byte // JSON, without the brackets
 	open    bool
 }

@@ -19,7 +19,7 @@ type puller struct {
 	lanesFoundAt time.Time // when the lanes were counted
 	turn         int
 	last         *source         // it had no more than the job that next returned last; nil: it may have, or all may
-	prefetched   jetstream.Msg   // a job that was pulled before a slot is free for it; nil: none
+	prefetched   jetstream.Msg   // a job that was pulled before a slot is free for it, or nil
 	pulled       chan pulledMsg  // from long pulls
 	pulling      context.Context // of the long pulls
 	stop         context.CancelFunc

@@ -30,7 +30,7 @@ type Lifecycle struct {
 	closed       bool          // the server stops
 	changed      chan struct{} // closed at the next change of the state
 	need         int64         // bytes that it had when it was last loaded
-	idle         *time.Timer   // of --idle-timeout; nil: there is none
+	idle         *time.Timer   // of --idle-timeout, or nil
 }
 
 func newLifecycle(m *Model) *Lifecycle {

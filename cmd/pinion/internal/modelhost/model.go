@@ -43,9 +43,9 @@ type Model struct {
 type source struct {
 	found   *model.Model                // at the start
 	current atomic.Pointer[model.Model] // as it was last read
-	stored  func() []byte               // the document in its folder; nil: there is none
+	stored  func() []byte               // the document in its folder, or nil
 	python  *locate.Python
-	watcher *watch.Watcher // of the model's folder; nil: there is none
+	watcher *watch.Watcher // of the model's folder, or nil
 }
 
 // NewModel makes a model without workers. late: the server runs already. Close undoes it.
@@ -104,7 +104,7 @@ func (o observer) Ended(e predict.End) {
 	o.lifecycle.touch()
 }
 
-// Stored is the OpenAPI document in the model's folder; nil: there is none.
+// Stored is the OpenAPI document in the model's folder, or nil.
 func (m *Model) Stored() []byte { return m.source.stored() }
 
 // label names the model where the server has several, in its metrics, logs and traces; "": it has one.

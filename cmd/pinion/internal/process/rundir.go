@@ -20,7 +20,7 @@ type RunDir struct {
 	lock   *os.File
 	folder *os.File // the folder itself, locked: systemd-tmpfiles leaves alone what is in it
 
-	description []byte // of the server, for other commands; nil: there is none
+	description []byte // of the server, for other commands, or nil
 }
 
 const (

@@ -9,7 +9,7 @@ import (
 	"pinion/httpd/oip/grpc"
 )
 
-// grpcServer is the port of --grpc-port; nil: there is none.
+// grpcServer is the port of --grpc-port, or nil.
 type grpcServer struct {
 	*grpc.Server
 	ln net.Listener

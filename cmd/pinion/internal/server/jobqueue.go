@@ -76,7 +76,7 @@ func (m *servedModel) joinQueue() error {
 	return nil
 }
 
-// httpQueue is the queue of the model as HTTP has it; nil: there is none.
+// httpQueue is the queue of the model as HTTP has it, or nil.
 func (m *servedModel) httpQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	if m.queue == nil {
 		return nil, httpd.QueueOptions{}
@@ -133,7 +133,7 @@ func (m *servedModel) hangUp(ctx context.Context) {
 	m.leaveNATS()
 }
 
-// fleet is the server's part in the queue, for its health; nil: there is none.
+// fleetHealth is the server's part in the queue, for its health, or nil.
 func (m *servedModel) fleetHealth() *httpd.Fleet {
 	if m.queue == nil {
 		return nil

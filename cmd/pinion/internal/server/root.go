@@ -27,7 +27,7 @@ func (f *Server) root() func() httpd.Service {
 	}
 }
 
-// rootQueue is the job queue at the root of the server; nil: there is none.
+// rootQueue is the job queue at the root of the server, or nil.
 func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	queue, queueing := f.first().httpQueue()
 	if queue == nil || !f.several {

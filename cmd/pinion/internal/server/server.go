@@ -51,7 +51,7 @@ type Server struct {
 
 // Reader reads models while the server runs.
 type Reader struct {
-	File   func() (*config.Models, error)               // the file of models again; nil: there is none
+	File   func() (*config.Models, error)               // the file of models again, or nil
 	Folder func(name, dir string) (config.Named, error) // a model that a client adds; nil: none does
 }
 

@@ -23,7 +23,7 @@ type Screen struct {
 	began time.Time
 	drawn bool
 	draft []byte        // the model's line that has not ended, which is shown instead of the progress
-	stop  chan struct{} // closed: no progress; nil: there is none
+	stop  chan struct{} // closed: no progress; nil if none is shown
 }
 
 const (
