@@ -106,9 +106,7 @@ def request() -> Picture:
         230,
         "JSON at the end, events while it runs, or webhooks and polls after 202",
     )
-    p.text(
-        450, 275, "a client that leaves, a deadline or a cancel stops it at any step"
-    )
+    p.text(450, 275, "a client that leaves, a deadline or a cancel stops it at any step")
     return p
 
 
@@ -196,21 +194,14 @@ def steps() -> Picture:
     p.text(20, 22, "step", "bold", "start")
     for at in range(8):
         p.text(160 + 90 * at, 22, str(at + 1))
-    rows = (
-        ("A", 0, 5, GREEN),
-        ("B", 0, 8, BLUE),
-        ("C", 2, 4, AMBER),
-        ("D", 5, 8, GREEN),
-    )
+    rows = (("A", 0, 5, GREEN), ("B", 0, 8, BLUE), ("C", 2, 4, AMBER), ("D", 5, 8, GREEN))
     for row, (name, first, last, fill) in enumerate(rows):
         y = 40 + 40 * row
         p.text(20, y + 18, f"sequence {name}", anchor="start")
         for at in range(first, last):
             p.bar(117 + 90 * at, y, 86, "token", fill)
     p.text(
-        440,
-        228,
-        "Step 3 decodes A, B and C in one call. C leaves after step 4, A after step 5.",
+        440, 228, "Step 3 decodes A, B and C in one call. C leaves after step 4, A after step 5."
     )
     p.text(440, 248, "D arrived during step 5 and joins at step 6.")
     return p
