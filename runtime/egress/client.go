@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -137,7 +138,12 @@ func IsRedirect(code int) bool {
 
 // Sendable reports whether something can be sent to u.
 func Sendable(u *url.URL) bool {
-	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return false
+	}
+	port := u.Port()
+	number, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && number > 0
 }
 
 // maxAnswer and maxAnswerTime bound how much of an answer's body is read, so that its connection can be reused. Its

@@ -151,7 +151,8 @@ func TestFileURL(t *testing.T) {
 		"https://h/a%2Fb/../c":              "https://h/a%2Fb/../c/n%20m",
 		"https://u:p@h/a?sig=1%2F2&x=#frag": "https://u:p@h/a/n%20m?sig=1%2F2&x=",
 		"":                                  "", "h/a": "", "ftp://h/a": "", "file:///a": "", "http://": "",
-		"http://[::1": "", "data:,x": "",
+		"http://[::1": "", "data:,x": "", "http://h:0/": "", "http://h:65536/": "", "http://:80/": "",
+		"http://h:": "http://h:/n%20m", "http://h:65535": "http://h:65535/n%20m",
 	} {
 		u, err := fileURL(prefix, "n m")
 		switch {
@@ -280,6 +281,8 @@ func TestUpload_Refused(t *testing.T) {
 		"/file/f.txt":   to(307, "file:///etc/passwd"),
 		"/ftp/f.txt":    to(308, "ftp://secret/x"),
 		"/bad/f.txt":    to(307, "http://[::1?secret"),
+		"/port/f.txt":   to(307, "http://127.0.0.1:65536/"),
+		"/port0/f.txt":  to(308, "http://127.0.0.1:0/"),
 		"/closed/f.txt": raw(""),
 	})
 	s := newStore(t, Options{Retries: 2, MaxRedirects: 3})
@@ -294,7 +297,7 @@ func TestUpload_Refused(t *testing.T) {
 			"500": {"the server answered 500 Internal Server Error", 2}, "302": {"the server answered 302 Found", 0},
 			"304":  {"the server answered 304 Not Modified", 0},
 			"loop": {ErrRedirects, 0}, "file": {ErrRedirects, 0}, "ftp": {ErrRedirects, 0}, "bad": {ErrRedirects, 0},
-			"closed": {ErrNoAnswer, 2},
+			"port": {ErrRedirects, 0}, "port0": {ErrRedirects, 0}, "closed": {ErrNoAnswer, 2},
 		} {
 			*slept = nil
 			prefix := strings.Replace(target.URL, "://", "://user:secret@", 1) + "/" + name + "?secret=1#secret"

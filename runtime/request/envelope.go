@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -187,7 +188,7 @@ func (p *Problems) readURL(name string, raw []byte) string {
 	if text == "" {
 		return ""
 	}
-	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if u, err := url.Parse(text); err != nil || !egress.Sendable(u) {
 		p.Add(predict.RedactCredentials(Quote(raw))+" is not an http or https URL", "body", name)
 		return ""
 	}

@@ -127,9 +127,14 @@ func TestEnvelope_IsRefused(t *testing.T) {
 		`{"context":{"b":1,"a":2,"b":3}}`: {
 			problem("body.context.b", `3 is not of type "string"`), problem("body.context.a", `2 is not of type "string"`),
 		},
-		`{"webhook":" "}`:             {problem("body.webhook", `" " is not an http or https URL`)},
-		`{"webhook":"ftp://x/"}`:      {problem("body.webhook", `"ftp://x/" is not an http or https URL`)},
-		`{"webhook":"http:///a"}`:     {problem("body.webhook", `"http:///a" is not an http or https URL`)},
+		`{"webhook":" "}`:           {problem("body.webhook", `" " is not an http or https URL`)},
+		`{"webhook":"ftp://x/"}`:    {problem("body.webhook", `"ftp://x/" is not an http or https URL`)},
+		`{"webhook":"http:///a"}`:   {problem("body.webhook", `"http:///a" is not an http or https URL`)},
+		`{"webhook":"http://:80/"}`: {problem("body.webhook", `"http://:80/" is not an http or https URL`)},
+		`{"webhook":"http://x:0/"}`: {problem("body.webhook", `"http://x:0/" is not an http or https URL`)},
+		`{"output_file_prefix":"http://x:65536"}`: {
+			problem("body.output_file_prefix", `"http://x:65536" is not an http or https URL`),
+		},
 		`{"webhook":"http://a b/"}`:   {problem("body.webhook", `"http://a b/" is not an http or https URL`)},
 		`{"webhook":7}`:               {problem("body.webhook", `7 is not of type "string"`)},
 		`{"output_file_prefix":"/x"}`: {problem("body.output_file_prefix", `"/x" is not an http or https URL`)},

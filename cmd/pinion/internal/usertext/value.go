@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"pinion/runtime/egress"
 )
 
 // ParsePort reads the number of a port.
@@ -80,5 +82,5 @@ func ParseBool(to *bool, v string) error {
 // IsHTTP tells whether text is an absolute http or https URL.
 func IsHTTP(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	return err == nil && egress.Sendable(u)
 }
