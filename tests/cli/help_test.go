@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,6 +28,20 @@ func TestHelp_ServeShowsCommonFlags(t *testing.T) {
 	harness.WantText(t, "the commands", harness.CLI{}.Good(t, "help"), "Make and try a model:", "Serve:", "Images:", "Other:")
 	harness.WantText(t, "of another command", harness.CLI{}.Bad(t, 2, "help", "check", "all"),
 		`pinion check has no command "all"`)
+}
+
+// TestHelp_NamesManualPage that pinion man makes.
+func TestHelp_NamesManualPage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := harness.CLI{Dir: dir}
+	c.Good(t, "man", dir)
+	for _, command := range []string{"", "serve", "jobs list"} {
+		_, page, _ := strings.Cut(c.Good(t, append(strings.Fields(command), "--help")...), "the tarball: man ")
+		if text := harness.ReadFile(t, filepath.Join(dir, strings.TrimSpace(page)+".1")); !strings.HasPrefix(text, ".TH PINION") {
+			t.Errorf("pinion %s --help names %q, whose page begins with %.20q, want a manual page", command, page, text)
+		}
+	}
 }
 
 // TestHelp_IsWrappedToTheTerminal, and to nothing elsewhere.

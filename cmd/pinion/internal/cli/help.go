@@ -103,6 +103,7 @@ func printHelp(cmd *cobra.Command, args []string) {
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' explains a command.\n", cmd.CommandPath())
 	}
+	fmt.Fprintf(w, "\nManual page of the Debian package and the tarball: man %s\n", pageName(cmd))
 }
 
 // printCommands prints the commands below a command, those of pinion in groups.
