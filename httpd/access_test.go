@@ -132,7 +132,7 @@ func TestAccess_NoAccessLines(t *testing.T) {
 	c.post(`{}`)
 	c.want(200)
 	if lines := log.requests(t); len(lines) != 0 {
-		t.Errorf("got %v", lines)
+		t.Errorf("got %v, want no lines", lines)
 	}
 }
 

@@ -84,20 +84,20 @@ func TestPrefer_WhatRequestSays(t *testing.T) {
 		got.TraceParent != parent || got.TraceState != "a=1,b=2" || got.Webhook != "http://x/" ||
 		got.WebhookEvents != predict.OnLogs ||
 		got.OutputPrefix != "https://y" || got.CreatedText != "2020-01-01T00:00:00+01:00" {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want what its headers and body ask for", got)
 	}
 	c.send(ask("POST", "/predictions", asJSON+"Traceparent: \xff\r\nTracestate: a=1\r\n", `{"id":"b"}`))
 	c.want(200)
 	if got := f.request(); got.ID != "b" || got.Idempotent || got.Kind != predict.KindPrediction ||
 		got.Mode != predict.Sync ||
 		got.TraceParent != "" || got.TraceState != "" || got.WebhookEvents != 0 {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want a synchronous prediction without a trace", got)
 	}
 	// A bounded request goes on without its client, so it is not synchronous.
 	c.send(ask("POST", "/predictions", prefer("wait=600"), `{}`))
 	c.want(200)
 	if got := f.request(); got.Mode != predict.Async {
-		t.Errorf("got %+v", got)
+		t.Errorf("got mode %v, want %v", got.Mode, predict.Async)
 	}
 }
 

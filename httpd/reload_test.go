@@ -67,6 +67,6 @@ func TestReload(t *testing.T) {
 	ctx.Request.SetRequestURI("/reload")
 	s.handle(&ctx)
 	if ctx.Response.StatusCode() != 500 || !strings.Contains(string(ctx.Response.Body()), "no such folder") {
-		t.Errorf("got %d %s", ctx.Response.StatusCode(), ctx.Response.Body())
+		t.Errorf("got %d %s, want 500 and that there is no such folder", ctx.Response.StatusCode(), ctx.Response.Body())
 	}
 }

@@ -83,6 +83,6 @@ func TestWarnings(t *testing.T) {
 	client.post("{}")
 	resp, _ := client.want(422)
 	if got := resp.Header.Values("Pinion-Warning"); len(got) != 2 || got[0] != "one" || got[1] != "two" {
-		t.Errorf("got %q", got)
+		t.Errorf("got warnings %q, want one and two", got)
 	}
 }

@@ -193,7 +193,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
 		if got := receive(t, b, 1); got[0].ID != 5 {
-			t.Errorf("got %v", got)
+			t.Errorf("got %v, want the frame of id 5", got)
 		}
 	})
 	t.Run("the Recv in progress, between the halves of a frame", func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	unix.Close(fds[0])
 	// The sender's own is closed: what was written comes, and then the end.
 	if got := readAll(t, pipe[0], 5); string(got) != "hello" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want hello", got)
 	}
 	if n, err := unix.Read(pipe[0], buf); n != 0 || err != nil {
 		t.Errorf("somebody still holds the other end: %d, %v", n, err)

@@ -103,7 +103,7 @@ func TestWriter_SmallFrameBehindLargeBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := receive(t, b, 2); got[0].ID != 1 || got[1].ID != 2 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want the frames of ids 1 and 2", got)
 	}
 	// The goroutine that finished the body leaves the writer to others.
 	if err := a.Send(KindPredict, 3); err != nil {

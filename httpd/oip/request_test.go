@@ -105,7 +105,7 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.ID != nil || r.Outputs != nil || r.Parameters != nil || len(r.Inputs) != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want one input and nothing else", r)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestChunk_StreamOfTranscription(t *testing.T) {
 	const want = "data: {\"type\":\"transcript.text.delta\",\"delta\":\"a\"}\n\ndata: {\"type\":\"transcript.text.delta\",\"delta\":\"b\"}\n\n" +
 		"data: {\"type\":\"transcript.text.done\",\"text\":\"ab\"}\n\n"
 	if got := string(c.Done(out, Usage{})); got != want {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -176,11 +176,11 @@ func TestChunk_BadItem(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", items, messages), chatBody+`,"stream":true}`)
 	_, _, err := r.NewChunks(head).Item(nil, 0, []byte(`3`))
 	if err == nil || !strings.Contains(err.Message, "yielded an integer") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v, want that it yielded an integer", err)
 	}
 	if got := string(AppendFailure(nil, err)); !strings.HasPrefix(got, `data: {"error":{"message":`) ||
 		!strings.HasSuffix(got, "}}\n\n") {
-		t.Error(got)
+		t.Errorf("got %q, want an event with an error", got)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestRequest_ReadFunction(t *testing.T) {
 		t.Error("an unknown endpoint is accepted")
 	}
 	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.takes("messages") {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want a chat function that iterates and takes messages", f)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !r.Stream || r.format != "text" || len(r.Form) != 2 || r.Form[1].Name != "language" || string(r.Inputs[0]) != "{}" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want a stream of text with two inputs of the form", r)
 	}
 	for _, c := range []struct {
 		field       predict.FormField

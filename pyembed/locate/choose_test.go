@@ -201,7 +201,7 @@ func TestChoose_VenvNamesakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Executable != want || got.Source != "PATH" {
-				t.Errorf("got %+v", got)
+				t.Errorf("got %+v, want %s from PATH", got, want)
 			}
 		})
 	}
@@ -219,7 +219,7 @@ func TestPathSkipsCurrentFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Executable != want {
-		t.Errorf("got %s", got.Executable)
+		t.Errorf("got %s, want %s", got.Executable, want)
 	}
 }
 

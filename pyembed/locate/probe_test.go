@@ -43,7 +43,7 @@ func TestProbe_ShimRunsInModelFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Executable != real {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want the executable %s", got, real)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestProbe_ShimIntoVenv(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Executable != real || !got.Venv {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want the executable %s and a virtual environment", got, real)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestWrapper(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Executable != path || got.LibPython != lib {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want %s with %s", got, path, lib)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestVersion_ParseProgram(t *testing.T) {
 func TestSonames(t *testing.T) {
 	got := version{3, 13, "t"}.sonames()
 	if got[0] != "libpython3.13t.so.1.0" {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want libpython3.13t.so.1.0 first", got)
 	}
 }
 

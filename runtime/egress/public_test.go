@@ -44,7 +44,7 @@ func TestReason(t *testing.T) {
 	var found *net.DNSError
 	if got := Reason(&net.OpError{Op: "dial", Net: "tcp", Err: name}); strings.Contains(got.Error(), "10.0.0.2") ||
 		!errors.As(got, &found) || !found.IsNotFound {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want a name that is not found, without the server", got)
 	}
 	other := errors.New("other")
 	if !errors.Is(Reason(other), other) {

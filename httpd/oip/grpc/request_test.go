@@ -201,7 +201,7 @@ func TestClip_BetweenCharacters(t *testing.T) {
 	for shift := range 4 {
 		if got := clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) ||
 			!strings.HasSuffix(got, "€…") {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want whole characters and an ellipsis", got)
 		}
 	}
 }
