@@ -2,6 +2,8 @@ package httpd
 
 import (
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/transport"
 )
 
 // Jobs is the queue behind a server of NewJobs. The statuses of its jobs are HTTP statuses.
@@ -82,7 +84,7 @@ func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 		j.refuse(ctx, err)
 		return
 	}
-	defer j.opt.Memory.Free(taken.charged)
+	defer func() { j.opt.Memory.Free(taken.charged) }()
 	body := taken.data
 	ctx.Response.Header.SetContentType(contentText)
 	if len(body) == 0 {
@@ -97,6 +99,13 @@ func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	status, answer := j.await(ctx, job)
+	j.opt.Memory.Free(taken.charged) // the answer takes its place
+	taken.charged = 0
+	c, _ := ctx.Conn().(*transport.Conn)
+	if err := c.HoldAnswer(int64(len(answer))); err != nil {
+		j.refuse(ctx, err)
+		return
+	}
 	if status == fasthttp.StatusRequestTimeout {
 		ctx.SetConnectionClose() // as the batching service does
 	}

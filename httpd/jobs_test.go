@@ -10,7 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/runtime/memory"
+	"pinion/tests/await"
 )
+
+// largeAnswer is more than the kernel holds for a client.
+const largeAnswer = 12 << 20
 
 // fakeJobs is a queue whose jobs do what their bodies say.
 type fakeJobs struct {
@@ -42,7 +48,11 @@ func (f *fakeJobs) Submit(body []byte) (Job, bool) {
 
 func (j *fakeJob) Wait() (int, []byte) {
 	status := <-j.end
-	return status, []byte("answer to " + j.body)
+	answer := []byte("answer to " + j.body)
+	if strings.HasSuffix(j.body, "large") {
+		answer = make([]byte, largeAnswer)
+	}
+	return status, answer
 }
 
 func (j *fakeJob) Cancel() {
@@ -88,6 +98,31 @@ func jobsRequest(t *testing.T, method, url, body string) (*http.Response, string
 		t.Fatal(err)
 	}
 	return response, string(text)
+}
+
+// TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave: one for which the budget has no room is 503.
+func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
+	const request = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\nend 200 large"
+	budget := memory.New(16 << 20)
+	address := serveJobs(t, &fakeJobs{}, Options{Memory: budget})
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	await.Eventually(t, "the answer is charged", func() bool { return budget.Stats().Used >= largeAnswer })
+	if got, text := jobsRequest(t, "POST", "http://"+address, "end 200 large"); got.StatusCode != 503 {
+		t.Errorf("got %d %.100s for another one, want 503", got.StatusCode, text)
+	}
+	if got, text := jobsRequest(t, "POST", "http://"+address, "end 200"); got.StatusCode != 200 {
+		t.Errorf("got %d %.100s for a small one, want 200", got.StatusCode, text)
+	}
+	conn.Close()
+	await.Eventually(t, "all is free", func() bool { return budget.Stats().Used == 0 })
 }
 
 func TestJobs(t *testing.T) {

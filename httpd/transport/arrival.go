@@ -135,8 +135,24 @@ func (c *Conn) ChargeInUse(h *fasthttp.RequestHeader) error {
 	return nil
 }
 
-// freeInUse ends the charge of a request that has been answered.
+// HoldAnswer charges an answer of so many bytes until the client has taken it. The error is a *request.RoomError.
+func (c *Conn) HoldAnswer(size int64) error {
+	if c == nil || size < memory.MinCharge {
+		return nil
+	}
+	if !c.t.opt.Memory.Take(size, size) {
+		return &request.RoomError{Bytes: size, Cause: memory.ErrFull}
+	}
+	c.answer += size
+	return nil
+}
+
+// freeInUse ends the charges of a request that has been answered.
 func (c *Conn) freeInUse() {
+	if c.answer > 0 {
+		c.t.opt.Memory.Free(c.answer)
+		c.answer = 0
+	}
 	if c.inUse > 0 {
 		c.t.opt.Memory.DismissClient(c.inUse)
 		c.t.opt.Memory.Free(c.inUse)

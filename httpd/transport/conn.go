@@ -77,6 +77,7 @@ type Conn struct {
 	charged     int64       // by arrival
 	headCharged bool        // HeadCost is charged
 	inUse       int64       // bytes that are charged for the request in flight; see ChargeInUse
+	answer      int64       // bytes that are charged for its answer; see HoldAnswer
 	noRoom      bool        // see errNoRoom
 	slow        atomic.Bool // see ErrSlow
 

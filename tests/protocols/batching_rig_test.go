@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,17 +37,23 @@ type batching struct {
 // must leave with exit status 0 at SIGTERM.
 func startBatching(t testing.TB, protocol string, arguments ...string) *batching {
 	t.Helper()
+	return startWrapped(t, nil, protocol, arguments...)
+}
+
+// startWrapped is startBatching by a command that becomes the server.
+func startWrapped(t testing.TB, wrap []string, protocol string, arguments ...string) *batching {
+	t.Helper()
 	harness.AnyPython(t) // its workers bring their own
 	b := &batching{t: t, log: &harness.Log{}, ended: make(chan struct{}), dir: harness.ShortTempDir(t), protocol: protocol}
 	address := filepath.Join(b.dir, "batching.socket")
 	if protocol == "tcp" {
 		address = "127.0.0.1:0"
 	}
-	arguments = append([]string{
-		"batching", "-protocol", protocol, "-address", address,
+	arguments = slices.Concat(wrap, []string{
+		harness.Binary(t), "batching", "-protocol", protocol, "-address", address,
 		"-host", "127.0.0.1", "-port", "0", "-log-format", "json",
-	}, arguments...)
-	b.cmd = exec.Command(harness.Binary(t), arguments...)
+	}, arguments)
+	b.cmd = exec.Command(arguments[0], arguments[1:]...)
 	b.cmd.Dir, b.cmd.Env = b.dir, harness.BareEnv()
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
 	if err := b.cmd.Start(); err != nil {
