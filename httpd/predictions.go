@@ -92,7 +92,9 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if k.queues(how) {
-		k.enqueue(ctx, req, how)
+		if p := k.svc().Find(k.kind, id); p == nil || p.Request.Attempt > 0 || !k.join(ctx, id, how) {
+			k.enqueue(ctx, req, how)
+		}
 		return
 	}
 	if k.joinQueued(ctx, &req, how) {

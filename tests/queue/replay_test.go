@@ -119,6 +119,16 @@ func TestReplayedPut_OfDirectPredictionBesideQueue(t *testing.T) {
 	harness.WantAnswer(t, "again, asynchronously", put(s, "direct", in, "Prefer", "respond-async"), http.StatusAccepted,
 		first.CompletedAt)
 	harness.Equal(t, "runs", harness.TimesRun(t, s, "direct"), 1)
+
+	answer := s.Begin("running", harness.Input{"token": "running", "sleep": true})
+	harness.WaitStatus(t, s, "running", "processing")
+	for _, prefer := range []string{"respond-async", "wait=0"} {
+		harness.WantAnswer(t, "while it runs, with Prefer: "+prefer,
+			put(s, "running", `{"token":"running","sleep":true}`, "Prefer", prefer), http.StatusAccepted, `"processing"`)
+	}
+	s.Cancel("running")
+	harness.Receive(t, answer)
+	harness.Equal(t, "runs", harness.TimesRun(t, s, "running"), 1)
 }
 
 // TestReplayedPut_WithQueue: every member answers a repeated PUT with the kept result, and refuses one with another
