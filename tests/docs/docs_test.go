@@ -67,11 +67,16 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 	}
 }
 
-// servedAs says how a document's model is served: by its line "pinion serve NAME=.", with the variables before it, if
-// it has one.
+// servedAs says how a document's model is served: by its line "pinion serve NAME=.", with the variables before it, or
+// "pinion serve examples/NAME", if it has one.
 func servedAs(t *testing.T, document string) harness.Options {
 	t.Helper()
 	text := harness.ReadFile(t, document)
+	if m := regexp.MustCompile(`(?m)^    pinion serve (examples/\w+)$`).FindStringSubmatch(text); m != nil {
+		python := harness.AnyPython(t)
+		harness.NeedModule(t, python, "PIL") // of examples/diffusion
+		return harness.Options{Python: python.Path, Dir: harness.Absolute(t, "../"+m[1])}
+	}
 	if m := regexp.MustCompile(`(?m)^    pinion serve ((?:\w+=examples/\w+ ?){2,})$`).FindStringSubmatch(text); m != nil {
 		o := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--reload"}} // which some of the commands need
 		for _, model := range strings.Fields(m[1]) {

@@ -1,0 +1,39 @@
+package docs
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestGuides_ShowTheCodeOfExamples: what the pages that go through an example show of it is in its files.
+func TestGuides_ShowTheCodeOfExamples(t *testing.T) {
+	t.Parallel()
+	for document, c := range map[string]struct {
+		example string
+		least   int
+	}{"language-model.md": {"chat", 4}, "diffusion.md": {"diffusion", 5}} {
+		files, err := filepath.Glob("../examples/" + c.example + "/*.*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var code strings.Builder
+		for _, file := range files {
+			code.WriteString(harness.ReadFile(t, file))
+		}
+		text, _, _ := strings.Cut(harness.ReadFile(t, "../docs/how-to/"+document), "## With diffusers")
+		// A part of a class is indented further than a command.
+		shown := regexp.MustCompile(`(?m)^    (?:    |weights:).*\n(?:    .*\n)*`).FindAllString(text, -1)
+		if len(shown) < c.least {
+			t.Errorf("%s shows %d pieces of code, want at least %d", document, len(shown), c.least)
+		}
+		for _, piece := range shown {
+			if piece = regexp.MustCompile(`(?m)^    `).ReplaceAllString(piece, ""); !strings.Contains(code.String(), piece) {
+				t.Errorf("%s shows what is not in examples/%s:\n%s", document, c.example, piece)
+			}
+		}
+	}
+}
