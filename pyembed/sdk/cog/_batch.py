@@ -41,7 +41,7 @@ class BatchOptions:
         workers: int = 2,
         concurrent: int = 1,
         max_cost: float | None = None,
-        cost: str | Callable[..., float] | None = None,
+        cost: str | Callable[[Any], float] | Callable[[Any, Any], float] | None = None,
     ) -> None:
         _check_int("max_size", max_size, LARGEST_SIZE)
         _check_int("workers", workers, MOST_WORKERS)
@@ -152,7 +152,7 @@ def batch(
     workers: int = 2,
     concurrent: int = 1,
     max_cost: float | None = None,
-    cost: str | Callable[..., float] | None = None,
+    cost: str | Callable[[Any], float] | Callable[[Any, Any], float] | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Run up to max_size predictions, or calls of a method, as a batch, in one call.
 

@@ -67,7 +67,8 @@ def distribution_of(module: str) -> str:
     >>> distribution_of("sklearn.svm"), distribution_of("numpy.fft")
     ('scikit-learn', 'numpy')
     """
-    known = dict(line.split() for line in _DISTRIBUTIONS.split("\n") if line)
+    lines = (line.partition(" ") for line in _DISTRIBUTIONS.split("\n") if line)
+    known = {name: distribution for name, _, distribution in lines}
     parts = module.split(".")
     for end in range(len(parts), 0, -1):
         found = known.get(".".join(parts[:end]))
