@@ -11,6 +11,10 @@ import (
 // rewritten.
 const lineDelay = time.Second
 
+// reusedLine is up to which size the memory of a line is kept for the next: a line may have logtext.MaxLine, and a worker
+// has a buffer for each of its pipes as long as it lives.
+const reusedLine = 64 << 10
+
 var (
 	newline        = []byte("\n")
 	carriageReturn = []byte("\r")
@@ -59,9 +63,9 @@ func (b *lineBuffer) add(r *recorder, key recordKey, text []byte) {
 func (b *lineBuffer) rewrite(rest []byte) {
 	b.text = append(b.text, rest...)
 	if line := visible(b.text); len(line) > 0 {
-		b.bar, b.fresh, b.since = append(b.bar[:0], line...), true, time.Now()
+		b.bar, b.fresh, b.since = append(emptied(b.bar), line...), true, time.Now()
 	}
-	b.text = b.text[:0]
+	b.text = emptied(b.text)
 }
 
 // end takes in the rest of a line and logs it.
@@ -82,7 +86,7 @@ func (b *lineBuffer) end(r *recorder, key recordKey, line []byte) {
 	if len(line) > 0 || !b.again {
 		r.line(key.source, key.prediction, withoutMoves(line))
 	}
-	b.text, b.bar, b.again, b.fresh = b.text[:0], b.bar[:0], false, false
+	b.text, b.bar, b.again, b.fresh = emptied(b.text), emptied(b.bar), false, false
 }
 
 // extend takes in more of a line. One that is too long is logged in pieces.
@@ -103,8 +107,8 @@ func (b *lineBuffer) extend(r *recorder, key recordKey, more []byte) {
 func (b *lineBuffer) logText(r *recorder, key recordKey) {
 	whole := logtext.Complete(b.text)
 	r.line(key.source, key.prediction, withoutMoves(whole))
-	b.text = b.text[:copy(b.text, b.text[len(whole):])]
-	b.bar, b.again = b.bar[:0], true
+	b.text = append(emptied(b.text), b.text[len(whole):]...)
+	b.bar, b.again = emptied(b.bar), true
 }
 
 // logBar logs the last rewritten line, if it is time for one; waits: it is not yet. A log that draws needs none.
@@ -116,7 +120,7 @@ func (b *lineBuffer) logBar(r *recorder, key recordKey, now time.Time) (waits bo
 		return true
 	}
 	r.line(key.source, key.prediction, b.bar)
-	b.bar, b.logged, b.again = b.bar[:0], now, true
+	b.bar, b.logged, b.again = emptied(b.bar), now, true
 	return false
 }
 
@@ -145,6 +149,14 @@ func (b *lineBuffer) draw(r *recorder, key recordKey, line []byte) {
 		r.draft(key.source, key.prediction, line)
 	}
 	b.fresh = false
+}
+
+// emptied is the memory of a line for the next one, or nil if the line was long.
+func emptied(line []byte) []byte {
+	if cap(line) > reusedLine {
+		return nil
+	}
+	return line[:0]
 }
 
 // holds tells whether something is held back.

@@ -84,6 +84,37 @@ func TestLineBuffer_DraftsOnTerminal(t *testing.T) {
 	}
 }
 
+// TestLineBuffer_MemoryOfALongLine: a long line leaves no large buffer behind, however it ended.
+func TestLineBuffer_MemoryOfALongLine(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, pieces := range map[string][]string{
+		"a line":           {long, long, "\n", "next\n"},
+		"its end":          {"x", long + "\n"},
+		"rewritten":        {long, "\r", "next\r"},
+		"an erased bar":    {long + "\r", "\r \r", "next\n"},
+		"a bar that ends":  {long + "\r", "\n"},
+		"nested bars":      {long, "\x1b[A\n", "1%\x1b[A\n", "2%\n"},
+		"too long":         {long, long, long, long, "next"},
+		"without an end":   {long, "+"},
+		"half a character": {long + "\xc3", "+"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorder{note: func(source, string, []byte) {}}
+			var b lineBuffer
+			for _, piece := range pieces {
+				if piece == "+" {
+					b.settle(&r, recordKey{}, b.since.Add(lineDelay))
+				} else {
+					b.add(&r, recordKey{}, []byte(piece))
+				}
+			}
+			if got := max(cap(b.text), cap(b.bar)); got > reusedLine {
+				t.Errorf("got a buffer of %d bytes, want %d at most", got, reusedLine)
+			}
+		})
+	}
+}
+
 // TestLogs_TextWithoutEnd: the server's log gets a line that has no end, of each kind of text.
 func TestLogs_TextWithoutEnd(t *testing.T) {
 	p := newPiped(t)
