@@ -97,6 +97,38 @@ func TestMemory_ChaosOfMemory(t *testing.T) {
 	})
 }
 
+// TestMemory_GroupAtItsLimit: another process of the server's control group takes all memory that there is, again and
+// again, while clients are served. The kernel may end a worker for it; the front goes on, and each answer is right.
+func TestMemory_GroupAtItsLimit(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	folder, enter, ok := harness.MemoryGroup(t, scarce)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	s := harness.Ready(t, harness.Options{Model: "chaos.py:Plain", Wrap: enter, Args: []string{"--queue", "100"}})
+	l := beginLoad(t, s)
+	l.more(5 * honest)
+	l.enter("the group is full", true)
+	full, end := harness.FillMemory(t, folder)
+	for range 5 {
+		before := full()
+		harness.Eventually(t, "the group is at its limit", func() bool { return full() > before })
+		l.more(5 * honest)
+	}
+	t.Logf("the group was at its limit %d times, the worker's last end: %q", full(), s.Health().Workers[0].LastExit)
+	end()
+	s.WaitHealth("READY")
+	l.more(1) // what came before is answered
+	l.enter("the group has room again", false)
+	l.more(5 * honest)
+	l.end()
+	harness.Eventually(t, "the server holds what it held", func() bool {
+		used, _, _ := harness.MemoryBudget(t, s)
+		return used <= mostAtRest
+	})
+}
+
 // hoard makes one request, and looks at its answer.
 func hoard(t *testing.T, s *harness.Server, r *rand.Rand, id, hooks string) {
 	in := map[string]any{}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -62,16 +64,42 @@ func group(t testing.TB, value string, hierarchies ...[2]string) (folder string,
 }
 
 // stand starts the bystander: it looks larger than a front, and smaller than a worker.
-func stand(t testing.TB, folder string) {
+func stand(t testing.TB, folder string) { repeat(t, folder, 299, "sleep 3600") }
+
+// FillMemory takes all memory that a group may have, again and again: what takes it is what the kernel ends first. full
+// is how often the group was at its limit.
+func FillMemory(t testing.TB, folder string) (full func() int, end func()) {
 	t.Helper()
-	const script = `echo $$ >"$0"/cgroup.procs && while :; do sh -c 'echo 299 >/proc/$$/oom_score_adj; exec sleep 3600'; done`
-	bystander := exec.Command("sh", "-c", script, folder)
-	bystander.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := bystander.Start(); err != nil {
+	full = func() int {
+		count := "0"
+		if text, err := os.ReadFile(filepath.Join(folder, "memory.failcnt")); err == nil {
+			count = string(text)
+		} else if _, after, found := strings.Cut(ReadFile(t, filepath.Join(folder, "memory.events")), "\nmax "); found {
+			count, _, _ = strings.Cut(after, "\n")
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(count))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return full, repeat(t, folder, 1000, "tail /dev/zero") // it waits for the end of a line
+}
+
+// repeat runs a command in a control group, again when it has ended, until the end.
+func repeat(t testing.TB, folder string, score int, command string) (end func()) {
+	t.Helper()
+	const script = `echo $$ >"$0"/cgroup.procs &&
+		while :; do sh -c 'echo "$0" >/proc/$$/oom_score_adj; exec $1' "$1" "$2"; done`
+	again := exec.Command("sh", "-c", script, folder, strconv.Itoa(score), command)
+	again.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := again.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-bystander.Process.Pid, syscall.SIGKILL)
-		_ = bystander.Wait()
+	end = sync.OnceFunc(func() {
+		_ = syscall.Kill(-again.Process.Pid, syscall.SIGKILL)
+		_ = again.Wait()
 	})
+	t.Cleanup(end)
+	return end
 }
