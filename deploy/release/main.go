@@ -140,30 +140,14 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 	if err := os.WriteFile(filepath.Join(o.out, name+".cdx.json"), sbom, 0o644); err != nil {
 		return fmt.Errorf("write SBOM: %w", err)
 	}
-	files := []file{
+	files, err := contents(o, []file{
 		{"pinion", binary, 0o755},
 		{natsProgram, nats, 0o755},
 		{"NOTICES.txt", notices, 0o644},
 		{"pinion.cdx.json", sbom, 0o644},
-	}
-	shells, err := completions(o)
+	})
 	if err != nil {
 		return err
-	}
-	pages, err := manPages(o)
-	if err != nil {
-		return err
-	}
-	files = append(append(files, shells...), pages...)
-	for name, from := range map[string]string{
-		"LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md", "pinion.service": "deploy/systemd/pinion.service",
-		"examples/hello/cog.yaml": "examples/hello/cog.yaml", "examples/hello/run.py": "examples/hello/run.py",
-	} {
-		content, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		files = append(files, file{name, content, 0o644})
 	}
 	tag := wheelTag(o.glibc, arch)
 	var tarball, wheel bytes.Buffer
@@ -182,6 +166,30 @@ func releaseOne(o options, arch string, notices []byte, parts []component) error
 		}
 	}
 	return writeDeb(o, arch, filepath.Join(o.out, name+".deb"), files)
+}
+
+// contents are the files of the tarball and of the Debian package: those that were made, and what goes with them.
+func contents(o options, files []file) ([]file, error) {
+	shells, err := completions(o)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := manPages(o)
+	if err != nil {
+		return nil, err
+	}
+	files = append(append(files, shells...), pages...)
+	for name, from := range map[string]string{
+		"LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md", "pinion.service": "deploy/systemd/pinion.service",
+		"examples/hello/cog.yaml": "examples/hello/cog.yaml", "examples/hello/run.py": "examples/hello/run.py",
+	} {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, content, 0o644})
+	}
+	return files, nil
 }
 
 // seconds is a time as SOURCE_DATE_EPOCH has it.

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// TestRelease_ManPagesAreInTarballAndDebianPackage checks what `pinion man` writes, and that both contain all of it.
+func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
+	t.Chdir("../..")
+	const program = "bin/pinion"
+	if _, err := os.Stat(program); err != nil {
+		t.Skipf("%s, which writes the pages, is not built", program)
+	}
+	version, err := parseVersion("1.2.3", "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{
+		version: version, glibc: "2.28", time: time.Unix(1e9, 0), binaries: map[string]string{runtime.GOARCH: program},
+	}
+	files, err := contents(o, slices.Clone(sample[:5]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for _, f := range files {
+		if page, ok := strings.CutPrefix(f.name, "man/"); ok {
+			pages = append(pages, page)
+			if !bytes.Contains(f.content, []byte("\n.SH ")) {
+				t.Errorf("%s has no section:\n%.200s", f.name, f.content)
+			}
+		}
+	}
+	for _, page := range []string{"pinion.1", "pinion-serve.1", "pinion-predict.1"} {
+		if !slices.Contains(pages, page) {
+			t.Errorf("got pages %q, want %s too", pages, page)
+		}
+	}
+	packed := tarballNames(t, files)
+	installed := debNames(t, o, files)
+	for _, page := range pages {
+		if name := "folder/man/" + page; !slices.Contains(packed, name) {
+			t.Errorf("the tarball has no %s: %q", name, packed)
+		}
+		if name := "./usr/share/man/man1/" + page; installed != nil && !slices.Contains(installed, name) {
+			t.Errorf("the Debian package has no %s: %q", name, installed)
+		}
+	}
+}
+
+func tarballNames(t *testing.T, files []file) []string {
+	t.Helper()
+	var packed bytes.Buffer
+	if err := writeTarball(&packed, "folder", files, time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := gzip.NewReader(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names(tar.NewReader(unpacked))
+}
+
+// debNames are the files of the Debian package, or nil in the short run, which leaves out to compile nfpm.
+func debNames(t *testing.T, o options, files []file) []string {
+	t.Helper()
+	if !harness.IsFull() {
+		return nil
+	}
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Log("the Debian package is not checked: there is no dpkg-deb")
+		return nil
+	}
+	path := filepath.Join(t.TempDir(), "pinion.deb")
+	if err := writeDeb(o, runtime.GOARCH, path, files); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := exec.Command("dpkg-deb", "--fsys-tarfile", path).Output()
+	if err != nil {
+		t.Fatalf("read the package: %v", err)
+	}
+	return names(tar.NewReader(bytes.NewReader(archive)))
+}
+
+func names(archive *tar.Reader) (all []string) {
+	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
+		all = append(all, header.Name)
+	}
+	return all
+}
