@@ -38,26 +38,53 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 	if out, err := run("lint", chart, "--strict", "--kube-version", "1.31", "--set", "image=example.com/model:1"); err != nil {
 		t.Errorf("lint: %v\n%s", err, out)
 	}
-	for name, values := range map[string][]string{
-		"least": nil,
-		"all": {
+	for _, c := range []struct {
+		name, release string
+		set           []string
+		want          []string // lines of the manifests
+	}{
+		{name: "least", release: "my-model"},
+		{name: "all", release: "my-model", set: []string{
 			"gpus=2", "tokenSecret=tokens", "autoscaling.enabled=true", "env[0].name=A", "env[0].value=b",
 			"volumes[0].name=weights", "volumes[0].emptyDir.medium=Memory", "volumeMounts[0].name=weights",
 			"volumeMounts[0].mountPath=/src/weights", "nodeSelector.kind=gpu", "imagePullSecrets[0].name=registry",
-		},
+			"runtimeClassName=nvidia", "strategy.type=Recreate", "env[1].name=B", "env[1].valueFrom.secretKeyRef.name=c",
+			"env[1].valueFrom.secretKeyRef.key=d",
+		}, want: []string{`runtimeClassName: "nvidia"`, "type: Recreate"}},
+		{name: "numbers", release: "123", set: []string{
+			"env[0].name=A", "env[0].value=1", "env[1].name=B", "env[1].value=true", "nodeSelector.a=1",
+			"service.annotations.a=true", "args={--queue,32,--workers,2}",
+		}, want: []string{
+			`app.kubernetes.io/instance: "123"`, "name: pinion-123", `value: "1"`, `value: "true"`, `"a": "1"`, `"a": "true"`,
+			`- "32"`,
+		}},
+		{name: "release with dots", release: "1.5", want: []string{`app.kubernetes.io/instance: "1.5"`, "name: pinion-1-5"}},
+		{name: "large number", release: "m", set: []string{"graceSeconds=10000000"}, want: []string{"- --grace=10000000s"}},
+		{name: "nothing", release: "m", set: []string{
+			"resources=null", "args=null", "env=null", "volumes=null", "nodeSelector=null", "strategy=null", "gpus=null",
+		}},
+		{name: "only GPUs", release: "m", set: []string{"resources=null", "gpus=1"}, want: []string{"nvidia.com/gpu: 1"}},
+		{name: "update in place", release: "m", set: []string{
+			"strategy.rollingUpdate.maxSurge=0", "strategy.rollingUpdate.maxUnavailable=1",
+		}, want: []string{"maxSurge: 0"}},
 	} {
-		args := []string{"template", "my-model", chart, "--kube-version", "1.31", "--set", "image=example.com/model:1"}
-		for _, value := range values {
+		args := []string{"template", c.release, chart, "--kube-version", "1.31", "--set", "image=example.com/model:1"}
+		for _, value := range c.set {
 			args = append(args, "--set", value)
 		}
 		out, err := exec.Command(helm, args...).Output()
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v", c.name, err)
 		}
-		path := filepath.Join(t.TempDir(), name+".yaml")
+		for _, line := range c.want {
+			if !regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(line) + `$`).Match(out) {
+				t.Errorf("%s: got no line %s in:\n%s", c.name, line, out)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "manifests.yaml")
 		harness.WriteFile(t, path, string(out))
 		if out, err := exec.Command(validator, path).CombinedOutput(); err != nil || !strings.Contains(string(out), "OK") {
-			t.Errorf("%s: %v\n%s", name, err, out)
+			t.Errorf("%s: %v\n%s", c.name, err, out)
 		}
 		for _, manifest := range harness.ReadManifests(t, path) {
 			if manifest.Text(t, "kind") == "Deployment" {
@@ -69,6 +96,16 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 		{"replica=2", "'replica' not allowed"},
 		{"service.port=70000", "service/port"},
 		{"image=", "image"},
+		{"env[0].name=1", "env/0/name"},
+		{"env[0].name=A,env[0].valu=1", "'valu' not allowed"},
+		{"args[0].a=1", "args/0"},
+		{"graceSeconds=null", "missing property 'graceSeconds'"},
+		{"autoscaling=null", "missing property 'autoscaling'"},
+		{"service.port=null", "missing property 'port'"},
+		{"resources.limits=1", "resources/limits"},
+		{"tolerations[0].value=1", "tolerations/0/value"},
+		{"strategy.type=Slow", "strategy/type"},
+		{"autoscaling.enabled=true,autoscaling.minReplicas=5", "minReplicas is 5, more than autoscaling.maxReplicas, 4"},
 	} {
 		out, err := run("template", "my-model", chart, "--kube-version", "1.31", "--set", "image=x", "--set", c.value)
 		if err == nil || !strings.Contains(out, c.want) {
