@@ -52,19 +52,21 @@ func readDashboard(t *testing.T) dashboard {
 
 // seldom are the families that only some models, machines or requests bring about.
 var seldom = map[string][]string{
-	"pinion_batch_size":                    {},
-	"pinion_batch_wait_seconds":            {},
-	"pinion_method_batch_size":             {"method"},
-	"pinion_method_batch_wait_seconds":     {"method"},
-	"pinion_method_batch_seconds":          {"method"},
-	"pinion_gpu_memory_used_bytes":         {"gpu"},
-	"pinion_gpu_memory_total_bytes":        {"gpu"},
-	"pinion_gpu_utilization_ratio":         {"gpu"},
-	"pinion_grpc_requests_total":           {"code", "method"},
-	"pinion_grpc_request_duration_seconds": {"code", "method"},
-	"pinion_telemetry_dropped_total":       {"signal"},
-	"pinion_trainings_total":               {"mode", "reason", "status"},
-	"pinion_training_duration_seconds":     {},
+	"pinion_batch_size":                     {},
+	"pinion_batch_wait_seconds":             {},
+	"pinion_method_batch_size":              {"method"},
+	"pinion_method_batch_wait_seconds":      {"method"},
+	"pinion_method_batch_seconds":           {"method"},
+	"pinion_gpu_memory_used_bytes":          {"gpu"},
+	"pinion_gpu_memory_total_bytes":         {"gpu"},
+	"pinion_gpu_utilization_ratio":          {"gpu"},
+	"pinion_grpc_requests_total":            {"code", "method"},
+	"pinion_grpc_request_duration_seconds":  {"code", "method"},
+	"pinion_telemetry_dropped_total":        {"signal"},
+	"pinion_trainings_total":                {"mode", "reason", "status"},
+	"pinion_mirrored_predictions_total":     {"result"},
+	"pinion_mirrored_predict_seconds_total": {"of"},
+	"pinion_training_duration_seconds":      {},
 }
 
 // added are the labels that Prometheus itself gives every series, the buckets' one, those that the dashboard makes, and

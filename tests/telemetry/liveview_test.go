@@ -107,6 +107,7 @@ func TestLiveView_CountsWebhooksOfEachModel(t *testing.T) {
 	dir, models := harness.ModelFolders(t,
 		map[string]harness.Python{"a": harness.OldestPython(t), "b": harness.OldestPython(t)})
 	s := harness.Ready(t, harness.Options{Dir: dir, Models: models, Args: []string{"--grace", "1s"}})
+	harness.WaitModels(t, s)
 	for model, path := range map[string]string{"a": "/gone", "b": "/later"} {
 		harness.WantCode(t, model, s.Do(http.MethodPost, "/models/"+model+"/predictions", map[string]any{
 			"input": map[string]any{}, "webhook": receiver.URL + path, "webhook_events_filter": []string{"completed"},

@@ -127,6 +127,7 @@ var byDesign = []struct {
 	{"descriptors anon_inode:[eventpoll]", nil, 1, "what the worker waits with"},
 	{"descriptors anon_inode:[eventfd]", nil, 1, "what ends that wait"},
 	{"descriptors anon_inode:[timerfd]", nil, 1, "the time of the next flush"},
+	{"descriptors /memfd:stack (deleted)", nil, 1, "where the fault handler writes the stack that somebody asks for"},
 	{"PYTHONPATH", nil, 0, "children of the model import the same cog"},
 	{"handler of 2", "default_int_handler", 0, "asyncio.run has its own; a worker's loop is ended by the server"},
 	{"handler of 10", "on_cancel", 0, "SIGUSR1 cancels a prediction"},
