@@ -29,7 +29,6 @@ def scaler(client):
     assert [(i.name, i.datatype, list(i.shape)) for i in metadata.inputs][0] == ("x", "FP32", [-1])
     index = client.get_model_repository_index()
     assert [(m.name, m.state) for m in index.models] == [("scaler", "READY")]
-    client.load_model("scaler")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for coding in (None, "gzip", "deflate"):
         answer = client.infer("scaler", [tensor("x", x)], request_id="7", compression_algorithm=coding)
@@ -56,7 +55,8 @@ def scaler(client):
     fails("INVALID_ARGUMENT", 'input "x" is FP64, and takes FP32', lambda: client.infer("scaler", [tensor("x", x.astype(float))]))
     fails("NOT_FOUND", 'unknown model "none": this server has "scaler"', lambda: client.infer("none", [tensor("x", x)]))
     fails("NOT_FOUND", 'has no version "2"', lambda: client.infer("scaler", [tensor("x", x)], model_version="2"))
-    fails("INVALID_ARGUMENT", "is the only one of this server", lambda: client.unload_model("scaler"))
+    fails("PERMISSION_DENIED", "--allow-model-control", lambda: client.load_model("scaler"))
+    fails("PERMISSION_DENIED", "--allow-model-control", lambda: client.unload_model("scaler"))
     big = np.zeros(300_000, np.float32)
     fails("RESOURCE_EXHAUSTED", "are taken (--max-body)", lambda: client.infer("scaler", [tensor("x", big)]))
     asked = [triton.InferRequestedOutput("none")]

@@ -37,7 +37,7 @@ func TestOipgrpc_TritonsGRPCClient(t *testing.T) {
 	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
-			s := tensors(t, class, "--grpc-port=0", "--max-body="+most, "--allow-model-control")
+			s := tensors(t, class, "--grpc-port=0", "--max-body="+most)
 			harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.GRPCAddress(), class)
 			page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 			if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"}`; !strings.Contains(page, want) {
