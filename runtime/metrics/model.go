@@ -43,7 +43,7 @@ func (s *summary) observe(v float64) {
 
 // isOurs reports whether the server records the metric, in each prediction or in those of batches.
 func isOurs(key string) bool {
-	return key == "predict_time" || key == "batch_size" || key == "queue_time"
+	return key == "predict_time" || key == "batch_size" || key == "queue_time" || key == "method_batches"
 }
 
 // Recorded adds the numbers in a prediction's metrics, a JSON object, except the server's. A number in nested objects

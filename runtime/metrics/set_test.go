@@ -151,6 +151,7 @@ func TestSet_WhatModelRecords(t *testing.T) {
 		{`null`, "", 0},
 		{`{}`, "", 0},
 		{`{"predict_time":0.5}`, "", 0},
+		{`{"predict_time":0.5,"method_batches":{"decode":{"calls":2,"batch_size":1.5}}}`, "", 0},
 		{`{"predict_time":0.5,"a":1.5,"b":0}`, "a_sum 1.5 a_count 1 b_sum 0 b_count 1", 0},
 		{`{"a":{"b":{"c":1},"d":2}}`, "a_b_c_sum 1 a_b_c_count 1 a_d_sum 2 a_d_count 1", 0},
 		{`{"a":{"predict_time":3}}`, "a_predict_time_sum 3 a_predict_time_count 1", 0},

@@ -70,6 +70,7 @@ class Nested(Base):
 
     @cog.batch(max_size=4)
     async def gathered(self, items: list[Item]) -> list[str]:
+        note(f"gathered {' '.join(item.text for item in items)}")
         return list(await asyncio.gather(*map(self.step, items)))
 
     @cog.batch(max_size=4)

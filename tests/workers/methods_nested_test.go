@@ -53,6 +53,30 @@ func TestMethods_KeptBySetupFormBatches(t *testing.T) {
 	})
 }
 
+// TestMethods_CallInABatchIsOfAllItsPredictions: each counts the calls that the batch of its own call makes.
+func TestMethods_CallInABatchIsOfAllItsPredictions(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := methods(t, "NestedAsync", python)
+		_, open := holdStep(t, s)
+		begin := func(text string) <-chan harness.Answer {
+			return s.Begin(text, harness.Input{"text": text, "how": "gathered"})
+		}
+		first := begin("first")
+		waitCall(t, s, "gathered first")
+		a, b := begin("a"), begin("b")
+		waitCall(t, s, "calls a")
+		waitCall(t, s, "calls b")
+		open()
+		wantSizes(t, "first", harness.Receive(t, first),
+			`{"gathered": {"calls": 1, "batch_size": 1}, "step": {"calls": 1, "batch_size": 1}}`)
+		for _, answer := range []<-chan harness.Answer{a, b} {
+			wantSizes(t, "in a batch of two", harness.Receive(t, answer),
+				`{"gathered": {"calls": 1, "batch_size": 2}, "step": {"calls": 2, "batch_size": 2}}`)
+		}
+	})
+}
+
 // TestMethods_ThreadOutlivesItsPrediction: it may still call the method.
 func TestMethods_ThreadOutlivesItsPrediction(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -86,6 +87,42 @@ func testCallsMeet(t *testing.T, s *harness.Server) {
 			t.Errorf("calls: got %q, want %q among them", got, want)
 		}
 	}
+}
+
+func TestMethods_PredictionHasTheSizesOfItsBatches(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		eachKind(t, python, testSizesOfBatches)
+	})
+	alone := methods(t, "Alone", harness.Pythons(t)[0]).Input(harness.Input{"text": "a"})
+	wantSizes(t, "one at a time", alone, `null`)
+}
+
+func testSizesOfBatches(t *testing.T, s *harness.Server) {
+	gate, open := holdStep(t, s)
+	long := harness.Input{"text": "long", "steps": 2} // its second step is alone
+	others := beginCalls(t, s, long, harness.Input{"text": "b"}, harness.Input{"text": "bad"},
+		harness.Input{"text": "key", "key": 1})
+	open()
+	wantSizes(t, "gate", harness.Receive(t, gate), `{"step": {"calls": 1, "batch_size": 1}}`)
+	for text, a := range receiveAll(t, others) {
+		wantSizes(t, text, a, map[string]string{
+			"long": `{"step": {"calls": 2, "batch_size": 2}}`,
+			"b":    `{"step": {"calls": 1, "batch_size": 3}}`,
+			"bad":  `{"step": {"calls": 1, "batch_size": 3}}`,
+			"key":  `{"step": {"calls": 1, "batch_size": 1}}`,
+		}[text])
+	}
+}
+
+// wantSizes checks what a prediction tells of the batches of its calls.
+func wantSizes(t *testing.T, what string, a harness.Answer, want string) {
+	t.Helper()
+	got, err := json.Marshal(a.Metrics["method_batches"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.EqualJSON(t, what+": method_batches", got, want)
 }
 
 func TestMethods_MaxSizeAndCostBoundABatch(t *testing.T) {

@@ -33,6 +33,8 @@ class Scope:
     _values: dict[str, Any] | None = None
     _kinds: dict[str, type] | None = None
     _dotted = False
+    # For each batched method: the number of its calls, and the sum of their batches' sizes.
+    _batches: dict[str, list[int]] | None = None
     hook: Callable[[str, Any, str], None] | None = None
     # The slot and id of what calls another model; None: it is what the main thread runs.
     owner: tuple[int, int] | None = None
@@ -126,6 +128,28 @@ class Scope:
 
     def collected(self) -> dict[str, Any]:
         """Return the metrics for the answer, nested by the dots in their names."""
+        if not self._batches:
+            return self._recorded()
+        batches = {
+            method: {"calls": calls, "batch_size": round(sizes / calls, 2)}
+            for method, (calls, sizes) in list(self._batches.items())
+        }
+        return {"method_batches": batches, **self._recorded()}
+
+    def expect_batches(self) -> None:
+        """Begin to count the batches of methods. Called in the prediction's own code."""
+        self._batches = {}
+        if self._values is None:
+            self._values = {}  # so that the answer asks for what was collected
+
+    def count_batch(self, method: str, size: int) -> None:
+        """Count the batch of a call. Called where batches are formed."""
+        if self._batches is not None:
+            count = self._batches.setdefault(method, [0, 0])
+            count[0] += 1
+            count[1] += size
+
+    def _recorded(self) -> dict[str, Any]:
         if not self._values:
             return {}
         if not self._dotted:
@@ -192,6 +216,9 @@ class _Inactive(Scope):
         pass
 
     def delete_metric(self, key: str) -> None:
+        pass
+
+    def expect_batches(self) -> None:
         pass
 
 

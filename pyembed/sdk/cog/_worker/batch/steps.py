@@ -51,6 +51,11 @@ class SharedScope(Scope):
         for scope in self._scopes:
             scope.delete_metric(key)
 
+    def count_batch(self, method: str, size: int) -> None:
+        """Count a batch, which a call in this batch is in, for all the predictions."""
+        for scope in self._scopes:
+            scope.count_batch(method, size)
+
 
 class Batch:
     """Calls that the method was given, until all have their results."""
@@ -146,6 +151,8 @@ class Batcher:
         values, key = self._plan.bind(*args, **named)
         call = Call(values, key, self._plan.cost(values), perf_counter_ns())
         call.scope, call.owner, call.within = current.get(), hub.who(), within.get()
+        if call.scope._batches is None:
+            call.scope.expect_batches()
         if get_ident() == hub.thread:
             call.future = hub.loop.create_future()
             self._add(call)
@@ -287,6 +294,8 @@ class Batcher:
         self._free -= 1
         self.expected.clear()
         self._needed = 1
+        for taken in calls:
+            taken.scope.count_batch(self.__name__, len(calls))
         self._run(Batch(self, calls))
         self.soon()
 
