@@ -28,7 +28,7 @@ class BatchingHandler(Handler):
     def begin(self, id: int) -> None:
         """Attribute what this thread writes from now on to a prediction."""
         super().begin(id)
-        self._hub.loop.call_soon_threadsafe(self._hub.begin, (self._index, id))
+        self._hub.announce((self._index, id))
 
     def settle_text(self, ended: bool) -> None:
         """Send a partial line of the running prediction; ended says that its answer follows."""

@@ -1,9 +1,11 @@
 """Which predictions of a worker run, and which of them wait at batched methods.
 
-All of this runs on one event loop, except `StepHub.bound`.
+All of this runs on one event loop, except `StepHub.bound` and `StepHub.announce`.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 from ..._batch import BatchedMethod
 from ..logs.router import owner
@@ -56,6 +58,7 @@ class StepHub:
         self.delayed: set[Batcher] = set()  # those that hold calls back for a time
         self._callers: dict[tuple[int, int], Caller] = {}
         self._live: set[tuple[int, int]] = set()
+        self._announced: deque[tuple[int, int]] = deque()
         self._slots = slots
         self._threads: list[Threads] = []
         self._unkept: dict[tuple[int, BatchedMethod], Batcher] = {}
@@ -64,6 +67,15 @@ class StepHub:
         """Take note of a prediction, by its slot and id. Called on the loop, as end."""
         self.running += 1
         self._live.add(who)
+
+    def announce(self, who: tuple[int, int]) -> None:
+        """Have the loop take note of a prediction, from another thread and before its calls."""
+        self._announced.append(who)
+        self.loop.call_soon_threadsafe(self._admit)
+
+    def _admit(self) -> None:
+        while self._announced:
+            self.begin(self._announced.popleft())
 
     def end(self, who: tuple[int, int]) -> None:
         """Forget a prediction, which has ended."""
@@ -89,6 +101,8 @@ class StepHub:
 
     def caller(self, who: tuple[int, int] | None) -> Caller | None:
         """Return the prediction that calls; None if this code belongs to none that runs."""
+        if who not in self._live:
+            self._admit()  # a turn of the loop may take its call before it runs what was announced
         if who not in self._live or who is None:
             return None
         caller = self._callers.get(who)
