@@ -14,7 +14,7 @@ type Dashboard struct {
 	Page fasthttp.RequestHandler
 	// Data answers GET of its paths. Their answers are for operators: no page of another origin may read them.
 	Data map[string]fasthttp.RequestHandler
-	// Actions answers POST of its paths: what whoever may cancel predictions may do.
+	// Actions answers POST of its paths: what clients that may cancel predictions may do.
 	Actions map[string]fasthttp.RequestHandler
 	// Origins are the origins ("http://gpu.example.com:5000") at which the view may be read over plain http although their
 	// names could be registered.

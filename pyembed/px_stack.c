@@ -26,7 +26,7 @@ static struct {
   struct sigaction fault_handler;
   sem_t written;
   _Atomic uint64_t id;  // of the request that is being answered, or 0
-  _Atomic uint64_t rest;  // for whom Python is to look, or 0
+  _Atomic uint64_t rest;  // of the prediction that Python is to look at, or 0
 } stack = {.fd = -1};
 
 static void write_stack(int sig) {

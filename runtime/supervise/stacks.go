@@ -102,7 +102,7 @@ func (s *stacks) await(ctx context.Context, p *process, id uint64, rest bool) (s
 	}
 }
 
-// answered takes in one part, unless nobody waits for it any more.
+// answered takes in one part, unless no request waits for it any more.
 func (s *stacks) answered(part stackPart) {
 	select {
 	case s.answers <- part:

@@ -1,4 +1,4 @@
-"""What the tasks and threads of a worker do, for whoever looks at a prediction that does not end.
+"""What the tasks and threads of a worker do, for a look at a prediction that does not end.
 
 The fault handler has written the stack of the main thread. Here are names and lines alone, never
 a value.
