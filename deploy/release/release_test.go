@@ -302,7 +302,8 @@ func TestWheel_HasTypesOfPackage(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(filepath.Join(filepath.Dir(mypy), "python"), "-m", "mypy", "--strict", "--cache-dir", filepath.Join(dir, "cache"),
+		cmd := exec.Command(filepath.Join(filepath.Dir(mypy), "python"), "-m", "mypy", "--strict", "--cache-dir",
+			filepath.Join(dir, "cache"),
 			"--python-executable", filepath.Join(dir, "venv/bin/python"), path)
 		cmd.Dir = dir
 		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), c.want) {
