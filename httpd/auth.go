@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/health"
 )
 
 // Tokens are the bearer tokens (RFC 6750) that a server accepts. Safe for concurrent use.
@@ -133,8 +134,8 @@ func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 }
 
 // withoutDetails returns the health that a client without a token may see.
-func withoutDetails(h Health) Health {
-	out := Health{Status: h.Status, Version: map[string]string{}}
+func withoutDetails(h health.Document) health.Document {
+	out := health.Document{Status: h.Status, Version: map[string]string{}}
 	if h.Setup != nil {
 		setup := *h.Setup
 		setup.Logs = ""

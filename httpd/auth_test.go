@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/runtime/health"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -14,9 +16,9 @@ func TestTokens(t *testing.T) {
 	tokens.Set([]string{known, other})
 	page := func(ctx *fasthttp.RequestCtx) {}
 	f := newFake()
-	f.health = Health{
-		Status: "READY", Setup: &Setup{Status: "succeeded", Logs: "secret"}, Version: map[string]string{"pinion": "secret"},
-		Workers: []WorkerHealth{{PID: 7}}, UserHealthcheckErr: "secret",
+	f.health = health.Document{
+		Status: "READY", Setup: &health.Setup{Status: "succeeded", Logs: "secret"}, Version: map[string]string{"pinion": "secret"},
+		Workers: []health.Worker{{PID: 7}}, ModelError: "secret",
 	}
 	s := New(Always(f), Options{
 		Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page,

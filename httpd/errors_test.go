@@ -3,6 +3,8 @@ package httpd
 import (
 	"testing"
 
+	"pinion/runtime/health"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -10,13 +12,13 @@ import (
 func TestErrors_BothEncodersWriteSame(t *testing.T) {
 	s := &Server{}
 	for _, v := range []any{
-		Health{},
-		Health{
+		health.Document{},
+		health.Document{
 			Status:  "READY",
-			Setup:   &Setup{Logs: "<b>&amp;\x00\x1f\t\"\\ \xff\xc3 é 😀\n"},
+			Setup:   &health.Setup{Logs: "<b>&amp;\x00\x1f\t\"\\ \xff\xc3 é 😀\n"},
 			Version: map[string]string{"z": "1", "a": "<2>"},
-			Workers: []WorkerHealth{{CUDA: map[string]any{"z": 1.5, "a": nil, "n": 1e21, "s": []any{true, "&"}}}},
-			Queue:   &Queue{}, Preload: &Preload{},
+			Workers: []health.Worker{{CUDA: map[string]any{"z": 1.5, "a": nil, "n": 1e21, "s": []any{true, "&"}}}},
+			Queue:   &health.Queue{}, Preload: &health.Preload{},
 		},
 		discoveryBody{DocsURL: "/docs?a&b"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
 
@@ -29,8 +30,8 @@ type fake struct {
 	refusal  error // of Create
 	runErr   error // of Run
 	panics   string
-	health   Health
-	example  *ExampleRun
+	health   health.Document
+	example  *health.ExampleRun
 	schema   []byte
 	training bool
 	plain    bool  // the model does not stream
@@ -183,13 +184,13 @@ func (f *fake) Result(kind predict.Kind, id string) (*predict.Prediction, predic
 	return p, rec, true
 }
 
-func (f *fake) Ready() error                  { return f.notReady }
-func (f *fake) Defunct() error                { return f.defunct }
-func (f *fake) Health(context.Context) Health { return f.health }
+func (f *fake) Ready() error                           { return f.notReady }
+func (f *fake) Defunct() error                         { return f.defunct }
+func (f *fake) Health(context.Context) health.Document { return f.health }
 
-func (f *fake) RunExample(context.Context) *ExampleRun { return f.example }
-func (f *fake) OpenAPI() ([]byte, bool)                { return f.schema, f.schema != nil }
-func (f *fake) HasTraining() bool                      { return f.training }
+func (f *fake) RunExample(context.Context) *health.ExampleRun { return f.example }
+func (f *fake) OpenAPI() ([]byte, bool)                       { return f.schema, f.schema != nil }
+func (f *fake) HasTraining() bool                             { return f.training }
 
 // shutdown is what Options.Shutdown calls.
 func (f *fake) shutdown() { f.shutdowns <- struct{}{} }

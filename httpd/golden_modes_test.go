@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
 
@@ -293,9 +294,9 @@ func goldenOthers() []goldenCase {
 			f.notReady = &predict.NotReadyError{Reason: "The server is shutting down"}
 		}},
 		{name: "health_unhealthy", request: get("/health-check"), set: func(f *fake) {
-			f.health = Health{
+			f.health = health.Document{
 				Status: "UNHEALTHY", Version: map[string]string{},
-				UserHealthcheckErr: "Health check timed out after 5.0 seconds",
+				ModelError: "Health check timed out after 5.0 seconds",
 			}
 		}},
 		{name: "docs", request: get("/docs"), opt: Options{Docs: page}},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pinion/httpd/transport"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
 
@@ -93,11 +94,11 @@ func goldenCases() []goldenCase {
 		{name: "discovery", request: get("/")},
 		{name: "discovery_training", request: get("/"), set: func(f *fake) { f.training = true }},
 		{name: "health", request: get("/health-check"), set: func(f *fake) {
-			f.health = Health{
+			f.health = health.Document{
 				Status:  "READY",
-				Setup:   &Setup{StartedAt: "2026-11-21T09:30:00.000000+00:00", Status: "succeeded", Logs: "a\xffb\n"},
+				Setup:   &health.Setup{StartedAt: health.Time{Time: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)}, Status: "succeeded", Logs: "a\xffb\n"},
 				Version: map[string]string{"python": "3.13.0", "cog": "0.23.0", "pinion": "0.1.0"},
-				Workers: []WorkerHealth{{PID: 7, State: "ready", CUDA: map[string]any{"devices": 0}}},
+				Workers: []health.Worker{{PID: 7, State: "ready", CUDA: map[string]any{"devices": 0}}},
 			}
 		}},
 		{name: "openapi", request: get("/openapi.json"), set: func(f *fake) { f.schema = []byte(`{"openapi":"3.0.2"}`) }},

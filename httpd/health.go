@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/openapi"
+	"pinion/runtime/health"
 )
 
 // healthBound is how long the model's health check may take, by the HTTP contract.
@@ -22,7 +23,7 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 	defer cancel()
 	h := a.svc().Health(bound)
 	if run := a.runExample(ctx); run != nil {
-		if h.Example = run; !run.healthy() {
+		if h.Example = run; !run.Healthy() {
 			h.Status = "UNHEALTHY"
 		}
 	}
@@ -37,7 +38,7 @@ const exampleBound = time.Minute
 
 // runExample runs the model's example if the request has the parameter "example"; else it returns nil. It requires the
 // same permission as a prediction.
-func (a *api) runExample(ctx *fasthttp.RequestCtx) *ExampleRun {
+func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
 	if !ctx.QueryArgs().Has("example") || !a.authorized(&ctx.Request.Header) || a.foreign(&ctx.Request.Header) {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.svc().Defun
 func (a *api) readyz(ctx *fasthttp.RequestCtx) {
 	err := a.svc().Ready()
 	if err == nil {
-		if run := a.runExample(ctx); run != nil && !run.healthy() {
+		if run := a.runExample(ctx); run != nil && !run.Healthy() {
 			err = errors.New("the model's example ended as " + run.Status + ": " + run.Error)
 		}
 	}

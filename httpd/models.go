@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
 
@@ -21,11 +22,11 @@ type ModelEntry struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // unloaded, loading, ready, unloading, failed or defunct
 	// Default: the model also answers at the root.
-	Default   bool   `json:"default"`
-	SchemaURL string `json:"schema_url"`
-	Load      string `json:"load"`  // when it is loaded: startup, on-demand or manual
-	Slots     int    `json:"slots"` // how many predictions can run at a time
-	Queue     Queue  `json:"queue"`
+	Default   bool         `json:"default"`
+	SchemaURL string       `json:"schema_url"`
+	Load      string       `json:"load"`  // when it is loaded: startup, on-demand or manual
+	Slots     int          `json:"slots"` // how many predictions can run at a time
+	Queue     health.Queue `json:"queue"`
 	// MemoryBytes is the resident memory of its workers.
 	MemoryBytes int64  `json:"memory_bytes"`
 	Error       string `json:"error,omitempty"` // why it failed

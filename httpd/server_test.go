@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
 
@@ -101,7 +102,7 @@ func TestServer_ReleaseWhenReaderLeavesBigAnswer(t *testing.T) {
 func TestServer_HeadIsGetWithoutBody(t *testing.T) {
 	f := newFake()
 	f.schema = []byte(`{"openapi":"3.0.2"}`)
-	f.health = Health{Status: "READY"}
+	f.health = health.Document{Status: "READY"}
 	s := serve(t, f, Options{})
 	plain := &http.Client{Transport: &http.Transport{DisableCompression: true}} // nor does HEAD ask for any
 	for _, path := range []string{"/", "/health-check", "/openapi.json"} {

@@ -207,11 +207,12 @@ func (l *Limit) closeIdle() (closed, found int) {
 	return closed, len(idle)
 }
 
-// Stats is the state of a Limit.
+// Stats is the state of a Limit. The health document has it.
 type Stats struct {
-	Open, Limit int
-	Evicted     uint64 // connections that were closed to make room
-	Refused     uint64 // connections for which there was no room
+	Open    int    `json:"open"`
+	Limit   int    `json:"limit"`
+	Evicted uint64 `json:"evicted"` // idle connections that were closed to make room
+	Refused uint64 `json:"refused"` // new connections for which there was no room
 }
 
 // Stats returns the limit's state; nil: the zero Stats.

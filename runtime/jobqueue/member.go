@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/health"
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
 	"pinion/runtime/webhook"
@@ -313,41 +314,45 @@ func (m *Member) Overview() (store.Summary, []store.NamedStatus, error) {
 	return s, q.Servers(), err
 }
 
-// Health is the state of a member.
-type Health struct {
-	Connected   bool
-	Servers     int    // that take jobs, from which a status came in the last 15 s
-	Stored      uint64 // jobs that wait or run, on all servers; 0 where NATS does not say
-	Waiting     uint64 // of them, those that wait
-	Running     int    // of them, those that run, as the servers published in the last 15 s
-	RunningHere int    // of them, those that run here
-	Error       string // why the queue cannot be used
-	Stats       store.Stats
-}
-
 // healthTimeout bounds how long NATS is asked for the health.
 const healthTimeout = time.Second
 
-// Health returns the state of this member.
-func (m *Member) Health() Health {
-	h := Health{Connected: m.nc.IsConnected()}
-	m.mu.Lock()
-	if m.server != nil {
-		h.RunningHere = m.server.Running()
+// Health is what the health document has of the job queue; nil if m is nil.
+func (m *Member) Health() *health.Fleet {
+	if m == nil {
+		return nil
 	}
-	m.mu.Unlock()
+	h := &health.Fleet{Connected: m.nc.IsConnected()}
 	q, err := m.open()
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 		defer cancel()
 		h.Stored, err = q.Waiting(ctx)
 		h.Servers, h.Running = q.Fleet()
-		h.Running = max(h.Running, h.RunningHere)
+		h.Running = max(h.Running, m.Running())
 		h.Waiting = h.Stored - min(h.Stored, uint64(h.Running))
-		h.Stats = q.Stats()
 	}
 	if err != nil {
 		h.Error = err.Error()
 	}
 	return h
+}
+
+// Running is how many jobs this server runs.
+func (m *Member) Running() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.server == nil {
+		return 0
+	}
+	return m.server.Running()
+}
+
+// Stats counts what happened to jobs here.
+func (m *Member) Stats() store.Stats {
+	q, err := m.open()
+	if err != nil {
+		return store.Stats{}
+	}
+	return q.Stats()
 }

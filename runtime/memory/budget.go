@@ -63,12 +63,13 @@ func (b *Budget) SetEvict(evict func(bytes int64) bool) {
 // used.
 func (b *Budget) SetOnFree(f func()) { b.onFree = f }
 
-// Stats is the state of a budget.
+// Stats is the state of a budget; see docs/explanation/memory.md. The health document has it.
 type Stats struct {
-	Limit, Used int64  // bytes
-	Evictions   uint64 // ended predictions that were evicted
-	Refusals    uint64 // charges for which there was no room
-	Cut         uint64 // slow arrivals that were cut to make room
+	Used      int64  `json:"used_bytes"`
+	Limit     int64  `json:"limit_bytes"`
+	Evictions uint64 `json:"evictions"` // ended predictions that were evicted
+	Refusals  uint64 `json:"-"`         // charges for which there was no room
+	Cut       uint64 `json:"-"`         // slow arrivals that were cut to make room
 }
 
 // Stats returns the budget's state.
@@ -77,7 +78,7 @@ func (b *Budget) Stats() Stats {
 		return Stats{}
 	}
 	return Stats{
-		Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load(),
+		Used: b.used.Load(), Limit: b.limit, Evictions: b.evictions.Load(), Refusals: b.refusals.Load(),
 		Cut: b.arrivals.cut.Load(),
 	}
 }

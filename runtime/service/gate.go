@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"pinion/runtime/predict"
-	"pinion/runtime/supervise"
 )
 
 // gate is the admission gate of the pool: it is closed while no worker can become ready soon.
@@ -26,17 +25,6 @@ func (s *Service) updateGate() {
 		s.o.Pool.Refuse(nil)
 	}
 	s.gate.closed = closed
-}
-
-func (s *Service) reports() []supervise.Report {
-	s.mu.Lock()
-	workers := s.workers
-	s.mu.Unlock()
-	reports := make([]supervise.Report, len(workers))
-	for i, w := range workers {
-		reports[i] = w.Report()
-	}
-	return reports
 }
 
 // queuePosition is the prediction's position in the queue, from 1; 0: it is not queued.

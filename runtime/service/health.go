@@ -7,31 +7,17 @@ import (
 	"maps"
 	"time"
 
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 )
 
-// Health is the state of the server at one moment, derived from its workers.
-type Health struct {
-	// Status is one of the words of the HTTP contract: STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT,
-	// UNHEALTHY; UNLOADED for one of several models that has no processes.
-	Status string
-	// ModelError is the error of the model's health check; "": none.
-	ModelError string
-	// Setup is the latest setup of the first worker.
-	Setup   supervise.SetupStatus
-	Version map[string]string
-	Workers []supervise.Report
-	// Queued is how many predictions wait for a slot; QueueSize is the limit.
-	Queued, QueueSize int
-}
-
 const checkTimeout = 5 * time.Second
 
-// Health reports the state of the server. It runs the model's health check, if any, while a worker is ready. Concurrent
-// callers share a run.
-func (s *Service) Health() Health {
+// Health returns the part of the health document that belongs to the model. It runs the model's health check, if any,
+// while a worker is ready. Concurrent callers share a run.
+func (s *Service) Health() health.Document {
 	h, checks := s.health()
 	if !checks {
 		return h
@@ -41,36 +27,42 @@ func (s *Service) Health() Health {
 		problem = err.Error()
 	}
 	s.modelError.Store(&problem)
-	return h.with(problem)
+	addModelError(&h, problem)
+	return h
 }
 
 // Glance is Health with the result of the last run of the model's health check.
-func (s *Service) Glance() Health {
+func (s *Service) Glance() health.Document {
 	h, checks := s.health()
 	if last := s.modelError.Load(); checks && last != nil {
-		return h.with(*last)
+		addModelError(&h, *last)
 	}
 	return h
 }
 
-// with returns the health with what the model's check found; "": nothing.
-func (h Health) with(problem string) Health {
+// addModelError adds what the model's check found, or "".
+func addModelError(h *health.Document, problem string) {
 	if h.ModelError = problem; problem != "" {
 		h.Status = "UNHEALTHY"
 	}
-	return h
 }
 
-// health is Health without the model's check. checks: there is one, and a worker that can run it.
-func (s *Service) health() (h Health, checks bool) {
+// health is Health without the model's check. checks says that there is one, and a worker that can run it.
+func (s *Service) health() (h health.Document, checks bool) {
 	v := s.view()
 	load := s.o.Pool.Load()
-	h = Health{
-		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version),
-		Queued: max(0, load.InFlight-load.Capacity), QueueSize: s.o.Pool.Queue(),
+	h = health.Document{Status: v.status(load), Version: maps.Clone(s.o.Version)}
+	if size := s.o.Pool.Queue(); size > 0 {
+		h.Queue = &health.Queue{Length: max(0, load.InFlight-load.Capacity), Capacity: size}
 	}
-	if len(h.Workers) > 0 {
-		h.Setup = h.Workers[0].Setup
+	s.mu.Lock()
+	workers := s.workers
+	s.mu.Unlock()
+	for _, w := range workers {
+		h.Workers = append(h.Workers, w.Health())
+	}
+	if len(workers) > 0 {
+		h.Setup = workers[0].Setup()
 	}
 	if m := s.model.Load(); m != nil {
 		h.Version["cog"] = m.cog

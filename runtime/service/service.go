@@ -9,6 +9,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/files"
+	"pinion/runtime/health"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/schema"
@@ -64,7 +65,7 @@ type Service struct {
 	check    singleflight[error]
 	// modelError is what the last run of the model's health check found; nil: it never ran.
 	modelError atomic.Pointer[string]
-	examples   singleflight[*ExampleRun]
+	examples   singleflight[*health.ExampleRun]
 	gate       gate
 	ends       ends
 	// requestIDs: a request with an X-Request-Id has come. Until then RequestOf need not search.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
@@ -44,7 +45,7 @@ func TestRefusals(t *testing.T) {
 		h := build(t, "fails", 5, "")
 		h.until("SETUP_FAILED")
 		h.refused("Setup has failed: GET /health-check for its logs.")
-		if got := h.Health(); !got.Setup.Failed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" ||
+		if got := h.Health(); got.Setup.Status != health.SetupFailed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" ||
 			got.Version["pinion"] != "test" {
 			t.Errorf("health: %+v", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/health"
 )
 
 // Preloader keeps a preload process: it has imported the model's modules, and workers are forked from it. While there
@@ -28,7 +29,7 @@ type Preloader struct {
 	closed  bool
 	current *preloadProcess // nil: none
 	next    *preloadProcess // the one that is importing the model, or nil
-	status  PreloaderStatus
+	status  health.Preload
 	back    backoff
 	pauses  int   // after too many exits in a row, without a fork in between
 	failed  int   // starts in a row that failed
@@ -56,26 +57,23 @@ const (
 	PreloaderExited    = "gone"    // it exited or could not be started; another follows after a delay
 )
 
-// PreloaderStatus is what health says of the preload process.
-type PreloaderStatus struct {
-	State  string
-	PID    int
-	Reason string // why it was refused, exited or could not be started
-	Forked int    // workers that were ever forked
-}
-
 // NewPreloader makes a Preloader; Start begins its work.
 func NewPreloader(o PreloaderOptions) *Preloader {
 	return &Preloader{
 		o: o, pids: pidsGroup(findGroup("/", "pids")), settled: newLatch(),
-		status: PreloaderStatus{State: PreloaderImporting},
+		status: health.Preload{State: PreloaderImporting},
 	}
 }
 
-func (p *Preloader) Status() PreloaderStatus {
+// Health is what the health document has of the preload process; nil if p is nil.
+func (p *Preloader) Health() *health.Preload {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.status
+	h := p.status
+	return &h
 }
 
 // Start starts the first process, and returns at once.

@@ -152,7 +152,7 @@ func TestPreloader_ShortageIsTriedAgain(t *testing.T) {
 	p.Start()
 	defer p.Close()
 	<-p.settled.closed
-	st := p.Status()
+	st := p.Health()
 	if st.State != PreloaderExited {
 		t.Errorf("got the state %q, want %q", st.State, PreloaderExited)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/health"
 	"pinion/runtime/slot"
 )
 
@@ -72,20 +73,9 @@ func (w *worker) change(f func(*ProcessStatus)) {
 	w.sup.o.Hooks.OnChange()
 }
 
-// Report is a Status and the figures that are looked up for it.
-type Report struct {
-	Status
-	Device string    // its GPUs; "": all
-	Busy   int       // slots with a call
-	Since  time.Time // when the oldest of these calls could begin; zero: there is none
-	Slots  int       // predictions that it runs at once
-	Served int       // answers of its process
-	Memory int64     // resident bytes of its process; 0: unknown
-}
-
-func (s *Supervisor) Report() Report {
-	r := Report{Status: s.Status(), Device: s.o.Device}
-	s.addSetupLogs(&r.Setup)
+// Health is what the health document has of the worker.
+func (s *Supervisor) Health() health.Worker {
+	st := s.Status()
 	s.mu.Lock()
 	var slots []*slot.Slot
 	if s.current != nil {
@@ -93,11 +83,41 @@ func (s *Supervisor) Report() Report {
 	}
 	s.mu.Unlock()
 	load := s.o.Pool.WorkerLoad(slots)
-	r.Served, r.Busy, r.Since, r.Slots = load.Answered, min(load.Busy, len(slots)), load.Since, len(slots)
-	if r.PID != 0 {
-		r.Memory = resident(r.PID)
+	h := health.Worker{
+		PID: st.PID, State: st.State.String(), CUDA: st.CUDA, LastExit: st.LastExit, ExitedAt: health.Time{Time: st.ExitedAt},
+		NextStart: health.Time{Time: st.NextStart}, Restarts: st.Restarts, Device: s.o.Device,
+		Busy: min(load.Busy, len(slots)), BusySince: health.Time{Time: load.Since}, Served: load.Answered,
 	}
-	return r
+	if len(slots) > 1 {
+		h.Concurrency = len(slots)
+	}
+	if st.PID != 0 {
+		h.MemoryBytes = resident(st.PID)
+	}
+	if st.Successor != nil {
+		h.Successor = st.Successor.String()
+	}
+	return h
+}
+
+// Setup is what the health document has of the newest setup, with the logs until now; nil if none has begun.
+func (s *Supervisor) Setup() *health.Setup {
+	st := s.Status().Setup
+	if st.Started.IsZero() {
+		return nil
+	}
+	s.addSetupLogs(&st)
+	h := &health.Setup{
+		StartedAt: health.Time{Time: st.Started}, CompletedAt: health.Time{Time: st.Completed},
+		Status: health.SetupSucceeded, Logs: st.Logs,
+	}
+	switch {
+	case st.Completed.IsZero():
+		h.Status = health.SetupStarting
+	case st.Failed:
+		h.Status = health.SetupFailed
+	}
+	return h
 }
 
 // started shows, with the move to Ready, that a worker serves again.

@@ -164,7 +164,7 @@ func TestModel_UnloadWaitsForPredictions(t *testing.T) {
 	}
 	p.Start()
 	defer p.Release()
-	await.Eventually(t, "it runs", func() bool { return m.Workers()[0].Report().Busy == 1 })
+	await.Eventually(t, "it runs", func() bool { return m.Workers()[0].Health().Busy == 1 })
 	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestHost_MakesRoom(t *testing.T) {
 	}
 	p.Start()
 	defer p.Release()
-	await.Eventually(t, "b works", func() bool { return b.Workers()[0].Report().Busy == 1 })
+	await.Eventually(t, "b works", func() bool { return b.Workers()[0].Health().Busy == 1 })
 	var full *NoRoomError
 	if err := load(a); !errors.As(err, &full) || len(full.Holders) != 1 || full.Holders[0].Name != "b" {
 		t.Errorf("got %v, want that b has the memory", err)

@@ -76,7 +76,7 @@ func (h *Host) holders() (holders []Holder) {
 // memory is what the model's workers have now, in bytes.
 func (m *Model) memory() (bytes int64) {
 	for _, w := range m.workers.current().all {
-		bytes += w.Report().Memory
+		bytes += w.Health().MemoryBytes
 	}
 	return bytes
 }

@@ -6,9 +6,9 @@ import (
 
 	"pinion/httpd"
 	"pinion/httpd/protocol"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
-	"pinion/runtime/supervise"
 )
 
 // backend gives httpd the service in the shape it asks for.
@@ -94,81 +94,12 @@ func (backend) change(do func() error) error {
 	return do()
 }
 
-// Health puts the service's health into the words of the HTTP contract.
-func (b backend) Health(context.Context) httpd.Health {
+// Health is that of the service and of what the model shares with others.
+func (b backend) Health(context.Context) health.Document {
 	h := b.Service.Health()
-	out := httpd.Health{Status: h.Status, Version: h.Version, UserHealthcheckErr: h.ModelError}
-	if !h.Setup.Started.IsZero() {
-		out.Setup = &httpd.Setup{
-			StartedAt:   instant(h.Setup.Started),
-			CompletedAt: instant(h.Setup.Completed),
-			Status:      setupStatus(h),
-			Logs:        h.Setup.Logs,
-		}
-	}
-	for _, w := range h.Workers {
-		out.Workers = append(out.Workers, workerHealth(w))
-	}
-	out.Preload = preloadHealth(b.m.Preloader())
-	out.Fleet = b.m.fleetHealth()
-	m := b.m.server.budget.Stats()
-	out.Memory = &httpd.Memory{UsedBytes: m.Used, LimitBytes: m.Limit, Evictions: m.Evictions}
-	out.Connections = httpd.ConnectionsOf(b.m.server.connections.Stats())
-	if h.QueueSize > 0 {
-		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
-	}
-	return out
-}
-
-// RunExample carries out the model's own example.
-func (b backend) RunExample(ctx context.Context) *httpd.ExampleRun {
-	r := b.Service.RunExample(ctx)
-	if r == nil {
-		return nil
-	}
-	return &httpd.ExampleRun{Status: r.Status, Error: r.Error, PredictTime: r.Elapsed.Seconds()}
-}
-
-func workerHealth(w supervise.Report) httpd.WorkerHealth {
-	out := httpd.WorkerHealth{
-		PID: w.PID, State: w.State.String(), CUDA: w.CUDA, LastExit: w.LastExit, Restarts: w.Restarts,
-		Device: w.Device, Busy: w.Busy, BusySince: instant(w.Since), Served: w.Served, MemoryBytes: w.Memory,
-		NextStart: instant(w.NextStart),
-	}
-	if w.Slots > 1 {
-		out.Concurrency = w.Slots
-	}
-	if w.Successor != nil {
-		out.Successor = w.Successor.String()
-	}
-	return out
-}
-
-// preloadHealth is what health says of the preload process.
-func preloadHealth(p *supervise.Preloader) *httpd.Preload {
-	if p == nil {
-		return nil
-	}
-	st := p.Status()
-	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
-}
-
-func setupStatus(h service.Health) string {
-	switch {
-	case h.Setup.Completed.IsZero():
-		return "starting"
-	case h.Setup.Failed:
-		return "failed"
-	default:
-		return "succeeded"
-	}
-}
-
-// instant is a time as RFC 3339 in UTC, with microseconds; "" for none. The zone is +00:00 as in Cog's health, for
-// Python reads a Z only from 3.11 on.
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000000-07:00")
+	h.Preload = b.m.Preloader().Health()
+	h.Fleet = b.m.queue.Health()
+	memory, connections := b.m.server.budget.Stats(), b.m.server.connections.Stats()
+	h.Memory, h.Connections = &memory, &connections
+	return h
 }

@@ -7,6 +7,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/httpd"
 	"pinion/httpd/protocol"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
@@ -122,7 +123,7 @@ func (b anyVersion) Defunct() (err error) {
 }
 
 // Health is that of the version with the largest share, and the status of each.
-func (b anyVersion) Health(ctx context.Context) httpd.Health {
+func (b anyVersion) Health(ctx context.Context) health.Document {
 	h := b.primary().Health(ctx)
 	h.Models = map[string]string{}
 	for _, one := range b.v.route.Load().versions {
@@ -132,7 +133,7 @@ func (b anyVersion) Health(ctx context.Context) httpd.Health {
 }
 
 // RunExample implements httpd.Service.
-func (b anyVersion) RunExample(ctx context.Context) *httpd.ExampleRun {
+func (b anyVersion) RunExample(ctx context.Context) *health.ExampleRun {
 	return b.primary().RunExample(ctx)
 }
 

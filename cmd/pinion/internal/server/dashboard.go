@@ -9,9 +9,9 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/web/dashboard"
+	"pinion/runtime/health"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
-	"pinion/runtime/supervise"
 	"pinion/runtime/webhook"
 )
 
@@ -113,17 +113,10 @@ func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.Service.Glance(), m.server.budget.Stats(), m.Pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
-		Setup: dashboard.Setup{Status: setupStatus(h), Started: dashboard.Milliseconds(h.Setup.Started)},
+		Setup: setupState(h.Setup),
 		Slots: load.Slots, Capacity: m.Pool.Queue(),
 		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
-	}
-	out.Setup.Logs = strings.ToValidUTF8(h.Setup.Logs[max(0, len(h.Setup.Logs)-shownSetupLogs):], "")
-	if !h.Setup.Completed.IsZero() {
-		out.Setup.Seconds = h.Setup.Completed.Sub(h.Setup.Started).Round(time.Millisecond).Seconds()
-	}
-	if h.Setup.Failed {
-		out.Setup.Logs = h.Setup.Logs
 	}
 	if m.server.several {
 		for _, other := range m.server.all() {
@@ -135,6 +128,21 @@ func (m *servedModel) viewState() dashboard.State {
 	}
 	for _, g := range gpusOf(m.server.gpus.Samples()) {
 		out.GPUs = append(out.GPUs, dashboard.GPU{Name: g.Name, MemoryUsed: g.MemoryUsed, Utilization: g.Utilization})
+	}
+	return out
+}
+
+// setupState is a setup as the view shows it; of one that failed it shows all logs.
+func setupState(s *health.Setup) dashboard.Setup {
+	if s == nil {
+		return dashboard.Setup{Status: health.SetupStarting}
+	}
+	out := dashboard.Setup{Status: s.Status, Started: dashboard.Milliseconds(s.StartedAt.Time), Logs: s.Logs}
+	if s.Status != health.SetupFailed {
+		out.Logs = strings.ToValidUTF8(s.Logs[max(0, len(s.Logs)-shownSetupLogs):], "")
+	}
+	if !s.CompletedAt.IsZero() {
+		out.Seconds = s.CompletedAt.Sub(s.StartedAt.Time).Round(time.Millisecond).Seconds()
 	}
 	return out
 }
@@ -162,14 +170,10 @@ func (m *servedModel) webhookState() dashboard.Webhooks {
 
 // workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view
 // does not name.
-func workerState(w supervise.Report) dashboard.Worker {
-	out := dashboard.Worker{
-		State: w.State.String(), PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.Since), Served: w.Served,
+func workerState(w health.Worker) dashboard.Worker {
+	return dashboard.Worker{
+		State: w.State, PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.BusySince.Time), Served: w.Served,
 		Restarts: w.Restarts, LastExit: strings.Replace(w.LastExit, "this prediction", "a prediction", 1),
-		ExitedAt: dashboard.Milliseconds(w.ExitedAt), Memory: w.Memory, Device: w.Device,
+		ExitedAt: dashboard.Milliseconds(w.ExitedAt.Time), Memory: w.MemoryBytes, Device: w.Device, Successor: w.Successor,
 	}
-	if w.Successor != nil {
-		out.Successor = w.Successor.String()
-	}
-	return out
 }

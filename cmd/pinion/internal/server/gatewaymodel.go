@@ -20,6 +20,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
 	"pinion/httpd/web/page"
+	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/mediatype"
 	"pinion/runtime/metrics"
@@ -170,17 +171,16 @@ func (m *gatewayModel) Load() error   { return protocol.ErrNoControl }
 func (m *gatewayModel) Unload() error { return protocol.ErrNoControl }
 
 // Health tells of the queue.
-func (m *gatewayModel) Health(context.Context) httpd.Health {
-	h := m.member.Health()
-	out := m.g.health()
-	if h.Error != "" {
-		out.Status = "STARTING"
+func (m *gatewayModel) Health(context.Context) health.Document {
+	h, fleet := m.g.health(), m.member.Health()
+	if fleet.Error != "" {
+		h.Status = "STARTING"
 	}
-	out.Fleet = fleetOf(h)
-	return out
+	h.Fleet = fleet
+	return h
 }
 
-func (m *gatewayModel) RunExample(context.Context) *httpd.ExampleRun { return nil }
+func (m *gatewayModel) RunExample(context.Context) *health.ExampleRun { return nil }
 
 // entry is what GET /models says of the model: it is ready if a server takes its jobs.
 func (m *gatewayModel) entry() httpd.ModelEntry {
@@ -196,7 +196,7 @@ func (m *gatewayModel) entry() httpd.ModelEntry {
 			e.State = "ready"
 		}
 	}
-	e.Queue = httpd.Queue{Length: summary.Waiting, Capacity: int(summary.Capacity)}
+	e.Queue = health.Queue{Length: summary.Waiting, Capacity: int(summary.Capacity)}
 	return e
 }
 

@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/httpd"
 	"pinion/httpd/protocol"
+	"pinion/runtime/health"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -44,7 +45,7 @@ func (r gatewayRoot) Ready() error {
 func (r gatewayRoot) Defunct() error { return nil }
 
 // Health is that of the default model, with the status of each.
-func (r gatewayRoot) Health(ctx context.Context) httpd.Health {
+func (r gatewayRoot) Health(ctx context.Context) health.Document {
 	out := r.g.health()
 	if m := r.g.only(); m != nil {
 		out = m.Health(ctx)
@@ -61,17 +62,16 @@ func (r gatewayRoot) Health(ctx context.Context) httpd.Health {
 }
 
 // health is what all have in their health.
-func (g *gateway) health() httpd.Health {
-	return httpd.Health{
-		Status: "READY", Version: map[string]string{
-			"pinion": version.Pinion, "cog": version.Cog,
-			"coglet": version.Cog,
-		},
-		Connections: httpd.ConnectionsOf(g.connections.Stats()),
+func (g *gateway) health() health.Document {
+	connections := g.connections.Stats()
+	return health.Document{
+		Status:      "READY",
+		Version:     map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
+		Connections: &connections,
 	}
 }
 
-func (r gatewayRoot) RunExample(context.Context) *httpd.ExampleRun { return nil }
+func (r gatewayRoot) RunExample(context.Context) *health.ExampleRun { return nil }
 
 // OpenAPI is the document of the default model.
 func (r gatewayRoot) OpenAPI() ([]byte, bool) {

@@ -206,10 +206,13 @@ func (m *servedModel) entry() httpd.ModelEntry {
 	state, reason := m.Lifecycle.State()
 	e := httpd.ModelEntry{
 		State: state.String(), Load: m.of.Settings.Loading.When, Slots: m.Pool.Load().Slots,
-		Queue: httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}, ModelURL: m.of.Found.Dir,
+		ModelURL: m.of.Found.Dir,
+	}
+	if h.Queue != nil {
+		e.Queue = *h.Queue
 	}
 	for _, w := range h.Workers {
-		e.MemoryBytes += w.Memory
+		e.MemoryBytes += w.MemoryBytes
 	}
 	if m.Service.Draining() {
 		e.State = modelhost.Unloading.String()

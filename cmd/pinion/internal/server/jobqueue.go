@@ -132,11 +132,3 @@ func (m *servedModel) hangUp(ctx context.Context) {
 	}
 	m.leaveNATS()
 }
-
-// fleetHealth is the server's part in the queue, for its health, or nil.
-func (m *servedModel) fleetHealth() *httpd.Fleet {
-	if m.queue == nil {
-		return nil
-	}
-	return fleetOf(m.queue.Health())
-}

@@ -13,22 +13,14 @@ const leaveWait = 5 * time.Second
 
 var _ httpd.JobQueue = (*jobqueue.Member)(nil)
 
-// fleetOf is the member's part in the queue, for its health.
-func fleetOf(h jobqueue.Health) *httpd.Fleet {
-	return &httpd.Fleet{
-		Connected: h.Connected, Servers: h.Servers, Stored: h.Stored, Waiting: h.Waiting,
-		Running: h.Running, Error: h.Error,
-	}
-}
-
 // jobsOf is the queue as the metrics want it.
 func jobsOf(m *jobqueue.Member) *metrics.Jobs {
 	if m == nil {
 		return nil
 	}
-	h := m.Health()
+	stats := m.Stats()
 	return &metrics.Jobs{
-		Waiting: h.Waiting, Running: h.RunningHere, Redelivered: h.Stats.Redelivered, Dead: h.Stats.Dead,
-		Fenced: h.Stats.Fenced,
+		Waiting: m.Health().Waiting, Running: m.Running(), Redelivered: stats.Redelivered, Dead: stats.Dead,
+		Fenced: stats.Fenced,
 	}
 }

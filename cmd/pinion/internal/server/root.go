@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pinion/httpd"
+	"pinion/runtime/health"
 )
 
 // rootBackend answers at the root of a server of several models: for the default one, and for the server.
@@ -37,7 +38,7 @@ func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 }
 
 // Health is the default model's, with the status of each model.
-func (b rootBackend) Health(ctx context.Context) httpd.Health {
+func (b rootBackend) Health(ctx context.Context) health.Document {
 	h := b.Service.Health(ctx)
 	h.Models = map[string]string{}
 	for _, m := range b.server.all() {

@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/health"
 	"pinion/runtime/logtext"
-	"pinion/runtime/supervise"
 )
 
 // progressPause is the time between two drawings of a setup's progress.
@@ -30,15 +30,15 @@ func eraseDraft(log *slog.Logger, w io.Writer) {
 // drawSetup draws for how long the setup has run and what was written last, until the next record of the log.
 func (m *servedModel) drawSetup(now time.Time) {
 	h := m.Service.Glance()
-	if h.Status != "STARTING" || h.Setup.Started.IsZero() || !h.Setup.Completed.IsZero() {
+	if h.Status != "STARTING" || h.Setup == nil || h.Setup.Status != health.SetupStarting {
 		return
 	}
 	m.Log.Log(context.Background(), logtext.LevelDraft, setupProgress(h.Setup, now))
 }
 
 // setupProgress is the progress of a setup in one line. A bar that the model draws is part of it.
-func setupProgress(s supervise.SetupStatus, now time.Time) string {
-	text := fmt.Sprintf("setting up for %s", now.Sub(s.Started).Truncate(time.Second))
+func setupProgress(s *health.Setup, now time.Time) string {
+	text := fmt.Sprintf("setting up for %s", now.Sub(s.StartedAt.Time).Truncate(time.Second))
 	if line := lastLine(s.Logs); line != "" {
 		text += ": " + line
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/runtime/supervise"
+	"pinion/runtime/health"
 )
 
 func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
@@ -22,7 +22,7 @@ func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
 		{"x\x1b[2J\x07y\n\n", time.Second, "setting up for 1s: x[2Jy"},
 		{strings.Repeat("é", maxLastLine) + "z", time.Second, "setting up for 1s: " + strings.Repeat("é", maxLastLine/2-1) + "z"},
 	} {
-		got := setupProgress(supervise.SetupStatus{Started: began, Logs: c.logs}, began.Add(c.after))
+		got := setupProgress(&health.Setup{StartedAt: health.Time{Time: began}, Logs: c.logs}, began.Add(c.after))
 		if got != c.want {
 			t.Errorf("%.40q after %v: got %.80q, want %.80q", c.logs, c.after, got, c.want)
 		}
