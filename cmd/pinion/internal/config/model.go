@@ -79,7 +79,14 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 	s.fromCog(f, env)
 	s.weights = env("COG_WEIGHTS")
 	s.Fleet.WorkersGiven = f.Changed("workers") || env("PINION_WORKERS") != ""
-	ours := slices.Concat(
+	if err := ReadVariables(f, env, s.variables(f)); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+func (s *Model) variables(f *pflag.FlagSet) []Variable {
+	return slices.Concat(
 		s.Fleet.variables(f),
 		s.Batch.variables(f),
 		s.Loading.variables(f),
@@ -88,13 +95,9 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 		[]Variable{
 			choice(f, "validate-output", "off", "warn", "error"),
 			choice(f, "restart", string(supervise.OnCrash), string(supervise.Never)),
-			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
+			{Name: "PINION_CUDA", Set: func(v string) error { return setCUDA(&s.noCUDA, v) }},
 		},
 	)
-	if err := ReadVariables(f, env, ours); err != nil {
-		return err
-	}
-	return s.check()
 }
 
 // fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.

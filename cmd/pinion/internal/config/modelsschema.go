@@ -24,6 +24,9 @@ func ModelsSchema() map[string]any {
 		_, usage := pflag.UnquoteUsage(f)
 		properties[f.Name] = map[string]any{"type": keyTypes(f), "description": usage}
 	})
+	for key, words := range keyWords(s) {
+		properties[key].(map[string]any)["enum"] = words
+	}
 	one := map[string]any{
 		"type": "object", "properties": properties, "additionalProperties": false, "required": []string{keyPath},
 	}
@@ -53,6 +56,19 @@ func ModelsSchema() map[string]any {
 func versionedNamePattern() string {
 	return strings.TrimSuffix(modelName().String(), "$") + "(@" +
 		strings.TrimSuffix(strings.TrimPrefix(versionForm().String(), "^"), "$") + ")?$"
+}
+
+// keyWords are the words of keys that have one of a few.
+func keyWords(s *Serve) map[string][]string {
+	words := map[string][]string{"none-defaults": strings.Split(s.Model.NoneDefaults.Type(), "|")}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(all)
+	for _, v := range s.Model.variables(all) {
+		if v.words != nil {
+			words[v.Flag] = v.words
+		}
+	}
+	return words
 }
 
 // keyTypes are the types that a key's value may be written as.

@@ -84,9 +84,9 @@ func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 
 func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
 	return slices.Concat(variablesOf(f, "protocols", "model", "openai-strict"), numbers(f, 0, "grpc-port"), []Variable{
-		{"", "SAGEMAKER_MULTI_MODEL", func(v string) error { return usertext.ParseBool(&s.MultiModel, v) }},
-		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return instances.CheckVertexPath(v) }},
-		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return instances.CheckVertexPath(v) }},
+		{Name: "SAGEMAKER_MULTI_MODEL", Set: func(v string) error { return usertext.ParseBool(&s.MultiModel, v) }},
+		{Name: "AIP_HEALTH_ROUTE", Set: func(v string) error { s.Vertex.Health = v; return instances.CheckVertexPath(v) }},
+		{Name: "AIP_PREDICT_ROUTE", Set: func(v string) error { s.Vertex.Predict = v; return instances.CheckVertexPath(v) }},
 	})
 }
 

@@ -17,11 +17,12 @@ import (
 type Variable struct {
 	Flag, Name string
 	Set        func(string) error
+	words      []string // one of which the value is; nil: any value
 }
 
 // webhookSecret is the variable of the key that signs webhooks.
 func webhookSecret(to *webhook.Key) Variable {
-	return Variable{"", "PINION_WEBHOOK_SECRET", func(v string) (err error) {
+	return Variable{Name: "PINION_WEBHOOK_SECRET", Set: func(v string) (err error) {
 		*to, err = webhook.ParseKey(v)
 		return err
 	}}
@@ -31,8 +32,8 @@ func webhookSecret(to *webhook.Key) Variable {
 func variable(f *pflag.FlagSet, flag string, set func(to pflag.Value, v string) error) Variable {
 	to := f.Lookup(flag).Value
 	return Variable{
-		flag, "PINION_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")),
-		func(v string) error { return set(to, v) },
+		Flag: flag, Name: "PINION_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")),
+		Set: func(v string) error { return set(to, v) },
 	}
 }
 
@@ -79,12 +80,14 @@ func numbers(f *pflag.FlagSet, least int, flags ...string) (all []Variable) {
 
 // choice is the variable of a flag that is one of some words.
 func choice(f *pflag.FlagSet, flag string, words ...string) Variable {
-	return variable(f, flag, func(to pflag.Value, v string) error {
+	v := variable(f, flag, func(to pflag.Value, v string) error {
 		if err := usertext.CheckChoice(v, words...); err != nil {
 			return err
 		}
 		return to.Set(v)
 	})
+	v.words = words
+	return v
 }
 
 // ReadVariables sets what no flag has set. An invalid value is an error.

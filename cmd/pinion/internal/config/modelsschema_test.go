@@ -1,0 +1,115 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pinion/cmd/pinion/internal/usertext"
+)
+
+// TestModelsSchema_HasEachKey: the keys that the reader knows, each with what it means.
+func TestModelsSchema_HasEachKey(t *testing.T) {
+	schema := ModelsSchema()
+	of := func(schema map[string]any) map[string]any { return schema["properties"].(map[string]any) }
+	one := of(schema)[keyModels].(map[string]any)["additionalProperties"].(map[string]any)
+	for _, c := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"of the file", slices.Sorted(maps.Keys(of(schema))), rootKeys()},
+		{"of a model", slices.Sorted(maps.Keys(of(one))), append(fileWords().Model, keyPath)},
+	} {
+		slices.Sort(c.want)
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("the keys %s: got %q, want %q", c.what, c.got, c.want)
+		}
+	}
+	for key, value := range of(one) {
+		if value.(map[string]any)["description"] == "" {
+			t.Errorf("%s has no description", key)
+		}
+	}
+}
+
+// TestModelsSchema_AgreesWithReader: the schema accepts what the reader accepts, and refuses what that names.
+func TestModelsSchema_AgreesWithReader(t *testing.T) {
+	schema := compileSchema(t, ModelsSchema())
+	for _, c := range []struct {
+		text  string
+		valid bool
+	}{
+		{"default: b\nmemory: 20GiB\nmodels:\n  a: {path: a, workers: 2, queue: 7, gpus: \"0;1\", load: on-demand, " +
+			"idle-timeout: 10m, memory: 2GiB, preload: true}\n  b: {path: b, validate-output: \"off\"}\n", true},
+		{"memory: 1073741824\nmodels: {a: {path: a, gpus: 0, memory: 1024, batch-wait: 5ms}}", true},
+		{"x-common: &c {queue: 3}\nmodels: {a: {path: a}}", true},
+		{"models: {a@1: {path: a}, a@2: {path: b}}\ntraffic: {a@1: 90, a@2: 10}", true},
+		{"models: {a@1: {path: a}, a@2: {path: b}}\nmirror: a@2", true},
+		{"models: {a@1: {path: a}, a@2: {path: b}}\nmirror: [a@2]", true},
+		{"models: {org/a:7b: {path: a, reload-strategy: stop-first, restart: never, none-defaults: optional}}", true},
+
+		{"modles: {a: {path: a}}", false},
+		{"models: {a: {path: a, queu: 1}}", false},
+		{"models: {a: {path: a, max-body: 1}}", false},
+		{"models: {a: {queue: 1}}", false},
+		{"models: {a: a}", false},
+		{"models: {}", false},
+		{"models:", false},
+		{"default: a", false},
+		{"models: {-a: {path: a}}", false},
+		{"models: {a: {path: a, queue: many}}", false},
+		{"models: {a: {path: a, queue: [1]}}", false},
+		{"models: {a: {path: a, load: later}}", false},
+		{"models: {a: {path: a, restart: always}}", false},
+		{"models: {a: {path: a, reload-strategy: fast}}", false},
+		{"models: {a: {path: a, none-defaults: sometimes}}", false},
+		{"models: {a: {path: a, preload: perhaps}}", false},
+		{"models: {a@1: {path: a}, a@2: {path: b}}\ntraffic: {a@1: 190, a@2: 10}", false},
+		{"models: {a@1: {path: a}, a@2: {path: b}}\nmirror: {a@2: 1}", false},
+	} {
+		if _, err := readFile(modelFolders(t, c.text), givenFlags(t)); (err == nil) != c.valid {
+			t.Errorf("read %s: got %v, want valid: %v", c.text, err, c.valid)
+		}
+		if err := schema.Validate(jsonOf(t, c.text)); (err == nil) != c.valid {
+			t.Errorf("the schema of %s: got %v, want valid: %v", c.text, err, c.valid)
+		}
+	}
+}
+
+func compileSchema(t *testing.T, schema map[string]any) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", throughJSON(t, schema)); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+func jsonOf(t *testing.T, text string) any {
+	t.Helper()
+	documents, err := usertext.ParseYAML([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return throughJSON(t, documents[0].Value())
+}
+
+// throughJSON is a value as JSON has it.
+func throughJSON(t *testing.T, value any) (read any) {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
