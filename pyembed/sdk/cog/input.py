@@ -125,12 +125,14 @@ def Input(  # noqa: N802, the name is the interface
 ) -> Any:
     """Describe a parameter of the predict function, as its default value.
 
-    ge and le bound a number, inclusively; min_length and max_length bound a
-    string, in code points; regex is searched in it (anchor it to match all);
-    choices lists the values allowed; accept names the media types of a file for
-    forms. The values are checked when the model is loaded, with the parameter's
-    name in the message. Raises TypeError for default_factory: a default is part
-    of the schema, and a mutable one is copied for each prediction anyway.
+    Without a default the input is required, unless its type is Optional. Clients
+    see description, and that an input is deprecated, in the schema. ge and le
+    bound a number, inclusively; min_length and max_length bound a string, in code
+    points; regex is searched in it (anchor it to match all); choices lists the
+    values allowed; accept names the media types of a file for forms. The values
+    are checked when the model is loaded, with the parameter's name in the
+    message. Raises TypeError for default_factory: a default is part of the
+    schema, and a mutable one is copied for each prediction anyway.
 
     >>> from cog import Input
     >>> def run(

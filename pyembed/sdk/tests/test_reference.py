@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pathlib
+import re
 import sys
 import types
 
@@ -27,6 +29,13 @@ def test_the_page_is_what_the_package_says(model):
 def test_the_page_has_every_public_name():
     named = {name.rpartition(".")[2] for _, _, names in SECTIONS for name in names}
     assert set(cog.__all__) - named == NOT_ON_IT
+
+
+def test_the_page_explains_every_keyword_of_input():
+    _, _, section = PAGE.read_text().partition("### `Input`\n")
+    prose = section.partition("\n### ")[0].partition("-> Any`")[2]
+    names = inspect.signature(cog.Input).parameters
+    assert [name for name in names if not re.search(rf"\b{name}\b", prose)] == []
 
 
 @pytest.mark.parametrize("program", [*examples(PAGE.read_text())])
