@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures: predictions of a synchronous model on threads, beside one thread, several workers, FastAPI's thread pool and
-#   LitServe; and one model of ONNX Runtime on threads, workers, in batches and async. The figures go into docs/how-to/threads.md.
+#   LitServe; and one model of ONNX Runtime on threads, workers, in batches and async. The figures go into docs/how-to/choose.md and
+#   threads.md.
 # Run: bench/threads.sh [--ways] [--rounds N] [--seconds S] [--free-threaded PATH]; --ways measures that model only.
 # Needs: Go, Python, wrk, an otherwise idle machine.
 set -euo pipefail
