@@ -21,6 +21,7 @@ class Pinion < Formula
     bash_completion.install "completions/pinion.bash" => "pinion"
     zsh_completion.install "completions/_pinion"
     fish_completion.install "completions/pinion.fish"
+    man1.install Dir["man/*.1"]
   end
 
   test do
