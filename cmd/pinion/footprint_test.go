@@ -160,7 +160,7 @@ func dial(t *testing.T, socket string) *client {
 			return &client{c, make([]byte, 64<<10)}
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the server does not listen: %v", err)
+			t.Fatalf("the server does not listen, want it to: %v", err)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (c *client) awaitReady(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the server is not ready: %s", text)
+			t.Fatalf("the server is not ready, want it to be: %s", text)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func initAllocations(t *testing.T, binary string) map[string]int {
 		packages[p[1]] = n
 	}
 	if len(packages) == 0 {
-		t.Fatalf("got no trace of the initialisation: %s", trace.String())
+		t.Fatalf("got no trace of the initialisation: %s, want at least one", trace.String())
 	}
 	return packages
 }

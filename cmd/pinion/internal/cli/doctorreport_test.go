@@ -32,7 +32,7 @@ func TestSettings(t *testing.T) {
 			}
 			report, err := examine(dir, nil)
 			if err != nil || len(report.Problems) > 0 {
-				t.Fatalf("%+v, %v", report, err)
+				t.Fatalf("%+v, %v, want none", report, err)
 			}
 			var text string
 			for _, d := range report.Differences {

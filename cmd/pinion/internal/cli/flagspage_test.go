@@ -32,7 +32,7 @@ func TestFlagsPage(t *testing.T) {
 		}
 	}
 	if written, err := os.ReadFile(flagsPage); err != nil || string(written) != string(page) {
-		t.Errorf("docs/reference/flags.md is not what the code says (%v): run go test ./cmd/pinion/internal/cli -run TestFlagsPage -update", err)
+		t.Errorf("docs/reference/flags.md differs (%v), want what -run TestFlagsPage -update writes", err)
 	}
 }
 
@@ -50,7 +50,8 @@ func TestFlagsPageHasEveryVariable(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, found := range variable.FindAllSubmatch(text, -1) {
 			if name := string(found[1]); !strings.Contains(string(page), "`"+name+"`") {
-				t.Errorf("%s reads %s, and docs/reference/flags.md does not have it", path, name)
+				t.Errorf("%s reads %s, and docs/reference/flags.md does not have it: got %.300q, want it to contain %q", path, name,
+					string(page), "`"+name+"`")
 			}
 		}
 		return err
@@ -120,7 +121,7 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 	}
 	for _, name := range variablesOfServe(t) {
 		if !named[name] && texts[name][1] == "" {
-			t.Errorf("pinion serve reads %s, and neither the usage text of a flag nor variablesWithoutFlag has it", name)
+			t.Errorf("pinion serve reads %s, want it in the usage text of a flag or in variablesWithoutFlag", name)
 		}
 	}
 	return b.String()

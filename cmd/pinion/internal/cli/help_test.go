@@ -27,11 +27,11 @@ func TestHelp_EachFlagOfServeIsInOneGroup(t *testing.T) {
 		delete(found, f.Name)
 	})
 	if len(found) > 0 {
-		t.Errorf("groups have flags that pinion serve does not have: %v", found)
+		t.Errorf("groups have flags that pinion serve does not have: %v, want none", found)
 	}
 	for _, name := range commonFlags() {
 		if serve.LocalFlags().Lookup(name) == nil {
-			t.Errorf("pinion serve has no common flag --%s", name)
+			t.Errorf("pinion serve has no common flag --%s, want non-nil", name)
 		}
 	}
 	found = count(commandGroups())

@@ -39,7 +39,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(20 * time.Second) {
-		t.Fatal("NATS does not answer")
+		t.Fatal("NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
 	}
 	r := &jobsRig{t: t, url: fmt.Sprintf("nats://u:%s@%s", natsPassword, s.Addr())}
 	if r.nc, err = nats.Connect(r.url); err != nil {
@@ -107,7 +107,7 @@ func (r *jobsRig) run(args ...string) (string, error) {
 	err := root.ExecuteContext(r.t.Context())
 	for _, secret := range secrets {
 		if strings.Contains(out.String()+fmt.Sprint(err), secret) {
-			r.t.Errorf("pinion jobs %s tells %s: %s %v", strings.Join(args, " "), secret, &out, err)
+			r.t.Errorf("pinion jobs %s tells %s: %s %v, want it nowhere", strings.Join(args, " "), secret, &out, err)
 		}
 	}
 	return out.String(), err
@@ -138,7 +138,7 @@ func TestJobs_ListAndShow(t *testing.T) {
 		`"p\x1b[2J"`, "\nd1 ", "gave up after 3 attempts",
 	} {
 		if !strings.Contains(table, want) {
-			t.Errorf("the table has no %q:\n%s", want, table)
+			t.Errorf("the table has no %q, want it there:\n%s", want, table)
 		}
 	}
 	var list struct {
@@ -151,22 +151,23 @@ func TestJobs_ListAndShow(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(r.good("list", "--json")), &list); err != nil || list.Stored != 2 ||
 		len(list.Jobs) != 2 || len(list.Letters) != 1 {
-		t.Fatalf("the list is %+v, %v", list, err)
+		t.Fatalf("the list is %+v, %v, want Stored 2, len(Jobs) 2 and len(Letters) 1", list, err)
 	}
 	if j := list.Jobs[0]; j.ID != "p1" || j.Status != "waiting" || j.Class != "std" || j.Tenant != "t1" ||
 		j.Webhook != "hook.test" {
-		t.Errorf("the first job is %+v", j)
+		t.Errorf("the first job is %+v, want ID p1, Status waiting, Class std, Tenant t1 and Webhook hook.test", j)
 	}
 	if out := r.good("list", "--json", "--status", "dead"); !strings.Contains(out, `"jobs":[]`) ||
 		!strings.Contains(out, `"id":"d1"`) {
-		t.Errorf("what is dead: %s", out)
+		t.Errorf("what is dead: %s, want it with %q and with %q", out, `"jobs":[]`, `"id":"d1"`)
 	}
 	if out := r.good("show", "p1"); !strings.Contains(out, `"key":"**********"`) || !strings.Contains(out, "waiting") {
-		t.Errorf("one job: %s", out)
+		t.Errorf(`one job: %s, want it with %q and with "waiting"`, out, `"key":"**********"`)
 	}
 	if out := r.good("show", "d1", "--json"); out != `{"dead_letter":`+out[len(`{"dead_letter":`):] ||
 		!strings.Contains(out, `"reason":"gave up after 3 attempts"`) {
-		t.Errorf("one dead letter: %s", out)
+		t.Errorf("one dead letter: %s, want %q and with %q", out, `{"dead_letter":`+out[len(`{"dead_letter":`):],
+			`"reason":"gave up after 3 attempts"`)
 	}
 }
 
@@ -174,12 +175,13 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	r := newJobsRig(t)
 	r.accept("p1")
 	if out := r.good("cancel", "p1"); out != "canceled p1\n" {
-		t.Errorf("cancel: %q", out)
+		t.Errorf("cancel: %q, want %q", out, "canceled p1\n")
 	}
 	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Renderer{})
 	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) ||
 		!strings.Contains(string(s.Prediction), `"key":"**********"`) {
-		t.Errorf("the canceled job is %+v, %v", s, err)
+		t.Errorf("the canceled job is %+v, %v, want Status canceled and Prediction with %q and with %q", s, err,
+			`"status":"canceled"`, `"key":"**********"`)
 	}
 	r.letter("d1", "gave up")
 	r.letter("d2", "gave up")
@@ -187,16 +189,16 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	id := strings.TrimSpace(r.good("retry", "d1"))
 	if s, err = r.q.Find(t.Context(), id, &jobqueue.Renderer{}); err != nil || s.Status != store.Starting ||
 		s.Hook == nil {
-		t.Errorf("the retry %q is %+v, %v", id, s, err)
+		t.Errorf("the retry %q is %+v, %v, want Status starting and Hook non-nil", id, s, err)
 	}
 	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {
-		t.Errorf("after the retry: %s", out)
+		t.Errorf("after the retry: %s, want it with %q and without %q", out, "\n"+id+" ", "\nd1 ")
 	}
 	if out := r.good("purge", "d2"); out != "removed 1 dead letter\n" {
-		t.Errorf("purge: %q", out)
+		t.Errorf("purge: %q, want %q", out, "removed 1 dead letter\n")
 	}
 	if out := r.good("purge", "--all", "--json"); out != `{"purged":1}`+"\n" {
-		t.Errorf("purge --all: %q", out)
+		t.Errorf("purge --all: %q, want %q", out, `{"purged":1}`+"\n")
 	}
 }
 
@@ -205,11 +207,11 @@ func TestJobs_Apply(t *testing.T) {
 	out := r.good("apply", "--jobs-capacity", "5", "--ack-wait", "20s")
 	for _, want := range []string{"max_msgs  100000  5", "the consumer hi-0", "ack_wait  30s     20s"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("apply has no %q:\n%s", want, out)
+			t.Errorf("apply has no %q, want it there:\n%s", want, out)
 		}
 	}
 	if out := r.good("apply", "--jobs-capacity", "5"); out != "nothing to change\n" {
-		t.Errorf("the same again: %q", out)
+		t.Errorf("the same again: %q, want %q", out, "nothing to change\n")
 	}
 	if _, err := store.Open(t.Context(), r.nc,
 		store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
@@ -305,7 +307,8 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 	} {
 		got := list.Models[i]
 		if at, err := time.Parse(time.RFC3339Nano, got.OldestWaiting); err != nil || time.Since(at) > time.Hour {
-			t.Errorf("got that the oldest job of %s waits since %q", got.Model, got.OldestWaiting)
+			t.Errorf("the oldest job of %s waits since %q, %v, want a time within the last hour", got.Model, got.OldestWaiting,
+				err)
 		}
 		got.OldestWaiting = ""
 		if got != want {

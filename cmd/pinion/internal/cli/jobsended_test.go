@@ -36,7 +36,7 @@ func (r *jobsRig) end(id string, status store.Status, failure string) {
 func TestJobsEnded(t *testing.T) {
 	r := newJobsRig(t)
 	if out := r.good("list", "--ended", "--json"); out != `{"ended":[]}`+"\n" {
-		t.Errorf("without jobs: got %s", out)
+		t.Errorf("without jobs: got %s, want %q", out, `{"ended":[]}`+"\n")
 	}
 	r.accept("waits")
 	r.end("bad", store.Failed, "ValueError: no \x1b[2Jwords\nsecond line")
@@ -56,10 +56,10 @@ func TestJobsEnded(t *testing.T) {
 	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 ||
 		!strings.HasPrefix(lines[1], "bad ") || !strings.Contains(lines[1], `"ValueError: no \x1b[2Jwords"`) ||
 		strings.Contains(table, "second line") {
-		t.Errorf("what failed: got\n%s", table)
+		t.Errorf("got %q, want two lines of what failed, without the second line of the error\n%s", lines, table)
 	}
 	if out := r.good("list", "--ended", "--limit", "3"); strings.Count(out, "\nok") != 3 {
-		t.Errorf("with --limit 3: got\n%s", out)
+		t.Errorf("with --limit 3: got, want 3\n%s", out)
 	}
 	for _, wrong := range [][]string{
 		{"--ended", "--status", "dead"}, {"--ended", "--class", "hi"}, {"--failed"}, {"--ended", "--limit", "-1"},

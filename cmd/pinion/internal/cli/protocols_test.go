@@ -60,11 +60,11 @@ func TestProtocols_AreDocumented(t *testing.T) {
 			}
 		}
 		if shown.Paths[e.Path()] == nil {
-			t.Errorf("a model for %s: the document lacks %s", e, e.Path())
+			t.Errorf("a model for %s: the document lacks %s, want non-nil", e, e.Path())
 		}
 	}
 	for path := range known.Paths {
-		t.Errorf("protocols.json has %s, which is not a route", path)
+		t.Errorf("protocols.json has %s, want only routes of the server", path)
 	}
 }
 
@@ -78,6 +78,6 @@ func TestProtocols_SchemaHasProtocols(t *testing.T) {
 	}
 	if !paths["/v1/chat/completions"] || paths["/v1/embeddings"] || !paths["/v2/models/{model}/infer"] ||
 		!paths["/invocations"] {
-		t.Errorf("it has %v", paths)
+		t.Errorf("got the paths %v, want those of chat and SageMaker, and none of embeddings", paths)
 	}
 }

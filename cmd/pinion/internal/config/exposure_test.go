@@ -25,7 +25,7 @@ func TestExposure_InContainer(t *testing.T) {
 			return ""
 		}
 		if got := inContainer(c.pid, env, func(path string) bool { return path == c.exists }); got != c.want {
-			t.Errorf("%+v: %v", c, got)
+			t.Errorf("%+v: %v, want %t", c, got, c.want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestExposure_PublicPaths(t *testing.T) {
 	} {
 		s := Exposure{authPublic: c.names}
 		if got, err := s.Public(); !slices.Equal(got, c.paths) || (err == nil) != c.ok {
-			t.Errorf("%q: got %q, %v", c.names, got, err)
+			t.Errorf("%q: got %q, %v, want %q and err == nil %t", c.names, got, err, c.paths, c.ok)
 		}
 	}
 }

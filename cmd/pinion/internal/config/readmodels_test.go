@@ -60,21 +60,21 @@ models:
 		t.Fatal(err)
 	}
 	if models.Memory != 20<<30 || len(models.List) != 2 {
-		t.Fatalf("memory %d, %d models", models.Memory, len(models.List))
+		t.Fatalf("memory %d, %d models, want %v and 2", models.Memory, len(models.List), 20<<30)
 	}
 	b, a := models.List[0], models.List[1] // the default comes first
 	if a.Name != "a" || a.Found.Dir != filepath.Join(filepath.Dir(path), "a") ||
 		b.Found.Dir != filepath.Join(filepath.Dir(path), "b") {
-		t.Errorf("%s is %s, %s is %s", a.Name, a.Found.Dir, b.Name, b.Found.Dir)
+		t.Errorf("%s is %s, %s is %s, want the folders a and b beside %s", a.Name, a.Found.Dir, b.Name, b.Found.Dir, path)
 	}
 	if s := a.Settings; a.GPUs.Workers != 2 || s.Queue != 7 || s.QueueTimeout != 9*time.Second || !s.Fleet.Preload ||
 		s.CancelGrace != 3*time.Second ||
 		s.Loading != (Loading{OnDemand, 10 * time.Minute, 2 << 30}) {
-		t.Errorf("a: %d workers, %+v", a.GPUs.Workers, s)
+		t.Errorf("a: got %d workers, %+v, want its own values before the common ones", a.GPUs.Workers, s)
 	}
 	if s := b.Settings; b.GPUs.Workers != 3 || s.Queue != 5 || s.outputs != "off" || s.ResultTTL != 90*time.Second ||
 		s.Loading.When != AtStartup {
-		t.Errorf("b: %d workers, %+v", b.GPUs.Workers, s)
+		t.Errorf("b: got %d workers, %+v, want the common values", b.GPUs.Workers, s)
 	}
 }
 
@@ -82,7 +82,7 @@ models:
 func TestReadmodels_ModelsFileFirst(t *testing.T) {
 	models, err := readFile(modelFolders(t, "models: {b: {path: b}, a: {path: a}}"), givenFlags(t))
 	if err != nil || models.List[0].Name != "b" {
-		t.Errorf("%v, %v", models, err)
+		t.Errorf("%v, %v, want Name b", models, err)
 	}
 }
 

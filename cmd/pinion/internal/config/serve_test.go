@@ -40,10 +40,12 @@ func TestServe_OddValuesAreIgnored(t *testing.T) {
 			}
 			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 ||
 				!strings.HasPrefix(warnings[0], name+" is ignored: ") {
-				t.Errorf("%s=%q: warnings %q", name, value, warnings)
+				t.Errorf("%s=%q: warnings %q, want len(warnings) 1 and warnings[0] starting with %q", name, value, warnings,
+					name+" is ignored: ")
 			}
 			if with.Port != without.Port || with.Log.Format != without.Log.Format || with.Concurrency != without.Concurrency {
-				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.Port, with.Log.Format, with.Concurrency)
+				t.Errorf("%s=%q: got port %d, format %q, concurrency %d, want the defaults", name, value, with.Port,
+					with.Log.Format, with.Concurrency)
 			}
 		}
 	}
@@ -58,7 +60,8 @@ func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
 		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
 	})
 	if err != nil || s.Concurrency != ipc.MaxSlots || len(s.Model.Warnings) != 1 {
-		t.Errorf("concurrency %d, warnings %q, %v", s.Concurrency, s.Model.Warnings, err)
+		t.Errorf("concurrency %d, warnings %q, %v, want Concurrency %d and len(Warnings) 1", s.Concurrency, s.Model.Warnings,
+			err, ipc.MaxSlots)
 	}
 }
 
@@ -149,7 +152,7 @@ func TestExposure_ValuesThatNothingCouldMatchAreErrors(t *testing.T) {
 	}
 	if err := s.check(); err != nil || s.host != "::" || s.metricsHost != "::1" ||
 		!slices.Equal(s.CORSOrigins, []string{"https://a.example", "https://*.b.example", "http://c"}) {
-		t.Errorf("got %+v, %v", s, err)
+		t.Errorf("got %+v, %v, want the last value of each flag that was given twice", s, err)
 	}
 	for _, s := range []Exposure{
 		{host: "localhost:5000", ShutdownFrom: "local"},
@@ -157,7 +160,7 @@ func TestExposure_ValuesThatNothingCouldMatchAreErrors(t *testing.T) {
 		{CORSOrigins: []string{"a.example"}, ShutdownFrom: "local"},
 	} {
 		if err := s.check(); err == nil {
-			t.Errorf("%+v is taken", s)
+			t.Errorf("%+v is taken: got no error, want an error", s)
 		}
 	}
 }
@@ -189,7 +192,7 @@ func TestServe_BadPlatformValues(t *testing.T) {
 		s.BindFlags(f)
 		err := s.FromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
 		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
-			t.Errorf("%s=%s: %v", name, value, err)
+			t.Errorf("%s=%s: %v, want an error and err starting with %q", name, value, err, name+": ")
 		}
 	}
 }
@@ -198,13 +201,13 @@ func TestServe_WorkerCount(t *testing.T) {
 	for text, want := range map[string]workerCount{"auto": 0, "1": 1, "16": 16} {
 		var c workerCount
 		if err := c.Set(text); err != nil || c != want || c.String() != text {
-			t.Errorf("%q is %d, %v", text, c, err)
+			t.Errorf("%q is %d, %v, want c %v and c.String() %q", text, c, err, want, text)
 		}
 	}
 	for _, text := range []string{"0", "-1", "many", ""} {
 		var c workerCount
 		if err := c.Set(text); err == nil {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is taken: got no error, want an error", text)
 		}
 	}
 }

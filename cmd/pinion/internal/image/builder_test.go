@@ -99,7 +99,7 @@ func TestBuilder_BuildRunsProgram(t *testing.T) {
 			want = append(want, "--format", "docker", "--layers", "--ignorefile", "/d/Dockerfile.dockerignore")
 		}
 		if got := strings.Split(strings.TrimSpace(string(text)), "\n"); !slices.Equal(got, append(want, common...)) {
-			t.Errorf("%s is run with %q", name, got)
+			t.Errorf("%s is run with %q, want %q", name, got, append(want, common...))
 		}
 	}
 }
@@ -112,11 +112,11 @@ func TestBuilder_BuildSaysWhatFailed(t *testing.T) {
 	}
 	if err := b.Build(context.Background(), Build{}); err == nil ||
 		!strings.Contains(err.Error(), "podman build: exit status 1") {
-		t.Errorf("it says %v", err)
+		t.Errorf(`it says %v, want an error and err with "podman build: exit status 1"`, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := b.Build(ctx, Build{}); !errors.Is(err, process.ErrInterrupted) {
-		t.Errorf("interrupted, it says %v", err)
+		t.Errorf("interrupted, it says %v, want process.ErrInterrupted", err)
 	}
 }

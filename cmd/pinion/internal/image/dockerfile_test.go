@@ -126,17 +126,17 @@ func TestDockerfile_LongLabels(t *testing.T) {
 		quoted := quoteJSON(text)
 		for line := range strings.Lines(quoted) {
 			if len(line) > 2*longestLine || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
-				t.Fatalf("a line of %d bytes: %.20q", len(line), line)
+				t.Fatalf("got a line of %d bytes, %.20q, want at most %d, of one instruction", len(line), line, 2*longestLine)
 			}
 		}
 		joined := strings.Trim(strings.ReplaceAll(quoted, "\\\n", ""), "'")
 		var one, other any
 		if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal([]byte(joined), &other)); err != nil ||
 			!reflect.DeepEqual(one, other) {
-			t.Errorf("the label has another text: %v", err)
+			t.Errorf("the label has another text: %v: got %v, want %v", err, one, other)
 		}
 		if strings.Contains(joined, "'") {
-			t.Error("a quote ends the word")
+			t.Errorf(`a quote ends the word: got %.300q, want no "'" in it`, joined)
 		}
 	}
 }

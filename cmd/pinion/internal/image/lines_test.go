@@ -72,7 +72,7 @@ func TestPlan_NoTextAddsInstructions(t *testing.T) {
 			if strings.HasPrefix(line, "RUN touch") && !strings.Contains(c.text, `"touch /x"`) ||
 				strings.HasPrefix(line, "ENTRYPOINT [\"/bin/sh") ||
 				strings.HasPrefix(line, "RUN cat <<") || strings.Contains(line, "\r") {
-				t.Errorf("%s: got the line %q", text, line)
+				t.Errorf("%s: got %q, want %q in the Dockerfile, and no line of its own", text, line, c.text)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	write("a $HOME/#x", "")
 	plan, problems := New(filepath.Join(root, "a $HOME"), Options{Context: root})
 	if plan == nil {
-		t.Fatal(said(problems))
+		t.Fatalf("got %q, nil, want non-nil", said(problems))
 	}
 	for _, want := range []string{
 		`WORKDIR "/src/a \$HOME"` + "\n", `COPY --from=weights --chown=10001:10001 ["a \\$HOME/!w", "/w/\\$HOME"]` + "\n",
@@ -108,7 +108,7 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	write("!w/b", "")
 	write("#x", "")
 	if plan, problems = New(root, Options{}); plan == nil {
-		t.Fatal(said(problems))
+		t.Fatalf("got %q, nil, want non-nil", said(problems))
 	}
 	if got, want := plan.Ignore(), "\\!w\n\\#x\n"; !strings.Contains(got, want) {
 		t.Errorf("got %s\nwant in it %s", got, want)
@@ -116,7 +116,7 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	write("cog.yaml", "weights:\n- {source: {uri: ., include: ['*.bin']}, target: w}\n")
 	write("a.bin", "")
 	if plan, problems = New(root, Options{}); plan == nil {
-		t.Fatal(said(problems))
+		t.Fatalf("got %q, nil, want non-nil", said(problems))
 	}
 	if got := plan.Ignore(); !strings.Contains(got, "\na.bin\n") || strings.Contains(got, "\n.\n") {
 		t.Errorf("got %s\nwant the file alone", got)

@@ -27,7 +27,7 @@ func TestLint_DockerfilesAreLinted(t *testing.T) {
 	}
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("got no cases: %v, want at least one", err)
 	}
 	dir := t.TempDir()
 	files := []string{"../../../../Dockerfile.cuda"}
@@ -47,7 +47,7 @@ func TestLint_DockerfilesAreLinted(t *testing.T) {
 		}
 	}
 	if len(files) < 25 {
-		t.Fatalf("only %d Dockerfiles", len(files))
+		t.Fatalf("only %d Dockerfiles, want at least 25", len(files))
 	}
 	if out, err := exec.Command(linter, append(append(ignored, "--no-color"), files...)...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -16,10 +16,10 @@ func TestLoad_BucketsHoldWhatTheySay(t *testing.T) {
 	for d := time.Duration(1); d > 0 && d < 1<<62; d += d/37 + 1 {
 		i := bucket(d)
 		if top(i) < d || i > 0 && top(i-1) >= d {
-			t.Fatalf("%d is in bucket %d, which is from %d to %d", d, i, top(i-1)+1, top(i))
+			t.Fatalf("%d is in bucket %d, which is from %d to %d, want it within", d, i, top(i-1)+1, top(i))
 		}
-		if float64(top(i)) > 1.016*float64(d) {
-			t.Fatalf("%d counts as %d", d, top(i))
+		if got := float64(top(i)); got > 1.016*float64(d) {
+			t.Fatalf("%d counts as %d: got %v, want at most %v", d, top(i), got, 1.016*float64(d))
 		}
 	}
 }
@@ -27,7 +27,7 @@ func TestLoad_BucketsHoldWhatTheySay(t *testing.T) {
 func TestQuantiles(t *testing.T) {
 	var h, other Histogram
 	if h.Quantile(0.5) != 0 || h.Bars(5) != nil {
-		t.Error("an empty histogram has times")
+		t.Error("an empty histogram has times, want Quantile 0 and Bars nil")
 	}
 	for i := 1; i <= 1000; i++ {
 		to := &h
@@ -42,7 +42,8 @@ func TestQuantiles(t *testing.T) {
 		0.99: 990 * time.Millisecond, 1: time.Second,
 	} {
 		if got := h.Quantile(q); got < want || float64(got) > 1.016*float64(want) {
-			t.Errorf("the quantile %g is %s, not %s", q, got, want)
+			t.Errorf("the quantile %g is %s, not %s, want at least %v and float64(got) at most %v", q, got, want, want,
+				1.016*float64(want))
 		}
 	}
 	var n uint64
@@ -50,7 +51,8 @@ func TestQuantiles(t *testing.T) {
 		n += bar.Count
 	}
 	if n != 1000 || h.Max() != time.Second || h.Sum() != 500500*time.Millisecond {
-		t.Errorf("%d in the bars, at most %s, %s in all", n, h.Max(), h.Sum())
+		t.Errorf("%d in the bars, at most %s, %s in all, want 1000, %v and %v", n, h.Max(), h.Sum(), time.Second,
+			500500*time.Millisecond)
 	}
 }
 
@@ -67,7 +69,7 @@ func TestLoad_AnswersAreRead(t *testing.T) {
 			got += " " + failure
 		}
 		if got != want {
-			t.Errorf("%s is %q, not %q", body, got, want)
+			t.Errorf("%s is %q, want %q", body, got, want)
 		}
 	}
 }
@@ -89,14 +91,15 @@ func TestLoad_ClosedLoop(t *testing.T) {
 	defer server.Close()
 	r := Run(Options{URL: server.URL, Connections: 3, Warmup: 20 * time.Millisecond, Length: 200 * time.Millisecond})
 	if most.Load() > 3 {
-		t.Errorf("%d were asked at once", most.Load())
+		t.Errorf("%d were asked at once, want at most 3", most.Load())
 	}
 	good, failed := r.Times.Count(), r.Failures["HTTP status 409"]
 	if good == 0 || failed == 0 || failed != r.Failed() || good+failed > uint64(asked.Load()) {
-		t.Errorf("%d good, failures %v of %d", good, r.Failures, asked.Load())
+		t.Errorf("got %d good, failures %v of %d, want some of each, and every one counted once", good, r.Failures,
+			asked.Load())
 	}
 	if r.Predicted != time.Duration(good)*time.Millisecond || r.InTime > good || r.Rate() <= 0 {
-		t.Errorf("%s in the model for %d, %d in time", r.Predicted, good, r.InTime)
+		t.Errorf("got %s in the model for %d, %d in time, want a millisecond for each", r.Predicted, good, r.InTime)
 	}
 }
 
@@ -113,7 +116,7 @@ func TestLoad_StopEnds(t *testing.T) {
 	}))
 	defer server.Close()
 	if r := Run(Options{URL: server.URL, Length: time.Hour, Stop: stop}); r.Times.Count() != 1 {
-		t.Errorf("%d were asked", r.Times.Count())
+		t.Errorf("%d were asked, want 1", r.Times.Count())
 	}
 }
 
@@ -125,7 +128,7 @@ func TestLoad_NoServerThere(t *testing.T) {
 	ln.Close()
 	r := Run(Options{URL: "http://" + ln.Addr().String(), Length: 50 * time.Millisecond})
 	if r.Times.Count() != 0 || r.Failed() == 0 {
-		t.Errorf("%d answers and the failures %v", r.Times.Count(), r.Failures)
+		t.Errorf("%d answers and the failures %v, want Count 0 and Failed not 0", r.Times.Count(), r.Failures)
 	}
 }
 
@@ -148,7 +151,7 @@ func TestLoad_OpenLoopPaysForStop(t *testing.T) {
 		}
 		if len(got) != 20 || got[3] != 0 || got[4] != time.Second || got[5] != 900*time.Millisecond ||
 			got[13] != 100*time.Millisecond || got[19] != 0 || own.Late != 9 {
-			t.Errorf("%d late; %v", own.Late, got)
+			t.Errorf("got %d late, %v, want 9 late of 20, from 1 s down to 0 in steps of 100 ms", own.Late, got)
 		}
 	})
 }

@@ -17,6 +17,6 @@ func TestConsole_ShowsTracebackAsBlock(t *testing.T) {
 	want := "^[0-9:.]+ INF Traceback \\(most recent call last\\): worker=0 stream=stderr\n" +
 		"  File \"run.py\", line 4, in run\nKeyError: 'nope'\n[0-9:.]+ INF one line more=1 worker=0\n$"
 	if !regexp.MustCompile(want).Match(out.Bytes()) {
-		t.Errorf("it shows\n%s", &out)
+		t.Errorf("it shows: got %.300q, want a match of %s\n%s", out.Bytes(), want, &out)
 	}
 }

@@ -34,18 +34,18 @@ func TestLogsink_SinkReportsWhatItDropped(t *testing.T) {
 	record := func(i int) []byte { return fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)) }
 	for i := range all {
 		if n, err := s.Write(record(i)); n != len(record(i)) || err != nil {
-			t.Fatalf("Write: %d, %v", n, err)
+			t.Fatalf("Write: %d, %v, want %d", n, err, len(record(i)))
 		}
 	}
 	records, size := s.Dropped()
 	if records == 0 || size != records*uint64(len(record(0))) {
-		t.Fatalf("dropped %d records of %d bytes", records, size)
+		t.Fatalf("dropped %d records of %d bytes, want not 0 and %d", records, size, records*uint64(len(record(0))))
 	}
 	lines := bufio.NewScanner(read)
 	next := 0
 	for next < all {
 		if !lines.Scan() {
-			t.Fatalf("the log ends at %d: %v", next, lines.Err())
+			t.Fatalf("the log ends at %d: %v: Scan = false, want true", next, lines.Err())
 		}
 		var i, n, of int
 		if _, err := fmt.Sscanf(lines.Text(), "dropped %d of %d", &n, &of); err == nil {
@@ -67,7 +67,7 @@ func TestLogsink_SinkTakesLargeRecord(t *testing.T) {
 	_, _ = s.Write(large)
 	got, err := bufio.NewReader(read).ReadBytes('\n')
 	if err != nil || !bytes.Equal(got, large) {
-		t.Errorf("got %d bytes, %v", len(got), err)
+		t.Errorf("got %d bytes, %v, want %q", len(got), err, large)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestLogsink_SinkSurvivesBrokenPipe(t *testing.T) {
 		_, _ = s.Write([]byte("a record without a reader\n"))
 	}
 	if records, _ := s.Dropped(); records == 0 {
-		t.Error("nothing was dropped")
+		t.Errorf("nothing was dropped: got %d, want anything but 0", records)
 	}
 	s.Flush(time.Minute)
 }
@@ -119,13 +119,13 @@ func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 	for i := range all {
 		var got int
 		if !lines.Scan() {
-			t.Fatalf("the log ends at %d: %v", i, lines.Err())
+			t.Fatalf("the log ends at %d: %v: Scan = false, want true", i, lines.Err())
 		}
 		if _, err := fmt.Sscanf(lines.Text(), "record %d", &got); err != nil || got != i {
 			t.Fatalf("got %.40q, want record %d", lines.Text(), i)
 		}
 	}
 	if records, _ := s.Dropped(); records > 0 {
-		t.Errorf("%d were dropped", records)
+		t.Errorf("%d were dropped, want none", records)
 	}
 }

@@ -20,7 +20,7 @@ func TestCogSchema_DescribesEachKey(t *testing.T) {
 		if place != "" {
 			places[place] = true
 			if schema["description"] == nil && place[len(place)-1] != ']' {
-				t.Errorf("%s has no description", place)
+				t.Errorf("%s has no description, want ']'", place)
 			}
 		}
 		if properties, ok := schema["properties"].(map[string]any); ok {
@@ -39,7 +39,7 @@ func TestCogSchema_DescribesEachKey(t *testing.T) {
 	walk(CogSchema(), "")
 	for _, place := range slices.Sorted(maps.Keys(cogKeyHelp())) {
 		if !places[place] {
-			t.Errorf("%s is described, and is no key", place)
+			t.Errorf("%s is described, and is no key, want places[place] true", place)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestCogSchema_AgreesWithCheck(t *testing.T) {
 	schema := compileCogSchema(t)
 	examples, err := filepath.Glob("../../../../examples/*/cog.yaml")
 	if err != nil || len(examples) < 3 {
-		t.Fatalf("got examples %v, %v", examples, err)
+		t.Fatalf("got examples %v, %v, want at least 3", examples, err)
 	}
 	for _, path := range examples {
 		text, err := os.ReadFile(path)

@@ -290,7 +290,7 @@ build:
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := cogYAMLFindings(t, text); len(found) > 0 {
-				t.Errorf("found %q", found)
+				t.Errorf("found %q, want none", found)
 			}
 		})
 	}
@@ -303,12 +303,12 @@ func TestCogyaml_ReadDebs(t *testing.T) {
 		"gone-too": false, "not a line": false,
 	} {
 		if got[name] != want {
-			t.Errorf("%s: %v", name, got[name])
+			t.Errorf("%s: %v, want %t", name, got[name], want)
 		}
 	}
 	delete(got, "")
 	if len(got) != 4 {
-		t.Errorf("it holds %v", got)
+		t.Errorf("it holds %v, want 4", got)
 	}
 }
 
@@ -328,7 +328,7 @@ func FuzzCogYAML(f *testing.F) {
 		c := CheckCogYAML(dir)
 		_, err := Find(dir, "run.py:a", func(string) string { return "" })
 		if err != nil && len(c.Problems) == 0 {
-			t.Errorf("%q has no problem, and cannot be used: %v", text, err)
+			t.Errorf("%q has no problem, and cannot be used: %v: got none, want at least one", text, err)
 		}
 	})
 }

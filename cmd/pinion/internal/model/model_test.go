@@ -13,7 +13,7 @@ func TestModel_TitleOfModel(t *testing.T) {
 		{"/", "", "Model"},
 	} {
 		if got := (&Model{Dir: c.dir, Image: c.image}).Title(); got != c.want {
-			t.Errorf("%+v: %q", c, got)
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
 		}
 	}
 }

@@ -107,6 +107,6 @@ func TestSchemadiff_CompareSchemas(t *testing.T) {
 	}
 	got := CompareSchemas(schemasOf(inputOf("", "")), schemasOf(inputOf(strings.Join(many, ","), "")))
 	if len(got) != 11 || got[10] != "and 5 more" {
-		t.Errorf("of 15 differences it tells %q", got)
+		t.Errorf(`of 15 differences it tells %q, want len(got) 11 and got[10] "and 5 more"`, got)
 	}
 }

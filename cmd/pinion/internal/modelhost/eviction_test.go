@@ -37,7 +37,7 @@ func TestEviction_ChooseEvicted(t *testing.T) {
 		}
 	}
 	if got, err := chooseEvicted("busy", 5, 10, holders); err != nil || len(got) != 0 {
-		t.Errorf("what a model has itself counts against it: %q, %v", got, err)
+		t.Errorf("what a model has itself counts against it: %q, %v, want none", got, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestChooseEvicted_Fits(t *testing.T) {
 		}
 		out, err := chooseEvicted("x", need, bound, holders)
 		if (err != nil) != (busy+need > bound) {
-			t.Fatalf("%v with %d busy", err, busy)
+			t.Fatalf("%v with %d busy, want %t", err, busy, busy+need > bound)
 		}
 		if err != nil {
 			return
@@ -82,12 +82,12 @@ func TestChooseEvicted_Fits(t *testing.T) {
 		for _, name := range out {
 			h := holders[name[0]-'a']
 			if !h.Idle {
-				t.Fatalf("%s goes, and is not idle", name)
+				t.Fatalf("%s goes, and is not idle: Idle = false, want true", name)
 			}
 			left, last = left-h.Memory, h.Memory
 		}
 		if len(out) > 0 && (left+need > bound || left+last+need <= bound) || len(out) == 0 && left+need > bound {
-			t.Fatalf("%q go, %d stay, and %d come, of %d", out, left, need, bound)
+			t.Fatalf("%q go, %d stay, and %d come, want as few as make them fit into %d", out, left, need, bound)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestModel_LoadedAtTheStart(t *testing.T) {
 	}
 	r.until(m, Ready)
 	if m.Lifecycle.FirstLoadPending() {
-		t.Error("got a first load pending of a model that is ready")
+		t.Error("got a first load pending of a model that is ready: FirstLoadPending = true, want false")
 	}
 	if got := r.ask(m, input); got != predict.Succeeded {
 		t.Errorf("got %s, want %s", got, predict.Succeeded)

@@ -24,7 +24,7 @@ func TestMoves(t *testing.T) {
 		}
 	}
 	if got, moved := states.After(eventLoad); got != states || moved || states.String() != "unknown" {
-		t.Errorf("a state that there is not moves to %s, %v", got, moved)
+		t.Errorf("a state that there is not moves to %s, %v, want %v, moved false and states unknown", got, moved, states)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestReturn(t *testing.T) {
 			at, _ = at.After(e)
 		}
 		if at != Ready {
-			t.Errorf("%s does not come back: it is %s", s, at)
+			t.Errorf("%s does not come back: it is %s, want %v", s, at, Ready)
 		}
 	}
 }

@@ -25,11 +25,11 @@ func TestInterrupts_WhatIsSecondInterrupt(t *testing.T) {
 	} {
 		var asked InterruptRequests
 		if asked.Again(c.first) {
-			t.Errorf("%v is a second one", c.first)
+			t.Errorf("%v is a second one, want asked.Again(c.first) false", c.first)
 		}
 		asked.first = asked.first.Add(-c.later)
 		if got := asked.Again(c.second); got != c.again {
-			t.Errorf("%v, then after %s %v: %t", c.first, c.later, c.second, got)
+			t.Errorf("%v, then after %s %v: %t, want %t", c.first, c.later, c.second, got, c.again)
 		}
 	}
 }

@@ -40,15 +40,15 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d.Path() != path {
-				t.Errorf("it is %s now, and was %s", d.Path(), path)
+				t.Errorf("it is %s now, and was %s, want the same", d.Path(), path)
 			}
 			info, err := os.Stat(path)
 			if err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("%v, %v", info, err)
+				t.Errorf("%v, %v, want Perm 0o700", info, err)
 			}
 			if free, err := takeLock(filepath.Join(path, lockName), 0); err == nil {
 				free.Close()
-				t.Error("its lock is free")
+				t.Error("its lock is free: got no error, want an error")
 			}
 			sweep(os.TempDir()) // of another server's start
 			if _, err := os.Stat(path); err != nil {
@@ -72,11 +72,11 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	if err := d.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	if d.Path() == path {
-		t.Error("it uses a link that somebody has put there")
+	if got := d.Path(); got == path {
+		t.Errorf("it uses a link that somebody has put there: got %.300q, want anything but %q", got, path)
 	}
 	if entries, err := os.ReadDir(other); err != nil || len(entries) > 0 {
-		t.Errorf("it has written there: %v, %v", entries, err)
+		t.Errorf("it has written there: %v, %v, want none", entries, err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestRefresh(t *testing.T) {
 	d.Refresh(now)
 	for _, path := range kept {
 		if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(now) {
-			t.Errorf("%s: %v, %v", path, info, err)
+			t.Errorf("%s: %v, %v, want ModTime %v", path, info, err, now)
 		}
 	}
 }

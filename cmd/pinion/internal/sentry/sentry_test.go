@@ -49,7 +49,7 @@ func collected(t *testing.T, environ []string,
 		bodies = append(bodies, body)
 		if auth := q.Header.Get("X-Sentry-Auth"); q.URL.Path != "/api/7/envelope/" ||
 			!strings.Contains(auth, "sentry_key=abc") {
-			t.Errorf("got %s with %q", q.URL.Path, auth)
+			t.Errorf(`got %s with %q, want "/api/7/envelope/" and a text with "sentry_key=abc"`, q.URL.Path, auth)
 		}
 		answer(w, q)
 	}))
@@ -81,7 +81,7 @@ func collected(t *testing.T, environ []string,
 			var e map[string]any
 			if err := errors.Join(json.Unmarshal(lines[1], &item), json.Unmarshal(lines[2], &e)); err != nil ||
 				item.Type != "event" || item.Length != len(lines[2]) {
-				t.Fatalf("got %v: %s", err, b)
+				t.Fatalf("got %v: %s, want an item of type event that names its length", err, b)
 			}
 			all = append(all, e)
 		}
@@ -111,7 +111,7 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(text), "nothing") {
-		t.Errorf("got a record of level INFO: %s", text)
+		t.Errorf(`got a record of level INFO: %s, want no "nothing" in it`, text)
 	}
 	if got := strings.Count(written.String(), "\n"); got != 3 {
 		t.Errorf("got %d lines in the log, want 3: %s", got, written)
@@ -131,7 +131,7 @@ func TestReporter_LeavesSecretsOut(t *testing.T) {
 		"AAAABBBB",
 	} {
 		if strings.Contains(string(text), secret) {
-			t.Errorf("got %q in %s", secret, text)
+			t.Errorf("got %q in %s, want it nowhere", secret, text)
 		}
 	}
 	if !strings.Contains(string(text), "in /usr/bin:/bin 1") {

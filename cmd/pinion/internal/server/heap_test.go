@@ -21,34 +21,34 @@ func cyclesOf(bytes int) uint32 {
 
 func TestHeap_CollectorHasRoom(t *testing.T) {
 	t.Setenv("GOGC", "100")
-	if newHeap() != nil {
-		t.Error("GOGC is set, and not heeded")
+	if got := newHeap(); got != nil {
+		t.Errorf("GOGC is set, and not heeded: got %+v, want nil", got)
 	}
 	t.Setenv("GOGC", "")
 	h := newHeap()
 	h.timer.Stop()
 	runtime.GC() // the room counts from the next cycle on
 	if n := cyclesOf(heapRoom * 3 / 4); n != 0 {
-		t.Errorf("%d cycles for less than the room", n)
+		t.Errorf("%d cycles for less than the room, want 0", n)
 	}
 	if n := cyclesOf(4 * heapRoom); n == 0 {
-		t.Error("no cycle for four times the room")
+		t.Errorf("no cycle for four times the room: got %d, want anything but 0", n)
 	}
 	before := fromSystem()
 	h.release()
 	if after := fromSystem(); before-after < heapRoom/2 {
-		t.Errorf("rest gave back %d bytes of %d", before-after, before)
+		t.Errorf("rest gave back %d bytes of %d, want at least %d", before-after, before, heapRoom/2)
 	}
 	h.timer.Stop()
 	h.collected() // by rest itself
 	if h.timer.Stop() {
-		t.Error("rest follows upon rest")
+		t.Error("rest follows upon rest: Stop = true, want false")
 	}
 	h.mu.Lock()
 	h.released = h.released.Add(-heapQuietTime)
 	h.mu.Unlock()
 	h.collected()
 	if !h.timer.Stop() {
-		t.Error("no timer gives back what the next busy time takes")
+		t.Error("no timer gives back what the next busy time takes: Stop = false, want true")
 	}
 }

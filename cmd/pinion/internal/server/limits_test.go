@@ -15,11 +15,12 @@ func TestLimits_BusyPolling(t *testing.T) {
 	} {
 		got := busyPolling(true, c.workers, c.cores)
 		if got.Front != c.front || got.Workers != c.each {
-			t.Errorf("%d workers, %d cores: %v for the front, %v for workers", c.workers, c.cores, got.Front, got.Workers)
+			t.Errorf("%d workers, %d cores: %v for the front, %v for workers, want %t and %t", c.workers, c.cores, got.Front,
+				got.Workers, c.front, c.each)
 		}
 	}
 	if got := busyPolling(false, 1, 8); got.Front || got.Workers || got.Pressure != nil {
-		t.Errorf("off: %+v", got)
+		t.Errorf("off: %+v, want Front false, Workers false and Pressure nil", got)
 	}
 }
 

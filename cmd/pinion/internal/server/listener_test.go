@@ -15,7 +15,7 @@ func TestReachable(t *testing.T) {
 		{"unix:/s", "unix:/s", false},
 	} {
 		if got, all := reachable(c.bound); got != c.want || all != c.all {
-			t.Errorf("%s: %s, %v", c.bound, got, all)
+			t.Errorf("%s: %s, %v, want %q and %t", c.bound, got, all, c.want, c.all)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestSizes(t *testing.T) {
 	for _, text := range []string{"", "much", "-1", "1X", "1GG", "NaN", "1e40"} {
 		var c Bytes
 		if err := c.Set(text); err == nil {
-			t.Errorf("%q is taken for %d bytes", text, c)
+			t.Errorf("%q is taken for %d bytes: got no error, want an error", text, c)
 		}
 	}
 }

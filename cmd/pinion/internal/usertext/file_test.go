@@ -24,7 +24,7 @@ func TestRead_EachEncoding(t *testing.T) {
 		}
 	}
 	if err := os.WriteFile(name, []byte("\xff\xfea\x00"), 0o600); err != nil || IsUTF8(name) {
-		t.Errorf("UTF-16 is taken for UTF-8: %v", err)
+		t.Errorf("UTF-16 is taken for UTF-8: %v: IsUTF8(name) = true, want false", err)
 	}
 }
 

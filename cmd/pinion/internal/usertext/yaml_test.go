@@ -74,7 +74,7 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 	documents, err := ParseYAML([]byte(
 		"a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n"))
 	if err != nil || len(documents) != 1 {
-		t.Fatalf("got %d documents, %v", len(documents), err)
+		t.Fatalf("got %d documents, %v, want 1", len(documents), err)
 	}
 	root := documents[0]
 	for key, want := range map[string]Node{
@@ -96,7 +96,7 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 func TestParse_MergedKeysYield(t *testing.T) {
 	documents, err := ParseYAML([]byte("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz:\n  <<: [*x, *y]\n  a: 3\n  a: 4\n"))
 	if err != nil || len(documents) != 1 {
-		t.Fatalf("got %d documents, %v", len(documents), err)
+		t.Fatalf("got %d documents, %v, want 1", len(documents), err)
 	}
 	z := documents[0].Get("z")
 	for key, want := range map[string]string{"a": "3", "b": "1", "c": "2"} {

@@ -14,7 +14,7 @@ func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if input, err := f.Sample(); err != nil || string(input) != `{"file":"data:,text"}` {
-		t.Errorf("it is %s, %v", input, err)
+		t.Errorf("it is %s, %v, want %q", input, err, `{"file":"data:,text"}`)
 	}
 }
 
