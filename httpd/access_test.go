@@ -70,7 +70,7 @@ func TestAccess_Lines(t *testing.T) {
 		{"method": "OTHER", "path": "/livez", "status": 405.0, "left_out": nil},
 	}
 	if len(lines) != len(want) {
-		t.Fatalf("%d lines: %v", len(lines), lines)
+		t.Fatalf("%d lines: %v, want %d", len(lines), lines, len(want))
 	}
 	for i, fields := range want {
 		for name, value := range fields {
@@ -79,11 +79,11 @@ func TestAccess_Lines(t *testing.T) {
 			}
 		}
 		if s, ok := lines[i]["seconds"].(float64); !ok || s < 0 {
-			t.Errorf("line %d took %v", i, lines[i]["seconds"])
+			t.Errorf("line %d took %v: got ok %t, s %v, want ok true and s at least 0", i, lines[i]["seconds"], ok, s)
 		}
 	}
 	if strings.Contains(log.text.String(), "s3cr3t") {
-		t.Errorf("a secret is in the log: %s", log.text.String())
+		t.Errorf(`a secret is in the log: %s, want no "s3cr3t" in it`, log.text.String())
 	}
 }
 
@@ -148,7 +148,7 @@ func TestAccess_Sample(t *testing.T) {
 		if a.admits(now) {
 			admitted[i/perSecond]++
 			if i > perSecond && now-last != 100*time.Millisecond {
-				t.Fatalf("a line %s after the last", now-last)
+				t.Fatalf("a line %s after the last, want %v", now-last, 100*time.Millisecond)
 			}
 			last = now
 		}
@@ -156,12 +156,12 @@ func TestAccess_Sample(t *testing.T) {
 	total := 0
 	for second, n := range admitted {
 		if second > 0 && n != 10 || second == 0 && n > 20 {
-			t.Errorf("%d lines in second %d", n, second)
+			t.Errorf("%d lines in second %d, want 10 and at most 20", n, second)
 		}
 		total += n
 	}
 	if left := a.left.Load(); int(left)+total != perSecond*seconds {
-		t.Errorf("%d lines and %d left out, of %d", total, left, perSecond*seconds)
+		t.Errorf("%d lines and %d left out, of %d, want %d", total, left, perSecond*seconds, perSecond*seconds)
 	}
 	first := 0
 	for range 20 { // at once, right at the start

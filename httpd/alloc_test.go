@@ -23,7 +23,7 @@ func TestAlloc_RequestAllocates(t *testing.T) {
 			ctx.Request.SetBodyStream(from, len(body)) // as it comes from a connection
 			s.handle(ctx)
 			if ctx.Response.StatusCode() != 200 {
-				t.Fatal(string(ctx.Response.Body()))
+				t.Fatalf("got %q, %d, want 200", string(ctx.Response.Body()), ctx.Response.StatusCode())
 			}
 			ctx.Response.Reset()
 		})

@@ -127,7 +127,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 				}
 				if answer.StatusCode == http.StatusServiceUnavailable {
 					if answer.Header.Get("Retry-After") == "" {
-						t.Fatalf("got %v without Retry-After", answer.Header)
+						t.Fatalf("got %v without Retry-After, want Retry-After non-empty", answer.Header)
 					}
 					refused++
 				}

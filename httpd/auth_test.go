@@ -78,11 +78,13 @@ func TestTokens(t *testing.T) {
 		challenge := string(ctx.Response.Header.Peek("WWW-Authenticate"))
 		wrong := strings.Contains(challenge, "invalid_token")
 		if (challenge != "") != (c.code == 401) || wrong != (c.code == 401 && strings.HasPrefix(c.header, "Bearer ")) {
-			t.Errorf("%s %s, %q: the challenge is %q", c.method, c.path, c.header, challenge)
+			t.Errorf("%s %s, %q: the challenge is %q, want one with each 401, and invalid_token for a wrong token", c.method,
+				c.path, c.header, challenge)
 		}
 		if body := string(ctx.Response.Body()); strings.Contains(body, "secret") ||
 			c.header != "" && strings.Contains(body, known) {
-			t.Errorf("%s %s, %q: got %s", c.method, c.path, c.header, body)
+			t.Errorf(`%s %s, %q: got %s, want it without "secret" and without "a-token-of-this-server"`, c.method, c.path,
+				c.header, body)
 		}
 	}
 	preflight := "OPTIONS /predictions HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\r\n"
@@ -91,7 +93,7 @@ func TestTokens(t *testing.T) {
 	client.want(204) // a browser sends no token with it
 	client.send("POST /predictions HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nContent-Length: 0\r\n\r\n")
 	if resp, _ := client.want(401); resp.Header.Get("Access-Control-Allow-Origin") == "" {
-		t.Error("the page cannot read why it was refused")
+		t.Error(`the page cannot read why it was refused: got "", want some text`)
 	}
 	tokens.Set([]string{other})
 	client.send("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + known + "\r\n\r\n")
@@ -100,7 +102,7 @@ func TestTokens(t *testing.T) {
 	client.want(200)
 	client.send("GET /health-check HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + other + "\r\n\r\n")
 	if _, body := client.want(200); strings.Count(body, "secret") != 3 || !strings.Contains(body, `"pid":7`) {
-		t.Errorf("with a token health is %s", body)
+		t.Errorf("with a token health is %s, want Count 3 and body with %q", body, `"pid":7`)
 	}
 }
 
@@ -108,11 +110,11 @@ func TestTokens(t *testing.T) {
 func TestAuth_NoTokensNoAccess(t *testing.T) {
 	var tokens Tokens
 	if tokens.Has(nil) || tokens.Has([]byte("x")) {
-		t.Error("it takes a token")
+		t.Error(`it takes a token, want tokens.Has(nil) false and tokens.Has([]byte("x")) false`)
 	}
 	tokens.Set(nil)
 	if tokens.Has(nil) {
-		t.Error("it takes an empty token")
+		t.Error("it takes an empty token: tokens.Has(nil) = true, want false")
 	}
 }
 

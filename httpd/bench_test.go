@@ -164,7 +164,7 @@ func roundTrips(b *testing.B, addr string) {
 				return
 			}
 			if err := resp.Read(br); err != nil || resp.StatusCode() != 200 {
-				b.Error(err, resp.StatusCode())
+				b.Errorf("got %v %d, want 200", err, resp.StatusCode())
 				return
 			}
 		}
@@ -186,7 +186,7 @@ func BenchmarkBigAnswer(b *testing.B) {
 			b.Fatal(err)
 		}
 		if n, err := io.Copy(io.Discard, resp.Body); n < 16<<20 || err != nil {
-			b.Fatal(n, err)
+			b.Fatalf("got %d %v, want at least %d", n, err, 16<<20)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestBig_TooLargeBodyCanBeRead(t *testing.T) {
 		}
 		resp, body := c.want(413)
 		if resp.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, "104857600") {
-			t.Errorf("%v %s", resp.Header, body)
+			t.Errorf(`%v %s, want Content-Type application/json and body with "104857600"`, resp.Header, body)
 		}
 		c.ended()
 	})
@@ -66,7 +66,7 @@ func TestBig_LargestBodyPasses(t *testing.T) {
 	c.send(tail)
 	c.want(200)
 	if got := f.request(); len(got.Input) != most-len(`{"input":}`) {
-		t.Errorf("the input came with %d bytes", len(got.Input))
+		t.Errorf("the input came with %d bytes, want %d bytes", len(got.Input), most-len(`{"input":}`))
 	}
 }
 

@@ -76,7 +76,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 					req.OutputPrefix != "http://p/" ||
 					req.WebhookEvents != predict.OnStart|predict.OnLogs|predict.OnCompleted ||
 					req.CreatedText != "2020-01-02T03:04:05Z") {
-					t.Errorf("got %+v", req)
+					t.Errorf("got %+v, want every member of the envelope", req)
 				}
 				var files []string
 				if box, ok := req.Attachments.(*fakeAttachments); ok {
@@ -87,7 +87,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 				}
 				wait(t, f.released, "the release")
 				if n := f.open(); n != 0 {
-					t.Errorf("%d attachment stores are left open", n)
+					t.Errorf("%d attachment stores are left open, want 0", n)
 				}
 			}
 		})
@@ -129,13 +129,13 @@ func TestFilesArriveWhole(t *testing.T) {
 				p := wait(t, f.started, "the prediction")
 				got, err := os.ReadFile(p.Request.Attachments.Path(0))
 				if err != nil || !bytes.Equal(got, content) {
-					t.Errorf("%d bytes arrived, %v", len(got), err)
+					t.Errorf("%d bytes arrived, %v, want %q", len(got), err, content)
 				}
 				f.finish(p)
 				c.want(200)
 				wait(t, f.released, "the release")
-				if f.open() != 0 {
-					t.Error("the file is left")
+				if got := f.open(); got != 0 {
+					t.Errorf("the file is left: got %d, want 0", got)
 				}
 			})
 		}
@@ -185,7 +185,7 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 			conn.want(c.status)
 			s.closed(t) // by then the handler has returned
 			if f.open() != 0 || len(f.attached) == 0 && c.status != 413 {
-				t.Errorf("%d of %d attachment stores are left", f.open(), len(f.attached))
+				t.Errorf("%d of %d attachment stores are left, want open 0 and status 413", f.open(), len(f.attached))
 			}
 		})
 	}
@@ -200,13 +200,13 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 		second.send(put)
 		second.want(202)
 		if f.open() != 1 {
-			t.Errorf("%d attachment stores are open", f.open())
+			t.Errorf("%d attachment stores are open, want 1", f.open())
 		}
 		f.finish(p)
 		first.want(200)
 		s.closed(t)
 		if f.open() != 0 {
-			t.Errorf("%d attachment stores are left", f.open())
+			t.Errorf("%d attachment stores are left, want 0", f.open())
 		}
 	})
 	t.Run("the client leaves", func(t *testing.T) {
@@ -217,8 +217,8 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 		conn.send(whole[:len(whole)-50_000])
 		conn.Close()
 		s.closed(t)
-		if f.open() != 0 {
-			t.Error("its file is left")
+		if got := f.open(); got != 0 {
+			t.Errorf("its file is left: got %d, want 0", got)
 		}
 	})
 }
@@ -252,14 +252,14 @@ func TestBodies_UnreadBodiesAreNoRequests(t *testing.T) {
 			go io.WriteString(c.Conn, request+next) // it may not be read to its end
 			resp, _ := c.answer()
 			if resp.StatusCode < 400 {
-				t.Errorf("%.60q: %s", request, resp.Status)
+				t.Errorf("%.60q: %s: got %d, want at least 400", request, resp.Status, resp.StatusCode)
 			}
 			if resp.Close {
 				c.ended()
 				continue
 			}
 			if resp, got := c.answer(); resp.StatusCode != 503 || !strings.Contains(got, "this is the next one") {
-				t.Errorf("%.60q and %d: the next answer is %s %s", request, size, resp.Status, got)
+				t.Errorf("%.60q and %d: the next answer is %s %s, want that of the next request", request, size, resp.Status, got)
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 		for range 2 {
 			c.send(bodyRequest("Accept: "+accept+"\r\n", ""))
 			if resp, body := c.want(200); !check(resp, body) {
-				t.Errorf("%s: %v with %d bytes", accept, resp.Header, len(body))
+				t.Errorf("%s: %v with %d bytes: check(resp, body) = false, want true", accept, resp.Header, len(body))
 			}
 			wait(t, f.released, "the release")
 		}
@@ -330,7 +330,8 @@ func TestFilesOnDiskAreSent(t *testing.T) {
 			h := resp.Header
 			if h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.name ||
 				!strings.Contains(body, want.holds) {
-				t.Errorf("%s: %v with %d bytes", accept, h, len(body))
+				t.Errorf("%s: %v with %d bytes, want Content-Type %q, Content-Disposition %q and body with %q", accept, h,
+					len(body), want.kind, want.name, want.holds)
 			}
 			wait(t, f.released, "the release")
 		}

@@ -52,20 +52,20 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 			}
 			send().want(200)
 			if during < 3*mib || during > 12*mib {
-				t.Errorf("%d bytes are charged while it runs", during)
+				t.Errorf("%d bytes are charged while it runs, want %d to %d", during, 3*mib, 12*mib)
 			}
 			b.Free(f.request().Charged) // the service's to do
 			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay", used)
+				t.Errorf("%d bytes stay, want 0", used)
 			}
 			f.refusal = &predict.ValidationError{}
 			send().want(422)
 			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay after a refusal", used)
+				t.Errorf("%d bytes stay after a refusal, want 0", used)
 			}
 			f.refusal = nil
 			if !b.Take(27*mib, 27*mib) {
-				t.Fatal("no room")
+				t.Fatal("no room: b.Take(27*mib, 27*mib) = false, want true")
 			}
 			conn := send()
 			if c.known || what == "zstd" { // which needs room before it is read
@@ -77,12 +77,12 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 				answer, body := conn.want(http.StatusServiceUnavailable)
 				if answer.Header.Get("Retry-After") != "1" || answer.Header.Get(headerRetry) != elsewhere ||
 					!strings.Contains(body, "--memory-budget") {
-					t.Errorf("%v %s", answer.Header, body)
+					t.Errorf(`%v %s, want Retry-After 1, Get elsewhere and body with "--memory-budget"`, answer.Header, body)
 				}
 				b.Free(27 * mib)
 			}
 			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay at the end", used)
+				t.Errorf("%d bytes stay at the end, want 0", used)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 	if answer, body := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" ||
 		answer.Header.Get(headerRetry) != elsewhere ||
 		!strings.Contains(body, "larger than the server's memory budget allows, which is 16 MiB (--memory-budget)") {
-		t.Errorf("%v %s", answer.Header, body)
+		t.Errorf("got %v %s, want Retry-After 1, %s %s and the reason", answer.Header, body, headerRetry, elsewhere)
 	}
 }
 
@@ -109,21 +109,22 @@ func TestBodymemory_AnswersAreCharged(t *testing.T) {
 	conn := site.dial(t)
 	conn.send(ask)
 	if answer, body := conn.want(200); answer.Header.Get("Content-Type") != contentPack || len(body) < 3*mib {
-		t.Errorf("%v with %d bytes", answer.Header, len(body))
+		t.Errorf("%v with %d bytes, want Content-Type application/msgpack and len(body) at least %d bytes", answer.Header,
+			len(body), 3*mib)
 	}
 	conn.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n") // by now the answer before it is through
 	conn.want(200)
 	if used := b.Stats().Used; used != 0 {
-		t.Errorf("%d bytes stay", used)
+		t.Errorf("%d bytes stay, want 0", used)
 	}
 	if !b.Take(12*mib, 12*mib) {
-		t.Fatal("no room")
+		t.Fatal("no room: b.Take(12*mib, 12*mib) = false, want true")
 	}
 	conn.send(ask)
 	if answer, _ := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" {
-		t.Errorf("%v", answer.Header)
+		t.Errorf("%v, want Retry-After 1", answer.Header)
 	}
 	if err := (&request.RoomError{Bytes: 1, Cause: memory.ErrFull}); !errors.Is(err, memory.ErrFull) {
-		t.Error("its cause is lost")
+		t.Errorf("its cause is lost: got %v, want memory.ErrFull", err)
 	}
 }

@@ -45,11 +45,13 @@ func TestCoding_AnswersAreCompressed(t *testing.T) {
 			}
 			if vary := resp.Header.Get("Vary"); (vary == "Accept-Encoding") != (c.accept != "" &&
 				len(c.output) > minCompressed) {
-				t.Errorf("%q: Vary %q", c.accept, vary)
+				t.Errorf("%q, an output of %d bytes: got Vary %q, want it only if the answer may be compressed", c.accept,
+					len(c.output), vary)
 			}
 			if plain := inflated(t, c.want, body); !strings.Contains(plain, c.output) ||
 				c.want != "" && len(body) > len(plain)/4 {
-				t.Errorf("%q: %d bytes for %d", c.accept, len(body), len(plain))
+				t.Errorf("%q: %d bytes for %d, want plain with %q and len(body) at most %d bytes", c.accept, len(body), len(plain),
+					c.output, len(plain)/4)
 			}
 			wait(t, f.released, "the release")
 		}
@@ -83,7 +85,7 @@ func TestCoding_StreamsAreNeverCompressed(t *testing.T) {
 	c.send(ask("POST", "/predictions", asStream+"Accept-Encoding: gzip, zstd\r\n", "{}"))
 	resp, body := c.want(200)
 	if resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(body, "event: start") {
-		t.Errorf("%v %.40s", resp.Header, body)
+		t.Errorf(`%v %.40s, want Content-Encoding empty and body starting with "event: start"`, resp.Header, body)
 	}
 }
 
@@ -94,6 +96,6 @@ func TestCoding_OldClientsGetBigAnswersPlain(t *testing.T) {
 	c.send("POST /predictions HTTP/1.0\r\nAccept-Encoding: gzip\r\nContent-Length: 0\r\n\r\n")
 	resp, body := c.want(200)
 	if resp.Header.Get("Content-Encoding") != "" || int64(len(body)) != resp.ContentLength {
-		t.Errorf("%v with %d bytes", resp.Header, len(body))
+		t.Errorf("%v with %d bytes, want Content-Encoding empty and len(body) %d", resp.Header, len(body), resp.ContentLength)
 	}
 }

@@ -32,7 +32,7 @@ func TestConn_SilentClientsAreClosed(t *testing.T) {
 	slow := s.dial(t)
 	slow.send("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
 	if _, body := slow.want(408); !strings.Contains(body, "detail") {
-		t.Error(body)
+		t.Errorf(`got %q, want it to contain "detail"`, body)
 	}
 	slow.ended()
 
@@ -84,7 +84,7 @@ func TestConn_AcceptEndsWithItsListener(t *testing.T) {
 	}
 	s := serveOn(t, newFake(), Options{}, &failingListener{Listener: ln, errs: []error{syscall.EBADF}})
 	if err := wait(t, s.served, "the end of Serve"); !errors.Is(err, syscall.EBADF) {
-		t.Errorf("Serve returned %v", err)
+		t.Errorf("Serve returned %v, want syscall.EBADF", err)
 	}
 }
 
@@ -102,7 +102,8 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 	resp, body := third.want(503)
 	if resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get(headerRetry) != elsewhere ||
 		body != `{"detail":"Too many connections"}` {
-		t.Errorf("%v %s", resp.Header, body)
+		t.Errorf("%v %s, want Content-Type application/json, Get elsewhere and body %q", resp.Header, body,
+			`{"detail":"Too many connections"}`)
 	}
 	third.ended()
 }
@@ -115,7 +116,8 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 		})
 		busy := s.dial(t)
 		busy.send("POST /predictions HTTP/1.1\r\n")
-		await.Eventually(t, "the first sends its request", func() bool { return s.open() == 1 && len(s.transport.Idle()) == 1 })
+		await.Eventually(t, "the first sends its request",
+			func() bool { return s.open() == 1 && len(s.transport.Idle()) == 1 })
 		silent := s.dial(t)
 		await.Eventually(t, "the second is idle", func() bool { return len(s.transport.Idle()) == 2 })
 		used := s.dial(t)

@@ -29,7 +29,7 @@ func TestDeadline_ReadDeadline(t *testing.T) {
 		var h fasthttp.RequestHeader
 		h.Set(headerDeadline, text)
 		if got, err := readDeadline(&h, func() time.Time { return now }); err == nil {
-			t.Errorf("%q is taken for %s", text, got)
+			t.Errorf("%q is taken for %s: got no error, want an error", text, got)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestDeadline_IsWait(t *testing.T) {
 		h.Set(headerDeadline, text)
 		got, err := readDeadline(&h, time.Now)
 		if err != nil || !strings.Contains(got.String(), " m=") { // what only a text for debugging shows
-			t.Errorf("%q: got %s, %v, which is a mere time of day", text, got, err)
+			t.Errorf(`%q: got %s, %v, which is a mere time of day, want it to contain " m="`, text, got, err)
 		}
 	}
 }

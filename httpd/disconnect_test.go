@@ -47,7 +47,7 @@ func TestDisconnect_LeavingCancels(t *testing.T) {
 			wait(t, f.started, "the prediction")
 			leave(c)
 			if id := wait(t, f.canceled, "the cancel"); id != "left" {
-				t.Errorf("canceled %q", id)
+				t.Errorf("canceled %q, want left", id)
 			}
 			wait(t, f.released, "the release")
 		})
@@ -86,22 +86,22 @@ func TestDisconnect_StayingDoesNotCancel(t *testing.T) {
 	talks.post(`{"id":"behind"}`) // data on a watched connection is the next request
 	leaves.Close()
 	if id := wait(t, f.canceled, "the cancel"); id != "leaves" {
-		t.Fatalf("canceled %q", id)
+		t.Fatalf("canceled %q, want leaves", id)
 	}
 	f.finish(byID["stays"])
 	f.finish(byID["talks"])
 	if _, body := stays.want(200); !strings.Contains(body, "succeeded") {
-		t.Error(body)
+		t.Errorf(`got %q, want it to contain "succeeded"`, body)
 	}
 	// Behind comes the pipelined request, on the same connection.
 	f.finish(wait(t, f.started, "the pipelined prediction"))
 	for range 2 {
 		if _, body := talks.want(200); !strings.Contains(body, "succeeded") {
-			t.Error(body)
+			t.Errorf(`got %q, want it to contain "succeeded"`, body)
 		}
 	}
 	if n := len(f.canceled); n != 0 {
-		t.Errorf("%d others were canceled", n)
+		t.Errorf("%d others were canceled, want 0", n)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDisconnect_WatchFollowsConnection(t *testing.T) {
 	wait(t, f.started, "the prediction")
 	c.Close()
 	if id := wait(t, f.canceled, "the cancel"); id != "left" {
-		t.Errorf("canceled %q", id)
+		t.Errorf("canceled %q, want left", id)
 	}
 }
 
@@ -156,18 +156,18 @@ func TestDisconnect_ThousandConnections(t *testing.T) {
 	for range n / 2 {
 		id := wait(t, f.canceled, "a cancel")
 		if !leaves(id) {
-			t.Fatalf("%s was canceled, and its client stayed", id)
+			t.Fatalf("%s was canceled, and its client stayed, want leaves(id) true", id)
 		}
 		delete(running, id)
 	}
 	for id, p := range running {
 		f.finish(p)
 		if _, body := clients[id].want(200); !strings.Contains(body, `"id":"`+id+`","status":"succeeded"`) {
-			t.Fatalf("%s: %s", id, body)
+			t.Fatalf("%s: %s, want it to contain %q", id, body, `"id":"`+id+`","status":"succeeded"`)
 		}
 	}
 	if extra := len(f.canceled); extra != 0 {
-		t.Errorf("%d more were canceled", extra)
+		t.Errorf("%d more were canceled, want 0", extra)
 	}
 	s.untilArmed(t, 0)
 }
@@ -197,12 +197,12 @@ func TestDisconnect_WhatIsReadAheadIsServed(t *testing.T) {
 			if id != "first" {
 				p := wait(t, f.started, id)
 				if id == "second" && len(p.Request.Input) < 1<<20 {
-					t.Errorf("its input has %d bytes", len(p.Request.Input))
+					t.Errorf("its input has %d bytes, want at least %d bytes", len(p.Request.Input), 1<<20)
 				}
 				f.finish(p)
 			}
 			if _, body := c.want(200); !strings.Contains(body, id) {
-				t.Errorf("the answer to %s is %s", id, body)
+				t.Errorf("the answer to %s is %s, want its own", id, body)
 			}
 		}
 		wait(t, sent, "the client's writing")

@@ -41,21 +41,21 @@ func TestDiskbody_LargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 			conn.want(200)
 			req := f.request()
 			if req.Disk == nil || req.Body != nil || req.Charged != 0 || b.Stats().Used != 0 {
-				t.Errorf("on disk: %t, in memory: %d bytes, charged: %d, used: %d", req.Disk != nil, len(req.Body), req.Charged,
-					b.Stats().Used)
+				t.Errorf("got on disk %t, in memory %d bytes, charged %d, used %d, want all of it on disk", req.Disk != nil,
+					len(req.Body), req.Charged, b.Stats().Used)
 			}
 			if got := string(req.Input); got != `{"s":"`+text+`"}` {
-				t.Errorf("the input has %d bytes: %.40s", len(got), got)
+				t.Errorf("the input has %d bytes: %.40s, want %q", len(got), got, `{"s":"`+text+`"}`)
 			}
 			req.Disk.Unmap(false)
 			if req.Input[100] != 0 {
-				t.Error("the file is still mapped")
+				t.Errorf("the file is still mapped: got %d, want 0", req.Input[100])
 			}
 			f.refusal = &predict.ValidationError{}
 			conn.send(request)
 			conn.want(http.StatusUnprocessableEntity)
 			if body := f.request().Disk.(*memory.Mapping); body.Data != nil {
-				t.Error("a refused body is still mapped")
+				t.Errorf("a refused body is still mapped: got %.300q, want nil", body.Data)
 			}
 			full = errors.New("the disk has no room")
 			conn = site.dial(t)
@@ -63,10 +63,11 @@ func TestDiskbody_LargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 			answer, body := conn.want(http.StatusServiceUnavailable)
 			if answer.Header.Get("Retry-After") != "1" || !strings.Contains(body, "--memory-budget") ||
 				!strings.Contains(body, "the disk has no room") {
-				t.Errorf("%v %s", answer.Header, body)
+				t.Errorf(`%v %s, want Retry-After 1 and body with "--memory-budget" and with "the disk has no room"`, answer.Header,
+					body)
 			}
 			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay", used)
+				t.Errorf("%d bytes stay, want 0", used)
 			}
 		})
 	}

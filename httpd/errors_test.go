@@ -26,7 +26,7 @@ func TestErrors_BothEncodersWriteSame(t *testing.T) {
 		s.encode(&often, fasthttp.StatusOK, v)
 		s.encodeSeldom(&seldom, v)
 		if a, b := often.Response.String(), seldom.Response.String(); a != b {
-			t.Errorf("%q\nand %q", a, b)
+			t.Errorf("got %q\nand %q, want the same", a, b)
 		}
 	}
 }

@@ -208,7 +208,7 @@ func wait[T any](t testing.TB, c <-chan T, what string) T {
 	case v := <-c:
 		return v
 	case <-time.After(testTimeout):
-		t.Fatalf("waited in vain for %s", what)
+		t.Fatalf("got nothing within %s, want %s", testTimeout, what)
 		panic("unreachable")
 	}
 }
@@ -327,9 +327,9 @@ func (c *client) ended() {
 	c.t.Helper()
 	b, err := c.br.ReadByte()
 	if err == nil {
-		c.t.Fatalf("the connection is open and says %q", b)
+		c.t.Fatalf("the connection is open and says %q: got no error, want an error", b)
 	}
 	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-		c.t.Fatal("the server did not close the connection")
+		c.t.Fatal("the server did not close the connection: Timeout = true, want false")
 	}
 }

@@ -28,7 +28,8 @@ func (c *client) follow() *follower {
 	}
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != contentSSE {
 		body, _ := io.ReadAll(resp.Body)
-		c.t.Fatalf("no stream: %s %v %s", resp.Status, resp.Header, body)
+		c.t.Fatalf("no stream: %s %v %s, want StatusCode 200 and Content-Type text/event-stream", resp.Status, resp.Header,
+			body)
 	}
 	return &follower{c.t, bufio.NewReader(resp.Body)}
 }
@@ -55,7 +56,7 @@ func (f *follower) next() (streamEvent, bool) {
 		case strings.HasPrefix(line, ":"):
 			e.data = line
 		default:
-			f.t.Fatalf("a line that no stream has: %q", line)
+			f.t.Fatalf("got the line %q, want a line of a stream", line)
 		}
 	}
 }

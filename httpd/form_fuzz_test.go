@@ -51,7 +51,7 @@ func FuzzBody(f *testing.F) {
 			var body *request.Error
 			if !errors.As(err, &syntax) && !errors.As(err, &invalid) && !errors.As(err, &body) &&
 				!errors.Is(err, request.ErrEmpty) && !errors.Is(err, fasthttp.ErrBodyTooLarge) {
-				t.Fatalf("an error of no known kind: %v", err)
+				t.Fatalf("got the error %T: %v, want one that a client is told", err, err)
 			}
 			k.discard(&req, new(bool))
 		} else {
@@ -72,12 +72,12 @@ func FuzzBody(f *testing.F) {
 				}
 			}
 			if files > 0 && req.Attachments.Path(files-1) == "" {
-				t.Fatalf("%d files are named that are not there", files)
+				t.Fatalf("got no path of file %d, want one", files-1)
 			}
 			k.discard(&req, new(bool))
 		}
-		if svc.open() != 0 {
-			t.Fatalf("a file is left after %v", err)
+		if got := svc.open(); got != 0 {
+			t.Fatalf("a file is left after %v: got %d, want 0", err, got)
 		}
 	})
 }

@@ -41,10 +41,10 @@ func TestFraming_ConnectionCloseInList(t *testing.T) {
 		last := "GET /livez HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n"
 		client.send(ask("GET", "/livez", "", "") + last + "POST /shutdown HTTP/1.1\r\nHost: x\r\n\r\n")
 		if resp, _ := client.want(200); resp.Close {
-			t.Errorf("%s: the request before it is the last", header)
+			t.Errorf("%s: the request before it is the last: Close = true, want false", header)
 		}
 		if resp, _ := client.want(200); !resp.Close {
-			t.Errorf("%s: the answer does not say that it is the last", header)
+			t.Errorf("%s: the answer does not say that it is the last: Close = false, want true", header)
 		}
 		client.ended()
 	}

@@ -57,7 +57,7 @@ func FuzzRequest(f *testing.F) {
 		got, err := io.ReadAll(nc)
 		var ne net.Error
 		if errors.As(err, &ne) && ne.Timeout() {
-			t.Fatal("the server hangs")
+			t.Fatalf("the server hangs: got %v, want no error of type net.Error", err)
 		}
 		if err != nil {
 			t.Fatalf("the answer was taken away: %v", err)
@@ -87,18 +87,20 @@ func wellFormed(t *testing.T, raw, got []byte) {
 		if resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == contentSSE {
 			// One that is cut short is cut between two events: the client has closed its side.
 			if !bytes.HasPrefix(body, []byte("event: ")) || !bytes.HasSuffix(body, []byte("\n\n")) {
-				t.Fatalf("not a stream\nasked %q\ngot %q", raw, got)
+				t.Fatalf("not a stream: got %.300q, want it starting with \"event: \" and ending in %q\nasked %q\ngot %q", body,
+					"\n\n", raw, got)
 			}
 			continue
 		}
 		if err != nil || resp.ContentLength != int64(len(body)) {
-			t.Fatalf("a body of %d bytes, Content-Length %d: %v\nasked %q\ngot %q", len(body), resp.ContentLength, err, raw, got)
+			t.Fatalf("a body of %d bytes, Content-Length %d: %v, want %d\nasked %q\ngot %q", len(body), resp.ContentLength, err,
+				int64(len(body)), raw, got)
 		}
 		if resp.StatusCode == http.StatusNoContent {
 			continue
 		}
 		if !json.Valid(body) || !strings.HasPrefix(resp.Header.Get("Content-Type"), contentJSON) {
-			t.Fatalf("not JSON\nasked %q\ngot %q", raw, got)
+			t.Fatalf("got %q, want JSON\nasked %q\ngot %q", body, raw, got)
 		}
 	}
 }

@@ -116,7 +116,8 @@ func goldenCases() []goldenCase {
 		{name: "malformed_line", request: "GET\r\n\r\n"},
 		{name: "malformed_length", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: -3\r\n\r\n"},
 		{name: "malformed_chunk", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
-		{name: "large_headers", request: "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", transport.ReadBuffer) + "\r\n\r\n"},
+		{name: "large_headers", request: "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", transport.ReadBuffer) +
+			"\r\n\r\n"},
 		{name: "large_body", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\n\r\n"},
 		{
 			name:    "large_body_expected",
@@ -162,7 +163,7 @@ func TestGolden_AnswersAreGolden(t *testing.T) {
 	}
 	for _, f := range files {
 		if !seen[filepath.Base(f)] {
-			t.Errorf("%s belongs to no case", f)
+			t.Errorf("%s belongs to no case, want seen[filepath.Base(f)] true", f)
 		}
 	}
 }
@@ -175,7 +176,7 @@ func transcript(t *testing.T, c *client, head bool) string {
 	resp, body := c.answerTo(head)
 	end := bytes.Index(raw.Bytes(), []byte("\r\n\r\n"))
 	if end < 0 {
-		t.Fatalf("no end of the head in %q", raw.Bytes())
+		t.Fatalf("no end of the head in %q: got %d, want at least 0", raw.Bytes(), end)
 	}
 	top := string(raw.Bytes()[:end+4])
 	switch contentType := resp.Header.Get("Content-Type"); {
@@ -183,9 +184,9 @@ func transcript(t *testing.T, c *client, head bool) string {
 	case contentType == contentPack || strings.HasPrefix(contentType, "image/"):
 		body = strconv.Quote(body)
 	case contentType != "application/json" && resp.StatusCode != http.StatusNoContent:
-		t.Errorf("Content-Type %q", contentType)
+		t.Errorf("Content-Type %q: got %d, want 204", contentType, resp.StatusCode)
 	case len(body) > 0 && !json.Valid([]byte(body)):
-		t.Errorf("the body is not JSON: %q", body)
+		t.Errorf("the body is not JSON: %q, want valid JSON", body)
 	}
 	return strings.ReplaceAll(dateLine.ReplaceAllString(top, ""), "\r\n", "\n") + body + "\n"
 }

@@ -157,15 +157,17 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%s %s %.20q: %d %q, want %d %q", c.method, c.path, c.body, response.StatusCode, text, c.code, c.want)
 		}
 		if closes := response.Close; closes != (c.code == 408 || c.code == 413) {
-			t.Errorf("%s %s %.20q: the connection closes: %v", c.method, c.path, c.body, closes)
+			t.Errorf("%s %s %.20q: the connection closes: %v, want %t", c.method, c.path, c.body, closes,
+				c.code == 408 || c.code == 413)
 		}
 		kind := response.Header.Get("Content-Type")
 		if json := strings.HasPrefix(text, "{"); json != (kind == contentJSON) || !json && kind != contentText {
-			t.Errorf("%s %s %.20q: the type of %q is %q", c.method, c.path, c.body, text, kind)
+			t.Errorf("%s %s %.20q: the type of %q is %q, want json %t and kind %q", c.method, c.path, c.body, text, kind,
+				kind == contentJSON, contentText)
 		}
 	}
 	if want := "POST / 200"; routes[0] != want || routes[8] != "GET /readyz 503" {
-		t.Errorf("the requests were %q", routes)
+		t.Errorf(`the requests were %q, want routes[0] %q and routes[8] "GET /readyz 503"`, routes, want)
 	}
 }
 
@@ -177,13 +179,14 @@ func TestJob_Bodies(t *testing.T) {
 	for i := range 20 {
 		body := "end 200 " + strings.Repeat(string(rune('a'+i)), 1+i*i*i*20)
 		if _, text := jobsRequest(t, "POST", address, body); text != "answer to "+body {
-			t.Errorf("request %d was answered %.40q", i, text)
+			t.Errorf("request %d was answered %.40q, want %q", i, text, "answer to "+body)
 		}
 		jobs = append(jobs, <-queue.submitted)
 	}
 	for i, j := range jobs {
 		if j.body != "end 200 "+strings.Repeat(string(rune('a'+i)), 1+i*i*i*20) {
-			t.Errorf("body %d has changed", i)
+			t.Errorf("body %d has changed: got %.300q, want %q", i, j.body,
+				"end 200 "+strings.Repeat(string(rune('a'+i)), 1+i*i*i*20))
 		}
 	}
 }
@@ -201,6 +204,6 @@ func TestJob_OfClientThatLeft(t *testing.T) {
 	select {
 	case <-j.canceled:
 	case <-time.After(testTimeout):
-		t.Fatal("the job goes on")
+		t.Fatal("the job goes on, want it canceled")
 	}
 }

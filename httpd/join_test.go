@@ -40,7 +40,7 @@ func TestJoin_JoiningWhatEnds(t *testing.T) {
 		v.left.Store(3)
 		c.send(ask("PUT", "/predictions/a", headers, "{}"))
 		if _, body := c.want(200); !strings.Contains(body, `"status":"succeeded"`) {
-			t.Errorf("it was not carried out anew: %s", body)
+			t.Errorf("it was not carried out anew: %s, want it to contain %q", body, `"status":"succeeded"`)
 		}
 		v.left.Store(1 << 20) // it never comes to an end
 		c.send(ask("PUT", "/predictions/a", headers, "{}"))
@@ -72,7 +72,7 @@ func TestJoin_TooManySubscribers(t *testing.T) {
 	wait(t, f.released, "the release")
 	c.send(ask("GET", "/predictions/a", "", ""))
 	if _, body := c.want(200); !strings.Contains(body, `"status":"canceled"`) {
-		t.Error(body)
+		t.Errorf("got %q, want it to contain %q", body, `"status":"canceled"`)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestJoin_ErrorsKeepConnection(t *testing.T) {
 				return
 			}
 			if _, body := conn.want(200); body != "{}" {
-				t.Errorf("the next answer is %q", body)
+				t.Errorf(`the next answer is %q, want "{}"`, body)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func TestLeaving_StreamCancels(t *testing.T) {
 				c.follow().want("start", "")
 				leave(c)
 				if id := wait(t, f.canceled, "the cancel"); id != "left" {
-					t.Errorf("canceled %q", id)
+					t.Errorf("canceled %q, want left", id)
 				}
 				wait(t, f.released, "the release")
 			})
@@ -71,7 +71,7 @@ func TestLeaving_LastSubscriberCancels(t *testing.T) {
 	s.untilArmed(t, 1)
 	p.Output([]byte("1")) // it goes on
 	if len(f.canceled) != 0 {
-		t.Fatal("canceled, and it has a subscriber")
+		t.Fatalf("canceled, and it has a subscriber: got %d, want none", len(f.canceled))
 	}
 	others[2].Close()
 	wait(t, f.canceled, "the cancel")
@@ -117,7 +117,7 @@ func TestLeaving_WhichDisconnectCancels(t *testing.T) {
 			}
 			wait(t, f.released, "the release")
 			if c.cancels != (p.Record().Status == predict.Canceled) {
-				t.Errorf("it ended %s", p.Record().Status)
+				t.Errorf("it ended %s: got %t, want %t", p.Record().Status, c.cancels, p.Record().Status == predict.Canceled)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 				t.Fatal(err)
 			}
 			if document.Info.Title != "painter" {
-				t.Errorf("the title is %q", document.Info.Title)
+				t.Errorf("the title is %q, want painter", document.Info.Title)
 			}
 			var described, served []string
 			for path, operations := range document.Paths {
@@ -58,7 +58,7 @@ func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 			slices.Sort(described)
 			slices.Sort(served)
 			if !slices.Equal(described, served) {
-				t.Errorf("the document has\n%q, the server\n%q", described, served)
+				t.Errorf("the document has\n%q, want those of the server\n%q", described, served)
 			}
 		})
 	}

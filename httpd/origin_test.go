@@ -36,7 +36,7 @@ func TestForeignPage_ByReferer(t *testing.T) {
 			}
 		}
 		if got := s.foreign(&h); got != c.foreign {
-			t.Errorf("%+v: got %v", c, got)
+			t.Errorf("%+v: got %v, want %t", c, got, c.foreign)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestOrigin_ForeignPages(t *testing.T) {
 			h.Set("Origin", c.origin)
 		}
 		if got := c.server.foreignPage(&ctx); got != c.foreign {
-			t.Errorf("%+v: foreign %v", c, got)
+			t.Errorf("%+v: foreign %v, want %t", c, got, c.foreign)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestOrigin_ShutdownPolicy(t *testing.T) {
 			t.Errorf("%+v from %s, %q: got %d, want %d", c.options, c.from, c.header, got, c.code)
 		}
 		if heard := len(f.shutdowns) > 0; heard != (c.code == 200) {
-			t.Errorf("%+v from %s, %q: heard: %v", c.options, c.from, c.header, heard)
+			t.Errorf("%+v from %s, %q: heard: %v, want %t", c.options, c.from, c.header, heard, c.code == 200)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestOrigin_ProxiesMayNotShutDownOrReload(t *testing.T) {
 	f := newFake()
 	s := New(Always(f), Options{
 		Shutdown: f.shutdown,
-		Reload:   func() (string, error) { t.Error("a proxy reloaded"); return "", nil },
+		Reload:   func() (string, error) { t.Error("a proxy reloaded the model, want a refusal"); return "", nil },
 	})
 	for _, path := range []string{"/shutdown", "/reload"} {
 		for _, header := range headers {
@@ -219,7 +219,7 @@ func TestOrigin_ProxiesMayNotShutDownOrReload(t *testing.T) {
 			ctx.Request.Header.Set(header, "x")
 			s.handle(&ctx)
 			if got := ctx.Response.StatusCode(); got != 403 || len(f.shutdowns) > 0 {
-				t.Errorf("POST %s with %s: %d", path, header, got)
+				t.Errorf("POST %s with %s: %d, want 403 and len(shutdowns) empty", path, header, got)
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func FuzzOwnOrigin(f *testing.F) {
 			t.Skip()
 		}
 		if ownOrigin("http://"+host, host, []string{"own.example"}) {
-			t.Errorf("%q can be registered", host)
+			t.Errorf(`%q can be registered, want ownOrigin("http://"+host, host, []string{"own.example"}) false`, host)
 		}
 	})
 }

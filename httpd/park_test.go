@@ -88,7 +88,7 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 	b := memory.New(memory.MinBudget)
 	s := lot(t, newFake(), Options{Memory: b, conns: transport.Options{SweepInterval: time.Hour}})
 	if !b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) {
-		t.Fatal("no room in an empty budget")
+		t.Fatal("no room in an empty budget: b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) = false, want true")
 	}
 	c := s.dial(t)
 	for range 3 {

@@ -113,7 +113,7 @@ func TestProtocol_StreamComments(t *testing.T) {
 	f.finish(p)
 	rest, err := io.ReadAll(st.br)
 	if err != nil || !strings.HasSuffix(string(rest), "end\n") {
-		t.Errorf("it ends with %q, %v", rest, err)
+		t.Errorf("it ends with %q, %v, want it to end in %q", rest, err, "end\n")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestProtocol_StreamEndsEarly(t *testing.T) {
 	c.send(linesRequest("1"))
 	wait(t, f.started, "the first row").Output([]byte(`"bad"`))
 	if _, body := c.want(200); body != "\"bad\"\nend\n" {
-		t.Errorf("the stream is %q", body)
+		t.Errorf("the stream is %q, want %q", body, "\"bad\"\nend\n")
 	}
 	for range 3 {
 		wait(t, f.canceled, "the cancel of each row")
@@ -152,10 +152,10 @@ func TestInputsOfDiskBodiesAreCharged(t *testing.T) {
 		conn := s.dial(t)
 		conn.send(linesRequest(text))
 		if _, body := conn.want(c.status); c.status == 200 && (used < 20*mib || used > 25*mib) {
-			t.Errorf("%d bytes are charged for three rows that share 20 MiB; %.40s", used, body)
+			t.Errorf("%d bytes are charged for three rows that share 20 MiB; %.40s, want %d to %d", used, body, 20*mib, 25*mib)
 		}
 		if left := b.Stats().Used; c.status != 200 && left != 0 {
-			t.Errorf("%d bytes stay charged", left)
+			t.Errorf("%d bytes stay charged, want 0", left)
 		}
 	}
 }

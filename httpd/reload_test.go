@@ -42,7 +42,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s, %q: got %d, want %d", c.from, c.header, got, c.code)
 		}
 		if heard := asked > before; heard != (c.code == 202) {
-			t.Errorf("%s, %q: heard: %v", c.from, c.header, heard)
+			t.Errorf("%s, %q: heard: %v, want %t", c.from, c.header, heard, c.code == 202)
 		}
 	}
 	var ctx fasthttp.RequestCtx

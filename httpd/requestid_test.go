@@ -57,21 +57,21 @@ func TestRequestIDs(t *testing.T) {
 		client.send(ask(c.method, c.path, "X-Request-ID: the id\r\n"+c.headers, c.body))
 		resp, _ := client.want(c.code)
 		if got := resp.Header.Get("X-Request-Id"); got != "the id" {
-			t.Errorf("%+v: %q comes back", c, got)
+			t.Errorf(`%+v: %q comes back, want "the id"`, c, got)
 		}
 	}
 	if got := f.request().RequestID; got != "the id" {
-		t.Errorf("the service gets %q", got)
+		t.Errorf(`the service gets %q, want "the id"`, got)
 	}
 	for _, unusable := range []string{"", strings.Repeat("x", trace.MaxRequestID+1), "a\tb", "\xc3\xbc"} {
 		client := s.dial(t)
 		client.send(ask("GET", "/", "X-Request-Id: "+unusable+"\r\n", ""))
 		if resp, _ := client.want(200); resp.Header.Get("X-Request-Id") != "" {
-			t.Errorf("%q comes back", unusable)
+			t.Errorf("the answer has the id %q of its request, want none", unusable)
 		}
 	}
 	if got := strings.Count(log.String(), `"request_id":"the id"`); got != 8 {
-		t.Errorf("%d lines of the log name it:\n%s", got, log.String())
+		t.Errorf("%d lines of the log name it, want 8:\n%s", got, log.String())
 	}
 }
 

@@ -27,7 +27,8 @@ func TestServer_RequestOutlivesItsConnection(t *testing.T) {
 				c.want(200)
 			}
 			if first.ID != "first" || string(first.Input) != input || string(first.Context) != `{"k":"v"}` {
-				t.Errorf("the first request changed: id %q, context %q, input %.40q", first.ID, first.Context, first.Input)
+				t.Errorf("the first request changed: got id %q, context %q, input %.40q, want them as they were sent", first.ID,
+					first.Context, first.Input)
 			}
 		})
 	}
@@ -47,10 +48,10 @@ func TestServer_EachPredictionIsReleasedOnce(t *testing.T) {
 			c.post(`{"id":"a"}`)
 			c.answer()
 			if id := wait(t, f.released, "the release"); id != "a" {
-				t.Errorf("released %q", id)
+				t.Errorf("released %q, want a", id)
 			}
 			if len(f.released) != 0 {
-				t.Error("released twice")
+				t.Errorf("released twice: got %d, want none", len(f.released))
 			}
 		})
 	}
@@ -76,10 +77,11 @@ func TestServer_BigAnswersAreWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		if `"`+got.Output+`"` != string(f.result.Output) {
-			t.Error("the output is not what the model returned")
+			t.Errorf("the output is not what the model returned: got %.300q, want %q", `"`+got.Output+`"`,
+				string(f.result.Output))
 		}
 		if got.Logs != strings.Repeat("a\uFFFD\n", 100<<10) || got.Completed_at == "" {
-			t.Error("the rest is not whole")
+			t.Errorf("got %d bytes of logs, completed at %q, want the whole answer", len(got.Logs), got.Completed_at)
 		}
 		if resp.ContentLength != int64(len(body)) {
 			t.Errorf("Content-Length %d, want %d", resp.ContentLength, len(body))
@@ -118,7 +120,7 @@ func TestServer_HeadIsGetWithoutBody(t *testing.T) {
 		head.Body.Close()
 		if head.StatusCode != 200 || head.ContentLength != get.ContentLength ||
 			head.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: HEAD %v %v, GET %v", path, head.Status, head.Header, get.Header)
+			t.Errorf("%s: HEAD %v %v, want it as GET %v", path, head.Status, head.Header, get.Header)
 		}
 	}
 }
@@ -128,7 +130,7 @@ func TestServer_KeepAliveAndPipelining(t *testing.T) {
 	for i := range 3 {
 		c.post(`{"id":"one-` + strconv.Itoa(i) + `"}`)
 		if _, body := c.want(200); !strings.Contains(body, `"one-`+strconv.Itoa(i)+`"`) {
-			t.Errorf("answer %d: %s", i, body)
+			t.Errorf("answer %d: %s, want it to contain %q", i, body, `"one-`+strconv.Itoa(i)+`"`)
 		}
 	}
 	var all strings.Builder
@@ -139,7 +141,7 @@ func TestServer_KeepAliveAndPipelining(t *testing.T) {
 	c.send(all.String())
 	for i := range 20 {
 		if _, body := c.want(200); !strings.Contains(body, `"many-`+strconv.Itoa(i)+`"`) {
-			t.Errorf("pipelined answer %d: %s", i, body)
+			t.Errorf("pipelined answer %d: %s, want it to contain %q", i, body, `"many-`+strconv.Itoa(i)+`"`)
 		}
 	}
 	c.want(404)
@@ -158,10 +160,10 @@ func TestCancel(t *testing.T) {
 		wait(t, f.started, "the prediction")
 		other.send("POST /predictions/" + c.path + "/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
 		if _, body := other.want(200); body != "{}" {
-			t.Errorf("%s: %s", c.id, body)
+			t.Errorf(`%s: %s, want "{}"`, c.id, body)
 		}
 		if _, body := client.want(200); !strings.Contains(body, `"status":"canceled"`) {
-			t.Errorf("%s: %s", c.id, body)
+			t.Errorf("%s: %s, want it to contain %q", c.id, body, `"status":"canceled"`)
 		}
 		if id := wait(t, f.canceled, "the cancel"); id != c.id {
 			t.Errorf("canceled %q, want %q", id, c.id)
@@ -182,7 +184,7 @@ func TestServer_ConnectionHeaders(t *testing.T) {
 	c := s.dial(t)
 	c.send("GET / HTTP/1.0\r\n\r\n")
 	if resp, _ := c.want(200); resp.Header.Get("Server") != "" {
-		t.Errorf("the answer names its server: %v", resp.Header)
+		t.Errorf("the answer names its server: %v, want Server empty", resp.Header)
 	}
 	c.ended()
 	c = s.dial(t)
@@ -202,7 +204,7 @@ func TestServer_PanicIsLoggedAndAnswered(t *testing.T) {
 	c.ended()
 	for _, want := range []string{"boom", "fake_test.go", "/predictions"} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not hold %q: %s", want, log.String())
+			t.Errorf("the log does not hold %q: %s, want it there", want, log.String())
 		}
 	}
 	f.panics = ""

@@ -38,11 +38,11 @@ func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 	}
 	if nc, err := net.Dial("tcp", s.addr); err == nil {
 		nc.Close()
-		t.Error("the server still accepts")
+		t.Error("the server still accepts: got no error, want an error")
 	}
 	select {
 	case err := <-done:
-		t.Fatalf("Shutdown returned %v with requests in flight", err)
+		t.Fatalf("Shutdown returned %v with requests in flight, want it to wait", err)
 	default:
 	}
 	f.finish(p)
@@ -50,7 +50,7 @@ func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 	for _, c := range []*client{busy, piped} {
 		resp, body := c.want(200)
 		if !resp.Close || !strings.Contains(body, `"status":"succeeded"`) {
-			t.Errorf("Close %v, %s", resp.Close, body)
+			t.Errorf("Close %v, %s, want true and a text with %q", resp.Close, body, `"status":"succeeded"`)
 		}
 		c.ended()
 		c.Close()
@@ -75,7 +75,7 @@ func TestShutdown_GivesUpWithItsContext(t *testing.T) {
 	wait(t, s.served, "the end of Serve")
 	cancel()
 	if err := wait(t, done, "the end of Shutdown"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: %v", err)
+		t.Errorf("Shutdown: %v, want context.Canceled", err)
 	}
 	f.finish(p) // it was left alone
 	c.want(200)
@@ -94,7 +94,7 @@ func TestShutdown_ServeAfterShutdown(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener is open: %v", err)
+		t.Errorf("the listener is open: %v, want net.ErrClosed", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestStream_EachEventLeavesAtOnce(t *testing.T) {
 	f.finish(p)
 	st.want("completed", "")
 	if more := st.rest(); more != nil {
-		t.Errorf("after the last event come %v", more)
+		t.Errorf("after the last event come %v, want nil", more)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestStream_OfMany(t *testing.T) {
 	e, _ := st.next()
 	var object struct{ Output []int }
 	if err := json.Unmarshal([]byte(e.data), &object); err != nil || len(object.Output) != n {
-		t.Errorf("%s with %d items: %v", e.name, len(object.Output), err)
+		t.Errorf("%s with %d items: %v, want %d", e.name, len(object.Output), err, n)
 	}
 }
 
@@ -83,7 +83,8 @@ func TestStream_OfBigEvents(t *testing.T) {
 		}
 		e, _ := st.next()
 		if e.name != "log" || len(e.data) != len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10 {
-			t.Errorf("%s of %d bytes", e.name, len(e.data))
+			t.Errorf("%s of %d bytes, want log and %d bytes", e.name, len(e.data),
+				len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10)
 		}
 		st.want("output", `{"chunk":"after","index":7}`)
 		e, _ = st.next()
@@ -93,10 +94,11 @@ func TestStream_OfBigEvents(t *testing.T) {
 		}
 		if err := json.Unmarshal([]byte(e.data), &object); err != nil || len(object.Output) != len(sizes)+1 ||
 			len(object.Logs) != 300<<10*len("a\uFFFD\n") {
-			t.Errorf("%s with %d items and %d bytes of logs: %v", e.name, len(object.Output), len(object.Logs), err)
+			t.Errorf("%s with %d items and %d bytes of logs: %v, want %d and %d bytes", e.name, len(object.Output),
+				len(object.Logs), err, len(sizes)+1, 300<<10*len("a\uFFFD\n"))
 		}
 		if more := st.rest(); more != nil {
-			t.Errorf("after the last event come %v", more)
+			t.Errorf("after the last event come %v, want nil", more)
 		}
 	}
 }
@@ -110,7 +112,7 @@ func TestStream_KeepsItsConnection(t *testing.T) {
 		c.send(ask("GET", "/livez", "", "") + streamRequest("a") + ask("GET", "/nope", "", ""))
 		c.want(200)
 		if events := c.follow().rest(); len(events) != 2 {
-			t.Errorf("got %v", events)
+			t.Errorf("got %v, want 2", events)
 		}
 		c.want(404)
 	}
@@ -146,13 +148,13 @@ func TestStream_Comments(t *testing.T) {
 				break
 			}
 			if e.name != "" {
-				t.Fatalf("got %v", e)
+				t.Fatalf("got %v, want name empty", e)
 			}
 		}
 		f.finish(p)
 		last := st.rest()
 		if e := last[len(last)-1]; e.name != "completed" {
-			t.Errorf("it ends with %v", e)
+			t.Errorf("it ends with %v, want name completed", e)
 		}
 	}
 }
@@ -171,7 +173,8 @@ func TestStream_CommentsBeforeStart(t *testing.T) {
 	last := st.rest()
 	if e := last[len(last)-1]; e.name != "completed" ||
 		!strings.Contains(e.data, `"status":"failed","error":"Timed out in the queue`) {
-		t.Errorf("it ends with %v", e)
+		t.Errorf("it ends with %v, want name completed and data with %q", e,
+			`"status":"failed","error":"Timed out in the queue`)
 	}
 }
 
@@ -200,7 +203,7 @@ func TestStream_SlowReaderMissesEvents(t *testing.T) {
 	events := st.rest()
 	for i, e := range events[:len(events)-1] {
 		if want := fmt.Sprintf(`{"chunk":%s,"index":%d}`, item, i); e.name != "output" || e.data != want {
-			t.Fatalf("event %d is %s %.100q", i, e.name, e.data)
+			t.Fatalf("event %d is %s %.100q, want output and %q", i, e.name, e.data, want)
 		}
 	}
 	var missed struct {
@@ -210,11 +213,12 @@ func TestStream_SlowReaderMissesEvents(t *testing.T) {
 	last := events[len(events)-1]
 	if err := json.Unmarshal([]byte(last.data), &missed); err != nil || last.name != "error" ||
 		missed.Error != "SSE stream lagged; events were dropped" || missed.Skipped <= 0 || missed.Skipped > n {
-		t.Errorf("it ends with %v: %v", last, err)
+		t.Errorf("it ends with %v: %v, want the error of a subscriber that lagged, with the number of skipped events", last,
+			err)
 	}
 	// It was the only one, so the prediction has no subscriber.
 	if id := wait(t, f.canceled, "the cancel"); id != p.ID() {
-		t.Errorf("canceled %q", id)
+		t.Errorf("canceled %q, want %q", id, p.ID())
 	}
 	c.send(ask("GET", "/livez", "", ""))
 	c.want(200)
@@ -251,11 +255,11 @@ func TestStreams_AreReleasedOnce(t *testing.T) {
 			conn.send(streamRequest("a"))
 			_, body := conn.want(c.status)
 			if c.status == 200 && !strings.Contains(body, "event: completed\n") {
-				t.Errorf("it ends without its last event: %q", body)
+				t.Errorf("it ends without its last event: %q, want it to contain %q", body, "event: completed\n")
 			}
 			wait(t, f.released, "the release")
 			if len(f.released) != 0 {
-				t.Error("released twice")
+				t.Errorf("released twice: got %d, want none", len(f.released))
 			}
 			conn.send(ask("GET", "/livez", "", ""))
 			conn.want(200)
@@ -280,7 +284,7 @@ func TestStream_ShutdownFinishesStreams(t *testing.T) {
 	f.finish(p)
 	st.want("completed", "")
 	if more := st.rest(); more != nil {
-		t.Errorf("after the last event come %v", more)
+		t.Errorf("after the last event come %v, want nil", more)
 	}
 	if err := wait(t, done, "the end of Shutdown"); err != nil {
 		t.Error(err)

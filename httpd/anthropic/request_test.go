@@ -26,7 +26,7 @@ func TestRead_Chat(t *testing.T) {
 	} {
 		d, err := read(nil, []byte(limit+body))
 		if err != nil {
-			t.Errorf("%s: got the error %v", body, err)
+			t.Errorf("%s: got the error %v, want nil", body, err)
 		} else if got := strings.TrimPrefix(string(d.Chat()), limit); got != want {
 			t.Errorf("%s\n got %s\nwant %s", body, got, want)
 		}
@@ -89,7 +89,10 @@ func TestStream_Blocks(t *testing.T) {
 		{Text: []byte("a")},
 		{Text: []byte("b")},
 		{Calls: []openai.CallPart{{Index: 0, ID: []byte("1"), Name: []byte("f")}}},
-		{Calls: []openai.CallPart{{Index: 0, Arguments: []byte("{}")}, {Index: 1, ID: []byte("2"), Name: []byte("g"), Arguments: []byte("{}")}}},
+		{Calls: []openai.CallPart{
+			{Index: 0, Arguments: []byte("{}")},
+			{Index: 1, ID: []byte("2"), Name: []byte("g"), Arguments: []byte("{}")},
+		}},
 	} {
 		out = d.Delta(out, &part)
 	}

@@ -44,12 +44,13 @@ func TestRequest_CopiesAreCharged(t *testing.T) {
 			length += len(input)
 		}
 		if c.copied > 0 && length > int(charged)+100*len(call.Inputs) {
-			t.Errorf("%.60s: the inputs have %d bytes, and %d were charged", c.body, length, charged)
+			t.Errorf("%.60s: the inputs have %d bytes, and %d were charged, want at most %d", c.body, length, charged,
+				int(charged)+100*len(call.Inputs))
 		}
 		refused := protocol.Errorf(protocol.Waited, "no room")
 		call, err = Read(signature("x"), []byte(c.body), func(int64) *protocol.Error { return refused }, Name)
 		if c.copied > 0 && (err != refused || call.Inputs != nil) {
-			t.Errorf("%.60s: %v with %d inputs", c.body, err, len(call.Inputs))
+			t.Errorf("%.60s: %v with %d inputs, want err %+v and Inputs nil", c.body, err, len(call.Inputs), refused)
 		}
 	}
 }
@@ -77,7 +78,7 @@ func TestRead(t *testing.T) {
 	} {
 		call, err := Read(signature("x"), []byte(c.body), nil, Name, "inputs")
 		if err != nil {
-			t.Errorf("%s: %v", c.body, err)
+			t.Errorf("%s: %v, want nil", c.body, err)
 			continue
 		}
 		var got []string
@@ -155,7 +156,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, in := range call.Inputs {
 			if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
-				t.Fatalf("%q: the input %q", body, in)
+				t.Fatalf("%q: the input %q, want %v", body, in, rawjson.KindObject)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ func listOf(v protocol.Value) protocol.Value { return protocol.Value{Kind: proto
 func TestInputs_ListsOfArrays(t *testing.T) {
 	s := signatureOf(listOf(protocol.Value{Kind: protocol.Array, Dtype: "float32", Rank: 1}))
 	if got := inputRank(&s.Inputs[0].Value); got != 2 || taken(&s.Inputs[0].Value)[0] != "FP32" {
-		t.Errorf("the input is of rank %d and takes %s", got, taken(&s.Inputs[0].Value))
+		t.Errorf("the input is of rank %d and takes %s, want rank 2 and FP32", got, taken(&s.Inputs[0].Value))
 	}
 	fp32, _ := DatatypeNamed("FP32")
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestInputs_EmptyListsAreFew(t *testing.T) {
 		in := Tensor{Name: "x", Shape: shape[:], Tokens: [][]byte{}}
 		in.Type, _ = DatatypeNamed("FP64")
 		if _, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, s, nil); (err == nil) != few {
-			t.Errorf("%v: %v", shape, err)
+			t.Errorf("%v: %v, want %t", shape, err, few)
 		}
 	}
 }

@@ -18,9 +18,9 @@ func TestRequest_SizesAddUp(t *testing.T) {
 		r, err := readRequest([]byte(head+rest), len(head))
 		switch {
 		case want == "" && err != nil:
-			t.Errorf("%d bytes: %v", len(rest), err)
+			t.Errorf("%d bytes: %v, want nil", len(rest), err)
 		case want == "" && string(r.Inputs[0].Raw) != rest:
-			t.Errorf("raw is %q", r.Inputs[0].Raw)
+			t.Errorf("raw is %q, want %q", r.Inputs[0].Raw, rest)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%d bytes: %v, want %q", len(rest), err, want)
 		}
@@ -78,7 +78,7 @@ func TestRequest_NestedData(t *testing.T) {
 		for _, data := range lists {
 			body := `{"inputs":[{"name":"x","datatype":"FP32","shape":` + shape + `,"data":` + data + `}]}`
 			if _, err := readRequest([]byte(body), len(body)); err != nil {
-				t.Errorf("%s: %v", body, err)
+				t.Errorf("%s: %v, want nil", body, err)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 		`{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":null}]}`
 	r, err := readRequest([]byte(body), len(body))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	if r.ID != nil || r.Outputs != nil || r.Parameters != nil || len(r.Inputs) != 1 {
 		t.Errorf("got %+v, want one input and nothing else", r)
@@ -139,7 +139,7 @@ func TestHalf(t *testing.T) {
 		h := uint16(i)
 		v := halfToFloat(h)
 		if back := floatToHalf(float64(v)); back != h && !math.IsNaN(float64(v)) {
-			t.Fatalf("%#x is %v, which is %#x", h, v, back)
+			t.Fatalf("%#x is %v, which is %#x, want NaN", h, v, back)
 		}
 	}
 }
@@ -161,10 +161,10 @@ func FuzzReadRequest(f *testing.F) {
 			in := &r.Inputs[i]
 			n, ok := count(in.Shape)
 			if in.Raw == nil && int64(len(in.Tokens)) != n && in.Type.Size >= 0 && len(in.Tokens) > 0 || !ok {
-				t.Fatalf("%+v has %d elements", in, n)
+				t.Fatalf("%+v has %d elements, want len(Tokens) empty and ok true", in, n)
 			}
 			if in.Raw != nil && in.Type.Size > 0 && int64(len(in.Raw)) != n*int64(in.Type.Size) {
-				t.Fatalf("%+v has %d bytes", in, len(in.Raw))
+				t.Fatalf("%+v has %d bytes, want %d", in, len(in.Raw), n*int64(in.Type.Size))
 			}
 			if _, err := in.Bytes(); err != nil {
 				t.Fatal(err)

@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		r, err := readJSON(c.f, c.body)
 		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: %v, want nil", c.name, err)
 			continue
 		}
 		body, kind, err := r.Answer(head, results(c.outputs...))
@@ -134,7 +134,7 @@ func TestAnswer_FillsInToolCalls(t *testing.T) {
 		results(`{"tool_calls":[{"function":{"name":"f","arguments":{}}},{"function":{"name":"g","arguments":"{}"}}]}`))
 	if err != nil || strings.Count(string(body), `"id":"call_`) != 2 ||
 		strings.Count(string(body), `"type":"function"`) != 2 {
-		t.Errorf("%v %s", err, body)
+		t.Errorf("got %v %s, want two calls of functions with an id each", err, body)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestAnswer_BadOutputs(t *testing.T) {
 	} {
 		r, err := readJSON(c.f, c.body)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("got %+v, want nil", err)
 		}
 		_, _, err = r.Answer(head, results(c.output))
 		if err == nil || err.Status != 500 || err.Type != TypeServer || !strings.Contains(err.Message, c.message) {
-			t.Errorf("%s: %+v", c.output, err)
+			t.Errorf("%s: %+v, want Status 500, Type server_error and Message with %q", c.output, err, c.message)
 		}
 	}
 }

@@ -10,7 +10,7 @@ func streamed(t *testing.T, f *Function, body string, predictions ...[]string) (
 	t.Helper()
 	r, err := readJSON(f, body)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	c := r.NewChunks(head)
 	var out []byte
@@ -19,20 +19,20 @@ func streamed(t *testing.T, f *Function, body string, predictions ...[]string) (
 		out = c.Begin(out, p)
 		for _, item := range items {
 			if out, stopped[p], err = c.Item(out, p, []byte(item)); err != nil {
-				t.Fatal(err)
+				t.Fatalf("got %+v, want nil", err)
 			}
 			if stopped[p] {
 				break
 			}
 		}
 		if out, err = c.End(out, p); err != nil {
-			t.Fatal(err)
+			t.Fatalf("got %+v, want nil", err)
 		}
 	}
 	out = c.Done(out, Usage{Prompt: 3, Completion: 2})
 	text := string(out)
 	if !strings.HasSuffix(text, "\n\n") {
-		t.Fatalf("the stream ends with %q", text[max(0, len(text)-20):])
+		t.Fatalf("the stream ends with %q, want it to end in %q", text[max(0, len(text)-20):], "\n\n")
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n"), stopped
 }
@@ -108,7 +108,7 @@ func TestStreams(t *testing.T) {
 		got, stopped := streamed(t, chat, chatBody+`,"stream":true`+c.more+`}`, c.items)
 		wantEvents(t, c.name, got, c.want)
 		if stopped[0] != c.stopped {
-			t.Errorf("%s: stopped is %t", c.name, stopped[0])
+			t.Errorf("%s: stopped is %t, want %t", c.name, stopped[0], c.stopped)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestChunk_StreamOfTranscription(t *testing.T) {
 		out, _, err = c.Item(out, 0, []byte(`{"text":"b"}`))
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	out, _ = c.End(out, 0)
 	const want = "data: {\"type\":\"transcript.text.delta\",\"delta\":\"a\"}\n\ndata: {\"type\":\"transcript.text.delta\",\"delta\":\"b\"}\n\n" +
@@ -162,7 +162,7 @@ func TestChunk_WholeOutputIsOneChunk(t *testing.T) {
 	c := r.NewChunks(head)
 	out, err := c.Output(c.Begin(nil, 0), 0, []byte(`"whole text"`))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	out, _ = c.End(out, 0)
 	want := []string{

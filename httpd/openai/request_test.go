@@ -16,7 +16,7 @@ func function(t testing.TB, endpoint, output string, inputs ...string) *Function
 		strings.Join(inputs, ",") + `}},"Output":` + output + `}}}`
 	f, err := ReadFunction([]byte(document))
 	if err != nil || f == nil {
-		t.Fatalf("ReadFunction: %v, %v", f, err)
+		t.Fatalf("ReadFunction: %v, %v, want non-nil", f, err)
 	}
 	return f
 }
@@ -37,10 +37,10 @@ func readJSON(f *Function, body string) (*Request, *Error) {
 
 func TestRequest_ReadFunction(t *testing.T) {
 	if f, err := ReadFunction([]byte(`{"paths":{}}`)); f != nil || err != nil {
-		t.Errorf("a model without @cog.openai: %v, %v", f, err)
+		t.Errorf("a model without @cog.openai: %v, %v, want nil", f, err)
 	}
 	if _, err := ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"moderations"}}}}`)); err == nil {
-		t.Error("an unknown endpoint is accepted")
+		t.Error("an unknown endpoint is accepted: got no error, want an error")
 	}
 	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.takes("messages") {
 		t.Errorf("got %+v, want a chat function that iterates and takes messages", f)
@@ -93,7 +93,7 @@ func TestInputs(t *testing.T) {
 	} {
 		r, err := readJSON(c.f, c.body)
 		if err != nil {
-			t.Errorf("%s: %v", c.body, err)
+			t.Errorf("%s: %v, want nil", c.body, err)
 			continue
 		}
 		var got []string
@@ -154,12 +154,13 @@ func TestRefusals(t *testing.T) {
 	} {
 		_, err := readJSON(c.f, c.body)
 		if err == nil {
-			t.Errorf("%s: accepted", c.body)
+			t.Errorf("%s: accepted: got nil, want non-nil", c.body)
 			continue
 		}
 		if err.Status != 400 || err.Type != TypeInvalid || err.Param != c.param || err.Code != c.code ||
 			!strings.Contains(err.Message, c.message) {
-			t.Errorf("%s: %+v", c.body, err)
+			t.Errorf("%s: %+v, want Status 400, Type invalid_request_error, Param %q, Code %q and Message with %q", c.body, err,
+				c.param, c.code, c.message)
 		}
 		if body := err.AppendJSON(nil); rawjson.Check(body) != nil {
 			t.Errorf("the error is not JSON: %s", body)
@@ -178,7 +179,7 @@ func TestModel(t *testing.T) {
 			name = err.Param
 		}
 		if name != want {
-			t.Errorf("%s: %q", body, name)
+			t.Errorf("%s: %q, want %q", body, name, want)
 		}
 	}
 }
@@ -195,7 +196,7 @@ func TestForm(t *testing.T) {
 		field("response_format", "text"), field("timestamp_granularities[]", "segment"),
 	}), free)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	if !r.Stream || r.format != "text" || len(r.Form) != 2 || r.Form[1].Name != "language" || string(r.Inputs[0]) != "{}" {
 		t.Errorf("got %+v, want a stream of text with two inputs of the form", r)
@@ -210,12 +211,12 @@ func TestForm(t *testing.T) {
 	} {
 		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field}), free); err == nil ||
 			err.Param != c.param || err.Code != c.code {
-			t.Errorf("%s: %+v", c.field.Name, err)
+			t.Errorf("%s: %+v, want Param %q and Code %q", c.field.Name, err, c.param, c.code)
 		}
 	}
 	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free); err == nil ||
 		err.Code != CodeMissingParameter {
-		t.Errorf("without a file: %+v", err)
+		t.Errorf("without a file: %+v, want Code missing_required_parameter", err)
 	}
 }
 
@@ -245,16 +246,16 @@ func FuzzRead(f *testing.F) {
 			}
 			if err != nil {
 				if err.Message == "" || rawjson.Check(err.AppendJSON(nil)) != nil {
-					t.Fatalf("%q: %+v", body, err)
+					t.Fatalf("%q: %+v, want Message non-empty", body, err)
 				}
 				continue
 			}
 			if len(r.Inputs) == 0 {
-				t.Fatalf("%q: no input", body)
+				t.Fatalf("%q: no input: got none, want at least one", body)
 			}
 			for _, in := range r.Inputs {
 				if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
-					t.Fatalf("%q: the input %q", body, in)
+					t.Fatalf("%q: the input %q, want %v", body, in, rawjson.KindObject)
 				}
 			}
 		}
@@ -311,7 +312,7 @@ func TestRead_ShapesValuesForFunction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, err := readJSON(function(t, "chat", oneText, c.declared), `{"model":"m",`+c.sent+`}`)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("got %+v, want nil", err)
 			}
 			if got := string(r.Inputs[0]); got != "{"+c.want+"}" {
 				t.Errorf("got %s, want {%s}", got, c.want)
@@ -325,7 +326,7 @@ func TestRead_IgnoresParametersOfSelfHostedServers(t *testing.T) {
 	const say = `{"model":"m","messages":[{"role":"user","content":"x"}],`
 	r, err := readJSON(f, say+`"top_k":5,"no_repeat_ngram_size":2,"chat_template_kwargs":{"enable_thinking":false},"stream":true,"stream_options":{"continuous_usage_stats":true}}`)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	if got, want := r.Warning(), "ignored parameters, which the model's function does not take: top_k, no_repeat_ngram_size, chat_template_kwargs, stream_options.continuous_usage_stats"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -22,7 +22,7 @@ func documents(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../../pyembed/sdk/tests/golden/documents/*.json")
 	if err != nil || len(files) < 4 {
-		t.Fatalf("%v: %q", err, files)
+		t.Fatalf("%v: %q, want at least 4", err, files)
 	}
 	out := map[string][]byte{}
 	for _, file := range files {
@@ -74,7 +74,7 @@ func holds(t *testing.T, place string, before, after any) {
 	case []any:
 		a, _ := after.([]any)
 		if !strings.HasSuffix(place, "/parameters") && len(a) != len(b) || len(a) < len(b) {
-			t.Errorf("%s: %v became %v", place, before, after)
+			t.Errorf("%s: %v became %v, want what was there, and more", place, before, after)
 			return
 		}
 		for i := range b {
@@ -82,7 +82,7 @@ func holds(t *testing.T, place string, before, after any) {
 		}
 	default:
 		if !reflect.DeepEqual(before, after) {
-			t.Errorf("%s: %v became %v", place, before, after)
+			t.Errorf("%s: %v became %v, want the same", place, before, after)
 		}
 	}
 }
@@ -91,11 +91,11 @@ func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 	for name, model := range documents(t) {
 		once := complete(t, model, all)
 		if twice := complete(t, once, all); !bytes.Equal(once, twice) {
-			t.Errorf("%s: it became %s", name, twice)
+			t.Errorf("%s: it became %s: got %q, want %q", name, twice, once, twice)
 		}
 		named := complete(t, bytes.Replace(model, []byte(`"Cog"`), []byte(`"its own"`), 1), all)
 		if title := string(at(named, "info", "title")); title != `"its own"` {
-			t.Errorf("%s: the title is %s", name, title)
+			t.Errorf("%s: the title is %s, want %q", name, title, `"its own"`)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestOpenapi_EveryReferenceLeadsSomewhere(t *testing.T) {
 			switch v := v.(type) {
 			case map[string]any:
 				if ref, ok := v["$ref"].(string); ok && schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
-					t.Errorf("%s: %s leads nowhere", name, ref)
+					t.Errorf("%s: %s leads nowhere, want non-nil", name, ref)
 				}
 				for _, inner := range v {
 					walk(inner)
@@ -127,7 +127,7 @@ func TestOpenapi_EveryReferenceLeadsSomewhere(t *testing.T) {
 			for method, operation := range operations.(map[string]any) {
 				id, _ := operation.(map[string]any)["operationId"].(string)
 				if ids[id] != "" || id == "" {
-					t.Errorf("%s: %s %s and %s have the id %q", name, method, path, ids[id], id)
+					t.Errorf("%s: %s %s and %s have the id %q, want ids[id] empty and id non-empty", name, method, path, ids[id], id)
 				}
 				ids[id] = method + " " + path
 			}
@@ -164,7 +164,7 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 	} {
 		whole := complete(t, models[c.model], c.s)
 		if got := at(whole, c.path...) != nil; got != c.want {
-			t.Errorf("%s, %+v: %q is there: %v", c.model, c.s, c.path, got)
+			t.Errorf("%s, %+v: %q is there: %v, want %t", c.model, c.s, c.path, got, c.want)
 		}
 	}
 	whole := complete(t, models["prediction"], all)
@@ -173,12 +173,12 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 		"502", "503",
 	} {
 		if at(whole, append(create, code)...) == nil {
-			t.Errorf("a prediction lacks the status %s", code)
+			t.Errorf("a prediction lacks the status %s, want non-nil", code)
 		}
 	}
 	for _, media := range []string{"application/json", "application/msgpack", "multipart/form-data"} {
 		if at(whole, "paths", "/predictions", "post", "requestBody", "content", media, "schema") == nil {
-			t.Errorf("a request lacks the type %s", media)
+			t.Errorf("a request lacks the type %s, want non-nil", media)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestOpenapi_OnlyFileIsAnsweredAsFile(t *testing.T) {
 		} {
 			content := at(complete(t, model, all), "paths", route[0], route[1], "responses", "200", "content")
 			if got := at(content, "application/octet-stream") != nil; got != want || at(content, "application/msgpack") == nil {
-				t.Errorf("%s, %s: %s", output, route, content)
+				t.Errorf("%s, %s: %s, want %t and at non-nil", output, route, content, want)
 			}
 		}
 	}
@@ -228,7 +228,7 @@ func TestOpenapi_FormHasFiles(t *testing.T) {
 func TestOpenapi_WhatIsNoDocumentIsRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "{", `{"a":1} x`} {
 		if whole, err := Complete([]byte(text), all); err == nil {
-			t.Errorf("%q became %s", text, whole)
+			t.Errorf("%q became %s: got no error, want an error", text, whole)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestOpenapi_TokensAreSecurityScheme(t *testing.T) {
 			t.Errorf("%q wants a token: %v", c.path, got)
 		}
 		if got := at(whole, "components", "securitySchemes", "bearer") != nil; got != c.s.Tokens {
-			t.Errorf("the scheme is there: %v", got)
+			t.Errorf("the scheme is there: %v, want %t", got, c.s.Tokens)
 		}
 	}
 }
@@ -269,14 +269,15 @@ func TestOpenapi_SharedValuesStandInTheirPlaces(t *testing.T) {
 	} {
 		whole := decode(t, load(part))
 		if _, ok := whole["shared"]; ok || whole["paths"] == nil {
-			t.Errorf("%s.json has the members %v", name, slices.Collect(maps.Keys(whole)))
+			t.Errorf(`%s.json has the members %v: got ok %t, want ok false and whole["paths"] non-nil`, name,
+				slices.Collect(maps.Keys(whole)), ok)
 		}
 		if at := bytes.Index(load(part), []byte("#/shared/")); at >= 0 {
-			t.Errorf("%s.json: no value stands for %.60s", name, load(part)[at:])
+			t.Errorf("%s.json: got the placeholder %.60s, want a value", name, load(part)[at:])
 		}
 		for value := range rawjson.Members(at(part, "shared")) {
 			if ref := fmt.Sprintf(`"#/shared/%s"`, value); bytes.Count(part, []byte(ref)) < 2 {
-				t.Errorf("%s.json: %s stands in fewer than two places", name, ref)
+				t.Errorf("%s.json: %s stands in fewer than two places, want at least 2", name, ref)
 			}
 		}
 	}

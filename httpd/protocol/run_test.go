@@ -65,11 +65,11 @@ func TestRows(t *testing.T) {
 	body := NewBody([]byte("x"), 7, nil, func(n int64) { freed += n })
 	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a", "b", "c"), Body: body})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	answers, err := run.Wait()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	for i, want := range inputs("a", "b", "c") {
 		if got := answers.List[i].Output; string(got) != string(want) {
@@ -78,7 +78,7 @@ func TestRows(t *testing.T) {
 	}
 	answers.Release()
 	if run.Release(); freed != 7 {
-		t.Errorf("%d of the body's 7 bytes are freed", freed)
+		t.Errorf("%d of the body's 7 bytes are freed, want 7", freed)
 	}
 }
 
@@ -99,24 +99,25 @@ func TestRun_BadRows(t *testing.T) {
 	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: body()}); err == nil || err.Kind != BadInput ||
 		err.Row != 1 ||
 		err.Error() != "row 1: input x: no" || freed != 7 {
-		t.Errorf("an invalid row: %+v, %d bytes freed", err, freed)
+		t.Errorf(`an invalid row: %+v, %d bytes freed, want Kind %d, Row 1, err "row 1: input x: no" and freed 7`, err, freed,
+			BadInput)
 	}
 	if _, err := m.Begin(Call{Inputs: inputs("invalid"), Rows: true, Body: body()}); err == nil || err.Row != 0 {
-		t.Errorf("an invalid only row: %+v", err)
+		t.Errorf("an invalid only row: %+v, want Row 0", err)
 	}
 	if _, err := m.Begin(Call{Inputs: make([][]byte, MaxRows+1), Body: body()}); err == nil || err.Kind != BadInput ||
 		freed != 21 {
-		t.Errorf("too many rows: %+v, %d bytes freed", err, freed)
+		t.Errorf("too many rows: %+v, %d bytes freed, want Kind %d and freed 21", err, freed, BadInput)
 	}
 	run, err := m.Begin(Call{Inputs: inputs("a", "b", "fail"), Body: body()})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	if _, err := run.Wait(); err == nil || err.Kind != Failed || err.Row != 2 || err.Message != "ValueError: no" {
-		t.Errorf("a failed row: %+v", err)
+		t.Errorf(`a failed row: %+v, want Kind %d, Row 2 and Message "ValueError: no"`, err, Failed)
 	}
 	if run.Release(); freed != 28 || s.canceled.Load() == 0 {
-		t.Errorf("%d bytes are freed; %d cancels", freed, s.canceled.Load())
+		t.Errorf("%d bytes are freed; %d cancels, want 28 and not 0", freed, s.canceled.Load())
 	}
 }
 
@@ -136,11 +137,11 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 	}}
 	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a"), Stream: true})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	defer run.Release()
 	if err := run.Follow(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("got %+v, want nil", err)
 	}
 	got := 0
 	buffer := make([][]byte, 0, 64)
@@ -165,6 +166,6 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 		}
 	}
 	if batch, err := run.Next(buffer[:0]); len(batch) > 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("after the last item: %q, %v", batch, err)
+		t.Errorf("after the last item: %q, %v, want len(batch) empty and error io.EOF", batch, err)
 	}
 }

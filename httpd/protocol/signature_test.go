@@ -26,16 +26,16 @@ func TestSignature_ReadSignature(t *testing.T) {
 		}
 	}
 	if x := s.Input("x").Value; x.Dtype != "float32" || x.Rank != 2 {
-		t.Errorf("x has dtype %q and rank %d", x.Dtype, x.Rank)
+		t.Errorf("x has dtype %q and rank %d, want float32 and 2", x.Dtype, x.Rank)
 	}
 	if required := s.Required(); len(required) != 2 || s.Input("none") != nil {
-		t.Errorf("required: %v", required)
+		t.Errorf("required: %v, want len(required) 2 and none nil", required)
 	}
 	if !s.Iterator || !s.Concatenate || s.Output.Kind != Text {
-		t.Errorf("output: %+v", s)
+		t.Errorf("output: %+v, want Iterator true, Concatenate true and Kind %d", s, Text)
 	}
 	if _, err := ReadSignature([]byte(`{}`)); err == nil {
-		t.Error("a document without schemas is read")
+		t.Error("a document without schemas is read: got no error, want an error")
 	}
 }
 

@@ -24,7 +24,7 @@ func (l *uploads) put(t *testing.T, id string, size int64) *fakeStore {
 	store := &fakeStore{}
 	made := time.Now().Add(time.Duration(len(l.files)) * time.Second)
 	if !l.add(&upload{id: id, size: size, created: made, store: store}) {
-		t.Fatalf("there is no room for %s", id)
+		t.Fatalf("there is no room for %s, want add true", id)
 	}
 	return store
 }
@@ -32,14 +32,15 @@ func (l *uploads) put(t *testing.T, id string, size int64) *fakeStore {
 // TestUploads_OldestGoFirst: a new file takes the room of the oldest ones that are not in use.
 func TestUploads_OldestGoFirst(t *testing.T) {
 	l := newUploads()
-	first, second, third := l.put(t, "1", maxUploadBytes/2), l.put(t, "2", maxUploadBytes/4), l.put(t, "3", maxUploadBytes/4)
+	first, second, third := l.put(t, "1", maxUploadBytes/2), l.put(t, "2", maxUploadBytes/4),
+		l.put(t, "3", maxUploadBytes/4)
 	used := l.use("1")
 	l.put(t, "4", maxUploadBytes/4)
 	if first.closed != 0 || second.closed != 1 || third.closed != 0 {
 		t.Errorf("got %d, %d, %d removals, want only the second", first.closed, second.closed, third.closed)
 	}
 	if l.add(&upload{id: "5", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}) {
-		t.Error("a file has room that a file in use takes")
+		t.Error("a file has room that a file in use takes: add = true, want false")
 	}
 	l.release(used)
 	l.put(t, "6", maxUploadBytes)
@@ -54,10 +55,10 @@ func TestUploads_DeletedInUse(t *testing.T) {
 	store := l.put(t, "1", 1)
 	a := &attached{of: l, files: []*upload{l.use("1"), l.use("1")}}
 	if !l.delete("1") || l.delete("1") || l.use("1") != nil {
-		t.Error("a deleted file is found")
+		t.Error(`a deleted file is found, want l.delete("1") true, then false and 1 nil`)
 	}
 	if store.closed != 0 {
-		t.Error("a file is removed while it is in use")
+		t.Errorf("a file is removed while it is in use: got %d, want 0", store.closed)
 	}
 	a.Close()
 	a.Close()

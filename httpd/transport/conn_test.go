@@ -114,12 +114,12 @@ func TestConn_ClosingAwaitsNoRequest(t *testing.T) {
 	c.move(connActive)
 	s.closing.Store(true)
 	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
-		t.Errorf("in the middle of a request: %d, %v", n, err)
+		t.Errorf("in the middle of a request: %d, %v, want 1", n, err)
 	}
 	connState(c, fasthttp.StateIdle)
 	c.SetReadDeadline(time.Unix(1, 0)) // past: a read that waits fails
 	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("between requests: %d, %v", n, err)
+		t.Errorf("between requests: %d, %v, want 0 and io.EOF", n, err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestConn_KilledWhileReading(t *testing.T) {
 	c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), server)
 	c.move(connClosed)
 	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
-		t.Errorf("read %d, %v", n, err)
+		t.Errorf("read %d, %v, want 0 and net.ErrClosed", n, err)
 	}
 }
 
@@ -171,13 +171,14 @@ func TestConn_CutBlockedLeavesWritesThatHaveEnded(t *testing.T) {
 	c.t.began = c.t.began.Add(-time.Hour)
 	c.phase.Store(uint32(connActive))
 	if c.blocked.since.Store(1); !c.cutBlocked() {
-		t.Error("a write that waits was not cut")
+		t.Error("a write that waits was not cut: cutBlocked = false, want true")
 	}
 	c.slow.Store(false)
 	c.endWrite()
 	_ = ours.SetDeadline(time.Time{})
 	if c.cutBlocked() || c.slow.Load() || c.blocked.offered.Load() {
-		t.Error("a connection without a write was cut")
+		t.Errorf("got a cut of a connection without a write, slow %t, offered %t, want none", c.slow.Load(),
+			c.blocked.offered.Load())
 	}
 	go theirs.Read(make([]byte, 10))
 	if _, err := c.Write([]byte("x")); err != nil {

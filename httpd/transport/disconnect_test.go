@@ -80,7 +80,7 @@ func TestWatcher_RemoveWaitsForCancel(t *testing.T) {
 	go func() { removed <- w.remove(e) }()
 	close(c.block)
 	if disconnected := <-removed; !disconnected || c.canceled.Load() != 1 {
-		t.Errorf("disconnected %v after %d cancels", disconnected, c.canceled.Load())
+		t.Errorf("disconnected %v after %d cancels, want true and 1", disconnected, c.canceled.Load())
 	}
 }
 
@@ -103,7 +103,7 @@ func TestWatcher_LateEventsAreIgnored(t *testing.T) {
 	w.armOldest(now.Add(watchDelay))
 	w.fire(e.fd, gen) // and armed
 	if w.remove(e) {
-		t.Error("remove says that the client has left")
+		t.Error("remove says that the client has left: w.remove(e) = true, want false")
 	}
 	// Another connection under the same number: a new count would begin at gen again.
 	reused := &Watch{fd: e.fd}
@@ -112,7 +112,7 @@ func TestWatcher_LateEventsAreIgnored(t *testing.T) {
 	w.fire(reused.fd, gen)
 	w.remove(reused)
 	if old.canceled.Load()+current.canceled.Load() != 0 {
-		t.Error("an event of an earlier watch canceled")
+		t.Errorf("an event of an earlier watch canceled: got %d, want 0", old.canceled.Load()+current.canceled.Load())
 	}
 }
 
@@ -163,10 +163,10 @@ func TestWatcher_NoCancelAfterRemove(t *testing.T) {
 	}
 	all.Wait()
 	if wrong.Load() != 0 {
-		t.Errorf("%d cancels came late, twice or for nothing", wrong.Load())
+		t.Errorf("%d cancels came late, twice or for nothing, want 0", wrong.Load())
 	}
 	if seen.Load() == 0 {
-		t.Error("no cancel was seen at all: the test tests nothing")
+		t.Errorf("no cancel was seen at all: the test tests nothing: got %d, want anything but 0", seen.Load())
 	}
 }
 
@@ -182,7 +182,7 @@ func TestWatcher_SweepStopsWithoutConnections(t *testing.T) {
 	})
 	w.add(e, &target{}, time.Now())
 	if w.mu.Lock(); !w.ticking {
-		t.Error("the sweep did not start again")
+		t.Error("the sweep did not start again: ticking = false, want true")
 	}
 	w.mu.Unlock()
 	w.remove(e)
@@ -204,22 +204,23 @@ func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	e := &Watch{fd: int32(fds[0])}
 	all := budget.Stats().Limit
 	if !budget.Take(all, 1) {
-		t.Fatal("an empty budget has no room")
+		t.Fatal("an empty budget has no room: budget.Take(all, 1) = false, want true")
 	}
 	if n, full, open := w.readAhead(e); n != 0 || !full || !open {
-		t.Errorf("without room: %d bytes, full %v, open %v", n, full, open)
+		t.Errorf("without room: %d bytes, full %v, open %v, want 0, true and true", n, full, open)
 	}
 	budget.Free(all)
 	n, full, open := w.readAhead(e)
 	if used := budget.Stats().Used; n != 1000 || full || !open || used != 1000 {
-		t.Errorf("%d bytes, full %v, open %v; %d bytes are charged", n, full, open, used)
+		t.Errorf("%d bytes, full %v, open %v; %d bytes are charged, want 1000, false, true and 1000", n, full, open, used)
 	}
 	w.readAheadBytes += n // as fire does
 	if got := w.take(e, make([]byte, 600)); got != 600 || budget.Stats().Used != 400 {
-		t.Errorf("%d bytes are taken, %d are charged", got, budget.Stats().Used)
+		t.Errorf("%d bytes are taken, %d are charged, want 600 and 400", got, budget.Stats().Used)
 	}
 	w.dropAhead(e, len(e.unread))
 	if used := budget.Stats().Used; used != 0 || w.readAheadBytes != 0 || e.unread != nil {
-		t.Errorf("%d bytes are charged, %d counted, %d kept", used, w.readAheadBytes, len(e.unread))
+		t.Errorf("%d bytes are charged, %d counted, %d kept, want used 0, readAheadBytes 0 and unread nil", used,
+			w.readAheadBytes, len(e.unread))
 	}
 }

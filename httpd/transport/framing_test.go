@@ -77,7 +77,7 @@ func TestFraming_UnclearIsRefused(t *testing.T) {
 			}
 			resp, body := client.answer()
 			if resp.StatusCode != 400 {
-				t.Fatalf("%q: got %d %s", before+c.raw, resp.StatusCode, body)
+				t.Fatalf("%q: got %d %s, want 400", before+c.raw, resp.StatusCode, body)
 			}
 			if !strings.Contains(body, string(c.reason)) {
 				t.Errorf("%q: %s, want %q", before+c.raw, body, c.reason)
@@ -161,7 +161,7 @@ func FuzzFraming(f *testing.F) {
 					break
 				}
 				if got := len(raw) - r.left(); got != end {
-					t.Fatalf("request %d of %q ends at byte %d, and for %s at %d", i, raw, end, name, got)
+					t.Fatalf("request %d of %q ends at byte %d, and for %s at %d, want the same", i, raw, end, name, got)
 				}
 			}
 		}
@@ -176,7 +176,7 @@ func BenchmarkFraming(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if f.follow(raw) != len(raw) || f.err != "" {
-			b.Fatal(f.err)
+			b.Fatalf("got %q, want follow %d and err empty", f.err, len(raw))
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 	pass := func() interface{ Free() } {
 		a, refused := encode(ctx, &pb.ModelInferResponse{RawOutputContents: [][]byte{make([]byte, mib)}})
 		if refused != nil {
-			t.Fatal(refused)
+			t.Fatalf("got %+v, want nil", refused)
 		}
 		data, err := codec{encoding.GetCodecV2("proto")}.Marshal(a)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	near, far := net.Pipe()
 	c := &conn{Conn: near, srv: s, calls: map[*call]struct{}{}}
 	if !s.adopt(c) {
-		t.Fatal("got no room for a connection")
+		t.Fatal("got no room for a connection: s.adopt(c) = false, want true")
 	}
 	defer c.Close()
 	begin := func() (*call, context.CancelFunc) {

@@ -92,7 +92,7 @@ func TestCalls_MetadataIsBounded(t *testing.T) {
 			t.Errorf("%s: got %q, want it refused", method, got)
 		}
 		if got := s.opt.Memory.Stats().Used; got > 2*connCost {
-			t.Errorf("%s: got %d bytes charged", method, got)
+			t.Errorf("%s: got %d bytes charged, want at most %d", method, got, 2*connCost)
 		}
 	}
 	s.healthy(t)
@@ -220,7 +220,7 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	}
 	busy.Data(call, make([]byte, 1000), true)
 	if got := busy.Ended(call); got == "closed" {
-		t.Error("the connection with a request was closed")
+		t.Errorf("the connection with a request was closed: got %q, want anything but closed", got)
 	}
 	if got := limit.Stats(); got.Open > 4 || got.Evicted == 0 {
 		t.Errorf("got %+v, want at most 4 open, and some evicted", got)

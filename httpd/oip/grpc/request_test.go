@@ -184,14 +184,14 @@ func FuzzRequest(f *testing.F) {
 		for i := range r.Inputs {
 			in := &r.Inputs[i]
 			if err := in.Check(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("got %+v, want nil", err)
 			}
 			if in.Type.Name == "FP16" {
 				continue
 			}
 			again, err := rawContents(in, typedContents(in.Type, in.Raw))
 			if err != nil || !bytes.Equal(again, in.Raw) {
-				t.Fatalf("%s: %x became %x (%v)", in.Type.Name, in.Raw, again, err)
+				t.Fatalf("%s: %x became %x (%v), want err nil and again %q", in.Type.Name, in.Raw, again, err, in.Raw)
 			}
 		}
 	})

@@ -36,20 +36,20 @@ func TestEvents(t *testing.T) {
 	v := newView(t, Options{Model: "fox"})
 	f := v.follow()
 	if text := string(<-f); !strings.HasPrefix(text, "event: hello\ndata: {\"model\":\"fox\"") {
-		t.Fatalf("the first event is %s", text)
+		t.Fatalf("the first event is %s, want it to start with %q", text, "event: hello\ndata: {\"model\":\"fox\"")
 	}
 	if text := string(<-f); !strings.Contains(text, `"state":{"status":"READY"`) ||
 		!strings.Contains(text, `"predictions":{`) {
-		t.Fatalf("the second event is %s", text)
+		t.Fatalf("the second event is %s, want it with %q and with %q", text, `"state":{"status":"READY"`, `"predictions":{`)
 	}
 	if text := string(<-f); !strings.Contains(text, `"point":[`) || strings.Contains(text, `"state":{`) {
-		t.Fatalf("the third event is %s", text)
+		t.Fatalf("the third event is %s, want it with %q and without %q", text, `"point":[`, `"state":{`)
 	}
 	v.Close()
 	for range f {
 	}
-	if v.follow() != nil {
-		t.Error("a closed view has a follower")
+	if got := v.follow(); got != nil {
+		t.Errorf("a closed view has a follower: got %v, want nil", got)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestHistory(t *testing.T) {
 	set.Webhook("completed", "delivered")
 	p, ok := h.add(sample{now.Add(2 * time.Second), set.Figures()}, metrics.Load{InFlight: 3, Queued: 1})
 	if !ok || p.succeeded != 50 || p.refused != 0.5 || p.inFlight != 3 || p.p50 < 0.01 || p.p50 > 0.025 || p.p99 <= p.p50 {
-		t.Errorf("the point is %+v", p)
+		t.Errorf("got the point %+v, want 50 good, half of a refusal, 3 in flight, and p99 above p50", p)
 	}
 	if r := recentOf(h.since(1)); r.Webhooks != 1 || len(r.Batches) != 0 {
 		t.Errorf("got %d undelivered webhooks and batches %v, want 1 and none", r.Webhooks, r.Batches)
@@ -88,7 +88,7 @@ func TestHistory(t *testing.T) {
 		p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
 	}
 	if p.succeeded != 0 || !math.IsNaN(p.p50) {
-		t.Errorf("without predictions the point is %+v", p)
+		t.Errorf("without predictions the point is %+v, want succeeded 0 and p50 NaN", p)
 	}
 }
 
@@ -128,7 +128,8 @@ func TestContent(t *testing.T) {
 		v.prediction(&ctx)
 		if !json.Valid(ctx.Response.Body()) || bytes.Contains(ctx.Response.Body(), []byte(`"output":["y"]`)) != content ||
 			bytes.Contains(ctx.Response.Body(), []byte(`"x"`)) != content {
-			t.Errorf("with content %v: %s", content, ctx.Response.Body())
+			t.Errorf("with content %v: got %s, want JSON with input and output only if content is shown", content,
+				ctx.Response.Body())
 		}
 	}
 }
@@ -140,7 +141,7 @@ func TestDashboard_TraceID(t *testing.T) {
 		"00-" + strings.Repeat("0", 32) + "-1-01": "",
 	} {
 		if got := traceID(parent); got != want {
-			t.Errorf("%q: %q", parent, got)
+			t.Errorf("%q: %q, want %q", parent, got, want)
 		}
 	}
 }
@@ -156,7 +157,7 @@ func TestPage(t *testing.T) {
 		"insertAdjacentHTML", "a <b>",
 	} {
 		if bytes.Contains(body, []byte(text)) {
-			t.Errorf("the page has %q", text)
+			t.Errorf("the page has %q: got %.300q, want no %q in it", text, body, []byte(text))
 		}
 	}
 	entries, err := scripts.ReadDir("scripts")
@@ -168,6 +169,6 @@ func TestPage(t *testing.T) {
 		there = append(there, strings.TrimSuffix(e.Name(), ".js"))
 	}
 	if named := slices.Sorted(slices.Values(scriptNames())); !slices.Equal(there, named) {
-		t.Errorf("the folder has %q, the page takes %q", there, named)
+		t.Errorf("the folder has %q, the page takes %q, want the same", there, named)
 	}
 }

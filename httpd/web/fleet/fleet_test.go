@@ -15,11 +15,11 @@ func TestPage_FetchesNothingFromElsewhere(t *testing.T) {
 	New(nil).Page()(&ctx)
 	body, policy := ctx.Response.Body(), string(ctx.Response.Header.Peek("Content-Security-Policy"))
 	if !strings.Contains(policy, "script-src 'sha256-") || strings.Contains(policy, "unsafe") {
-		t.Errorf("got the policy %q", policy)
+		t.Errorf(`got the policy %q, want it with "script-src 'sha256-" and without "unsafe"`, policy)
 	}
 	for _, from := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "/*script*/", "/*style*/"} {
 		if bytes.Contains(body, []byte(from)) {
-			t.Errorf("got %q in the page", from)
+			t.Errorf("got %q in the page, %.300q, want no %q in it", from, body, []byte(from))
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestView_IsReadOnceASecond(t *testing.T) {
 		var ctx fasthttp.RequestCtx
 		v.Data()["/dashboard/fleet"](&ctx)
 		if !bytes.Contains(ctx.Response.Body(), []byte(`"waiting":0`)) {
-			t.Fatalf("got %s", ctx.Response.Body())
+			t.Fatalf("got %s, want it to contain %q", ctx.Response.Body(), `"waiting":0`)
 		}
 	}
 	if reads > 50 {

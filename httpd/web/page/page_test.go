@@ -21,32 +21,32 @@ func TestPage(t *testing.T) {
 	for _, tag := range []string{"script", "style"} {
 		inline := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllSubmatch(body, -1)
 		if len(inline) != 1 {
-			t.Fatalf("%d elements of %s", len(inline), tag)
+			t.Fatalf("%d elements of %s, want 1", len(inline), tag)
 		}
 		sum := sha256.Sum256(inline[0][1])
 		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
-			t.Errorf("the policy %q lacks %q", policy, want)
+			t.Errorf("the policy %q lacks %q, want it there", policy, want)
 		}
 	}
 	if !bytes.Contains(body, []byte("<title>a &lt;b&gt;</title>")) {
-		t.Error("the page lacks the model's name")
+		t.Errorf(`the page lacks the model's name: got %.300q, want it to contain "<title>a &lt;b&gt;</title>"`, body)
 	}
 	if strings.Contains(policy, "unsafe") {
-		t.Errorf("the policy is %q", policy)
+		t.Errorf(`the policy is %q, want no "unsafe" in it`, policy)
 	}
 	if !bytes.Contains(body, []byte(`href="dashboard"`)) {
-		t.Error("the page has no link to the live view")
+		t.Errorf("the page has no link to the live view: got %.300q, want it to contain %q", body, `href="dashboard"`)
 	}
 	var alone fasthttp.RequestCtx
 	if Handler(Options{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
-		t.Error("the page has a link to a live view that is not there")
+		t.Error("got a link to the live view, want none: there is no live view")
 	}
 	for _, from := range []string{
 		`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write",
 		"insertAdjacentHTML",
 	} {
 		if bytes.Contains(body, []byte(from)) {
-			t.Errorf("the page has %q", from)
+			t.Errorf("the page has %q: got %.300q, want no %q in it", from, body, []byte(from))
 		}
 	}
 }
@@ -63,6 +63,6 @@ func TestScripts(t *testing.T) {
 	}
 	named := slices.Sorted(slices.Values(scriptNames()))
 	if !slices.Equal(there, named) {
-		t.Errorf("the folder has %q, the page takes %q", there, named)
+		t.Errorf("the folder has %q, the page takes %q, want the same", there, named)
 	}
 }
