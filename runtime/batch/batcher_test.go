@@ -41,7 +41,7 @@ func TestBatcher_SingleItemLeavesAtOnce(t *testing.T) {
 	want(t, b, 0, 1)
 	want(t, b, 0)
 	if b.Len() != 0 {
-		t.Errorf("%d wait", b.Len())
+		t.Errorf("%d wait, want 0", b.Len())
 	}
 }
 
@@ -67,11 +67,11 @@ func TestRemoved(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	items := add(b, "", 0, 1, 2, 3)
 	if !b.Remove(items[0]) || !b.Remove(items[2]) || b.Remove(items[2]) {
-		t.Error("Remove says the wrong thing")
+		t.Error("Remove says the wrong thing, want b.Remove(items[0]) true and b.Remove(items[2]) true, then false")
 	}
 	want(t, b, ms, 2)
 	if b.Remove(items[1]) {
-		t.Error("one that left was removed")
+		t.Error("one that left was removed: b.Remove(items[1]) = true, want false")
 	}
 }
 
@@ -81,14 +81,14 @@ func TestExpired(t *testing.T) {
 		b.Add(&Item[int]{Value: i, Deadline: deadline}, 0)
 	}
 	if next := b.NextDeadline(); next != 10 {
-		t.Errorf("the next deadline is %d", next)
+		t.Errorf("the next deadline is %d, want 10", next)
 	}
 	if late := values(b.Expire(20, nil)); !slices.Equal(late, []int{2, 3}) {
-		t.Errorf("late: %v", late)
+		t.Errorf("late: %v, want [2 3]", late)
 	}
 	want(t, b, 25, 0, 1)
 	if next := b.NextDeadline(); next != 0 {
-		t.Errorf("the deadline of one that left stands: %d", next)
+		t.Errorf("the deadline of one that left stands: %d, want 0", next)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestBatcher_HeldKeyKeepsOneWorkerForItself(t *testing.T) {
 	add(b, "held", 0, 1)
 	add(b, "full", 0, 2, 3, 4)
 	if batch, again := b.Take(0, 1, 1, nil); len(batch) != 0 || again != 10*ms {
-		t.Errorf("the only worker: %v, %v", values(batch), again)
+		t.Errorf("the only worker: %v, %v, want len(batch) empty and again %v", values(batch), again, 10*ms)
 	}
 	if batch, _ := b.Take(0, 2, 2, nil); !slices.Equal(values(batch), []int{2, 3, 4}) {
-		t.Errorf("the second worker: %v", values(batch))
+		t.Errorf("the second worker: %v, want [2 3 4]", values(batch))
 	}
 	want(t, b, 10*ms, 1)
 }
@@ -150,7 +150,7 @@ func TestBatcher_TakeAhead(t *testing.T) {
 	add(b, "a", 0, 1)
 	add(b, "b", 0, 2, 3)
 	if batch := b.TakeAhead(nil); len(batch) != 0 {
-		t.Errorf("%v lies ahead, and 1 was there before", values(batch))
+		t.Errorf("%v lies ahead, and 1 was there before: got %d, want none", values(batch), len(batch))
 	}
 	add(b, "a", 0, 4)
 	for _, want := range [][]int{{1, 4}, {2, 3}, nil} {
@@ -172,14 +172,14 @@ func TestBatcher_SteadyStateAllocatesNothing(t *testing.T) {
 		}
 		batch, _ = b.Take(now, 1, 1, batch[:0])
 		if len(batch) != 8 {
-			t.Fatalf("took %d", len(batch))
+			t.Fatalf("took %d, want 8", len(batch))
 		}
 		now += ms
 		b.Ended(now, 8, ms)
 	}
 	round()
 	if n := testing.AllocsPerRun(100, round); n != 0 {
-		t.Errorf("%v allocations a batch", n)
+		t.Errorf("%v allocations a batch, want 0", n)
 	}
 }
 

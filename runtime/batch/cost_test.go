@@ -11,16 +11,17 @@ func TestCost_ClassesCoverAllSizes(t *testing.T) {
 	for n := 1; n <= LargestSize; n++ {
 		c := classOf(n)
 		if n > largest(c) || c > 0 && n <= largest(c-1) {
-			t.Fatalf("%d is in class %d, which ends at %d", n, c, largest(c))
+			t.Fatalf("%d is in class %d, which ends at %d, want at most %d and more than %d", n, c, largest(c), largest(c),
+				largest(c-1))
 		}
 	}
 	for n := 1; n <= LargestSize; n *= 2 {
 		if largest(classOf(n)) != n {
-			t.Errorf("no class ends at %d", n)
+			t.Errorf("no class ends at %d, want %d", n, n)
 		}
 	}
 	if classOf(LargestSize) != classes-1 {
-		t.Errorf("the last class is %d of %d", classOf(LargestSize), classes)
+		t.Errorf("the last class is %d of %d, want %d", classOf(LargestSize), classes, classes-1)
 	}
 }
 
@@ -50,10 +51,10 @@ func TestCost_LearnsLine(t *testing.T) {
 		}
 	}
 	if a, b := c.Line(); !near(a, 5*ms, 0.05) || !near(b, 100*us, 0.15) {
-		t.Errorf("the line is %v + %v·n", a, b)
+		t.Errorf("the line is %v + %v·n, want about %v and about %v", a, b, 5*ms, 100*us)
 	}
 	if got := time.Duration(c.saving(20, 1)); !near(got, 5*ms, 0.1) {
-		t.Errorf("one more saves %v", got)
+		t.Errorf("one more saves %v, want about %v", got, 5*ms)
 	}
 }
 
@@ -66,10 +67,10 @@ func TestCost_LearnsSteps(t *testing.T) {
 		}
 	}
 	if s := c.saving(16, 1); s > 0 {
-		t.Errorf("the 17th saves %v, and costs a step", time.Duration(s))
+		t.Errorf("the 17th saves %v, and costs a step, want at most 0", time.Duration(s))
 	}
 	if s := time.Duration(c.saving(20, 1)); s < ms {
-		t.Errorf("the 21st saves only %v", s)
+		t.Errorf("the 21st saves only %v, want at least %v", s, ms)
 	}
 }
 
@@ -80,7 +81,7 @@ func TestCost_KeepsWhatItKnows(t *testing.T) {
 		c.Learn(32, p.of(32))
 	}
 	if a, _ := c.Line(); !near(a, 5*ms, 0.05) {
-		t.Errorf("after a long load of full batches a is %v", a)
+		t.Errorf("after a long load of full batches a is %v, want about %v", a, 5*ms)
 	}
 }
 
@@ -93,23 +94,23 @@ func TestCost_FollowsModelThatChanges(t *testing.T) {
 		}
 	}
 	if got := c.Of(8); !near(got, 20*ms, 0.05) {
-		t.Errorf("a batch of 8: %v", got)
+		t.Errorf("a batch of 8: %v, want about %v", got, 20*ms)
 	}
 }
 
 func TestCost_WithoutExperience(t *testing.T) {
 	var c Cost
 	if c.Of(7) != 0 || c.BestOf(7) != 7 {
-		t.Errorf("knows nothing and says %v, %d", c.Of(7), c.BestOf(7))
+		t.Errorf("knows nothing and says %v, %d, want 0 and 7", c.Of(7), c.BestOf(7))
 	}
 	c.Learn(0, ms)
 	c.Learn(3, -1)
 	if c.serial != 0 {
-		t.Error("learned from nothing")
+		t.Errorf("learned from nothing: got %d, want 0", c.serial)
 	}
 	c.Learn(4, 8*ms)
 	if a, b := c.Line(); a != 8*ms || b != 0 {
-		t.Errorf("one size: %v + %v·n", a, b)
+		t.Errorf("one size: %v + %v·n, want %v and 0", a, b, 8*ms)
 	}
 }
 
@@ -122,13 +123,13 @@ func TestCost_BestOf(t *testing.T) {
 	}
 	// The same where the step to come is known and no batch of 16 was met: no item stays behind on a guess.
 	if got := taught(steps(), 1, 20, 32).BestOf(20); got != 20 {
-		t.Errorf("16 was never met, and %d of 20 leave", got)
+		t.Errorf("16 was never met, and %d of 20 leave, want 20", got)
 	}
 	for _, p := range []price{line("", 5*ms, 0), line("", 5*ms, 100*us), line("", 0, ms)} {
 		c := taught(p, 1, 2, 4, 8, 12, 16, 20, 27, 32)
 		for ready := 1; ready <= 32; ready++ {
 			if got := c.BestOf(ready); got != ready {
-				t.Errorf("%v + …: %d of %d", p.of(0), got, ready)
+				t.Errorf("%v + …: got %d of %d, want all", p.of(0), got, ready)
 			}
 		}
 	}

@@ -10,14 +10,15 @@ func TestHistogram_BinsCoverAllTimes(t *testing.T) {
 	for d := time.Duration(0); d < 2*time.Minute; d += d/50 + 1 {
 		b := binOf(d)
 		if d < edge(b) || b < bins-1 && d >= edge(b+1) {
-			t.Fatalf("%v is in bin %d, from %v to %v", d, b, edge(b), edge(b+1))
+			t.Fatalf("%v is in bin %d, from %v to %v, want at least %v and less than %v", d, b, edge(b), edge(b+1), edge(b),
+				edge(b+1))
 		}
 	}
 	if binOf(-1) != 0 || binOf(math.MaxInt64) != bins-1 {
-		t.Error("the ends are open")
+		t.Errorf("the ends are open, want binOf(-1) 0 and binOf(math.MaxInt64) %d", bins-1)
 	}
 	if edge(bins-1) < time.Minute {
-		t.Errorf("the last bin begins at %v", edge(bins-1))
+		t.Errorf("the last bin begins at %v, want at least %v", edge(bins-1), time.Minute)
 	}
 }
 
@@ -33,6 +34,6 @@ func TestHistogram_Counts(t *testing.T) {
 	}
 	h.halve()
 	if h.total != 2.5 || h.after(20*us) != 1 {
-		t.Errorf("halved: %v in all, %v after 20 µs", h.total, h.after(20*us))
+		t.Errorf("halved: %v in all, %v after 20 µs, want 2.5 and 1", h.total, h.after(20*us))
 	}
 }

@@ -10,7 +10,7 @@ func TestOptions_WaitIsReadAsItIsWritten(t *testing.T) {
 	for _, w := range []Wait{{}, AtMost(0), AtMost(2 * time.Millisecond), AtMost(90 * time.Second)} {
 		got, err := ParseWait(w.String())
 		if err != nil || got != w {
-			t.Errorf("%s is read as %v, %v", w, got, err)
+			t.Errorf("%s is read as %v, %v, want the same", w, got, err)
 		}
 	}
 	for _, bad := range []string{"", "2", "-1ms", "adapt", "soon"} {
@@ -18,8 +18,8 @@ func TestOptions_WaitIsReadAsItIsWritten(t *testing.T) {
 			t.Errorf("%q: %v, want ErrWait", bad, err)
 		}
 	}
-	if AtMost(-ms) != AtMost(0) {
-		t.Error("a bound below 0 is not 0")
+	if got := AtMost(-ms); got != AtMost(0) {
+		t.Errorf("a bound below 0 is not 0: got %v, want %v", got, AtMost(0))
 	}
 }
 
@@ -48,7 +48,7 @@ func TestOptions_WaitBounds(t *testing.T) {
 func TestOverride(t *testing.T) {
 	author := Options{MaxSize: 32, MaxWait: AtMost(2 * ms)}
 	if got := author.With(Override{}); got != author {
-		t.Errorf("nothing to say, and %+v", got)
+		t.Errorf("nothing to say, and %+v, want %+v", got, author)
 	}
 	adaptive := Wait{}
 	if got, want := author.With(Override{MaxSize: 8, MaxWait: &adaptive}), (Options{MaxSize: 8}); got != want {
@@ -59,7 +59,7 @@ func TestOverride(t *testing.T) {
 func TestOptions_CheckSize(t *testing.T) {
 	for size, ok := range map[int]bool{-1: false, 0: false, 1: true, 4096: true, 4097: false} {
 		if err := (Options{MaxSize: size}).Check(); errors.Is(err, ErrSize) == ok || (err == nil) != ok {
-			t.Errorf("%d: %v", size, err)
+			t.Errorf("%d: %v, want Is not %t and err == nil %t", size, err, ok, ok)
 		}
 	}
 }

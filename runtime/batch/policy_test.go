@@ -74,12 +74,12 @@ func TestPolicy_DecideWaitsNoLongerThanItPays(t *testing.T) {
 	// All are back within 300 µs; an item that has not arrived by then does not come.
 	d := policy().Decide(scene(1, back(31, 300*us)))
 	if wait := d.Until - time.Second; wait < 300*us || wait > 500*us {
-		t.Errorf("waits %v", wait)
+		t.Errorf("waits %v, want %v to %v", wait, 300*us, 500*us)
 	}
 	v := scene(1, every(500*us))
 	v.Now += 700 * us // it is overdue
 	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("an arrival that failed to come: %+v", d)
+		t.Errorf("an arrival that failed to come: %+v, want Run 1", d)
 	}
 }
 
@@ -87,25 +87,25 @@ func TestPolicy_DecideKeepsBounds(t *testing.T) {
 	v := scene(1, every(500*us))
 	v.HoldStart = v.Now - 5*ms
 	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("held for 5 ms: %+v", d)
+		t.Errorf("held for 5 ms: %+v, want Run 1", d)
 	}
 	v.HoldStart = v.Now
 	never := Policy{Options{MaxSize: 32, MaxWait: AtMost(0)}}
 	if d := never.Decide(v); d.Run != 1 {
-		t.Errorf("never waits: %+v", d)
+		t.Errorf("never waits: %+v, want Run 1", d)
 	}
 	short := Policy{Options{MaxSize: 32, MaxWait: AtMost(450 * us)}}
 	if d := short.Decide(v); d.Run != 1 {
-		t.Errorf("it comes after 500 µs and the bound is 450: %+v", d)
+		t.Errorf("it comes after 500 µs and the bound is 450: %+v, want Run 1", d)
 	}
 	// A fixed bound replaces the adaptive one: 4 ms is beyond a tenth of 20 ms, and pays nevertheless.
 	long := Policy{Options{MaxSize: 32, MaxWait: AtMost(10 * ms)}}
 	if d := long.Decide(scene(1, every(4*ms))); d.Run != 0 || d.Until > time.Second+10*ms {
-		t.Errorf("a fixed bound of 10 ms: %+v", d)
+		t.Errorf("a fixed bound of 10 ms: %+v, want Run 0 and Until at most %v", d, time.Second+10*ms)
 	}
 	v.Deadline = v.Now + 600*us
 	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("the deadline is in 600 µs, the next one in 500: %+v", d)
+		t.Errorf("the deadline is in 600 µs, the next one in 500: %+v, want Run 1", d)
 	}
 }
 
@@ -116,11 +116,11 @@ func TestPolicy_DecideWithOthersAround(t *testing.T) {
 	}
 	v.Idle = 8
 	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("with seven other idle workers: %+v", d)
+		t.Errorf("with seven other idle workers: %+v, want Run 1", d)
 	}
 	v.Idle, v.Waiting = 1, 20
 	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("with nineteen of other keys: %+v", d)
+		t.Errorf("with nineteen of other keys: %+v, want Run 1", d)
 	}
 	// The keys of the arrivals take turns: what comes next is of another key.
 	v = scene(2, func(a *Arrivals) {
@@ -131,7 +131,7 @@ func TestPolicy_DecideWithOthersAround(t *testing.T) {
 	})
 	v.Waiting = 3
 	if d := policy().Decide(v); d.Run != 2 {
-		t.Errorf("keys that take turns: %+v", d)
+		t.Errorf("keys that take turns: %+v, want Run 2", d)
 	}
 }
 

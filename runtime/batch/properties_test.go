@@ -112,7 +112,7 @@ func (c *randomOwner) cancel(t *rapid.T) {
 	i := rapid.IntRange(0, len(c.waiting)-1).Draw(t, "item")
 	it := c.waiting[i]
 	if !c.b.Remove(it) {
-		t.Fatalf("%d waits and cannot be removed", it.Value)
+		t.Fatalf("%d waits and cannot be removed: c.b.Remove(it) = false, want true", it.Value)
 	}
 	c.waiting = slices.Delete(c.waiting, i, i+1)
 	c.noteEnd(t, it)
@@ -122,10 +122,10 @@ func (c *randomOwner) cancel(t *rapid.T) {
 func (c *randomOwner) noteEnd(t *rapid.T, it *Item[int]) {
 	c.ended[it]++
 	if c.ended[it] > 1 {
-		t.Fatalf("%d left twice", it.Value)
+		t.Fatalf("%d left twice: got %d, want at most 1", it.Value, c.ended[it])
 	}
 	if c.b.Remove(it) {
-		t.Fatalf("%d left and was still waiting", it.Value)
+		t.Fatalf("%d left and was still waiting: c.b.Remove(it) = true, want false", it.Value)
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *randomOwner) noteEnd(t *rapid.T, it *Item[int]) {
 func (c *randomOwner) dispatch(t *rapid.T) {
 	for _, it := range c.b.Expire(c.now, nil) {
 		if it.Deadline > c.now || it.Deadline == 0 {
-			t.Fatalf("%d expired at %v, its deadline is %v", it.Value, c.now, it.Deadline)
+			t.Fatalf("%d expired at %v, its deadline is %v, want at most %v and not 0", it.Value, c.now, it.Deadline, c.now)
 		}
 		c.forget(t, it)
 		c.noteEnd(t, it)
@@ -155,7 +155,7 @@ func (c *randomOwner) dispatch(t *rapid.T) {
 	}
 	if ahead := c.b.TakeAhead(nil); len(ahead) > 0 {
 		if len(ahead) < c.o.MaxSize && !ahead[0].Alone {
-			t.Fatalf("%d of %d lie ahead", len(ahead), c.o.MaxSize)
+			t.Fatalf("%d of %d lie ahead, want at least %d", len(ahead), c.o.MaxSize, c.o.MaxSize)
 		}
 		c.checkBatch(t, ahead, 1)
 		c.running = c.running[:len(c.running)-1]
@@ -169,7 +169,7 @@ func (c *randomOwner) dispatch(t *rapid.T) {
 func (c *randomOwner) forget(t *rapid.T, it *Item[int]) {
 	i := slices.Index(c.waiting, it)
 	if i < 0 {
-		t.Fatalf("%d came out and was not waiting", it.Value)
+		t.Fatalf("%d came out and was not waiting: got %d, want at least 0", it.Value, i)
 	}
 	c.waiting = slices.Delete(c.waiting, i, i+1)
 }
@@ -178,12 +178,12 @@ func (c *randomOwner) forget(t *rapid.T, it *Item[int]) {
 func (c *randomOwner) checkHeld(t *rapid.T, again time.Duration) {
 	if len(c.waiting) == 0 {
 		if again != 0 {
-			t.Fatalf("nothing waits, and Take is to be asked again at %v", again)
+			t.Fatalf("nothing waits, and Take is to be asked again at %v, want 0", again)
 		}
 		return
 	}
 	if again <= c.now {
-		t.Fatalf("at %v Take is to be asked again at %v", c.now, again)
+		t.Fatalf("at %v Take is to be asked again at %v, want more than %v", c.now, again, c.now)
 	}
 	c.wake = again
 	oldest := c.waiting[0]
@@ -197,7 +197,7 @@ func (c *randomOwner) checkHeld(t *rapid.T, again time.Duration) {
 		bound = c.o.MaxWait.bound
 	}
 	if c.now >= since+bound {
-		t.Fatalf("%d is held for %v, the bound is %v", oldest.Value, c.now-since, bound)
+		t.Fatalf("%d is held for %v, the bound is %v, want less than %v", oldest.Value, c.now-since, bound, since+bound)
 	}
 }
 
@@ -208,11 +208,11 @@ func (c *randomOwner) checkBatch(t *rapid.T, batch []*Item[int], idle int) {
 		delete(c.refused, first.Key)
 	}
 	if len(batch) > c.o.MaxSize {
-		t.Fatalf("a batch of %d, at most %d", len(batch), c.o.MaxSize)
+		t.Fatalf("a batch of %d, at most %d, want at most %d", len(batch), c.o.MaxSize, c.o.MaxSize)
 	}
 	// Of several idle workers each but the last may take a later key, while an older one is held.
 	if oldest := c.waiting[0]; idle == 1 && oldest != first {
-		t.Fatalf("%d leaves before %d, which is older", first.Value, oldest.Value)
+		t.Fatalf("%d leaves before %d, which is older, want %+v", first.Value, oldest.Value, first)
 	}
 	var sameKey []*Item[int] // in order
 	for _, w := range c.waiting {
@@ -222,9 +222,9 @@ func (c *randomOwner) checkBatch(t *rapid.T, batch []*Item[int], idle int) {
 	}
 	switch {
 	case first.Alone && len(batch) != 1:
-		t.Fatalf("%d is to leave alone, and leaves with %d others", first.Value, len(batch)-1)
+		t.Fatalf("%d is to leave alone, and leaves with %d others: got %d, want 1", first.Value, len(batch)-1, len(batch))
 	case !first.Alone && !slices.Equal(batch, sameKey[:min(len(batch), len(sameKey))]):
-		t.Fatalf("%v leave, of %v", values(batch), values(sameKey))
+		t.Fatalf("%v leave, of %v, want %v", values(batch), values(sameKey), sameKey[:min(len(batch), len(sameKey))])
 	}
 	for _, it := range batch {
 		c.forget(t, it)
@@ -235,7 +235,7 @@ func (c *randomOwner) checkBatch(t *rapid.T, batch []*Item[int], idle int) {
 // check holds at all times.
 func (c *randomOwner) check(t *rapid.T) {
 	if c.b.Len() != len(c.waiting) {
-		t.Fatalf("%d wait, the model has %d", c.b.Len(), len(c.waiting))
+		t.Fatalf("%d wait, the model has %d, want %d", c.b.Len(), len(c.waiting), len(c.waiting))
 	}
 	var first time.Duration
 	for _, it := range c.waiting {
@@ -244,10 +244,10 @@ func (c *randomOwner) check(t *rapid.T) {
 		}
 	}
 	if got := c.b.NextDeadline(); got != first {
-		t.Fatalf("the first deadline is %v, the model's %v", got, first)
+		t.Fatalf("the first deadline is %v, the model's %v, want the same", got, first)
 	}
 	if len(c.waiting) > 0 && len(c.running) < c.workers && c.wake == 0 {
-		t.Fatal("something waits, a worker is idle, and no time to ask again is set")
+		t.Fatalf("something waits, a worker is idle, and no time to ask again is set: got %v, want anything but 0", c.wake)
 	}
 }
 
@@ -255,7 +255,7 @@ func (c *randomOwner) check(t *rapid.T) {
 func (c *randomOwner) drain(t *rapid.T) {
 	for rounds := 0; len(c.waiting) > 0 || len(c.running) > 0; rounds++ {
 		if rounds > 10*c.next+10 {
-			t.Fatalf("%d still wait", len(c.waiting))
+			t.Fatalf("%d still wait: got %d, want at most %d", len(c.waiting), rounds, 10*c.next+10)
 		}
 		switch {
 		case len(c.running) > 0:
@@ -266,10 +266,10 @@ func (c *randomOwner) drain(t *rapid.T) {
 		}
 	}
 	if len(c.ended) != c.next {
-		t.Fatalf("%d of %d left", len(c.ended), c.next)
+		t.Fatalf("%d of %d left, want all", len(c.ended), c.next)
 	}
 	if len(c.b.groups) > 0 || len(c.b.byDeadline) > 0 || c.b.all.head != nil {
-		t.Fatal("an empty batcher holds something")
+		t.Fatal("an empty batcher holds something, want nothing")
 	}
 }
 
@@ -295,7 +295,7 @@ func TestProperties_RareKeyIsNotStarved(t *testing.T) {
 		var now time.Duration
 		for batches := 0; rare.group != nil; {
 			if batches > (ahead+3)/4 {
-				t.Fatalf("%d batches, and only %d items were ahead", batches, ahead)
+				t.Fatalf("%d batches, and only %d items were ahead, want at most %d", batches, ahead, (ahead+3)/4)
 			}
 			add(b, rapid.SampledFrom([]string{"popular", "common"}).Draw(t, "key"), now, make([]int, 8)...)
 			batch, again := b.Take(now, 1, 1, nil)

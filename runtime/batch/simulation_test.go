@@ -54,14 +54,14 @@ func TestSimulation_RuleAgainstFixedWaits(t *testing.T) {
 				}
 				ours, none := do(adaptive()), do(noWait())
 				if w := worse(l, ours, none); w > beyondNoWait {
-					t.Errorf("%s: %.3f times as bad as no wait", l.name, w)
+					t.Errorf("%s: %.3f times as bad as no wait, want at most %v", l.name, w, beyondNoWait)
 				}
 				if w := float64(ours.p99) / float64(none.p99); l.open != nil && w > beyondP99 {
-					t.Errorf("%s: the 99th percentile is %.3f times that of no wait", l.name, w)
+					t.Errorf("%s: the 99th percentile is %.3f times that of no wait, want at most %v", l.name, w, beyondP99)
 				}
 				for _, r := range fixedWaits() {
 					if w := worse(l, ours, do(r)); w > beyondFixed {
-						t.Errorf("%s: %.3f times as bad as a wait of %s", l.name, w, r.name)
+						t.Errorf("%s: %.3f times as bad as a wait of %s, want at most %v", l.name, w, r.name, beyondFixed)
 					}
 				}
 			}
@@ -97,7 +97,7 @@ func TestSimulation_ReturningClientsShareBatch(t *testing.T) {
 				seed: 3,
 			}.do()
 			if o.size < 0.85*float64(clients) {
-				t.Errorf("%s, %d clients: batches of %.1f", p.name, clients, o.size)
+				t.Errorf("%s, %d clients: batches of %.1f, want at least %v", p.name, clients, o.size, 0.85*float64(clients))
 			}
 		}
 	}
@@ -118,7 +118,8 @@ func TestSimulation_StragglersAreWaitedFor(t *testing.T) {
 				}.do()
 			}
 			if w := worse(l, do(adaptive()), do(fixedWaits()[0])); w > 1.02 {
-				t.Errorf("%s, %d clients that come back over %s: %.3f times as bad as a wait of 2 ms", p.name, clients, spread, w)
+				t.Errorf("%s, %d clients that come back over %s: %.3f times as bad as a wait of 2 ms, want at most 1.02", p.name,
+					clients, spread, w)
 			}
 		}
 	}
@@ -134,7 +135,7 @@ func TestSeveralWorkers(t *testing.T) {
 						return run{price: p, load: l, policy: r.policy, maxSize: simSize, workers: workers, items: 8000, seed: 7}.do()
 					}
 					if w := worse(l, do(adaptive()), do(noWait())); w > 1.05 {
-						t.Errorf("%s: %.3f times as bad as no wait", l.name, w)
+						t.Errorf("%s: %.3f times as bad as no wait, want at most 1.05", l.name, w)
 					}
 				}
 			})
@@ -166,7 +167,7 @@ func TestSimulation_RuleFollowsLoad(t *testing.T) {
 	ours := do(adaptive())
 	for _, r := range append(fixedWaits(), noWait()) {
 		if w := worse(changing, ours, do(r)); w > beyondNoWait {
-			t.Errorf("%.3f times as bad as %s", w, r.name)
+			t.Errorf("%.3f times as bad as %s, want at most %v", w, r.name, beyondNoWait)
 		}
 	}
 }
@@ -182,7 +183,7 @@ func TestSimulation_SimulatorAgainstTheory(t *testing.T) {
 		}.do()
 		want := ms + time.Duration(rho/(2*(1-rho))*float64(ms))
 		if off := float64(o.mean)/float64(want) - 1; off < -0.03 || off > 0.03 {
-			t.Errorf("load %.1f: mean latency %v, theory says %v", rho, o.mean, want)
+			t.Errorf("load %.1f: mean latency %v, theory says %v: got %v, want %v to 0.03", rho, o.mean, want, off, -0.03)
 		}
 	}
 }
@@ -201,11 +202,12 @@ func TestSimulation_BoundsHold(t *testing.T) {
 			o := run{price: p, load: l, policy: r.policy, maxSize: simSize, workers: 1, items: 3000, seed: 7, whole: true}.do()
 			// The margins are for the noise of prices.
 			if l.open != nil && o.mean.Seconds() < 0.98*bound {
-				t.Errorf("%s: %s has a mean of %v, the bound says %.4f s", l.name, r.name, o.mean, bound)
+				t.Errorf("%s: %s has a mean of %v, the bound says %.4f s, want Seconds at least %v", l.name, r.name, o.mean, bound,
+					0.98*bound)
 			}
 			if l.open == nil {
 				if most := mostAnswers(l.clients, meanThink(l), p, simSize); o.rate > 1.02*most {
-					t.Errorf("%s: %s answers %.0f/s, the bound says %.0f", l.name, r.name, o.rate, most)
+					t.Errorf("%s: %s answers %.0f/s, the bound says %.0f, want at most %v", l.name, r.name, o.rate, most, 1.02*most)
 				}
 			}
 		}

@@ -219,7 +219,7 @@ func TestLimit_PartIsServedAboveWhole(t *testing.T) {
 	main.enter(l, true)
 	main.enter(l, true)
 	if first, second := probes.enter(part, false), probes.enter(part, false); !first || !second {
-		t.Error("a probe is refused while clients use the whole limit")
+		t.Errorf("got a probe admitted %t and %t while clients use the whole limit, want both", first, second)
 	}
 	if got := l.Stats().Open; got != 3 || !probes[0].closed {
 		t.Errorf("got %d open and %v, want 3, with the part's first one closed", got, probes[0].closed)

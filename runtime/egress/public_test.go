@@ -25,7 +25,7 @@ func TestPublic(t *testing.T) {
 		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "2001:db8::1": false, "203.0.113.1": false,
 	} {
 		if got := Public(netip.MustParseAddr(text)); got != want {
-			t.Errorf("Public(%s) = %v", text, got)
+			t.Errorf("Public(%s) = %v, want %t", text, got, want)
 		}
 	}
 	if err := Deny("tcp", "not an address", nil); !errors.Is(err, ErrPrivate) {
@@ -38,7 +38,7 @@ func TestReason(t *testing.T) {
 	d := net.Dialer{Control: Deny}
 	_, err := d.DialContext(context.Background(), "tcp", "127.0.0.1:1")
 	if got := Reason(err); !errors.Is(got, ErrPrivate) || strings.Contains(got.Error(), "127") {
-		t.Errorf("got %v of %v", got, err)
+		t.Errorf(`got %v of %v, want error ErrPrivate and a text without "127"`, got, err)
 	}
 	name := &net.DNSError{Err: "no such host", Name: "x.test", Server: "10.0.0.2:53", IsNotFound: true}
 	var found *net.DNSError
@@ -47,7 +47,7 @@ func TestReason(t *testing.T) {
 		t.Errorf("got %v, want a name that is not found, without the server", got)
 	}
 	other := errors.New("other")
-	if !errors.Is(Reason(other), other) {
-		t.Error("another error is not returned as it is")
+	if got := Reason(other); !errors.Is(got, other) {
+		t.Errorf("another error is not returned as it is: got %v, want %v", got, other)
 	}
 }

@@ -44,7 +44,7 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	in := s.NewAttachments()
 	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("an empty attachments has made %q", got)
+		t.Errorf("an empty attachments has made %q, want none", got)
 	}
 	for i, c := range []struct{ name, kind, want string }{
 		{"photo.png", "image/jpeg", "photo.png"},
@@ -59,20 +59,20 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 		content := bytes.Repeat([]byte{byte(i)}, 100_000*i)
 		n, err := in.Add(c.name, c.kind, bytes.NewReader(content))
 		if err != nil || n != i {
-			t.Fatalf("%q: %d, %v", c.name, n, err)
+			t.Fatalf("%q: %d, %v, want %d", c.name, n, err, i)
 		}
 		got, err := os.ReadFile(in.Path(n))
 		if err != nil || !bytes.Equal(got, content) || filepath.Base(in.Path(n)) != c.want {
-			t.Errorf("%q lies in %s with %d bytes: %v", c.name, in.Path(n), len(got), err)
+			t.Errorf("%q lies in %s with %d bytes: %v, want %q and Base %q", c.name, in.Path(n), len(got), err, content, c.want)
 		}
 	}
 	if in.Path(-1) != "" || in.Path(8) != "" {
-		t.Error("files that never came have a path")
+		t.Error("files that never came have a path, want in.Path(-1) empty and in.Path(8) empty")
 	}
 	in.Close()
 	in.Close()
 	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("%q are left", got)
+		t.Errorf("%q are left, want none", got)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestAttachments_InboxRefuses(t *testing.T) {
 	var limit *predict.FileLimitError
 	if _, err := in.Add("big.bin", "", strings.NewReader("12345678901")); !errors.As(err, &limit) ||
 		!strings.Contains(limit.Reason, `"big.bin"`) {
-		t.Errorf("a big file: %v", err)
+		t.Errorf("a big file: %v, want an error of type *predict.FileLimitError and Reason with %q", err, `"big.bin"`)
 	}
 	in.Close()
 	in = s.NewAttachments()
@@ -93,23 +93,24 @@ func TestAttachments_InboxRefuses(t *testing.T) {
 		}
 	}
 	if _, err := in.Add("", "", strings.NewReader("")); !errors.As(err, &limit) {
-		t.Errorf("a third file: %v", err)
+		t.Errorf("a third file: %v, want an error of type *predict.FileLimitError", err)
 	}
 	in.Close()
 	for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
 		in := s.NewAttachments()
-		if _, err := in.Add("x", "", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause))); !errors.Is(err, cause) {
-			t.Errorf("a client that breaks off with %v: %v", cause, err)
+		if _, err := in.Add("x", "",
+			io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause))); !errors.Is(err, cause) {
+			t.Errorf("a client that breaks off with %v: %v, want the same", cause, err)
 		}
 		in.Close()
 	}
 	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("%q are left", got)
+		t.Errorf("%q are left, want none", got)
 	}
 	in = s.NewAttachments()
 	s.Close()
 	if _, err := in.Add("x", "", strings.NewReader("")); !errors.Is(err, ErrClosed) {
-		t.Errorf("after the store's end: %v", err)
+		t.Errorf("after the store's end: %v, want ErrClosed", err)
 	}
 	in.Close()
 }
@@ -127,18 +128,18 @@ func TestAttachments_FetchTakesFilesThatAreThere(t *testing.T) {
 	got, cleanup, err := s.Fetch(context.Background(), "p",
 		predict.Prepared{Input: []byte(input), Files: []predict.File{there}})
 	if err != nil || string(got) != `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}` {
-		t.Fatalf("%s, %v", got, err)
+		t.Fatalf("%s, %v, want %q", got, err, `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}`)
 	}
 	cleanup()
 	if l := left(t, folder); len(l) > 0 {
-		t.Errorf("%q were made for nothing", l)
+		t.Errorf("%q were made for nothing, want none", l)
 	}
 	got, cleanup, err = s.Fetch(context.Background(), "p", predict.Prepared{
 		Input: []byte(input),
 		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}},
 	})
 	if err != nil || !strings.HasPrefix(string(got), `{"a":"/in/\"0\"/x.png","b":"`+folder) {
-		t.Fatalf("%s, %v", got, err)
+		t.Fatalf("%s, %v, want it to start with %q", got, err, `{"a":"/in/\"0\"/x.png","b":"`+folder)
 	}
 	cleanup()
 }

@@ -103,15 +103,15 @@ func TestData_Refused(t *testing.T) {
 		err := refused(t, s, test.url)
 		shown := test.url[:min(len(test.url), 80)]
 		if !errors.Is(err, test.cause) || test.message != "" && err.Error() != test.message {
-			t.Errorf("%s: %v", shown, err)
+			t.Errorf("%s: %v, want error test.cause and err %q", shown, err, test.message)
 		}
 		if len(err.Error()) > 300 || strings.Contains(err.Error(), "QUJD") {
-			t.Errorf("%s: the message shows too much: %v", shown, err)
+			t.Errorf(`%s: the message shows too much: %v, want len(err) at most 300 bytes and err without "QUJD"`, shown, err)
 		}
 	}
 	late := "data:;base64," + strings.Repeat("QUJD", 50_000) + "!" + strings.Repeat("QUJD", 50_000)
 	if err := refused(t, newStore(t, Options{}), late); !errors.Is(err, ErrDataURL) {
-		t.Error(err)
+		t.Errorf("got %+v, want ErrDataURL", err)
 	}
 	if _, err := saveData(t.TempDir(), "data:text/plain", -1); !errors.Is(err, ErrDataURL) {
 		t.Error(err)
@@ -132,10 +132,10 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	if got := cut(strings.Repeat("é", 150) + "x"); got != strings.Repeat("é", 100)+"…" {
-		t.Errorf("cut = %s", got)
+		t.Errorf("cut = %s, want %q", got, strings.Repeat("é", 100)+"…")
 	}
 	if got := cut("x" + strings.Repeat("é", 150)); got != "x"+strings.Repeat("é", 99)+"…" {
-		t.Errorf("cut = %s", got)
+		t.Errorf("cut = %s, want %q", got, "x"+strings.Repeat("é", 99)+"…")
 	}
 }
 
@@ -153,10 +153,11 @@ func FuzzSafeName(f *testing.F) {
 		}
 		if len(safe) > maxName || !utf8.ValidString(safe) || strings.ContainsAny(safe, "/\\\x00\n\x1b\u202e") ||
 			safe[0] == '.' || safe[0] == ' ' {
-			t.Errorf("safeName(%q) = %q", name, safe)
+			t.Errorf("safeName(%q) = %q, want a name of at most %d bytes that no shell or terminal reads otherwise", name, safe,
+				maxName)
 		}
 		if again := safeName(safe); again != safe {
-			t.Errorf("safeName(%q) = %q, then %q", name, safe, again)
+			t.Errorf("safeName(%q) = %q, then %q, want the same", name, safe, again)
 		}
 	})
 }
@@ -183,7 +184,7 @@ func FuzzData(f *testing.F) {
 		}
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, content) || filepath.Dir(path) != folder {
-			t.Fatalf("saveData(%q, %q) = %q in %s, %v", media, body, got, path, err)
+			t.Fatalf("saveData(%q, %q) = %q in %s, %v, want %q and Dir %q", media, body, got, path, err, content, folder)
 		}
 		// The content itself as base64: either an error, or what the standard library reads.
 		path, err = saveData(t.TempDir(), "data:;base64,"+string(content), -1)

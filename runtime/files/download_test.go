@@ -67,7 +67,7 @@ func TestDownload(t *testing.T) {
 		"/a%20b/ü.gz": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) },
 		"/zipped.gz": func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Accept-Encoding") != "" {
-				t.Errorf("Accept-Encoding: %s", r.Header.Get("Accept-Encoding"))
+				t.Errorf("Accept-Encoding: %s, want none", r.Header.Get("Accept-Encoding"))
 			}
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(zipped.Bytes())
@@ -85,7 +85,7 @@ func TestDownload(t *testing.T) {
 	}
 	_, contents := fetched(t, s, strings.Replace(server.URL, "://", "://user:pass@", 1)+"/auth")
 	if contents[0] != "Basic dXNlcjpwYXNz" {
-		t.Errorf("credentials: %q", contents[0])
+		t.Errorf(`credentials: %q, want "Basic dXNlcjpwYXNz"`, contents[0])
 	}
 }
 
@@ -134,7 +134,7 @@ func TestDownload_Refused(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, err.Cause, want)
 		}
 		if err.URL != server.URL+path || strings.Contains(err.Error(), "secret") || err.Field != "x/0" {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf(`%s: %v, want URL %q, err without "secret" and Field x/0`, path, err, server.URL+path)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestDownload_MaxFileIsAllowed(t *testing.T) {
 func TestDownload_NoRedirects(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": redirect("/x")})
 	if err := refused(t, newStore(t, Options{MaxRedirects: -1}), server.URL); !errors.Is(err, ErrRedirects) {
-		t.Error(err)
+		t.Errorf("got %+v, want ErrRedirects", err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestUnreachable(t *testing.T) {
 	server.Close()
 	err := refused(t, newStore(t, Options{}), server.URL+"/x?secret=1")
 	if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") {
-		t.Error(err)
+		t.Errorf(`got %+v, want it with "connection refused" and without "secret"`, err)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestCertificate(t *testing.T) {
 	err := refused(t, newStore(t, Options{}), server.URL)
 	var unknown x509.UnknownAuthorityError
 	if !errors.As(err, &unknown) {
-		t.Error(err)
+		t.Errorf("got %+v, want an error of type x509.UnknownAuthorityError", err)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestStall(t *testing.T) {
 	server, _ := blocker(t)
 	if err := refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}),
 		server.URL+"/block"); !errors.Is(err, ErrStalled) {
-		t.Error(err)
+		t.Errorf("got %+v, want ErrStalled", err)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestTimeout(t *testing.T) {
 	server, _ := blocker(t)
 	s := newStore(t, Options{Stall: -1, Timeout: 20 * time.Millisecond})
 	if err := refused(t, s, server.URL+"/block"); !errors.Is(err, ErrTimeout) {
-		t.Error(err)
+		t.Errorf("got %+v, want ErrTimeout", err)
 	}
 	fetched(t, newStore(t, Options{Stall: -1, Timeout: -1}), "data:,x")
 }
@@ -207,7 +207,7 @@ func TestDrip(t *testing.T) {
 	}})
 	s := newStore(t, Options{Timeout: 50 * time.Millisecond, MaxFile: -1})
 	if err := refused(t, s, server.URL); !errors.Is(err, ErrTimeout) {
-		t.Error(err)
+		t.Errorf("got %+v, want ErrTimeout", err)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestSilence(t *testing.T) {
 	s := newStore(t, Options{Stall: 20 * time.Millisecond})
 	for _, path := range []string{"/", "/to"} {
 		if err := refused(t, s, server.URL+path); !errors.Is(err, ErrStalled) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v, want ErrStalled", path, err)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestLength(t *testing.T) {
 	s := newStore(t, Options{MaxFile: 1000})
 	for path, want := range map[string]string{"/less": "four", "/both": "four"} {
 		if _, contents := fetched(t, s, server.URL+path); contents[0] != want {
-			t.Errorf("%s: %q", path, contents[0])
+			t.Errorf("%s: %q, want %q", path, contents[0], want)
 		}
 	}
 	for _, path := range []string{"/two", "/minus", "/huge"} {
@@ -274,7 +274,7 @@ func TestDownload_CredentialsAndRedirects(t *testing.T) {
 	s := newStore(t, Options{})
 	for path, want := range map[string]string{"/away": "", "/near": "Basic dTpw"} {
 		if _, contents := fetched(t, s, strings.Replace(here.URL, "://", "://u:p@", 1)+path); contents[0] != want {
-			t.Errorf("%s: %q", path, contents[0])
+			t.Errorf("%s: %q, want %q", path, contents[0], want)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func TestDownload_DenyPrivate(t *testing.T) {
 	} {
 		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) ||
 			!strings.HasSuffix(err.Error(), ": the address is not public") {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf(`%s: %v, want error ErrPrivate and err ending in ": the address is not public"`, u, err)
 		}
 	}
 	fetched(t, s, "data:,x")
@@ -304,7 +304,7 @@ func TestDownload_URLForms(t *testing.T) {
 		p.Files[0].URL = u
 		_, _, err := s.Fetch(t.Context(), "id", p)
 		if !errors.Is(err, ErrScheme) {
-			t.Errorf("%s: %v", u, err)
+			t.Errorf("%s: %v, want ErrScheme", u, err)
 		}
 		noFiles(t, s)
 	}
@@ -360,7 +360,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 		if filepath.Base(filepath.Dir(paths[0])) != strconv.Itoa(0) {
-			t.Errorf("%s: %s", path, paths[0])
+			t.Errorf("%s: %s, want %q", path, paths[0], strconv.Itoa(0))
 		}
 	}
 }

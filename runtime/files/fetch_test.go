@@ -33,7 +33,7 @@ func newStore(t *testing.T, o Options) *Store {
 			t.Error(err)
 		}
 		if left := list(t, o.Root); len(left) > 0 {
-			t.Errorf("left on disk: %q", left)
+			t.Errorf("left on disk: %q, want none", left)
 		}
 	})
 	return s
@@ -59,7 +59,7 @@ func list(t *testing.T, path string) []string {
 func noFiles(t *testing.T, s *Store) {
 	t.Helper()
 	if left := list(t, s.folder.path); len(left) > 0 {
-		t.Errorf("left on disk: %q", left)
+		t.Errorf("left on disk: %q, want none", left)
 	}
 }
 
@@ -96,12 +96,12 @@ func fetched(t *testing.T, s *Store, urls ...string) (paths, contents []string) 
 		X []string
 	}
 	if err := json.Unmarshal(input, &read); err != nil || read.N != 1 || len(read.X) != len(urls) {
-		t.Fatalf("input %s: %v", input, err)
+		t.Fatalf("input %s: %v: got N %d, len(X) %d, want N 1 and len(X) %d", input, err, read.N, len(read.X), len(urls))
 	}
 	for _, path := range read.X {
 		content, err := os.ReadFile(path)
 		if err != nil || !filepath.IsAbs(path) {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatalf("%s: %v, want filepath.IsAbs(path) true", path, err)
 		}
 		contents = append(contents, string(content))
 	}
@@ -114,7 +114,7 @@ func refused(t *testing.T, s *Store, urls ...string) *FetchError {
 	input, cleanup, err := s.Fetch(t.Context(), "test", prepared(t, urls...))
 	var failed *FetchError
 	if !errors.As(err, &failed) || input != nil || cleanup == nil {
-		t.Fatalf("Fetch(%q) = %s, %v", urls, input, err)
+		t.Fatalf("Fetch(%q) = %s, %v, want an error of type *FetchError, input nil and cleanup non-nil", urls, input, err)
 	}
 	noFiles(t, s)
 	cleanup()
@@ -126,7 +126,7 @@ func TestFetch_Nothing(t *testing.T) {
 	p := prepared(t)
 	input, cleanup, err := s.Fetch(t.Context(), "id", p)
 	if err != nil || &input[0] != &p.Input[0] {
-		t.Errorf("Fetch = %s, %v", input, err)
+		t.Errorf("Fetch = %s, %v, want %v", input, err, &p.Input[0])
 	}
 	noFiles(t, s)
 	cleanup()
@@ -171,7 +171,7 @@ func TestFetch_Places(t *testing.T) {
 		t.Errorf("input = %s, want %s", got, want)
 	}
 	if string(input) != `{"a":"data:,1","b":{"c":["data:,2"]}}` {
-		t.Error("Fetch wrote to its argument")
+		t.Errorf("Fetch wrote to its argument: got %q, want %q", string(input), `{"a":"data:,1","b":{"c":["data:,2"]}}`)
 	}
 }
 
@@ -189,12 +189,12 @@ func TestFolder(t *testing.T) {
 	}
 	entries, err := os.ReadDir(s.folder.path)
 	if err != nil || len(entries) != 9 { // with the lock file
-		t.Fatalf("%v, %v", entries, err)
+		t.Fatalf("%v, %v, want 9", entries, err)
 	}
 	for _, path := range list(t, s.folder.path) {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+			t.Errorf("%s: got mode %v, %v, want access for the owner alone", path, info.Mode(), err)
 		}
 	}
 	_, cleanup, err := s.Fetch(t.Context(), "again", prepared(t, "data:,x"))
@@ -236,7 +236,7 @@ func TestFetch_TooMany(t *testing.T) {
 	s := newStore(t, Options{MaxFiles: 2})
 	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,1", "data:,2", "data:,3"))
 	if !errors.Is(err, ErrTooMany) || !strings.Contains(err.Error(), ": 3, and at most 2 are allowed") {
-		t.Errorf("Fetch: %v", err)
+		t.Errorf(`Fetch: %v, want error ErrTooMany and err with ": 3, and at most 2 are allowed"`, err)
 	}
 	cleanup()
 	noFiles(t, s)
@@ -277,7 +277,7 @@ func TestParallel(t *testing.T) {
 	_, contents := fetched(t, s, urls...)
 	for i, content := range contents {
 		if content != fmt.Sprintf("/%d", i) {
-			t.Errorf("file %d is %s", i, content)
+			t.Errorf("file %d is %s, want %q", i, content, fmt.Sprintf("/%d", i))
 		}
 	}
 	if most != parallel {
@@ -309,11 +309,11 @@ func TestFetch_FirstFailureEndsRest(t *testing.T) {
 	err := refused(t, newStore(t, Options{}), server.URL+"/block", server.URL+"/missing", server.URL+"/block")
 	if err.Field != "x/1" || err.Error() != `cannot fetch `+server.URL+
 		`/missing for input "x/1": the server answered 404 Not Found` {
-		t.Errorf("%v", err)
+		t.Errorf("got %q of field %q, want field x/1, the input, the URL and the status", err, err.Field)
 	}
 	var status *egress.StatusError
 	if !errors.As(err, &status) {
-		t.Errorf("%T", err.Cause)
+		t.Errorf("%T, want an error of type *egress.StatusError", err.Cause)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestCanceled(t *testing.T) {
 	}()
 	_, cleanup, err := s.Fetch(ctx, "id", prepared(t, server.URL+"/block"))
 	if !errors.Is(err, reason) {
-		t.Errorf("Fetch: %v", err)
+		t.Errorf("Fetch: %v, want %v", err, reason)
 	}
 	noFiles(t, s)
 	cleanup()
@@ -351,14 +351,14 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("Fetch: %v", err)
+		t.Errorf("Fetch: %v, want ErrClosed", err)
 	}
 	if _, err := os.Stat(s.folder.path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Stat: %v", err)
+		t.Errorf("Stat: %v, want os.ErrNotExist", err)
 	}
 	cleanup() // after the store: nothing to do, no complaint
 	if _, _, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x")); !errors.Is(err, ErrClosed) {
-		t.Errorf("Fetch after Close: %v", err)
+		t.Errorf("Fetch after Close: %v, want ErrClosed", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Errorf("second Close: %v", err)

@@ -44,7 +44,7 @@ func TestStale(t *testing.T) {
 		filepath.Join(root, "other"): true,
 	} {
 		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("Stat(%s): %v", path, err)
+			t.Errorf("Stat(%s): %v, want %t", path, err, want)
 		}
 	}
 	for _, remove := range []func() error{s.Close, alive.remove} {
@@ -54,7 +54,7 @@ func TestStale(t *testing.T) {
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil || len(entries) != 3 {
-		t.Errorf("left: %v, %v", entries, err)
+		t.Errorf("left: %v, %v, want 3", entries, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := New(Options{Root: file}); err == nil || !strings.Contains(err.Error(), "make file store") {
-		t.Errorf("New in a file: %v, %v", s, err)
+		t.Errorf(`New in a file: %v, %v, want an error and err with "make file store"`, s, err)
 	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -74,20 +74,20 @@ func TestNew(t *testing.T) {
 	}
 	info, err := os.Stat(s.folder.path)
 	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(s.folder.path) != temp {
-		t.Errorf("folder %s: %v, %v", s.folder.path, info, err)
+		t.Errorf("folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	if left := list(t, temp); len(left) > 0 {
-		t.Errorf("left on disk: %q", left)
+		t.Errorf("left on disk: %q, want none", left)
 	}
 	root := filepath.Join(temp, "a", "b")
 	if s, err = New(Options{Root: root}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(root); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("root: %v, %v", info, err)
+		t.Errorf("root: %v, %v, want Perm 0o700", info, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

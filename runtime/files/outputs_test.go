@@ -56,31 +56,31 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 		switch {
 		case file == nil && want.name != "",
 			file != nil && (file.Name != want.name || file.Type != want.kind || file.Listed != (output[0] == ' ')):
-			t.Errorf("%s is %+v", output, file)
+			t.Errorf("%s: got %+v, want name %q, type %q, listed %t", output, file, want.name, want.kind, output[0] == ' ')
 		case file != nil:
 			content, err := io.ReadAll(io.NewSectionReader(file.Content, 0, 1<<20))
 			if err != nil || int64(len(content)) != file.Size {
-				t.Errorf("%s holds %q, %v", output, content, err)
+				t.Errorf("%s holds %q, %v, want %d", output, content, err, file.Size)
 			}
 			done()
 		}
 		asked := 0
 		room := func(bytes int) bool { asked += bytes; return true }
 		if got, err := o.Inline([]byte(output), room); string(got) != want.inline || (err == nil) != (want.inline != "") {
-			t.Errorf("%s becomes %s, %v", output, got, err)
+			t.Errorf("%s becomes %s, %v, want %q and err == nil %t", output, got, err, want.inline, want.inline != "")
 		}
 		none := func(int) bool { return false }
 		if _, err := o.Inline([]byte(output), none); asked > 0 && !errors.Is(err, ErrNoRoom) {
-			t.Errorf("%s without room for %d bytes: %v", output, asked, err)
+			t.Errorf("%s without room for %d bytes: %v, want ErrNoRoom", output, asked, err)
 		}
 	}
 	o.Close()
 	o.Close()
 	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("%q are left", got)
+		t.Errorf("%q are left, want none", got)
 	}
 	s.Close()
 	if _, err := s.NewOutputs("p"); !errors.Is(err, ErrClosed) {
-		t.Errorf("after the store's end: %v", err)
+		t.Errorf("after the store's end: %v, want ErrClosed", err)
 	}
 }

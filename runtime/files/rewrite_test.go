@@ -52,7 +52,8 @@ func TestResolve(t *testing.T) {
 	s := newStore(t, Options{})
 	u := newUploads(t, s, target.URL+"/p/")
 	if len(u.Token()) != 32 || strings.Trim(u.Token(), "0123456789abcdef") != "" || !filepath.IsAbs(u.Folder()) {
-		t.Errorf("token %s, folder %s", u.Token(), u.Folder())
+		t.Errorf("token %s, folder %s, want len(Token) 32 bytes, Trim empty and filepath.IsAbs(u.Folder()) true", u.Token(),
+			u.Folder())
 	}
 	a, b, c, d := leave(t, u, 0, "a.txt", "1"), leave(t, u, 1, `b"\ é.txt`, "2"), leave(t, u, 2, "a.txt", "3"),
 		leave(t, u, 3, "d", "4")
@@ -78,14 +79,14 @@ func TestResolve(t *testing.T) {
 		contents[p.Body] = true
 	}
 	if len(contents) != 4 {
-		t.Errorf("uploaded %v", contents)
+		t.Errorf("uploaded %v, want 4", contents)
 	}
 	if left := list(t, u.Folder()); len(left) != 0 {
-		t.Errorf("left after the uploads: %q", left)
+		t.Errorf("left after the uploads: %q, want none", left)
 	}
 	single := leave(t, u, 4, "é.txt", "5")
 	if got, err := u.Resolve(t.Context(), []byte(single)); err != nil || string(got) != at("%C3%A9.txt") {
-		t.Errorf("Resolve(%s) = %s, %v", single, got, err)
+		t.Errorf("Resolve(%s) = %s, %v, want %q", single, got, err, at("%C3%A9.txt"))
 	}
 }
 
@@ -125,7 +126,7 @@ func TestChunk_FilesOfOneNameGoOneAfterAnother(t *testing.T) {
 	for _, c := range slices.Backward(all) {
 		callers.Go(func() {
 			if text, err := c.Resolve(t.Context()); err != nil || string(text) != `"`+server.URL+`/step.png"` {
-				t.Errorf("Resolve = %s, %v", text, err)
+				t.Errorf("Resolve = %s, %v, want %q", text, err, `"`+server.URL+`/step.png"`)
 			}
 		})
 	}
@@ -180,17 +181,17 @@ func TestRewrite_ResolveNothing(t *testing.T) {
 	s := newStore(t, Options{})
 	off, err := s.NewUploads("id", Destination{})
 	if off != nil || err != nil || off.Folder() != "" || off.Token() != "" {
-		t.Errorf("NewUploads without a prefix: %v, %v", off, err)
+		t.Errorf("NewUploads without a prefix: %v, %v, want off nil, Folder empty and Token empty", off, err)
 	}
 	off.Close()
 	chunk := []byte(`{"a":"pinion-file:x","b":["pinion-file:` + strings.Repeat("0", 32) + `:0/x"]}`)
 	for _, u := range []*Uploads{off, newUploads(t, s, "http://h/")} {
 		got, err := u.Resolve(t.Context(), chunk)
 		if err != nil || &got[0] != &chunk[0] {
-			t.Errorf("Resolve = %s, %v", got, err)
+			t.Errorf("Resolve = %s, %v, want %v", got, err, &chunk[0])
 		}
 		if n := testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }); n != 0 {
-			t.Errorf("%v allocations", n)
+			t.Errorf("%v allocations, want 0", n)
 		}
 	}
 }
@@ -218,11 +219,12 @@ func TestRewrite_ResolveForged(t *testing.T) {
 		got, err := u.Resolve(t.Context(), mark)
 		var failed *UploadError
 		if !errors.As(err, &failed) || !errors.Is(err, ErrNoFile) || got != nil || strings.Contains(err.Error(), u.Folder()) {
-			t.Errorf("%q: %s, %v", file, got, err)
+			t.Errorf("%q: %s, %v, want an error of type *UploadError and ErrNoFile, nil and err without %q", file, got, err,
+				u.Folder())
 		}
 	}
 	if all := target.all(); len(all) != 0 {
-		t.Errorf("uploaded: %v", all)
+		t.Errorf("uploaded: %v, want none", all)
 	}
 }
 
@@ -286,7 +288,7 @@ func TestRewrite_ResolveParallel(t *testing.T) {
 		callers.Go(func() {
 			got, err := u.Resolve(t.Context(), bytes.Join(chunk, []byte(",")))
 			if err != nil || !bytes.Equal(got, bytes.Join(want, []byte(","))) {
-				t.Errorf("Resolve = %s, %v", got, err)
+				t.Errorf("Resolve = %s, %v, want %q", got, err, bytes.Join(want, []byte(",")))
 			}
 		})
 	}

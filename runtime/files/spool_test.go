@@ -20,7 +20,7 @@ func TestSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names := left(t, folder); len(names) > 0 {
-		t.Errorf("the folder has %v", names)
+		t.Errorf("the folder has %v, want none", names)
 	}
 	if _, err := file.WriteString("body"); err != nil {
 		t.Error(err)
@@ -29,11 +29,11 @@ func TestSpool(t *testing.T) {
 		t.Error(err)
 	}
 	if text, err := io.ReadAll(file); err != nil || string(text) != "body" {
-		t.Errorf("it has %q, %v", text, err)
+		t.Errorf("it has %q, %v, want body", text, err)
 	}
 	file.Close()
 	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {
-		t.Errorf("a body of an EiB: %v", err)
+		t.Errorf("a body of an EiB: %v, want ErrDiskFull", err)
 	}
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestSpool(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.Spool(0); !errors.Is(err, ErrClosed) {
-		t.Errorf("of a closed store: %v", err)
+		t.Errorf("of a closed store: %v, want ErrClosed", err)
 	}
 }
 
@@ -76,12 +76,12 @@ func TestSpool_Elsewhere(t *testing.T) {
 	defer file.Close()
 	if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err != nil ||
 		!strings.HasPrefix(target, otherDisk+"/") || !strings.HasSuffix(target, " (deleted)") {
-		t.Errorf("the body is in %s, %v", target, err)
+		t.Errorf(`the body is in %s, %v, want it starting with %q and ending in " (deleted)"`, target, err, otherDisk+"/")
 	}
 	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {
-		t.Errorf("a body of an EiB: %v", err)
+		t.Errorf("a body of an EiB: %v, want ErrDiskFull", err)
 	}
 	if _, err := spoolElsewhere(inMemory, 0); !errors.Is(err, ErrNoDisk) {
-		t.Errorf("with both in memory: %v", err)
+		t.Errorf("with both in memory: %v, want ErrNoDisk", err)
 	}
 }

@@ -116,19 +116,20 @@ func TestUpload(t *testing.T) {
 			},
 			writeFile(t, test.name, test.content))
 		if err != nil || found != target.URL+test.uri {
-			t.Errorf("%s: %s, %v", test.name, found, err)
+			t.Errorf("%s: %s, %v, want %q", test.name, found, err, target.URL+test.uri)
 		}
 		all := target.all()
 		if len(all) != 1 {
-			t.Fatalf("%s: %d requests", test.name, len(all))
+			t.Fatalf("%s: %d requests, want 1", test.name, len(all))
 		}
 		got := all[0]
 		if asked := got.Header.Get("Expect") == "100-continue"; asked != (test.name == "big.bin") {
-			t.Errorf("%s: asked before it was sent: %v", test.name, asked)
+			t.Errorf("%s: asked before it was sent: %v, want %t", test.name, asked, test.name == "big.bin")
 		}
 		if got.Method != http.MethodPut || got.URI != test.uri || got.Length != int64(len(test.content)) ||
 			got.Body != test.content {
-			t.Errorf("%s: %s %s of %d bytes", test.name, got.Method, got.URI, got.Length)
+			t.Errorf("%s: %s %s of %d bytes, want Method PUT, URI %q, Length %d and Body %q", test.name, got.Method, got.URI,
+				got.Length, test.uri, int64(len(test.content)), test.content)
 		}
 		for name, want := range map[string]string{
 			"Content-Type": test.kind, "User-Agent": "test/1",
@@ -158,7 +159,7 @@ func TestFileURL(t *testing.T) {
 		switch {
 		case want == "":
 			if !errors.Is(err, ErrPrefix) {
-				t.Errorf("%s: %v, %v", prefix, u, err)
+				t.Errorf("%s: %v, %v, want ErrPrefix", prefix, u, err)
 			}
 		case err != nil || u.String() != want:
 			t.Errorf("%s: %v, %v, want %s", prefix, u, err, want)
@@ -212,7 +213,7 @@ func TestUpload_FoundAt(t *testing.T) {
 			prefix := strings.Replace(target.URL, "://", "://user:secret@", 1) + "/p?q=1"
 			found, err := s.Upload(t.Context(), Destination{Prefix: prefix}, writeFile(t, "f.txt", content))
 			if err != nil || found != base.Replace(test.want) {
-				t.Errorf("%d %s: %s, %v", test.status, test.location, found, err)
+				t.Errorf("%d %s: %s, %v, want %q", test.status, test.location, found, err, base.Replace(test.want))
 			}
 			if len(content) > 10 {
 				continue // whether the first answer's body was taken is up to the server
@@ -221,7 +222,8 @@ func TestUpload_FoundAt(t *testing.T) {
 			for _, p := range target.all() {
 				uris = append(uris, p.URI)
 				if p.Method != http.MethodPut || p.Body != content || p.Header.Get("Authorization") != "Basic dXNlcjpzZWNyZXQ=" {
-					t.Errorf("%d %s: %s %s %v", test.status, test.location, p.Method, p.URI, p.Header)
+					t.Errorf("%d %s: got %s %s %v, want a PUT of the content with the credentials of the address", test.status,
+						test.location, p.Method, p.URI, p.Header)
 				}
 			}
 			if got := strings.Join(uris, " "); got != test.puts {
@@ -242,7 +244,7 @@ func TestUpload_CredentialsStayWithTheirHost(t *testing.T) {
 	}
 	all := there.all()
 	if len(all) != 1 || all[0].Header.Get("Authorization") != "" || all[0].Body != "c" || all[0].Length != 1 {
-		t.Errorf("%v", all)
+		t.Errorf("%v, want len(all) 1, Authorization empty, Body c and Length 1", all)
 	}
 }
 
@@ -259,7 +261,7 @@ func TestUpload_Retries(t *testing.T) {
 	}
 	for _, p := range target.all() {
 		if p.Body != "content" {
-			t.Errorf("a try sent %q", p.Body)
+			t.Errorf("a try sent %q, want content", p.Body)
 		}
 	}
 	if got, want := fmt.Sprint(*slept),
@@ -304,7 +306,7 @@ func TestUpload_Refused(t *testing.T) {
 			found, err := s.Upload(t.Context(), Destination{Prefix: prefix}, path)
 			var failed *UploadError
 			if !errors.As(err, &failed) || found != "" {
-				t.Errorf("%s: %s, %v", name, found, err)
+				t.Errorf("%s: %s, %v, want an error of type *UploadError and found empty", name, found, err)
 				continue
 			}
 			cause, _ := test.cause.(error)
@@ -314,7 +316,7 @@ func TestUpload_Refused(t *testing.T) {
 			}
 			if !strings.HasPrefix(err.Error(), `cannot upload output file "f.txt" to `+target.URL+"/"+name+": ") ||
 				strings.Contains(err.Error(), "secret") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got %v, want it with the file and the URL, and without the query", name, err)
 			}
 			if len(*slept) != test.retries {
 				t.Errorf("%s: %d retries, want %d", name, len(*slept), test.retries)
@@ -327,7 +329,8 @@ func TestUpload_Refused(t *testing.T) {
 	_, err := s.Upload(t.Context(), Destination{Prefix: server.URL + "?secret"}, writeFile(t, "f.txt", "c"))
 	if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") ||
 		len(*slept) != 2 {
-		t.Errorf("%v after %d retries", err, len(*slept))
+		t.Errorf(`%v after %d retries, want an error, err with "connection refused" and without "secret" and len(slept) 2`,
+			err, len(*slept))
 	}
 }
 
@@ -343,7 +346,7 @@ func TestUpload_OfNoFile(t *testing.T) {
 	for _, path := range []string{filepath.Join(dir, "missing"), dir, pipe} {
 		_, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, path)
 		if !errors.Is(err, ErrNoFile) || strings.Contains(err.Error(), dir) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v, want error ErrNoFile and err without %q", path, err, dir)
 		}
 	}
 	if _, err := s.Upload(t.Context(), Destination{Prefix: "ftp://secret@h"},
@@ -351,7 +354,7 @@ func TestUpload_OfNoFile(t *testing.T) {
 		t.Error(err)
 	}
 	if all := target.all(); len(all) != 0 {
-		t.Errorf("%d requests", len(all))
+		t.Errorf("%d requests, want none", len(all))
 	}
 }
 
@@ -373,7 +376,7 @@ func TestUpload_Stall(t *testing.T) {
 	slept := instant(s)
 	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL},
 		writeFile(t, "f.txt", "c")); !errors.Is(err, ErrStalled) || len(*slept) != 2 {
-		t.Errorf("%v after %d retries", err, len(*slept))
+		t.Errorf("%v after %d retries, want ErrStalled and 2", err, len(*slept))
 	}
 }
 
@@ -398,7 +401,7 @@ func TestUpload_Timeout(t *testing.T) {
 	slept := instant(s)
 	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL},
 		writeFile(t, "f.txt", "c")); !errors.Is(err, ErrTimeout) || len(*slept) != 0 {
-		t.Errorf("%v after %d retries", err, len(*slept))
+		t.Errorf("%v after %d retries, want ErrTimeout and 0", err, len(*slept))
 	}
 }
 
@@ -468,10 +471,11 @@ func TestUpload_ToPrivate(t *testing.T) {
 		for _, prefix := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
 			_, err := s.Upload(t.Context(), Destination{Prefix: prefix, Trusted: c.trusted}, path)
 			if errors.Is(err, ErrPrivate) != c.denied || (err != nil) != c.denied {
-				t.Errorf("%+v to %s, trusted %v: %v", c.options, prefix, c.trusted, err)
+				t.Errorf("%+v to %s, trusted %v: %v, want Is %t and err != nil %t", c.options, prefix, c.trusted, err, c.denied,
+					c.denied)
 			}
 			if c.denied && !strings.HasSuffix(err.Error(), ": the address is not public") {
-				t.Errorf("the error is %v", err)
+				t.Errorf(`the error is %v, want it to end in ": the address is not public"`, err)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (r *rig) start(address string) {
 	s.Start()
 	r.t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(20 * time.Second) {
-		r.t.Fatal("NATS does not answer")
+		r.t.Fatal("NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
 	}
 	r.url = "nats://" + s.Addr().String()
 }

@@ -9,7 +9,7 @@ import (
 func TestClip(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("x", MaxShown)} {
 		if got := Clip(text); got != text {
-			t.Errorf("%q became %q", text, got)
+			t.Errorf("%q became %q, want the same", text, got)
 		}
 	}
 	for _, c := range []string{"x", "é", "…", "😀", "\x80"} {
@@ -18,10 +18,11 @@ func TestClip(t *testing.T) {
 			got := Clip(long)
 			begin, cut := strings.CutSuffix(got, "…")
 			if !cut || !strings.HasPrefix(long, begin) || len(begin) > MaxShown || len(begin) < MaxShown-utf8.UTFMax {
-				t.Errorf("%d bytes of %q became %d", len(long), c, len(got))
+				t.Errorf("%d bytes of %q became %d, want the first %d to %d", len(long), c, len(got), MaxShown-utf8.UTFMax,
+					MaxShown)
 			}
 			if utf8.ValidString(long) != utf8.ValidString(got) {
-				t.Errorf("a character of %q was broken", got)
+				t.Errorf("got a broken character in %q, want valid UTF-8, as it was", got)
 			}
 		}
 	}
@@ -32,11 +33,11 @@ func TestCuts_BetweenCharacters(t *testing.T) {
 	for n := range len(text) + 1 {
 		head, tail := Complete([]byte(text[:n])), Tail([]byte(text), n)
 		if !utf8.Valid(head) || !utf8.Valid(tail) || len(head) < n-utf8.UTFMax+1 || len(tail) < n-utf8.UTFMax+1 {
-			t.Errorf("%d bytes: got %q and %q", n, head, tail)
+			t.Errorf("%d bytes: got %q and %q, want at least %d valid ones of each", n, head, tail, n-utf8.UTFMax+1)
 		}
 	}
 	if got := Complete([]byte("a\xff\xff")); string(got) != "a\xff\xff" {
-		t.Errorf("got %q: bytes that begin no character stay", got)
+		t.Errorf("got %q, want the bytes that begin no character", got)
 	}
 	var kept Text
 	kept.Add(make([]byte, Max-1))

@@ -14,7 +14,7 @@ func TestText(t *testing.T) {
 	var text Text
 	text.Add([]byte("begin"))
 	if got := string(text.Bytes()); got != "begin" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want begin", got)
 	}
 	text.Add(make([]byte, Max))
 	text.Add([]byte("more"))
@@ -30,7 +30,7 @@ func TestText(t *testing.T) {
 // TestLogText_NoticesNameLimits: the line's notice is a constant, so it could name another number.
 func TestLogText_NoticesNameLimits(t *testing.T) {
 	if want := fmt.Sprintf("longer than %d MiB", MaxLine>>20); !strings.Contains(LineNotice, want) {
-		t.Errorf("the notice is %q, the limit %d", LineNotice, MaxLine)
+		t.Errorf("the notice is %q, the limit %d, want it to contain %q", LineNotice, MaxLine, want)
 	}
 }
 

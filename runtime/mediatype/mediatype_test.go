@@ -13,12 +13,12 @@ func TestMediaTypes(t *testing.T) {
 	for _, m := range mediaTypes() {
 		extension := Extension(m.name)
 		if seen[m.extension+m.name] || extension == "" {
-			t.Errorf("%s %s", m.extension, m.name)
+			t.Errorf("%s %s, want seen[m.extension+m.name] false and extension non-empty", m.extension, m.name)
 		}
 		seen[m.extension+m.name] = true
 		kind := Of(strings.ToUpper(m.extension))
 		if back := Extension(kind); back == "" || Of(back) != kind {
-			t.Errorf("%s has type %s, which has extension %s", m.extension, kind, back)
+			t.Errorf("%s has type %s, which has extension %s, want back non-empty and Of %q", m.extension, kind, back, kind)
 		}
 	}
 }
@@ -35,11 +35,11 @@ func TestMediaTypes_AreWorkers(t *testing.T) {
 		theirs["."+m[1]] = m[2]
 	}
 	if len(theirs) < 50 {
-		t.Fatalf("found %d types there", len(theirs))
+		t.Fatalf("found %d types there, want at least 50", len(theirs))
 	}
 	for _, m := range mediaTypes() {
 		if want := Of(m.extension); theirs[m.extension] != want && m.extension != ".bin" {
-			t.Errorf("%s: %s here, %q there", m.extension, want, theirs[m.extension])
+			t.Errorf(`%s: %s here, %q there, want ".bin"`, m.extension, want, theirs[m.extension])
 		}
 	}
 }

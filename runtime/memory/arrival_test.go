@@ -12,7 +12,7 @@ func hold(t *testing.T, b *Budget, held, rest int64) (a *Arrival, cuts *int) {
 	t.Helper()
 	a, cuts = new(Arrival), new(int)
 	if !b.Take(held, Small) {
-		t.Fatalf("no room for %d bytes", held)
+		t.Fatalf("no room for %d bytes, want b.Take(held, Small) true", held)
 	}
 	b.Begin(a, func() {
 		*cuts++

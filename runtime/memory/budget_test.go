@@ -23,12 +23,12 @@ func TestMarks(t *testing.T) {
 		t.Errorf("got %d and %d bytes charged, want 14 MiB, and the rest for small ones alone", large.Bytes(), small.Bytes())
 	}
 	if s := b.Stats(); s.Used != 14*mib+Small || s.Limit != 16*mib || s.Refusals != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v, want Used %d, Limit %d and Refusals 2", s, 14*mib+Small, 16*mib)
 	}
 	large.Release()
 	small.Release()
 	if b.Stats().Used != 0 {
-		t.Errorf("%d bytes are left", b.Stats().Used)
+		t.Errorf("%d bytes are left, want 0", b.Stats().Used)
 	}
 	if New(1).Stats().Limit != MinBudget {
 		t.Errorf("got a limit of %d, want %d", New(1).Stats().Limit, MinBudget)
@@ -47,7 +47,7 @@ func TestBudget_BodiesWait(t *testing.T) {
 		}
 		began := time.Now()
 		if err := b.Wait(mib, time.Second, nil); !errors.Is(err, ErrFull) || time.Since(began) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+			t.Errorf("%v after %v, want ErrFull and %v", err, time.Since(began), time.Second)
 		}
 		if err := b.Wait(Small, time.Hour, nil); err != nil { // small ones go on meanwhile
 			t.Error(err)
@@ -87,7 +87,7 @@ func TestBudget_BodiesWait(t *testing.T) {
 		}
 		b.Free(5 * mib)
 		if s := b.Stats(); s.Used != 0 || b.waiting.Load() != 0 {
-			t.Errorf("%+v, %d wait", s, b.waiting.Load())
+			t.Errorf("%+v, %d wait, want Used 0 and waiting 0", s, b.waiting.Load())
 		}
 	})
 }
@@ -115,20 +115,20 @@ func TestEvicts(t *testing.T) {
 	}
 	retained[0].Hold() // an answer is made of it
 	if b.Take(15*mib, 15*mib) || next != 0 {
-		t.Errorf("%d were evicted for nothing", next)
+		t.Errorf("%d were evicted for nothing, want b.Take(15*mib, 15*mib) false and next 0", next)
 	}
 	if !b.Take(8*mib, 8*mib) || next != 3 { // the first frees nothing
-		t.Errorf("%d were evicted for 2 MiB", next)
+		t.Errorf("%d were evicted for 2 MiB, want b.Take(8*mib, 8*mib) true and next 3", next)
 	}
 	retained[0].Release()
 	retained[0].Hold() // found before it was evicted
 	if got := b.Stats().Used; got != 14*mib {
-		t.Errorf("%d bytes are used", got)
+		t.Errorf("%d bytes are used, want %d", got, 14*mib)
 	}
 	retained[0].Resize(mib / 2)
 	retained[0].Release()
 	if got := b.Stats().Used; got != 13*mib {
-		t.Errorf("%d bytes are used", got)
+		t.Errorf("%d bytes are used, want %d", got, 13*mib)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestBudget_NeverAbove(t *testing.T) {
 					continue
 				}
 				if used := b.Stats().Used; used > limit {
-					t.Errorf("%d bytes are used", used)
+					t.Errorf("%d bytes are used, want at most %d", used, limit)
 				}
 				b.Free(n)
 			}
@@ -159,7 +159,7 @@ func TestBudget_NeverAbove(t *testing.T) {
 	}
 	all.Wait()
 	if used := b.Stats().Used; used != 0 {
-		t.Errorf("%d bytes are left", used)
+		t.Errorf("%d bytes are left, want 0", used)
 	}
 }
 
@@ -178,6 +178,6 @@ func TestBudget_NoBudget(t *testing.T) {
 		t.Errorf("Release: got %d and %d bytes, want 0 and 1", first, second)
 	}
 	if b.Stats() != (Stats{}) {
-		t.Errorf("%+v", b.Stats())
+		t.Errorf("%+v, want %+v", b.Stats(), Stats{})
 	}
 }

@@ -24,10 +24,10 @@ func TestShared_IsReused(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	s := pool.Get(1_000_000, 0)
 	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
-		t.Fatalf("got %+v", s)
+		t.Fatalf("got %+v, want len(Data) 1_000_000 bytes and Room %d", s, 1<<20)
 	}
 	if pool.Get(SharedMin-1, 0) != nil || pool.Get(SharedMost+1, 0) != nil {
-		t.Error("a body of another size is shared")
+		t.Error("a body of another size is shared, want pool.Get(SharedMin-1, 0) nil and pool.Get(SharedMost+1, 0) nil")
 	}
 	clear(s.Data)
 	workers, err := unix.Dup(s.FD)
@@ -36,10 +36,10 @@ func TestShared_IsReused(t *testing.T) {
 	}
 	defer unix.Close(workers)
 	if err := unix.Ftruncate(workers, 1); err == nil {
-		t.Error("a worker can shorten the file, after which the front's reads fail")
+		t.Error("a worker can shorten the file, after which the front's reads fail: got no error, want an error")
 	}
 	if got := resident(t, workers); got < 1_000_000 {
-		t.Errorf("%d bytes are resident", got)
+		t.Errorf("%d bytes are resident, want at least 1_000_000", got)
 	}
 	s.Free(true)
 	other := pool.Get(600_000, 0)
@@ -48,10 +48,10 @@ func TestShared_IsReused(t *testing.T) {
 	}
 	other.Free(false)
 	if got := resident(t, workers); got != 0 {
-		t.Errorf("%d bytes are resident after its end", got)
+		t.Errorf("%d bytes are resident after its end, want 0", got)
 	}
 	if third := pool.Get(600_000, 0); third == s {
-		t.Error("a worker may still write to it")
+		t.Errorf("a worker may still write to it: got %+v, want anything but %+v", third, s)
 	} else {
 		third.Free(true)
 	}
@@ -63,16 +63,16 @@ func TestShared_IsAligned(t *testing.T) {
 	for _, head := range []int{0, 1, 63, 64, 130, -1, 1 << 40} {
 		s := pool.Get(100_000, head)
 		if s == nil || len(s.Data) != 100_000 {
-			t.Fatalf("head %d: got %+v", head, s)
+			t.Fatalf("head %d: got %+v, want s non-nil and len(Data) 100_000 bytes", head, s)
 		}
 		begin := uintptr(unsafe.Pointer(&s.Data[0])) - uintptr(unsafe.Pointer(&s.All[0]))
 		if begin >= sharedAlign || (begin+uintptr(head))%sharedAlign != 0 {
-			t.Errorf("head %d: the body is at %d", head, begin)
+			t.Errorf("head %d: the body is at %d, want begin less than %d and 0", head, begin, sharedAlign)
 		}
 		s.Free(true)
 	}
-	if pool.Get(SharedMost, 1) != nil {
-		t.Error("a body that reaches beyond its room is shared")
+	if got := pool.Get(SharedMost, 1); got != nil {
+		t.Errorf("a body that reaches beyond its room is shared: got %+v, want nil", got)
 	}
 }
 
@@ -90,13 +90,13 @@ func TestShared_IsLeft(t *testing.T) {
 	s.Leave()
 	got := make([]byte, 4)
 	if _, err := unix.Pread(workers, got, 0); err != nil || string(got) != "kept" {
-		t.Errorf("the body is %q (%v)", got, err)
+		t.Errorf("the body is %q (%v), want kept", got, err)
 	}
 	if got := resident(t, workers); got != 4096 {
 		t.Errorf("%d bytes are resident, want the page that was written", got)
 	}
 	if pool.live != 0 || s.All != nil {
-		t.Errorf("%d pieces are left", pool.live)
+		t.Errorf("%d pieces are left, want live 0 and All nil", pool.live)
 	}
 }
 
@@ -119,15 +119,15 @@ func TestShared_Idle(t *testing.T) {
 	pieces[0].freed = time.Now().Add(-sharedIdle)
 	pool.trim()
 	if pool.live != 1 || pieces[0].All != nil || pieces[1].All == nil {
-		t.Error("the piece that was idle for long is not gone, or the other one is")
+		t.Errorf("got %d pieces, want the one that was idle for long gone, and the other there", pool.live)
 	}
 	if pool.timer == nil || !pool.timer.Stop() {
-		t.Fatal("nothing will free the other one")
+		t.Fatal("nothing will free the other one: Stop = false, want true")
 	}
 	pieces[1].freed = time.Now().Add(-sharedIdle)
 	pool.trim()
 	if pool.live != 0 || pool.bytes != 0 || pool.timer != nil {
-		t.Errorf("%d pieces, %d bytes, timer %v are left", pool.live, pool.bytes, pool.timer)
+		t.Errorf("%d pieces, %d bytes, timer %v are left, want 0, 0 and nil", pool.live, pool.bytes, pool.timer)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestShared_Idle(t *testing.T) {
 func TestShared_IsBounded(t *testing.T) {
 	pool := &SharedPool{}
 	pool.live = sharedLive
-	if pool.Get(SharedMin, 0) != nil {
-		t.Error("there are more pieces than may be")
+	if got := pool.Get(SharedMin, 0); got != nil {
+		t.Errorf("there are more pieces than may be: got %+v, want nil", got)
 	}
 }

@@ -33,7 +33,7 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	s.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: 5 * time.Second}})
 	const name = "pinion_predict_seconds"
 	if text := lines(s, name); strings.Contains(text, "trace_id") {
-		t.Errorf("the text format has no exemplars:\n%s", text)
+		t.Errorf("the text format has no exemplars, want no \"trace_id\" in it:\n%s", text)
 	}
 	_, page := s.Write(accepts["openmetrics"])
 	theirs := &dto.MetricFamily{Name: new(name), Help: new("h"), Type: dto.MetricType_HISTOGRAM.Enum()}
@@ -66,7 +66,8 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 		}
 		got++
 		if !bytes.Contains(page, []byte(line)) && !bytes.Contains(page, []byte(withMillis(line))) {
-			t.Errorf("the page lacks\n%s", line)
+			t.Errorf("the page lacks: got %.300q, want with %q or with %q\n%s", page, []byte(line), []byte(withMillis(line)),
+				line)
 		}
 	}
 	if got != 2 || d.Exemplars[0].Trace != *aTrace(1) {
@@ -111,7 +112,7 @@ func TestExemplar_TimesOfAllEndsAreOneHistogram(t *testing.T) {
 	}
 	for i, e := range d.Exemplars {
 		if e != nil && e.Trace != *aTrace(2) {
-			t.Errorf("bucket %d shows trace %v, which is not the latest", i, e.Trace)
+			t.Errorf("bucket %d shows trace %v, which is not the latest, want %+v", i, e.Trace, *aTrace(2))
 		}
 	}
 	if got, want := lines(s, "pinion_prediction_duration_seconds_count"),

@@ -29,10 +29,10 @@ func TestGenerations(t *testing.T) {
 		names[f.Name] = len(f.Samples)
 	}
 	if names["gen_ai.server.request.duration"] != 2 || names["gen_ai.server.time_to_first_token"] != 1 {
-		t.Errorf("OTLP has %v", names)
+		t.Errorf("OTLP has %v, want two durations of requests and one time to the first token", names)
 	}
 	if family := s.GatherConventional()[1]; family.Samples[0].Labels[0].Name != "gen_ai.operation.name" ||
 		family.Unit != "s" {
-		t.Errorf("OTLP's labels were renamed: %+v", family)
+		t.Errorf("OTLP's labels were renamed: %+v, want Name gen_ai.operation.name and Unit s", family)
 	}
 }

@@ -229,15 +229,15 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		_, body := s.Write(accept)
 		got, want := blocks(string(body)), blocks(theirs(t, r, format))
 		if len(want) < 20 {
-			t.Fatalf("%s: the library has only %d families", format, len(want))
+			t.Fatalf("%s: the library has only %d families, want at least 20", format, len(want))
 		}
 		for name, block := range want {
 			if got[name] != block {
-				t.Errorf("%s: the family %s is\n%s\nand should be\n%s", format, name, got[name], block)
+				t.Errorf("%s: the family %s is\n%s\nwant\n%s", format, name, got[name], block)
 			}
 		}
 		if open := strings.HasSuffix(string(body), "\n# EOF\n"); open != (format == "openmetrics") {
-			t.Errorf("%s: that it ends in # EOF is %v", format, open)
+			t.Errorf("%s: that it ends in # EOF is %v, want %t", format, open, format == "openmetrics")
 		}
 	}
 }
@@ -264,16 +264,16 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 		count++
 		want := usual[name]
 		if want == nil {
-			t.Errorf("%s is not a usual name", name)
+			t.Errorf("%s is not a usual name: got nil, want non-nil", name)
 			continue
 		}
 		if f.GetType() != want.GetType() {
-			t.Errorf("%s is a %s, usually it is a %s", name, f.GetType(), want.GetType())
+			t.Errorf("%s is a %s, usually it is a %s, want %v", name, f.GetType(), want.GetType(), want.GetType())
 		}
 		near(t, name, f, want)
 	}
 	if count < 20 {
-		t.Errorf("only %d metrics of Go and the process", count)
+		t.Errorf("only %d metrics of Go and the process, want at least 20", count)
 	}
 }
 
@@ -288,17 +288,17 @@ func near(t *testing.T, name string, got, want *dto.MetricFamily) {
 	switch name {
 	case "process_start_time_seconds", "process_max_fds", "go_sched_gomaxprocs_threads", "go_info":
 		if g != w {
-			t.Errorf("%s is %v, and should be %v", name, g, w)
+			t.Errorf("%s is %v, want %v", name, g, w)
 		}
 	case "process_open_fds", "go_threads", "go_goroutines":
 		if g < w-10 || g > w+10 {
-			t.Errorf("%s is %v, and should be about %v", name, g, w)
+			t.Errorf("%s is %v, and should be about %v, want %v to %v", name, g, w, w-10, w+10)
 		}
 	case "go_memstats_heap_idle_bytes", "go_memstats_heap_released_bytes", "go_gc_duration_seconds",
 		"process_cpu_seconds_total":
 	default:
 		if g < w/4 || g > w*4 {
-			t.Errorf("%s is %v, and should be about %v", name, g, w)
+			t.Errorf("%s is %v, and should be about %v, want %v to %v", name, g, w, w/4, w*4)
 		}
 	}
 }

@@ -55,10 +55,10 @@ func TestSet_EmptySetWritesPageThatCanBeRead(t *testing.T) {
 	families := parse(t, New(Options{}))
 	for name, f := range families {
 		if name != strings.ToLower(name) || len(f.GetMetric()) == 0 || f.GetHelp() == "" {
-			t.Errorf("%s: %v", name, f)
+			t.Errorf("%s: %v, want name %q, len(GetMetric) non-empty and GetHelp non-empty", name, f, strings.ToLower(name))
 		}
 		if counter := f.GetType() == dto.MetricType_COUNTER; counter != strings.HasSuffix(name, "_total") {
-			t.Errorf("%s is a %s", name, f.GetType())
+			t.Errorf("%s is a %s: got %t, want %t", name, f.GetType(), counter, strings.HasSuffix(name, "_total"))
 		}
 	}
 	for _, name := range []string{
@@ -66,7 +66,7 @@ func TestSet_EmptySetWritesPageThatCanBeRead(t *testing.T) {
 		"pinion_webhook_deliveries_total",
 	} {
 		if families[name] == nil {
-			t.Errorf("%s is missing, and its first increase would be none", name)
+			t.Errorf("%s is missing, and its first increase would be none, want non-nil", name)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestSet_RequestsAreBounded(t *testing.T) {
 	s.Request("", "", -1, -time.Hour)
 	s.Request("", "", 1000, 0)
 	if n := len(s.requests.snapshot()); n > maxRequests+maxCodes {
-		t.Errorf("%d combinations", n)
+		t.Errorf("%d combinations, want at most %d", n, maxRequests+maxCodes)
 	}
 	total := uint64(0)
 	for _, r := range s.requests.snapshot() {
@@ -200,7 +200,7 @@ func TestSet_ModelsNamesAreBounded(t *testing.T) {
 func TestSet_TrainingsCountApart(t *testing.T) {
 	s := New(Options{})
 	if got := lines(s, "pinion_training"); got != "" {
-		t.Errorf("before any training: %s", got)
+		t.Errorf("before any training: %s, want none", got)
 	}
 	s.Ended(predict.End{
 		Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded,
@@ -229,7 +229,7 @@ func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 	var now []Worker
 	s := New(Options{Workers: func() []Worker { return now }})
 	if got := lines(s, "pinion_worker_memory_bytes"); got != "" {
-		t.Errorf("without a worker: %s", got)
+		t.Errorf("without a worker: %s, want none", got)
 	}
 	now = []Worker{
 		{State: "starting"},
@@ -241,7 +241,7 @@ func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 		t.Errorf("%d workers have memory, want 1", n)
 	}
 	if v := families["pinion_worker_memory_bytes"].GetMetric()[0].GetGauge().GetValue(); v < 1<<20 || v > 1<<40 {
-		t.Errorf("its memory is %v bytes", v)
+		t.Errorf("its memory is %v bytes, want %v to %v", v, 1<<20, 1<<40)
 	}
 	if got, want := lines(s, "pinion_worker_setup_seconds"), `pinion_worker_setup_seconds{worker="1"} 2`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -275,7 +275,7 @@ func TestSet_RecordingAllocatesNothing(t *testing.T) {
 		"a transfer":           func() { s.Transfer("upload", "succeeded", 1<<20) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s allocates %v times, want 0", name, n)
 		}
 	}
 }

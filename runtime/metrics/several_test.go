@@ -38,7 +38,7 @@ func TestSeveral(t *testing.T) {
 		`pinion_memory_used_bytes 7`,
 	} {
 		if strings.Count(page, line+"\n") != 1 {
-			t.Errorf("the page has %d of %s", strings.Count(page, line+"\n"), line)
+			t.Errorf("the page has %d of %s, want 1", strings.Count(page, line+"\n"), line)
 		}
 	}
 	var names []string
@@ -47,6 +47,6 @@ func TestSeveral(t *testing.T) {
 	}
 	slices.Sort(names)
 	if once := slices.Compact(slices.Clone(names)); len(once) != len(names) {
-		t.Errorf("a family is there twice: %q", names)
+		t.Errorf("a family is there twice: %q: got %d, want %d", names, len(once), len(names))
 	}
 }

@@ -115,7 +115,7 @@ func TestDecode_ToJSONIsBounded(t *testing.T) {
 		"\xdc\x02\x00" + strings.Repeat("\x80", 512),
 	} {
 		if _, err := ToJSON(strings.NewReader(pack), o); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%.20q: %v", pack, err)
+			t.Errorf("%.20q: %v, want ErrTooLarge", pack, err)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestDecode_EscapesAreCharged(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	// The text grows by a quarter at a time, so reading it takes some five times its size.
 	if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, full) || taken > 8*size {
-		t.Errorf("%v after %d bytes", err, taken)
+		t.Errorf("%v after %d bytes, want %v and at most %d", err, taken, full, 8*size)
 	}
 }
 
@@ -149,13 +149,13 @@ func TestDecode_ToJSONPassesErrorsOn(t *testing.T) {
 	for _, pack := range []string{"", "\x82\xa1", "\x81\xa5input\xc6\x00\x00\x00\x05abc"} {
 		from := io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken))
 		if _, err := ToJSON(from, options()); !errors.Is(err, broken) {
-			t.Errorf("%q: %v", pack, err)
+			t.Errorf("%q: %v, want %v", pack, err, broken)
 		}
 	}
 	o := options()
 	o.Bin = func([]byte, io.Reader) ([]byte, error) { return nil, broken }
 	if _, err := ToJSON(strings.NewReader("\x81\xa5input\xc4\x00"), o); !errors.Is(err, broken) {
-		t.Errorf("of a bin: %v", err)
+		t.Errorf("of a bin: %v, want %v", err, broken)
 	}
 }
 
@@ -182,7 +182,7 @@ func FuzzToJSON(f *testing.F) {
 		}
 		again, err := ToJSON(bytes.NewReader(back), options())
 		if err != nil || !bytes.Equal(again, got) {
-			t.Fatalf("%q: %s and back %s, %v", pack, got, again, err)
+			t.Fatalf("%q: %s and back %s, %v, want the same", pack, got, again, err)
 		}
 	})
 }

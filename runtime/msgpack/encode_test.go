@@ -66,7 +66,7 @@ func TestEncode_HeadersOfEverySize(t *testing.T) {
 			}
 			back, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30})
 			if err != nil || !bytes.Equal(back, json) {
-				t.Errorf("%d members: %.60s, %v", n, back, err)
+				t.Errorf("%d members: %.60s, %v, want %q", n, back, err, json)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func FuzzFromJSON(f *testing.F) {
 		pack, _ := FromJSON(nil, json, "output") // with an integer that is too long it is of no use, but a value all the same
 		if _, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30, Bins: "output", Bin: hold}); err != nil &&
 			!strings.Contains(err.Error(), "not finite") {
-			t.Fatalf("%s: %q: %v", json, pack, err)
+			t.Fatalf(`%s: %q: %v, want it to contain "not finite"`, json, pack, err)
 		}
 	})
 }

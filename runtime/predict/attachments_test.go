@@ -13,23 +13,24 @@ func TestAttachments_StandInsAreReadAndShown(t *testing.T) {
 		number, got, ok := ReadPlaceholder(raw)
 		shown := rawjson.Text(rawjson.AppendQuoted(nil, name))
 		if !ok || number != 17 || got != shown || !IsPlaceholder(raw) {
-			t.Errorf("%q is read as %d %q %v", name, number, got, ok)
+			t.Errorf("%q is read as %d %q %v, want ok true, number 17, %q and IsPlaceholder(raw) true", name, number, got, ok,
+				shown)
 		}
 		if rawjson.Check(raw) == nil {
-			t.Errorf("%q is valid JSON: a client can write it", raw)
+			t.Errorf("%q is valid JSON: a client can write it, want an error", raw)
 		}
 		input := bytes.Join([][]byte{[]byte(`{"a":`), raw, []byte(`,"b":[`), raw, []byte(`,1]}`)}, nil)
 		if n := CountPlaceholders(input); n != 2 {
-			t.Errorf("%d placeholders are counted", n)
+			t.Errorf("%d placeholders are counted, want 2", n)
 		}
 		members := rawjson.Object(input)
 		if _, value, _ := members.Next(); !bytes.Equal(value, raw) {
-			t.Errorf("%q is found as %q", raw, value)
+			t.Errorf("%q is found as %q, want the same", raw, value)
 		}
 		got2 := ShowPlaceholders(input)
 		want := string(rawjson.AppendQuoted(nil, name))
 		if string(got2) != `{"a":`+want+`,"b":[`+want+`,1]}` || rawjson.Check(got2) != nil {
-			t.Errorf("shown as %q", got2)
+			t.Errorf("shown as %q, want %q", got2, `{"a":`+want+`,"b":[`+want+`,1]}`)
 		}
 	}
 }
@@ -37,11 +38,12 @@ func TestAttachments_StandInsAreReadAndShown(t *testing.T) {
 func TestAttachments_NoJSONIsStandIn(t *testing.T) {
 	for _, raw := range []string{`"\u00000:x"`, `""`, `"0:x"`, `{}`, ``, `"`} {
 		if _, _, ok := ReadPlaceholder([]byte(raw)); ok || IsPlaceholder([]byte(raw)) || CountPlaceholders([]byte(raw)) != 0 {
-			t.Errorf("%s is taken for a placeholder", raw)
+			t.Errorf("%s is taken for a placeholder, want ok false, IsPlaceholder([]byte(raw)) false and CountPlaceholders 0",
+				raw)
 		}
 	}
 	plain := []byte(`{"a":"\u0000"}`)
 	if got := ShowPlaceholders(plain); &got[0] != &plain[0] {
-		t.Error("an input without files is copied")
+		t.Errorf("an input without files is copied: got %v, want %v", &got[0], &plain[0])
 	}
 }

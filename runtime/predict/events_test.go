@@ -84,11 +84,11 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	want := []string{"0 0  ", "2 0 stdout hello\n", `1 0  "x"`, `3 0  {"name":"n"}`, `1 1  "y"`, "4 0  "}
 	for name, s := range map[string]*Subscription{"first": first, "late": late} {
 		if got, err := drain(t, s); !slices.Equal(got, want) || !errors.Is(err, io.EOF) {
-			t.Errorf("%s got %q, %v", name, got, err)
+			t.Errorf("%s got %q, %v, want %q and io.EOF", name, got, err, want)
 		}
 	}
 	if !slices.Equal(w.events, want) {
-		t.Errorf("the observer got %q", w.events)
+		t.Errorf("the observer got %q, want %q", w.events, want)
 	}
 	// Each record it saw is unchanged.
 	if got, want := w.outputs(), []string{"", "", `["x"]`, `["x"]`, `["x","y"]`, `["x","y"]`}; !slices.Equal(got, want) {
@@ -96,7 +96,7 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	}
 	rec := p.Record()
 	if string(rec.Output) != `["x","y"]` || rec.Open || string(rec.Logs) != "hello\n" {
-		t.Errorf("the record is %+v", rec)
+		t.Errorf("the record is %+v, want Output %q, Open false and Logs %q", rec, `["x","y"]`, "hello\n")
 	}
 }
 
@@ -108,18 +108,18 @@ func TestOutputOfWhatEndsBadly(t *testing.T) {
 		p.Output([]byte("1"))
 		p.End(Result{Status: status, Error: "e"}, epoch)
 		if rec := p.Record(); string(rec.Output) != "[1]" || rec.Open {
-			t.Errorf("%s: %s, open: %v", status, rec.Output, rec.Open)
+			t.Errorf(`%s: %s, open: %v, want Output "[1]" and Open false`, status, rec.Output, rec.Open)
 		}
 	}
 	p := observed(Options{})
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 	if rec := p.Record(); string(rec.Output) != "[]" {
-		t.Errorf("nothing was yielded: %s", rec.Output)
+		t.Errorf(`nothing was yielded: %s, want "[]"`, rec.Output)
 	}
 	p.Output([]byte("2"))
 	p.Log("stdout", []byte("late"))
 	if rec := p.Record(); string(rec.Output) != "[]" || len(rec.Logs) > 0 {
-		t.Errorf("after its end it became %s, %q", rec.Output, rec.Logs)
+		t.Errorf(`after its end it became %s, %q, want Output "[]" and len(Logs) empty`, rec.Output, rec.Logs)
 	}
 }
 
@@ -155,10 +155,11 @@ func TestEvents_ReplayIsBounded(t *testing.T) {
 		switch {
 		case c.replay > 0:
 			if !errors.As(err, &missed) || !missed.Replay || missed.Skipped != c.replay || len(got) > 0 {
-				t.Errorf("%+v: %d events, %v", c, len(got), err)
+				t.Errorf("%+v: %d events, %v, want an error of type *MissedError, Replay true, Skipped %d and len(got) empty", c,
+					len(got), err, c.replay)
 			}
 		case !errors.Is(err, io.EOF) || len(got) != c.events+1:
-			t.Errorf("%+v: %d events, %v", c, len(got), err)
+			t.Errorf("%+v: %d events, %v, want error io.EOF and len(got) %d", c, len(got), err, c.events+1)
 		}
 	}
 }
@@ -205,7 +206,7 @@ func TestEvents_SlowSubscriber(t *testing.T) {
 	quick, _ := p.Subscribe()
 	p.Begin(epoch)
 	if got, err := slow.Next(make([]Event, 0, 1), nil); len(got) != 1 || err != nil {
-		t.Fatal(got, err)
+		t.Fatalf("got %v %v, want 1", got, err)
 	}
 	seen := 0
 	for i := range 1500 {
@@ -220,12 +221,13 @@ func TestEvents_SlowSubscriber(t *testing.T) {
 	var missed *MissedError
 	if got, err := slow.Next(make([]Event, 0, 10), nil); !errors.As(err, &missed) || missed.Replay ||
 		missed.Skipped != 1500-1024 || len(got) > 0 {
-		t.Errorf("%d events, %v", len(got), err)
+		t.Errorf("%d events, %v, want an error of type *MissedError, Replay false, Skipped %d and len(got) empty", len(got),
+			err, 1500-1024)
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 	rest, err := drain(t, quick)
 	if seen += len(rest); seen != 1502 || !errors.Is(err, io.EOF) {
-		t.Errorf("the quick one saw %d, %v", seen, err)
+		t.Errorf("the quick one saw %d, %v, want 1502 and io.EOF", seen, err)
 	}
 }
 
@@ -252,7 +254,7 @@ func TestEvents_QuickSubscriberKeepsUp(t *testing.T) {
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 	if err := <-ended; !errors.Is(err, io.EOF) || seen != 200_001 {
-		t.Errorf("%d events, %v", seen, err)
+		t.Errorf("%d events, %v, want error io.EOF and seen 200_001", seen, err)
 	}
 }
 
@@ -266,11 +268,11 @@ func TestEvents_LastSubscriberCancels(t *testing.T) {
 		one.Close()
 		one.Close()
 		if r.cancels.Load() != 0 {
-			t.Error("it was canceled while one was left")
+			t.Errorf("it was canceled while one was left: got %d, want 0", r.cancels.Load())
 		}
 		two.Close()
 		if got := r.cancels.Load() == 1; got != (mode == Stream) {
-			t.Errorf("mode %d: canceled: %v", mode, got)
+			t.Errorf("mode %d: canceled: %v, want %t", mode, got, mode == Stream)
 		}
 	}
 	r := &runner{}
@@ -279,7 +281,7 @@ func TestEvents_LastSubscriberCancels(t *testing.T) {
 	p.End(Result{Status: Succeeded}, epoch)
 	s.Close()
 	if r.cancels.Load() != 0 {
-		t.Error("it had ended, and was canceled")
+		t.Errorf("it had ended, and was canceled: got %d, want 0", r.cancels.Load())
 	}
 }
 
@@ -294,14 +296,14 @@ func TestEvents_TooManySubscribers(t *testing.T) {
 		last = s
 	}
 	if _, err := p.Subscribe(); !errors.Is(err, ErrTooManySubscribers) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrTooManySubscribers", err)
 	}
 	last.Close()
 	if _, err := p.Subscribe(); err != nil {
 		t.Errorf("one has left: %v", err)
 	}
 	if _, err := New("a", &Request{}, epoch, nil, Options{}).Subscribe(); !errors.Is(err, ErrNotObserved) {
-		t.Errorf("a prediction without events has a subscriber: %v", err)
+		t.Errorf("a prediction without events has a subscriber: %v, want ErrNotObserved", err)
 	}
 }
 
@@ -312,7 +314,7 @@ func TestEvents_SubscriberThatStops(t *testing.T) {
 	stop := make(chan struct{})
 	close(stop)
 	if _, err := s.Next(make([]Event, 0, 1), stop); !errors.Is(err, ErrStopped) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrStopped", err)
 	}
 }
 
@@ -342,7 +344,7 @@ func TestEvents_SubscribersInParallel(t *testing.T) {
 				seen[i].Store(n)
 				if err != nil {
 					if !errors.Is(err, io.EOF) || n != 20_000 {
-						t.Errorf("%d events, %v", n, err)
+						t.Errorf("%d events, %v, want error io.EOF and n 20_000", n, err)
 					}
 					return
 				}
@@ -372,7 +374,8 @@ func TestEvents_LogsAreBounded(t *testing.T) {
 	logs := p.Record().Logs
 	if want := "\n[4194304 bytes of log were cut: 16 MiB of it are kept]\n"; len(logs) != logtext.Max+len(want) ||
 		!strings.HasSuffix(string(logs), want) {
-		t.Errorf("%d bytes, ending in %q", len(logs), logs[len(logs)-80:])
+		t.Errorf("%d bytes, ending in %q, want len(logs) %d bytes and logs ending in %q", len(logs), logs[len(logs)-80:],
+			logtext.Max+len(want), want)
 	}
 }
 
@@ -381,7 +384,7 @@ func TestDone(t *testing.T) {
 	done := p.Done()
 	select {
 	case <-done:
-		t.Fatal("it has not ended")
+		t.Fatal("Done is closed before the end, want it open")
 	default:
 	}
 	p.End(Result{Status: Failed}, epoch)
@@ -400,23 +403,23 @@ func TestHolds(t *testing.T) {
 	p.Hold()
 	p.Release()
 	if given != 0 {
-		t.Error("it is held still")
+		t.Errorf("it is held still: got %d, want 0", given)
 	}
 	s, _ := p.Subscribe()
 	p.End(Result{Status: Succeeded}, epoch)
 	p.Release()
 	if given != 1 {
-		t.Errorf("given back %d times", given)
+		t.Errorf("given back %d times, want 1", given)
 	}
 	if got, err := drain(t, s); len(got) != 1 || !errors.Is(err, io.EOF) {
-		t.Errorf("who followed it got %q, %v", got, err)
+		t.Errorf("who followed it got %q, %v, want len(got) 1 and error io.EOF", got, err)
 	}
 	after, err := p.Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := drain(t, after); len(got) != 1 || !errors.Is(err, io.EOF) {
-		t.Errorf("who came after all got %q, %v", got, err)
+		t.Errorf("who came after all got %q, %v, want len(got) 1 and error io.EOF", got, err)
 	}
 	p.Cancel() // it has ended: nothing
 }

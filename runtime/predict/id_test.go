@@ -14,10 +14,10 @@ func TestId_NewID(t *testing.T) {
 	for range 100_000 {
 		id := NewID(epoch) // all in one millisecond
 		if !form.MatchString(id) {
-			t.Fatalf("%q is not 26 characters of base32", id)
+			t.Fatalf("%q is not 26 characters of base32, want a match of %s", id, form)
 		}
 		if seen[id] {
-			t.Fatalf("%q came twice", id)
+			t.Fatalf("%q came twice, want seen[id] false", id)
 		}
 		seen[id] = true
 	}
@@ -31,7 +31,7 @@ func TestIDs_SortByTime(t *testing.T) {
 		at = at.Add(time.Millisecond)
 	}
 	if !slices.IsSorted(ids) {
-		t.Error("ids that were made later do not sort behind")
+		t.Error("ids that were made later do not sort behind: slices.IsSorted(ids) = false, want true")
 	}
 }
 
@@ -40,14 +40,15 @@ func TestID_IsUUID(t *testing.T) {
 	for range 1000 {
 		raw, err := idEncoding.DecodeString(NewID(epoch))
 		if err != nil || len(raw) != 16 {
-			t.Fatalf("% x, %v", raw, err)
+			t.Fatalf("% x, %v, want 16 bytes", raw, err)
 		}
 		var ms int64
 		for _, b := range raw[:6] {
 			ms = ms<<8 | int64(b)
 		}
 		if ms != epoch.UnixMilli() || raw[6]>>4 != 7 || raw[8]>>6 != 0b10 {
-			t.Fatalf("% x holds the time %d, version %d, variant %b", raw, ms, raw[6]>>4, raw[8]>>6)
+			t.Fatalf("% x holds the time %d, version %d, variant %b, want %d, 7 and 0b10", raw, ms, raw[6]>>4, raw[8]>>6,
+				epoch.UnixMilli())
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestImports_NoIO(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("got %q %v, want at least one", files, err)
 	}
 	forbidden := []string{"bufio", "log", "net", "os", "path", "syscall"}
 	for _, file := range files {
@@ -28,7 +28,7 @@ func TestImports_NoIO(t *testing.T) {
 		for _, spec := range parsed.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			if top, _, _ := strings.Cut(name, "/"); slices.Contains(forbidden, top) {
-				t.Errorf("%s imports %s", file, name)
+				t.Errorf("%s imports %s: got %.300q, want no %q among them", file, name, forbidden, top)
 			}
 		}
 	}

@@ -106,7 +106,7 @@ func TestLiveMetrics_AreBounded(t *testing.T) {
 		l = l.with(metricEvent(fmt.Sprint("m", i), "1", "replace"))
 	}
 	if l = l.with(metricEvent("m0", "2", "replace")); len(l) != maxLive || string(l[0].value) != "2" {
-		t.Fatalf("%d metrics, the first is %s", len(l), l[0].value)
+		t.Fatalf("%d metrics, the first is %s, want len(l) %d and value 2", len(l), l[0].value, maxLive)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestLiveMetrics_RecordsKeepMetricsOfTheirMoment(t *testing.T) {
 		`{"l":[1,2],"predict_time":0.1}`,
 	} {
 		if got := string(e.AppendTail(nil, &seen[i])); !strings.Contains(got, `,"metrics":`+want+`,`) {
-			t.Errorf("record %d: %s has no %s", i, got, want)
+			t.Errorf("record %d: %s has no %s, want it to contain %q", i, got, want, `,"metrics":`+want+`,`)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestNew(t *testing.T) {
 	p := New("a", &Request{Input: []byte("{}")}, epoch, &runner{}, Options{})
 	if got := p.Record(); got.ID != "a" || p.ID() != "a" || got.Status != Starting || !got.Created.Equal(epoch) ||
 		!got.Started.IsZero() || !got.Completed.IsZero() || got.Output != nil || got.Logs != nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want a, %v, created %v and nothing else", got, Starting, epoch)
 	}
 	before := epoch.Add(-time.Hour)
 	if got := New("a", &Request{Created: before}, epoch, &runner{}, Options{}).Record().Created; !got.Equal(before) {
@@ -58,11 +58,11 @@ func TestPrediction_EndOnlyOnce(t *testing.T) {
 			if rec.Status != r.Status || string(rec.Output) != string(r.Output) || rec.Error != r.Error ||
 				string(rec.Metrics) != string(r.Metrics) || string(rec.Logs) != string(r.Logs) ||
 				!rec.Completed.Equal(epoch.Add(time.Duration(i))) {
-				t.Fatalf("end %d won, and the record is %+v", i, rec)
+				t.Fatalf("end %d won, and the record is %+v, want all of it from that end, %+v", i, rec, r)
 			}
 		}
 		if n != 1 {
-			t.Fatalf("%d ends had an effect", n)
+			t.Fatalf("%d ends had an effect, want 1", n)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestPrediction_EndMustBeEnd(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	for _, s := range []Status{Starting, Processing, statuses} {
 		if p.End(Result{Status: s}, epoch) || p.Record().Status != Starting {
-			t.Errorf("%s ended it", s)
+			t.Errorf("%s ended it, want p.End(Result{Status: s}, epoch) false and Status %v", s, Starting)
 		}
 	}
 }
@@ -79,16 +79,16 @@ func TestPrediction_EndMustBeEnd(t *testing.T) {
 func TestBegin(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	if !p.Begin(epoch.Add(time.Second)) || p.Begin(epoch) {
-		t.Error("it was not begun, or twice")
+		t.Error("it was not begun, or twice, want p.Begin(epoch.Add(time.Second)) true and p.Begin(epoch) false")
 	}
 	if !p.End(Result{Status: Succeeded, Elapsed: time.Hour}, epoch.Add(2*time.Second)) {
-		t.Error("it was not ended")
+		t.Error("it was not ended: End = false, want true")
 	}
 	if got := p.Record(); !got.Started.Equal(epoch.Add(time.Second)) || got.Status != Succeeded {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want Started %v and Status %v", got, epoch.Add(time.Second), Succeeded)
 	}
 	if p.Begin(epoch) {
-		t.Error("it began after its end")
+		t.Error("it began after its end: p.Begin(epoch) = true, want false")
 	}
 }
 
@@ -97,12 +97,12 @@ func TestPrediction_ElapsedDatesStart(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Failed, Elapsed: 3 * time.Second}, epoch.Add(10*time.Second))
 	if got := p.Record().Started; !got.Equal(epoch.Add(7 * time.Second)) {
-		t.Errorf("it started at %s", got)
+		t.Errorf("it started at %s, want %v", got, epoch.Add(7*time.Second))
 	}
 	p = New("a", &Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Canceled}, epoch)
 	if got := p.Record().Started; !got.IsZero() {
-		t.Errorf("it never began, and started at %s", got)
+		t.Errorf("it never began, and started at %s, want zero", got)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	r := &runner{}
 	p := New("a", &Request{}, epoch, r, Options{})
 	if p.CancelAsked() {
-		t.Error("CancelAsked before Cancel")
+		t.Error("CancelAsked before Cancel: CancelAsked = true, want false")
 	}
 	var wg sync.WaitGroup
 	for range 50 {
@@ -118,14 +118,14 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if n := r.cancels.Load(); n != 1 || !p.CancelAsked() {
-		t.Errorf("the runner was asked %d times; asked: %v", n, p.CancelAsked())
+		t.Errorf("the runner was asked %d times; asked: %v, want 1 and true", n, p.CancelAsked())
 	}
 
 	ended := New("b", &Request{}, epoch, r, Options{})
 	ended.End(Result{Status: Succeeded}, epoch)
 	ended.Cancel()
 	if n := r.cancels.Load(); n != 1 {
-		t.Error("a cancel after the end reached the runner")
+		t.Errorf("a cancel after the end reached the runner: got %d, want 1", n)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestPrediction_WaitRuns(t *testing.T) {
 	refused := errors.New("refused")
 	r := &runner{err: refused}
 	if err := New("a", &Request{}, epoch, r, Options{}).Run(); !errors.Is(err, refused) || r.runs.Load() != 1 {
-		t.Errorf("got %v after %d runs", err, r.runs.Load())
+		t.Errorf("got %v after %d runs, want %v and 1", err, r.runs.Load(), refused)
 	}
 }
 
@@ -159,9 +159,9 @@ func TestErrors(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := (&NotReadyError{Reason: "why"}).Error(); got != "why" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want why", got)
 	}
 	if got := (&QueueFullError{RetryAfter: time.Second}).Error(); got != "The queue is full" {
-		t.Errorf("got %q", got)
+		t.Errorf(`got %q, want "The queue is full"`, got)
 	}
 }

@@ -24,16 +24,16 @@ func TestRegistry(t *testing.T) {
 	}
 	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil ||
 		r.Len() != 2 {
-		t.Errorf("it holds %d", r.Len())
+		t.Errorf("it holds %d, want a and b", r.Len())
 	}
 	all := r.All()
 	if len(all) != 2 || !slices.Contains(all, a) || !slices.Contains(all, b) {
-		t.Errorf("all: %v", all)
+		t.Errorf("all: %v, want len(all) 2 and all with %+v and with %+v", all, a, b)
 	}
 	r.Remove(a)
 	r.Remove(a)
 	if r.Get(KindPrediction, "a") != nil || r.Len() != 1 || len(all) != 2 {
-		t.Errorf("it holds %d after one was removed", r.Len())
+		t.Errorf("it holds %d after one was removed, want Get nil, Len 1 and len(all) 2", r.Len())
 	}
 	if err := r.Add(again); err != nil {
 		t.Errorf("its id is free: %v", err)
@@ -53,7 +53,7 @@ func TestRegistry_OfOneID(t *testing.T) {
 					continue
 				}
 				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d are in", n)
+					t.Errorf("%d are in, want 1", n)
 				}
 				got.Add(1)
 				runtime.Gosched()
@@ -64,7 +64,7 @@ func TestRegistry_OfOneID(t *testing.T) {
 	}
 	wg.Wait()
 	if got.Load() == 0 || r.Len() != 0 {
-		t.Errorf("%d got in, %d are left", got.Load(), r.Len())
+		t.Errorf("%d got in, %d are left, want not 0 and 0", got.Load(), r.Len())
 	}
 }
 
@@ -78,8 +78,8 @@ func TestRegistry_OfMany(t *testing.T) {
 				if err := r.Add(p); err != nil {
 					t.Error(err)
 				}
-				if r.Get(KindPrediction, p.ID()) != p {
-					t.Errorf("%s is not found", p.ID())
+				if got := r.Get(KindPrediction, p.ID()); got != p {
+					t.Errorf("%s is not found: got %+v, want %+v", p.ID(), got, p)
 				}
 				if n%2 == 0 {
 					r.Remove(p)

@@ -58,7 +58,7 @@ func TestRetention_EndedAreRetained(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
 		if r.bytes != 0 || len(r.by) != 0 || r.Find(KindPrediction, "a") != nil {
-			t.Errorf("%d bytes, %d entries are left", r.bytes, len(r.by))
+			t.Errorf("%d bytes, %d entries are left, want bytes 0, len(by) empty and Find nil", r.bytes, len(r.by))
 		}
 	})
 }
@@ -72,11 +72,11 @@ func TestRetention_IsBounded(t *testing.T) {
 		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), 1)
 	}
 	if len(r.by) != 100 || r.Find(KindPrediction, "899") != nil || r.Find(KindPrediction, "900") == nil {
-		t.Errorf("%d are retained", len(r.by))
+		t.Errorf("%d are retained, want the last 100", len(r.by))
 	}
 	end(r, enter(t, r, KindPrediction, "big"), most-51*recordCost)
 	if r.Find(KindPrediction, "big") == nil || r.bytes > most || len(r.by) < 49 || len(r.by) > 51 {
-		t.Errorf("%d bytes in %d are retained", r.bytes, len(r.by))
+		t.Errorf("%d bytes in %d are retained, want the big one and as many as fit into %d", r.bytes, len(r.by), most)
 	}
 	end(r, enter(t, r, KindPrediction, "huge"), most)
 	if r.Find(KindPrediction, "huge") != nil || r.Find(KindPrediction, "big") == nil {
@@ -102,10 +102,10 @@ func TestRetention_AnonymousOnesAreFew(t *testing.T) {
 		end(r, p, 1)
 	}
 	if len(r.by) != 11 || r.Find(KindPrediction, "named") == nil || r.Find(KindPrediction, "990") == nil {
-		t.Errorf("%d are retained", len(r.by))
+		t.Errorf("%d are retained, want the last ten and the named one", len(r.by))
 	}
 	if n := cap(r.retained[0].entries); n > 512 {
-		t.Errorf("the list of retained results has %d places", n)
+		t.Errorf("the list of retained results has %d places, want at most 512", n)
 	}
 }
 
@@ -163,15 +163,16 @@ func TestRetention_RetainedBytesCount(t *testing.T) {
 		output := bytes.Clone(p.Record().Output)
 		p.Release()
 		if got := b.Stats().Used; got < size || got > size+3*recordCost || got != int64(r.bytes) {
-			t.Errorf("%s: %d bytes are charged, and the registry has %d", what, got, r.bytes)
+			t.Errorf("%s: %d bytes are charged, and the registry has %d, want %d to %d and %d", what, got, r.bytes, size,
+				size+3*recordCost, int64(r.bytes))
 		}
 		if p.Request.Body != nil || p.Request.Context != nil || p.Request.Webhook != "" ||
 			!bytes.Equal(p.Record().Output, output) {
-			t.Errorf("%s: the wrong parts are retained", what)
+			t.Errorf("%s: the wrong parts are retained, want Body nil, Context nil, Webhook empty and Output %q", what, output)
 		}
 		r.Close()
 		if got := b.Stats().Used; got != 0 {
-			t.Errorf("%s: %d bytes stay", what, got)
+			t.Errorf("%s: %d bytes stay, want 0", what, got)
 		}
 	}
 }
@@ -199,10 +200,10 @@ func TestRetention_OthersDriveEndedOut(t *testing.T) {
 		t.Fatal("Take: got false, want the memory of ended predictions given up")
 	}
 	if r.Find(KindPrediction, "0") != nil || r.Find(KindPrediction, "3") != nil || r.Find(KindPrediction, "4") == nil {
-		t.Errorf("not the oldest went, or the wrong number: %d are left", len(r.by))
+		t.Errorf("%d are left, want all but the oldest four", len(r.by))
 	}
 	if s := b.Stats(); s.Evictions != 4 || s.Used > 28<<20 {
-		t.Errorf("%+v", s)
+		t.Errorf("%+v, want Evictions 4 and Used at most %d", s, 28<<20)
 	}
 	if len(looked.Record().Output) != item {
 		t.Errorf("got %d bytes of output, want %d: it is held", len(looked.Record().Output), item)
@@ -210,7 +211,7 @@ func TestRetention_OthersDriveEndedOut(t *testing.T) {
 	before := b.Stats().Used
 	looked.Release()
 	if freed := before - b.Stats().Used; freed < item {
-		t.Errorf("its end freed %d bytes", freed)
+		t.Errorf("its end freed %d bytes, want at least %d", freed, item)
 	}
 }
 
@@ -245,7 +246,7 @@ func TestRetention_OneThatDoesNotFitEnds(t *testing.T) {
 		n++
 	}
 	if n < 6 || n > 14 || !p.OverBudget() || p.Output([]byte("1")) {
-		t.Errorf("it yielded %d MiB into 16 MiB", n)
+		t.Errorf(`it yielded %d MiB into 16 MiB, want n 6 to 14, OverBudget true and p.Output([]byte("1")) false`, n)
 	}
 	small := enter(t, r, KindPrediction, "b")
 	if !small.Reserve() || !small.Output([]byte("1")) {
@@ -256,7 +257,7 @@ func TestRetention_OneThatDoesNotFitEnds(t *testing.T) {
 	p.Release()
 	ended := r.Find(KindPrediction, "a")
 	if ended == nil || ended.Record().Error != "too much" || ended.Record().Output != nil {
-		t.Errorf("%v is retained", ended)
+		t.Errorf(`%v is retained, want Error "too much" and Output nil`, ended)
 	}
 }
 
@@ -271,10 +272,11 @@ func TestRetention_LogsAreCutWhereThereIsNoRoom(t *testing.T) {
 	p.End(Result{Status: Succeeded}, time.Now())
 	logs := string(p.Record().Logs)
 	if len(logs) > limit || !strings.Contains(logs[len(logs)-200:], "bytes of log were cut") {
-		t.Errorf("%d bytes of log: %q", len(logs), logs[max(0, len(logs)-200):])
+		t.Errorf("got %d bytes of log, ending in %q, want at most %d and a notice of the rest", len(logs),
+			logs[max(0, len(logs)-200):], limit)
 	}
 	if used := b.Stats().Used; used > limit {
-		t.Errorf("%d bytes are used", used)
+		t.Errorf("%d bytes are used, want at most %d", used, limit)
 	}
 }
 
@@ -304,7 +306,8 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 		synctest.Wait()
 		if calls != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil ||
 			r.Find(KindPrediction, "running") == nil {
-			t.Errorf("%d bytes in %d are left, OnQuiet ran %d times", r.bytes, len(r.by), calls)
+			t.Errorf("%d bytes in %d are left, OnQuiet ran %d times, want the newest, the running one and one run", r.bytes,
+				len(r.by), calls)
 		}
 	})
 }
@@ -328,11 +331,11 @@ func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 	}
 	events, err := s.Next(make([]Event, 0, 1000), nil)
 	if err != nil || len(events) != 500 {
-		t.Fatalf("%d events, %v", len(events), err)
+		t.Fatalf("%d events, %v, want 500", len(events), err)
 	}
 	for i, e := range events {
 		if string(e.Data) != fmt.Sprintf(`"%0400d"`, i) {
-			t.Fatalf("event %d is %s", i, e.Data)
+			t.Fatalf("event %d is %s, want %q", i, e.Data, fmt.Sprintf(`"%0400d"`, i))
 		}
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, time.Now())

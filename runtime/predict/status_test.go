@@ -47,6 +47,6 @@ func TestStatus_Words(t *testing.T) {
 	}
 	var none Status
 	if none != Starting {
-		t.Error("the zero value is not starting")
+		t.Errorf("the zero value is not starting: got %v, want %v", none, Starting)
 	}
 }

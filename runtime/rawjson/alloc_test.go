@@ -31,7 +31,7 @@ func TestAllocations(t *testing.T) {
 		"AppendText":   func() { AppendText(buf, text) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s allocates %v times, want 0", name, n)
 		}
 	}
 }

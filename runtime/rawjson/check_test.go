@@ -180,7 +180,7 @@ func TestCheck(t *testing.T) {
 		}
 		err := Check([]byte(test.in))
 		if test.reason != reasonDigits && (err == nil) != strict([]byte(test.in)) {
-			t.Errorf("Check(%q) = %v, and the oracle disagrees", name, err)
+			t.Errorf("Check(%q) = %v, and the oracle disagrees, want %t", name, err, strict([]byte(test.in)))
 		}
 		if test.reason == "" {
 			if err != nil {
@@ -207,7 +207,7 @@ func TestCheck_Alignment(t *testing.T) {
 			for _, at := range []int{0, length / 2, length} {
 				doc := []byte(`"` + strings.Repeat("x", at) + piece + strings.Repeat("y", length-at) + `"`)
 				if err := Check(doc); (err == nil) != strict(doc) {
-					t.Fatalf("Check(%q) = %v, and the oracle disagrees", doc, err)
+					t.Fatalf("Check(%q) = %v, and the oracle disagrees, want %t", doc, err, strict(doc))
 				}
 			}
 		}
@@ -220,7 +220,7 @@ func TestCheck_Cut(t *testing.T) {
 	for n := range doc {
 		var syntax *SyntaxError
 		if err := Check(doc[:n]); !errors.As(err, &syntax) || syntax.Offset > n {
-			t.Errorf("Check(%q) = %v", doc[:n], err)
+			t.Errorf("Check(%q) = %v, want an error of type *SyntaxError and Offset at most %d", doc[:n], err, n)
 		}
 	}
 	if err := Check(doc); err != nil {
@@ -239,14 +239,14 @@ func FuzzCheck(f *testing.F) {
 		before := bytes.Clone(b)
 		err := Check(b)
 		if (err == nil) != strict(b) {
-			t.Errorf("Check(%q) = %v, and the oracle disagrees", b, err)
+			t.Errorf("Check(%q) = %v, and the oracle disagrees, want %t", b, err, strict(b))
 		}
 		var syntax *SyntaxError
 		if err != nil && (!errors.As(err, &syntax) || syntax.Offset < 0 || syntax.Offset > len(b)) {
-			t.Errorf("Check(%q) = %v: bad offset", b, err)
+			t.Errorf("Check(%q) = %v: bad offset, want an error of type *SyntaxError and Offset 0 to %d", b, err, len(b))
 		}
 		if !bytes.Equal(b, before) {
-			t.Errorf("Check wrote to its argument")
+			t.Errorf("Check wrote to its argument: got %q, want %q", b, before)
 		}
 	})
 }

@@ -44,11 +44,11 @@ func TestLists(t *testing.T) {
 			got = append(got, doc[at.start:at.end])
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("in %s: %s", doc, got)
+			t.Errorf("in %s: %s, want %q", doc, got, fmt.Sprint(want))
 		}
 	}
 	if l, err := CheckLists([]byte(long + "x")); err == nil || l != (Lists{}) {
-		t.Errorf("of no document: %v, %v", l, err)
+		t.Errorf("of no document: %v, %v, want an error and l %+v", l, err, Lists{})
 	}
 }
 
@@ -83,7 +83,7 @@ func TestLists_KnownLists(t *testing.T) {
 		sameMembers(t, doc, &lists)
 	}
 	if known < 2000 {
-		t.Errorf("only %d lists were met", known)
+		t.Errorf("only %d lists were met, want at least 2000", known)
 	}
 }
 
@@ -93,7 +93,7 @@ func sameMembers(t *testing.T, doc []byte, lists *Lists) {
 	for _, at := range lists.known[:lists.count] {
 		if !Numbers(doc[at.start:at.end]) || !lists.Is(int(at.start), int(at.end)) ||
 			lists.Is(int(at.start), int(at.end)-1) || lists.Is(int(at.start)+1, int(at.end)) {
-			t.Fatalf("%s of %s is not a list of numbers", doc[at.start:at.end], doc)
+			t.Fatalf("%s of %s is known, want exactly the bounds of a list of numbers", doc[at.start:at.end], doc)
 		}
 	}
 	plain := Object(doc)
@@ -101,7 +101,7 @@ func sameMembers(t *testing.T, doc []byte, lists *Lists) {
 		key, value, ok := plain.Next()
 		key2, value2, ok2 := quick.Next()
 		if ok != ok2 || !bytes.Equal(key, key2) || !bytes.Equal(value, value2) || plain.Offset() != quick.Offset() {
-			t.Fatalf("of %s: %s %s, and with %v %s %s", doc, key, value, lists, key2, value2)
+			t.Fatalf("of %s: got %s %s, want as with %v, %s %s", doc, key, value, lists, key2, value2)
 		}
 		if !ok {
 			return

@@ -24,7 +24,7 @@ func TestNumbers(t *testing.T) {
 func TestWhole(t *testing.T) {
 	for doc, want := range map[string]bool{`[]`: true, `[1,-20]`: true, `[1.0]`: false, `[1,1e2]`: false, `[1E2]`: false} {
 		if Whole([]byte(doc)) != want {
-			t.Errorf("Whole(%s) = %v", doc, !want)
+			t.Errorf("Whole(%s) = %v, want %t", doc, !want, want)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestNumbers_Agree(t *testing.T) {
 			}
 			agree(t, doc) // skips the lists, too
 			if ok := Numbers([]byte(list)); ok != (place < 0) || ok && CountNumbers([]byte(list)) != n {
-				t.Errorf("Numbers(%s) = %v", list, ok)
+				t.Errorf("Numbers(%s) = %v, want ok %t and CountNumbers %d", list, ok, place < 0, n)
 			}
 		}
 	}

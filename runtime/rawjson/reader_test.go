@@ -79,7 +79,7 @@ func TestOffset(t *testing.T) {
 			break
 		}
 		if got := doc[r.Offset() : r.Offset()+len(v)]; &got[0] != &v[0] {
-			t.Errorf("Offset of %q is %d", v, r.Offset())
+			t.Errorf("Offset of %q is %d: got %v, want %v", v, r.Offset(), &got[0], &v[0])
 		}
 	}
 	a := Array([]byte(`[1, "y" ]`))
@@ -109,18 +109,18 @@ func TestReader_WrongKind(t *testing.T) {
 	for _, doc := range []string{``, ` `, `1`, `"{}"`, `null`} {
 		o, a := Object([]byte(doc)), Array([]byte(doc))
 		if _, _, ok := o.Next(); ok {
-			t.Errorf("Object(%q) has a member", doc)
+			t.Errorf("Object(%q) has a member: ok = true, want false", doc)
 		}
 		if _, ok := a.Next(); ok {
-			t.Errorf("Array(%q) has an item", doc)
+			t.Errorf("Array(%q) has an item: ok = true, want false", doc)
 		}
 	}
 	var o ObjectReader
 	if _, _, ok := o.Next(); ok {
-		t.Error("the zero reader has a member")
+		t.Error("the zero reader has a member: ok = true, want false")
 	}
 	if k := KindOf([]byte("x")); k != KindInvalid || k.String() != "invalid" || Kind(99).String() != "invalid" {
-		t.Errorf("KindOf(x) = %v", k)
+		t.Errorf("KindOf(x) = %v, want k %v, k.String() invalid and Kind invalid", k, KindInvalid)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestReader_KeyIs(t *testing.T) {
 		{strings.Repeat(`\u0061`, 300), "a", false},
 	} {
 		if got := KeyIs([]byte(test.key), test.name); got != test.want {
-			t.Errorf("KeyIs(%q, %q) = %v", test.key, test.name, got)
+			t.Errorf("KeyIs(%q, %q) = %v, want %t", test.key, test.name, got, test.want)
 		}
 	}
 }
@@ -254,11 +254,11 @@ func TestReader_AppendQuoted(t *testing.T) {
 			t.Errorf("AppendQuoted(%q): %v", test.in, err)
 		}
 		if text := Text([]byte(got)); utf8.ValidString(test.in) && text != test.in {
-			t.Errorf("Text(AppendQuoted(%q)) = %q", test.in, text)
+			t.Errorf("Text(AppendQuoted(%q)) = %q, want the same", test.in, text)
 		}
 	}
-	if Text([]byte(`"`)) != "" {
-		t.Error("Text of half a string")
+	if got := Text([]byte(`"`)); got != "" {
+		t.Errorf("Text of half a string: got %q, want none", got)
 	}
 }
 
@@ -274,7 +274,7 @@ func FuzzAppendQuoted(f *testing.F) {
 			t.Errorf("Text(%q) = %q, want %q (%v)", quoted, Text(quoted), want, err)
 		}
 		if want != strings.ToValidUTF8(s, "\uFFFD") && utf8.ValidString(s) {
-			t.Errorf("AppendQuoted(%q) reads as %q", s, want)
+			t.Errorf("AppendQuoted(%q) reads as %q, want no valid UTF-8", s, want)
 		}
 	})
 }
@@ -282,11 +282,12 @@ func FuzzAppendQuoted(f *testing.F) {
 // TestReader_NameIsShort: a key of megabytes is not copied, and is no name.
 func TestReader_NameIsShort(t *testing.T) {
 	if got := Name([]byte(`n\u0061me`)); got != "name" {
-		t.Errorf("it is %q", got)
+		t.Errorf("it is %q, want name", got)
 	}
 	long := []byte(strings.Repeat("k", maxName-3) + `\u0061` + strings.Repeat("k", 10<<20)) // cut within the escape
 	if got := Name(long); len(got) > maxName+3 || !strings.HasPrefix(got, "kkk") {
-		t.Errorf("%d bytes are %.20q", len(got), got)
+		t.Errorf(`%d bytes are %.20q, want len(got) at most %d bytes and a text starting with "kkk"`, len(got), got,
+			maxName+3)
 	}
 }
 

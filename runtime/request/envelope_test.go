@@ -93,7 +93,7 @@ func TestEnvelope_ListsOfLastInput(t *testing.T) {
 	} {
 		req, err := readJSON([]byte(body), true)
 		if err != nil || string(req.Input) != want {
-			t.Errorf("%s: %s, %v", body, req.Input, err)
+			t.Errorf("%s: %s, %v, want %q", body, req.Input, err, want)
 			continue
 		}
 		plain := rawjson.Object(req.Input)
@@ -107,7 +107,7 @@ func TestEnvelope_ListsOfLastInput(t *testing.T) {
 				break
 			}
 			if end := known.Offset() + len(value); req.Lists.Is(known.Offset(), end) != (string(value) == long) {
-				t.Errorf("%s: %s is known as a list of numbers, or is one and is not known", body, value)
+				t.Errorf("%s: the list %s: got known %t, want it known only if it is long", body, value, string(value) != long)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func TestEnvelope_IsRefused(t *testing.T) {
 		for _, p := range invalid.Problems {
 			got = append(got, problem(strings.Join(p.Loc, "."), p.Msg))
 			if p.Type != predict.TypeValue {
-				t.Errorf("%s: type %q", body, p.Type)
+				t.Errorf("%s: type %q, want value_error", body, p.Type)
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -179,7 +179,7 @@ func TestEnvelope_Syntax(t *testing.T) {
 		}
 	}
 	if _, err := readJSON(nil, true); !errors.Is(err, ErrEmpty) {
-		t.Errorf("an empty body that claims to be JSON: %v", err)
+		t.Errorf("an empty body that claims to be JSON: %v, want ErrEmpty", err)
 	}
 }
 
@@ -223,12 +223,12 @@ func TestEnvelope_LongMembers(t *testing.T) {
 		_, err := readJSON(raw, true)
 		runtime.ReadMemStats(&after)
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > 4<<20 {
-			t.Errorf("%.60s: reading it took %d bytes", body, taken)
+			t.Errorf("%.60s: reading it took %d bytes, want at most %d", body, taken, 4<<20)
 		}
 		var invalid *predict.ValidationError
 		switch {
 		case want == "" && err != nil:
-			t.Errorf("%.60s: %v", body, err)
+			t.Errorf("%.60s: %v, want no error", body, err)
 		case want != "" && (!errors.As(err, &invalid) || !strings.Contains(fmt.Sprint(invalid.Problems), want)):
 			t.Errorf("%.60s: %.300v, want %q", body, err, want)
 		}
@@ -244,7 +244,7 @@ func TestEnvelope_MediaTypes(t *testing.T) {
 		"application/": false,
 	} {
 		if got := IsJSON([]byte(contentType)); got != want {
-			t.Errorf("IsJSON(%q) = %v", contentType, got)
+			t.Errorf("IsJSON(%q) = %v, want %t", contentType, got, want)
 		}
 	}
 }
@@ -269,12 +269,12 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		if !json.Valid(body) {
-			t.Fatalf("taken, but not JSON: %q", body)
+			t.Fatalf("taken, but not JSON: %q, want valid JSON", body)
 		}
 		if invalid != nil {
 			for _, p := range invalid.Problems {
 				if len(p.Loc) == 0 || p.Loc[0] != "body" || p.Msg == "" || len([]rune(p.Msg)) > maxShown+100 {
-					t.Fatalf("problem %+v", p)
+					t.Fatalf("problem %+v, want len(Loc) non-empty, Loc[0] body, Msg non-empty and len at most %d", p, maxShown+100)
 				}
 			}
 			return
@@ -309,7 +309,7 @@ func FuzzEnvelope(f *testing.F) {
 				}
 				for k, v := range loose {
 					if _, ok := v.(string); !ok {
-						t.Fatalf("context taken with %q = %v", k, v)
+						t.Fatalf("context taken with %q = %v: ok = false, want true", k, v)
 					}
 				}
 			}

@@ -21,7 +21,7 @@ type filesInMemory struct {
 
 func (f *filesInMemory) Add(_, _ string, from io.Reader) (int, error) {
 	if f.closed {
-		f.t.Error("a file came after Close")
+		f.t.Error("a file came after Close: closed = true, want false")
 	}
 	content, err := io.ReadAll(from)
 	f.files = append(f.files, string(content))
@@ -115,10 +115,11 @@ func TestReadStored_Refuses(t *testing.T) {
 			case err == nil:
 				t.Fatalf("got %+v, want an error", req)
 			case c.want == nil && !errors.Is(err, ErrEmpty), c.want != nil && !errors.As(err, c.want):
-				t.Errorf("got %T: %v", err, err)
+				t.Errorf("got %T: %v, want an error of type %T", err, err, c.want)
 			}
 			if req.Attachments != nil || len(files.files) > 0 && !files.closed {
-				t.Errorf("got Attachments %v, closed %v: files are left", req.Attachments, files.closed)
+				t.Errorf("got Attachments %v, closed %v: files are left, want Attachments nil and len(files) empty",
+					req.Attachments, files.closed)
 			}
 		})
 	}
@@ -137,7 +138,7 @@ func TestReadStored_Charges(t *testing.T) {
 			budget := memory.New(64 * mib)
 			charged := int64(len(c.body))
 			if !budget.Take(charged, charged) {
-				t.Fatal("there is no room")
+				t.Fatal("there is no room: budget.Take(charged, charged) = false, want true")
 			}
 			r, _ := stored(t, budget)
 			req, err := r.ReadStored(c.contentType, []byte(c.body), charged)
@@ -155,7 +156,7 @@ func TestReadStored_Charges(t *testing.T) {
 func TestRead_BudgetIsFull(t *testing.T) {
 	budget := memory.New(16 * mib)
 	if !budget.Take(13*mib, 13*mib) {
-		t.Fatal("there is no room")
+		t.Fatal("there is no room: budget.Take(13*mib, 13*mib) = false, want true")
 	}
 	r, _ := stored(t, budget)
 	room := &Room{Budget: budget}

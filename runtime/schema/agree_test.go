@@ -25,11 +25,12 @@ func TestAgrees(t *testing.T) {
 			raw := g.value(property, 4)
 			own, theirs := problemsOf(f.node, raw), problemsOf(other, raw)
 			if !slices.Equal(own, theirs) {
-				t.Fatalf("schema %s\ninput %s\n own: %s\nlibrary: %s", jsonText(property), raw, strings.Join(own, "\n  "),
+				t.Fatalf("schema %s\ninput %s\ngot  %s\nwant %s", jsonText(property), raw, strings.Join(own, "\n  "),
 					strings.Join(theirs, "\n  "))
 			}
 			if good := f.node.accepts(raw); good != (len(own) == 0) {
-				t.Fatalf("schema %s\ninput %s: accepts = %v, and explain finds %v", jsonText(property), raw, good, own)
+				t.Fatalf("schema %s, want %t\ninput %s: accepts = %v, and explain finds %v", jsonText(property), len(own) == 0, raw,
+					good, own)
 			}
 			if len(own) == 0 {
 				valid++
@@ -40,7 +41,7 @@ func TestAgrees(t *testing.T) {
 	}
 	// The test means something only while both happen often.
 	if valid < 3000 || invalid < 3000 {
-		t.Errorf("%d valid and %d invalid inputs", valid, invalid)
+		t.Errorf("%d valid and %d invalid inputs, want at least 3000 and at least 3000", valid, invalid)
 	}
 }
 

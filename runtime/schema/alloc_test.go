@@ -43,6 +43,6 @@ func TestAlloc_GoodOutputCostsNoMemory(t *testing.T) {
 	}
 	output := []byte(`{"x":1,"label":"a"}`)
 	if n := testing.AllocsPerRun(100, func() { o.Check(output) }); n != 0 {
-		t.Errorf("%g allocations", n)
+		t.Errorf("%g allocations, want 0", n)
 	}
 }

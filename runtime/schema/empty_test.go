@@ -36,7 +36,7 @@ func TestEmpty_Files(t *testing.T) {
 		case test.want == "" && problems == nil:
 			t.Errorf("%s: Prepare(%s) = %s, want it refused", test.property, test.input, p.Input)
 		case test.want != "" && problems != nil:
-			t.Errorf("%s: Prepare(%s): %v", test.property, test.input, problems)
+			t.Errorf("%s: Prepare(%s): %v, want nil", test.property, test.input, problems)
 		case test.want != "" && string(p.Input) != test.want:
 			t.Errorf("%s: Prepare(%s) = %s, want %s", test.property, test.input, p.Input, test.want)
 		}
@@ -48,6 +48,6 @@ func TestEmpty_FileBesideFault(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","format":"uri","nullable":true},"n":{"type":"integer"}}}`))
 	_, problems := prepare(t, s, `{"x":"","n":"a","u":1}`)
 	if len(problems) != 1 || problems[0].Loc[2] != "n" {
-		t.Errorf("problems: %v", problems)
+		t.Errorf("problems: %v, want len(problems) 1 and Loc[2] n", problems)
 	}
 }

@@ -148,7 +148,7 @@ func TestForm_AttachedFilesStandWhereFilesMay(t *testing.T) {
 			}
 			got = append(got, f.Field+" "+what)
 			if raw := p.Input[f.Start:f.End]; f.URL == "" && !predict.IsPlaceholder(raw) {
-				t.Errorf("%q: a file stands at %q", c.pairs, raw)
+				t.Errorf(`%q: a file stands at %q: got "", want some text`, c.pairs, raw)
 			}
 		}
 		if strings.Join(got, "|") != strings.Join(c.files, "|") {
@@ -184,11 +184,11 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, x, b, y string) {
 		got := s.Form([]byte(`{"s":"x"}`), []predict.FormField{{Name: a, Value: []byte(x)}, {Name: b, Value: []byte(y)}})
 		if err := rawjson.Check(got); err != nil || rawjson.KindOf(got) != rawjson.KindObject {
-			t.Fatalf("%q=%q %q=%q: %s: %v", a, x, b, y, got, err)
+			t.Fatalf("%q=%q %q=%q: %s: %v, want %v", a, x, b, y, got, err, rawjson.KindObject)
 		}
 		p, err := s.PrepareAttached(got)
 		if err == nil && rawjson.Check(p.Input) != nil {
-			t.Fatalf("prepared %s", p.Input)
+			t.Fatalf("prepared %s, want no error", p.Input)
 		}
 	})
 }

@@ -51,7 +51,8 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 	checkPrepareWith(t, s, input, p, err)
 	var hidden map[string]json.RawMessage
 	if !isObject(s.Redact(input), &hidden) || len(hidden) != len(object) {
-		t.Fatalf("Redact(%s) = %s", input, s.Redact(input))
+		t.Fatalf("Redact(%s) = %s, want isObject(s.Redact(input), &hidden) true and len(hidden) %d", input, s.Redact(input),
+			len(object))
 	}
 	for key, value := range hidden {
 		want := string(object[key])
@@ -59,7 +60,7 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 			want = secretShown
 		}
 		if secret != "" && string(value) != want {
-			t.Fatalf("Redact(%s) = %s", input, s.Redact(input))
+			t.Fatalf("Redact(%s) = %s: got %.300q, want %q", input, s.Redact(input), string(value), want)
 		}
 	}
 	if err != nil {
@@ -69,30 +70,30 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 		}
 		for _, problem := range invalid.Problems {
 			if len(problem.Loc) != 3 || problem.Msg == "" {
-				t.Fatalf("Prepare(%s): problem %v", input, problem)
+				t.Fatalf("Prepare(%s): problem %v, want len(Loc) 3 and Msg non-empty", input, problem)
 			}
 		}
 		return
 	}
 	var prepared map[string]json.RawMessage
 	if !isObject(p.Input, &prepared) {
-		t.Fatalf("Prepare(%s) = %s", input, p.Input)
+		t.Fatalf("Prepare(%s) = %s, want isObject(p.Input, &prepared) true", input, p.Input)
 	}
 	for key, value := range prepared {
 		if was, ok := object[key]; ok && string(was) != string(value) || !ok && string(value) != "null" {
-			t.Fatalf("Prepare(%s) = %s: %s changed", input, p.Input, key)
+			t.Fatalf("Prepare(%s) = %s: %s became %s, want it kept or null", input, p.Input, key, value)
 		}
 	}
 	for _, file := range p.Files {
 		var text string
 		if err := json.Unmarshal(p.Input[file.Start:file.End], &text); err != nil || text != file.URL {
-			t.Fatalf("Prepare(%s): file %+v", input, file)
+			t.Fatalf("Prepare(%s): file %+v: got %.300q, want %q", input, file, text, file.URL)
 		}
 	}
 	// What is fit for the model stays as it is.
 	again, err := s.Prepare(p.Input)
 	if err != nil || string(again.Input) != string(p.Input) || len(again.Unknown) > 0 || len(again.Files) != len(p.Files) {
-		t.Fatalf("Prepare(%s) = %s, then %s (%v)", input, p.Input, again.Input, err)
+		t.Fatalf("Prepare(%s) = %s, then %s (%v), want the same", input, p.Input, again.Input, err)
 	}
 }
 
@@ -104,11 +105,13 @@ func checkPrepareWith(t *testing.T, s *Schema, input []byte, want Prepared, want
 		return // encoding/json is less strict
 	}
 	if got, err := s.PrepareWith(input, lists, nil); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
-		t.Fatalf("PrepareWith(%s) = %s, %v; Prepare %s, %v", input, got.Input, err, want.Input, wantErr)
+		t.Fatalf("PrepareWith(%s) = %s, %v; Prepare %s, %v, want %+v and err %v", input, got.Input, err, want.Input, wantErr,
+			want, wantErr)
 	}
 	spill := func() Spill { return &buffer{} }
 	if got, err := s.PrepareWith(input, lists, spill); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
-		t.Fatalf("PrepareWith(%s), spilled = %s, %v; Prepare %s, %v", input, got.Input, err, want.Input, wantErr)
+		t.Fatalf("PrepareWith(%s), spilled = %s, %v; Prepare %s, %v, want %+v and err %v", input, got.Input, err, want.Input,
+			wantErr, want, wantErr)
 	}
 }
 

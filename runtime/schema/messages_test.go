@@ -48,7 +48,7 @@ func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem
 	}
 	var invalid *predict.ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
-		t.Fatalf("Prepare(%s) = %v, not a *ValidationError with problems", input, err)
+		t.Fatalf("Prepare(%s) = %v, want a *predict.ValidationError with problems", input, err)
 	}
 	return p, invalid.Problems
 }

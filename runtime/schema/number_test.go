@@ -61,7 +61,7 @@ func TestNumber_IsInteger(t *testing.T) {
 		"0.0015e3": false, "1e99999999999999999999": true, "1e-99999999999999999999": false, "12345678901234567890": true,
 	} {
 		if got := isInteger([]byte(raw)); got != want {
-			t.Errorf("isInteger(%s) = %v", raw, got)
+			t.Errorf("isInteger(%s) = %v, want %t", raw, got, want)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestNumber_DecimalAgrees(t *testing.T) {
 			t.Fatalf("compare(%s, %s) = %d, want %d", x, y, got, want)
 		}
 		if got, want := isInteger([]byte(x)), a.IsInt(); got != want {
-			t.Fatalf("isInteger(%s) = %v", x, got)
+			t.Fatalf("isInteger(%s) = %v, want %t", x, got, want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestHuge(t *testing.T) {
 		strings.Repeat("9", maxDigits): false, strings.Repeat("9", maxDigits+1): true, "0e999999999": false,
 	} {
 		if huge([]byte(raw)) != want {
-			t.Errorf("huge(%.20s) = %v", raw, !want)
+			t.Errorf("huge(%.20s) = %v, want %t", raw, !want, want)
 		}
 	}
 }

@@ -46,12 +46,12 @@ func TestOutput_ItemsOfOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := o.CheckItem(0, []byte(`"a"`)); got != "" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want none", got)
 	}
 	if got, want := o.CheckItem(7, []byte(`{}`)), `output/7: an object is not of type "string"`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if _, err := CompileOutput([]byte(outputs), "Nope"); err == nil {
-		t.Error("a component that is not there compiles")
+		t.Error("a component that is not there compiles: got no error, want an error")
 	}
 }

@@ -88,7 +88,7 @@ func TestPattern(t *testing.T) {
 					}
 					for _, raw := range []string{string(rawjson.AppendQuoted(nil, text)), escaped(text)} {
 						if got, err := p.match(inner([]byte(raw))); got != want || err != nil {
-							t.Errorf("%s: %s match(%s) = %v, %v", test.pattern, name, raw, got, err)
+							t.Errorf("%s: %s match(%s) = %v, %v, want %t", test.pattern, name, raw, got, err, want)
 						}
 					}
 				}
@@ -100,12 +100,12 @@ func TestPattern(t *testing.T) {
 func TestPattern_Refused(t *testing.T) {
 	for _, text := range []string{`(`, `[a`, `a**`, `*a`, `(?P=`, `(?#`, `(?P<a`, `\`, `(?<=a`, `(?z)a`} {
 		if p, err := compilePattern(text); err == nil {
-			t.Errorf("compilePattern(%s) = %v", text, p)
+			t.Errorf("compilePattern(%s) = %v: got no error, want an error", text, p)
 		}
 	}
 	if _, err := Compile(openapi(`{"properties":{"x":{"type":"string","pattern":"("}}}`), "Input"); err == nil ||
 		!strings.Contains(err.Error(), `property "x": pattern: compile pattern "("`) {
-		t.Errorf("Compile = %v", err)
+		t.Errorf("Compile = %v, want an error and err with %q", err, `property "x": pattern: compile pattern "("`)
 	}
 }
 
@@ -118,14 +118,14 @@ func TestPattern_Endless(t *testing.T) {
 	}
 	text := strings.Repeat("a", 200) + "b"
 	if ok, err := p.match([]byte(text)); ok || !errors.Is(err, errPatternSlow) {
-		t.Errorf("match = %v, %v", ok, err)
+		t.Errorf("match = %v, %v, want false and errPatternSlow", ok, err)
 	}
 	if p.MatchString(text) {
-		t.Error("MatchString = true")
+		t.Error("MatchString = true: p.MatchString(text) = true, want false")
 	}
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","pattern":"^(?=(a+)+$)(a+)+$"}}}`))
 	_, problems := prepare(t, s, `{"x":"`+text+`"}`)
 	if len(problems) != 1 || !strings.Contains(problems[0].Msg, "takes too long to match") {
-		t.Errorf("problems = %v", problems)
+		t.Errorf(`problems = %v, want len(problems) 1 and Msg with "takes too long to match"`, problems)
 	}
 }

@@ -29,12 +29,12 @@ func TestPrepare_KeepsInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		if &p.Input[0] != &input[0] || len(p.Input) != len(input) {
-			t.Errorf("Prepare(%s) copied", text)
+			t.Errorf("Prepare(%s) copied its input, want the same bytes", text)
 		}
 	}
 	p, err := s.Prepare(nil)
 	if err != nil || string(p.Input) != "{}" {
-		t.Errorf("Prepare(nil) = %s, %v", p.Input, err)
+		t.Errorf(`Prepare(nil) = %s, %v, want "{}"`, p.Input, err)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestPrepare_NoObject(t *testing.T) {
 			Type: "value_error",
 		}}
 		if !reflect.DeepEqual(problems, want) {
-			t.Errorf("Prepare(%s): %v", input, problems)
+			t.Errorf("Prepare(%s): %v, want %v", input, problems, want)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestPrepare_Offsets(t *testing.T) {
 		t.Errorf("Files = %q, want %q", got, want)
 	}
 	if !reflect.DeepEqual(p.Unknown, []string{"x", "z"}) {
-		t.Errorf("Unknown = %q", p.Unknown)
+		t.Errorf("Unknown = %q, want [x z]", p.Unknown)
 	}
 }
 
@@ -85,11 +85,11 @@ func TestPrepare_Many(t *testing.T) {
 	}
 	s := mustCompile(t, openapi(`{"properties":{`+strings.Join(properties, ",")+`},"required":["f70","f3"]}`))
 	if _, problems := prepare(t, s, "{"+strings.Join(input, ",")+"}"); problems != nil {
-		t.Error(problems)
+		t.Errorf("got %v, want nil", problems)
 	}
 	_, problems := prepare(t, s, `{}`)
 	if len(problems) != 2 || problems[0].Loc[2] != "f3" || problems[1].Loc[2] != "f70" {
-		t.Error(problems)
+		t.Errorf("got %v, want len(problems) 2, problems[0].Loc[2] f3 and problems[1].Loc[2] f70", problems)
 	}
 	unknown := input
 	for i := range 2 * maxUnknown {
@@ -97,7 +97,7 @@ func TestPrepare_Many(t *testing.T) {
 	}
 	p, _ := prepare(t, s, "{"+strings.Join(unknown, ",")+"}")
 	if len(p.Unknown) != maxUnknown || p.Unknown[0] != "u0" || p.Unknown[1] != "u1" {
-		t.Errorf("Unknown = %q", p.Unknown)
+		t.Errorf("Unknown = %q, want len(Unknown) %d, Unknown[0] u0 and Unknown[1] u1", p.Unknown, maxUnknown)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestPrepare_ModernReference(t *testing.T) {
 		_, problems := prepare(t, s, `{"x":"a","y":"a"}`)
 		_, more := prepare(t, s, `{"y":"zz"}`)
 		if len(problems)+len(more) != want {
-			t.Errorf("%s: %v %v", version, problems, more)
+			t.Errorf("%s: %v %v, want %d", version, problems, more, want)
 		}
 	}
 }
@@ -226,11 +226,12 @@ func TestPrepare_LargeValuesSpill(t *testing.T) {
 	}
 	got, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return &buffer{} })
 	if err != nil || !reflect.DeepEqual(got, want) || !bytes.Contains(got.Input, []byte(large)) {
-		t.Errorf("%d bytes, %v; in memory it has %d", len(got.Input), err, len(want.Input))
+		t.Errorf("%d bytes, %v; in memory it has %d, want %+v and Input with %q", len(got.Input), err, len(want.Input), want,
+			[]byte(large))
 	}
 	_, err = s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} })
 	if !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("of a full disk: %v", err)
+		t.Errorf("of a full disk: %v, want io.ErrShortWrite", err)
 	}
 }
 

@@ -41,6 +41,6 @@ func TestRedact(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"x":`+secret+`}}`))
 	input := []byte(`{"y":1}`)
 	if got := s.Redact(input); &got[0] != &input[0] {
-		t.Error("Redact copied what holds no secret")
+		t.Errorf("Redact copied what holds no secret: got %v, want %v", &got[0], &input[0])
 	}
 }

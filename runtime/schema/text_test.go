@@ -18,8 +18,8 @@ func TestLength(t *testing.T) {
 			}
 		}
 	}
-	if inner([]byte(`"`)) != nil {
-		t.Error("inner of half a string")
+	if got := inner([]byte(`"`)); got != nil {
+		t.Errorf("inner of half a string: got %.300q, want nil", got)
 	}
 }
 
@@ -77,6 +77,6 @@ func TestShow(t *testing.T) {
 	}
 	list := "[" + strings.Repeat(`"é",`, 100) + "1]"
 	if got := show([]byte(list)); got != list[:len(`[`)+len(`"é",`)*49+len(`"é"`)]+"…" {
-		t.Errorf("show(%s) = %s", list, got)
+		t.Errorf("show(%s) = %s, want %q", list, got, list[:len(`[`)+len(`"é",`)*49+len(`"é"`)]+"…")
 	}
 }

@@ -45,7 +45,7 @@ func BenchmarkPrepare(b *testing.B) {
 		input := []byte(`{"prompt":"an astronaut riding a horse","steps":501,"guidance":"high"}`)
 		for b.Loop() {
 			if _, err := s.Prepare(input); err == nil {
-				b.Fatal("no error")
+				b.Fatal("got no error, want an error")
 			}
 		}
 	})

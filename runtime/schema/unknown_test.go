@@ -41,7 +41,7 @@ func TestUnknown_InputsAreNamed(t *testing.T) {
 	var invalid *predict.ValidationError
 	if !errors.As(err, &invalid) ||
 		!slices.Equal(invalid.Warnings, []string{`unknown input "promt"; did you mean "prompt"?`}) {
-		t.Errorf("got %+v", err)
+		t.Errorf("got %+v, want a validation error that warns of promt", err)
 	}
 }
 

@@ -23,10 +23,10 @@ func TestBatchkey_KeyOf(t *testing.T) {
 		}
 	}
 	if got := keyOf(nil, []byte(`{"a":1}`)); got != "" {
-		t.Errorf("without keys it is %q", got)
+		t.Errorf("without keys it is %q, want none", got)
 	}
 	if got := keyOf(keysOf([]byte(`rubbish`), []string{"a"}), []byte(`{"a":1}`)); got != "1" {
-		t.Errorf("without a schema it is %q", got)
+		t.Errorf("without a schema it is %q, want 1", got)
 	}
 }
 
@@ -41,10 +41,11 @@ func TestBatchkey_WithQueueTime(t *testing.T) {
 			t.Errorf("%s became %s, want %s", metrics, got, want)
 		}
 		if string(before) != metrics {
-			t.Errorf("%s was changed in place, and it may be a part of a worker's answer", metrics)
+			t.Errorf("%s was changed in place, and it may be a part of a worker's answer: got %.300q, want %q", metrics,
+				string(before), metrics)
 		}
 	}
 	if got := string(withQueueTime([]byte(`{}`), 0)); got != `{"queue_time":0}` {
-		t.Errorf("no wait is %s", got)
+		t.Errorf("no wait is %s, want %q", got, `{"queue_time":0}`)
 	}
 }

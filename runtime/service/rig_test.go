@@ -51,10 +51,10 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 			t.Error(err)
 		}
 		if left := remains(t, h.root); len(left) > 0 {
-			t.Errorf("files are left: %q", left)
+			t.Errorf("files are left: %q, want none", left)
 		}
 		if l := h.pool.Load(); l.InFlight != 0 || h.InFlight() != 0 {
-			t.Errorf("%d calls and %d predictions are left", l.InFlight, h.InFlight())
+			t.Errorf("%d calls and %d predictions are left, want 0 and 0", l.InFlight, h.InFlight())
 		}
 	})
 	if ref != "" {
@@ -107,7 +107,7 @@ func (h *house) ended(done <-chan error) error {
 	case err := <-done:
 		return err
 	case <-time.After(await.Timeout):
-		h.t.Fatalf("it does not end\n%s", await.Stacks())
+		h.t.Fatalf("it runs after %s, want its end\n%s", await.Timeout, await.Stacks())
 		return nil
 	}
 }
@@ -128,7 +128,7 @@ func (h *house) refused(want string) {
 	h.t.Helper()
 	p, err := h.Create(&predict.Request{Input: []byte(`{"s":"x"}`)})
 	if err == nil {
-		h.t.Fatalf("%s was taken", p.ID())
+		h.t.Fatalf("%s was taken: got no error, want an error", p.ID())
 	}
 	if !strings.Contains(err.Error(), want) {
 		h.t.Errorf("refused with %q, want %q", err, want)
@@ -165,7 +165,7 @@ func noLeak(t *testing.T) {
 	maps := mappings(t)
 	await.NoLeak(t, func() {
 		if now := mappings(t); now > maps {
-			t.Errorf("%d bodies are still mapped, %d were", now, maps)
+			t.Errorf("%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func TestRefusals(t *testing.T) {
 		h.until("STARTING")
 		h.refused("Setup has not finished yet. Wait until it has finished, or GET /health-check for status.")
 		if _, ok := h.OpenAPI(); ok {
-			t.Error("there is a schema already")
+			t.Error("there is a schema already: ok = true, want false")
 		}
 	})
 	t.Run("in setup", func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		h.until("STARTING")
 		h.refused("Setup has not finished yet.")
 		if _, ok := h.OpenAPI(); ok {
-			t.Error("there is a schema before setup has ended")
+			t.Error("there is a schema before setup has ended: ok = true, want false")
 		}
 	})
 	t.Run("setup failed", func(t *testing.T) {
@@ -47,7 +47,8 @@ func TestRefusals(t *testing.T) {
 		h.refused("Setup has failed: GET /health-check for its logs.")
 		if got := h.Health(); got.Setup.Status != health.SetupFailed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" ||
 			got.Version["pinion"] != "test" {
-			t.Errorf("health: %+v", got)
+			t.Errorf(`health: %+v, want Failed true, Version["cog"] 0.23.0, Version["python"] 3.13.0 and Version["pinion"] test`,
+				got)
 		}
 	})
 	t.Run("defunct", func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestRefusals(t *testing.T) {
 		h.until("STARTING")
 		h.refused("The worker is being replaced: worker exited with code 3")
 		if _, ok := h.OpenAPI(); !ok {
-			t.Error("the schema is gone")
+			t.Error("the schema is gone: ok = false, want true")
 		}
 	})
 	t.Run("draining", func(t *testing.T) {
@@ -90,10 +91,10 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%d are in flight, want one: a refusal leaves nothing behind", n)
 		}
 		if !h.Cancel(predict.KindPrediction, "long") || h.Cancel(predict.KindPrediction, "another") {
-			t.Error("Cancel does not tell what is in flight")
+			t.Error("got another answer of Cancel, want true for what is in flight alone")
 		}
 		if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled {
-			t.Errorf("got %v, %+v", err, p.Record())
+			t.Errorf("got %v, %+v, want it canceled", err, p.Record())
 		}
 		h.until("READY")
 	})
@@ -124,7 +125,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("no input: got %v, want a missing field", err)
 		}
 		if n := h.InFlight(); n != 0 {
-			t.Errorf("%d are in flight", n)
+			t.Errorf("%d are in flight, want 0", n)
 		}
 	})
 }
@@ -137,7 +138,7 @@ func TestPrediction(t *testing.T) {
 		got := h.run("a", `{"s":"hello","unknown":1}`)
 		if got.ID != "a" || got.Status != predict.Succeeded || string(got.Output) != `{"input":{"s":"hello"}}` ||
 			string(got.Metrics) != `{"predict_time":0.5}` || got.Started.IsZero() || got.Completed.Before(got.Started) {
-			t.Errorf("got %+v, output %s", got, got.Output)
+			t.Errorf("got %+v, output %s, want the whole record of a that succeeded", got, got.Output)
 		}
 		if took := got.Completed.Sub(got.Started); took != 500*time.Millisecond {
 			t.Errorf("it took %s, want what the worker says", took)
@@ -147,20 +148,20 @@ func TestPrediction(t *testing.T) {
 		h.t = t
 		if got := h.run("b", `{"s":"fail"}`); got.Status != predict.Failed || got.Error != `ValueError: "no"` ||
 			got.Output != nil {
-			t.Errorf("got %+v", got)
+			t.Errorf("got %+v, want Status %v, Error %q and Output nil", got, predict.Failed, `ValueError: "no"`)
 		}
 	})
 	t.Run("answers rubbish", func(t *testing.T) {
 		h.t = t
 		if got := h.run("c", `{"s":"rubbish"}`); got.Status != predict.Failed ||
 			!strings.Contains(got.Error, "cannot be read") {
-			t.Errorf("got %+v", got)
+			t.Errorf(`got %+v, want Status %v and Error with "cannot be read"`, got, predict.Failed)
 		}
 	})
 	t.Run("without an id", func(t *testing.T) {
 		h.t = t
 		if got := h.run("", `{"s":"x"}`); len(got.ID) != 26 {
-			t.Errorf("its id is %q", got.ID)
+			t.Errorf("its id is %q, want 26 bytes", got.ID)
 		}
 	})
 	t.Run("of megabytes", func(t *testing.T) {
@@ -170,14 +171,14 @@ func TestPrediction(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := mappings(t); n != 1 {
-			t.Errorf("%d bodies are mapped while its record is in use", n)
+			t.Errorf("%d bodies are mapped while its record is in use, want 1", n)
 		}
 		if got := len(p.Record().Output); got != ipc.InlineMax+2 {
-			t.Errorf("%d bytes came", got)
+			t.Errorf("%d bytes came, want %d", got, ipc.InlineMax+2)
 		}
 		p.Release()
 		if n := mappings(t); n != 0 {
-			t.Errorf("%d bodies are mapped after Release", n)
+			t.Errorf("%d bodies are mapped after Release, want 0", n)
 		}
 	})
 	t.Run("kills its worker", func(t *testing.T) {
@@ -185,7 +186,8 @@ func TestPrediction(t *testing.T) {
 		got := h.run("d", `{"s":"die"}`)
 		if got.Status != predict.Failed ||
 			!strings.HasPrefix(got.Error, "worker exited with code 3 while running this prediction") {
-			t.Errorf("got %+v", got)
+			t.Errorf(`got %+v, want Status %v and Error starting with "worker exited with code 3 while running this prediction"`,
+				got, predict.Failed)
 		}
 		h.until("READY")
 		h.run("e", `{"s":"x"}`)
@@ -203,7 +205,7 @@ func TestService_QueueOverRestart(t *testing.T) {
 	await.Eventually(t, "it is queued", func() bool { return h.pool.Load().Queued == 1 })
 	p.Cancel()
 	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
-		t.Errorf("got %v, %+v", err, p.Record())
+		t.Errorf("got %v, %+v, want Status %v and Started zero", err, p.Record(), predict.Canceled)
 	}
 }
 
@@ -220,11 +222,12 @@ func TestService_RefusedWhileQueued(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.ended(firstDone); err != nil || !strings.HasPrefix(first.Record().Error, "worker killed (SIGKILL)") {
-		t.Errorf("got %v, %+v", err, first.Record())
+		t.Errorf("got %v, %+v, want the error of a worker killed by SIGKILL", err, first.Record())
 	}
 	var not *predict.NotReadyError
 	if err := h.ended(secondDone); !errors.As(err, &not) || second.Record().Status != predict.Failed {
-		t.Errorf("got %v, %+v", err, second.Record())
+		t.Errorf("got %v, %+v, want an error of type *predict.NotReadyError and Status %v", err, second.Record(),
+			predict.Failed)
 	}
 }
 
@@ -235,7 +238,7 @@ func TestService_CancelBeforeWait(t *testing.T) {
 	p := h.create("a", `{"s":"forever"}`)
 	p.Cancel()
 	if err := h.ended(waiting(p)); err != nil || p.Record().Status != predict.Canceled {
-		t.Errorf("got %v, %+v", err, p.Record())
+		t.Errorf("got %v, %+v, want it canceled", err, p.Record())
 	}
 }
 
@@ -254,7 +257,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("the model got %s, want a path", out)
 	}
 	if got := remains(t, h.root); len(got) <= len(empty) {
-		t.Errorf("nothing is on disk: %q", got)
+		t.Errorf("nothing is on disk: %q, want more than %d", got, len(empty))
 	}
 	p.Release()
 	if got := remains(t, h.root); !slices.Equal(got, empty) {
@@ -271,7 +274,8 @@ func TestFileThatCannotBeHad(t *testing.T) {
 	got := h.run("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
 	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) ||
 		!strings.Contains(got.Error, "404") || got.Started.IsZero() {
-		t.Errorf("got %+v", got)
+		t.Errorf(`got %+v, want Status %v, Error with %q and with "404" and Started non-zero`, got, predict.Failed,
+			`input "image"`)
 	}
 	h.run("b", `{"s":"x"}`) // its place is free
 }
@@ -291,10 +295,10 @@ func TestService_CancelDuringFetch(t *testing.T) {
 	done := waiting(p)
 	<-asked
 	if !h.Cancel(predict.KindPrediction, "a") {
-		t.Error("it is not in flight")
+		t.Error(`it is not in flight: h.Cancel(predict.KindPrediction, "a") = false, want true`)
 	}
 	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || p.Record().Started.IsZero() {
-		t.Errorf("got %v, %+v", err, p.Record())
+		t.Errorf("got %v, %+v, want Status %v and Started non-zero", err, p.Record(), predict.Canceled)
 	}
 	<-left
 	p.Release()
@@ -318,17 +322,18 @@ func TestService_AnswersThatCannotBeRead(t *testing.T) {
 		w := want[kind]
 		if got.Status != w.Status || !bytes.Equal(got.Output, w.Output) || got.Error != w.Error ||
 			string(got.Metrics) != `{"predict_time":1}` || got.Elapsed != time.Second {
-			t.Errorf("%s: got %+v", body, got)
+			t.Errorf("%s: got %+v, want Status %v, Output %q, Error %q, Metrics %q and Elapsed %v", body, got, w.Status,
+				w.Output, w.Error, `{"predict_time":1}`, time.Second)
 		}
 		for n := range body { // every one that was cut
 			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body[:n])}, false); got.Status != predict.Failed {
-				t.Errorf("%q: got %+v", body[:n], got)
+				t.Errorf("%q: got %+v, want Status %v", body[:n], got, predict.Failed)
 			}
 		}
 		for other := range good {
 			if got := readAnswer(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind &&
 				got.Status != predict.Failed {
-				t.Errorf("kind %d with %s: got %+v", other, body, got)
+				t.Errorf("kind %d with %s: got %+v, want Status %v", other, body, got, predict.Failed)
 			}
 		}
 	}
@@ -341,7 +346,7 @@ func TestService_AnswersThatCannotBeRead(t *testing.T) {
 		for _, kind := range []ipc.Kind{ipc.KindSucceeded, ipc.KindFailed} {
 			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed ||
 				!strings.Contains(got.Error, "cannot be read") {
-				t.Errorf("kind %d, %q: got %+v", kind, body, got)
+				t.Errorf(`kind %d, %q: got %+v, want Status %v and Error with "cannot be read"`, kind, body, got, predict.Failed)
 			}
 		}
 	}
@@ -352,10 +357,10 @@ func TestYielded(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":1}}`)
 	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded ||
 		!got.Yielded || got.Output != nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want Status %v, Yielded true and Output nil", got, predict.Succeeded)
 	}
 	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false); got.Status != predict.Failed {
-		t.Errorf("no items were emitted, and got %+v", got)
+		t.Errorf("no items were emitted, and got %+v, want Status %v", got, predict.Failed)
 	}
 }
 
@@ -365,14 +370,14 @@ func TestService_ChangesHasToken(t *testing.T) {
 		select {
 		case <-h.Changes():
 		case <-time.After(await.Timeout):
-			t.Fatal("no token came")
+			t.Fatalf("got no change within %s, want one", await.Timeout)
 		}
 	}
 	if h.HasTraining() {
-		t.Error("there is a training")
+		t.Error("there is a training: HasTraining = true, want false")
 	}
 	if body, ok := h.OpenAPI(); !ok || string(body) != fakeworker.Document {
-		t.Errorf("the schema is %s", body)
+		t.Errorf("the schema is %s, want ok true and body %q", body, fakeworker.Document)
 	}
 }
 
@@ -387,7 +392,7 @@ func TestUnloaded(t *testing.T) {
 	h.until("UNLOADED")
 	h.refused("The model is not loaded.")
 	if _, ok := h.OpenAPI(); !ok {
-		t.Error("the schema is gone")
+		t.Error("the schema is gone: ok = false, want true")
 	}
 	h.supervise("good", "")
 	h.until("READY")

@@ -27,7 +27,7 @@ func TestTrace_ContextOf(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.context, got, c.want)
 		}
 		if len(got) > 0 && rawjson.Check(got) != nil {
-			t.Errorf("%s: %s is not JSON", c.context, got)
+			t.Errorf("%s: %s is not JSON, want no error", c.context, got)
 		}
 	}
 }

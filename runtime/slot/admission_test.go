@@ -23,7 +23,7 @@ func TestAdmission_WithoutQueue(t *testing.T) {
 		t.Errorf("a full pool says %v, want ErrBusy", err)
 	}
 	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
-		t.Errorf("the load is %+v", l)
+		t.Errorf("the load is %+v, want %+v", l, Load{Slots: 2, Capacity: 2, InFlight: 2})
 	}
 	p.Withdraw(nil) // one is not submitted
 	second := newTestCall(t, p, "third")
@@ -64,14 +64,14 @@ func TestAdmission_WithQueue(t *testing.T) {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
 	if got := p.Load(); got != (Load{Slots: 1, Capacity: 1, InFlight: 4, Queued: 2}) {
-		t.Errorf("the load is %+v", got)
+		t.Errorf("the load is %+v, want 1 slot, capacity 1, 4 in flight, 2 queued", got)
 	}
 	var full *predict.QueueFullError
 	if err := p.Admit(nil); !errors.As(err, &full) {
 		t.Fatalf("got %v, want a full queue", err)
 	}
 	if full.RetryAfter != 30*time.Second {
-		t.Errorf("retry after %s; two wait in the queue, of a slot that takes 10 s", full.RetryAfter)
+		t.Errorf("retry after %s; two wait in the queue, of a slot that takes 10 s, want %v", full.RetryAfter, 30*time.Second)
 	}
 	for _, f := range flights {
 		l.succeed(l.begin())
@@ -100,12 +100,12 @@ func TestAdmission_AwaitFreeIsWokenByFreeSlotAlone(t *testing.T) {
 	await.Eventually(t, "it waits", func() bool { return freed() != nil })
 	waits := freed()
 	p.Withdraw(nil)
-	if freed() != waits {
-		t.Error("it was woken while no slot was free")
+	if got := freed(); got != waits {
+		t.Errorf("it was woken while no slot was free: got %v, want %v", got, waits)
 	}
 	p.Withdraw(nil)
 	if n := <-free; n != 1 {
-		t.Errorf("%d slots are free", n)
+		t.Errorf("%d slots are free, want 1", n)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestAdmission_RetryAfterIsAtLeastSecond(t *testing.T) {
 	start := newTestCall(t, p, "waits for a worker")
 	var full *predict.QueueFullError
 	if err := p.Admit(nil); !errors.As(err, &full) || full.RetryAfter != time.Second {
-		t.Errorf("got %+v", err)
+		t.Errorf("got %+v, want an error of type *predict.QueueFullError and RetryAfter %v", err, time.Second)
 	}
 	p.Cancel(start.Call)
 	p.Submit(start.Call)
@@ -134,7 +134,7 @@ func TestAdmission_QueueOfPoolWithoutWorkers(t *testing.T) {
 	for i, f := range flights {
 		r := l.begin()
 		if !isFor(r, fmt.Sprint(i)) {
-			t.Errorf("number %d got %s", i, r.body)
+			t.Errorf("number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
 		}
 		l.succeed(r)
 		f.succeeded()

@@ -21,7 +21,7 @@ func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
 		r.dropped(tr.items[i])
 	}
 	if n := r.interrupts.Load(); n != 0 {
-		t.Errorf("the worker was interrupted %d times, and somebody still waits", n)
+		t.Errorf("the worker was interrupted %d times, and somebody still waits, want 0", n)
 	}
 	r.done(tr)
 	r.answer(ipc.KindCanceled, tr.items[0])
@@ -30,7 +30,7 @@ func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
 	succeeded(fs[2])
 	r.noneLeft()
 	if n := len(r.slots[0].batches.items); n != 0 {
-		t.Errorf("%d answers are still expected", n)
+		t.Errorf("%d answers are still expected, want 0", n)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
 	p.Cancel(fs[1].Call)
 	fs[0].failed(ErrCanceled)
 	if r.interrupts.Load() == 0 || !r.end.canceled(tr.id) {
-		t.Errorf("%d interrupts; the cancel word does not name the batch %#x", r.interrupts.Load(), tr.id)
+		t.Errorf("got %d interrupts, want some, and the batch %#x in the cancel word", r.interrupts.Load(), tr.id)
 	}
 	r.dropped(tr.items[0])
 	before := locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) })
@@ -69,14 +69,14 @@ func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindCanceled, tr.items[1])
 	if res := fs[1].result(); res.Kind != ipc.KindCanceled || res.Err != nil {
-		t.Errorf("kind %d, error %v", res.Kind, res.Err)
+		t.Errorf("kind %d, error %v, want %v", res.Kind, res.Err, ipc.KindCanceled)
 	}
 	if after := locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) }); after != before {
-		t.Errorf("an interrupted batch taught that two cost %s; it was %s", after, before)
+		t.Errorf("an interrupted batch taught that two cost %s; it was %s, want the same", after, before)
 	}
 	r.noneLeft()
 	if k := r.kills(); len(k) != 0 {
-		t.Errorf("killed: %q", k)
+		t.Errorf("killed: %q, want none", k)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
 	p.Cancel(f.Call)
 	await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
 	if had := r.terminate("killed"); had != 1 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 1", had)
 	}
 	f.failed(ErrCanceled)
 	empty(t, p)
@@ -107,7 +107,7 @@ func TestBatchFaults_RuntimeLimitOfBatch(t *testing.T) {
 	for _, f := range fs {
 		var late *TimeoutError
 		if res := f.result(); !errors.As(res.Err, &late) || res.Kind != 0 {
-			t.Errorf("%s: kind %d, error %v", f.Name, res.Kind, res.Err)
+			t.Errorf("%s: kind %d, error %v, want an error of type *TimeoutError and Kind 0", f.Name, res.Kind, res.Err)
 		}
 	}
 	r.noneLeft()
@@ -123,13 +123,13 @@ func TestBatchFaults_WorkerExitWithBatch(t *testing.T) {
 	parked(t, fs...)
 	r.write("dying words")
 	if had := r.terminate("died"); had != 3 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 3", had)
 	}
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("1"))
 	r.begin("2")
 	if had := r.terminate("died again"); had != 1 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 1", had)
 	}
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("3"))
@@ -150,13 +150,13 @@ func TestBatchFaults_WorkerExitWithoutIsolation(t *testing.T) {
 	p.Cancel(fs[0].Call)
 	r.write("dying words")
 	if had := r.terminate("died"); had != 2 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 2", had)
 	}
 	fs[0].failed(ErrCanceled)
 	fs[1].failedWithExit("died")
 	fs[2].failedWithExit("died")
 	if string(fs[1].Result.Logs) != "dying words" {
-		t.Errorf("its log is %q", fs[1].Result.Logs)
+		t.Errorf(`its log is %q, want "dying words"`, fs[1].Result.Logs)
 	}
 	r = newBatchWorker(t, p, b)
 	r.answerAll(r.begin("4"))
@@ -197,7 +197,7 @@ func TestBatchFaults_WorkerExitBeforeAllAnswers(t *testing.T) {
 	r.done(tr)
 	r.answer(ipc.KindSucceeded, tr.items[1])
 	if had := r.terminate("died"); had != 2 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 2", had)
 	}
 	fs[1].succeeded()
 	r = newBatchWorker(t, p, batchesOfThree())
@@ -265,7 +265,7 @@ func TestBatchFaults_OnSettled(t *testing.T) {
 	p.Cancel(fs[2].Call)
 	fs[2].failed(ErrCanceled)
 	if n := count("3"); n != 1 {
-		t.Errorf("3, which has no worker, settled %d times", n)
+		t.Errorf("3, which has no worker, settled %d times, want 1", n)
 	}
 	r.answerAll(tr)
 	zero.succeeded()
@@ -275,7 +275,7 @@ func TestBatchFaults_OnSettled(t *testing.T) {
 	fs[0].failed(ErrCanceled)
 	r.dropped(tr.items[0])
 	if n := count("1"); n != 0 {
-		t.Errorf("1, which is still in a batch, settled %d times", n)
+		t.Errorf("1, which is still in a batch, settled %d times, want 0", n)
 	}
 	r.done(tr)
 	r.answer(ipc.KindCanceled, tr.items[0])

@@ -83,12 +83,12 @@ func TestBatchMore_TrainingAmongBatches(t *testing.T) {
 	fs = append(fs, startAll(t, p, "2", "3", "4", "5", "6", "7")...)
 	inSlot(t, r, 1, 7)
 	if n := p.QueuePosition(training.Call); n != 1 {
-		t.Errorf("the training has position %d", n)
+		t.Errorf("the training has position %d, want 1", n)
 	}
 	r.answerAll(tr)
 	q := r.read()
 	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || nameOf(q) != "train" || !r.end.claim(q.id) {
-		t.Fatalf("got kind %d, flags %d, %s", q.kind, q.flags, q.body)
+		t.Fatalf("got kind %d, flags %d, %s, want the training, which the worker may claim", q.kind, q.flags, q.body)
 	}
 	inSlot(t, r, 0, 6)
 	r.end.succeed(q)
@@ -110,7 +110,8 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	r.done(tr)
 	q := r.read() // before the batch's answer
 	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || !r.end.claim(q.id) {
-		t.Fatalf("got kind %d, flags %d, %s", q.kind, q.flags, q.body)
+		t.Fatalf("got kind %d, flags %d, %s, want kind %v, flags %d and r.end.claim(q.id) true", q.kind, q.flags, q.body,
+			ipc.KindPredict, ipc.FlagTrain)
 	}
 	r.answer(ipc.KindSucceeded, tr.items[0])
 	two := r.item("2")
@@ -119,13 +120,13 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	inSlot(t, r, 0, 0)
 	p.Cancel(training.Call)
 	if !r.end.canceled(q.id) {
-		t.Error("the training is not canceled")
+		t.Error("the training is not canceled: r.end.canceled(q.id) = false, want true")
 	}
 	r.end.answer(ipc.KindCanceled, q.id, time.Second, "{}")
 	r.answerAll(r.begin("2"))
 	succeeded(fs...)
 	if res := training.result(); res.Kind != ipc.KindCanceled {
-		t.Errorf("kind %d, error %v", res.Kind, res.Err)
+		t.Errorf("kind %d, error %v, want %v", res.Kind, res.Err, ipc.KindCanceled)
 	}
 	r.noneLeft()
 }
@@ -143,7 +144,7 @@ func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
 	next := r.batch() // ahead
 	r.answerAll(tr)
 	if !r.end.claim(next.id) {
-		t.Fatal("it was taken back")
+		t.Fatal("it was taken back: r.end.claim(next.id) = false, want true")
 	}
 	r.answerAll(next)
 	succeeded(fs...)
@@ -160,7 +161,7 @@ func TestBatchMore_AnswersOfBatchOutliveWorker(t *testing.T) {
 	unsent := frame(ipc.KindBatchDone, tr.id, []byte(`{"runs":1,"size":3,"failed":false}`))
 	r.end.leaveUnsent(append(unsent, frame(ipc.KindSucceeded, tr.items[0].id, tr.items[0].body)...))
 	if had := r.terminate("killed"); had != 2 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 2", had)
 	}
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("2"))
@@ -175,20 +176,20 @@ func TestBatchMore_WorkerLoadWithBatches(t *testing.T) {
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
 	if got := r.slots[0].Running(); got != "1,2" {
-		t.Errorf("it runs %q", got)
+		t.Errorf(`it runs %q, want "1,2"`, got)
 	}
 	if v := p.WorkerLoad(r.slots); v.Answered != 1 || v.Busy != 2 || v.Since.IsZero() {
-		t.Errorf("load %+v", v)
+		t.Errorf("load %+v, want Answered 1, Busy 2 and Since non-zero", v)
 	}
 	p.Cancel(fs[0].Call)
 	if got := r.slots[0].Running(); got != "2" {
-		t.Errorf("it runs %q", got)
+		t.Errorf("it runs %q, want 2", got)
 	}
 	r.dropped(tr.items[0])
 	r.answerAll(tr)
 	fs[1].succeeded()
 	if v := p.WorkerLoad(r.slots); v.Busy != 0 || !v.Since.IsZero() {
-		t.Errorf("load %+v", v)
+		t.Errorf("load %+v, want Busy 0 and Since zero", v)
 	}
 	r.noneLeft()
 }

@@ -44,7 +44,7 @@ func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
 	succeeded(fs...)
 	r.noneLeft()
 	if n := len(r.slots[0].batches.items); n != 0 {
-		t.Errorf("%d answers are still expected", n)
+		t.Errorf("%d answers are still expected, want 0", n)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestBatchPrepare_FailedPreparation(t *testing.T) {
 	rest := []request{r.item("2"), r.item("3"), r.item("4")}
 	r.answer(ipc.KindFailed, one)
 	if res := fs[0].result(); res.Kind != ipc.KindFailed || res.Elapsed != time.Millisecond {
-		t.Errorf("kind %d, error %v, %s", res.Kind, res.Err, res.Elapsed)
+		t.Errorf("kind %d, error %v, %s, want %v and %v", res.Kind, res.Err, res.Elapsed, ipc.KindFailed, time.Millisecond)
 	}
 	rest = append(rest, r.item("5"))
 	r.prepared(rest[0])
@@ -132,7 +132,7 @@ func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
 	r.prepared(second)
 	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
 	if had := r.terminate("died"); had != 1 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 1", had)
 	}
 	fs[0].failedWithExit("died")
 	r = newBatchWorker(t, p, preparing())
@@ -156,13 +156,13 @@ func TestBatchPrepare_PreparationCrashesWorker(t *testing.T) {
 	r.item("2")
 	r.item("3")
 	if had := r.terminate("died"); had != 0 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 0", had)
 	}
 	r = newBatchWorker(t, p, preparing())
 	r.item("1")
 	inSlot(t, r, 0, 2)
 	if had := r.terminate("died again"); had != 1 {
-		t.Errorf("it had %d", had)
+		t.Errorf("it had %d, want 1", had)
 	}
 	fs[0].failedWithExit("died again")
 	r = newBatchWorker(t, p, preparing())
@@ -195,7 +195,7 @@ func TestBatchPrepare_RetiringWorkerFinishesItems(t *testing.T) {
 	<-drained
 	succeeded(fs...)
 	if n := p.Load(); n.InFlight != 1 || n.Queued != 1 || n.Slots != 0 {
-		t.Errorf("the load is %+v", n)
+		t.Errorf("the load is %+v, want InFlight 1, Queued 1 and Slots 0", n)
 	}
 	fresh := newBatchWorker(t, p, preparing())
 	fresh.prepared(fresh.item("5"))
@@ -245,7 +245,7 @@ func TestBatchPrepare_UnusableWorkerGivesBackItems(t *testing.T) {
 	fs[0].result()
 	fresh := newBatchWorker(t, p, preparing())
 	if unusable != 1 {
-		t.Errorf("the worker was reported as unusable %d times", unusable)
+		t.Errorf("the worker was reported as unusable %d times, want 1", unusable)
 	}
 	again := []request{fresh.item("2"), fresh.item("3")}
 	fresh.prepared(again[0])

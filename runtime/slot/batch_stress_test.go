@@ -66,7 +66,7 @@ func TestBatchStress(t *testing.T) {
 			select {
 			case <-done:
 			case <-time.After(await.Timeout):
-				t.Fatalf("a call did not end\n%s", await.Stacks())
+				t.Fatalf("a call runs after %s, want its end\n%s", await.Timeout, await.Stacks())
 			}
 			close(s.stop)
 			workers.Wait()
@@ -77,7 +77,7 @@ func TestBatchStress(t *testing.T) {
 				died += x.died
 			}
 			if ends["succeeded"] == 0 || ends["canceled"] == 0 || died == 0 {
-				t.Errorf("too little went wrong: %v", ends)
+				t.Errorf(`too little went wrong: %v, want ends["succeeded"] not 0, ends["canceled"] not 0 and died not 0`, ends)
 			}
 		})
 	}
@@ -108,33 +108,36 @@ func (s *batchStress) client(name string, r *rand.Rand) (end string) {
 	}
 	n := len(had.sizes)
 	if n > 2 || n == 2 && (had.died == 0 || had.sizes[0] == 1 || had.sizes[1] != 1) {
-		s.t.Errorf("%s was in batches of %v, of which %d died", name, had.sizes, had.died)
+		s.t.Errorf("%s was in batches of %v, of which %d died, want n at most 2, died not 0, sizes[0] not 1 and sizes[1] 1",
+			name, had.sizes, had.died)
 	}
 	switch err := c.Result.Err; {
 	case err == nil && c.Result.Kind == ipc.KindSucceeded:
 		if string(c.Result.Body) != string(body(name)) || n == 0 {
-			s.t.Errorf("%s: batches of %v, and answered with %.100s", name, had.sizes, c.Result.Body)
+			s.t.Errorf("%s: batches of %v, and answered with %.100s, want Body %q and n not 0", name, had.sizes, c.Result.Body,
+				string(body(name)))
 		}
 		return "succeeded"
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
 		if !canceling {
-			s.t.Errorf("%s was canceled without a request", name)
+			s.t.Errorf("%s was canceled without a request: canceling = false, want true", name)
 		}
 		return "canceled"
 	case errors.Is(err, ErrWorkerExit):
 		// Its worker died of it alone: in a batch of one, or, after another worker's death, while preparing it.
 		if alone := n > 0 && had.sizes[n-1] == 1; !alone && (!s.b.Prepare || had.died+had.itemOnly < 2) {
-			s.t.Errorf("%s: %v, after batches of %v; %d died, and %d workers without a batch", name, err, had.sizes, had.died,
-				had.itemOnly)
+			s.t.Errorf("%s: %v, after batches of %v; %d died, and %d workers without a batch, want it to die alone", name, err,
+				had.sizes, had.died, had.itemOnly)
 		}
 		return "worker exit"
 	case errors.Is(err, predict.ErrQueueTimeout):
 		if n > had.died {
-			s.t.Errorf("%s: %v, after batches of %v, of which %d died", name, err, had.sizes, had.died)
+			s.t.Errorf("%s: %v, after batches of %v, of which %d died: got %d, want at most %d", name, err, had.sizes, had.died,
+				n, had.died)
 		}
 		return "late"
 	}
-	s.t.Errorf("%s ended with kind %d, %v", name, c.Result.Kind, c.Result.Err)
+	s.t.Errorf("%s ended with kind %d, %v, want an end that this test knows", name, c.Result.Kind, c.Result.Err)
 	return "unknown"
 }
 
@@ -242,7 +245,7 @@ func (h *faultyBatchWorker) run(f request) {
 			first = name
 		}
 		if len(ids) > h.b.MaxSize || name[:2] != first[:2] {
-			h.t.Errorf("%s and %s in a batch of %d", first, name, len(ids))
+			h.t.Errorf("%s and %s in a batch of %d, want at most %d of one kind", first, name, len(ids), h.b.MaxSize)
 		}
 		h.record(name, func(x *batchRecord) { x.sizes = append(x.sizes, len(ids)) })
 	}

@@ -20,7 +20,7 @@ func TestBatch_SingleRequestLeavesAtOnce(t *testing.T) {
 		r.answerAll(r.begin(name))
 		f.succeeded()
 		if f.Result.Elapsed != time.Millisecond {
-			t.Errorf("it took %s", f.Result.Elapsed)
+			t.Errorf("it took %s, want %v", f.Result.Elapsed, time.Millisecond)
 		}
 	}
 	r.noneLeft()
@@ -44,7 +44,7 @@ func TestBatch_ArrivalsGatherWhileWorkerIsBusy(t *testing.T) {
 	succeeded(append(fs, first)...)
 	r.noneLeft()
 	if !slices.Equal(sizes, []int{1, 3}) {
-		t.Errorf("batches of %v", sizes)
+		t.Errorf("batches of %v, want [1 3]", sizes)
 	}
 }
 
@@ -72,17 +72,17 @@ func TestBatch_FullBatchLiesAhead(t *testing.T) {
 	tr := r.begin("1")
 	next := r.batch() // it lies in the worker before the first has ended
 	if !slices.Equal(next.names(), []string{"2", "3", "4"}) {
-		t.Errorf("ahead lies %q", next.names())
+		t.Errorf("ahead lies %q, want [2 3 4]", next.names())
 	}
 	inSlot(t, r, 2, 4)
 	r.answerAll(tr)
 	if !r.end.claim(next.id) {
-		t.Fatal("the batch was taken back")
+		t.Fatal("the batch was taken back: r.end.claim(next.id) = false, want true")
 	}
 	last := r.batch()
 	r.answerAll(next)
 	if !r.end.claim(last.id) {
-		t.Fatal("the batch was taken back")
+		t.Fatal("the batch was taken back: r.end.claim(last.id) = false, want true")
 	}
 	r.answerAll(last)
 	r.answerAll(r.begin("8"))
@@ -235,10 +235,10 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
 	if l := p.Load(); l != (Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4}) {
-		t.Errorf("the load is %+v", l)
+		t.Errorf("the load is %+v, want 1 slot, capacity 6, 8 in flight, 4 queued", l)
 	}
 	if err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil)); !ok {
-		t.Errorf("a full pool says %v", err)
+		t.Errorf("a full pool says %v: ok = false, want true", err)
 	}
 	tr := r.begin("1")
 	for i, want := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
@@ -255,7 +255,7 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 		if fs = fs[len(tr.items):]; len(fs) > 0 {
 			tr = r.batch()
 			if !r.end.claim(tr.id) {
-				t.Fatal("the batch was taken back")
+				t.Fatal("the batch was taken back: r.end.claim(tr.id) = false, want true")
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func TestBatch_HoldEnds(t *testing.T) {
 			p.batches.queue.Add(it, at)
 			p.batches.queue.Take(at, 1, 1, nil)
 			if p.batches.queue.Remove(it); p.batches.queue.Len() > 0 {
-				t.Error("an item is left in the queue")
+				t.Errorf("an item is left in the queue: got %d, want none", p.batches.queue.Len())
 			}
 			p.batches.queue.Ended(at+time.Millisecond, 1, 10*time.Second)
 		}
@@ -288,7 +288,7 @@ func TestBatch_HoldEnds(t *testing.T) {
 	r.answerAll(r.begin("a"))
 	f.succeeded()
 	if d := <-holds; d <= 0 {
-		t.Errorf("it was held back for %s", d)
+		t.Errorf("it was held back for %s, want more than 0", d)
 	}
 	r.noneLeft()
 }

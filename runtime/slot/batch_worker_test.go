@@ -101,7 +101,7 @@ func (r *batchWorker) receive(f request) receivedBatch {
 	for _, id := range idsOf(f) {
 		it, ok := r.items[id]
 		if !ok {
-			r.t.Fatalf("the batch %s names %d, which the worker does not have", f.body, id)
+			r.t.Fatalf("the batch %s names %d, which the worker does not have: ok = false, want true", f.body, id)
 		}
 		tr.items = append(tr.items, it)
 	}
@@ -116,7 +116,7 @@ func (r *batchWorker) begin(names ...string) receivedBatch {
 		r.t.Fatalf("a batch of %q, want %q", got, names)
 	}
 	if !r.end.claim(tr.id) {
-		r.t.Fatalf("the batch of %q was taken back", names)
+		r.t.Fatalf("the batch of %q was taken back: r.end.claim(tr.id) = false, want true", names)
 	}
 	return tr
 }
@@ -140,7 +140,7 @@ func (r *batchWorker) revoked(names ...string) {
 		r.t.Fatalf("a batch of %q, want %q", got, names)
 	}
 	if r.end.claim(tr.id) {
-		r.t.Fatalf("the batch of %q was not taken back", names)
+		r.t.Fatalf("the batch of %q was not taken back: r.end.claim(tr.id) = true, want false", names)
 	}
 	for _, it := range tr.items {
 		r.answer(ipc.KindCanceled, it)
@@ -171,7 +171,7 @@ func (r *batchWorker) doneAfter(tr receivedBatch, took time.Duration, runs int, 
 func (r *batchWorker) answer(kind ipc.Kind, it request) {
 	r.t.Helper()
 	if _, owed := r.items[it.id]; !owed {
-		r.t.Fatalf("a second answer to %s", it.body)
+		r.t.Fatalf("a second answer to %s: owed = false, want true", it.body)
 	}
 	delete(r.items, it.id)
 	if err := r.end.send(kind, it.id, time.Millisecond, it.body); err != nil {
@@ -203,19 +203,19 @@ func (r *batchWorker) noneLeft() {
 	r.t.Helper()
 	empty(r.t, r.pool)
 	if len(r.items) > 0 {
-		r.t.Errorf("the worker owes %d answers", len(r.items))
+		r.t.Errorf("the worker owes %d answers, want none", len(r.items))
 	}
 	s := r.slots[0]
 	locked(r.pool, func() bool {
 		for id, c := range s.batches.items {
 			if c != nil {
-				r.t.Errorf("%s is still an item, %d", c.Name, id)
+				r.t.Errorf("%s is still an item, %d, want nil", c.Name, id)
 			}
 		}
 		if s.outstanding != 0 || s.window.count != 0 || len(s.batches.runs) != 0 || s.window.free != ^uint64(0) ||
 			s.worker.outstanding != 0 {
-			r.t.Errorf("the slot: %d calls, %d in the window, %d batches, claims %#x, %d of the worker", s.outstanding,
-				s.window.count, len(s.batches.runs), s.window.free, s.worker.outstanding)
+			r.t.Errorf("the slot has %d calls, %d in the window, %d batches, claims %#x, %d of the worker, want none",
+				s.outstanding, s.window.count, len(s.batches.runs), s.window.free, s.worker.outstanding)
 		}
 		return true
 	})

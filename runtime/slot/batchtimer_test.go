@@ -54,7 +54,7 @@ func (b *timerTest) wait(t *testing.T) time.Duration {
 	case at := <-b.fired:
 		return at
 	case <-time.After(await.Timeout):
-		t.Fatal("it never fires")
+		t.Fatalf("the timer has not fired within %s, want it to fire", await.Timeout)
 		return 0
 	}
 }
@@ -103,7 +103,7 @@ func TestBatchtimer_TimerIsUnset(t *testing.T) {
 	_, set := b.at(0)
 	var left unix.ItimerSpec
 	if err := unix.TimerfdGettime(b.fd, &left); err != nil || set != 0 || left.Value.Nano() != 0 {
-		t.Errorf("unset, and set for %s; the timer has %d ns to go, %v", set, left.Value.Nano(), err)
+		t.Errorf("unset, and set for %s; the timer has %d ns to go, %v, want 0 and 0", set, left.Value.Nano(), err)
 	}
 	b.fires(t, time.Millisecond)
 }

@@ -50,18 +50,18 @@ func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 	}
 
 	if got := budget(0); got != 0 {
-		t.Errorf("the first call of all: %s", got)
+		t.Errorf("the first call of all: %s, want 0", got)
 	}
 	carryOut(pollAfter, time.Microsecond)
 	if got := budget(0); got != pollFor {
 		t.Errorf("after %d single calls: %s, want %s", pollAfter, got, pollFor)
 	}
 	if got := budget(1); got != 0 {
-		t.Errorf("beside another: %s", got)
+		t.Errorf("beside another: %s, want 0", got)
 	}
 	carryOut(pollAfter-2, time.Microsecond)
 	if got := budget(0); got != 0 {
-		t.Errorf("soon after there was another: %s", got)
+		t.Errorf("soon after there was another: %s, want 0", got)
 	}
 	carryOut(1, time.Microsecond)
 	if got := budget(0); got != pollFor {
@@ -69,12 +69,12 @@ func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 	}
 	carryOut(100, 2*pollBelow)
 	if got := budget(0); got != 0 {
-		t.Errorf("the model takes %s: %s", 2*pollBelow, got)
+		t.Errorf("the model takes %s: %s, want 0", 2*pollBelow, got)
 	}
 	carryOut(100, time.Microsecond)
 	p.o.BusyPoll.Front = false
 	if got := budget(0); got != 0 {
-		t.Errorf("no core for it: %s", got)
+		t.Errorf("no core for it: %s, want 0", got)
 	}
 	empty(t, p)
 }
@@ -93,7 +93,7 @@ func TestBusypoll_PollPause(t *testing.T) {
 	for i := range pollPauseCalls {
 		got := s.pollBudget()
 		if got != 0 {
-			t.Errorf("call %d after one that took longer: %s", i+1, got)
+			t.Errorf("call %d after one that took longer: %s, want 0", i+1, got)
 		}
 		s.polled(got, true)
 	}
@@ -143,7 +143,7 @@ func TestBusypoll_CPUPressure(t *testing.T) {
 		}
 	}
 	if got := (cpuPressure{}).next(at, time.Hour, true); got.high {
-		t.Error("the first sample is high")
+		t.Error("the first sample is high: high = true, want false")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 	}
 
 	if got := w.busyPoll(); got != 0 {
-		t.Errorf("before the first call the worker may poll for %s", got)
+		t.Errorf("before the first call the worker may poll for %s, want 0", got)
 	}
 	for range 2 * pollAfter {
 		carryOut()

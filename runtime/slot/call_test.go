@@ -45,14 +45,14 @@ func TestMoves(t *testing.T) {
 				move = func(*Pool, *Slot, *Call) { c.moveTo(to) }
 			}
 			if c.state != from || p.illegalMoves != 0 {
-				t.Fatalf("on the way to %d: state %d, %d illegal moves", from, c.state, p.illegalMoves)
+				t.Fatalf("on the way to %d: state %d, %d illegal moves, want %d and 0", from, c.state, p.illegalMoves, from)
 			}
 			move(p, s, c)
 			switch {
 			case legal && (c.state != to || p.illegalMoves != 0):
-				t.Errorf("from %d to %d: state %d, %d illegal moves", from, to, c.state, p.illegalMoves)
+				t.Errorf("from %d to %d: state %d, %d illegal moves, want %d and 0", from, to, c.state, p.illegalMoves, to)
 			case !legal && (c.state != from || p.illegalMoves != 1):
-				t.Errorf("the table allows an unknown move from %d to %d", from, to)
+				t.Errorf("the table allows an unknown move from %d to %d, want it refused and counted", from, to)
 			}
 			if c.state != ended { // a worker's exit waits for its calls
 				p.end(c, Result{})
@@ -74,7 +74,7 @@ func TestList(t *testing.T) {
 		for c := l.head; c != nil; before, c = c, c.next {
 			got = append(got, slices.Index(calls, c))
 			if c.prev != before {
-				t.Errorf("%s has the wrong neighbour", c.Name)
+				t.Errorf("%s has the wrong neighbour: got %+v, want %+v", c.Name, c.prev, before)
 			}
 		}
 		if !slices.Equal(got, want) || l.tail != before || l.len != len(want) {
@@ -115,6 +115,7 @@ func TestCall_LogsAreBounded(t *testing.T) {
 	logs := c.logs.take()
 	notice := "\n[1048579 bytes of log were cut: 16 MiB of it are kept]\n"
 	if !strings.HasSuffix(string(logs), notice) || len(logs) != logtext.Max+len(notice) {
-		t.Errorf("%d bytes that end with %q", len(logs), logs[len(logs)-100:])
+		t.Errorf("%d bytes that end with %q, want logs ending in %q and len(logs) %d bytes", len(logs), logs[len(logs)-100:],
+			notice, logtext.Max+len(notice))
 	}
 }

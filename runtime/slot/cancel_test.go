@@ -34,7 +34,7 @@ func TestCancel_InQueue(t *testing.T) {
 	for _, i := range []int{0, 1, 2, 4} {
 		r := l.begin()
 		if !isFor(r, flights[i].Name) {
-			t.Errorf("%s came for %s", r.body, flights[i].Name)
+			t.Errorf("%s came for %s, want isFor(r, flights[i].Name) true", r.body, flights[i].Name)
 		}
 		l.succeed(r)
 		flights[i].succeeded()
@@ -53,17 +53,17 @@ func TestCancel_InWindow(t *testing.T) {
 	p.Cancel(window.Call)
 	window.failed(ErrCanceled)
 	if l := p.Load(); l.Queued != 0 {
-		t.Error("its room in the window was not given on")
+		t.Errorf("its room in the window was not given on: got %d, want 0", l.Queued)
 	}
 	if r := l.expect(); !isFor(r, "window") || l.claim(r.id) {
-		t.Errorf("%s could be claimed", r.body)
+		t.Errorf(`%s could be claimed, want isFor(r, "window") true and l.claim(r.id) false`, r.body)
 	}
 	l.succeed(begun)
 	running.succeeded()
 	l.succeed(l.begin())
 	waits.succeeded()
 	if n := w.interrupts.Load(); n != 0 {
-		t.Errorf("the worker was signalled %d times for what it had not begun", n)
+		t.Errorf("the worker was signalled %d times for what it had not begun, want 0", n)
 	}
 	empty(t, p)
 }
@@ -118,23 +118,23 @@ func TestCancel_OfRunningCall(t *testing.T) {
 			r := l.begin()
 			p.Cancel(f.Call)
 			if !l.canceled(r.id) || w.interrupts.Load() == 0 {
-				t.Errorf("the cancel word names it: %v; signals: %d", l.canceled(r.id), w.interrupts.Load())
+				t.Errorf("the cancel word names it: %v; signals: %d, want true and not 0", l.canceled(r.id), w.interrupts.Load())
 			}
 			l.answer(c.kind, r.id, time.Second, c.body)
 			if got := f.result(); got.Err != nil || got.Kind != c.kind || !got.Canceled || string(got.Body) != c.body ||
 				got.Elapsed != time.Second {
-				t.Errorf("got %+v", got)
+				t.Errorf("got %+v, want Kind %v, Canceled true, Body %q and Elapsed %v", got, c.kind, c.body, time.Second)
 			}
 			p.Cancel(f.Call) // it has ended: this does nothing
 			empty(t, p)
 			if k := w.kills(); len(k) != 0 {
-				t.Errorf("the worker was killed: %q", k)
+				t.Errorf("the worker was killed: %q, want none", k)
 			}
 			// The word still names an id that is over: the next call has another.
 			next := start(t, p, "next")
 			r = l.begin()
 			if l.canceled(r.id) {
-				t.Error("the next call is canceled too")
+				t.Error("the next call is canceled too: l.canceled(r.id) = true, want false")
 			}
 			l.succeed(r)
 			next.succeeded()
@@ -153,7 +153,7 @@ func TestCancel_IsRepeated(t *testing.T) {
 	await.Eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
 	l.answer(ipc.KindCanceled, r.id, time.Second, `{"metrics":{}}`)
 	if got := f.result(); got.Kind != ipc.KindCanceled {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want Kind %v", got, ipc.KindCanceled)
 	}
 	empty(t, p)
 }
@@ -174,7 +174,7 @@ func TestCancel_Timeout(t *testing.T) {
 	p.Cancel(ignoring.Call)
 	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 	if k := w.kills(); !strings.Contains(k[0], "did not end within 1ms") {
-		t.Errorf("killed because: %q", k)
+		t.Errorf(`killed because: %q, want it to contain "did not end within 1ms"`, k)
 	}
 	waits := start(t, p, "waits") // in the window of one that dies
 	if had := w.terminate("it was killed"); had != 2 {
@@ -182,11 +182,11 @@ func TestCancel_Timeout(t *testing.T) {
 	}
 	ignoring.failed(ErrCanceled)
 	if r := ignoring.result(); string(r.Logs) != "the last words\n" || r.Elapsed <= 0 {
-		t.Errorf("logs %q, %s", r.Logs, r.Elapsed)
+		t.Errorf("logs %q, %s, want Logs %q and Elapsed more than 0", r.Logs, r.Elapsed, "the last words\n")
 	}
 	neighbour.failed(ErrWorkerExit)
 	if err := neighbour.result().Err; err.Error() != "it was killed" {
-		t.Errorf("the cause is %q", err)
+		t.Errorf(`the cause is %q, want "it was killed"`, err)
 	}
 	second := newWorker(t, p, 1).ends[0]
 	second.succeed(second.begin())
@@ -206,7 +206,7 @@ func TestCancel_BeforeDetach(t *testing.T) {
 	p.Cancel(running.Call)
 	p.Cancel(window.Call)
 	if l := p.Load(); l.InFlight != 2 {
-		t.Error("a call ended before it was known what became of it")
+		t.Errorf("a call ended before it was known what became of it: got %d, want 2", l.InFlight)
 	}
 	if had := w.terminate("died"); had != 1 {
 		t.Errorf("the model had %d calls, want 1", had)
@@ -214,10 +214,10 @@ func TestCancel_BeforeDetach(t *testing.T) {
 	running.failed(ErrCanceled)
 	window.failed(ErrCanceled)
 	if got := string(running.result().Logs); got != "from running\n" {
-		t.Errorf("the logs of the running one: %q", got)
+		t.Errorf("the logs of the running one: %q, want %q", got, "from running\n")
 	}
 	if r := window.result(); len(r.Logs) != 0 || r.Elapsed != 0 {
-		t.Errorf("one that never ran has the logs %q and took %s", r.Logs, r.Elapsed)
+		t.Errorf("one that never ran has the logs %q and took %s, want len(Logs) empty and Elapsed 0", r.Logs, r.Elapsed)
 	}
 	empty(t, p)
 }

@@ -46,7 +46,7 @@ func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 	f := startDue(t, p, "late", time.Now().Add(short))
 	f.failed(predict.ErrQueueTimeout)
 	if r := l.expect(); l.claim(r.id) {
-		t.Error("it could be begun after its time")
+		t.Error("it could be begun after its time: l.claim(r.id) = true, want false")
 	}
 	empty(t, p)
 }
@@ -63,7 +63,7 @@ func TestDeadline_QueuePosition(t *testing.T) {
 	for begun := range 5 {
 		for i, f := range flights {
 			if got := p.QueuePosition(f.Call); got != max(0, i-begun) {
-				t.Errorf("while %d runs, %d has position %d", begun, i, got)
+				t.Errorf("while %d runs, %d has position %d, want %d", begun, i, got, max(0, i-begun))
 			}
 		}
 		l.succeed(r)
@@ -73,7 +73,7 @@ func TestDeadline_QueuePosition(t *testing.T) {
 		}
 	}
 	if got := p.QueuePosition(NewCall("stranger", nil, nil)); got != 0 {
-		t.Errorf("one that was not submitted has position %d", got)
+		t.Errorf("one that was not submitted has position %d, want 0", got)
 	}
 	empty(t, p)
 }
@@ -83,8 +83,8 @@ func TestThroughput(t *testing.T) {
 	now := time.Now()
 	var m throughput
 	m.callEnded(now) // nothing waits
-	if m.perCall() != 0 {
-		t.Error("it knows a rate")
+	if got := m.perCall(); got != 0 {
+		t.Errorf("it knows a rate: got %v, want 0", got)
 	}
 	m.start(now)
 	for range minEnded {
@@ -120,7 +120,7 @@ func TestDeadline_RetryAfter(t *testing.T) {
 	}
 	locked(p, func() error {
 		if got := p.admission.retryAfter(p.slots); got < 27*time.Second || got > 30*time.Second {
-			t.Errorf("Retry-After is %s", got)
+			t.Errorf("Retry-After is %s, want %v to %v", got, 27*time.Second, 30*time.Second)
 		}
 		return nil
 	})

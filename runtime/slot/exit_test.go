@@ -30,10 +30,11 @@ func TestDetach(t *testing.T) {
 	r := flights[0].result()
 	if r.Err.Error() != "worker killed by SIGSEGV" || string(r.Logs) != "what it wrote before it died\n" ||
 		r.Elapsed <= 0 {
-		t.Errorf("got %v, logs %q, took %s", r.Err, r.Logs, r.Elapsed)
+		t.Errorf(`got %v, logs %q, took %s, want Err "worker killed by SIGSEGV", Logs %q and Elapsed more than 0`, r.Err,
+			r.Logs, r.Elapsed, "what it wrote before it died\n")
 	}
 	if got := p.Load(); got != (Load{InFlight: 6, Queued: 6}) {
-		t.Errorf("the load is %+v", got)
+		t.Errorf("the load is %+v, want %+v", got, Load{InFlight: 6, Queued: 6})
 	}
 	second := newWorker(t, p, 1).ends[0]
 	for i, f := range flights[1:] {
@@ -44,7 +45,7 @@ func TestDetach(t *testing.T) {
 		second.succeed(r)
 		f.succeeded()
 		if len(f.Result.Logs) > 0 {
-			t.Errorf("%s has the logs of the dead worker: %q", f.Name, f.Result.Logs)
+			t.Errorf("%s has the logs of the dead worker: %q, want none", f.Name, f.Result.Logs)
 		}
 	}
 	empty(t, p)
@@ -69,10 +70,10 @@ func TestExit_DetachRequeues(t *testing.T) {
 	for n := range flights {
 		r := lives.begin()
 		if n > 2 && string(r.body) < last { // the first two were in its window before
-			t.Errorf("%s came after %s", r.body, last)
+			t.Errorf("%s came after %s, want at least %q", r.body, last, last)
 		}
 		if last = string(r.body); seen[last] {
-			t.Errorf("%s came twice", last)
+			t.Errorf("%s came twice, want seen[last] false", last)
 		}
 		seen[last] = true
 		lives.succeed(r)
@@ -108,16 +109,16 @@ func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
 	done.succeeded()
 	running.failed(ErrWorkerExit)
 	if got := string(done.Result.Logs); got != "of done\n" {
-		t.Errorf("the logs of the one that was done: %q", got)
+		t.Errorf("the logs of the one that was done: %q, want %q", got, "of done\n")
 	}
 	if got := string(running.Result.Logs); got != "of running\n" {
-		t.Errorf("the logs of the one that ran: %q", got)
+		t.Errorf("the logs of the one that ran: %q, want %q", got, "of running\n")
 	}
 	if had := <-detached; had != 1 {
 		t.Errorf("the model had %d calls, want 1", had)
 	}
 	if !w.slots[0].Served() {
-		t.Error("its success does not count")
+		t.Error("its success does not count: Served = false, want true")
 	}
 	empty(t, p)
 }
@@ -196,7 +197,7 @@ func TestExit_RunningAndServed(t *testing.T) {
 	w := newWorker(t, p, 1)
 	l, s := w.ends[0], w.slots[0]
 	if s.Running() != "" || s.Served() {
-		t.Errorf("a new slot runs %q and has served: %v", s.Running(), s.Served())
+		t.Errorf("a new slot runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	}
 	f := start(t, p, "first")
 	r := l.begin()
@@ -206,15 +207,15 @@ func TestExit_RunningAndServed(t *testing.T) {
 	l.answer(ipc.KindFailed, r.id, time.Millisecond, `{"metrics":{},"error":"x"}`)
 	f.result()
 	if s.Running() != "" || s.Served() {
-		t.Errorf("after a failure it runs %q and has served: %v", s.Running(), s.Served())
+		t.Errorf("after a failure it runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	}
 	start(t, p, "second").serveOne(l)
 	if !s.Served() {
-		t.Error("after a success it has not served")
+		t.Error("after a success it has not served: Served = false, want true")
 	}
 	w.terminate("died")
 	if s.Running() != "" {
-		t.Errorf("a closed slot runs %q", s.Running())
+		t.Errorf("a closed slot runs %q, want none", s.Running())
 	}
 }
 
@@ -243,6 +244,6 @@ func TestExit_DetachWaitsForAnswersOnly(t *testing.T) {
 	select {
 	case <-s.ch.drained:
 	default:
-		t.Error("Detach waited for its time to be over")
+		t.Error("Detach returned before the worker had drained, want it to wait no longer than that")
 	}
 }

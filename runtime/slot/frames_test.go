@@ -55,7 +55,7 @@ func TestViolations(t *testing.T) {
 				t.Errorf("killed because: %q, want %q", k, c.says)
 			}
 			if w.closings.Load() != 0 {
-				t.Error("it was also taken for one that closed its channel")
+				t.Errorf("it was also taken for one that closed its channel: got %d, want 0", w.closings.Load())
 			}
 			w.terminate("killed")
 			running.failed(ErrWorkerExit)
@@ -131,7 +131,7 @@ func TestFrames_LargeBodies(t *testing.T) {
 		f.wait()
 		r := l.begin()
 		if want := slices.Concat([]byte(`{"input":`), input, []byte(`}`)); !bytes.Equal(r.body, want) {
-			t.Errorf("%d bytes came as %d", len(want), len(r.body))
+			t.Errorf("%d bytes came as %d, want %q", len(want), len(r.body), want)
 		}
 		sent := make(chan struct{})
 		go func() {
@@ -141,10 +141,10 @@ func TestFrames_LargeBodies(t *testing.T) {
 		got := f.result()
 		<-sent
 		if got.Err != nil || !bytes.Equal(got.Body, r.body) {
-			t.Errorf("%d bytes came back as %d, %v", len(r.body), len(got.Body), got.Err)
+			t.Errorf("%d bytes came back as %d, %v, want %q", len(r.body), len(got.Body), got.Err, r.body)
 		}
 		if (got.Release != nil) != (len(got.Body) >= 64<<10) {
-			t.Errorf("%d bytes: something to give back: %v", len(r.body), got.Release != nil)
+			t.Errorf("%d bytes: something to give back: %v, want %t", len(r.body), got.Release != nil, len(got.Body) >= 64<<10)
 		}
 		if got.Release != nil {
 			got.Release()

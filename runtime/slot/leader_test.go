@@ -73,7 +73,7 @@ func TestLeader_NextLeaderHasEnded(t *testing.T) {
 			end(p, deep)
 			awake(deep)
 			if r := deep.result(); r.Err == nil {
-				t.Errorf("it was to end without an answer, and ended with %d", r.Kind)
+				t.Errorf("it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
 			}
 			l.succeed(l.begin())
 			other.succeeded()
@@ -91,7 +91,7 @@ func TestLeader_NextLeaderIsStolen(t *testing.T) {
 	idle := newWorker(t, p, 1).ends[0]
 	r := idle.begin()
 	if !isFor(r, "deep") {
-		t.Fatalf("the idle slot got %s", r.body)
+		t.Fatalf(`the idle slot got %s: isFor(r, "deep") = false, want true`, r.body)
 	}
 	l.succeed(l.begin())
 	other.succeeded()
@@ -129,10 +129,11 @@ func TestLeader_IsStolen(t *testing.T) {
 	b := newWorker(t, p, 1).ends[0]
 	r := b.begin()
 	if !isFor(r, "second") {
-		t.Fatalf("the idle slot got %s", r.body)
+		t.Fatalf(`the idle slot got %s: isFor(r, "second") = false, want true`, r.body)
 	}
 	if skipped := a.expect(); !isFor(skipped, "second") || a.claim(skipped.id) {
-		t.Errorf("the other slot could claim %s", skipped.body)
+		t.Errorf(`the other slot could claim %s, want isFor(skipped, "second") true and a.claim(skipped.id) false`,
+			skipped.body)
 	}
 	b.succeed(r)
 	second.succeeded()
@@ -152,7 +153,7 @@ func TestLeader_Ends(t *testing.T) {
 			leading(t, f)
 			end(p, f)
 			if r := f.result(); r.Err == nil {
-				t.Errorf("it was to end without an answer, and ended with %d", r.Kind)
+				t.Errorf("it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
 			}
 			second := start(t, p, "second")
 			l.succeed(l.begin())

@@ -36,6 +36,7 @@ func TestLogs_LongLinesAreCut(t *testing.T) {
 	}
 	var line lineLength
 	if got := line.trim([]byte(long[1:] + "é")); string(got) != long[1:]+logtext.LineNotice {
-		t.Errorf("half a character is left: %.50q", got[len(got)-50:])
+		t.Errorf("half a character is left: %.50q: got %.300q, want %q", got[len(got)-50:], string(got),
+			long[1:]+logtext.LineNotice)
 	}
 }

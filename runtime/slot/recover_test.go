@@ -73,7 +73,7 @@ func TestRecover_InvalidRestOfDeadWorker(t *testing.T) {
 	w.terminate("worker killed by SIGKILL")
 	f.failed(ErrWorkerExit)
 	if kills := w.kills(); len(kills) != 0 {
-		t.Errorf("it was killed once more: %q", kills)
+		t.Errorf("it was killed once more: %q, want none", kills)
 	}
 	empty(t, p)
 }

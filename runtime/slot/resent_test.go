@@ -19,7 +19,7 @@ func TestResent(t *testing.T) {
 		}
 		running := slow.begin()
 		if locked(p, func() bool { return behind.slot == other.slot }) {
-			t.Fatal("it does not wait behind the running one")
+			t.Fatal("the call waits at another slot, want it behind the running one")
 		}
 		fast.succeed(fast.begin())
 		fast.succeed(fast.begin()) // which waited behind running
@@ -45,12 +45,12 @@ func resentOnly(t *testing.T, resent *testCall, others ...*testCall) {
 	t.Helper()
 	resent.succeeded()
 	if !resent.Result.Resent {
-		t.Errorf("%s was sent to two slots, and does not say so", resent.Name)
+		t.Errorf("%s was sent to two slots, and does not say so: Resent = false, want true", resent.Name)
 	}
 	for _, f := range others {
 		f.succeeded()
 		if f.Result.Resent {
-			t.Errorf("%s says that it was moved", f.Name)
+			t.Errorf("%s says that it was moved: Resent = true, want false", f.Name)
 		}
 	}
 }

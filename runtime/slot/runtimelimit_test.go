@@ -14,7 +14,8 @@ func (f *testCall) tookTooLong() {
 	f.t.Helper()
 	var timeout *TimeoutError
 	if r := f.result(); !errors.As(r.Err, &timeout) || timeout.After != f.pool.o.PredictTimeout || r.Kind != 0 {
-		f.t.Errorf("%s: kind %d, error %v", f.Name, r.Kind, r.Err)
+		f.t.Errorf("%s: kind %d, error %v, want an error of type *TimeoutError, After %v and Kind 0", f.Name, r.Kind, r.Err,
+			f.pool.o.PredictTimeout)
 	}
 }
 
@@ -40,14 +41,14 @@ func TestRuntimelimit_PredictTimeout(t *testing.T) {
 		l.answer(kind, r.id, time.Second, "{}")
 		end(f)
 		if kind == ipc.KindSucceeded && f.Result.Err != nil {
-			t.Errorf("it got done, and ended with %v", f.Result.Err)
+			t.Errorf("it got done, and ended with %v, want no error", f.Result.Err)
 		}
 		if took := f.Result.Elapsed; took != time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("it took %s, want %v", took, time.Second)
 		}
 		r = l.begin() // waiting does not count
 		if l.canceled(r.id) {
-			t.Error("the next was canceled as well")
+			t.Error("the next was canceled as well: l.canceled(r.id) = true, want false")
 		}
 		l.succeed(r)
 		next.succeeded()
@@ -89,7 +90,7 @@ func TestRuntimelimit_TrainingHasNoLimit(t *testing.T) {
 	}
 	other.tookTooLong()
 	if at.canceled(theirs.id) {
-		t.Error("it was canceled")
+		t.Error("it was canceled: at.canceled(theirs.id) = true, want false")
 	}
 	at.succeed(theirs)
 	unhurried.succeeded()

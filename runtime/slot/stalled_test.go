@@ -99,7 +99,7 @@ func TestStalled_Batch(t *testing.T) {
 	r.stalls(1)
 	r.stalls(2)
 	if !r.end.claim(batch.id) {
-		t.Fatal("the batch was taken back")
+		t.Fatal("the batch was taken back: r.end.claim(batch.id) = false, want true")
 	}
 	r.stalls(0)
 	r.answerAll(batch)

@@ -72,11 +72,11 @@ func TestStress(t *testing.T) {
 	t.Logf("%+v", total)
 	for name, n := range s.begun {
 		if n != 1 {
-			t.Errorf("%s was begun %d times", name, n)
+			t.Errorf("%s was begun %d times, want 1", name, n)
 		}
 	}
 	if total.succeeded == 0 || total.canceled == 0 || total.workerExits == 0 {
-		t.Errorf("too little went wrong: %+v", total)
+		t.Errorf("too little went wrong: %+v, want succeeded not 0, canceled not 0 and workerExits not 0", total)
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *stressTest) round(number int, total *tally) {
 	select {
 	case <-over:
 	case <-time.After(await.Timeout):
-		s.t.Fatalf("a call did not end\n%s", await.Stacks())
+		s.t.Fatalf("a call runs after %s, want its end\n%s", await.Timeout, await.Stacks())
 	}
 }
 
@@ -160,25 +160,26 @@ func (s *stressTest) check(c *Call, input string, canceled bool, n *tally) {
 	case err == nil && c.Result.Kind == ipc.KindSucceeded:
 		n.succeeded++
 		if want := `{"input":` + input + `}`; string(c.Result.Body) != want || begun != 1 {
-			s.t.Errorf("%s: begun %d times, and answered with %.100s", c.Name, begun, c.Result.Body)
+			s.t.Errorf("%s: begun %d times, and answered with %.100s, want Body %q and begun 1", c.Name, begun, c.Result.Body,
+				want)
 		}
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
 		n.canceled++
 		if !canceled {
-			s.t.Errorf("%s was canceled without a request", c.Name)
+			s.t.Errorf("%s was canceled without a request: canceled = false, want true", c.Name)
 		}
 	case errors.Is(err, ErrWorkerExit):
 		n.workerExits++
 		if begun != 1 {
-			s.t.Errorf("%s: %v, and it was begun %d times", c.Name, err, begun)
+			s.t.Errorf("%s: %v, and it was begun %d times, want 1", c.Name, err, begun)
 		}
 	case errors.Is(err, predict.ErrQueueTimeout):
 		n.late++
 		if begun != 0 {
-			s.t.Errorf("%s: %v, and it was begun", c.Name, err)
+			s.t.Errorf("%s: %v, and it was begun: got %d, want 0", c.Name, err, begun)
 		}
 	default:
-		s.t.Errorf("%s ended with kind %d, %v", c.Name, c.Result.Kind, err)
+		s.t.Errorf("%s ended with kind %d, %v, want an end that this test knows", c.Name, c.Result.Kind, err)
 	}
 	if c.Result.Release != nil {
 		c.Result.Release()

@@ -48,7 +48,7 @@ func (f *testCall) result() *Result {
 	select {
 	case <-f.done:
 	case <-time.After(await.Timeout):
-		f.t.Fatalf("%s has not ended\n%s", f.Name, await.Stacks())
+		f.t.Fatalf("%s runs after %s, want its end\n%s", f.Name, await.Timeout, await.Stacks())
 	}
 	return &f.Result
 }
@@ -58,7 +58,8 @@ func (f *testCall) succeeded() {
 	f.t.Helper()
 	r := f.result()
 	if r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != string(body(f.Name)) {
-		f.t.Errorf("%s: kind %d, body %q, error %v", f.Name, r.Kind, r.Body, r.Err)
+		f.t.Errorf("%s: kind %d, body %q, error %v, want Kind %v and Body %q", f.Name, r.Kind, r.Body, r.Err,
+			ipc.KindSucceeded, string(body(f.Name)))
 	}
 }
 
@@ -111,9 +112,9 @@ func testPool(t testing.TB, o Options) *Pool {
 func empty(t testing.TB, p *Pool) {
 	t.Helper()
 	if n := locked(p, func() int { return p.illegalMoves }); n != 0 {
-		t.Errorf("%d moves that the table forbids", n)
+		t.Errorf("%d moves that the table forbids, want 0", n)
 	}
 	if l := p.Load(); l.InFlight != 0 || l.Queued != 0 {
-		t.Errorf("the pool still holds %d calls, %d of them in its queue", l.InFlight, l.Queued)
+		t.Errorf("the pool still holds %d calls, %d of them in its queue, want 0 and 0", l.InFlight, l.Queued)
 	}
 }

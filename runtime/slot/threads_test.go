@@ -84,6 +84,6 @@ func (w *fakeWorker) endOf(c *testCall) *slotEnd {
 			return w.ends[i]
 		}
 	}
-	w.t.Fatal("no slot of this worker has the call")
+	w.t.Fatal("no slot of this worker has the call, want one")
 	return nil
 }

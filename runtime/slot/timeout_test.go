@@ -33,7 +33,7 @@ func TestTimeout_QueueTimeout(t *testing.T) {
 	running.succeeded()
 	empty(t, p)
 	if r := l.expect(); !isFor(r, "window") || l.claim(r.id) {
-		t.Errorf("%s could be claimed after its time", r.body)
+		t.Errorf(`%s could be claimed after its time, want isFor(r, "window") true and l.claim(r.id) false`, r.body)
 	}
 	p.queueTimeout(0)
 	again := start(t, p, "again")
@@ -57,10 +57,10 @@ func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 	began := time.Now()
 	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
 	if took := time.Since(began); took < freeSlotWait {
-		t.Errorf("it ended after %s: its worker may have been waking up", took)
+		t.Errorf("it ended after %s: its worker may have been waking up, want at least %v", took, freeSlotWait)
 	}
 	if r := l.expect(); l.claim(r.id) {
-		t.Error("it could be claimed after its time")
+		t.Error("it could be claimed after its time: l.claim(r.id) = true, want false")
 	}
 	p.queueTimeout(0)
 	f := start(t, p, "next") // the slot is as free as before

@@ -34,7 +34,7 @@ func TestWindow_FollowsModel(t *testing.T) {
 	for n := 0; w.size > minWindow; n++ {
 		w.learn(time.Second)
 		if n > 2 {
-			t.Fatalf("slow %d times, and the window is still %d", n, w.size)
+			t.Fatalf("slow %d times, and the window is still %d, want at most 2", n, w.size)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestWindow_IsFilled(t *testing.T) {
 	for i, f := range flights[1:] {
 		r := l.begin()
 		if !isFor(r, fmt.Sprint(i+1)) {
-			t.Fatalf("number %d got %s", i+1, r.body)
+			t.Fatalf("number %d got %s: isFor(r, fmt.Sprint(i+1)) = false, want true", i+1, r.body)
 		}
 		l.succeed(r)
 		f.succeeded()
@@ -81,7 +81,7 @@ func TestWindow_FirstComeFirstServed(t *testing.T) {
 	for i, f := range flights {
 		r := l.begin()
 		if !isFor(r, fmt.Sprint(i)) {
-			t.Errorf("number %d got %s", i, r.body)
+			t.Errorf("number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
 		}
 		l.succeed(r)
 		f.succeeded()
@@ -99,7 +99,7 @@ func TestWindow_IdleSlotFirst(t *testing.T) {
 	a, b, c := start(t, p, "a"), start(t, p, "b"), start(t, p, "c")
 	slots := []int{used(a), used(b), used(c)}
 	if slices.Sort(slots); !slices.Equal(slots, []int{0, 1, 2}) {
-		t.Fatalf("three calls got the slots %v", slots)
+		t.Fatalf("three calls got the slots %v, want [0 1 2]", slots)
 	}
 	warm := used(b)
 	for _, l := range w.ends {
@@ -136,7 +136,8 @@ func TestWindow_IdleSlotSteals(t *testing.T) {
 	}
 	stolen := fast.begin() // its own are done: this one waited behind running
 	if skipped := slow.expect(); string(skipped.body) != string(stolen.body) || slow.claim(skipped.id) {
-		t.Errorf("the slow slot could still claim %s", skipped.body)
+		t.Errorf("the slow slot could still claim %s, want body %q and slow.claim(skipped.id) false", skipped.body,
+			string(stolen.body))
 	}
 	fast.succeed(stolen)
 	slow.succeed(running)
@@ -271,13 +272,14 @@ func TestWindow_DelayedRequests(t *testing.T) {
 			before := inSocket(t, l)
 			delayed := start(t, p, "delayed")
 			if n := locked(p, func() int { return s.ch.unflushed }); n != 1 || inSocket(t, l) != before {
-				t.Fatalf("%d are delayed, and %d bytes more in the socket", n, inSocket(t, l)-before)
+				t.Fatalf("%d are delayed, and %d bytes more in the socket, want n 1 and inSocket %d", n, inSocket(t, l)-before,
+					before)
 			}
 			flights = append(flights, delayed)
 			parked(t, delayed)
 			c.next(t, p, l, flights)
 			if n := locked(p, func() int { return s.ch.unflushed }); n != 0 {
-				t.Errorf("%d are still delayed", n)
+				t.Errorf("%d are still delayed, want 0", n)
 			}
 			served := w.serve(echo) // the delayed one was sent, or it never ends
 			for _, f := range flights {
@@ -298,8 +300,8 @@ func TestWindow_NotDelayed(t *testing.T) {
 	l := w.ends[0]
 	before := inSocket(t, l)
 	flights = append(flights, start(t, p, "next"))
-	if inSocket(t, l) == before {
-		t.Error("the fourth was delayed")
+	if got := inSocket(t, l); got == before {
+		t.Errorf("the fourth was delayed: got %d, want anything but %d", got, before)
 	}
 	parked(t, flights...)
 	large := &testCall{
@@ -312,8 +314,8 @@ func TestWindow_NotDelayed(t *testing.T) {
 	before = inSocket(t, l)
 	p.Submit(large.Call)
 	large.wait()
-	if inSocket(t, l) == before {
-		t.Error("a large one was delayed")
+	if got := inSocket(t, l); got == before {
+		t.Errorf("a large one was delayed: got %d, want anything but %d", got, before)
 	}
 	for range flights {
 		l.succeed(l.begin())
@@ -326,7 +328,7 @@ func TestWindow_CallTime(t *testing.T) {
 	p := testPool(t, Options{})
 	w := newWorker(t, p, 2)
 	if got := p.MeanDuration(); got != 0 {
-		t.Errorf("before the first call: %s", got)
+		t.Errorf("before the first call: %s, want 0", got)
 	}
 	for range 2 { // a call at each slot
 		calls := []*testCall{start(t, p, "a"), start(t, p, "b")}

@@ -35,7 +35,7 @@ func TestRetire(t *testing.T) {
 	fresh := newWorker(t, p, 1)
 	empty0 := p.Retire(old.slots)
 	if isClosed(empty0) {
-		t.Fatal("it is said to have nothing to do")
+		t.Fatal("it is said to have nothing to do: isClosed(empty0) = true, want false")
 	}
 	for i, f := range flights[1:] {
 		r := fresh.ends[0].begin()
@@ -47,16 +47,16 @@ func TestRetire(t *testing.T) {
 	}
 	// a slot for what still runs, or other calls would be refused
 	if got := p.Load(); got.Slots != 2 || got.InFlight != 1 {
-		t.Errorf("the load is %+v", got)
+		t.Errorf("the load is %+v, want Slots 2 and InFlight 1", got)
 	}
 	old.ends[0].succeed(begun)
 	flights[0].succeeded()
 	await.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
 	if got := p.Load(); got.Slots != 1 {
-		t.Errorf("the load is %+v", got)
+		t.Errorf("the load is %+v, want Slots 1", got)
 	}
 	if had := old.terminate("it has left"); had != 0 {
-		t.Errorf("it had %d calls", had)
+		t.Errorf("it had %d calls, want 0", had)
 	}
 	again := start(t, p, "again")
 	fresh.ends[0].succeed(fresh.ends[0].begin())
@@ -71,11 +71,11 @@ func TestWorkerSlots_RetireIdleOrDeadWorker(t *testing.T) {
 	dead.terminate("it died")
 	for _, slots := range [][]*Slot{idle.slots, idle.slots, dead.slots, nil} {
 		if !isClosed(p.Retire(slots)) {
-			t.Error("it is said to have something to do")
+			t.Error("it is said to have something to do: isClosed(p.Retire(slots)) = false, want true")
 		}
 	}
 	if got := p.Load(); got.Slots != 0 {
-		t.Errorf("the load is %+v", got)
+		t.Errorf("the load is %+v, want Slots 0", got)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestWorkerSlots_RetireAndExit(t *testing.T) {
 	}
 	running.failed(ErrWorkerExit)
 	if !isClosed(left) {
-		t.Error("it is said to have something to do")
+		t.Error("it is said to have something to do: isClosed(left) = false, want true")
 	}
 	l := newWorker(t, p, 1).ends[0]
 	l.succeed(l.begin())
@@ -128,7 +128,7 @@ func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 		await.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
 		w.hangUp(served)
 		if had := w.terminate("it has left"); had != 0 {
-			t.Errorf("it had %d calls", had)
+			t.Errorf("it had %d calls, want 0", had)
 		}
 		w, served = next, nextServed
 	}
@@ -158,26 +158,26 @@ func TestHooks(t *testing.T) {
 		l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "an ordinary failure")
 		f.result()
 		if want := int64(min(1, i)); reached.Load() != want { // with the second, and once
-			t.Errorf("after %d answers the hook was called %d times", i+1, reached.Load())
+			t.Errorf("after %d answers the hook was called %d times, want %d", i+1, reached.Load(), want)
 		}
 	}
 	first, second := start(t, p, "first"), start(t, p, "second")
 	parked(t, second)
 	l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "the context is lost")
 	if r := first.result(); string(r.Body) != "the context is lost" || r.Err != nil {
-		t.Errorf("got %+v", r)
+		t.Errorf(`got %+v, want "the context is lost"`, r)
 	}
 	if got := <-unusable; got != "the context is lost" {
-		t.Errorf("the hook got %q", got)
+		t.Errorf(`the hook got %q, want "the context is lost"`, got)
 	}
 	if r := l.expect(); l.claim(r.id) {
-		t.Error("the unusable worker could begin another call")
+		t.Error("the unusable worker could begin another call: l.claim(r.id) = true, want false")
 	}
 	other := newWorker(t, p, 1).ends[0]
 	other.succeed(other.begin())
 	second.succeeded()
 	if v := p.WorkerLoad(w.slots); v.Answered != 4 || v.Busy != 0 || !v.Since.IsZero() {
-		t.Errorf("its vitals are %+v", v)
+		t.Errorf("its vitals are %+v, want Answered 4, Busy 0 and Since zero", v)
 	}
 	empty(t, p)
 }
@@ -189,7 +189,7 @@ func TestWorkerSlots_WorkerLoad(t *testing.T) {
 	a, b := start(t, p, "a"), start(t, p, "b")
 	v := p.WorkerLoad(w.slots)
 	if v.Busy != 2 || v.Answered != 0 || v.Since.Before(before) || v.Since.After(time.Now()) {
-		t.Errorf("got %+v", v)
+		t.Errorf("got %+v, want Busy 2, Answered 0, v.Since.Before(before) false and v.Since.After(time.Now()) false", v)
 	}
 	for _, l := range w.ends {
 		l.succeed(l.begin())
@@ -197,10 +197,10 @@ func TestWorkerSlots_WorkerLoad(t *testing.T) {
 	a.succeeded()
 	b.succeeded()
 	if v := p.WorkerLoad(w.slots); v.Busy != 0 || v.Answered != 2 || !v.Since.IsZero() {
-		t.Errorf("got %+v", v)
+		t.Errorf("got %+v, want Busy 0, Answered 2 and Since zero", v)
 	}
 	if v := p.WorkerLoad(nil); v != (WorkerLoad{}) {
-		t.Errorf("got %+v of no slots", v)
+		t.Errorf("got %+v of no slots, want %+v", v, WorkerLoad{})
 	}
 }
 
@@ -216,7 +216,7 @@ func TestWorkerSlots_LeastLoadedWorker(t *testing.T) {
 			busy = append(busy, p.WorkerLoad(w.slots).Busy)
 		}
 		if least, most := min(busy[0], busy[1], busy[2]), max(busy[0], busy[1], busy[2]); most-least > 1 {
-			t.Errorf("after %d calls the workers have %v", i+1, busy)
+			t.Errorf("after %d calls the workers have %v: got %d, want at most 1", i+1, busy, most-least)
 		}
 	}
 	for _, w := range workers {

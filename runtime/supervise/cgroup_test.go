@@ -130,7 +130,7 @@ func TestCgroup_OOMWatch(t *testing.T) {
 	w.look()
 	expect(ShortageNo)
 	if w.limit != 1<<20 {
-		t.Errorf("the limit is %d", w.limit)
+		t.Errorf("the limit is %d, want %d", w.limit, 1<<20)
 	}
 	if err := os.Remove(filepath.Join(root, "memory.events")); err != nil {
 		t.Fatal(err)

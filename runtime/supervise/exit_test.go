@@ -42,7 +42,8 @@ func TestExit_DeathInSetup(t *testing.T) {
 			says(t, "the exit", st.LastExit, append(words, "during setup")...)
 			if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Completed.IsZero() || st.State != Exited ||
 				st.PID != 0 {
-				t.Errorf("got %+v", st)
+				t.Errorf("got %+v, want Defunct true, SetupFailed true, Failed true, Completed non-zero, State %v and PID 0", st,
+					Exited)
 			}
 			if want := "loading\nFatal Python error: in setup\n" + st.LastExit + "\n"; st.Setup.Logs != want {
 				t.Errorf("the setup's logs are %q, want %q", st.Setup.Logs, want)
@@ -65,14 +66,14 @@ func TestExit_DeathInPrediction(t *testing.T) {
 			r := c.result()
 			lost, ok := errors.AsType[*slot.WorkerExitError](r.Err)
 			if !ok {
-				t.Fatalf("it ended with %+v", r)
+				t.Fatalf("it ended with %+v: ok = false, want true", r)
 			}
 			says(t, "the cause", lost.Cause, append(words, "while running this prediction")...)
 			if got := string(r.Logs); got != "Fatal Python error: in predict\n" {
-				t.Errorf("its logs are %q", got)
+				t.Errorf("its logs are %q, want %q", got, "Fatal Python error: in predict\n")
 			}
 			if st := s.Status(); st.LastExit != lost.Cause || !st.Defunct || st.SetupFailed || st.Setup.Failed {
-				t.Errorf("got %+v", st)
+				t.Errorf("got %+v, want LastExit %q, Defunct true, SetupFailed false and Failed false", st, lost.Cause)
 			}
 		})
 	}
@@ -86,7 +87,7 @@ func TestExit_DeathBetweenPredictions(t *testing.T) {
 			st := s.over()
 			says(t, "the exit", st.LastExit, append(words, "between predictions")...)
 			if !st.Defunct || st.SetupFailed || st.Setup.Failed {
-				t.Errorf("got %+v", st)
+				t.Errorf("got %+v, want Defunct true, SetupFailed false and Failed false", st)
 			}
 			if want := []State{Starting, Setup, Ready, Exited}; fmt.Sprint(s.states) != fmt.Sprint(want) {
 				t.Errorf("it was %v, want %v", s.states, want)
@@ -102,12 +103,13 @@ func TestSetupTimeout(t *testing.T) {
 			s := act(t, ref, func(o *Options) { o.Timeouts.Setup = 300 * time.Millisecond })
 			st := s.over()
 			if st.LastExit != "Setup timed out after 300ms" || !st.SetupFailed || st.Setup.Logs != st.LastExit+"\n" {
-				t.Errorf("got %+v", st)
+				t.Errorf(`got %+v, want LastExit "Setup timed out after 300ms", SetupFailed true and Logs %q`, st, st.LastExit+"\n")
 			}
 			// On a busy machine it may not come as far as state.
 			if got := fmt.Sprint(unique(s.states)); got != fmt.Sprint(unique([]State{Starting, state, Exited})) &&
 				got != fmt.Sprint([]State{Starting, Exited}) {
-				t.Errorf("it was %s", got)
+				t.Errorf("it was %s, want %q or %q", got, fmt.Sprint(unique([]State{Starting, state, Exited})),
+					fmt.Sprint([]State{Starting, Exited}))
 			}
 		})
 	}
@@ -145,7 +147,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 			st := act(t, ref, nil).over()
 			says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind")
 			if !st.SetupFailed {
-				t.Errorf("got %+v", st)
+				t.Errorf("got %+v, want SetupFailed true", st)
 			}
 		})
 	}
@@ -155,14 +157,14 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 		st := s.over()
 		says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind Ready")
 		if load := s.pool.Load(); load.Slots != 0 {
-			t.Errorf("%d slots are left", load.Slots)
+			t.Errorf("%d slots are left, want 0", load.Slots)
 		}
 	})
 	t.Run("ready after a failure", func(t *testing.T) {
 		s := act(t, "fails-and-lies lies", nil)
 		st := s.over()
 		if !st.SetupFailed || st.LastExit != "ValueError: no weights" || st.Setup.Completed.IsZero() {
-			t.Errorf("got %+v", st)
+			t.Errorf(`got %+v, want SetupFailed true, LastExit "ValueError: no weights" and Completed non-zero`, st)
 		}
 	})
 }
@@ -172,7 +174,7 @@ func TestExit_FailedSetupThatStays(t *testing.T) {
 	s := act(t, "fails-and-lies", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
 	st := s.over()
 	if !st.SetupFailed || !st.Defunct || st.LastExit != "ValueError: no weights" {
-		t.Errorf("got %+v", st)
+		t.Errorf(`got %+v, want SetupFailed true, Defunct true and LastExit "ValueError: no weights"`, st)
 	}
 }
 
@@ -184,7 +186,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 			st := s.over()
 			says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
 			if st.SetupFailed != (when != "ready") {
-				t.Errorf("got %+v", st)
+				t.Errorf("got %+v, want SetupFailed %t", st, when != "ready")
 			}
 		})
 	}
@@ -197,7 +199,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 		// It had not begun it: the call waits for the next worker, of which there is none.
 		s.pool.Cancel(c.Call)
 		if r := c.result(); !errors.Is(r.Err, slot.ErrCanceled) {
-			t.Errorf("it ended with %+v", r)
+			t.Errorf("it ended with %+v, want slot.ErrCanceled", r)
 		}
 	})
 }
@@ -209,7 +211,7 @@ func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	s.Kill()
 	st := s.over()
 	if st.State != Exited || st.PID != 0 {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want State %v and PID 0", st, Exited)
 	}
 }
 
@@ -217,7 +219,7 @@ func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 func TestDying(t *testing.T) {
 	me := child{pid: os.Getpid()}
 	if me.dying() {
-		t.Error("this process is dying, it says")
+		t.Error("this process is dying, it says: dying = true, want false")
 	}
 	cmd := exec.Command("/bin/sh", "-c", "exit 3")
 	if err := cmd.Start(); err != nil {
@@ -226,10 +228,10 @@ func TestDying(t *testing.T) {
 	c := child{pid: cmd.Process.Pid}
 	await.Eventually(t, "it has ended, and is not reaped", c.dying)
 	if err := cmd.Wait(); err == nil {
-		t.Error("it ended well")
+		t.Error("it ended well: got no error, want an error")
 	}
 	if c.dying() {
-		t.Error("a process that has ended is dying")
+		t.Error("a process that has ended is dying: dying = true, want false")
 	}
 }
 
@@ -268,7 +270,7 @@ func TestExit_ClosedBeforeItDied(t *testing.T) {
 				want = CauseProtocol
 			}
 			if got := p.child.exit.Cause(); got != want || (p.child.exit.Killed != "") != first {
-				t.Errorf("it is %s, by %q", got, p.child.exit.Killed)
+				t.Errorf(`it is %s, by %q, want %q and p.child.exit.Killed != "" %t`, got, p.child.exit.Killed, want, first)
 			}
 		})
 	}
@@ -300,7 +302,7 @@ func TestExit_InWords(t *testing.T) {
 			cause := c.exit.Describe(duringPredict)
 			for _, want := range append(slices.Clone(c.want), duringPredict) {
 				if !strings.Contains(cause, want) {
-					t.Errorf("%q does not say %q", cause, want)
+					t.Errorf("%q does not say %q, want it there", cause, want)
 				}
 			}
 		})

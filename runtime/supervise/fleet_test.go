@@ -11,13 +11,13 @@ func TestSetupThatFailsSometimes(t *testing.T) {
 	bad := act(t, "lives fails=1", func(o *Options) { o.Fleet, o.Policy.Linger = fleet, true })
 	st := bad.until("defunct", defunct)
 	if !st.SetupFailed {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want SetupFailed true", st)
 	}
 	good := act(t, "lives", func(o *Options) { o.Fleet = fleet })
 	good.until("ready", ready)
 	st = bad.until("ready after all", ready)
 	if st.Defunct || st.SetupFailed || st.Restarts != 1 {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Defunct false, SetupFailed false and Restarts 1", st)
 	}
 	// One that comes later does not even wait.
 	late := act(t, "lives fails=1", func(o *Options) { o.Fleet = fleet })
@@ -33,14 +33,14 @@ func TestSetupRetries(t *testing.T) {
 	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.Policy.SetupRetries = 2 })
 	st := s.until("ready", ready)
 	if st.Restarts != 2 || st.Defunct {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Restarts 2 and Defunct false", st)
 	}
 	s.Stop()
 	s.over()
 
 	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.Policy.SetupRetries = 2 })
 	if st := s.over(); !st.SetupFailed || st.Restarts != 2 {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want SetupFailed true and Restarts 2", st)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestLinger(t *testing.T) {
 		s.Renew("it is repaired")
 		st := s.until("ready", ready)
 		if st.Defunct || st.SetupFailed || st.Setup.Failed {
-			t.Errorf("got %+v", st)
+			t.Errorf("got %+v, want Defunct false, SetupFailed false and Failed false", st)
 		}
 		s.Stop()
 		s.over()
@@ -66,7 +66,7 @@ func TestFleet_LingerEnds(t *testing.T) {
 		s.until("defunct", defunct)
 		select {
 		case <-s.Done():
-			t.Error("it has ended")
+			t.Error("it has ended, want it to linger")
 		case <-time.After(0):
 		}
 		end(s)

@@ -35,7 +35,7 @@ func TestGPU_Signs(t *testing.T) {
 		"pycuda._driver.LogicError: cuCtxSynchronize failed: an illegal memory access was encountered",
 	} {
 		if !j.fatal(failure(t, text)) {
-			t.Errorf("not seen: %s", text)
+			t.Errorf("not seen: %s, want j.fatal(failure(t, text)) true", text)
 		}
 	}
 	for _, text := range []string{
@@ -54,11 +54,11 @@ func TestGPU_Signs(t *testing.T) {
 		"KeyError: 'CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered'",
 	} {
 		if j.fatal(failure(t, text)) {
-			t.Errorf("taken for a lost context: %s", text)
+			t.Errorf("taken for a lost context: %s, want j.fatal(failure(t, text)) false", text)
 		}
 	}
 	if j.fatal([]byte("no JSON, CUDA")) || j.fatal(nil) {
-		t.Error("what is no answer was taken for a lost context")
+		t.Error("got a lost context of what is no answer, want none")
 	}
 }
 
@@ -66,16 +66,17 @@ func TestGPU_Signs(t *testing.T) {
 func TestGPU_SignList(t *testing.T) {
 	j := newGPUErrors()
 	if len(j.errors) < 10 || len(j.libraries) < 5 {
-		t.Fatalf("%d errors, %d libraries", len(j.errors), len(j.libraries))
+		t.Fatalf("%d errors, %d libraries, want at least 10 and at least 5", len(j.errors), len(j.libraries))
 	}
 	for _, e := range j.errors {
 		if !strings.HasPrefix(e.names[0], "cudaError") || !strings.HasPrefix(e.names[1], "CUDA_ERROR_") || e.text == "" {
-			t.Errorf("got %+v", e)
+			t.Errorf(`got %+v, want names[0] starting with "cudaError", names[1] starting with "CUDA_ERROR_" and text non-empty`,
+				e)
 		}
 	}
 	for line := range strings.Lines(gpuSignText) {
 		if f := strings.Split(strings.TrimSpace(line), "\t"); f[0] == "library" && (len(f) != 4 || f[3] == "") {
-			t.Errorf("no source: %q", line)
+			t.Errorf("no source: %q: got len(f) %d, want len(f) 4 and f[3] non-empty", line, len(f))
 		}
 	}
 }

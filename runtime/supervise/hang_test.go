@@ -42,7 +42,7 @@ func TestHang_NoPingsWithoutTimeout(t *testing.T) {
 		s.generation("a")
 	}
 	if st := s.Status(); st.Restarts != 0 || !ready(st) {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Restarts 0 and ready(st) true", st)
 	}
 }
 

@@ -26,17 +26,18 @@ func TestReplacement(t *testing.T) {
 	}
 	if r := first.result(); r.Err == nil ||
 		!strings.Contains(r.Err.Error(), "worker killed (SIGKILL) while running this prediction") {
-		t.Errorf("the deadly one ended with %+v", r)
+		t.Errorf("the deadly one ended with %+v, want a worker killed by SIGKILL while it ran", r)
 	}
 	for i, c := range rest {
 		if r := c.result(); r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != fmt.Sprintf(`{"input":%d}`, i) {
-			t.Errorf("number %d ended with %+v, %s", i, r, r.Body)
+			t.Errorf("number %d ended with %+v, %s, want Kind %v and Body %q", i, r, r.Body, ipc.KindSucceeded,
+				fmt.Sprintf(`{"input":%d}`, i))
 		}
 	}
 	st := s.Status()
 	says(t, "the last exit", st.LastExit, "while running this prediction")
 	if st.Restarts != 1 || st.State != Ready || st.PID == 0 {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Restarts 1, State %v and PID not 0", st, Ready)
 	}
 	s.Stop()
 	s.over()
@@ -53,7 +54,7 @@ func TestLife_FiveDeaths(t *testing.T) {
 	s := act(t, "dies-idle SEGV", nil)
 	st := s.over()
 	if st.Restarts != 4 || !st.Defunct || st.SetupFailed {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Restarts 4, Defunct true and SetupFailed false", st)
 	}
 	if want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second}; !slices.Equal(s.pauses, want) {
 		t.Errorf("the pauses were %v, want %v", s.pauses, want)
@@ -84,7 +85,7 @@ func TestSetupThatFailsLater(t *testing.T) {
 	s := act(t, "good-once 3", nil)
 	st := s.over()
 	if !st.Defunct || st.SetupFailed || !st.Setup.Failed || st.Restarts != 4 {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Defunct true, SetupFailed false, Failed true and Restarts 4", st)
 	}
 	says(t, "the last exit", st.LastExit, "worker exited with code 3 during setup")
 }
@@ -98,16 +99,16 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 		func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
 	select {
 	case <-c.done:
-		t.Error("it has ended")
+		t.Error("it has ended, want it to run")
 	default:
 	}
 	s.Kill()
 	s.over()
 	if r := c.result(); string(r.Logs) != "still at it\n" {
-		t.Errorf("its logs are %q", r.Logs)
+		t.Errorf("its logs are %q, want %q", r.Logs, "still at it\n")
 	}
 	if n := count(s.journal.lines(), "stdout long still at it"); n != 1 {
-		t.Errorf("the server's log has it %d times", n)
+		t.Errorf("the server's log has it %d times, want 1", n)
 	}
 }
 
@@ -154,10 +155,10 @@ func TestLife_StopAndKill(t *testing.T) {
 			c.stop(s)
 			st := s.over()
 			if st.State != Exited || st.Defunct || st.PID != 0 || st.LastExit != before {
-				t.Errorf("got %+v", st)
+				t.Errorf("got %+v, want State %v, Defunct false, PID 0 and LastExit %q", st, Exited, before)
 			}
 			if load := s.pool.Load(); load.Slots != 0 {
-				t.Errorf("%d slots are left", load.Slots)
+				t.Errorf("%d slots are left, want 0", load.Slots)
 			}
 		})
 	}
@@ -170,7 +171,7 @@ func TestLife_WorkerThatIgnoresShutdown(t *testing.T) {
 	s.Stop()
 	st := s.over()
 	if st.LastExit != "" || st.Defunct {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
 	}
 }
 
@@ -180,7 +181,7 @@ func TestLife_WorkerThatCannotStart(t *testing.T) {
 	st := s.over()
 	says(t, "the last exit", st.LastExit, "start worker process", "no such file")
 	if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Logs != st.LastExit || st.State != Exited {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want Defunct true, SetupFailed true, Failed true, Logs %q and State %v", st, st.LastExit, Exited)
 	}
 }
 
@@ -205,10 +206,10 @@ func TestGrandchild(t *testing.T) {
 			st := s.over()
 			says(t, "the exit", st.LastExit, "worker killed (SIGKILL) while running this prediction")
 			if r := c.result(); r.Err == nil || r.Err.Error() != st.LastExit {
-				t.Errorf("the prediction ended with %+v", r)
+				t.Errorf("the prediction ended with %+v, want an error and Err %q", r, st.LastExit)
 			}
 			if err := unix.Kill(pid, 0); manner == "quiet" && err != nil {
-				t.Errorf("the child did not outlive its parent: %v; this was no test", err)
+				t.Errorf("the child did not outlive its parent: %v; this was no test, want no error", err)
 			}
 		})
 	}

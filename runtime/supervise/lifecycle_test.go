@@ -15,7 +15,7 @@ func (s *stage) generation(name string) string {
 	s.t.Helper()
 	r := s.ask(name, `"which"`).result()
 	if r.Err != nil || r.Kind != ipc.KindSucceeded {
-		s.t.Fatalf("%s ended with %+v", name, r)
+		s.t.Fatalf("%s ended with %+v, want Kind %v", name, r, ipc.KindSucceeded)
 	}
 	_, rest, _ := bytes.Cut(r.Body, []byte(`"output":"`))
 	return string(bytes.TrimSuffix(rest, []byte(`"}`)))
@@ -38,7 +38,7 @@ func TestRenew(t *testing.T) {
 			defer func() { done <- struct{}{} }()
 			for n := 0; !stop.Load(); n++ {
 				if r := s.ask(fmt.Sprintf("%d-%d", i, n), `"again"`).result(); r.Err != nil || r.Kind != ipc.KindSucceeded {
-					t.Errorf("%d-%d ended with %+v", i, n, r)
+					t.Errorf("%d-%d ended with %+v, want Kind %v", i, n, r, ipc.KindSucceeded)
 					return
 				}
 			}
@@ -56,12 +56,12 @@ func TestRenew(t *testing.T) {
 		t.Errorf("generation %s answers, want 4", got)
 	}
 	if st := s.Status(); st.LastExit != "" || st.Defunct {
-		t.Errorf("got %+v", st)
+		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
 	}
 	s.Stop()
 	s.over()
 	if len(s.pauses) != 0 {
-		t.Errorf("there were pauses: %v", s.pauses)
+		t.Errorf("there were pauses: %v, want none", s.pauses)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestLifecycle_RenewedIsAlone(t *testing.T) {
 	s.Renew("the test wants it")
 	s.until("renewed", settled(1))
 	if got := slots.Load(); got != 1 {
-		t.Errorf("the new worker was shown with %d workers in the pool", got)
+		t.Errorf("the new worker was shown with %d workers in the pool, want 1", got)
 	}
 }
 
@@ -132,7 +132,8 @@ func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 		first.Renew("turn")
 		second.Renew("turn")
 		if a, b := first.Status(), second.Status(); a.Successor != nil || b.Successor != nil || !ready(a) || !ready(b) {
-			t.Errorf("renewed out of turn: %+v, %+v", a, b)
+			t.Errorf("renewed out of turn: %+v, %+v, want a.Successor nil, b.Successor nil, ready(a) true and ready(b) true", a,
+				b)
 		}
 		<-fleet.turn
 		first.until("renewed", settled(1))
@@ -142,7 +143,7 @@ func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 		first.over()
 		second.over()
 		if len(fleet.turn) != 0 {
-			t.Error("somebody kept the turn")
+			t.Errorf("somebody kept the turn: got %d, want none", len(fleet.turn))
 		}
 	}
 }
@@ -184,7 +185,7 @@ func TestReset(t *testing.T) {
 	s.Renew("it has changed")
 	s.until("renewed", settled(1))
 	if r := s.ask("a", `"a"`).result(); string(r.Body) != `{"input":"a"}` {
-		t.Errorf("got %s", r.Body)
+		t.Errorf("got %s, want %q", r.Body, `{"input":"a"}`)
 	}
 }
 
@@ -218,7 +219,7 @@ func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 	s.until("its successor comes up", func(st Status) bool { return st.Successor != nil })
 	c := s.ask("deadly", `"deadly"`)
 	if r := c.result(); r.Err == nil {
-		t.Errorf("it ended with %+v", r)
+		t.Errorf("it ended with %+v, want an error", r)
 	}
 	s.until("the successor is the worker",
 		func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
@@ -232,7 +233,7 @@ func TestLifecycle_LostGPU(t *testing.T) {
 	s.until("ready", ready)
 	s.generation("good")
 	if r := s.ask("bad", `"illegal"`).result(); r.Kind != ipc.KindFailed || r.Err != nil {
-		t.Errorf("it ended with %+v", r)
+		t.Errorf("it ended with %+v, want Kind %v", r, ipc.KindFailed)
 	}
 	st := s.until("another", settled(1))
 	says(t, "the last exit", st.LastExit, "GPU context is lost", "an illegal memory access was encountered")

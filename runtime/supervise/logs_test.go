@@ -111,7 +111,7 @@ func TestLogs_PositionsAreExact(t *testing.T) {
 		}
 	}
 	if got := p.take(""); got != "" {
-		t.Errorf("%q was left", got)
+		t.Errorf("%q was left, want none", got)
 	}
 	if got := p.page.Stdout().Bytes(); got != p.written[stdout] {
 		t.Errorf("%d bytes are counted, want %d", got, p.written[stdout])
@@ -145,10 +145,10 @@ func TestLogs_ClaimsDoNotMix(t *testing.T) {
 		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
 	})
 	if got := string(joined(p.Take("a", at, false))); got != "out of a\n" {
-		t.Errorf("a got %q", got)
+		t.Errorf("a got %q, want %q", got, "out of a\n")
 	}
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
-		t.Errorf("b got %q", got)
+		t.Errorf("b got %q, want %q or %q", got, "out of b\nerr of b\n", "err of b\nout of b\n")
 	}
 	if want := []string{
 		"stderr b err of b", "stdout a out of a",
@@ -188,7 +188,7 @@ func TestLogs_UnclaimedText(t *testing.T) {
 	await.Eventually(t, "it is logged", func() bool { return slices.Equal(p.logged(), []string{"stdout long first"}) })
 	p.write(stdout, ", the other\nlast\n")
 	if got := p.take("long"); got != "first\nhalf, the other\nlast\n" {
-		t.Errorf("the claim got %q", got)
+		t.Errorf("the claim got %q, want %q", got, "first\nhalf, the other\nlast\n")
 	}
 	if want := []string{
 		"stdout long first", "stdout long half, the other",
@@ -245,19 +245,20 @@ func TestLogs_MoreThanIsKept(t *testing.T) {
 	second := string(joined(p.Take("a", at, false)))
 	notice := string(logtext.AppendNotice(nil, 1<<20))
 	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logtext.Max/2+len(notice) {
-		t.Errorf("the rest has %d bytes that end with %q", len(second), second[max(0, len(second)-80):])
+		t.Errorf("the rest has %d bytes that end with %q, want second ending in %q and len(second) %d bytes", len(second),
+			second[max(0, len(second)-80):], "x\n"+notice, logtext.Max/2+len(notice))
 	}
 	if got := p.take("b"); !strings.HasPrefix(got, "\n[12 bytes of log were cut") && got != "of the next\n" {
-		t.Errorf("the next has %q", got)
+		t.Errorf("the next has %q, want starting with %q or %q", got, "\n[12 bytes of log were cut", "of the next\n")
 	}
 	if n := count(p.logged(), "stdout  "+"1023 bytes that end with "+strings.Repeat("x", 30)); n+
 		count(p.logged(), "stdout a 1023 bytes that end with "+strings.Repeat("x", 30)) != (logtext.Max+1<<20)/1024 {
-		t.Errorf("the server's log has %d lines", len(p.logged()))
+		t.Errorf("the server's log has %d lines, want every line once", len(p.logged()))
 	}
 	// There is room again.
 	p.write(stdout, "and more\n")
 	if got := p.take("c"); got != "and more\n" {
-		t.Errorf("the one after has %q", got)
+		t.Errorf("the one after has %q, want %q", got, "and more\n")
 	}
 }
 
@@ -292,7 +293,7 @@ func TestLogs_TakeAll(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(got, "last words\nand a traceback\n") {
-		t.Errorf("got %.100q", got)
+		t.Errorf("got %.100q, want it to start with %q", got, "last words\nand a traceback\n")
 	}
 }
 
@@ -321,7 +322,7 @@ func TestLogs_AfterClose(t *testing.T) {
 	p.write(stdout, "text\n")
 	p.logs.Close()
 	if got := p.take("a"); got != "" && got != "text\n" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want empty or %q", got, "text\n")
 	}
 	p.TakeAll()
 	p.logs.Close()
@@ -340,6 +341,6 @@ func TestLogs_PipeAtItsEnd(t *testing.T) {
 		return p.pipes[stdout].closed && p.pipes[stderr].closed
 	})
 	if got := string(p.TakeAll()); got != "text\n" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want %q", got, "text\n")
 	}
 }

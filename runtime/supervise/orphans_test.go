@@ -55,14 +55,14 @@ func TestReap(t *testing.T) {
 		return !slices.ContainsFunc(left, func(pid int) bool { return unix.Kill(pid, 0) != unix.ESRCH })
 	})
 	if reaped < len(left) {
-		t.Errorf("%d are reaped, it says, of %d", reaped, len(left))
+		t.Errorf("%d are reaped, it says, of %d, want at least %d", reaped, len(left), len(left))
 	}
 	await.Eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
 	if n, _ := o.Reap(); n != 0 {
-		t.Errorf("%d of our own were reaped", n)
+		t.Errorf("%d of our own were reaped, want 0", n)
 	}
 	if err := own.Wait(); own.ProcessState == nil || own.ProcessState.ExitCode() != 7 {
-		t.Errorf("its exit status was taken: %v", err)
+		t.Errorf("the exit status is %v, %v, want 7", own.ProcessState, err)
 	}
 	o.Waited(own.Process.Pid)
 }
@@ -95,7 +95,7 @@ func TestOrphans_ReapWhileWorkersComeAndGo(t *testing.T) {
 				}
 				_ = c.Wait() // how it ended is in ProcessState
 				if c.ProcessState == nil || c.ProcessState.ExitCode() != code {
-					t.Errorf("exit code %d came as %v", code, c.ProcessState)
+					t.Errorf("exit code %d came as %v, want the same", code, c.ProcessState)
 				}
 				o.Waited(c.Process.Pid)
 			}
@@ -108,7 +108,7 @@ func TestOrphans_ReapWhileWorkersComeAndGo(t *testing.T) {
 	close(stop)
 	reaper.Wait()
 	if len(o.own) != 0 {
-		t.Errorf("it still holds %v for its own", o.own)
+		t.Errorf("it still holds %v for its own, want none", o.own)
 	}
 }
 
@@ -133,9 +133,9 @@ func TestOrphans_ExitBesideReaper(t *testing.T) {
 
 func TestResident(t *testing.T) {
 	if n := resident(os.Getpid()); n < 1<<20 || n > 1<<40 {
-		t.Errorf("this process has %d bytes", n)
+		t.Errorf("this process has %d bytes, want %d to %d", n, 1<<20, 1<<40)
 	}
 	if n := resident(1 << 30); n != 0 {
-		t.Errorf("no process has %d bytes", n)
+		t.Errorf("no process has %d bytes, want 0", n)
 	}
 }

@@ -46,7 +46,7 @@ func TestPreloader_PreloadProcessIsForItsOwnModel(t *testing.T) {
 		spec := m.task.spec
 		c.change(&spec)
 		if got := m.fits(spec); got != c.fits {
-			t.Errorf("%s: %t", what, got)
+			t.Errorf("%s: %t, want %t", what, got, c.fits)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 	l := newLines(stdout, recorder{note: func(_ source, _ string, line []byte) { got = append(got, string(line)) }})
 	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
 		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
-			t.Errorf("wrote %d of %d bytes: %v", n, len(text), err)
+			t.Errorf("wrote %d of %d bytes: %v, want %d", n, len(text), err, len(text))
 		}
 	}
 	l.end()
@@ -69,10 +69,10 @@ func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 func TestPreloader_NoPreloader(t *testing.T) {
 	var none *Preloader
 	if !none.await(nil, nil) {
-		t.Error("it is waited for")
+		t.Error("it is waited for: none.await(nil, nil) = false, want true")
 	}
 	if none.fork(&child{}, task{}, [handles]*os.File{}) {
-		t.Error("it has forked")
+		t.Error("it has forked: none.fork(&child{}, task{}, [handles]*os.File{}) = true, want false")
 	}
 	none.Close()
 	var ended *preloadProcess
@@ -94,7 +94,7 @@ func TestPreloader_AdoptedProcessIsNoOrphan(t *testing.T) {
 	for statOf(pid)[0] != "Z" {
 	}
 	if n, _ := o.Reap(); n != 0 {
-		t.Errorf("%d orphans were reaped", n)
+		t.Errorf("%d orphans were reaped, want 0", n)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -107,7 +107,7 @@ func enact(t *testing.T, ref string, change func(*Options)) *stage {
 	}
 	t.Cleanup(func() {
 		for _, m := range s.journal.mistakes() {
-			t.Error(m)
+			t.Errorf("the journal has the mistake %q, want none", m)
 		}
 	})
 	return s
@@ -127,7 +127,7 @@ func (s *stage) over() Status {
 	select {
 	case <-s.Done():
 	case <-time.After(await.Timeout):
-		s.t.Fatalf("it does not end: %+v\n%s", s.Status(), await.Stacks())
+		s.t.Fatalf("it runs after %s, want its end: %+v\n%s", await.Timeout, s.Status(), await.Stacks())
 	}
 	return s.Status()
 }
@@ -159,7 +159,7 @@ func (c *call) result() *slot.Result {
 	select {
 	case <-c.done:
 	case <-time.After(await.Timeout):
-		c.t.Fatalf("%s does not end\n%s", c.Name, await.Stacks())
+		c.t.Fatalf("%s runs after %s, want its end\n%s", c.Name, await.Timeout, await.Stacks())
 	}
 	return &c.Result
 }
@@ -169,7 +169,7 @@ func says(t *testing.T, what, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%s: %q does not say %q", what, text, part)
+			t.Errorf("%s: %q does not say %q, want it there", what, text, part)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func noLeak(t *testing.T) {
 	t.Helper()
 	await.NoLeak(t, func() {
 		if err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != unix.ECHILD {
-			t.Errorf("a process of ours is left: %v", err)
+			t.Errorf("a process of ours is left: %v, want %d", err, unix.ECHILD)
 		}
 	})
 }

@@ -228,11 +228,11 @@ func TestBreaker_PausesDouble(t *testing.T) {
 			t.Errorf("pause %d: got %v, %v, want %v", i, yes, wait, want*time.Second)
 		}
 		if _, hope := b.state(); hope != (i < hopelessPauses-1) {
-			t.Errorf("pause %d: got hope %v", i, hope)
+			t.Errorf("pause %d: got hope %v, want %t", i, hope, i < hopelessPauses-1)
 		}
 		now = now.Add(want * time.Second)
 		if yes, _, _ := b.mayStart(s, now); !yes {
-			t.Errorf("pause %d: got no start at its end", i)
+			t.Errorf("pause %d: got no start at its end: yes = false, want true", i)
 		}
 	}
 	b.served()
@@ -259,7 +259,7 @@ func TestBreaker_TriesOneOfFleet(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Error("got no wake-up of the second")
+		t.Error("got no wake-up of the second, want one")
 	}
 	if yes, _, _ := b.mayStart(second, now); !yes {
 		t.Error("got no start of the second, want one: the first is ready")

@@ -26,13 +26,14 @@ func TestState_Moves(t *testing.T) {
 		w.status.State = from
 		w.move(to, func(*ProcessStatus) { changed = true })
 		if logged := len(log.mistakes()) > 0; logged == changed {
-			t.Errorf("from %v to %v: changed %v, logged %q", from, to, changed, log.mistakes())
+			t.Errorf("from %v to %v: changed %v, logged %q: got %t, want anything but %t", from, to, changed, log.mistakes(),
+				logged, changed)
 		}
 		return changed, w.status.State
 	})
 	for s := State(0); s <= states; s++ {
 		if known := s < states; known == (s.String() == "unknown") {
-			t.Errorf("state %d is called %q", s, s)
+			t.Errorf("state %d is called %q: got %t, want anything but %t", s, s, known, s.String() == "unknown")
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (s *supervised) until(what string, reached func(Status) bool) Status {
 		select {
 		case <-s.changes:
 		case <-deadline:
-			s.t.Fatalf("never came: %s; the status is %+v", what, st)
+			s.t.Fatalf("the status is %+v, want %s", st, what)
 		}
 	}
 }
@@ -88,25 +88,25 @@ func TestSupervisor_ReadyAndStop(t *testing.T) {
 	s := supervise(t, "serve", nil)
 	st := s.until("ready", ready)
 	if st.Setup.Logs != "from setup\n" || st.Setup.Failed || st.Setup.Completed.IsZero() {
-		t.Errorf("setup = %+v", st.Setup)
+		t.Errorf("setup = %+v, want Logs %q, Failed false and Completed non-zero", st.Setup, "from setup\n")
 	}
 	if l := <-s.loaded; l.Slots != 2 || string(l.Schema) != `{"fake":true}` || l.Python != "3.12.1" {
-		t.Errorf("loaded = %+v", l)
+		t.Errorf("loaded = %+v, want Slots 2, Schema %q and Python 3.12.1", l, `{"fake":true}`)
 	}
 	if load := s.pool.Load(); load.Slots != 2 {
-		t.Errorf("load = %+v", load)
+		t.Errorf("load = %+v, want Slots 2", load)
 	}
 	pid := st.PID
 	s.Stop()
 	<-s.Done()
 	if err := unix.Kill(pid, 0); err != unix.ESRCH {
-		t.Errorf("the worker's process is still there: %v", err)
+		t.Errorf("the worker's process is still there: %v, want %d", err, unix.ESRCH)
 	}
 	if st := s.Status(); st.State != Exited || st.LastExit != "" || st.Defunct {
-		t.Errorf("after a clean stop: %+v", st)
+		t.Errorf("after a clean stop: %+v, want State %v, LastExit empty and Defunct false", st, Exited)
 	}
 	if load := s.pool.Load(); load.Slots != 0 {
-		t.Errorf("slots are left: %+v", load)
+		t.Errorf("slots are left: %+v, want Slots 0", load)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestSetupThatFails(t *testing.T) {
 			})
 			st := s.until("defunct", defunct)
 			if !st.SetupFailed || !st.Setup.Failed {
-				t.Errorf("status = %+v", st)
+				t.Errorf("status = %+v, want SetupFailed true and Failed true", st)
 			}
 			if said := st.LastExit + st.Setup.Logs; !strings.Contains(said, want) {
 				t.Errorf("it says %q, want %q", said, want)
@@ -145,10 +145,10 @@ func TestSupervisor_WorkerIsReplaced(t *testing.T) {
 	s := supervise(t, "once die "+mark, nil)
 	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	if !strings.Contains(st.LastExit, "SIGKILL") {
-		t.Errorf("last exit = %q", st.LastExit)
+		t.Errorf(`last exit = %q, want it to contain "SIGKILL"`, st.LastExit)
 	}
 	if load := s.pool.Load(); load.Slots != 2 {
-		t.Errorf("load = %+v", load)
+		t.Errorf("load = %+v, want Slots 2", load)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestNever(t *testing.T) {
 	s := supervise(t, "die", func(o *Options) { o.Policy.Restart = Never })
 	st := s.until("defunct", defunct)
 	if st.SetupFailed || st.Restarts != 0 {
-		t.Errorf("status = %+v", st)
+		t.Errorf("status = %+v, want SetupFailed false and Restarts 0", st)
 	}
 	<-s.Done()
 }

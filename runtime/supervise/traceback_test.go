@@ -93,7 +93,7 @@ func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
 	r := recorder{note: func(source, string, []byte) {}}
 	line := []byte("a line as models print them")
 	if n := testing.AllocsPerRun(100, func() { r.line(stdout, "a", line) }); n != 0 {
-		t.Errorf("%g allocations", n)
+		t.Errorf("%g allocations, want 0", n)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestTracebacks_OfSeveralAtOnce(t *testing.T) {
 	}
 	r.end()
 	if got["a"] != chainedTraceback || got["b"] != chainedTraceback {
-		t.Errorf("the records are %q", got)
+		t.Errorf(`the records are %q, want got["a"] %q and got["b"] %q`, got, chainedTraceback, chainedTraceback)
 	}
 }
 
@@ -118,11 +118,11 @@ func TestTraceback_InPieces(t *testing.T) {
 	for line := range strings.SplitSeq(plainTraceback, "\n") {
 		r.line(stderr, "", []byte(line))
 		if !r.settle() {
-			t.Fatalf("nothing is pending after %q", line)
+			t.Fatalf("nothing is pending after %q: settle = false, want true", line)
 		}
 	}
 	if r.settle() || !slices.Equal(got, []string{plainTraceback}) {
-		t.Errorf("the records are %q", got)
+		t.Errorf("the records are %q, want settle false and %q", got, []string{plainTraceback})
 	}
 }
 
@@ -138,14 +138,14 @@ func TestTracebacks_OfPipes(t *testing.T) {
 	p.write(stderr, short+"\n")
 	await.Eventually(t, "it is logged", func() bool { return len(p.logged()) == 2 })
 	if got := p.logged()[1]; got != "stderr  "+short {
-		t.Errorf("the server's log has %q", got)
+		t.Errorf("the server's log has %q, want %q", got, "stderr  "+short)
 	}
 	p.write(stderr, short)
 	p.take("b")
 	p.write(stderr, "\n")
 	p.take("c")
 	if got := p.logged()[2:]; !slices.Equal(got, []string{"stderr b " + short, "stderr c "}) {
-		t.Errorf("the server's log has %q", got)
+		t.Errorf("the server's log has %q, want %q", got, []string{"stderr b " + short, "stderr c "})
 	}
 }
 
@@ -161,7 +161,7 @@ func TestTracebacks_ThatWorkerTellsApart(t *testing.T) {
 	}
 	p.logs.Close()
 	p.Logged(stderr, "a", []byte(short+"\n"), false)
-	if len(p.logged()) != 3 {
-		t.Errorf("after the end the server's log has %q", p.logged())
+	if got := len(p.logged()); got != 3 {
+		t.Errorf("after the end the server's log has %q: got %d, want 3", p.logged(), got)
 	}
 }

@@ -86,7 +86,7 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 		t.Errorf("received %q, want %q and the rest", got, want)
 	}
 	if dropped := sender.Dropped()[signalTraces]; dropped != 0 {
-		t.Errorf("%d were dropped", dropped)
+		t.Errorf("%d were dropped, want 0", dropped)
 	}
 }
 
@@ -103,6 +103,6 @@ func TestBatch_QueueTakesWhatFits(t *testing.T) {
 	}
 	q.sent(5, nil)
 	if !q.admit(3) {
-		t.Error("3 are not admitted after an export")
+		t.Error("3 are not admitted after an export: q.admit(3) = false, want true")
 	}
 }

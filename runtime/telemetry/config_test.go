@@ -198,11 +198,12 @@ func TestSwitches(t *testing.T) {
 		}
 		for letter, x := range map[string]*Exporter{"t": got.Traces, "m": got.Metrics, "l": got.Logs} {
 			if (x != nil) != strings.Contains(c.on, letter) {
-				t.Errorf("%s: %s is %v", c.name, letter, x)
+				t.Errorf("%s: %s is %v, want %t", c.name, letter, x, strings.Contains(c.on, letter))
 			}
 		}
 		if got.Sampler != c.sampler || (len(got.Warnings) > 0) != c.warns {
-			t.Errorf("%s: sampler %q, warnings %q", c.name, got.Sampler, got.Warnings)
+			t.Errorf("%s: sampler %q, warnings %q, want Sampler %q and len(got.Warnings) > 0 %t", c.name, got.Sampler,
+				got.Warnings, c.sampler, c.warns)
 		}
 	}
 }

@@ -95,12 +95,12 @@ func TestPost_RequestIsWhatSDKMakes(t *testing.T) {
 		got = append(got, collector.requests()...)
 	}
 	if !proto.Equal(got[0], got[1]) {
-		t.Errorf("sent:\n%v\nthe SDK sends:\n%v", got[0], got[1])
+		t.Errorf("sent, want proto.Equal(got[0], got[1]) true:\n%v\nthe SDK sends:\n%v", got[0], got[1])
 	}
 	if r := got[0].GetResourceSpans(); len(r) != 2 || len(r[1].GetScopeSpans()[0].GetSpans()) != 2 ||
 		r[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "front" ||
 		r[0].GetScopeSpans()[0].GetScope().GetVersion() != "1.0" {
-		t.Errorf("sent:\n%v", r)
+		t.Errorf("sent, want len(r) 2, len(GetSpans) 2, GetName front and GetVersion 1.0:\n%v", r)
 	}
 }
 

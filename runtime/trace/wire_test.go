@@ -81,11 +81,11 @@ func TestWire_SpansOfAllSizesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.GetSpans()) != len(want) {
-		t.Fatalf("%d spans were read of %d", len(got.GetSpans()), len(want))
+		t.Fatalf("%d spans were read of %d, want %d", len(got.GetSpans()), len(want), len(want))
 	}
 	for i, s := range got.GetSpans() {
 		if s.GetName() != want[i] {
-			t.Errorf("a name of %d bytes has %d", len(want[i]), len(s.GetName()))
+			t.Errorf("a name of %d bytes has %d: got %.300q, want %q", len(want[i]), len(s.GetName()), s.GetName(), want[i])
 		}
 	}
 }

@@ -30,19 +30,19 @@ func TestEncode(t *testing.T) {
 		buffers, size := encode(jobs)
 		message := bytes.Join(buffers, nil)
 		if len(message) != size || int(binary.BigEndian.Uint32(message)) != size-lengthSize {
-			t.Fatalf("%d bodies: %d bytes, said to be %d, length field %d", len(bodies), len(message), size,
-				binary.BigEndian.Uint32(message))
+			t.Fatalf("%d bodies: %d bytes, said to be %d, length field %d, want len(message) %d bytes and Uint32 %d",
+				len(bodies), len(message), size, binary.BigEndian.Uint32(message), size, size-lengthSize)
 		}
 		if size <= oneBuffer && len(buffers) != 1 {
-			t.Errorf("%d bodies of %d bytes together come in %d buffers", len(bodies), size, len(buffers))
+			t.Errorf("%d bodies of %d bytes together come in %d buffers, want 1", len(bodies), size, len(buffers))
 		}
 		items, err := parse(message[lengthSize:])
 		if err != nil || len(items) != len(jobs) {
-			t.Fatalf("%d bodies: %d items, %v", len(bodies), len(items), err)
+			t.Fatalf("%d bodies: %d items, %v, want %d", len(bodies), len(items), err, len(jobs))
 		}
 		for i, it := range items {
 			if it.id != string(jobs[i].id[:]) || it.body != string(jobs[i].body) {
-				t.Errorf("%d bodies: item %d is not as it was", len(bodies), i)
+				t.Errorf("%d bodies: got item %q with %d bytes, want job %d as it was", len(bodies), it.id, len(it.body), i)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestFrame_IDs(t *testing.T) {
 	for range 1000 {
 		v := newID()
 		if !uuid.Match(v[:]) || seen[v] {
-			t.Fatalf("%s is not a new UUID", v[:])
+			t.Fatalf("%s is not a new UUID, want v a match of %s and seen[v] false", v[:], uuid)
 		}
 		seen[v] = true
 	}

@@ -32,7 +32,7 @@ func TestPeer_ProcAddr(t *testing.T) {
 	}
 	for _, text := range []string{"", "0100007F", "0100007F:", "xx:1F90", "010000:1F90", "0100007F0100007F:1F90"} {
 		if got := procAddr(text); got.IsValid() {
-			t.Errorf("%q is %s", text, got)
+			t.Errorf("%q is %s, want IsValid false", text, got)
 		}
 	}
 }
@@ -40,12 +40,12 @@ func TestPeer_ProcAddr(t *testing.T) {
 // TestPeer_OtherProgramsAreLeftAlone: this process has no ventu, so its sockets stay as they are.
 func TestPeer_OtherProgramsAreLeftAlone(t *testing.T) {
 	if hasVentu(os.Getpid()) {
-		t.Error("this process is taken for ventu")
+		t.Error("this process is taken for ventu: hasVentu(os.Getpid()) = true, want false")
 	}
 	here, far := net.Pipe()
 	defer here.Close()
 	defer far.Close()
 	if p := peerOf(here); p.pid != 0 || p.fd != -1 {
-		t.Errorf("the other end of a pipe is %+v", p)
+		t.Errorf("the other end of a pipe is %+v, want pid 0 and fd -1", p)
 	}
 }

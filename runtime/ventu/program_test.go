@@ -130,7 +130,7 @@ func (p *pending) ends(status int, want string) {
 	select {
 	case <-p.done:
 	case <-time.After(timeout):
-		p.t.Fatalf("the job does not end")
+		p.t.Fatalf("the job runs after %s, want its end", timeout)
 	}
 	if p.status != status || want != "*" && string(p.answer) != want {
 		p.t.Errorf("the job ended with %d %.100q, want %d %.100q", p.status, p.answer, status, want)
@@ -291,7 +291,7 @@ func (w *program) disconnected() {
 	w.conn.SetReadDeadline(time.Now().Add(timeout))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
 		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-			w.t.Fatal("the connection goes on")
+			w.t.Fatal("the connection goes on: Timeout = true, want false")
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestQueue_SizesOfBatches(t *testing.T) {
 		p.ends(200, fmt.Sprint("re: ", i))
 	}
 	if slices.Max(sizes) > 4 || sizes[0] != 4 {
-		t.Errorf("batches of %v, where 4 is the largest", sizes)
+		t.Errorf("batches of %v, where 4 is the largest, want Max at most 4 and sizes[0] 4", sizes)
 	}
 }
 

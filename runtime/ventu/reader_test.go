@@ -62,7 +62,8 @@ func TestEncodings(t *testing.T) {
 				message = append(append(message, str(key, a)...), str(value, "A")...)
 				got, err := readAnswers(iotest.OneByteReader(bytes.NewReader(framed(message))), 100, jobsOf("ab"))
 				if err != nil || string(got[0].body) != "A" || string(got[1].body) != "B" {
-					t.Errorf("map %s, keys %#x, values %#x: %v, %v", name, key, value, got, err)
+					t.Errorf("map %s, keys %#x, values %#x: %v, %v, want string(got[0].body) A and string(got[1].body) B", name, key,
+						value, got, err)
 				}
 			}
 		}
@@ -74,7 +75,7 @@ func TestReader_RepeatedAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a"))
 	if err != nil || string(got[0].body) != "first" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("%+v, %v, want first", got, err)
 	}
 }
 
@@ -83,7 +84,7 @@ func TestReader_ErrorIDOfNoAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs("error_ids", a))), 100, jobsOf("a"))
 	if err != nil || !got[0].none {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("%+v, %v, want none true", got, err)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestReader_ClaimsCostNoMemory(t *testing.T) {
 		t.Errorf("error %v, want errDisconnected", err)
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
-		t.Errorf("%d bytes were allocated", got)
+		t.Errorf("%d bytes were allocated, want at most %d", got, 4<<20)
 	}
 }
 
@@ -119,7 +120,7 @@ func FuzzWorker(f *testing.F) {
 		got, err := readAnswers(iotest.HalfReader(bytes.NewReader(framed(message))), 1<<20, jobs)
 		want, bad, ok := oracle(message)
 		if (err == nil) != ok {
-			t.Fatalf("%x: error %v, but the other library reads it: %v", message, err, ok)
+			t.Fatalf("%x: error %v, but the other library reads it: %v, want the same", message, err, ok)
 		}
 		if err != nil {
 			return
@@ -140,7 +141,7 @@ func FuzzWorker(f *testing.F) {
 			r.answers(n, jobs)
 		}
 		if n, err := r.length(); n != 7 || err != nil {
-			t.Fatalf("%x: the next message has length %d, %v", message, n, err)
+			t.Fatalf("%x: the next message has length %d, %v, want 7", message, n, err)
 		}
 	})
 }

@@ -133,7 +133,7 @@ func TestRequeue_BadBeginning(t *testing.T) {
 			w.send(begin)
 			w.disconnected()
 			if l := r.Load(); len(l.PIDs) != 0 {
-				t.Errorf("it counts as a worker")
+				t.Errorf("it counts as a worker: got %d, want none", len(l.PIDs))
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 			t.Errorf("got %v, want the connection closed", err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("got no connection closed")
+		t.Error("got no connection closed within a minute, want one")
 	}
 	if s := limit.Stats(); s.Refused != 0 {
 		t.Errorf("got %+v, want none refused", s)
@@ -67,7 +67,7 @@ func TestServe_ClosedConnectionIsNoWorker(t *testing.T) {
 	connlimit.New(1).Enter(&place)
 	w := &worker{q: q, conn: ours, place: &place}
 	if !w.CloseIdle() || w.CloseIdle() {
-		t.Error("a silent connection was not closed once")
+		t.Error("a silent connection was not closed once: CloseIdle = false, want true, then false")
 	}
 	q.arrive(w)
 	if len(q.workers) != 0 || len(q.idle) != 0 || w.phase != workerFresh {
@@ -75,6 +75,6 @@ func TestServe_ClosedConnectionIsNoWorker(t *testing.T) {
 	}
 	busy := &worker{q: q, conn: ours, place: new(connlimit.Place), phase: workerIdle}
 	if busy.CloseIdle() {
-		t.Error("a worker was closed")
+		t.Error("a worker was closed: CloseIdle = true, want false")
 	}
 }

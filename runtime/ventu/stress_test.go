@@ -67,7 +67,7 @@ func TestStress_EveryJobEndsOnce(t *testing.T) {
 				statuses[status]++
 				mu.Unlock()
 				if status == 200 && string(answer) != "re: "+body {
-					t.Errorf("job %q got the answer %q", body, answer)
+					t.Errorf("job %q got the answer %q, want %q", body, answer, "re: "+body)
 				}
 			}
 		})
@@ -79,10 +79,10 @@ func TestStress_EveryJobEndsOnce(t *testing.T) {
 	rough.Wait()
 	for status := range statuses {
 		if status != 200 && status != 502 && status != StatusCanceled {
-			t.Errorf("%d jobs ended with %d", statuses[status], status)
+			t.Errorf("%d jobs ended with %d, want 200 or 502 or %d", statuses[status], status, StatusCanceled)
 		}
 	}
 	if l := r.Load(); l.InFlight != 0 || l.Queued != 0 || statuses[200] == 0 {
-		t.Errorf("left behind: %+v; ends: %v", l, statuses)
+		t.Errorf("left behind: %+v; ends: %v, want InFlight 0, Queued 0 and statuses[200] not 0", l, statuses)
 	}
 }

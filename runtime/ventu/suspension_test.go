@@ -77,7 +77,7 @@ func TestSuspension(t *testing.T) {
 	first, second := r.submit("first"), r.submit("second")
 	items := other.takeBodies("first")
 	if l := r.Load(); l.Queued != 1 || len(l.PIDs) != 2 {
-		t.Errorf("got %+v: the second job has no worker, and both workers are connected", l)
+		t.Errorf("got %+v: the second job has no worker, and both workers are connected, want Queued 1 and len(PIDs) 2", l)
 	}
 	bad.echo(bad.takeBodies("second")) // its time is over
 	second.ends(200, "re: second")
@@ -90,7 +90,7 @@ func TestSuspension(t *testing.T) {
 	other.echo(other.takeBodies("unanswered again"))
 	unanswered.ends(200, "*")
 	if c := r.seen.counts(); c.suspended != 1 {
-		t.Errorf("it was suspended %d times", c.suspended)
+		t.Errorf("it was suspended %d times, want 1", c.suspended)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestSuspension_LastIsNotSuspended(t *testing.T) {
 	w.echo(w.takeBodies("a"))
 	p.ends(200, "re: a")
 	if c := r.seen.counts(); c.suspended != 0 {
-		t.Errorf("it was suspended %d times", c.suspended)
+		t.Errorf("it was suspended %d times, want 0", c.suspended)
 	}
 }
 

@@ -34,7 +34,7 @@ func watching(t *testing.T, files ...string) *watched {
 			t.Error(err)
 		}
 		if list, open := <-w.Changes(); open {
-			t.Errorf("reported after the end: %q", list)
+			t.Errorf("reported after the end: %q: open = true, want false", list)
 		}
 	})
 	return w
@@ -178,7 +178,7 @@ func TestWatcher_ChangesGatherUntilTheyAreRead(t *testing.T) {
 
 func TestWatcher_FolderThatIsNotThere(t *testing.T) {
 	if _, err := New(filepath.Join(t.TempDir(), "gone"), nil); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("the error is %v", err)
+		t.Errorf(`the error is %v, want an error and err with "gone"`, err)
 	}
 }
 

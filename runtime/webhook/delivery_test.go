@@ -48,11 +48,11 @@ func TestOrder(t *testing.T) {
 	equal(t, hooks, append(want, fmt.Sprintf(`succeeded [%s] ""`, list[1:]))...)
 	for _, h := range hooks {
 		if h.Body.ID != "p1" || h.Body.Input != nil || h.Method != http.MethodPost {
-			t.Errorf("a hook is %s %s", h.Method, h.Raw)
+			t.Errorf("a hook is %s %s, want ID p1, Input nil and Method POST", h.Method, h.Raw)
 		}
 	}
 	if got := outcomes.String(); got != "[completed delivered:1 output delivered:20 start delivered:1]" {
-		t.Errorf("outcomes are %s", got)
+		t.Errorf(`outcomes are %s, want "[completed delivered:1 output delivered:20 start delivered:1]"`, got)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestDelivery_FallsBack(t *testing.T) {
 	hooks := r.rest()
 	equal(t, hooks, `processing  ""`, `failed  ""`)
 	if hooks[0].Body.Input != nil {
-		t.Error("the input is sent")
+		t.Errorf("the input is sent: got %.300q, want nil", hooks[0].Body.Input)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestThrottle(t *testing.T) {
 			p.log("b")
 		}
 		if d := <-c.rests; d != time.Minute {
-			t.Errorf("the second logs wait %v", d)
+			t.Errorf("the second logs wait %v, want %v", d, time.Minute)
 		}
 		p.log("c")
 		c.advance(time.Minute)
@@ -204,7 +204,7 @@ func TestSupersede(t *testing.T) {
 	drain(t, s)
 	equal(t, r.rest(), `succeeded [1,2] "abcde"`)
 	if got := outcomes.String(); got != "[completed delivered:1 logs delivered:1 logs dropped:4 output delivered:2 start delivered:1]" {
-		t.Errorf("outcomes are %s", got)
+		t.Errorf("outcomes are %s, want one of start and completed, and of logs one delivered and four dropped", got)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestDelivery_BoundedQueue(t *testing.T) {
 	hooks := r.rest()
 	if len(hooks) != 5 || brief(hooks[1]) != `processing [1] ""` || brief(hooks[2]) != `processing [1,1] ""` ||
 		len(hooks[3].Body.Output) != 20_001 || hooks[4].Body.Status != "succeeded" {
-		t.Errorf("%d hooks: %.1000v", len(hooks), hooks)
+		t.Errorf("got %d hooks, %.1000v, want 5: start, the first outputs one by one, then all 20,001", len(hooks), hooks)
 	}
 }
 
@@ -279,6 +279,6 @@ func TestDelivery_NoWebhook(t *testing.T) {
 	}
 	drain(t, s)
 	if strings.Count(log.String(), "not an http or https URL") != 3 || strings.Contains(log.String(), "secret") {
-		t.Errorf("logged: %s", log)
+		t.Errorf(`logged: %s, want Count 3 and log without "secret"`, log)
 	}
 }

@@ -61,7 +61,7 @@ func TestHeaders(t *testing.T) {
 	s, _, _ = newSender(t, Options{})
 	end(t, s, strings.Replace(r.URL, "://", "://user:pass@", 1))
 	if h := r.next(t); h.Header.Get("Authorization") != "Basic dXNlcjpwYXNz" || h.Header.Get("User-Agent") != "pinion" {
-		t.Errorf("%v", h.Header)
+		t.Errorf(`%v, want Authorization "Basic dXNlcjpwYXNz" and User-Agent pinion`, h.Header)
 	}
 }
 
@@ -75,11 +75,11 @@ func TestRetries(t *testing.T) {
 	end(t, s, r.URL)
 	hooks := r.rest()
 	if len(hooks) != 13 {
-		t.Errorf("%d tries", len(hooks))
+		t.Errorf("%d tries, want 13", len(hooks))
 	}
 	for _, h := range hooks {
 		if brief(h) != `succeeded 1 ""` {
-			t.Errorf("a try is %s", brief(h))
+			t.Errorf("a try is %s, want %q", brief(h), `succeeded 1 ""`)
 		}
 	}
 	want := "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"
@@ -87,7 +87,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("the waits are %s, want %s", got, want)
 	}
 	if outcomes.String() != "[completed delivered:1]" || strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("outcomes %s, log %s", outcomes, log)
+		t.Errorf(`outcomes %s, log %s, want outcomes "[completed delivered:1]" and log without "level=ERROR"`, outcomes, log)
 	}
 }
 
@@ -107,7 +107,8 @@ func TestPost_GivesUp(t *testing.T) {
 			!strings.Contains(text, fmt.Sprintf("the receiver answered %d", test.status)) ||
 			!strings.Contains(text, "receiver="+r.URL+" ") || strings.Contains(text, "secret") ||
 			outcomes.String() != "[completed failed:1]" {
-			t.Errorf("%d: outcomes %s, logged %s", test.status, outcomes, text)
+			t.Errorf("%d: outcomes %s, logged %s, want one failure, logged with its receiver and without the secret",
+				test.status, outcomes, text)
 		}
 	}
 }
@@ -132,7 +133,7 @@ func TestPost_OthersAreTriedOnce(t *testing.T) {
 	equal(t, r.rest(), `processing  ""`, `processing [1] ""`, `processing [1,2] ""`, `succeeded [1,2] ""`,
 		`succeeded [1,2] ""`)
 	if strings.Count(log.String(), "level=WARN") != 1 || strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("logged: %s", log)
+		t.Errorf(`logged: %s, want Count 1 and log without "level=ERROR"`, log)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestPost_RetryAfter(t *testing.T) {
 	c := newClock(s, true)
 	end(t, s, r.URL)
 	if got := fmt.Sprint(c.slept); got != "[7s 1m0s]" {
-		t.Errorf("the waits are %s", got)
+		t.Errorf(`the waits are %s, want "[7s 1m0s]"`, got)
 	}
 }
 
@@ -166,7 +167,7 @@ func TestPost_ConnectionErrors(t *testing.T) {
 	end(t, s, "http://"+address+"/?secret")
 	if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), "tries=3") ||
 		!strings.Contains(log.String(), "connection refused") || strings.Contains(log.String(), "secret") {
-		t.Errorf("outcomes %s, logged %s", outcomes, log)
+		t.Errorf("outcomes %s, logged %s, want one failure after 3 tries, without the secret", outcomes, log)
 	}
 
 	var tries atomic.Int32
@@ -183,7 +184,7 @@ func TestPost_ConnectionErrors(t *testing.T) {
 	newClock(s, true)
 	end(t, s, r.URL)
 	if n := len(r.rest()); outcomes.String() != "[completed delivered:1]" || n != 3 {
-		t.Errorf("outcomes %s, %d tries", outcomes, n)
+		t.Errorf(`outcomes %s, %d tries, want outcomes "[completed delivered:1]" and n 3`, outcomes, n)
 	}
 }
 
@@ -225,21 +226,22 @@ func TestRedirects(t *testing.T) {
 			end(t, s, r.URL+"/first")
 			here, there := r.rest(), elsewhere.rest()
 			if len(here) != test.here || len(there) != test.there {
-				t.Errorf("%d and %d requests", len(here), len(there))
+				t.Errorf("%d and %d requests, want %d and %d", len(here), len(there), test.here, test.there)
 			}
 			all := append(here, there...)
 			for _, h := range all {
 				if h.Method != http.MethodPost || brief(h) != `succeeded 1 ""` {
-					t.Errorf("a request is %s %s", h.Method, h.Raw)
+					t.Errorf("a request is %s %s, want Method POST and brief %q", h.Method, h.Raw, `succeeded 1 ""`)
 				}
 			}
 			if got := all[len(all)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth ||
 				len(there) > 0 && got != test.auth {
-				t.Errorf("Authorization at the end: %q", got)
+				t.Errorf("Authorization at the end: %q, want %q and %q", got, test.auth, test.auth)
 			}
 			if outcomes.String() != "[completed "+test.outcome+":1]" || !strings.Contains(log.String(), test.complain) ||
 				strings.Contains(log.String(), "secret") {
-				t.Errorf("outcomes %s, logged %s", outcomes, log)
+				t.Errorf("outcomes %s, logged %s, want %s, with %q and without the secret", outcomes, log, test.outcome,
+					test.complain)
 			}
 		})
 	}
@@ -259,7 +261,7 @@ func TestPost_HangingAnswer(t *testing.T) {
 	s, _, outcomes := newSender(t, Options{})
 	end(t, s, r.URL)
 	if outcomes.String() != "[completed delivered:1]" {
-		t.Errorf("outcomes %s", outcomes)
+		t.Errorf(`outcomes %s, want "[completed delivered:1]"`, outcomes)
 	}
 }
 
@@ -284,7 +286,7 @@ func TestPost_ConnectionsAreReused(t *testing.T) {
 	p.yielded()
 	drain(t, s)
 	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections", n)
+		t.Errorf("%d connections, want 1", n)
 	}
 }
 
@@ -293,16 +295,16 @@ func TestPost_PayloadIsDetached(t *testing.T) {
 	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
 	for range 2 { // it can be sent again
 		if all, err := io.ReadAll(p.open()); err != nil || string(all) != "abcd" {
-			t.Errorf("read %q, %v", all, err)
+			t.Errorf("read %q, %v, want abcd", all, err)
 		}
 	}
 	r := p.open()
 	if n, err := r.Read(make([]byte, 1)); n != 1 || err != nil {
-		t.Errorf("read %d, %v", n, err)
+		t.Errorf("read %d, %v, want 1", n, err)
 	}
 	p.detach()
 	if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("read after detach: %d, %v", n, err)
+		t.Errorf("read after detach: %d, %v, want 0 and io.ErrClosedPipe", n, err)
 	}
 }
 
@@ -316,7 +318,7 @@ func TestPost_LargeOutput(t *testing.T) {
 	drain(t, s)
 	if h := r.next(t); string(h.Body.Output) != large ||
 		h.Header.Get("Content-Length") != "" && h.Header.Get("Content-Length") != fmt.Sprint(len(h.Raw)) {
-		t.Errorf("%d bytes arrived", len(h.Raw))
+		t.Errorf("%d bytes arrived, want Output %q and Content-Length empty or %q", len(h.Raw), large, fmt.Sprint(len(h.Raw)))
 	}
 }
 
@@ -341,7 +343,7 @@ func TestPost_HTTP2(t *testing.T) {
 	drain(t, s)
 	for range 2 {
 		if got := <-protocols; got != "HTTP/2.0 true" {
-			t.Errorf("got %s", got)
+			t.Errorf(`got %s, want "HTTP/2.0 true"`, got)
 		}
 	}
 }

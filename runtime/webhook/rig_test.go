@@ -52,7 +52,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 		}
 		h := hook{Method: q.Method, Path: q.URL.Path, Header: q.Header, Raw: string(raw)}
 		if err := json.Unmarshal(raw, &h.Body); err != nil && q.Method == http.MethodPost {
-			t.Errorf("the body is not JSON: %v: %.200q", err, raw)
+			t.Errorf("the body is not JSON: %v: %.200q: got %q, want anything but POST", err, raw, q.Method)
 		}
 		r.hooks <- h
 		if answer != nil {
@@ -72,7 +72,7 @@ func (r *receiver) next(t *testing.T) hook {
 	case <-t.Context().Done():
 	case <-time.After(20 * time.Second):
 	}
-	t.Fatal("no request came")
+	t.Fatal("got no request, want one")
 	return hook{}
 }
 
@@ -183,7 +183,7 @@ func (p *subject) wantReleased(t *testing.T) {
 	select {
 	case <-p.released:
 	case <-time.After(20 * time.Second):
-		t.Fatal("the prediction is still held")
+		t.Fatal("the prediction is still held, want it released")
 	}
 }
 

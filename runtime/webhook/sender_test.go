@@ -46,14 +46,14 @@ func TestSender_HangingReceiver(t *testing.T) {
 		p.wantReleased(t)
 	}
 	if got := outcomes.String(); got != "[completed delivered:2]" {
-		t.Errorf("outcomes %s", got)
+		t.Errorf(`outcomes %s, want "[completed delivered:2]"`, got)
 	}
 	open()
 	for _, p := range all {
 		p.wantReleased(t)
 	}
 	if got := outcomes.String(); got != "[completed delivered:2 start delivered:300]" {
-		t.Errorf("outcomes %s", got)
+		t.Errorf(`outcomes %s, want "[completed delivered:2 start delivered:300]"`, got)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestSender_AfterHang(t *testing.T) {
 	equal(t, r.rest(), `succeeded [1,1,1] ""`)
 	if got := outcomes.String(); got != "[completed delivered:1 output delivered:1 output dropped:2 start failed:1]" ||
 		!strings.Contains(log.String(), ErrTimeout.Error()) {
-		t.Errorf("outcomes %s, logged %s", got, log)
+		t.Errorf("outcomes %s, logged %s, want start failed by a time-out, and one output dropped", got, log)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestDrain(t *testing.T) {
 	reason := errors.New("the grace is over")
 	cancel(reason)
 	if err := s.Drain(ctx); !errors.Is(err, reason) || !strings.HasPrefix(err.Error(), "deliver webhooks: ") {
-		t.Errorf("Drain: %v", err)
+		t.Errorf(`Drain: %v, want error %v and err starting with "deliver webhooks: "`, err, reason)
 	}
 	var drained sync.WaitGroup
 	for range 3 {
@@ -166,7 +166,7 @@ func TestClose(t *testing.T) {
 	drain(t, s)
 	if got := outcomes.String(); !strings.Contains(got, "start failed:1") || !strings.Contains(got, "completed ") ||
 		strings.Contains(got, "delivered") || strings.Contains(log.String(), "secret") {
-		t.Errorf("outcomes %s, logged %s", got, log)
+		t.Errorf("outcomes %s, logged %s, want both failed, without the secret", got, log)
 	}
 	s.Close()
 }
@@ -190,7 +190,7 @@ func TestHasten_WaitingEventIsTriedOnceMore(t *testing.T) {
 		t.Errorf("got outcomes %s, want %s", got, want)
 	}
 	if got := log.String(); !strings.Contains(got, "tries=2") || !strings.Contains(got, "tries=1") {
-		t.Errorf("the log does not name both events with their tries: %s", got)
+		t.Errorf(`the log does not name both events with their tries: %s, want it with "tries=2" and with "tries=1"`, got)
 	}
 }
 
@@ -241,15 +241,15 @@ func TestClose_LogsEachCompletedThatIsGivenUp(t *testing.T) {
 func TestSender_RetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
 	if !s.reserveRetry(1000) {
-		t.Error("a lone record is too large")
+		t.Error("a lone record is too large: s.reserveRetry(1000) = false, want true")
 	}
 	if s.reserveRetry(1) {
-		t.Error("there is room in bytes")
+		t.Error("there is room in bytes: s.reserveRetry(1) = true, want false")
 	}
 	s.unreserveRetry(1000)
 	for i := range 5 {
 		if got, want := s.reserveRetry(10), i < 3; got != want {
-			t.Errorf("the record number %d has room: %v", i, got)
+			t.Errorf("the record number %d has room: %v, want %t", i, got, want)
 		}
 	}
 	for range 3 {
@@ -259,19 +259,19 @@ func TestSender_RetryBudget(t *testing.T) {
 	s, _, outcomes := newSender(t, Options{MaxRetries: 1, Retries: 2})
 	newClock(s, true)
 	if !s.reserveRetry(1) {
-		t.Fatal("no room")
+		t.Fatal("no room: s.reserveRetry(1) = false, want true")
 	}
 	end(t, s, r.URL)
 	if n := len(r.rest()); n != 1 || outcomes.String() != "[completed failed:1]" {
-		t.Errorf("%d tries, outcomes %s", n, outcomes)
+		t.Errorf(`%d tries, outcomes %s, want n 1 and outcomes "[completed failed:1]"`, n, outcomes)
 	}
 	s.unreserveRetry(1)
 	end(t, s, r.URL)
 	if n := len(r.rest()); n != 3 {
-		t.Errorf("%d tries with room", n)
+		t.Errorf("%d tries with room, want 3", n)
 	}
 	if s.retries != 0 || s.retryBytes != 0 {
-		t.Errorf("%d retries, %d bytes are left", s.retries, s.retryBytes)
+		t.Errorf("%d retries, %d bytes are left, want 0 and 0", s.retries, s.retryBytes)
 	}
 }
 
@@ -304,17 +304,17 @@ func TestMany(t *testing.T) {
 	drain(t, s)
 	if !strings.Contains(outcomes.String(), "completed delivered:100 ") ||
 		strings.Contains(outcomes.String(), "completed failed") {
-		t.Errorf("outcomes %s", outcomes)
+		t.Errorf(`outcomes %s, want it with "completed delivered:100 " and without "completed failed"`, outcomes)
 	}
 	ended := map[string]bool{}
 	for _, h := range r.rest() {
 		if ended[h.Body.ID] && h.Body.Status != "succeeded" {
-			t.Errorf("%s got %s after its end", h.Body.ID, h.Body.Status)
+			t.Errorf("%s got %s after its end, want succeeded", h.Body.ID, h.Body.Status)
 		}
 		ended[h.Body.ID] = ended[h.Body.ID] || h.Body.Status == "succeeded"
 	}
 	if len(ended) != 100 {
-		t.Errorf("%d ended", len(ended))
+		t.Errorf("%d ended, want 100", len(ended))
 	}
 }
 
@@ -327,11 +327,11 @@ func TestSender_DenyPrivate(t *testing.T) {
 		s, log, outcomes := newSender(t, Options{DenyPrivate: true})
 		end(t, s, target)
 		if got := r.rest(); len(got) != 0 {
-			t.Errorf("%s got %d requests", target, len(got))
+			t.Errorf("%s got %d requests, want none", target, len(got))
 		}
 		if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), ErrPrivate.Error()) ||
 			strings.Count(log.String(), "127.0.0.1") != strings.Count(target, "127.0.0.1") {
-			t.Errorf("%s: %s\n%s", target, outcomes, log)
+			t.Errorf("%s: outcomes %s, want one failure, logged without the address\n%s", target, outcomes, log)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 		p.OnRelease(func() { close(p.released) })
 		s.Attach(p.Prediction)
 		if !p.Reserve() {
-			t.Fatal("no room")
+			t.Fatal("no room: Reserve = false, want true")
 		}
 		p.Begin(time.Now())
 		<-entered // start is being delivered: all that follows waits
@@ -363,7 +363,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 		all = append(all, p)
 	}
 	if used := b.Stats().Used; used < 2*2_000_000 || used > 16<<20 {
-		t.Errorf("%d bytes are charged", used)
+		t.Errorf("%d bytes are charged, want %d to %d", used, 2*2_000_000, 16<<20)
 	}
 	if waiting := s.outputs.Load(); waiting == 0 || waiting > 3<<20/2 {
 		t.Errorf("outputs that wait take %d bytes, want at most half of MaxPendingBytes", waiting)
@@ -378,14 +378,14 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 	}
 	drain(t, s)
 	if n := strings.Count(log.String(), "memory budget is used up"); n != 1 {
-		t.Errorf("the log tells %d times: %s", n, log)
+		t.Errorf("the log tells %d times: %s, want 1", n, log)
 	}
 	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") ||
 		!strings.Contains(got, "completed dropped:1") {
-		t.Errorf("outcomes are %s", got)
+		t.Errorf(`outcomes are %s, want it with "completed delivered:1" and with "completed dropped:1"`, got)
 	}
 	if used := b.Stats().Used; used != 0 || s.reserved != 0 || s.outputs.Load() != 0 {
-		t.Errorf("%d bytes stay, %d are reserved, %d are of outputs", used, s.reserved, s.outputs.Load())
+		t.Errorf("%d bytes stay, %d are reserved, %d are of outputs, want 0, 0 and 0", used, s.reserved, s.outputs.Load())
 	}
 }
 
@@ -400,7 +400,7 @@ func TestState(t *testing.T) {
 	})
 	s, _, _ := newSender(t, Options{Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Retries: 1_000_000})
 	if got := s.own.State(); got != (State{}) {
-		t.Errorf("at first the state is %+v", got)
+		t.Errorf("at first the state is %+v, want %+v", got, State{})
 	}
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
 	p.succeed("1")
@@ -408,7 +408,8 @@ func TestState(t *testing.T) {
 		got := s.own.State()
 		return got.Pending == 1 && got.Retrying == 1 && got.Retried != nil && got.Lost == nil
 	})
-	if got, want := *s.own.State().Retried, (Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
+	if got, want := *s.own.State().Retried,
+		(Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
 		t.Errorf("it is tried again after %+v, want %+v", got, want)
 	}
 	refuses.Store(false)

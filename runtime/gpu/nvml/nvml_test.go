@@ -43,17 +43,17 @@ func TestSamples(t *testing.T) {
 
 func TestNvml_NoLibrary(t *testing.T) {
 	if got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Timeout: long}).Samples(); len(got) != 0 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want none", got)
 	}
 	if got := New(Options{Library: "libm.so.6", Timeout: long}).Samples(); len(got) != 0 { // it has none of the functions
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want none", got)
 	}
 }
 
 func TestNvml_BrokenDriver(t *testing.T) {
 	t.Setenv("FAKE_NVML_BROKEN", "1")
 	if got := New(Options{Library: fakeLibrary(t), Timeout: long}).Samples(); len(got) != 0 {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want none", got)
 	}
 }
 
@@ -64,14 +64,14 @@ func TestNvml_HangingDriver(t *testing.T) {
 	s := New(Options{Library: fakeLibrary(t), Timeout: time.Millisecond})
 	for range 3 {
 		if got := s.Samples(); got != nil {
-			t.Errorf("got %v of a driver that hangs", got)
+			t.Errorf("got %v of a driver that hangs, want nil", got)
 		}
 	}
 	s.mu.Lock()
 	l := s.look
 	s.mu.Unlock()
 	if l == nil || !l.late {
-		t.Fatalf("the look that hangs is %+v", l)
+		t.Fatalf("the look that hangs is %+v, want late true", l)
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -79,6 +79,6 @@ func TestNvml_HangingDriver(t *testing.T) {
 	<-l.done
 	s.o.Timeout = long
 	if got := s.Samples(); len(got) != 2 {
-		t.Errorf("got %v of a driver that is well again", got)
+		t.Errorf("got %v of a driver that is well again, want 2", got)
 	}
 }

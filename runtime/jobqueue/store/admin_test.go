@@ -26,7 +26,7 @@ func (r *rig) dies(id string, change ...func(*Job)) {
 	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
 	r.claims(r.Queue)
 	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
-		r.t.Fatalf("the job is %s", what)
+		r.t.Fatalf("the job is %s, want settled", what)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 	all, err := a.Jobs(t.Context(), "", "", 0)
 	if err != nil || len(all) != 3 || all[0].ID != "runs" || all[0].State.Status != Processing || all[0].Tenant != "t1" ||
 		all[2].Class != High || all[1].Tenant != "" {
-		t.Fatalf("all jobs are %+v, %v", all, err)
+		t.Fatalf("all jobs are %+v, %v, want three, of which that of tenant t1 and class hi runs", all, err)
 	}
 	for _, c := range []struct {
 		class  Class
@@ -66,14 +66,14 @@ func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 	}
 	if n, err := a.Count(t.Context()); err != nil || n.Stored != 3 || n.Lanes[2].Name != "std-0" ||
 		n.Lanes[2].Pending != 1 || n.Lanes[2].Delivered != 1 || n.Dead != 0 || len(n.Lanes) != 3 || n.Capacity != 100_000 {
-		t.Errorf("counts are %+v, %v", n, err)
+		t.Errorf("counts are %+v, %v, want 3 stored, in std-0 one that waits and one that runs, none dead", n, err)
 	}
 	s, e, l, err := a.Job(t.Context(), "runs")
 	if err != nil || s.Attempt != 1 || e == nil || e.Tenant != "t1" || l != nil {
-		t.Errorf("one job is %+v %+v %+v, %v", s, e, l, err)
+		t.Errorf("one job is %+v %+v %+v, %v, want Attempt 1, Tenant t1 and l nil", s, e, l, err)
 	}
 	if _, _, _, err := a.Job(t.Context(), "unknown"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("an unknown job: %v", err)
+		t.Errorf("an unknown job: %v, want ErrUnknown", err)
 	}
 }
 
@@ -85,11 +85,11 @@ func TestAdmin_RetryIsNewJob(t *testing.T) {
 	letters, err := a.Letters(t.Context(), 0)
 	if err != nil || len(letters) != 1 || letters[0].ID != "p1" ||
 		!strings.Contains(letters[0].Reason, "gave up after 1 attempt: the server that ran it was lost") {
-		t.Fatalf("dead letters are %+v, %v", letters, err)
+		t.Fatalf("dead letters are %+v, %v, want p1, given up after 1 attempt", letters, err)
 	}
 	object := func(old *State) json.RawMessage {
 		if old == nil || old.Status != Failed {
-			t.Errorf("the old state is %+v", old)
+			t.Errorf("the old state is %+v, want Status failed", old)
 		}
 		return starting("p2")
 	}
@@ -99,17 +99,19 @@ func TestAdmin_RetryIsNewJob(t *testing.T) {
 	c := r.claims(r.Queue)
 	if c.Job.ID != "p2" || string(c.Job.Body) != `{"input":{}}` || !c.Job.Deadline.IsZero() || c.Job.Attempts != 1 ||
 		c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" {
-		t.Errorf("the new job is %+v with %+v", c.Job, c.State)
+		t.Errorf(`the new job is %+v with %+v, want ID p2, Body %q, Deadline zero, Attempts 1 and URL "http://hook.test/p1"`,
+			c.Job, c.State, `{"input":{}}`)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p2")); err != nil {
 		t.Fatal(err)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if r.state("p2").Status != Succeeded || r.state("p1").Status != Failed || r.messages(r.names.dead()) != 0 {
-		t.Errorf("states are %s, %s; %d dead letters", r.state("p2").Status, r.state("p1").Status, r.messages(r.names.dead()))
+		t.Errorf("states are %s, %s, with %d dead letters, want succeeded, failed and none", r.state("p2").Status,
+			r.state("p1").Status, r.messages(r.names.dead()))
 	}
 	if err := a.Retry(t.Context(), "p1", "p3", object); !errors.Is(err, ErrUnknown) {
-		t.Errorf("a second retry: %v", err)
+		t.Errorf("a second retry: %v, want ErrUnknown", err)
 	}
 }
 
@@ -123,7 +125,7 @@ func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
 	if _, err := r.Find(t.Context(), "p2", renderer{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
-		t.Errorf("the refused job: %v; %d dead letters", err, r.messages(r.names.dead()))
+		t.Errorf("the refused job: %v; %d dead letters, want ErrUnknown and 1", err, r.messages(r.names.dead()))
 	}
 }
 
@@ -154,17 +156,18 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	changes, err := a.Apply(t.Context(),
 		Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
 	if err != nil || len(changes) != 3+6 {
-		t.Fatalf("changes are %+v, %v", changes, err)
+		t.Fatalf("changes are %+v, %v, want %d", changes, err, 3+6)
 	}
 	next := r.o
 	next.Capacity, next.Bytes, next.TenantCapacity, next.Lanes, next.AckWait = capacity, bytes, tenant, lanes, wait
 	r.member(next)
 	var other *MismatchError
 	if _, err := Open(t.Context(), r.nc, r.o); !errors.As(err, &other) || other.Field != "discard_new_per_subject" {
-		t.Errorf("a member with the old settings: %v", err)
+		t.Errorf("a member with the old settings: %v, want an error of type *MismatchError and Field discard_new_per_subject",
+			err)
 	}
 	if changes, err := a.Apply(t.Context(), Limits{Capacity: &capacity}); err != nil || len(changes) != 0 {
-		t.Errorf("the same again: %+v, %v", changes, err)
+		t.Errorf("the same again: %+v, %v, want none", changes, err)
 	}
 	r.accept("p2")
 	one := 1
@@ -175,7 +178,8 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	} {
 		var refused *LimitError
 		if changes, err := a.Apply(t.Context(), l); !errors.As(err, &refused) || refused.Field != field || len(changes) != 0 {
-			t.Errorf("a %s that is too small: %+v, %v", field, changes, err)
+			t.Errorf("a %s that is too small: %+v, %v, want an error of type *LimitError, Field %q and len(changes) empty",
+				field, changes, err, field)
 		}
 	}
 }
@@ -186,7 +190,7 @@ func TestAdmin_AttendWantsQueue(t *testing.T) {
 	_, err := OpenAdmin(t.Context(), r.nc, "other", 0, nil)
 	var none *NoQueueError
 	if !errors.As(err, &none) || len(none.Known) != 1 || none.Known[0] != "m" {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error of type *NoQueueError, len(Known) 1 and Known[0] m", err)
 	}
 	if err := r.js.DeleteStream(t.Context(), r.names.dead()); err != nil {
 		t.Fatal(err)
@@ -194,7 +198,8 @@ func TestAdmin_AttendWantsQueue(t *testing.T) {
 	var missing *MismatchError
 	if _, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) ||
 		missing.Stream != "the stream PINION_DEAD_m" {
-		t.Errorf("without its dead letters: %v", err)
+		t.Errorf(`without its dead letters: %v, want an error of type *MismatchError and Stream "the stream PINION_DEAD_m"`,
+			err)
 	}
 }
 
@@ -205,7 +210,8 @@ func TestAdmin_SocketOfEmbeddedServer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
 	if _, err := ConnectSocket(dir); err == nil ||
 		!strings.Contains(err.Error(), "no server runs with the job queue's folder "+dir) {
-		t.Errorf("without a server: %v", err)
+		t.Errorf("without a server: %v, want an error and err with %q", err,
+			"no server runs with the job queue's folder "+dir)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -224,6 +230,6 @@ func TestAdmin_SocketOfEmbeddedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := a.Count(t.Context()); err != nil || n.Capacity != 100_000 {
-		t.Errorf("counts are %+v, %v", n, err)
+		t.Errorf("counts are %+v, %v, want Capacity 100_000", n, err)
 	}
 }

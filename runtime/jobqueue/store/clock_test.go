@@ -27,7 +27,7 @@ func TestClock_AnswersForOperator(t *testing.T) {
 		if a.q.now(t.Context()).After(time.UnixMilli(r.state("late").Deadline)) {
 			canceled, err := a.Cancel(t.Context(), "late", renderer{})
 			if err != nil || !canceled && !r.state("late").Status.Ended() {
-				t.Errorf("got %t, %v, and the job is %s", canceled, err, r.state("late").Status)
+				t.Errorf("got %t, %v, and the job is %s: Ended = false, want true", canceled, err, r.state("late").Status)
 			}
 			return
 		}

@@ -29,7 +29,7 @@ func TestCertificates(t *testing.T) {
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("NATS does not listen")
+		t.Fatal("NATS does not listen: s.ReadyForConnections(time.Minute) = false, want true")
 	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}),
@@ -49,13 +49,13 @@ func TestCertificates(t *testing.T) {
 	c.CA = ""
 	if nc, err := c.Connect(); err == nil {
 		nc.Close()
-		t.Error("an untrusted certificate is taken")
+		t.Error("an untrusted certificate is taken: got no error, want an error")
 	} else if !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), port) {
-		t.Errorf("got %v", err)
+		t.Errorf(`got %v, want it with "certificate" and with %q`, err, port)
 	}
 	c.CA, c.URLs = ca, []string{"tls://localhost:" + port}
 	if nc, err := c.Connect(); err == nil {
 		nc.Close()
-		t.Error("a certificate of another host is taken")
+		t.Error("a certificate of another host is taken: got no error, want an error")
 	}
 }

@@ -79,13 +79,13 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = inboxes.Unsubscribe() })
 	if got := ask("p1"); got != string(starting("p1")) {
-		t.Errorf("the answer is %s", got)
+		t.Errorf("the answer is %s, want %q", got, string(starting("p1")))
 	}
 	if got := ask("unknown"); got != "" {
-		t.Errorf("of an unknown one: %s", got)
+		t.Errorf("of an unknown one: %s, want none", got)
 	}
 	if asker.CancelDirect(t.Context(), Lookup{Kind: Prediction, ID: "unknown"}, time.Hour) {
-		t.Error("an unknown one was canceled")
+		t.Error("an unknown one was canceled: CancelDirect = true, want false")
 	}
 	gone := member("gone")
 	gone.PublishStatus(ServerStatus{})
@@ -98,7 +98,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	}()
 	select {
 	case <-waits:
-		t.Error("a server that is known was not waited for")
+		t.Error("got an answer of the others, want a wait for the server that is known")
 	case <-time.After(100 * time.Millisecond): // the others have answered within that, as a rule
 	}
 	cancel()

@@ -40,7 +40,7 @@ func TestDisk_FullDisk(t *testing.T) {
 	free := fill(t, dir, 4<<20)
 	if err := accept("refused"); !errors.Is(err, ErrUnavailable) ||
 		!strings.Contains(err.Error(), "the disk of its folder is full") {
-		t.Errorf("a disk with little room: %v", err)
+		t.Errorf(`a disk with little room: %v, want error ErrUnavailable and err with "the disk of its folder is full"`, err)
 	}
 	r := &rig{t: t, Queue: q}
 	if err := r.claims(q).End(t.Context(), Succeeded, starting("p0")); err != nil {
@@ -81,7 +81,7 @@ func TestDisk_FullDisk(t *testing.T) {
 	})
 	for _, id := range []string{"p0", "p1", "p2", "p3", "p4", "later"} {
 		if s := r.state(id); s.Status != Succeeded {
-			t.Errorf("%s is %+v", id, s)
+			t.Errorf("%s is %+v, want Status succeeded", id, s)
 		}
 	}
 }

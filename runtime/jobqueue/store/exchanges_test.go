@@ -43,7 +43,7 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := reads(); n != 0 {
-		t.Errorf("the state was read %d times", n)
+		t.Errorf("the state was read %d times, want 0", n)
 	}
 
 	j := Job{ID: "again", Kind: Prediction, Class: Normal, Attempts: 3}
@@ -53,12 +53,12 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 	}
 	before := reads()
 	if c := r.claims(r.Queue); c.State.Attempt != 1 || c.State.Hook == nil || reads() == before {
-		t.Errorf("a state that has moved: %+v", c.State)
+		t.Errorf("a state that has moved: %+v, want Attempt 1, Hook non-nil and reads not %d", c.State, before)
 	}
 
 	r.accept("large", func(j *Job) { j.Hook = &Hook{URL: "http://hook.test/" + strings.Repeat("x", maxAttachedState)} })
 	if c := r.claims(r.Queue); len(c.State.Hook.URL) < maxAttachedState {
-		t.Errorf("a state that is not carried: %+v", c.State)
+		t.Errorf("a state that is not carried: %+v, want at least %d bytes", c.State, maxAttachedState)
 	}
 }
 
@@ -69,13 +69,13 @@ func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	r.accept("p1")
 	m := r.delivery(r.Queue)
 	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	if _, what := r.claim(t.Context(), m, renderer{}); what != settled {
-		t.Errorf("it was %s", what)
+		t.Errorf("it was %s, want settled", what)
 	}
 	if s := r.state("p1"); s.Status != Canceled {
-		t.Errorf("it is %s", s.Status)
+		t.Errorf("it is %s, want canceled", s.Status)
 	}
 }
 
@@ -94,17 +94,17 @@ func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	<-runs
 	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
 	if ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{}); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if n, m := reads(), writes(); n != 1 || m != 2 {
-		t.Errorf("%d reads and %d writes", n, m)
+		t.Errorf("%d reads and %d writes, want 1 and 2", n, m)
 	}
 	if s := r.state("p1"); s.Status != Canceled || !s.Cancel {
-		t.Errorf("it is %+v", s)
+		t.Errorf("it is %+v, want Status canceled and Cancel true", s)
 	}
 	if _, err := r.Cancel(t.Context(), "p1", Training, renderer{}); !errors.Is(err, ErrUnknown) {
-		t.Errorf("as a training: %v", err)
+		t.Errorf("as a training: %v, want ErrUnknown", err)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 		r.accept(fmt.Sprint("behind", i))
 		p.turn = 0 // some turns begin with another class
 		if got := next(); got != fmt.Sprint("hi", i) {
-			t.Fatalf("%s came first", got)
+			t.Fatalf("%s came first, want %q", got, fmt.Sprint("hi", i))
 		}
 		next()
 	}
@@ -180,6 +180,6 @@ func TestExchanges_IdleServerPullsOnceForJob(t *testing.T) {
 	}
 	// Each pull that waits is renewed now and then.
 	if n := pulls() - before; n > 2*jobs {
-		t.Errorf("%d pulls for %d jobs", n, jobs)
+		t.Errorf("%d pulls for %d jobs, want at most %d", n, jobs, 2*jobs)
 	}
 }

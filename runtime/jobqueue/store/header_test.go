@@ -92,7 +92,8 @@ func TestJob_WithAnyText(t *testing.T) {
 		list, err := a.Jobs(t.Context(), "", "", 0)
 		if err != nil || len(list) != 1 || list[0].ID != odd || list[0].ContentType != odd ||
 			list[0].State.Status != Starting {
-			t.Errorf("%q is listed as %+v, %v", odd, list, err)
+			t.Errorf("%q is listed as %+v, %v, want len(list) 1, ID %q, ContentType %q and Status starting", odd, list, err, odd,
+				odd)
 		}
 		c := r.claims(r.Queue)
 		if c.Job.ID != odd || c.Job.ContentType != odd || c.Job.TraceState != odd {
@@ -102,31 +103,31 @@ func TestJob_WithAnyText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := r.state(odd); got.Status != Succeeded || got.Job != s.Job {
-			t.Errorf("%q is %s", odd, got.Status)
+			t.Errorf("%q is %s, want Status succeeded and Job %q", odd, got.Status, s.Job)
 		}
 		if got := r.posting(); got.ID != odd || got.Hook != *c.State.Hook {
-			t.Errorf("the webhook of %q is %+v", odd, got)
+			t.Errorf("the webhook of %q is %+v, want ID %q and Hook %+v", odd, got, odd, *c.State.Hook)
 		}
 
 		lost := "lost" + odd + "lost" + odd // inside, and at the end
 		r.accept(lost, job)
 		first := r.delivery(r.Queue)
 		if _, what := r.claim(t.Context(), first, renderer{}); what != claimed {
-			t.Fatalf("%q: %s", lost, what)
+			t.Fatalf("%q: %s, want claimed", lost, what)
 		}
 		_ = first.Nak() // its server is lost
 		if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
-			t.Errorf("%q: %s", lost, what)
+			t.Errorf("%q: %s, want settled", lost, what)
 		}
 		if got := r.posting(); got.ID != lost {
-			t.Errorf("the webhook of %q is of %q", lost, got.ID)
+			t.Errorf("the webhook of %q is of %q, want the same", lost, got.ID)
 		}
 		letters, err := a.Letters(t.Context(), 0)
 		if err != nil || len(letters) != 1 || letters[0].ID != lost {
-			t.Errorf("the dead letter of %q is %+v, %v", lost, letters, err)
+			t.Errorf("the dead letter of %q is %+v, %v, want len(letters) 1 and ID %q", lost, letters, err, lost)
 		}
 		if _, _, l, err := a.Job(t.Context(), lost); err != nil || l == nil || l.ID != lost {
-			t.Errorf("%q has the letter %+v, %v", lost, l, err)
+			t.Errorf("%q has the letter %+v, %v, want the same", lost, l, err)
 		}
 		if err := a.Retry(t.Context(), lost, odd+"again",
 			func(*State) json.RawMessage { return starting(odd + "again") }); err != nil {
@@ -134,7 +135,7 @@ func TestJob_WithAnyText(t *testing.T) {
 		}
 		c = r.claims(r.Queue)
 		if c.Job.ID != odd+"again" || c.Job.ContentType != odd || c.State.Hook == nil || c.State.Hook.RequestID != odd {
-			t.Errorf("the retry of %q is %+v", lost, c.Job)
+			t.Errorf("the retry of %q is %+v, want ID %q, ContentType %q and RequestID %q", lost, c.Job, odd+"again", odd, odd)
 		}
 		if err := c.End(t.Context(), Succeeded, starting(c.Job.ID)); err != nil {
 			t.Fatal(err)
@@ -173,7 +174,7 @@ func (r *rig) posting() (p Posting) {
 	}
 	m := pullOne(r.t.Context(), c)
 	if m == nil {
-		r.t.Fatal("no webhook came")
+		r.t.Fatal("got no webhook came, want non-nil")
 	}
 	r.try(r.t.Context(), m, func(_ context.Context, got Posting) time.Duration {
 		p = got

@@ -45,18 +45,18 @@ func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
 	r.eventually("it is posted for longer than AckWait", func() bool { return signs() > 6 }) // three in each
 	select {
 	case p := <-second:
-		t.Fatalf("%s was posted by another member, too", p.ID)
+		t.Fatalf("another member posted %s, too, want one delivery", p.ID)
 	default:
 	}
 	a.nc.Close() // as kill -9 does
 	r.eventually("another member posts it", func() bool { return len(second) == 1 })
 	if p := <-second; p.ID != "p1" || p.Tries != 2 || p.Hook.URL != "http://hook.test/p1" {
-		t.Errorf("it got %+v", p)
+		t.Errorf(`it got %+v, want ID p1, Tries 2 and URL "http://hook.test/p1"`, p)
 	}
 	stop()
 	third, _ := posted(r.other("d"))
 	r.eventually("it left, and a third posts it at once", func() bool { return len(third) == 1 })
 	if got := (<-third).Tries; got != 3 {
-		t.Errorf("it is try %d", got)
+		t.Errorf("it is try %d, want 3", got)
 	}
 }

@@ -16,19 +16,20 @@ func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
 	run := newRunner(2, succeed)
 	r.serve(r.Queue, run)
 	if s := r.accept("p1"); s.Status != Starting {
-		t.Errorf("accepted as %+v", s)
+		t.Errorf("accepted as %+v, want Status starting", s)
 	}
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
 	if s := r.state("p1"); s.Attempt != 1 || s.Lost != 0 ||
 		string(s.Prediction) != `{"id":"p1","status":"succeeded","error":""}` {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("the state is %+v, want Attempt 1, Lost 0 and Prediction %q", s,
+			`{"id":"p1","status":"succeeded","error":""}`)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if n := r.messages(r.names.hooks()); n != 1 {
 		t.Errorf("%d webhooks are stored, want 1", n)
 	}
 	if run.count("p1") != 1 {
-		t.Errorf("it ran %d times", run.count("p1"))
+		t.Errorf("it ran %d times, want 1", run.count("p1"))
 	}
 }
 
@@ -39,7 +40,7 @@ func TestJobs_IDIsAcceptedOnce(t *testing.T) {
 	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), false)
 	var used *InUseError
 	if !errors.As(err, &used) || used.State.Status != Starting {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error of type *InUseError and Status starting", err)
 	}
 	again, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
 	if err != nil || again.Job != first.Job {
@@ -60,11 +61,11 @@ func TestJobs_AdmissionCutShortIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := r.messages(r.names.jobs()); n != 0 {
-		t.Fatalf("%d messages", n)
+		t.Fatalf("%d messages, want 0", n)
 	}
 	s, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
 	if err != nil || s.Job != "token" || r.messages(r.names.jobs()) != 1 {
-		t.Errorf("repeated: %+v, %v, %d messages", s, err, r.messages(r.names.jobs()))
+		t.Errorf("repeated: %+v, %v, %d messages, want Job token and messages 1", s, err, r.messages(r.names.jobs()))
 	}
 	r.claims(r.Queue)
 }
@@ -79,7 +80,7 @@ func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
 	if _, err := r.Find(t.Context(), "p3", renderer{}); !errors.Is(err, ErrUnknown) {
-		t.Errorf("the refused id is known: %v", err)
+		t.Errorf("the refused id is known: %v, want ErrUnknown", err)
 	}
 	c := r.claims(r.Queue)
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
@@ -107,7 +108,7 @@ func TestJobs_PurgeSparesNewerState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := r.Find(t.Context(), "p1", renderer{}); err != nil || s.Status != Starting {
-		t.Errorf("it is %s, %v", s.Status, err)
+		t.Errorf("it is %s, %v, want starting", s.Status, err)
 	}
 }
 
@@ -136,10 +137,10 @@ func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 	r.eventually("p1 is forgotten",
 		func() bool { _, err := r.Find(t.Context(), "p1", renderer{}); return errors.Is(err, ErrUnknown) })
 	if s := r.state("p2"); s.Status != Starting {
-		t.Errorf("p2 is %+v", s)
+		t.Errorf("p2 is %+v, want Status starting", s)
 	}
 	if again := r.accept("p1"); again.Job == first.Job {
-		t.Error("the id's next life has the token of the last")
+		t.Errorf("the id's next life has the token of the last: got %.300q, want anything but %q", again.Job, first.Job)
 	}
 	if n := r.messages(r.names.jobs()); n != 2 {
 		t.Errorf("%d messages, want 2: the new job must not count as a copy of the old", n)
@@ -154,7 +155,7 @@ func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
 	b := r.other("b")
 	second := r.claims(b)
 	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 1 || s.Server != "b" {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("the state is %+v, want Attempt 2, Lost 1 and Server b", s)
 	}
 	if sign := first.Beat(t.Context()); sign != Lost {
 		t.Errorf("the first server's heartbeat says %d, want Lost", sign)
@@ -166,7 +167,7 @@ func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
 		t.Error(err)
 	}
 	if s := r.state("p1"); string(s.Prediction) != `"second"` {
-		t.Errorf("the result is %s", s.Prediction)
+		t.Errorf("the result is %s, want %q", s.Prediction, `"second"`)
 	}
 }
 
@@ -184,7 +185,7 @@ func TestJobs_StaleAckLosesJob(t *testing.T) {
 			r.claims(r.other("b"))
 			if fenced {
 				if err := first.End(t.Context(), Succeeded, starting("p1")); !errors.Is(err, ErrLost) {
-					t.Fatalf("got %v", err)
+					t.Fatalf("got %v, want ErrLost", err)
 				}
 			} else {
 				naive(t, first.m)
@@ -221,7 +222,7 @@ func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	close(release)
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
 	if run.count("p1") != 1 {
-		t.Errorf("it ran %d times", run.count("p1"))
+		t.Errorf("it ran %d times, want 1", run.count("p1"))
 	}
 }
 
@@ -234,7 +235,7 @@ func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
 	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), renderer{})
 	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 ||
 		!strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
-		t.Errorf("%s: %+v", what, s)
+		t.Errorf(`%s: %+v, want what settled, Status failed, Lost 2 and Prediction with "gave up after 2 attempts"`, what, s)
 	}
 	r.eventually("its dead letter is left",
 		func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
@@ -246,7 +247,7 @@ func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
 	_, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{})
 	if s := r.state("p1"); what != settled || s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
-		t.Errorf("%s: %+v", what, s)
+		t.Errorf(`%s: %+v, want what settled, Status failed and Prediction with "deadline"`, what, s)
 	}
 }
 
@@ -262,11 +263,12 @@ func TestCancel(t *testing.T) {
 		return ok
 	}
 	if _, err := r.Cancel(t.Context(), "unknown", "", renderer{}); !errors.Is(err, ErrUnknown) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrUnknown", err)
 	}
 	r.accept("waits")
 	if !cancel("waits") || r.state("waits").Status != Canceled || !cancel("waits") {
-		t.Errorf("a job that waits is %+v", r.state("waits"))
+		t.Errorf(`a job that waits is %+v, want cancel("waits") true, Status canceled and cancel("waits") true`,
+			r.state("waits"))
 	}
 	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
@@ -274,7 +276,7 @@ func TestCancel(t *testing.T) {
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), context.Canceled) {
-			t.Errorf("the cause is %v", context.Cause(ctx))
+			t.Errorf("the cause is %v, want context.Canceled", context.Cause(ctx))
 		}
 		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
 	})
@@ -282,7 +284,7 @@ func TestCancel(t *testing.T) {
 	r.accept("runs")
 	r.eventually("it runs", func() bool { return run.count("runs") == 1 })
 	if !cancel("runs") {
-		t.Error("a job that runs is not canceled")
+		t.Error(`a job that runs is not canceled: cancel("runs") = false, want true`)
 	}
 	r.eventually("it is canceled", func() bool { return r.state("runs").Status == Canceled })
 }
@@ -295,7 +297,7 @@ func TestJobs_CancelThatNoServerHeard(t *testing.T) {
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
 	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	if sign := c.Beat(t.Context()); sign != CancelAsked {
 		t.Errorf("the heartbeat says %d, want CancelAsked", sign)
@@ -319,7 +321,7 @@ func TestJobs_DrainGivesJobsBack(t *testing.T) {
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.eventually("p1 succeeds elsewhere", func() bool { return r.state("p1").Status == Succeeded })
 	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 0 || s.Server != "b" {
-		t.Errorf("the state is %+v", s)
+		t.Errorf("the state is %+v, want Attempt 2, Lost 0 and Server b", s)
 	}
 }
 
@@ -332,7 +334,7 @@ func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 	}
 	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != orphaned ||
 		r.messages(r.names.dead()) != 1 {
-		t.Errorf("got %s, %d dead letters", what, r.messages(r.names.dead()))
+		t.Errorf("got %s, %d dead letters, want orphaned and 1", what, r.messages(r.names.dead()))
 	}
 }
 
@@ -388,7 +390,7 @@ func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 	stop()
 	// The third turn of eight begins with the lowest class.
 	if got := strings.Join(order, " "); got != "hi hi lo hi hi lo lo lo" {
-		t.Errorf("they ran in the order %s", got)
+		t.Errorf(`they ran in the order %s, want "hi hi lo hi hi lo lo lo"`, got)
 	}
 }
 
@@ -412,7 +414,7 @@ func TestJobs_ManyJobsOverManyServersEachEndOnce(t *testing.T) {
 			n += run.count(id)
 		}
 		if s := r.state(id); s.Status != Succeeded || n != 1 {
-			t.Errorf("%s is %s after %d runs", id, s.Status, n)
+			t.Errorf("%s is %s after %d runs, want succeeded and 1", id, s.Status, n)
 		}
 	}
 }

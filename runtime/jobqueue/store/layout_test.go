@@ -27,7 +27,7 @@ func TestLayout_MembersWithOtherSettingsAreRefused(t *testing.T) {
 		var mismatch *MismatchError
 		if !errors.As(err, &mismatch) || mismatch.Field != field || mismatch.Have == mismatch.Want ||
 			!strings.Contains(err.Error(), mismatch.Want) {
-			t.Errorf("%s: got %v", field, err)
+			t.Errorf("%s: got %v, want an error of type *MismatchError that names the field and both values", field, err)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestLayout_MissingPartIsNotMadeAnew(t *testing.T) {
 			}
 			if _, err := Open(t.Context(), r.nc, r.o); err == nil ||
 				!strings.Contains(err.Error(), part+" of the job queue is missing") {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want an error and err with %q", err, part+" of the job queue is missing")
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 	}
 	streams := Options{}.withDefaults().streams()
 	if len(streams) != streamsOfAQueue {
-		t.Errorf("there are %d streams", len(streams))
+		t.Errorf("there are %d streams, want %d", len(streams), streamsOfAQueue)
 	}
 	for parts := 1; parts <= len(streams)+2; parts++ {
 		o := Options{Model: fmt.Sprint("m", parts), Server: "a", Bytes: 1 << 20}.withDefaults()
@@ -113,7 +113,7 @@ func TestLayout_OldServersAreRefused(t *testing.T) {
 		"3.0.0": true,
 	} {
 		if err := checkServer(version); (err == nil) != ok {
-			t.Errorf("%q: %v", version, err)
+			t.Errorf("%q: %v, want %t", version, err, ok)
 		}
 	}
 }

@@ -72,11 +72,12 @@ tracestate: k=v`
 	h := nats.Header{headerToken: {"T"}}
 	attachState(h, 7, []byte(state))
 	if got := h.Get(headerState); got != "7 "+state {
-		t.Errorf("a message carries %s", got)
+		t.Errorf("a message carries %s, want %q", got, "7 "+state)
 	}
 	got, ok := (&Queue{}).attachedState(h)
 	if text, err := json.Marshal(&got.State); !ok || got.revision != 7 || string(text) != state {
-		t.Errorf("of a message was read %s, %v, revision %d, %v", text, err, got.revision, ok)
+		t.Errorf("of a message was read %s, %v, revision %d, %v, want ok true, revision 7 and text %q", text, err,
+			got.revision, ok, state)
 	}
 	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
 	var back State
@@ -110,7 +111,7 @@ func TestMessage_BytesBetweenMembers(t *testing.T) {
 		}
 	}
 	if got, err := json.Marshal(reference{"K"}); err != nil || string(got) != `{"obj":"K"}` {
-		t.Errorf("a result that is an object: %s, %v", got, err)
+		t.Errorf("a result that is an object: %s, %v, want %q", got, err, `{"obj":"K"}`)
 	}
 }
 
@@ -144,11 +145,11 @@ func TestTokens(t *testing.T) {
 	}
 	for _, odd := range []string{"a.b", "a*", ">", "é", strings.Repeat("a", 65), "a b", "=x"} {
 		if got := token(odd); !strings.HasPrefix(got, "=") || len(got) != 44 || strings.ContainsAny(got, ".*> ") {
-			t.Errorf("token(%q) = %s", odd, got)
+			t.Errorf("token(%q) = %s, want = and 43 characters that a subject may have", odd, got)
 		}
 	}
 	if _, err := ParseClass("urgent"); err == nil || CheckModel("a.b") == nil || CheckModel("ocr_2") != nil {
-		t.Errorf("ParseClass: %v", err)
+		t.Errorf("ParseClass: %v, want an error and an error", err)
 	}
 }
 
@@ -157,11 +158,11 @@ func TestMessage_MovesOfState(t *testing.T) {
 	for _, end := range []Status{Succeeded, Failed, Canceled} {
 		for _, to := range []Status{Starting, Processing, Succeeded, Failed, Canceled} {
 			if canMove(end, to) {
-				t.Errorf("%s moves to %s", end, to)
+				t.Errorf("%s moves to %s, want canMove(end, to) false", end, to)
 			}
 		}
 	}
 	if canMove(Starting, Succeeded) || !canMove(Processing, Starting) {
-		t.Error("the table is wrong")
+		t.Error("the table is wrong, want canMove(Starting, Succeeded) false and canMove(Processing, Starting) true")
 	}
 }

@@ -16,10 +16,10 @@ func TestName_QueueName(t *testing.T) {
 			t.Errorf("%q: got %q: %v", model, queue, err)
 		}
 		if isPlain(model, 63) != (queue == model) {
-			t.Errorf("got the queue %q of %q", queue, model)
+			t.Errorf("got the queue %q of %q, want %t", queue, model, queue == model)
 		}
 		if other, used := seen[queue]; used {
-			t.Errorf("got the queue %q for %q and %q", queue, model, other)
+			t.Errorf("got the queue %q for %q and %q: used = true, want false", queue, model, other)
 		}
 		seen[queue] = model
 	}

@@ -63,15 +63,15 @@ func TestOlder_JobOfOlderMember(t *testing.T) {
 	c := r.claims(r.Queue)
 	if string(c.Job.Body) != olderBody || c.Job.ID != "p1" || c.Job.Kind != Prediction || c.Job.Attempts != 3 ||
 		c.Job.TraceParent == "" || c.State.Attempt != 1 {
-		t.Errorf("the job is %+v, its state %+v", c.Job, c.State)
+		t.Errorf("the job is %+v, its state %+v, want it as the older version wrote it", c.Job, c.State)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
 		t.Fatal(err)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if s := r.state("p1"); s.Status != Succeeded || r.messages(r.names.hooks()) != 1 || r.messages(r.names.dead()) != 0 {
-		t.Errorf("it is %s, with %d webhooks and %d dead letters", s.Status, r.messages(r.names.hooks()),
-			r.messages(r.names.dead()))
+		t.Errorf("it is %s, with %d webhooks and %d dead letters, want succeeded, 1 and 0", s.Status,
+			r.messages(r.names.hooks()), r.messages(r.names.dead()))
 	}
 }
 
@@ -81,18 +81,18 @@ func TestOlder_JobThatOlderServerRuns(t *testing.T) {
 	r := newRig(t, nil)
 	r.older(olderClaimed)
 	if s := r.state("p1"); s.Status != Processing || s.Server != "host-1-a" || s.Seq != 1 {
-		t.Errorf("it is %+v", s)
+		t.Errorf("it is %+v, want Status processing, Server host-1-a and Seq 1", s)
 	}
 	first := r.delivery(r.Queue) // nothing answers for the older server
 	c, what := r.claim(t.Context(), first, renderer{})
 	if what != claimed || c.State.Attempt != 2 || c.State.Lost != 1 {
-		t.Fatalf("its job was %s: %+v", what, c)
+		t.Fatalf("its job was %s: %+v, want what claimed, Attempt 2 and Lost 1", what, c)
 	}
 	if ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{}); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil || r.state("p1").Status != Canceled {
-		t.Errorf("it is %s, %v", r.state("p1").Status, err)
+		t.Errorf("it is %s, %v, want canceled", r.state("p1").Status, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 	kept(Starting)
 	c = r.claims(r.Queue)
 	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	kept(Processing)
 	if err := c.End(t.Context(), Canceled, starting("p1")); err != nil {
@@ -134,18 +134,18 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 	m := r.olderMessage()
 	m.Header.Set("Pinion-Zeta", "1")
 	if j, err := readJob(m.Header, m.Data); err != nil || j.ID != "p1" {
-		t.Errorf("of a message was read %+v, %v", j, err)
+		t.Errorf("of a message was read %+v, %v, want ID p1", j, err)
 	}
 	for _, added := range []string{"", `,"zeta":1`} {
 		var e Event
 		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderEvent, "}")+added+"}"), &e); err != nil || e.Attempt != 1 ||
 			e.Index != 4 || e.Event != EventOutput || string(e.Data) != `"token 4"` {
-			t.Errorf("an event is %+v, %v", e, err)
+			t.Errorf("an event is %+v, %v, want Attempt 1, Index 4, Event output and Data %q", e, err, `"token 4"`)
 		}
 		var l ServerStatus
 		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l); err != nil || l.Slots != 1 ||
 			l.Running != 1 || l.Gone || l.Version == "" {
-			t.Errorf("a load is %+v, %v", l, err)
+			t.Errorf("a load is %+v, %v, want Slots 1, Running 1, Gone false and Version non-empty", l, err)
 		}
 	}
 	h, err := nats.DecodeHeadersMsg([]byte(olderHook))
@@ -153,7 +153,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if hook, err := r.readHook(h); err != nil || hook.URL != "http://hook.test/p1" || hook.RequestID != "q1" {
-		t.Errorf("a webhook is %+v, %v", hook, err)
+		t.Errorf(`a webhook is %+v, %v, want URL "http://hook.test/p1" and RequestID q1`, hook, err)
 	}
 }
 
@@ -166,19 +166,20 @@ func TestOlder_StateOfHigherVersion(t *testing.T) {
 		r.older(newer)
 		m := r.delivery(r.Queue)
 		if c, what := r.claim(t.Context(), m, renderer{}); c != nil || what != deferred {
-			t.Errorf("it was %s", what)
+			t.Errorf("it was %s, want c nil and what deferred", what)
 		}
 		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); !errors.Is(err, ErrUnavailable) ||
 			!strings.Contains(err.Error(), "ask a newer server") {
-			t.Errorf("a cancel: %v", err)
+			t.Errorf(`a cancel: %v, want error ErrUnavailable and err with "ask a newer server"`, err)
 		}
 		j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
 		var used *InUseError
 		if _, err := r.Accept(t.Context(), j, starting("p1"), false); !errors.As(err, &used) {
-			t.Errorf("its id is free: %v", err)
+			t.Errorf("its id is free: %v, want an error of type *InUseError", err)
 		}
 		if got := r.text("p1"); got != newer || r.messages(r.names.jobs()) != 1 || r.messages(r.names.dead()) != 0 {
-			t.Errorf("it is %s, with %d jobs and %d dead letters", got, r.messages(r.names.jobs()), r.messages(r.names.dead()))
+			t.Errorf("it is %s, with %d jobs and %d dead letters, want %q, 1 and 0", got, r.messages(r.names.jobs()),
+				r.messages(r.names.dead()), newer)
 		}
 	}
 }
@@ -205,13 +206,14 @@ func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
 	}
 	c := r.claims(r.Queue)
 	if c.Job.ID != "p2" || c.State.Job == "TZQWXNJQ4RZPVZP2MO2T2VRQ6B" || string(c.Job.Body) != olderBody {
-		t.Errorf("the new job is %+v, %+v", c.Job, c.State)
+		t.Errorf("the new job is %+v, %+v, want ID p2, Job not TZQWXNJQ4RZPVZP2MO2T2VRQ6B and Body %q", c.Job, c.State,
+			olderBody)
 	}
 	// An older `pinion jobs retry` leaves the header in the new job's message.
 	again := r.olderMessage()
 	again.Header.Set(headerState, "1 "+olderState)
 	again.Header.Set(headerToken, "another")
 	if s, ok := r.attachedState(again.Header); ok {
-		t.Errorf("a job is claimed by the state of its former life: %+v", s.State)
+		t.Errorf("a job is claimed by the state of its former life: %+v: ok = true, want false", s.State)
 	}
 }

@@ -20,7 +20,7 @@ func TestLost_StateWithoutJobEnds(t *testing.T) {
 	}
 	r.accept("waits")
 	if s := r.state("lost"); s.Status != Starting {
-		t.Fatalf("a state that is new is %+v", s)
+		t.Fatalf("a state that is new is %+v, want Status starting", s)
 	}
 	r.eventually("the state ends", func() bool {
 		// The oldest job is not younger than the state by as much as it must be: take it away.
@@ -32,7 +32,7 @@ func TestLost_StateWithoutJobEnds(t *testing.T) {
 		return r.state("lost").Status == Failed
 	})
 	if s := r.state("lost"); !strings.Contains(string(s.Prediction), "lost by the queue") {
-		t.Errorf("it is %s", s.Prediction)
+		t.Errorf(`it is %s, want it to contain "lost by the queue"`, s.Prediction)
 	}
 	if n := r.messages(r.names.hooks()); n != 2 {
 		t.Errorf("%d webhooks are stored, want 2", n)
@@ -46,13 +46,13 @@ func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	r.accept("waits")
 	c := r.claims(r.Queue)
 	if s := r.state("waits"); s.Status != Processing {
-		t.Errorf("a job that runs is %+v", s)
+		t.Errorf("a job that runs is %+v, want Status processing", s)
 	}
 	if err := c.Release(t.Context(), starting("waits")); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.state("waits"); s.Status != Starting {
-		t.Errorf("a job that waits again is %+v", s)
+		t.Errorf("a job that waits again is %+v, want Status starting", s)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestOrphans_OneMemberReapsThem(t *testing.T) {
 	}
 	for _, id := range []string{"a", "odd id"} {
 		if s, err := r.read(t.Context(), id); err != nil || s.Status != Failed {
-			t.Errorf("%s is %+v, %v", id, s, err)
+			t.Errorf("%s is %+v, %v, want Status failed", id, s, err)
 		}
 	}
 	if _, _, err := r.create(t.Context(), "b",
@@ -82,7 +82,7 @@ func TestOrphans_OneMemberReapsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, _ := r.read(t.Context(), "b"); s.Status != Starting {
-		t.Errorf("another member looked again at once: %+v", s)
+		t.Errorf("another member looked again at once: %+v, want Status starting", s)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
 	if s := r.state("p1"); s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
-		t.Errorf("it is %+v", s)
+		t.Errorf(`it is %+v, want Status failed and Prediction with "deadline"`, s)
 	}
 	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
@@ -111,10 +111,10 @@ func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	b.connected = time.Now().Add(-graceAfterConnect)
 	c := r.claims(b)
 	if c.State.Attempt != 2 {
-		t.Errorf("the state is %+v", c.State)
+		t.Errorf("the state is %+v, want Attempt 2", c.State)
 	}
 	if _, err := b.nc.Request("pinion.held.m.p1", nil, time.Second); err == nil {
-		t.Error("a job that no Server runs is held")
+		t.Error("a job that no Server runs is held: got no error, want an error")
 	} else if !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrNoResponders) {
 		t.Error(err)
 	}

@@ -18,13 +18,13 @@ func TestPromises_CancelThatWasAnsweredIsKept(t *testing.T) {
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
 	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.state("p1"); s.Status != Canceled || !strings.Contains(string(s.Prediction), "canceled") {
-		t.Errorf("the state is %s, %s", s.Status, s.Prediction)
+		t.Errorf(`the state is %s, %s, want Status canceled and Prediction with "canceled"`, s.Status, s.Prediction)
 	}
 }
 
@@ -46,10 +46,10 @@ func TestPromises_ServerKeepsMessageUntilItsWebhookIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := consumer.Next(jetstream.FetchMaxWait(3 * r.o.AckWait)); err == nil {
-		t.Errorf("it was delivered to another server: %v", m.Headers())
+		t.Errorf("it was delivered to another server: %v: got no error, want an error", m.Headers())
 	}
 	if n := r.messages(r.names.hooks()); n != 0 {
-		t.Errorf("%d webhooks are stored", n)
+		t.Errorf("%d webhooks are stored, want 0", n)
 	}
 	close(before)
 	r.eventually("its webhook is stored and its message gone", func() bool {
@@ -73,7 +73,7 @@ func TestPromises_LanesOfOthersAreServed(t *testing.T) {
 	var mismatch *MismatchError
 	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &mismatch) || mismatch.Field != "lanes" ||
 		mismatch.Have != "3" || mismatch.Want != "5" {
-		t.Errorf("a member with more lanes: %v", err)
+		t.Errorf("a member with more lanes: %v, want an error of type *MismatchError, Field lanes, Have 3 and Want 5", err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 		}
 	}
 	if counts["hi"] != 6 || counts["std"] != 1 || counts["lo"] != 1 {
-		t.Errorf("eight turns took %v", counts)
+		t.Errorf(`eight turns took %v, want counts["hi"] 6, counts["std"] 1 and counts["lo"] 1`, counts)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestPromises_ConsumersWithOtherSettingsAreRefused(t *testing.T) {
 			}
 			var mismatch *MismatchError
 			if _, err := Open(t.Context(), r.nc, r.o); !errors.As(err, &mismatch) || mismatch.Field != field {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want an error of type *MismatchError and Field %q", err, field)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	r.accept("late", large, func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
 	r.accept("canceled", large)
 	if bodies() != 2 {
-		t.Fatalf("%d bodies", bodies())
+		t.Fatalf("%d bodies, want 2", bodies())
 	}
 	if _, err := r.Cancel(t.Context(), "canceled", "", renderer{}); err != nil {
 		t.Fatal(err)
@@ -175,11 +175,11 @@ func TestPromises_NewerStateIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a cancel: %v", err)
+		t.Errorf("a cancel: %v, want ErrUnavailable", err)
 	}
 	m, err := r.states.GetLastMsgForSubject(t.Context(), r.names.stateKey("p1"))
 	if err != nil || string(m.Data) != text {
-		t.Errorf("the state is %s, %v", m.Data, err)
+		t.Errorf("the state is %s, %v, want %q", m.Data, err, text)
 	}
 }
 
@@ -195,7 +195,8 @@ func TestPromises_RepeatedIDTellsItsResult(t *testing.T) {
 	var used *InUseError
 	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
 	if !errors.As(err, &used) || len(used.State.Prediction) != len(large) {
-		t.Errorf("got %.200v, %.100s", err, used.State.Prediction)
+		t.Errorf("got %.200v, %.100s, want an error of type *InUseError and len(Prediction) %d bytes", err,
+			used.State.Prediction, len(large))
 	}
 }
 

@@ -25,7 +25,7 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 	end := make(chan struct{})
 	r.serve(r.Queue, newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		if n := deliveries(t, c); n != 1 {
-			t.Errorf("%s was delivered %d times", c.Job.ID, n)
+			t.Errorf("%s was delivered %d times, want 1", c.Job.ID, n)
 		}
 		<-end
 		return succeed(ctx, c)
@@ -58,7 +58,7 @@ func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	for i := range 3 {
 		found := p.next(t.Context(), 1)
 		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
-			t.Fatalf("job %d is %v", i, found)
+			t.Fatalf("job %d is %v, want len(found) 1 and Get %q", i, found, fmt.Sprint("p", i))
 		}
 		p.prefetch()
 		p.prefetch()
@@ -89,12 +89,12 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := r.state("waits"); s.Status != Starting || s.Attempt != 0 {
-		t.Errorf("it was claimed: %+v", s)
+		t.Errorf("it was claimed: %+v, want Status starting and Attempt 0", s)
 	}
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.eventually("another server has run it", func() bool { return r.state("waits").Status == Succeeded })
 	if s := r.state("runs"); s.Status != Processing || busy.count("waits") != 0 {
-		t.Errorf("the first is %s, and the other one ran %d times here", s.Status, busy.count("waits"))
+		t.Errorf("the first is %s, and the other one ran %d times here, want processing and 0", s.Status, busy.count("waits"))
 	}
 	close(end)
 }

@@ -136,7 +136,7 @@ func (r *rig) claims(q *Queue) *Claim {
 	r.t.Helper()
 	c, what := q.claim(r.t.Context(), r.delivery(q), renderer{})
 	if what != claimed {
-		r.t.Fatalf("the job was not claimed: %s", what)
+		r.t.Fatalf("the job was not claimed: %s, want claimed", what)
 	}
 	return c
 }
@@ -170,7 +170,7 @@ func (r *rig) eventually(what string, reached func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(20 * time.Second); !reached(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("not within 20 s: %s", what)
+			r.t.Fatalf("not within 20 s: want %s", what)
 		}
 	}
 }

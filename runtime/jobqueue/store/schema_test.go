@@ -30,7 +30,7 @@ func TestSchema_OfLastServer(t *testing.T) {
 		return s
 	}
 	if s := read(); s.Revision != "" {
-		t.Errorf("before the first server there is %+v", s)
+		t.Errorf("before the first server there is %+v, want Revision empty", s)
 	}
 	write := func(s Schema) Schema {
 		t.Helper()
@@ -43,18 +43,19 @@ func TestSchema_OfLastServer(t *testing.T) {
 	first := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"1"}`)})
 	before := written()
 	if s := read(); s.Revision != first.Revision || string(s.OpenAPI) != `{"openapi":"1"}` {
-		t.Errorf("read %+v", s)
+		t.Errorf("read %+v, want Revision %q and OpenAPI %q", s, first.Revision, `{"openapi":"1"}`)
 	}
 	if write(first); written() != before {
-		t.Error("the same schema was written again")
+		t.Error("the same schema was written again, want one write")
 	}
 	second := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"2"}`)})
 	if s := read(); s.Revision != second.Revision || first.Revision == second.Revision {
-		t.Errorf("read %+v after %q", s, first.Revision)
+		t.Errorf("read %+v after %q, want s.Revision %q and first.Revision not %q", s, first.Revision, second.Revision,
+			second.Revision)
 	}
 	large := write(Schema{OpenAPI: json.RawMessage(`"` + strings.Repeat("x", objectFrom) + `"`)})
 	if s := read(); s.Revision != large.Revision || s.OpenAPI != nil {
-		t.Errorf("of one that is too large was read %.100v", s)
+		t.Errorf("of one that is too large was read %.100v, want Revision %q and OpenAPI nil", s, large.Revision)
 	}
 	m := nats.NewMsg(r.names.schemaKey())
 	m.Data = []byte(`{"v":2,"rev":"new","openapi":{}}`)
@@ -62,6 +63,6 @@ func TestSchema_OfLastServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := read(); s.Revision != "" {
-		t.Errorf("of a newer member was read %+v", s)
+		t.Errorf("of a newer member was read %+v, want Revision empty", s)
 	}
 }

@@ -68,12 +68,14 @@ func TestSeal_SealedJobs(t *testing.T) {
 		}))
 		r.eventually("both have run", func() bool { return r.messages(r.names.jobs()) == 0 })
 		if a, b := <-bodies, <-bodies; len(a)+len(b) != len(word)+len(large) {
-			t.Errorf("sealed %t: the bodies have %d and %d bytes", sealed, len(a), len(b))
+			t.Errorf("sealed %t: the bodies have %d and %d bytes: got %d, want %d", sealed, len(a), len(b), len(a)+len(b),
+				len(word)+len(large))
 		}
 		for id, size := range map[string]int{"small": len(word), "large": len(large)} {
 			if s := r.state(id); s.Status != Succeeded || strings.Count(string(s.Prediction), word) != size/len(word) ||
 				s.Hook == nil {
-				t.Errorf("sealed %t: %s is %.100s", sealed, id, s.Prediction)
+				t.Errorf("sealed %t: %s is %.100s, want Status succeeded, Count %d and Hook non-nil", sealed, id, s.Prediction,
+					size/len(word))
 			}
 		}
 		var posted []Posting
@@ -85,15 +87,16 @@ func TestSeal_SealedJobs(t *testing.T) {
 			return 0
 		})
 		if err != nil || len(posted) != 2 {
-			t.Fatalf("%d webhooks, %v", len(posted), err)
+			t.Fatalf("%d webhooks, %v, want 2", len(posted), err)
 		}
 		for _, p := range posted {
 			if !strings.Contains(string(p.Body), word) || !strings.HasPrefix(p.Hook.URL, "http://hook.test/") {
-				t.Errorf("sealed %t: the webhook is %.100s to %s", sealed, p.Body, p.Hook.URL)
+				t.Errorf("sealed %t: the webhook is %.100s to %s, want the word in clear, to its receiver", sealed, p.Body,
+					p.Hook.URL)
 			}
 		}
 		if found := r.storedHas(word); found == sealed {
-			t.Errorf("sealed %t: the store has the word: %t", sealed, found)
+			t.Errorf("sealed %t: the store has the word: %t, want another", sealed, found)
 		}
 	}
 }
@@ -105,7 +108,7 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
 	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
-		t.Fatalf("got %s", what)
+		t.Fatalf("got %s, want settled", what)
 	}
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
 	if err != nil {
@@ -117,7 +120,7 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	c := r.claims(r.Queue)
 	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" ||
 		r.storedHas("rumpelstilzchen") {
-		t.Errorf("the retry is %+v with %+v", c.Job, c.State.Hook)
+		t.Errorf("the retry is %+v with %+v, want it sealed in the store, with its webhook", c.Job, c.State.Hook)
 	}
 }
 
@@ -131,14 +134,14 @@ func TestSeal_KeysAreReplaced(t *testing.T) {
 	o.Keys, o.Server = keysOf(t, "b"), "b"
 	without := r.member(o)
 	if _, what := without.claim(t.Context(), r.delivery(without), renderer{}); what != deferred {
-		t.Errorf("a server without the key: %s", what)
+		t.Errorf("a server without the key: %s, want deferred", what)
 	}
 	if _, err := without.Find(t.Context(), "p1", renderer{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
-		t.Errorf("a look without the key: %v", err)
+		t.Errorf(`a look without the key: %v, want an error and err with "--jobs-key"`, err)
 	}
 	o.Keys = keysOf(t, "ba")
 	if c := r.claims(r.member(o)); string(c.Job.Body) != `{"input":{}}` {
-		t.Errorf("the body is %q", c.Job.Body)
+		t.Errorf("the body is %q, want %q", c.Job.Body, `{"input":{}}`)
 	}
 }
 
@@ -151,7 +154,7 @@ func TestSeal_KeysThatAreNone(t *testing.T) {
 		}
 		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "c2hv") {
-			t.Errorf("%q: got %v", text, err)
+			t.Errorf(`%q: got %v, want an error and err with %q and without "c2hv"`, text, err, want)
 		}
 	}
 }

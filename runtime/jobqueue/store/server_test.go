@@ -16,6 +16,6 @@ func TestServer_LogsCutIDs(t *testing.T) {
 	cancel(ErrLost)
 	s.end(ctx, &Claim{Job: Job{ID: strings.Repeat("😀", 256)}}, Succeeded, nil)
 	if line := log.String(); !strings.Contains(line, "😀") || len(line) > 500 {
-		t.Errorf("the line has %d bytes: %.600s", len(line), line)
+		t.Errorf(`the line has %d bytes: %.600s, want line with "😀" and len(line) at most 500 bytes`, len(line), line)
 	}
 }

@@ -33,7 +33,7 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 		}
 		noteProgress(below)
 		if ctx.Err() == nil {
-			t.Error("what ended goes on")
+			t.Error("what ended goes on: got no error, want an error")
 		}
 	})
 }

@@ -101,7 +101,7 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, _, err := direct.Pending(); n != 0 || err != nil {
-		t.Errorf("%d reads from followers, %v", n, err)
+		t.Errorf("%d reads from followers, %v, want 0", n, err)
 	}
 
 	bucket, err := r.js.CreateKeyValue(t.Context(),
@@ -119,7 +119,7 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	o.Model = "other"
 	var other *MismatchError
 	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &other) || other.Field != "allow_direct" {
-		t.Errorf("a plain bucket is taken: %v", err)
+		t.Errorf("a plain bucket is taken: %v, want an error of type *MismatchError and Field allow_direct", err)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	t.Parallel()
 	if o := (Options{}).withDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen
-		t.Errorf("AckWait is %s", o.AckWait)
+		t.Errorf("AckWait is %s, want at least %v", o.AckWait, 3*8800*time.Millisecond)
 	}
 	r := newRig(t, func(o *Options) { o.AckWait = 6 * time.Second })
 	gate := make(chan struct{})
@@ -158,6 +158,6 @@ func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	close(gate)
 	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
 	if s := r.state("p1"); s.Attempt != 1 || other.count("p1") != 0 || second.Stats().Redelivered != 0 {
-		t.Errorf("it ran again: %+v", s)
+		t.Errorf("it ran again: %+v, want Attempt 1, p1 0 and Redelivered 0", s)
 	}
 }

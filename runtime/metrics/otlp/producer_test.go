@@ -69,12 +69,12 @@ func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	t.Helper()
 	scopes, err := Producer{Set: s}.Produce(t.Context())
 	if err != nil || len(scopes) != 1 {
-		t.Fatalf("%d scopes, %v", len(scopes), err)
+		t.Fatalf("%d scopes, %v, want 1", len(scopes), err)
 	}
 	all := map[string]metricdata.Metrics{}
 	for _, m := range scopes[0].Metrics {
 		if _, twice := all[m.Name]; twice {
-			t.Errorf("%s is there twice", m.Name)
+			t.Errorf("%s is there twice: twice = true, want false", m.Name)
 		}
 		all[m.Name] = m
 	}
@@ -122,19 +122,20 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 			continue
 		}
 		if family := page[translated]; family == nil || family.GetType() != prometheus {
-			t.Errorf("%s becomes %s, a %s, which is %v on the page", name, translated, prometheus, family.GetType())
+			t.Errorf("%s becomes %s, a %s, which is %v on the page, want the same", name, translated, prometheus,
+				family.GetType())
 		}
 	}
 	for name, family := range page {
 		if m, ok := sent[name]; !ok {
-			t.Errorf("%s is not sent", name)
+			t.Errorf("%s is not sent: ok = false, want true", name)
 		} else if got, want := len(attributesOf(m)), len(family.GetMetric()); got != want {
-			t.Errorf("%s: %d data points, and %d on the page", name, got, want)
+			t.Errorf("%s: %d data points, and %d on the page, want the same", name, got, want)
 		}
 	}
 	for _, want := range []string{"cog_runtime_prediction_duration_seconds", "http_server_request_duration_seconds"} {
 		if _, ok := sent[want]; !ok {
-			t.Errorf("%s is not sent", want)
+			t.Errorf("%s is not sent: ok = false, want true", want)
 		}
 	}
 }
@@ -203,12 +204,13 @@ func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 	} {
 		if sum, ok := all[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up ||
 			sum.Temporality != metricdata.CumulativeTemporality {
-			t.Errorf("%s is %T, %+v", name, all[name].Data, sum)
+			t.Errorf("%s is %T, %+v, want ok true, IsMonotonic %t and Temporality %v", name, all[name].Data, sum, up,
+				metricdata.CumulativeTemporality)
 		}
 	}
 	for _, p := range all["http.server.request.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
 		if code, ok := p.Attributes.Value(metrics.StatusCode); !ok || code.Type() != attribute.INT64 {
-			t.Errorf("the status code is %v", code)
+			t.Errorf("the status code is %v, want ok true and Type %v", code, attribute.INT64)
 		}
 	}
 }
@@ -225,12 +227,12 @@ func TestProducer_ExemplarsNameTheirTrace(t *testing.T) {
 			for _, e := range p.Exemplars {
 				found++
 				if e.Value != 1 || e.TraceID[0] != 1 || e.SpanID[0] != 2 || e.Time.IsZero() {
-					t.Errorf("%s has the exemplar %+v", name, e)
+					t.Errorf("%s has the exemplar %+v, want Value 1, TraceID[0] 1, SpanID[0] 2 and Time non-zero", name, e)
 				}
 			}
 		}
 		if found == 0 {
-			t.Errorf("%s has no exemplar", name)
+			t.Errorf("%s has no exemplar: got %d, want anything but 0", name, found)
 		}
 	}
 }
