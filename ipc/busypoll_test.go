@@ -27,7 +27,7 @@ func TestBusypoll_RecvBusyPollAsks(t *testing.T) {
 	go func() {
 		waited, err := b.RecvBusyPoll(time.Hour, func(f *Frame) { got = append(got, keep(f)) })
 		if waited {
-			t.Error("it says that it waited")
+			t.Error("it says that it waited: waited = true, want false")
 		}
 		done <- err
 	}()
@@ -36,7 +36,7 @@ func TestBusypoll_RecvBusyPollAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil || len(got) != 1 || !got[0].equal(message{Kind: KindPredict, ID: 1, Body: body}) {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("got %v, %v, want len(got) 1 and got[0].equal(message{Kind: KindPredict, ID: 1, Body: body}) true", got, err)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestBusypoll_RecvBusyPollAsksOnce(t *testing.T) {
 	n := 0
 	handle := func(*Frame) { n++ }
 	if waited, err := b.RecvBusyPoll(time.Hour, handle); waited || err != nil { // had at once
-		t.Fatal(waited, err)
+		t.Fatalf("got %t %v, want false", waited, err)
 	}
 	b.Interrupt()
 	if err := b.Recv(handle); !errors.Is(err, ErrInterrupted) || n != 1 {
@@ -68,7 +68,7 @@ func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 		go func() {
 			waited, err := b.RecvBusyPoll(time.Microsecond, func(*Frame) { n++ })
 			if !waited {
-				t.Error("it does not say that it waited")
+				t.Error("it does not say that it waited: waited = false, want true")
 			}
 			done <- err
 		}()
@@ -80,17 +80,17 @@ func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil || n != 1 {
-		t.Errorf("%d frames, %v", n, err)
+		t.Errorf("%d frames, %v, want 1", n, err)
 	}
 	done = receive()
 	b.Interrupt()
 	if err := <-done; !errors.Is(err, ErrInterrupted) {
-		t.Errorf("interrupted: %v", err)
+		t.Errorf("interrupted: %v, want ErrInterrupted", err)
 	}
 	done = receive()
 	a.Close()
 	if err := <-done; !errors.Is(err, ErrClosed) {
-		t.Errorf("the other side closed: %v", err)
+		t.Errorf("the other side closed: %v, want ErrClosed", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 			t.Errorf("%d bytes: got %v, want %v", size, got, want)
 		}
 		if large != (size >= ownedMin) {
-			t.Errorf("%d bytes: its own body: %v", size, large)
+			t.Errorf("%d bytes: its own body: %v, want %t", size, large, size >= ownedMin)
 		}
 	}
 }
@@ -124,10 +124,10 @@ func TestConn_OwnKeepsBody(t *testing.T) {
 		}
 		receive(t, b, 1)
 		if !bytes.Equal(kept, body) {
-			t.Errorf("%d bytes: the body changed after Own", size)
+			t.Errorf("%d bytes: the body changed after Own: got %q, want %q", size, kept, body)
 		}
 		if (release != nil) != (size >= ownedMin) {
-			t.Errorf("%d bytes: something to give back: %v", size, release != nil)
+			t.Errorf("%d bytes: something to give back: %v, want %t", size, release != nil, size >= ownedMin)
 		}
 		if release != nil {
 			release()
@@ -176,7 +176,7 @@ func TestConn_QueueDoesNotWrite(t *testing.T) {
 
 func TestInterrupt(t *testing.T) {
 	a, b := ends(t)
-	none := func(f *Frame) { t.Errorf("a frame out of nothing: %v", keep(f)) }
+	none := func(f *Frame) { t.Errorf("got the frame %v, want none", keep(f)) }
 
 	t.Run("the next Recv", func(t *testing.T) {
 		b.Interrupt()
@@ -239,7 +239,7 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 		unix.Close(fd)
 		got, err := untilError(c)
 		if len(got) != 1 || !errors.Is(err, ErrClosed) || !errors.Is(err, io.EOF) {
-			t.Errorf("got %v, then %v", got, err)
+			t.Errorf("got %v, then %v, want len(got) 1 and error ErrClosed and io.EOF", got, err)
 		}
 	})
 	t.Run("also where it left what was sent to it unread", func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 		unix.Close(fd)
 		got, err := untilError(c)
 		if len(got) != 1 || !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v, then %v", got, err)
+			t.Errorf("got %v, then %v, want len(got) 1 and error ErrClosed", got, err)
 		}
 	})
 	t.Run("half a frame is none", func(t *testing.T) {
@@ -264,7 +264,8 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 				unix.Close(fd)
 			}()
 			if got, err := untilError(c); len(got) != 0 || !errors.Is(err, ErrClosed) || errors.Is(err, ErrProtocol) {
-				t.Errorf("%d bytes: got %v, then %v", cut, got, err)
+				t.Errorf("%d bytes: got %v, then %v, want len(got) empty and error ErrClosed and another error than ErrProtocol",
+					cut, got, err)
 			}
 		}
 	})
@@ -319,7 +320,7 @@ func TestClose(t *testing.T) {
 		a, _ := ends(t)
 		a.Close()
 		if err := a.Close(); err == nil {
-			t.Error("the second Close says nothing")
+			t.Error("the second Close says nothing: got no error, want an error")
 		}
 	})
 	t.Run("while all is in use", func(t *testing.T) {
@@ -355,7 +356,7 @@ func TestClose(t *testing.T) {
 func TestUnread(t *testing.T) {
 	near, far := ends(t)
 	if n := near.Unread(); n != 0 {
-		t.Errorf("%d bytes are unread before anything was sent", n)
+		t.Errorf("%d bytes are unread before anything was sent, want 0", n)
 	}
 	if err := near.Send(KindPing, 1); err != nil {
 		t.Fatal(err)
@@ -367,6 +368,6 @@ func TestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := near.Unread(); n != 0 {
-		t.Errorf("%d bytes are unread after all was read", n)
+		t.Errorf("%d bytes are unread after all was read, want 0", n)
 	}
 }

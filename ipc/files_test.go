@@ -76,18 +76,18 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	buf, oob := make([]byte, 100), make([]byte, 100)
 	n, oobn, flags, _, err := unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil || flags&unix.MSG_CTRUNC != 0 {
-		t.Fatalf("flags %#x, error %v", flags, err)
+		t.Fatalf("flags %#x, error %v, want 0", flags, err)
 	}
 	if want := wire(KindSlot, FlagFile, 3, 0, nil); string(buf[:n]) != string(want) {
 		t.Errorf("got % x, want % x", buf[:n], want)
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil || len(messages) != 1 {
-		t.Fatalf("%d control messages, error %v", len(messages), err)
+		t.Fatalf("%d control messages, error %v, want 1", len(messages), err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		t.Fatalf("%d descriptors, error %v", len(fds), err)
+		t.Fatalf("%d descriptors, error %v, want 1", len(fds), err)
 	}
 	if _, err := unix.Write(fds[0], []byte("hello")); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 		t.Errorf("got %q, want hello", got)
 	}
 	if n, err := unix.Read(pipe[0], buf); n != 0 || err != nil {
-		t.Errorf("somebody still holds the other end: %d, %v", n, err)
+		t.Errorf("somebody still holds the other end: %d, %v, want 0", n, err)
 	}
 }
 
@@ -191,15 +191,15 @@ func TestFiles_CloseClosesUnclaimedDescriptors(t *testing.T) {
 	body := memoryFile(t, []byte("body"))
 	writeAll(t, fd, wire(KindSucceeded, FlagFile, 1, 0, nil)[:10], body)
 	unix.Close(body)
-	if err := a.Recv(func(f *Frame) { t.Errorf("got %v out of half a header", keep(f)) }); err != nil {
+	if err := a.Recv(func(f *Frame) { t.Errorf("got %v out of half a header, want nothing", keep(f)) }); err != nil {
 		t.Fatal(err)
 	}
 	if a.read.files.len() != 1 {
-		t.Fatal("the descriptor was not kept")
+		t.Fatalf("the descriptor was not kept: got %d, want 1", a.read.files.len())
 	}
 	a.Close()
 	if a.read.files.len() != 0 {
-		t.Error("the descriptor was not closed")
+		t.Errorf("the descriptor was not closed: got %d, want 0", a.read.files.len())
 	}
 }
 
@@ -212,7 +212,7 @@ func TestFiles_QueueIn(t *testing.T) {
 	for what, create := range map[string]func(int64) (*os.File, error){
 		"a file": func(size int64) (*os.File, error) {
 			if size != int64(len(body)) {
-				t.Errorf("a file of %d bytes is asked for", size)
+				t.Errorf("a file of %d bytes is asked for, want %d", size, int64(len(body)))
 			}
 			file, err := os.CreateTemp(t.TempDir(), "")
 			used = file
@@ -230,10 +230,10 @@ func TestFiles_QueueIn(t *testing.T) {
 		}
 		got := receive(t, b, 1)[0]
 		if want := (message{Kind: KindPredict, Flags: FlagFile, ID: 7, Body: body}); !got.equal(want) {
-			t.Errorf("%s: got another body", what)
+			t.Errorf("%s: got another body: got.equal(want) = false, want true", what)
 		}
 	}
 	if used == nil || used.Fd() != ^uintptr(0) {
-		t.Error("the file stays open")
+		t.Error("the file is open, want it closed")
 	}
 }

@@ -95,12 +95,13 @@ func FuzzDecodeFrames(f *testing.F) {
 		got, err := decode(b, nil)
 		used := encode(got)
 		if !bytes.HasPrefix(b, used) {
-			t.Fatalf("%d frames, and encoded again they are not what came", len(got))
+			t.Fatalf("%d frames, and encoded again they are not what came: got %.300q, want it to start with %q", len(got), b,
+				used)
 		}
 		checkRest(t, b[len(used):], err)
 		cut, cutErr := decode(b, randomCuts(seed))
 		if !sameFrames(got, cut) || (err == nil) != (cutErr == nil) {
-			t.Errorf("in one piece %d frames and %v, in several %d and %v", len(got), err, len(cut), cutErr)
+			t.Errorf("in one piece %d frames and %v, in several %d and %v, want the same", len(got), err, len(cut), cutErr)
 		}
 	})
 }
@@ -118,12 +119,12 @@ func checkRest(t *testing.T, rest []byte, err error) {
 	switch {
 	case bad != nil || h.flags == FlagFile: // no descriptor ever comes here
 		if !errors.Is(err, ErrProtocol) {
-			t.Errorf("a violation gives %v", err)
+			t.Errorf("a violation gives %v, want ErrProtocol", err)
 		}
 	case err != nil:
 		t.Errorf("a good header gives %v", err)
 	case len(rest) >= HeaderSize+int(h.length):
-		t.Errorf("a whole frame was left lying: %+v", h)
+		t.Errorf("a whole frame was left lying: %+v: got %d, want less than %d bytes", h, len(rest), HeaderSize+int(h.length))
 	}
 }
 

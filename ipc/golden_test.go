@@ -159,8 +159,8 @@ func golden(t *testing.T, name string) []byte {
 		}
 		b = append(b, part...)
 	}
-	if hex.Dump(b) != string(text) {
-		t.Fatalf("%s is not the table of the bytes that it holds", name)
+	if got := hex.Dump(b); got != string(text) {
+		t.Fatalf("%s is not the table of the bytes that it holds: got %.300q, want %q", name, got, string(text))
 	}
 	return b
 }
@@ -250,7 +250,7 @@ func TestGolden_EveryKindHasExample(t *testing.T) {
 		}
 	}
 	for name := range missing {
-		t.Errorf("no example of Kind%s", name)
+		t.Errorf("got no example of Kind%s, want one", name)
 	}
 	files, err := os.ReadDir(filepath.Dir(goldenFile("")))
 	if err != nil {
@@ -258,7 +258,7 @@ func TestGolden_EveryKindHasExample(t *testing.T) {
 	}
 	for _, f := range files {
 		if !slices.Contains(names, f.Name()) {
-			t.Errorf("%s is not an example's", f.Name())
+			t.Errorf("%s is not an example's: got %.300q, want %q among them", f.Name(), names, f.Name())
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	shown := make(map[string]string)
 	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
 		if _, twice := shown[m[1]]; twice {
-			t.Errorf("PROTOCOL.md shows %s twice", m[1])
+			t.Errorf("PROTOCOL.md shows %s twice: twice = true, want false", m[1])
 		}
 		shown[m[1]] = m[2]
 	}
@@ -290,11 +290,11 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 		delete(shown, e.name)
 	}
 	for name := range shown {
-		t.Errorf("PROTOCOL.md shows %s, of which there is no golden file", name)
+		t.Errorf("PROTOCOL.md shows %s, want a golden file of it", name)
 	}
 	for name := range kinds() {
 		if !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("PROTOCOL.md does not name %s", name)
+			t.Errorf("PROTOCOL.md does not name %s: got %.300q, want it to contain %q", name, string(text), "`"+name+"`")
 		}
 	}
 }

@@ -87,11 +87,11 @@ func (h cHeader) number(t *testing.T, name string) uint64 {
 	t.Helper()
 	c, ok := h.scope.Lookup(name).(*types.Const)
 	if !ok {
-		t.Fatalf("the header has no constant %s", name)
+		t.Fatalf("the header has no constant %s: ok = false, want true", name)
 	}
 	v, exact := constant.Uint64Val(c.Val())
 	if !exact {
-		t.Fatalf("%s is %s", name, c.Val())
+		t.Fatalf("%s is %s: exact = false, want true", name, c.Val())
 	}
 	return v
 }
@@ -101,7 +101,7 @@ func (h cHeader) layout(t *testing.T, name string) map[string]int64 {
 	t.Helper()
 	o := h.scope.Lookup(name)
 	if o == nil {
-		t.Fatalf("the header has no struct %s", name)
+		t.Fatalf("the header has no struct %s: got nil, want non-nil", name)
 	}
 	s := o.Type().Underlying().(*types.Struct)
 	var fields []*types.Var
@@ -125,7 +125,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"PX_CLAIM_REVOKED": uint64(ClaimRevoked),
 	} {
 		if got := h.number(t, name); got != want {
-			t.Errorf("%s is %#x, and here %#x", name, got, want)
+			t.Errorf("%s is %#x, want %#x", name, got, want)
 		}
 	}
 	page, slot, consumed := h.layout(t, "px_page"), h.layout(t, "px_slot_page"), h.layout(t, "px_consumed")
@@ -162,7 +162,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"the end of the last": {slot["pad3"], offClaims + 8*Claims},
 	} {
 		if c.got != c.want {
-			t.Errorf("%s: at %d in the header, and here %d", what, c.got, c.want)
+			t.Errorf("%s: at %d in the header, want %d", what, c.got, c.want)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestLayout_FramesOfWorker(t *testing.T) {
 		"PX_HEADER": HeaderSize, "PX_INLINE_MAX": InlineMax,
 	} {
 		if got := h.number(t, name); got != want {
-			t.Errorf("%s is %d, and here %d", name, got, want)
+			t.Errorf("%s is %d, want %d", name, got, want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 			if takes {
 				got = f.Descriptor()
 				if again := f.Descriptor(); again != -1 {
-					t.Errorf("the descriptor was handed over twice, as %d and %d", got, again)
+					t.Errorf("the descriptor was handed over twice, as %d and %d, want -1", got, again)
 				}
 			}
 		})
@@ -36,7 +36,7 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 			unix.Close(got)
 		}
 		if _, err := theirs.WriteString("x"); err == nil {
-			t.Error("the read end is open still")
+			t.Error("the read end is open still: got no error, want an error")
 		}
 		theirs.Close()
 	}

@@ -15,7 +15,7 @@ func exampleBody(t *testing.T, name string) []byte {
 			return e.Body
 		}
 	}
-	t.Fatalf("no example %s", name)
+	t.Fatalf("got no example %s, want one", name)
 	return nil
 }
 
@@ -57,7 +57,7 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	if report, err := ParseCUDA(body("cuda")); err != nil || report["state"] != "absent" {
-		t.Errorf("cuda: got %v, %v", report, err)
+		t.Errorf("cuda: got %v, %v, want absent", report, err)
 	}
 	config := WorkerConfig{Python: "python3", Ref: "run.py", GPULost: []string{"CUDA error"}, Preload: true}
 	text, err := config.Encode()
@@ -65,7 +65,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := ParseWorkerConfig(text); err != nil || !reflect.DeepEqual(got, config) {
-		t.Errorf("config: got %+v, %v", got, err)
+		t.Errorf("config: got %+v, %v, want %+v", got, err, config)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestMessagesThatNoWorkerSends(t *testing.T) {
 		"forked":    failed(ParseForked([]byte(`{"pid":"x"}`))),
 	} {
 		if err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: no error: got no error, want an error", name)
 		}
 	}
 	if _, err := ParseHello([]byte(`{"protocol":2}`)); !errors.Is(err, ErrProtocol) {
@@ -107,7 +107,8 @@ func TestMessages_ParseAnswer(t *testing.T) {
 	} {
 		a, ok := ParseAnswer(c.kind, []byte(c.body))
 		if !ok || string(a.Metrics) != c.metrics || string(a.Output) != c.output || string(a.Error) != c.error {
-			t.Errorf("%s %s: got %q, %v", c.kind, c.body, a, ok)
+			t.Errorf("%s %s: got %q, %v, want ok true, Metrics %q, Output %q and Error %q", c.kind, c.body, a, ok, c.metrics,
+				c.output, c.error)
 		}
 	}
 	for _, c := range []struct {
@@ -130,7 +131,7 @@ func TestMessages_ParseAnswer(t *testing.T) {
 		{KindCanceled, `{"metrics":{},"output":1}`},
 	} {
 		if a, ok := ParseAnswer(c.kind, []byte(c.body)); ok {
-			t.Errorf("%s %s: got %q", c.kind, c.body, a)
+			t.Errorf("%s %s: got %q: ok = true, want false", c.kind, c.body, a)
 		}
 	}
 }
@@ -143,7 +144,7 @@ func TestMessages_EveryKindHasItsName(t *testing.T) {
 	}
 	for _, none := range []Kind{0, 4, 254} {
 		if got := none.String(); !strings.HasPrefix(got, "unknown (") {
-			t.Errorf("kind %d is called %s", none, got)
+			t.Errorf(`kind %d is called %s, want it to start with "unknown ("`, none, got)
 		}
 	}
 }

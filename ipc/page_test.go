@@ -55,14 +55,14 @@ func TestPage_IsShared(t *testing.T) {
 		s, base := p.Slot(i), pageHeader+i*pageSlot
 		id := MakeID(uint64(i)+77, 63)
 		if s.Running() != 0 || s.Claim(id) != ClaimFree {
-			t.Errorf("slot %d is not empty", i)
+			t.Errorf("slot %d is not empty, want Running 0 and Claim %d", i, ClaimFree)
 		}
 		s.Queue(id)
 		if got := o.word(base + offClaims + 8*63).Load(); got != id<<2|1 {
 			t.Errorf("slot %d: the queued word is %#x, want %#x", i, got, id<<2|1)
 		}
 		if !o.claim(i, id) || s.Running() != id || s.Claim(id) != ClaimRunning {
-			t.Errorf("slot %d: claimed, and it runs %#x in state %d", i, s.Running(), s.Claim(id))
+			t.Errorf("slot %d: it runs %#x in state %d, want %#x claimed and running", i, s.Running(), s.Claim(id), id)
 		}
 		for again, want := range map[bool]uint64{false: id, true: id | 1<<63} {
 			s.SetCancel(id, again)
@@ -78,7 +78,7 @@ func TestPage_IDs(t *testing.T) {
 		for _, serial := range []uint64{0, 1, 2, 1 << 40} {
 			id := MakeID(serial, claim)
 			if ClaimIndex(id) != claim || id/Claims != serial {
-				t.Errorf("serial %d and claim %d became %#x", serial, claim, id)
+				t.Errorf("serial %d and claim %d became %#x, want both in it", serial, claim, id)
 			}
 		}
 	}
@@ -91,26 +91,26 @@ func TestPage_ClaimMoves(t *testing.T) {
 
 	s.Queue(first)
 	if s.Claim(second) != ClaimFree || s.Revoke(second) || o.claim(3, second) {
-		t.Error("another id of the same word was taken for the one in it")
+		t.Error("another id of the same word was taken for the one in it, want neither side to get it")
 	}
 	if s.Running() != 0 {
-		t.Errorf("a claim that failed left %#x running", s.Running())
+		t.Errorf("a claim that failed left %#x running, want 0", s.Running())
 	}
 	if !s.Revoke(first) || s.Claim(first) != ClaimRevoked {
-		t.Error("a queued id could not be revoked")
+		t.Errorf("a queued id could not be revoked, want s.Revoke(first) true and Claim %d", ClaimRevoked)
 	}
 	if s.Revoke(first) || o.claim(3, first) {
-		t.Error("a revoked id was taken once more")
+		t.Error("a revoked id was taken once more, want s.Revoke(first) false and o.claim(3, first) false")
 	}
 	s.Queue(second)
 	if s.Revoke(first) || o.claim(3, first) {
-		t.Error("an id whose word was used again was taken")
+		t.Error("an id whose word was used again was taken, want s.Revoke(first) false and o.claim(3, first) false")
 	}
 	if !o.claim(3, second) || o.claim(3, second) || s.Revoke(second) {
-		t.Error("a running id was taken once more")
+		t.Error("a running id was taken once more, want o.claim(3, second) true, then false and s.Revoke(second) false")
 	}
 	if s.Claim(second) != ClaimRunning || s.Claim(first) != ClaimFree {
-		t.Errorf("states %d and %d", s.Claim(second), s.Claim(first))
+		t.Errorf("states %d and %d, want %d and %d", s.Claim(second), s.Claim(first), ClaimRunning, ClaimFree)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestPage_ClaimRace(t *testing.T) {
 			}
 			for i := range ids {
 				if stale[i] != 0 && o.claim(0, stale[i]) {
-					t.Errorf("the worker claimed %#x, whose word is %#x's", stale[i], ids[i])
+					t.Errorf("the worker claimed %#x, whose word is %#x's, want 0", stale[i], ids[i])
 				}
 				worker[i] = o.claim(0, ids[i])
 			}
@@ -154,7 +154,7 @@ func TestPage_ClaimRace(t *testing.T) {
 				i = Claims - 1 - k
 			}
 			if stale[i] != 0 && s.Revoke(stale[i]) {
-				t.Errorf("the front revoked %#x, whose word is %#x's", stale[i], ids[i])
+				t.Errorf("the front revoked %#x, whose word is %#x's, want 0", stale[i], ids[i])
 			}
 			front[i] = s.Revoke(ids[i])
 			if k%8 == 0 {
@@ -164,7 +164,7 @@ func TestPage_ClaimRace(t *testing.T) {
 		<-done
 		for i := range ids {
 			if front[i] == worker[i] {
-				t.Fatalf("round %d, word %d: front %v, worker %v", round, i, front[i], worker[i])
+				t.Fatalf("round %d, word %d: front %v, worker %v, want another", round, i, front[i], worker[i])
 			}
 			if front[i] {
 				wins++
@@ -174,7 +174,7 @@ func TestPage_ClaimRace(t *testing.T) {
 	close(start)
 	t.Logf("the front won %d of %d", wins, rounds*Claims)
 	if wins == 0 || wins == rounds*Claims {
-		t.Error("one side won them all: this was no race")
+		t.Errorf("one side won them all: this was no race: got %d, want not 0 and not %d", wins, rounds*Claims)
 	}
 }
 
@@ -210,7 +210,8 @@ func TestPage_ConsumedTellsWhatWasWritten(t *testing.T) {
 			}
 			unix.Close(fds[1])
 			if total := <-done; total != written || c.counter.Bytes() != written {
-				t.Errorf("%d bytes read, %d counted, %d written", total, c.counter.Bytes(), written)
+				t.Errorf("%d bytes read, %d counted, %d written, want %d and %d", total, c.counter.Bytes(), written, written,
+					written)
 			}
 		})
 	}

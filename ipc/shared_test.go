@@ -42,7 +42,7 @@ func TestShared_Tensors(t *testing.T) {
 		t.Errorf("sent %d bytes: %.200q, want %.200q", len(got), got, want)
 	}
 	if parts[1][2]&elsewhere != 0 {
-		t.Error("the caller's parts, which may be sent again, were changed")
+		t.Errorf("the caller's parts, which may be sent again, were changed: got %d, want 0", parts[1][2]&elsewhere)
 	}
 }
 
@@ -56,10 +56,10 @@ func TestShared_Answer(t *testing.T) {
 	}
 	before, tensor, after, ok := CutTensor(answer(600, 100), file)
 	if !ok || string(before) != `{"output":` || !bytes.Equal(tensor.Data, file.Data[600:700]) || string(after) != "}" {
-		t.Errorf("%q %v %q %v", before, tensor, after, ok)
+		t.Errorf("got %q %v %q %v, want the tensor between the two halves of its body", before, tensor, after, ok)
 	}
 	if _, tensor, _, ok := CutTensor(answer(100, 200), file); !ok || !bytes.Equal(tensor.Data, file.Data[100:300]) {
-		t.Errorf("an input that is answered: %v %v", tensor, ok)
+		t.Errorf("an input that is answered: got %v %v, want its bytes 100 to 300", tensor, ok)
 	}
 	for name, bad := range map[string]struct {
 		body []byte
@@ -72,7 +72,7 @@ func TestShared_Answer(t *testing.T) {
 		"without a file":    {answer(600, 100), nil},
 	} {
 		if _, _, _, ok := CutTensor(bad.body, bad.file); ok {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: taken: ok = true, want false", name)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func readAll(t testing.TB, fd, n int) []byte {
 			continue
 		}
 		if err != nil || k == 0 {
-			t.Fatalf("read: %v after %d of %d bytes", err, have, n)
+			t.Fatalf("read: %v after %d of %d bytes: got %d, want anything but 0", err, have, n, k)
 		}
 		have += k
 	}
@@ -165,7 +165,7 @@ func noLeak(t *testing.T) {
 	maps := mappedBodies(t)
 	await.NoLeak(t, func() {
 		if now := mappedBodies(t); now > maps {
-			t.Errorf("%d bodies are still mapped, %d were", now, maps)
+			t.Errorf("%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func outlived(t *testing.T, stream []byte, sent, begin int) (got []message, err 
 	}
 	<-done
 	if !errors.Is(err, ErrClosed) {
-		t.Fatalf("the channel ended with %v", err)
+		t.Fatalf("the channel ended with %v, want ErrClosed", err)
 	}
 	return got, c.RecvUnsent(p.Slot(slot), keep)
 }
@@ -64,11 +64,11 @@ func TestUnsent(t *testing.T) {
 				t.Fatalf("cut off at %d: %v", sent, err)
 			}
 			if len(got) != 5 {
-				t.Fatalf("cut off at %d: got %d frames", sent, len(got))
+				t.Fatalf("cut off at %d: got %d frames, want 5", sent, len(got))
 			}
 			for i, m := range got {
 				if m.ID != uint64(i) || len(m.Body) != 50*i {
-					t.Fatalf("cut off at %d: frame %d is %+v", sent, i, m)
+					t.Fatalf("cut off at %d: frame %d is %+v, want ID %d and len(Body) %d bytes", sent, i, m, uint64(i), 50*i)
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func TestUnsent_OfLargeFrame(t *testing.T) {
 	for _, sent := range []int{begin, begin + 1, len(stream) - 30, len(stream)} {
 		got, err := outlived(t, stream, sent, begin)
 		if err != nil || len(got) != 2 || !bytes.Equal(got[0].Body, body) || got[1].ID != 2 {
-			t.Errorf("cut off at %d: got %d frames, %v", sent, len(got), err)
+			t.Errorf("cut off at %d: got %d frames, %v, want len(got) 2, Body %q and ID 2", sent, len(got), err, body)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestUnsent_OfNothing(t *testing.T) {
 		p.word(at + offOutBegin).Store(c.begin)
 		p.word(at + offOutLen).Store(c.length)
 		if rest := p.Slot(0).unsent(c.position); len(rest) != 0 {
-			t.Errorf("%+v: got %d bytes", c, len(rest))
+			t.Errorf("%+v: got %d bytes, want none", c, len(rest))
 		}
 	}
 	p.word(at + offOutBegin).Store(10)
@@ -120,6 +120,6 @@ func TestUnsent_OfRubbish(t *testing.T) {
 	noLeak(t)
 	got, err := outlived(t, append(wire(KindSucceeded, 0, 1, 0, nil), bytes.Repeat([]byte{0xff}, 100)...), 0, 0)
 	if len(got) != 1 || !errors.Is(err, ErrProtocol) {
-		t.Errorf("got %d frames, %v", len(got), err)
+		t.Errorf("got %d frames, %v, want 1 and ErrProtocol", len(got), err)
 	}
 }

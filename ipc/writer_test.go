@@ -60,7 +60,7 @@ func TestWriter_CombiningWriter(t *testing.T) {
 			}
 		})
 		if err != nil || t.Failed() {
-			t.Fatalf("after %d frames: %v", count, err)
+			t.Fatalf("after %d frames: %v: Failed = true, want false", count, err)
 		}
 	}
 	wg.Wait()

@@ -34,7 +34,7 @@ func FuzzJSONBridge(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(complaint) > 0 {
-			t.Fatalf("%q: %s", text, complaint)
+			t.Fatalf("%q: %s, want none", text, complaint)
 		}
 	})
 }

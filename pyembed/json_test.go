@@ -58,7 +58,7 @@ func check(t *testing.T, function, data string) {
 		t.Fatal(err)
 	}
 	if len(complaint) > 0 {
-		t.Error(string(complaint))
+		t.Errorf("got %q, %d, want none", string(complaint), len(complaint))
 	}
 }
 

@@ -76,7 +76,7 @@ func TestWorker(t *testing.T) {
 	}
 	scripts, err := filepath.Glob("testdata/worker_*.py")
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no scripts: %v", err)
+		t.Fatalf("got no scripts: %v, want at least one", err)
 	}
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(script), "worker_"), ".py"), func(t *testing.T) {

@@ -15,6 +15,6 @@ func TestAlloc_SliceIsReused(t *testing.T) {
 		}
 	})
 	if each := result.AllocedBytesPerOp(); each > 1<<10 {
-		t.Errorf("a round allocates %d bytes", each)
+		t.Errorf("a round allocates %d bytes, want at most %d", each, 1<<10)
 	}
 }

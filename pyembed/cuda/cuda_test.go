@@ -142,13 +142,13 @@ func TestReports(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := inChild(t, c.mode, c.run, c.env...)
 			if a.Start != "" || a.Wait != "" || !a.HasFunc {
-				t.Errorf("start %q, wait %q, func %v", a.Start, a.Wait, a.HasFunc)
+				t.Errorf("start %q, wait %q, func %v, want none, none and true", a.Start, a.Wait, a.HasFunc)
 			}
 			if a.Report.State != c.state {
 				t.Errorf("state is %s, want %s", a.Report.State, c.state)
 			}
 			if c.state == Ready && (a.Report.Seconds <= 0 || a.Report.Error != "" || a.Report.Fix != "") {
-				t.Errorf("ready with %v s, %q, %q", a.Report.Seconds, a.Report.Error, a.Report.Fix)
+				t.Errorf("ready with %v s, %q, %q, want more than 0, none and none", a.Report.Seconds, a.Report.Error, a.Report.Fix)
 			}
 			golden(t, c.name, a.Report, map[string]string{driver: "DRIVER", old: "DRIVER"})
 		})
@@ -182,14 +182,14 @@ func golden(t *testing.T, name string, r Report, replace map[string]string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("report is not that of %s:\n%s", path, got)
+		t.Errorf("report is not that of %s, want %q:\n%s", path, string(want), got)
 	}
 }
 
 func TestCuda_StartTwice(t *testing.T) {
 	a := inChild(t, "ok", childCase{Library: fakeDriver(t), Twice: true})
 	if a.Start != "" || !a.IsStarted || a.Report.State != Ready {
-		t.Errorf("got %+v", a)
+		t.Errorf("got %+v, want Start empty, IsStarted true and State ready", a)
 	}
 }
 
@@ -201,11 +201,11 @@ func TestCuda_BadOptions(t *testing.T) {
 		"library":   {Library: strings.Repeat("x", 5000)},
 	} {
 		if err := Start(o); !errors.Is(err, ErrOptions) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrOptions", name, err)
 		}
 	}
 	if report, err := ReadReport(); err != nil || report.State != Off {
-		t.Errorf("got %+v, %v", report, err)
+		t.Errorf("got %+v, %v, want State off", report, err)
 	}
 }
 
@@ -214,11 +214,11 @@ func TestCuda_BadOptions(t *testing.T) {
 func TestCuda_RealDriver(t *testing.T) {
 	a := inChild(t, "", childCase{})
 	t.Logf("%+v", a.Report)
-	if !slices.Contains([]State{Ready, Absent, NoDevice, DriverTooOld, Failed, Hanging}, a.Report.State) {
-		t.Errorf("got %+v", a.Report)
+	if got := []State{Ready, Absent, NoDevice, DriverTooOld, Failed, Hanging}; !slices.Contains(got, a.Report.State) {
+		t.Errorf("got %+v: got %.300q, want %q among them", a.Report, got, a.Report.State)
 	}
 	if a.Report.State == Ready && (len(a.Report.Devices) == 0 || a.Report.Devices[0].MemoryFreeBytes == 0) {
-		t.Errorf("ready without a device: %+v", a.Report)
+		t.Errorf("ready without a device: %+v, want len(Devices) non-empty and MemoryFreeBytes not 0", a.Report)
 	}
 }
 

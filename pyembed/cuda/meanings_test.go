@@ -13,21 +13,22 @@ func TestMeanings(t *testing.T) {
 	last := 0
 	for _, m := range Meanings() {
 		if seen[m.Key] {
-			t.Errorf("%s stands twice", m.Key)
+			t.Errorf("%s stands twice, want seen[m.Key] false", m.Key)
 		}
 		seen[m.Key] = true
 		if !slices.Contains([]State{Absent, NoDevice, DriverTooOld, Failed, Hanging, Forked}, m.State) {
-			t.Errorf("%s has the state %q", m.Key, m.State)
+			t.Errorf("%s: got the state %q, want a known one", m.Key, m.State)
 		}
 		if m.Fix == "" || len(m.Fix) > 800 { // 1024 in C, less what is added
-			t.Errorf("%s has a fix of %d bytes", m.Key, len(m.Fix))
+			t.Errorf("%s has a fix of %d bytes, want Fix non-empty and len(Fix) at most 800 bytes", m.Key, len(m.Fix))
 		}
 		code, _ := strconv.Atoi(m.Key) // 0 for a condition
 		if code != 0 && (code <= last || m.Name == "") {
-			t.Errorf("%s is out of order or has no name", m.Key)
+			t.Errorf("%s is out of order or has no name: got code %d, Name %q, want code more than %d and Name non-empty", m.Key,
+				code, m.Name, last)
 		}
 		if code == 0 && m.Name != "" {
-			t.Errorf("%s has a name, but no number", m.Key)
+			t.Errorf("%s has a name, but no number: got %q, want none", m.Key, m.Name)
 		}
 		if code != 0 {
 			last = code
@@ -35,7 +36,7 @@ func TestMeanings(t *testing.T) {
 	}
 	for _, key := range []string{keyNoLibrary, keySymbol, keyHanging, keyForked, keyThread, keyOther} {
 		if !seen[key] {
-			t.Errorf("%s is missing", key)
+			t.Errorf("%s is missing, want seen[key] true", key)
 		}
 	}
 }
@@ -44,17 +45,17 @@ func TestEncode(t *testing.T) {
 	long := visibleDevices(strings.Repeat("\x01", 5000), true)
 	text := encode(Meanings(), long)
 	if len(text) > 16384 { // PX_CUDA_FIXES_MAX
-		t.Errorf("%d bytes are too many", len(text))
+		t.Errorf("%d bytes are too many, want at most 16384 bytes", len(text))
 	}
 	if n := strings.Count(text, "\x00"); n != 4*len(Meanings()) {
-		t.Errorf("%d fields", n)
+		t.Errorf("%d fields, want %d", n, 4*len(Meanings()))
 	}
 	if got := encode([]Meaning{{"100", NoDevice, "N", "look"}, {"2", Failed, "M", "x\x00y"}},
 		`V is "1"`); got != "100\x00no_device\x00N\x00look; V is \"1\"\x002\x00failed\x00M\x00xy\x00" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want each meaning with its code, state, name and advice, ended by zero bytes", got)
 	}
 	if got := visibleDevices("", false); got != "" {
-		t.Errorf("got %q for a variable that is not set", got)
+		t.Errorf("got %q for a variable that is not set, want none", got)
 	}
 }
 
@@ -69,7 +70,7 @@ func TestDocs(t *testing.T) {
 		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Fix, "|", `\|`) +
 			" |"
 		if !strings.Contains(string(text), row) {
-			t.Errorf("docs/explanation/cuda.md has no row\n%s", row)
+			t.Errorf("docs/explanation/cuda.md has no row, want it there\n%s", row)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestNamed(t *testing.T) {
 			continue
 		}
 		if got.Executable != program {
-			t.Errorf("--python %s: got %s", name, got.Executable)
+			t.Errorf("--python %s: got %s, want %q", name, got.Executable, program)
 		}
 	}
 }
@@ -234,11 +234,11 @@ func wantError(t *testing.T, got *Python, err error, kind error, words ...string
 	}
 	var typed *Error
 	if !errors.As(err, &typed) || typed.What == "" || typed.Fix == "" {
-		t.Errorf("not a full *Error: %#v", err)
+		t.Errorf("got %#v, want a full *Error", err)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("message lacks %q: %v", word, err)
+			t.Errorf("message lacks %q: %v, want it there", word, err)
 		}
 	}
 }

@@ -179,7 +179,7 @@ func TestLayouts(t *testing.T) {
 				t.Errorf("executable is %s, want %s", got.Executable, w.path(c.exe))
 			}
 			if got.Venv != c.inVenv {
-				t.Errorf("venv is %v", got.Venv)
+				t.Errorf("venv is %v, want %t", got.Venv, c.inVenv)
 			}
 		})
 	}
@@ -277,7 +277,7 @@ func TestLayouts_GivenLibrary(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got.LibPython != want {
-			t.Errorf("%s: got %s", name, got.LibPython)
+			t.Errorf("%s: got %s, want %q", name, got.LibPython, want)
 		}
 	}
 	other := elf.EM_SPARCV9
@@ -295,7 +295,10 @@ func TestLayouts_GivenLibrary(t *testing.T) {
 		{"libpython3.13.so.1.0", ErrNoLibPython, "is Python 3.13"},
 		{"libfoo", ErrNoLibPython, "nor the name of a libpython"},
 		{w.lib("libpython3.12t.so.1.0"), ErrFreeThreaded, "free-threaded"},
-		{w.lib("libpython3.14t.so.1.0"), ErrNoLibPython, "is Python 3.14t, and the interpreter " + program + " is Python 3.12"},
+		{
+			w.lib("libpython3.14t.so.1.0"), ErrNoLibPython,
+			"is Python 3.14t, and the interpreter " + program + " is Python 3.12",
+		},
 		{w.lib("libpython3.8.so.1.0"), ErrTooOld, "3.8"},
 		{w.elf("far/libpython3.12.so.1.0", fakeELF{machine: other}), ErrWrongPlatform, "processor"},
 	} {

@@ -8,11 +8,11 @@ func TestInterpreter(t *testing.T) {
 	w := newWorld(t)
 	bare := w.file("bin/python3", answer("version=3.12", "implementation=cpython", "instsoname=libpython3.12.a"), 0o755)
 	if _, err := w.find(Options{Python: bare}); err == nil {
-		t.Fatal("there is a library after all")
+		t.Fatal("there is a library after all: got no error, want an error")
 	}
 	got, err := plain(w, bare)
 	if err != nil || got.Executable != bare || got.Version != "3.12" || got.LibPython != "" || got.Source != "--python" {
-		t.Errorf("got %+v, %v", got, err)
+		t.Errorf(`got %+v, %v, want Executable %q, Version 3.12, LibPython empty and Source "--python"`, got, err, bare)
 	}
 	old := w.file("old/python3", answer("version=3.9", "implementation=cpython"), 0o755)
 	got, err = plain(w, old)

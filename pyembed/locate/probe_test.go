@@ -27,7 +27,8 @@ func TestShim(t *testing.T) {
 	}
 	if got.Executable != real || got.LibPython != w.path("versions/3.12.1/lib/libpython3.12.so.1.0") ||
 		got.Source != "PATH" {
-		t.Errorf("for %s: got %+v", shim, got)
+		t.Errorf("for %s: got %+v, want Executable %q, LibPython %q and Source PATH", shim, got, real,
+			w.path("versions/3.12.1/lib/libpython3.12.so.1.0"))
 	}
 }
 
@@ -182,7 +183,7 @@ func TestProbe_ShimLeavesChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Executable != real {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want Executable %q", got, real)
 	}
 }
 

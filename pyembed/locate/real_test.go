@@ -89,7 +89,7 @@ func check(t *testing.T, one real, path string, inVenv bool) {
 		return
 	case one.library == "":
 		if !errors.Is(err, ErrNoLibPython) && !errors.Is(err, ErrFreeThreaded) {
-			t.Errorf("%s has no library, and yet %+v, %v", path, got, err)
+			t.Errorf("%s has no library, and yet %+v, %v, want ErrNoLibPython or ErrFreeThreaded", path, got, err)
 		}
 		return
 	case err != nil:
@@ -101,7 +101,7 @@ func check(t *testing.T, one real, path string, inVenv bool) {
 		t.Fatal(err)
 	}
 	if library != one.library {
-		t.Errorf("%s: library %s, sysconfig says %s", path, library, one.library)
+		t.Errorf("%s: library %s, sysconfig says %s, want the same", path, library, one.library)
 	}
 	if got.Version != one.version || got.Executable != path || got.Venv != inVenv {
 		t.Errorf("%s: got %+v, want version %s, venv %v", path, got, one.version, inVenv)
@@ -201,13 +201,14 @@ func TestReal_Probe(t *testing.T) {
 			continue
 		}
 		if got.version.String() != one.version || got.implementation != "cpython" || got.executable != one.path {
-			t.Errorf("%s: got %+v", one.path, got)
+			t.Errorf("%s: got %+v, want version %q, implementation cpython and executable %q", one.path, got, one.version,
+				one.path)
 		}
 		if one.library != "" && !slices.ContainsFunc(got.libraries, func(name string) bool {
 			path, err := filepath.EvalSymlinks(filepath.Join(got.libdir, name))
 			return err == nil && path == one.library
 		}) {
-			t.Errorf("%s: %v in %s is not %s", one.path, got.libraries, got.libdir, one.library)
+			t.Errorf("%s: got %v in %s, want %s", one.path, got.libraries, got.libdir, one.library)
 		}
 	}
 }
@@ -227,7 +228,7 @@ func TestReal_NeedsNoProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		if in.facts != nil {
-			t.Errorf("%s was started to find %s", one.path, one.library)
+			t.Errorf("%s was started to find %s: got %+v, want nil", one.path, one.library, in.facts)
 		}
 	}
 }

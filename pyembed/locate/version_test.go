@@ -29,7 +29,7 @@ func TestVersion_ParseSoname(t *testing.T) {
 	} {
 		got, ok := parseSoname(name)
 		if got != want || ok != (want != version{}) {
-			t.Errorf("%q: got %+v, %v", name, got, ok)
+			t.Errorf("%q: got %+v, %v, want %v and %t", name, got, ok, want, want != version{})
 		}
 	}
 }
@@ -40,7 +40,7 @@ func TestVersion_ParseProgram(t *testing.T) {
 		"python3.12-dbg": {}, "python3": {}, "python": {}, "pypy3.10": {}, "mise": {}, "python3.12-config": {},
 	} {
 		if got, ok := parseProgram(name); got != want || ok != (want != version{}) {
-			t.Errorf("%q: got %+v, %v", name, got, ok)
+			t.Errorf("%q: got %+v, %v, want %v and %t", name, got, ok, want, want != version{})
 		}
 	}
 }
@@ -60,13 +60,13 @@ func FuzzParseSoname(f *testing.F) {
 		v, ok := parseSoname(name)
 		if !ok {
 			if v.known() {
-				t.Fatalf("not ok, and yet %+v", v)
+				t.Fatalf("not ok, and yet %+v, want known false", v)
 			}
 			return
 		}
 		for _, soname := range v.sonames() {
 			if again, ok := parseSoname(soname); !ok || again != v {
-				t.Fatalf("%q is %+v, but %q is %+v", name, v, soname, again)
+				t.Fatalf("%q is %+v, but %q is %+v, want ok true and again %v", name, v, soname, again, v)
 			}
 		}
 	})
