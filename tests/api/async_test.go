@@ -106,7 +106,8 @@ func TestAsync_WhatPredictionLeavesBehindIsNotNextOnes(t *testing.T) {
 			"eve begins\n"+raw+"eve ends\n")
 		for _, text := range []string{"ada late task", "ada late thread", "eve raw"} {
 			if line := s.WaitLog(text); (line.PredictionID == "") != (slots > 1 || strings.HasPrefix(text, "ada")) {
-				t.Errorf("%d slots: %s", slots, line.Raw)
+				t.Errorf("%d slots: %s: got %t, want %t", slots, line.Raw, line.PredictionID == "",
+					slots > 1 || strings.HasPrefix(text, "ada"))
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func TestAsync_ServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
 			stream = "stderr"
 		}
 		if line.PredictionID != "mine" || line.Stream != stream || strings.Contains(line.Raw, `\n"`) {
-			t.Errorf("got %s", line.Raw)
+			t.Errorf("got %s, want PredictionID mine, Stream %q and Raw without %q", line.Raw, stream, `\n"`)
 		}
 	}
 }
@@ -158,10 +159,10 @@ func TestAsync_CancelEndsTaskAndLeavesBystandersAlone(t *testing.T) {
 				harness.WantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
 				a := harness.Receive(t, answer)
 				if a.Code != http.StatusOK || a.Status != "canceled" || a.Error != "" || a.Prediction.Output != nil {
-					t.Errorf("%s: %s", name, a)
+					t.Errorf("%s: %s, want Code 200, Status canceled, Error empty and Output nil", name, a)
 				}
 				if how == "wait" && a.Logs != fmt.Sprintf("begun %[1]s\ncanceled %[1]s\nfinally %[1]s\n", name) {
-					t.Errorf("%s: logs are %q", name, a.Logs)
+					t.Errorf("%s: logs are %q, want begun, canceled and finally of %s", name, a.Logs, name)
 				}
 				harness.WantCode(t, "cancel of "+name+" afterwards", s.Cancel(name), http.StatusOK)
 			}
@@ -193,8 +194,8 @@ func TestAsync_TaskThatSwallowsItsCancelEndsWorkerAfterGrace(t *testing.T) {
 	// It shared the worker: the only one that suffers, and its error says why.
 	harness.WantFailed(t, "bystander", harness.Receive(t, bystander), "cancel")
 	harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
-	if s.Worker() == worker {
-		t.Error("the worker was not replaced")
+	if got := s.Worker(); got == worker {
+		t.Errorf("the worker was not replaced: got %d, want anything but %d", got, worker)
 	}
 }
 
@@ -227,7 +228,7 @@ func TestAsync_FailuresAreTheirOwn(t *testing.T) {
 			a := s.Create(harness.Input{"input": harness.Input{"what": what, "n": 2}, "context": harness.Input{"k": "v"}})
 			harness.EqualJSON(t, what, a.Output, want)
 			if mine, _ := a.Metrics["mine"].(float64); what == "metric" && mine != 6 {
-				t.Errorf("metrics are %v", a.Metrics)
+				t.Errorf("metrics are %v: got %v, want 6", a.Metrics, mine)
 			}
 		}
 		harness.Equal(t, "restarts", s.Health().Workers[0].Restarts, 0)
@@ -248,7 +249,7 @@ func TestAsync_DeathFailsEveryRunningPredictionOfAsyncWorker(t *testing.T) {
 	for name, answer := range map[string]<-chan harness.Answer{"one": one, "two": two, "dying": dying.Answer} {
 		a := harness.Receive(t, answer)
 		if a.Status != "failed" || !strings.HasPrefix(a.Error, "worker killed by SIGABRT while running") {
-			t.Errorf("%s: %s", name, a)
+			t.Errorf(`%s: %s, want Status failed and Error starting with "worker killed by SIGABRT while running"`, name, a)
 		}
 	}
 	harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
@@ -268,7 +269,7 @@ func TestAsync_GeneratorsAreCollectedAndClosed(t *testing.T) {
 		s.WaitLog("begun")
 		s.Cancel("endless")
 		if a := harness.Receive(t, answer); a.Status != "canceled" || a.Logs != "begun\nclosed\n" {
-			t.Errorf("got %s", a)
+			t.Errorf("got %s, want Status canceled and Logs %q", a, "begun\nclosed\n")
 		}
 	})
 }

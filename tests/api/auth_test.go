@@ -56,11 +56,11 @@ func TestAuth_TokensFromFile(t *testing.T) {
 	}
 	for _, token := range []string{first, second, third} {
 		if strings.Contains(s.Log.String(), token) {
-			t.Errorf("the log has a token:\n%s", s.Log)
+			t.Errorf("the log has a token, want Log without %q:\n%s", token, s.Log)
 		}
 	}
 	if _, ok := s.Log.Find("the token file is open to other users: set its mode to 0600"); ok {
-		t.Errorf("it complains of a file with mode 0600")
+		t.Errorf("it complains of a file with mode 0600: ok = true, want false")
 	}
 }
 
@@ -83,7 +83,7 @@ func TestAuth_TokenFilesThatAreRefused(t *testing.T) {
 		"a token is short enough to be guessed",
 	} {
 		if _, ok := s.Log.Find(says); !ok {
-			t.Errorf("the log does not say %s", says)
+			t.Errorf("the log does not say %s: ok = false, want true", says)
 		}
 	}
 }

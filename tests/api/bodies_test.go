@@ -61,7 +61,7 @@ func logged(a harness.Answer, word string) string {
 func removed(t *testing.T, folder string) {
 	t.Helper()
 	if folder == "" {
-		t.Fatal("the model has told no folder")
+		t.Fatal("got no folder of the model, want one")
 	}
 	harness.Eventually(t, "the folder of the prediction is removed", func() bool {
 		_, err := os.Stat(folder)
@@ -108,14 +108,14 @@ func TestBodies_FormsReachModel(t *testing.T) {
 		body, kind := formOf(t, c.parts...)
 		a := s.Create(body, "Content-Type", kind)
 		if a.Code != http.StatusOK || a.Status != "succeeded" {
-			t.Fatalf("%.200v: %s", c.parts, a)
+			t.Fatalf("%.200v: %s, want Code 200 and Status succeeded", c.parts, a)
 		}
 		encoded := strings.TrimPrefix(a.Text(t), "data:image/png;base64,")
 		if output, err := base64.StdEncoding.DecodeString(encoded); err != nil || string(output) != c.output {
-			t.Errorf("%.200v: got %.60q, %v", c.parts, output, err)
+			t.Errorf("%.200v: got %.60q, %v, want %q", c.parts, output, err, c.output)
 		}
 		if names, given := logged(a, "names"), logged(a, "given"); names != c.names || given != c.given {
-			t.Errorf("%.200v: the model had %q and %q", c.parts, names, given)
+			t.Errorf("%.200v: the model had %q and %q, want %q and %q", c.parts, names, given, c.names, c.given)
 		}
 		removed(t, logged(a, "folder"))
 	}
@@ -144,7 +144,7 @@ func TestBodies_FormsAreChecked(t *testing.T) {
 	for _, forged := range []string{"\x000:x", "\\u00000:x", "/etc/passwd"} {
 		a := s.Create(`{"input":{"file":"` + forged + `"}}`)
 		if a.Code != http.StatusBadRequest && a.Code != http.StatusUnprocessableEntity {
-			t.Errorf("%q: %s", forged, a)
+			t.Errorf("%q: %s, want Code 400 or 422", forged, a)
 		}
 	}
 	left(t, s)
@@ -165,32 +165,34 @@ func TestFilesComeAsThemselves(t *testing.T) {
 	h := a.Header
 	if a.Code != http.StatusOK || string(a.Body) != content || h.Get("Content-Type") != "image/png" ||
 		h.Get("Content-Disposition") != "attachment; filename=result.png" {
-		t.Errorf("%d %v with %d bytes", a.Code, h, len(a.Body))
+		t.Errorf("got %d %v with %d bytes, want the file that was sent", a.Code, h, len(a.Body))
 	}
 	if len(h.Get("Pinion-Prediction-Id")) != 26 || !strings.HasPrefix(h.Get("Pinion-Metrics"), `{"predict_time":`) {
-		t.Errorf("headers %v", h)
+		t.Errorf("headers %v, want len(Pinion-Prediction-Id) 26 bytes and Pinion-Metrics starting with %q", h,
+			`{"predict_time":`)
 	}
 	// To who takes another type alone it comes as text.
 	if a = s.Create(body, "Content-Type", kind, "Accept", "audio/*"); a.Code != http.StatusNotAcceptable ||
 		!strings.HasPrefix(a.Text(t), "data:image/png;base64,") {
-		t.Errorf("as audio: %.300s", a.String())
+		t.Errorf(`as audio: %.300s: got Code %d, want Code 406 and Text starting with "data:image/png;base64,"`, a.String(),
+			a.Code)
 	}
 	// As a kept prediction.
 	body, kind = formOf(t, part{"file", "in.png", "abc"}, part{"id", "", "kept"})
 	if a = s.Create(body, "Content-Type", kind, "Accept", "application/octet-stream"); string(a.Body) != "abc" {
-		t.Errorf("of one with an id: %s", a)
+		t.Errorf("of one with an id: %s, want abc", a)
 	}
 	if a = s.Do("GET", "/predictions/kept", nil, "Accept", "image/png"); string(a.Body) != "abc" {
-		t.Errorf("afterwards: %s", a)
+		t.Errorf("afterwards: %s, want abc", a)
 	}
 	if a = s.Do("GET", "/predictions/kept", nil); a.Status != "succeeded" ||
 		!bytes.Contains(a.Body, []byte(`"input":{"file":"in.png"}`)) {
-		t.Errorf("its state: %s", a)
+		t.Errorf("its state: %s, want Status succeeded and Body with %q", a, `"input":{"file":"in.png"}`)
 	}
 	body, kind = formOf(t, part{"file", "in.png", "abc"}, part{"note", "", "raise"})
 	if a = s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway ||
 		a.Error != "ValueError: as asked" {
-		t.Errorf("of a failure: %s", a)
+		t.Errorf(`of a failure: %s, want Code 502 and Error "ValueError: as asked"`, a)
 	}
 	left(t, s)
 }
@@ -208,7 +210,8 @@ func TestBodies_MessagePackBothWays(t *testing.T) {
 	want := "\xa6output\x83\xa5value\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa5files\x91\xc5\x01\x00" + string(whole[:]) +
 		"\xa4read\xa3xyz"
 	if a.Code != http.StatusOK || a.Header.Get("Content-Type") != packed || !strings.Contains(string(a.Body), want) {
-		t.Errorf("got %d %v %q", a.Code, a.Header, a.Body)
+		t.Errorf("got %d %v %q, want Code 200, Content-Type application/msgpack and Body with %q", a.Code, a.Header, a.Body,
+			want)
 	}
 	var squeezed bytes.Buffer
 	z := gzip.NewWriter(&squeezed)
@@ -216,7 +219,7 @@ func TestBodies_MessagePackBothWays(t *testing.T) {
 	z.Close()
 	if a := s.Create(squeezed.Bytes(), "Content-Type", packed, "Content-Encoding", "gzip"); a.Status != "succeeded" ||
 		!bytes.Contains(a.Output, []byte(`"read":"xyz"`)) {
-		t.Errorf("compressed: %s", a)
+		t.Errorf("compressed: %s, want Status succeeded and Output with %q", a, `"read":"xyz"`)
 	}
 	harness.WantCode(t, "a timestamp",
 		s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed),
@@ -240,7 +243,8 @@ func TestBodies_CurlSendsAndGetsFiles(t *testing.T) {
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "out.png"))
 	if err != nil || !bytes.Equal(got, append(bytes.Clone(content), content...)) {
-		t.Errorf("%d bytes came back for %d, %v", len(got), len(content), err)
+		t.Errorf("%d bytes came back for %d, %v, want %q", len(got), len(content), err,
+			append(bytes.Clone(content), content...))
 	}
 	left(t, s)
 }
@@ -265,12 +269,12 @@ func TestBodies_ImageExample(t *testing.T) {
 	defer file.Close()
 	picture, err := png.DecodeConfig(file)
 	if err != nil || max(picture.Width, picture.Height) != 200 || picture.ColorModel != color.GrayModel {
-		t.Errorf("got %+v, %v", picture, err)
+		t.Errorf("got %+v, %v, want max 200 and ColorModel %v", picture, err, color.GrayModel)
 	}
 	body, kind := formOf(t, part{"image", "x.png", "no picture"})
 	if a := s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway ||
 		!strings.Contains(a.Error, "UnidentifiedImageError") {
-		t.Errorf("of no picture: %s", a)
+		t.Errorf(`of no picture: %s, want Code 502 and Error with "UnidentifiedImageError"`, a)
 	}
 	left(t, s)
 }

@@ -26,7 +26,8 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 		t.Helper()
 		a := s.Create(full)
 		if a.Err != nil || a.Status != "succeeded" || !bytes.Equal(a.Output, sent) {
-			t.Fatalf("the answer of %d bytes is not what was sent: %.200s", len(a.Body), a)
+			t.Fatalf("the answer of %d bytes is not what was sent: %.200s, want Status succeeded and Output %q", len(a.Body), a,
+				sent)
 		}
 	}
 	for range 3 { // until the worker's memory has found its size
@@ -43,8 +44,8 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 	harness.WantText(t, "413 says", string(a.Body), `"detail"`)
 	harness.WantCode(t, "a mebibyte too many", s.Create(body(101*mebibyte)), 413)
 	s.Succeed(harness.Input{"text": "small"})
-	if s.Worker() != worker {
-		t.Fatal("the worker was replaced")
+	if got := s.Worker(); got != worker {
+		t.Fatalf("the worker was replaced: got %d, want %d", got, worker)
 	}
 	harness.Eventually(t, "both have as many files open as before", func() bool {
 		return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles
@@ -56,7 +57,8 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 		return harness.Resident(t, s.PID) < 60*mebibyte
 	})
 	if now := harness.Resident(t, worker); now > workerMemory+10*mebibyte {
-		t.Errorf("the worker holds %d MiB, before it held %d", now/mebibyte, workerMemory/mebibyte)
+		t.Errorf("the worker holds %d MiB, before it held %d, want at most %d", now/mebibyte, workerMemory/mebibyte,
+			workerMemory+10*mebibyte)
 	}
 }
 

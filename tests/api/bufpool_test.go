@@ -31,12 +31,12 @@ func TestBufpool_LargeBodiesAreNotShared(t *testing.T) {
 				}
 				a := s.Input(harness.Input{"text": text})
 				if a.Status != "succeeded" {
-					t.Errorf("client %d: %.300s", client, a)
+					t.Errorf("client %d: %.300s, want Status succeeded", client, a)
 					return
 				}
 				if want := []byte(`"` + text + `"`); !bytes.Equal(a.Output, want) {
-					t.Errorf("client %d sent %d bytes of %q and got %d bytes: %.100q", client, len(want), unit, len(a.Output),
-						a.Output)
+					t.Errorf("client %d sent %d bytes of %q and got %d bytes: %.100q, want %q", client, len(want), unit, len(a.Output),
+						a.Output, want)
 					return
 				}
 			}

@@ -155,7 +155,7 @@ func TestCall_IsValidated(t *testing.T) {
 	if harness.Decode(t, harness.PredictBy(s, "a", harness.Input{"n": 4}),
 		&bad); !strings.HasPrefix(bad.Error, "input n: ") ||
 		!strings.Contains(bad.Error, "3") {
-		t.Errorf("the error is %q", bad.Error)
+		t.Errorf(`the error is %q, want it starting with "input n: " and with "3"`, bad.Error)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestCall_IsValidated(t *testing.T) {
 func outputText(t testing.TB, a harness.Answer) string {
 	t.Helper()
 	if a.Status != "succeeded" {
-		t.Fatalf("got %s", a)
+		t.Fatalf("got %s, want Status succeeded", a)
 	}
 	return string(bytes.TrimSpace(a.Output))
 }
@@ -242,7 +242,7 @@ func TestCall_LoadsItsModel(t *testing.T) {
 	s, _ := callingModels(t, map[string]string{"a": callingModel, "b": calledModel, "c": calledModel},
 		map[string]string{"b": ", load: on-demand", "c": ", load: manual"}, harness.Options{Args: []string{"--reload"}})
 	if state := modelEntries(t, s)["b"].State; state != "unloaded" {
-		t.Fatalf("b is %s", state)
+		t.Fatalf("b is %s, want unloaded", state)
 	}
 	harness.WantStatus(t, "the answer", harness.PredictBy(s, "a", harness.Input{"text": "hello"}), "succeeded")
 	hasState(t, s, "b", "ready")
@@ -262,7 +262,7 @@ func TestCalls_GoOnWhileServerDrains(t *testing.T) {
 	s.WaitLog("shutting down")
 	open()
 	if got := harness.Receive(t, answer); got.Status != "succeeded" || !strings.Contains(got.Text(t), "said late") {
-		t.Errorf("got %s", got)
+		t.Errorf(`got %s, want Status succeeded and Text with "said late"`, got)
 	}
 	s.Ended(0)
 }
@@ -284,11 +284,11 @@ func TestCalls_AreTraced(t *testing.T) {
 		}
 	}
 	if len(ids["cog.prediction"]) != 2 || len(ids["cog.prediction.invoke"]) != 2 {
-		t.Fatalf("the spans are %v", ids)
+		t.Fatalf(`the spans are %v, want len(ids["cog.prediction"]) 2 and len(ids["cog.prediction.invoke"]) 2`, ids)
 	}
 	below := func(parent string) bool { return slices.Contains(parents["cog.prediction"], parent) }
 	if !slices.ContainsFunc(ids["cog.prediction.invoke"], below) {
-		t.Errorf("no prediction is below one of %v: %v", ids["cog.prediction.invoke"], parents)
+		t.Errorf("no prediction is below one of %v: %v, want one", ids["cog.prediction.invoke"], parents)
 	}
 }
 
@@ -306,13 +306,13 @@ func TestCalls_OfDocuments(t *testing.T) {
 		}
 	}
 	if len(code) != 3 {
-		t.Fatalf("the page shows the models %v", slices.Collect(maps.Keys(code)))
+		t.Fatalf("the page shows the models %v: got %d, want 3", slices.Collect(maps.Keys(code)), len(code))
 	}
 	s, _ := callingModels(t, code, nil, harness.Options{})
 	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindStringSubmatch(
 		text)
 	if shown == nil {
-		t.Fatal("the page shows no request")
+		t.Fatal("the page shows no request: got nil, want non-nil")
 	}
 	var body map[string]any
 	harness.FromJSON(t, shown[1], &body)

@@ -56,7 +56,7 @@ func TestCallsValues_ArraysOfCalls(t *testing.T) {
 	}, map[string]string{"a": run, "b": run, "c": run}, harness.Options{})
 	if got := harness.PredictBy(s, "a", harness.Input{}).Text(t); !strings.Contains(got, `input "n"`) ||
 		!strings.Contains(got, "float64") {
-		t.Errorf("got %q", got)
+		t.Errorf(`got %q, want it with %q and with "float64"`, got, `input "n"`)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestFilesOfCalls(t *testing.T) {
 		"of a pathof a path", "of bytesof bytes", "of a file objectof a file object", "item 0",
 		"item 1",
 	}; len(got.Output) == 0 || !slices.Equal(got.Output[1:], want) {
-		t.Fatalf("got %q", got.Output)
+		t.Fatalf("got %q, want len(Output) non-empty and Output %q", got.Output, want)
 	}
 	folder := filepath.Dir(got.Output[0])
 	harness.Eventually(t, "the files are removed", func() bool {
@@ -237,6 +237,6 @@ func TestCallsValues_CallsOfBatches(t *testing.T) {
 	harness.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"text": "t"}).Text(t), "1t of 1")
 	if got := outputText(t, harness.PredictBy(s, "c", harness.Input{})); !strings.HasPrefix(got, `["w of `) ||
 		strings.Count(got, " of ") != 4 {
-		t.Errorf("got %s", got)
+		t.Errorf("got %s, want a text starting with %q and Count 4", got, `["w of `)
 	}
 }

@@ -22,22 +22,23 @@ func TestCancel_EndsEveryKindOfWaiting(t *testing.T) {
 		} {
 			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
-				t.Errorf("%s: %s", how, a)
+				t.Errorf("%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
 				continue
 			}
 			if want := "begun\n"; !strings.HasPrefix(a.Logs, want) ||
 				!strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-				t.Errorf("%s: logs are %q", how, a.Logs)
+				t.Errorf("%s: logs are %q, want it starting with %q and ending in %q", how, a.Logs, want,
+					"canceled in "+how+"\nfinally "+how+"\n")
 			}
 			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("%s: no predict_time in %s", how, a)
+				t.Errorf("%s: no predict_time in %s: ok = false, want true", how, a)
 			}
 			if how == "subprocess" {
 				_, after, _ := strings.Cut(a.Logs, "child ")
 				number, _, _ := strings.Cut(after, "\n")
 				child, err := strconv.Atoi(number)
 				if err != nil || harness.Alive(child) {
-					t.Errorf("the child of %q lives, or is not named", a.Logs)
+					t.Errorf("the child of %q lives, or is not named: harness.Alive(child) = true, want false", a.Logs)
 				}
 			}
 			harness.WantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
@@ -56,7 +57,7 @@ func TestCancel_ThatGoesNowhereIsRepeated(t *testing.T) {
 		worker := s.Worker()
 		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 		if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-			t.Errorf("got %s", a)
+			t.Errorf("got %s, want Status canceled and Logs ending in %q", a, "canceled in "+how+"\nfinally "+how+"\n")
 		}
 		harness.Equal(t, how+": what was dropped",
 			strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
@@ -74,10 +75,11 @@ func TestCancel_CanceledModelCleansUp(t *testing.T) {
 		worker := s.Worker()
 		a := harness.CancelRunning(t, s, class, harness.Input{"wanted": true})
 		if a.Status != "canceled" || slow.ReplaceAllString(a.Logs, "") != "begun\nclean\n" {
-			t.Errorf("%s: %s, and its logs are %q", class, a, a.Logs)
+			t.Errorf("%s: %s, and its logs are %q, want Status canceled and ReplaceAllString %q", class, a, a.Logs,
+				"begun\nclean\n")
 		}
 		if s.Succeed(harness.Input{"wanted": false}); s.Worker() != worker {
-			t.Errorf("%s: the worker was replaced", class)
+			t.Errorf("%s: the worker was replaced, want the same", class)
 		}
 	}
 }
@@ -90,10 +92,10 @@ func TestCancel_CanceledPredictionsEndCanceled(t *testing.T) {
 	for _, how := range []string{"swallow_and_return", "other_error"} {
 		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 		if a.Status != "canceled" || a.Error != "" || a.Output != nil {
-			t.Errorf("%s: got %s", how, a)
+			t.Errorf("%s: got %s, want Status canceled, Error empty and Output nil", how, a)
 		}
 		if how == "other_error" && !strings.Contains(a.Logs, "ValueError: while cleaning up") {
-			t.Errorf("the traceback is not in the logs of %s", a)
+			t.Errorf(`the traceback is not in the logs of %s, want Logs with "ValueError: while cleaning up"`, a)
 		}
 	}
 	s.Succeed(harness.Input{})
@@ -111,12 +113,12 @@ func TestCancel_ThatDoesNotHelpEndsWorkerAfterGrace(t *testing.T) {
 		harness.WantCode(t, "cancel", s.Cancel("running"), http.StatusOK)
 		harness.WantCode(t, "cancel again", s.Cancel("running"), http.StatusOK)
 		if a := harness.Receive(t, before.Answer); a.Status != "canceled" || !strings.HasPrefix(a.Logs, "begun\n") {
-			t.Errorf("%s: %s", how, a)
+			t.Errorf("%s: %s, want Status canceled and Logs starting with %q", how, a, "begun\n")
 		}
 		harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "nothing waited")
 		h := s.WaitHealth("READY")
 		if h.Workers[0].PID == worker || !strings.Contains(h.Workers[0].LastExit, "cancel") {
-			t.Errorf("health is %+v", h)
+			t.Errorf(`health is %+v, want PID not %d and LastExit with "cancel"`, h, worker)
 		}
 	}
 }
@@ -137,7 +139,7 @@ func TestCancel_OfWhatWaitsNeverReachesModel(t *testing.T) {
 		harness.WantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
 		a := harness.Receive(t, requests[name].Answer) // at once: the model is busy and need not be asked
 		if a.Code != http.StatusOK || a.Status != "canceled" || a.Logs != "" {
-			t.Errorf("%s: %s", name, a)
+			t.Errorf("%s: %s, want Code 200, Status canceled and Logs empty", name, a)
 		}
 		harness.WantCode(t, "cancel of "+name+" again", s.Cancel(name), http.StatusOK)
 	}
@@ -161,7 +163,7 @@ func TestCancel_GeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
 	harness.EqualJSON(t, "empty", s.Succeed(harness.Input{"n": 0}).Output, `[]`)
 	a = harness.CancelRunning(t, s, "endless", harness.Input{"n": 1 << 40})
 	if a.Status != "canceled" || !strings.Contains(a.Logs, "closed\n") {
-		t.Errorf("got %s", a)
+		t.Errorf("got %s, want Status canceled and Logs with %q", a, "closed\n")
 	}
 	s.Succeed(harness.Input{})
 }

@@ -279,13 +279,14 @@ func testChaos(t *testing.T, o harness.Options) {
 		})
 		// What it keeps of ended predictions is bounded. A sanitizer keeps memory as it likes.
 		if grown := harness.Resident(t, s.PID) - resident; grown > harness.Soak(256, 48)<<20 && !harness.Sanitized(t) {
-			t.Errorf("the front grew by %d MiB", grown>>20)
+			t.Errorf("the front grew by %d MiB, want at most %d", grown>>20, harness.Soak(256, 48)<<20)
 		}
 	})
 	for what, n := range dirty {
 		// fasthttp's wait 10 s for another connection.
 		if n > fresh[what] && !strings.HasPrefix(what, "github.com/valyala/fasthttp.(*workerPool)") {
-			t.Errorf("%d goroutines more than in a fresh server, made by %s", n-fresh[what], what)
+			t.Errorf("got %d goroutines more than in a fresh server, made by %s, want those of fasthttp's workers alone",
+				n-fresh[what], what)
 		}
 	}
 	for i, fault := range c.faults {

@@ -123,17 +123,17 @@ func (c *corpusCase) serve(t *testing.T, v variant) {
 		case len(noted.errors) > 0:
 			waiting["has a known fault: "+step.Fault] = true
 		default:
-			t.Errorf("%s: the fault is gone, so the case may forget it: %s", what, step.Fault)
+			t.Errorf("%s: the step passes, want the fault %q: remove it from the case", what, step.Fault)
 		}
 	}
-	if c.SameWorker && s.Worker() != worker {
-		t.Error("the worker was replaced")
+	if got := s.Worker(); c.SameWorker && got != worker {
+		t.Errorf("the worker was replaced: got %d, want %d", got, worker)
 	}
 	s.Stop()
 	log := s.Log.String()
 	for _, text := range c.LogLacks {
 		if strings.Contains(log, text) {
-			t.Errorf("the log has %q", text)
+			t.Errorf("the log has %q, want it nowhere", text)
 		}
 	}
 	harness.WantText(t, "the log", log, c.StoppedLogs...)
@@ -272,7 +272,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 	}
 	for _, text := range c.LogsLack {
 		if strings.Contains(a.Logs, text) {
-			t.Errorf("%s: the logs have %q: %q", what, text, a.Logs)
+			t.Errorf("%s: the logs have %q: %q, want it nowhere", what, text, a.Logs)
 		}
 	}
 	for name, want := range step.Metrics {

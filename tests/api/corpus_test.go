@@ -75,8 +75,8 @@ func variants(t *testing.T, python harness.Python) []variant {
 	old := filepath.Dir(filepath.Dir(python.Path)) + "-pydantic1/bin/python"
 	if _, err := os.Stat(old); err == nil {
 		found = append(found, variant{"pydantic 1", old, moduleFinder(t, old)})
-	} else if os.Getenv("PINION_TEST_PYTHONS") != "" {
-		t.Errorf("there is no environment with pydantic 1: %v", err)
+	} else if got := os.Getenv("PINION_TEST_PYTHONS"); got != "" {
+		t.Errorf("there is no environment with pydantic 1: %v: got %q, want none", err, got)
 	}
 	bare := harness.Venv(t, python)
 	return append(found, variant{"no pydantic", bare, moduleFinder(t, bare)})
@@ -136,7 +136,7 @@ func TestCorpus_SchemasAreComplete(t *testing.T) {
 	for _, c := range corpusCases(t) {
 		_, err := os.Stat(filepath.Join(corpus, c.name, "schema.json"))
 		if fails := c.Health != ""; fails == (err == nil) {
-			t.Errorf("%s: schema.json: %v; the model is set up: %v", c.name, err, !fails)
+			t.Errorf("%s: schema.json: %v; the model is set up: %v, want anything but %t", c.name, err, !fails, err == nil)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestCreate_IDIsFreeWhenItsAnswerIsOut(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	for n := range 20 {
 		if a := s.Create(harness.Input{"id": "same", "input": harness.Input{"text": "x"}}); a.Status != "succeeded" {
-			t.Fatalf("request %d: %s", n, a)
+			t.Fatalf("request %d: %s, want Status succeeded", n, a)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestCreate_LongPipelineIsAnsweredInOrder(t *testing.T) {
 	}
 	for n, a := range s.Raw(requests.String(), many) {
 		if a.Status != "succeeded" || a.ID != fmt.Sprint("p", n) || a.Text(t) != fmt.Sprint("t", n) {
-			t.Fatalf("answer %d: %s", n, a)
+			t.Fatalf("answer %d: %s, want Status succeeded, ID %q and Text %q", n, a, fmt.Sprint("p", n), fmt.Sprint("t", n))
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestCreate_FrontNeverHoldsPython(t *testing.T) {
 	s.Succeed(harness.Input{})
 	for _, name := range []string{"libpython", "libcuda", s.Dir} {
 		if strings.Contains(harness.Maps(t, s.PID), name) {
-			t.Errorf("the front maps %s", name)
+			t.Errorf("the front maps %s, want it nowhere", name)
 		}
 	}
 	harness.WantText(t, "what the worker maps", harness.Maps(t, s.Worker()), "libpython")
@@ -92,7 +92,7 @@ func TestCreate_MetricsAndContextArePredictionsOwn(t *testing.T) {
 			a := s.Create(harness.Input{"input": harness.Input{"n": n}, "context": harness.Input{"user": fmt.Sprint("u", n)}})
 			harness.EqualJSON(t, "context", a.Output, fmt.Sprintf(`{"user":"u%d"}`, n))
 			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("no predict_time in %s", a)
+				t.Errorf("no predict_time in %s: ok = false, want true", a)
 			}
 			delete(a.Metrics, "predict_time")
 			got, _ := json.Marshal(a.Metrics) // decoded from JSON
@@ -102,11 +102,11 @@ func TestCreate_MetricsAndContextArePredictionsOwn(t *testing.T) {
 		harness.EqualJSON(t, "no context", s.Create(harness.Input{"input": harness.Input{"n": 1}}).Output, `{}`)
 		a := s.Fail(harness.Input{"n": 0})
 		if a.Error == "" || a.Metrics["n"] != 0.0 {
-			t.Errorf("what was recorded before a failure is lost: %s", a)
+			t.Errorf(`what was recorded before a failure is lost: %s, want Error non-empty and Metrics["n"] 0.0`, a)
 		}
 		if a := s.Fail(harness.Input{"n": -1}); !strings.HasPrefix(a.Error, "TypeError: ") &&
 			!strings.HasPrefix(a.Error, "ValueError: ") {
-			t.Errorf("a reserved name: %s", a)
+			t.Errorf(`a reserved name: %s, want Error starting with "TypeError: " or starting with "ValueError: "`, a)
 		}
 	})
 }

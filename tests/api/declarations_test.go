@@ -76,7 +76,7 @@ func TestDeclarations_OddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 		} {
 			a := s.Create(`{"input":{"text":"a",` + body[1:] + `}`)
 			if found := problems(t, a); len(found) != 1 || found[0].Msg != message {
-				t.Errorf("%s is answered %s", body, a)
+				t.Errorf("%s is answered %s: got len(found) %d, want len(found) 1 and Msg %q", body, a, len(found), message)
 			}
 		}
 		for _, name := range []string{"log", "scale"} {
@@ -109,7 +109,7 @@ func TestDeclarations_BothRunAndPredict(t *testing.T) {
 	harness.Equal(t, "what is served", s.Succeed(harness.Input{}).Text(t), "new")
 	s = harness.Ready(t, harness.Options{Dir: c.Dir, Model: "old.py:run"})
 	if hasLogged(s, "run and predict are both set") {
-		t.Error("the server warns of a file that does not count")
+		t.Error("the server warns of a file that does not count, want no warning")
 	}
 }
 

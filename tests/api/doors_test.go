@@ -38,7 +38,8 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 	main := strings.TrimPrefix(s.Address, "http://")
 	limit := s.Health().Connections.Limit
 	if limit > descriptors-256 || limit < descriptors/4 {
-		t.Errorf("got a limit of %d connections with %d descriptors", limit, descriptors)
+		t.Errorf("got a limit of %d connections with %d descriptors, want at most %d and at least %d", limit, descriptors,
+			descriptors-256, descriptors/4)
 	}
 	for _, address := range []string{main, s.GRPCAddress(), monitor} {
 		before := s.Worker()
@@ -55,7 +56,7 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 		for _, at := range []string{main, monitor} {
 			answer, err := http.Get("http://" + at + "/livez")
 			if err != nil || answer.StatusCode != http.StatusOK {
-				t.Fatalf("/livez at %s, with the connections at %s: %v %v", at, address, answer, err)
+				t.Fatalf("/livez at %s, with the connections at %s: %v %v, want StatusCode 200", at, address, answer, err)
 			}
 			answer.Body.Close()
 		}

@@ -63,7 +63,7 @@ func TestEmptyFiles_EmptyTextIsRefusedWhereFileIsNeeded(t *testing.T) {
 	} {
 		a := s.Create(body)
 		if a.Code != http.StatusUnprocessableEntity || problems(t, a)[0].Loc[2] != field {
-			t.Errorf("%s is answered %s", body, a)
+			t.Errorf("%s is answered %s, want Code 422 and Loc[2] %q", body, a, field)
 		}
 	}
 }

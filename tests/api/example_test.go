@@ -58,15 +58,15 @@ func TestExample_RunsBeforeModelIsReady(t *testing.T) {
 					want = "[" + want + "]"
 				}
 				if a := s.Succeed(harness.Input{"text": "mine"}); string(a.Output) != want || strings.Contains(a.Logs, "example") {
-					t.Errorf("got %s", a)
+					t.Errorf(`got %s, want Output %q and Logs without "example"`, a, want)
 				}
 				h := readExampleHealth(t, s, "/health-check")
 				if h.Setup.Logs != "set up\nrun with example\n" || h.Example != nil {
-					t.Errorf("health is %+v", h)
+					t.Errorf("health is %+v, want Logs %q and Example nil", h, "set up\nrun with example\n")
 				}
 				h = readExampleHealth(t, s, "/health-check?example")
 				if h.Status != "READY" || h.Example == nil || h.Example.Status != "succeeded" {
-					t.Errorf("health is %+v", h)
+					t.Errorf("health is %+v, want h.Status READY and h.Example.Status succeeded", h)
 				}
 				harness.WantText(t, "the output", string(s.Succeed(harness.Input{"text": "mine"}).Output), `"runs":4`)
 				wantExample(t, s, `{"text":"example"}`)
@@ -114,12 +114,12 @@ func TestExample_ShowsThatModelIsBroken(t *testing.T) {
 	harness.WantAnswer(t, "the answer", a, http.StatusServiceUnavailable, "RuntimeError: the device is lost")
 	h := readExampleHealth(t, s, "/health-check?example=1")
 	if h.Status != "UNHEALTHY" || h.Example.Status != "failed" || h.Example.Error != "RuntimeError: the device is lost" {
-		t.Errorf("health is %+v", h)
+		t.Errorf("health is %+v, want UNHEALTHY, and why the example failed", h)
 	}
 	s.Do(http.MethodGet, "/health-check?example", nil, "Sec-Fetch-Site", "cross-site")
 	s.Stop()                                          // then its log is whole
 	if n := s.Log.Count("run with example"); n != 3 { // setup's, and two that were asked for
-		t.Errorf("it ran %d times: a foreign page had it run", n)
+		t.Errorf("it ran %d times: a foreign page had it run, want 3", n)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestExample_OfFilesAndArrays(t *testing.T) {
 	harness.Equal(t, "runs of the example", s.Log.Count(text), 1)
 	h := readExampleHealth(t, s, "/health-check?example")
 	if h.Example == nil || h.Example.Status != "succeeded" {
-		t.Errorf("health is %+v", h)
+		t.Errorf("health is %+v, want Status succeeded", h)
 	}
 }
 

@@ -19,7 +19,10 @@ func TestExamples_PipelineRanksPassages(t *testing.T) {
 		Dir: dir, Models: []string{"--config", filepath.Join(dir, "pinion.yaml")}, Python: harness.AnyPython(t).Path,
 	})
 	harness.WaitModels(t, s)
-	passages := []string{"The cat sleeps on the mat.", "Trains leave at noon.", "Cats and mats are many.", "A cold rain falls."}
+	passages := []string{
+		"The cat sleeps on the mat.", "Trains leave at noon.", "Cats and mats are many.",
+		"A cold rain falls.",
+	}
 	for range 36 {
 		passages = append(passages, "Nothing of the kind.")
 	}
@@ -33,7 +36,7 @@ func TestExamples_PipelineRanksPassages(t *testing.T) {
 	count := func(name string) int {
 		m := regexp.MustCompile(`(?m)^` + name + `\{model="embed"\} (\d+)$`).FindStringSubmatch(page)
 		if m == nil {
-			t.Fatalf("/metrics has no %s of embed", name)
+			t.Fatalf("/metrics has no %s of embed: got nil, want non-nil", name)
 		}
 		n, _ := strconv.Atoi(m[1])
 		return n

@@ -125,7 +125,8 @@ func TestExamples_AreTestedWithTheirOwnPins(t *testing.T) {
 		pins := harness.ReadFile(t, filepath.Join("..", "examples", name, "requirements.txt"))
 		for _, line := range strings.Split(strings.TrimSpace(pins), "\n") {
 			if !strings.HasPrefix(line, "#") && !strings.Contains(tested, "\n"+line+"\n") {
-				t.Errorf("tests/requirements-models.txt lacks %q of %s", line, name)
+				t.Errorf("tests/requirements-models.txt lacks %q of %s: got %.300q, want it to contain %q", line, name, tested,
+					"\n"+line+"\n")
 			}
 		}
 	}
@@ -167,12 +168,12 @@ print(json.dumps([[network.embed([t], norm=n)[0].tolist() for t in json.loads(sy
 		var got []float64
 		a := harness.Receive(t, answer)
 		if a.Status != "succeeded" {
-			t.Fatalf("text %d: %s", i, a)
+			t.Fatalf("text %d: %s, want Status succeeded", i, a)
 		}
 		a.Decode(t, &got)
 		for at, w := range want[i/len(texts)%2][i%len(texts)] {
 			if math.Abs(got[at]-w) > 1e-5 {
-				t.Fatalf("text %d: number %d is %v, the library says %v", i, at, got[at], w)
+				t.Fatalf("text %d: number %d is %v, the library says %v, want at most 1e-5", i, at, got[at], w)
 			}
 		}
 	}

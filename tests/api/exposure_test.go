@@ -43,10 +43,10 @@ func TestExposure_WhereServerListensByDefault(t *testing.T) {
 		t.Errorf("it listens at %s, want %s", got, want)
 	}
 	if got := listensAt(t, nil, "PINION_HOST=127.0.0.2"); !strings.HasPrefix(got, "http://127.0.0.2:") {
-		t.Errorf("it listens at %s in spite of PINION_HOST", got)
+		t.Errorf(`it listens at %s in spite of PINION_HOST, want it to start with "http://127.0.0.2:"`, got)
 	}
 	if got := listensAt(t, harness.AsFirstProcess(t)); !strings.HasPrefix(got, "http://0.0.0.0:") {
-		t.Errorf("as a container's first process it listens at %s", got)
+		t.Errorf(`as a container's first process it listens at %s, want it to start with "http://0.0.0.0:"`, got)
 	}
 }
 

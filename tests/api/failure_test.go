@@ -42,10 +42,10 @@ func TestFailure_ExceptionFailsItsPredictionAlone(t *testing.T) {
 			}
 			harness.WantText(t, c.name, a.Logs, "Traceback (most recent call last):", "raising.py", "in run", "in inner")
 			if strings.Contains(a.Logs, "_worker") {
-				t.Errorf("%s: our own frames are in the traceback:\n%s", c.name, a.Logs)
+				t.Errorf("%s: our own frames are in the traceback, want no \"_worker\" in it:\n%s", c.name, a.Logs)
 			}
 			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("%s: no predict_time in %s", c.name, a)
+				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.name, a)
 			}
 		}
 		harness.WantText(t, "chained", s.Fail(harness.Input{"name": "chained"}).Logs, "KeyError: 'key'", "direct cause",

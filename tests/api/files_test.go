@@ -41,21 +41,22 @@ func TestFiles_DataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 		a.Decode(t, &got)
 		for i, name := range got.Names {
 			if !got.Absolute[i] || got.Types[i] != "Path" {
-				t.Errorf("%s arrived as %s, absolute: %v", name, got.Types[i], got.Absolute[i])
+				t.Errorf("%s arrived as %s, absolute: %v, want Absolute[i] true and Types[i] Path", name, got.Types[i],
+					got.Absolute[i])
 			}
 		}
 		switch {
 		case len(got.Names) == 4:
 			harness.Equal(t, "contents", strings.Join(got.Contents, "|"), "\u0089PNG\x00\u00ff|a|plain text|x")
 			if filepath.Ext(got.Names[0]) != ".png" || filepath.Ext(got.Names[1]) != ".txt" {
-				t.Errorf("names are %q", got.Names)
+				t.Errorf(`names are %q, want filepath.Ext(got.Names[0]) ".png" and filepath.Ext(got.Names[1]) ".txt"`, got.Names)
 			}
 		case got.Contents[0] != "" && len(got.Contents[0]) != 3<<20:
-			t.Errorf("%d bytes arrived", len(got.Contents[0]))
+			t.Errorf("%d bytes arrived, want %d bytes", len(got.Contents[0]), 3<<20)
 		}
 		folder := strings.TrimSpace(strings.TrimPrefix(a.Logs, "folder"))
 		if !strings.HasPrefix(folder, s.Tmp) {
-			t.Errorf("the files lay in %s", folder)
+			t.Errorf("the files lay in %s, want it to start with %q", folder, s.Tmp)
 		}
 		removed(t, folder)
 	}
@@ -87,7 +88,7 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 			"webhook_events_filter": []string{"start", "completed"},
 		}
 		if a := s.Create(request, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
-			t.Fatalf("%s: %s", id, a)
+			t.Fatalf("%s: %s, want Code 202", id, a)
 		}
 		harness.Receive(t, asked)
 	}
@@ -95,11 +96,11 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 
 	create("first")
 	if p := harness.Receive(t, hooks); p.ID != "first" || p.Status != "processing" {
-		t.Errorf("while its file is fetched: %+v", p)
+		t.Errorf("while its file is fetched: %+v, want ID first and Status processing", p)
 	}
 	create("second")
 	if first, second := status("first"), status("second"); first != "processing" || second != "starting" {
-		t.Errorf("of two in one slot, while their files are fetched: %s and %s", first, second)
+		t.Errorf("of two in one slot, while their files are fetched: %s and %s, want processing and starting", first, second)
 	}
 	answer <- http.StatusNotFound
 	answer <- http.StatusOK
@@ -110,7 +111,7 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 	}
 	if got := fmt.Sprint(seen); got != "map[first:[processing failed] second:[processing succeeded]]" &&
 		got != "map[first:[processing succeeded] second:[failed]]" {
-		t.Errorf("webhooks: %s", got)
+		t.Errorf("webhooks: got %s, want processing once for each, then failed and succeeded", got)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestFileObjectsAndFoldersAsOutputs(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "filing.py:FileLike"})
 	a := s.Succeed(harness.Input{"how": "buffer"})
 	if !strings.HasSuffix(a.Text(t), ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc"))) {
-		t.Errorf("got %s", a)
+		t.Errorf("got %s, want Text ending in %q", a, ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc")))
 	}
 	harness.WantText(t, "error", s.Fail(harness.Input{"how": "folder"}).Error, "folder")
 }

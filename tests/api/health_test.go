@@ -46,7 +46,7 @@ func TestSetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
 	for _, at := range []string{setup.StartedAt, setup.CompletedAt} {
 		if _, err := time.Parse("2006-01-02T15:04:05.000000", strings.TrimSuffix(at, "+00:00")); err != nil ||
 			!strings.HasSuffix(at, "+00:00") {
-			t.Errorf("setup has the time %q", at)
+			t.Errorf(`setup has the time %q, want it to end in "+00:00"`, at)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestHealth_HealthcheckThatAlwaysHangs(t *testing.T) {
 		}
 		if a := s.Do("GET", "/health-check", nil); !strings.Contains(string(a.Body), want) ||
 			!strings.Contains(string(a.Body), "UNHEALTHY") {
-			t.Errorf("check %d: %s", n, a)
+			t.Errorf(`check %d: %s, want it with %q and with "UNHEALTHY"`, n, a, want)
 		}
 	}
 	s.Succeed(harness.Input{})

@@ -73,7 +73,7 @@ func TestModelNames_OfHubs(t *testing.T) {
 				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
 			}}})
 		if err != nil || got.GetModelName() != name {
-			t.Errorf("gRPC, %s: %v", name, err)
+			t.Errorf("gRPC, %s: %v: got %.300q, want %q", name, err, got.GetModelName(), name)
 		}
 	}
 	for _, path := range []string{

@@ -67,20 +67,21 @@ func TestLoading_ModelsFile(t *testing.T) {
 	entries := modelEntries(t, s)
 	if a := entries["a"]; a.State != "unloaded" || a.Load != "on-demand" || a.Default || a.Queue.Capacity != 7 ||
 		a.Slots != 0 || a.MemoryBytes != 0 {
-		t.Errorf("a is %+v", a)
+		t.Errorf("a is %+v, want State unloaded, Load on-demand, Default false, Capacity 7, Slots 0 and MemoryBytes 0", a)
 	}
 	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 ||
 		b.ModelURL != filepath.Join(dir, "b") {
-		t.Errorf("b is %+v", b)
+		t.Errorf("b is %+v, want State ready, Load startup, Default true, Capacity 3 and ModelURL %q", b,
+			filepath.Join(dir, "b"))
 	}
 	saidBy(t, harness.PredictBy(s, "", harness.Input{}), "b")
 	harness.WantCode(t, "readiness of what a request loads", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusOK)
 	if model, python, _, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); model != "a" ||
 		!strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
-		t.Errorf("%s answers, on %s", model, python)
+		t.Errorf("%s answers, on %s, want model a and Version starting with %q", model, python, python+".")
 	}
 	if a := modelEntries(t, s)["a"]; a.State != "ready" || a.Slots != 1 || a.MemoryBytes == 0 {
-		t.Errorf("a is %+v", a)
+		t.Errorf("a is %+v, want State ready, Slots 1 and MemoryBytes not 0", a)
 	}
 	harness.WantCode(t, "loading is not allowed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusNotFound)
 }
@@ -134,7 +135,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 			harness.Decode(t, got, &loaded)
 		}
 		if loaded.Name != "a" || loaded.State != "ready" {
-			t.Errorf("loaded is %+v", loaded)
+			t.Errorf("loaded is %+v, want Name a and State ready", loaded)
 		}
 	}
 	pid, other := processOf(t, s, "a"), processOf(t, s, "b")
@@ -151,7 +152,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 		http.StatusServiceUnavailable,
 		"Model a is not loaded")
 	if !harness.Alive(pid) {
-		t.Error("the process is gone before its prediction")
+		t.Error("the process is gone before its prediction: harness.Alive(pid) = false, want true")
 	}
 	open()
 	saidBy(t, harness.Receive(t, running), "a")
@@ -162,28 +163,29 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 			harness.Decode(t, got, &entry)
 		}
 		if entry.State != "unloaded" || entry.MemoryBytes != 0 {
-			t.Errorf("unloaded is %+v", entry)
+			t.Errorf("unloaded is %+v, want State unloaded and MemoryBytes 0", entry)
 		}
 	}
 	if harness.Alive(pid) {
-		t.Error("the process is alive after the unload")
+		t.Error("the process is alive after the unload: harness.Alive(pid) = true, want false")
 	}
 	harness.WantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
 	harness.Equal(t, "the process of b", processOf(t, s, "b"), other)
 	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
 	if now := processOf(t, s, "a"); now == pid {
-		t.Error("it has the old process")
+		t.Errorf("it has the old process: got %d, want anything but %d", now, pid)
 	}
 	harness.WantAnswer(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound,
 		"It has a, b")
 	proxied := s.Do(http.MethodPost, "/models/a/unload", nil, "X-Forwarded-For", "192.0.2.1")
-	harness.WantAnswer(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine, and not through a proxy")
+	harness.WantAnswer(t, "from elsewhere", proxied, http.StatusForbidden,
+		"Only a program on the server's own machine, and not through a proxy")
 	// A model that is loaded at the start stays unloaded, too, when a client has said so.
 	harness.WantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
 	harness.WantAnswer(t, "b", harness.PredictBy(s, "b", harness.Input{}), http.StatusServiceUnavailable,
 		"Model b is not loaded")
 	if harness.Alive(other) {
-		t.Error("b's process is alive")
+		t.Error("b's process is alive: harness.Alive(other) = true, want false")
 	}
 }
 
@@ -227,7 +229,7 @@ func TestLoading_OneModelOnDemand(t *testing.T) {
 		Args:  []string{"--load", "on-demand", "--idle-timeout", "200ms"},
 	})
 	if h := s.Health(); h.Status != "UNLOADED" || len(h.Workers) > 0 {
-		t.Errorf("the health is %+v", h)
+		t.Errorf("the health is %+v, want Status UNLOADED and len(Workers) empty", h)
 	}
 	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	for range 2 {
@@ -245,7 +247,7 @@ func TestLoading_LoadThatFails(t *testing.T) {
 	harness.WantAnswer(t, "the first request", harness.PredictBy(s, "a", harness.Input{}), http.StatusServiceUnavailable,
 		"Model a could not be loaded: RuntimeError: it cannot be set up today")
 	if a := modelEntries(t, s)["a"]; a.State != "failed" || !strings.Contains(a.Error, "it cannot be set up today") {
-		t.Errorf("a is %+v", a)
+		t.Errorf(`a is %+v, want State failed and Error with "it cannot be set up today"`, a)
 	}
 	setups := s.Log.Count("setup failed")
 	harness.WantAnswer(t, "the second", harness.PredictBy(s, "a", harness.Input{}), http.StatusServiceUnavailable,
@@ -276,7 +278,7 @@ func TestLoading_RequestsWaitForLoad(t *testing.T) {
 	harness.WantAnswer(t, "a request that cannot wait", late, http.StatusServiceUnavailable,
 		"Model a is still being loaded")
 	if late.Header.Get("Retry-After") == "" {
-		t.Error("it has no Retry-After")
+		t.Error(`it has no Retry-After: got "", want some text`)
 	}
 	open()
 	for range 4 {
@@ -293,7 +295,7 @@ func TestLoading_IdleTimeout(t *testing.T) {
 	pid := processOf(t, s, "a")
 	hasState(t, s, "a", "unloaded")
 	if harness.Alive(pid) {
-		t.Error("the process is alive after the unload")
+		t.Error("the process is alive after the unload: harness.Alive(pid) = true, want false")
 	}
 	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	// A prediction that runs is a use, however long it takes.
@@ -327,7 +329,8 @@ models:
 	go func() { running <- harness.PredictBy(s, "b", harness.Input{"gate": "gate"}) }()
 	s.WaitLog("waiting gate")
 	if a := modelEntries(t, s)["a"]; a.State != "unloaded" || harness.Alive(first) {
-		t.Errorf("a is %+v, its process lives: %v", a, harness.Alive(first))
+		t.Errorf("a is %+v, its process lives: %v, want State unloaded and harness.Alive(first) false", a,
+			harness.Alive(first))
 	}
 	harness.WantAnswer(t, "beside one that runs", harness.PredictBy(s, "a", harness.Input{}),
 		http.StatusServiceUnavailable,
@@ -362,7 +365,7 @@ func TestLoading_LoadedAgain(t *testing.T) {
 	harness.Eventually(t, fmt.Sprintf("%d descriptors", before),
 		func() bool { return harness.Descriptors(t, s.PID) <= before })
 	if z := harness.Zombies(s); len(z) > 0 {
-		t.Errorf("zombies: %v", z)
+		t.Errorf("zombies: %v, want none", z)
 	}
 }
 
@@ -392,7 +395,7 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
 	s.WaitLog("the changed model is not served: it stays as it was")
 	if entries := modelEntries(t, s); len(entries) != 2 || entries["b"].Queue.Capacity != 3 {
-		t.Errorf("the models are %+v", entries)
+		t.Errorf("the models are %+v, want len(entries) 2 and Capacity 3", entries)
 	}
 	if err := os.Remove(filepath.Join(dir, "b", "broken.txt")); err != nil {
 		t.Fatal(err)
@@ -402,17 +405,18 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	harness.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
 	hasState(t, s, "c", "ready")
 	if now := processOf(t, s, "b"); now == b || !harness.Alive(b) {
-		t.Errorf("process %d answers for b, before it was %d, which lives: %v", now, b, harness.Alive(b))
+		t.Errorf("process %d answers for b, before it was %d, which lives: %v, want not %d and true", now, b,
+			harness.Alive(b), b)
 	}
 	harness.Equal(t, "the process of a", processOf(t, s, "a"), a)
 	if model, _, _, _ := harness.SaidBy(t, harness.PredictBy(s, "", harness.Input{})); model != "c" ||
 		!modelEntries(t, s)["c"].Default {
-		t.Errorf("%s answers at the root", model)
+		t.Errorf("%s answers at the root, want model c and Default true", model)
 	}
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 	if !strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) ||
 		!strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`) {
-		t.Error("metrics or the page at the root lack c")
+		t.Error("metrics or the page at the root lack c, want it in both")
 	}
 	open()
 	saidBy(t, harness.Receive(t, running), "b")
@@ -437,6 +441,6 @@ func TestLoading_ModelsFileOfDocuments(t *testing.T) {
 	s := harness.Start(t, harness.Options{Models: []string{"--config", file}, Python: harness.AnyPython(t).Path})
 	harness.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
 	if chat := modelEntries(t, s)["chat"]; chat.State != "unloaded" || chat.Load != "on-demand" {
-		t.Errorf("chat is %+v", chat)
+		t.Errorf("chat is %+v, want State unloaded and Load on-demand", chat)
 	}
 }

@@ -151,7 +151,7 @@ func TestNoneDefaults_OfStoredDocument(t *testing.T) {
 	s = harness.Ready(t, harness.Options{Dir: dir})
 	harness.Equal(t, "the function got", s.Succeed(harness.Input{}).Text(t), "None None None")
 	if hasLogged(s, `parameter "seed"`) {
-		t.Error("the log warns of inputs that may be absent")
+		t.Error("the log warns of inputs that may be absent: hasLogged(s, `parameter \"seed\"`) = true, want false")
 	}
 }
 

@@ -16,9 +16,9 @@ func TestOfficial_PackageMayBeInstalled(t *testing.T) {
 	a := s.Succeed(harness.Input{"text": "hello"})
 	a.Decode(t, &said)
 	if len(said) != 4 || said[0] != "0.23.1" || said[1] != said[2] || said[3] != "hello" {
-		t.Fatalf("got %s", a)
+		t.Fatalf("got %s, want version 0.23.1 twice, and hello", a)
 	}
 	if strings.Contains(said[1], "site-packages") {
-		t.Errorf("cog is %s", said[1])
+		t.Errorf(`cog is %s, want no "site-packages" in it`, said[1])
 	}
 }

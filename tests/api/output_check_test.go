@@ -24,7 +24,7 @@ func TestOutputCheck_OutputMustMatchItsAnnotation(t *testing.T) {
 			harness.Equal(t, "the error", s.Fail(harness.Input{"good": false}).Error, refusedOutput+problem)
 			s.Succeed(harness.Input{"good": true})
 			if strings.Contains(s.Log.String(), "token") {
-				t.Error("the output's value stands in the log")
+				t.Errorf(`the output's value stands in the log: got %.300q, want no "token" in it`, s.Log.String())
 			}
 		})
 	}
@@ -37,12 +37,12 @@ func TestOutputCheck_StreamEndsAtFirstItemThatItMayNotHave(t *testing.T) {
 	text := string(a.Body)
 	if strings.Count(text, "event: output") != 1 || !strings.Contains(text, `"status":"failed"`) ||
 		!strings.Contains(text, "output/1: a number is not") {
-		t.Errorf("got %s", text)
+		t.Errorf(`got %s, want Count 1 and text with %q and with "output/1: a number is not"`, text, `"status":"failed"`)
 	}
 	a = s.Create(map[string]any{"input": harness.Input{"good": true}}, "Accept", "text/event-stream")
 	if text := string(a.Body); strings.Count(text, "event: output") != 3 ||
 		!strings.Contains(text, `"status":"succeeded"`) {
-		t.Errorf("got %s", text)
+		t.Errorf("got %s, want Count 3 and text with %q", text, `"status":"succeeded"`)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestOutputCheck_FilesAreWhatPathMayBe(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:File", Args: []string{"--validate-output", "error"}})
 	if a := s.Succeed(harness.Input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
-		t.Errorf("got %s", a)
+		t.Errorf(`got %s, want Text starting with "data:text/plain"`, a)
 	}
 	harness.Equal(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept",
 		"text/plain, application/octet-stream").Body), "text")
@@ -69,7 +69,7 @@ func TestOutputCheck_WrongOutputIsWarnedOfOnce(t *testing.T) {
 	off.Succeed(harness.Input{"good": false})
 	off.Stop()
 	if strings.Contains(off.Log.String(), warning) {
-		t.Error("it is warned of, though that is off")
+		t.Errorf("it is warned of, though that is off: got %.300q, want no %q in it", off.Log.String(), warning)
 	}
 	harness.WantRefused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}}, 2,
 		"off, warn or error")
@@ -83,6 +83,6 @@ func TestOutputCheck_TrainingsOutputIsCheckedToo(t *testing.T) {
 	})
 	a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"good": false}})
 	if a.Status != "failed" || !strings.HasPrefix(a.Error, refusedOutput) {
-		t.Errorf("got %s", a)
+		t.Errorf("got %s, want Status failed and Error starting with %q", a, refusedOutput)
 	}
 }

@@ -107,7 +107,8 @@ func TestProgress_IsInServersLog(t *testing.T) {
 			<-dots
 			for _, line := range s.Log.Lines() {
 				if strings.ContainsAny(line.Text, "\r\x1b") {
-					t.Errorf("a record has a control character: %.200q", line.Text)
+					t.Errorf(`a record has a control character: %.200q, want strings.ContainsAny(line.Text, "\r\x1b") false`,
+						line.Text)
 				}
 			}
 		})

@@ -93,7 +93,7 @@ func startNginx(t *testing.T, server string) *http.Client {
 		"/etc/ssl/models.example.com.key": in("key"), "http://127.0.0.1:5000;": server + ";",
 	} {
 		if !strings.Contains(site, from) {
-			t.Fatalf("the configuration has no %q", from)
+			t.Fatalf("the configuration has no %q, want it there", from)
 		}
 		site = strings.Replace(site, from, to, 1)
 	}
@@ -205,6 +205,6 @@ func TestProxy_OfDocuments(t *testing.T) {
 	config, page := strings.Join(lines("../deploy/nginx/pinion.conf"), "\n"),
 		strings.Join(lines("../docs/how-to/production.md"), "\n")
 	if !strings.Contains(page, config) {
-		t.Errorf("the page does not show this configuration:\n%s", config)
+		t.Errorf("the page does not show this configuration, want it there:\n%s", config)
 	}
 }

@@ -218,12 +218,12 @@ func (r *secretsRun) search() {
 	harness.WantText(t, "the log", r.said["the server's log"], "webhook delivery failed", `"msg":"request"`) // it did talk
 	for what, text := range r.said {
 		if at := strings.Index(text, planted); at >= 0 {
-			t.Errorf("%s shows a secret: …%.120q…", what, text[max(0, at-60):])
+			t.Errorf("%s shows a secret, want none: …%.120q…", what, text[max(0, at-60):])
 		}
 	}
 	for _, path := range []string{"/hook", "/some.txt", "/store/made.txt", "/hook-refused"} {
 		if r.spy.trusted[path] == 0 {
-			t.Errorf("nothing came to %s with its secret: the test proves nothing", path)
+			t.Errorf("nothing came to %s with its secret: the test proves nothing, want anything but 0", path)
 		}
 	}
 }

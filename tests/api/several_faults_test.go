@@ -29,14 +29,14 @@ func TestSeveralFaults_HangLeavesOtherModel(t *testing.T) {
 	harness.SendSignal(t, hung, syscall.SIGSTOP)
 	for replaced := false; !replaced; {
 		if _, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{})); pid != before {
-			t.Fatalf("process %s answers for b, before it was %s", pid, before)
+			t.Fatalf("process %s answers for b, before it was %s, want the same", pid, before)
 		}
 		h := modelHealth(t, s, "a")
 		replaced = h.Status == "READY" && h.Workers[0].PID != hung
 	}
 	if model, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); model != "a" ||
 		pid == fmt.Sprint(hung) {
-		t.Errorf("%s answers in process %s", model, pid)
+		t.Errorf("%s answers in process %s, want a and not %q", model, pid, fmt.Sprint(hung))
 	}
 }
 
@@ -70,10 +70,10 @@ func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	notYet := s.Do(http.MethodGet, "/readyz", nil)
 	if harness.WantCode(t, "while b is set up", notYet,
 		http.StatusServiceUnavailable); !strings.Contains(string(notYet.Body), "model b: Setup has not finished yet") {
-		t.Errorf("got %s", notYet)
+		t.Errorf(`got %s, want it to contain "model b: Setup has not finished yet"`, notYet)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("the file is there before the setup of b has ended")
+		t.Error("the file is there before the setup of b has ended: got no error, want an error")
 	}
 	open()
 	harness.WaitModels(t, s)
@@ -88,6 +88,6 @@ func TestSeveralFaults_FailFastNamesModel(t *testing.T) {
 	s.Ended(1)
 	line, ok := s.Log.First(func(l harness.Line) bool { return l.Text == "setup failed" })
 	if !ok || !strings.Contains(line.Raw, `"model":"a"`) || !strings.Contains(line.Raw, "it cannot be set up today") {
-		t.Errorf("the log has %s", line.Raw)
+		t.Errorf(`the log has %s, want ok true and Raw with %q and with "it cannot be set up today"`, line.Raw, `"model":"a"`)
 	}
 }

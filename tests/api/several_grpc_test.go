@@ -28,15 +28,16 @@ func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 		}
 		if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); got.GetModelName() != name ||
 			!strings.Contains(out, name+" 3.") {
-			t.Errorf("%s answers %q as %s", name, out, got.GetModelName())
+			t.Errorf("%s answers %q as %s, want GetModelName %q and out with %q", name, out, got.GetModelName(), name,
+				name+" 3.")
 		}
 	}
 	_, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: "c"})
 	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `this server has "a", "b"`) {
-		t.Errorf("an unknown one: %v", err)
+		t.Errorf("an unknown one: %v, want Code %v and err with %q", err, codes.NotFound, `this server has "a", "b"`)
 	}
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 	if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"} 2`; !strings.Contains(page, want) {
-		t.Errorf("/metrics lacks %s", want)
+		t.Errorf("/metrics lacks %s, want it there", want)
 	}
 }

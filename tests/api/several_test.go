@@ -60,7 +60,7 @@ func TestSeveral_Models(t *testing.T) {
 	for name, isDefault := range map[string]bool{"a": true, "b": false} {
 		m := entries[name]
 		if m.MemoryBytes <= 0 {
-			t.Errorf("%s has %d bytes", name, m.MemoryBytes)
+			t.Errorf("%s has %d bytes, want more than 0", name, m.MemoryBytes)
 		}
 		m.MemoryBytes = 0
 		want := modelEntry{
@@ -72,17 +72,17 @@ func TestSeveral_Models(t *testing.T) {
 		var alone modelEntry
 		harness.Decode(t, s.Do(http.MethodGet, "/models/"+name, nil), &alone)
 		if alone.MemoryBytes = 0; alone != want {
-			t.Errorf("alone it is %+v", alone)
+			t.Errorf("alone it is %+v, want %+v", alone, want)
 		}
 	}
 	var health struct{ Models map[string]string }
 	harness.Decode(t, s.Do(http.MethodGet, "/health-check", nil), &health)
 	if !maps.Equal(health.Models, map[string]string{"a": "READY", "b": "READY"}) {
-		t.Errorf("the health has %v", health.Models)
+		t.Errorf("the health has %v, want %v", health.Models, map[string]string{"a": "READY", "b": "READY"})
 	}
 	health.Models = nil
 	if harness.Decode(t, s.Do(http.MethodGet, "/models/b/health-check", nil), &health); health.Models != nil {
-		t.Errorf("the health of one model has %v", health.Models)
+		t.Errorf("the health of one model has %v, want nil", health.Models)
 	}
 	for _, path := range []string{"/models/c", "/models/c/predictions", "/models/c/predictions/1/cancel"} {
 		method := http.MethodPost
@@ -118,7 +118,7 @@ func TestSeveral_IDsAreModelsOwn(t *testing.T) {
 	harness.WantStatus(t, "b", harness.Receive(t, answers["b"]), "canceled")
 	var running struct{ Status string }
 	if harness.Decode(t, s.Do(http.MethodGet, "/predictions/same", nil), &running); running.Status != "processing" {
-		t.Errorf("a is %s", running.Status)
+		t.Errorf("a is %s, want processing", running.Status)
 	}
 	open()
 	saidBy(t, harness.Receive(t, answers["a"]), "a")
@@ -144,7 +144,7 @@ func TestSeveral_CrashLeavesOtherModel(t *testing.T) {
 		default:
 		}
 		if _, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{})); pid != before {
-			t.Errorf("process %s answers for b, before it was %s", pid, before)
+			t.Errorf("process %s answers for b, before it was %s, want the same", pid, before)
 		}
 		harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	}
@@ -166,7 +166,7 @@ func TestSeveral_SetupThatFailsLeavesOtherModels(t *testing.T) {
 	refused := harness.PredictBy(s, "", harness.Input{})
 	if harness.WantCode(t, "the default, which failed", refused,
 		http.StatusServiceUnavailable); !strings.Contains(string(refused.Body), "/health-check") {
-		t.Errorf("got %s", refused)
+		t.Errorf(`got %s, want it to contain "/health-check"`, refused)
 	}
 	harness.WantCode(t, "readiness of the model", s.Do(http.MethodGet, "/models/a/readyz", nil),
 		http.StatusServiceUnavailable)
@@ -189,7 +189,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 		`pinion_workers{model="b",state="ready"} 1`,
 	} {
 		if !strings.Contains(page, line+"\n") {
-			t.Errorf("the page lacks %s", line)
+			t.Errorf("the page lacks %s: got %.300q, want it to contain %q", line, page, line+"\n")
 		}
 	}
 	seen := map[string]int{}
@@ -200,7 +200,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 	}
 	for name, n := range seen {
 		if n > 1 {
-			t.Errorf("%s is there %d times", name, n)
+			t.Errorf("%s is there %d times, want at most 1", name, n)
 		}
 	}
 	for name, number := range map[string]string{
@@ -208,7 +208,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 		"process_open_fds": "",
 	} {
 		if !strings.Contains(page, "\n"+name+" "+number) {
-			t.Errorf("%s is not the server's", name)
+			t.Errorf("%s is not the server's: got %.300q, want it to contain %q", name, page, "\n"+name+" "+number)
 		}
 	}
 	line, ok := s.Log.First(func(l harness.Line) bool {
@@ -216,11 +216,11 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 			strings.Contains(l.Raw, `"model":"b"`)
 	})
 	if !ok {
-		t.Errorf("no line of the log has the model: %+v", line)
+		t.Errorf("no line of the log has the model: %+v: ok = false, want true", line)
 	}
 	single := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	if page := string(single.Do(http.MethodGet, "/metrics", nil).Body); strings.Contains(page, "model=") {
-		t.Errorf("with one model the page has the label")
+		t.Errorf(`with one model the page has the label: got %.300q, want no "model=" in it`, page)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestSeveral_OtherProtocolsChooseModel(t *testing.T) {
 	}
 	if harness.Decode(t, s.Do(http.MethodGet, "/v1/models", nil), &list); !slices.Equal(list.Models, []string{"a", "b"}) ||
 		len(list.Data) != 2 {
-		t.Errorf("the models are %+v", list)
+		t.Errorf("the models are %+v, want Models [a b] and len(Data) 2", list)
 	}
 	for _, name := range list.Models {
 		var got struct{ Predictions []string }
@@ -242,7 +242,8 @@ func TestSeveral_OtherProtocolsChooseModel(t *testing.T) {
 			map[string]any{"instances": []harness.Input{{"text": "x"}}}),
 			&got)
 		if len(got.Predictions) != 1 || !strings.HasPrefix(got.Predictions[0], name+" ") {
-			t.Errorf("%s answers %q", name, got.Predictions)
+			t.Errorf("%s answers %q, want len(Predictions) 1 and Predictions[0] starting with %q", name, got.Predictions,
+				name+" ")
 		}
 		harness.WantCode(t, "ready", s.Do(http.MethodGet, "/v2/models/"+name+"/ready", nil), http.StatusOK)
 	}
@@ -266,17 +267,19 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 	harness.Decode(t, s.Do(http.MethodGet, "/openapi.json", nil), &root)
 	harness.Decode(t, s.Do(http.MethodGet, "/models/b/openapi.json", nil), &b)
 	if len(root.Servers) != 0 || root.Paths["/models/{name}"] == nil || root.Paths["/v2/models/{model}/infer"] == nil {
-		t.Errorf("the document at the root has servers %v and %d paths", root.Servers, len(root.Paths))
+		t.Errorf("the document at the root has servers %v and %d paths, want none and those of loading and of gRPC's models",
+			root.Servers, len(root.Paths))
 	}
 	if len(b.Servers) != 1 || b.Servers[0].URL != "/models/b" || b.Info.Title != "b" {
-		t.Errorf("b's document has servers %v, title %q", b.Servers, b.Info.Title)
+		t.Errorf(`b's document has servers %v, title %q, want len(Servers) 1, URL "/models/b" and Title b`, b.Servers,
+			b.Info.Title)
 	}
 	for path := range b.Paths { // each is there
 		path = strings.NewReplacer("{prediction_id}", "none").Replace(path)
 		if got := s.Do(http.MethodGet, "/models/b"+path, nil); got.Code == http.StatusNotFound &&
 			!strings.Contains(string(got.Body), "Prediction not found") &&
 			!strings.Contains(string(got.Body), "The folder cog_examples has no such file") {
-			t.Errorf("%s: %s", path, got)
+			t.Errorf(`%s: %s, want with "Prediction not found" or with "The folder cog_examples has no such file"`, path, got)
 		}
 	}
 	for path, links := range map[string][]string{
@@ -287,14 +290,14 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 		body := string(s.Do(http.MethodGet, path, nil).Body)
 		for _, link := range links {
 			if !strings.Contains(body, link) {
-				t.Errorf("%s lacks %s", path, link)
+				t.Errorf("%s lacks %s, want it there", path, link)
 			}
 		}
 	}
 	var where map[string]string
 	harness.Decode(t, s.Do(http.MethodGet, "/models/b/", nil), &where)
 	if where["predictions_url"] != "/models/b/predictions" || where["shutdown_url"] != "" {
-		t.Errorf("b's discovery document is %v", where)
+		t.Errorf("b's discovery document is %v, want its own addresses, and none of a shutdown", where)
 	}
 }
 
@@ -315,7 +318,7 @@ func TestSeveral_TokensOfSeveralModels(t *testing.T) {
 	harness.WantCode(t, "with a token", s.Do(http.MethodGet, "/models", nil, "Authorization", "Bearer secret"),
 		http.StatusOK)
 	if bare := string(s.Do(http.MethodGet, "/health-check", nil).Body); strings.Contains(bare, "models") {
-		t.Errorf("without a token the health has the models: %s", bare)
+		t.Errorf(`without a token the health has the models: %s, want no "models" in it`, bare)
 	}
 }
 
@@ -332,7 +335,7 @@ func TestSeveral_ReloadOfOneModel(t *testing.T) {
 			return pid != b
 		})
 	if _, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); pid != a {
-		t.Errorf("a is replaced too")
+		t.Errorf("a is replaced too: got %.300q, want %q", pid, a)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 			})
 			harness.WantCode(t, "during the shortage", a, http.StatusServiceUnavailable)
 			if a.Header.Get("Retry-After") == "" {
-				t.Errorf("got no Retry-After: %s", a)
+				t.Errorf("got no Retry-After: %s, want Retry-After non-empty", a)
 			}
 			harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 			end()

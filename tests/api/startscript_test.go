@@ -58,6 +58,6 @@ func TestStartScript_OfCogStartsServer(t *testing.T) {
 		}
 	})
 	if !cmd.ProcessState.Success() {
-		t.Errorf("the server ended with %v:\n%s", cmd.ProcessState, log)
+		t.Errorf("the server ended with %v, want Success true:\n%s", cmd.ProcessState, log)
 	}
 }

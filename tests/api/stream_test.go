@@ -96,7 +96,8 @@ func TestStream_HasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	for i, one := range all {
 		kind, data, outputs, err := one.rest()
 		if err != nil || kind != "completed" || outputs != 2 || !strings.Contains(data, `"output":[1,2]`) {
-			t.Fatalf("subscriber %d: %s %s after %d outputs, %v", i, kind, data, outputs, err)
+			t.Fatalf("subscriber %d: %s %s after %d outputs, %v, want kind completed, outputs 2 and data with %q", i, kind, data,
+				outputs, err, `"output":[1,2]`)
 		}
 	}
 }
@@ -119,14 +120,14 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 	// comes to an end while the others take nothing.
 	kind, data, outputs, err := first.rest()
 	if err != nil || kind != "completed" && kind != "error" {
-		t.Fatalf("the reader: %s %.300s after %d outputs, %v", kind, data, outputs, err)
+		t.Fatalf("the reader: %s %.300s after %d outputs, %v, want completed or error", kind, data, outputs, err)
 	}
 	harness.Eventually(t, "the model is through", func() bool {
 		return s.Do(http.MethodGet, "/predictions/flood", nil).Status == "succeeded"
 	})
 	// Its whole output is kept, in a buffer that grew by doubling; a copy for each subscriber would be 640 MiB.
 	if grown := harness.Resident(t, s.PID) - resident; grown > 256<<20 && !harness.Sanitized(t) {
-		t.Errorf("the front grew by %d MiB", grown>>20)
+		t.Errorf("the front grew by %d MiB, want at most %d", grown>>20, 256<<20)
 	}
 	lagged := 0
 	for i, one := range waiting {
@@ -144,15 +145,16 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 			if err := json.Unmarshal([]byte(data), &missed); err != nil ||
 				missed.Error != "SSE stream lagged; events were dropped" ||
 				missed.Skipped < 1 || missed.Skipped+outputs > items+2 {
-				t.Errorf("slow subscriber %d is told %s after %d outputs", i, data, outputs)
+				t.Errorf("slow subscriber %d is told %s after %d outputs, want that it lagged, and by how many of %d events", i,
+					data, outputs, items+2)
 			}
 		case "completed":
 			harness.Equal(t, fmt.Sprintf("outputs of slow subscriber %d, who got no error", i), outputs, items)
 		default:
-			t.Errorf("slow subscriber %d ends with %s", i, kind)
+			t.Errorf("slow subscriber %d ends with %s, want error or completed", i, kind)
 		}
 	}
 	if lagged == 0 {
-		t.Error("no subscriber was too slow: the test is none")
+		t.Errorf("no subscriber was too slow: the test is none: got %d, want anything but 0", lagged)
 	}
 }

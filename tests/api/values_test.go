@@ -63,7 +63,7 @@ func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
 		} {
 			a := s.Create(`{"input":` + c.input + `}`)
 			if a.Status != "succeeded" {
-				t.Errorf("%s: %s", c.input, a)
+				t.Errorf("%s: %s, want Status succeeded", c.input, a)
 				continue
 			}
 			var got map[string]string
@@ -83,7 +83,7 @@ func TestValues_NumbersKeepEveryDigit(t *testing.T) {
 		digits: "int " + digits, "1e20": "int 100000000000000000000",
 	} {
 		if got := s.Create(`{"input":{"whole":` + value + `}}`); !strings.HasPrefix(got.Text(t), want+", ") {
-			t.Errorf("%.30s: got %.100s", value, got)
+			t.Errorf("%.30s: got %.100s, want Text starting with %q", value, got, want+", ")
 		}
 	}
 	for value, want := range map[string]string{

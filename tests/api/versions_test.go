@@ -87,7 +87,7 @@ func TestVersions_Shares(t *testing.T) {
 		`pinion_workers{model="other",state="ready"} 1`,
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("/metrics lacks %s", want)
+			t.Errorf("/metrics lacks %s, want it there", want)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestVersions_NoRequestIsLost(t *testing.T) {
 				}
 				if got := harness.PredictBy(s, "ocr", harness.Input{}); got.Code != http.StatusOK {
 					lost.Add(1)
-					t.Errorf("got %s", got)
+					t.Errorf("got %s, want Code 200", got)
 					return
 				}
 				answered.Add(1)

@@ -44,11 +44,12 @@ def run(n: int = 3000) -> Iterator[int]:
 		for i, one := range got {
 			var list []int
 			if len(one.Output) > 0 && json.Unmarshal(one.Output, &list) != nil {
-				t.Fatalf("delivery %d has the output %.100s", i, one.Output)
+				t.Fatalf("delivery %d has the output %.100s, want no error", i, one.Output)
 			}
 			last := i == len(got)-1
 			if id == "outputs" && !last && len(list) <= before && i > 0 || last && len(list) != items {
-				t.Errorf("%s: delivery %d of %d has %d items after %d", id, i, len(got), len(list), before)
+				t.Errorf("%s: delivery %d of %d has %d items after %d, want at most 0 and %d", id, i, len(got), len(list), before,
+					items)
 			}
 			before = len(list)
 		}

@@ -19,7 +19,7 @@ func Eventually(t testing.TB, what string, reached func() bool, instead ...func(
 	for _, look := range instead {
 		t.Logf("instead: %v", look())
 	}
-	t.Fatalf("not within %s: %s\n%s", Timeout, what, Stacks())
+	t.Fatalf("not within %s: want %s\n%s", Timeout, what, Stacks())
 }
 
 // Within reports whether a state comes in that time. It looks once in every pause.

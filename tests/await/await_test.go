@@ -24,7 +24,7 @@ func TestAwait_NoLeakWaits(t *testing.T) {
 		select {
 		case <-release:
 		default:
-			t.Error("it was looked at while a goroutine was left")
+			t.Error("NoLeak looked while a goroutine was left, want it to wait")
 		}
 	})
 	r, w, err := os.Pipe()
@@ -42,10 +42,10 @@ func TestAwait_NoLeakWaits(t *testing.T) {
 		f()
 	}
 	if !looked {
-		t.Error("the check was never called")
+		t.Error("the check was never called: looked = false, want true")
 	}
 	if after := len(descriptors(t)); after != before-2 {
-		t.Errorf("%d descriptors, %d before: the pipe was not waited for", after, before)
+		t.Errorf("%d descriptors, %d before: the pipe was not waited for, want %d", after, before, before-2)
 	}
 }
 
@@ -53,6 +53,6 @@ func TestAwait_EventuallyLooksAgain(t *testing.T) {
 	looks := 0
 	Eventually(t, "the third look", func() bool { looks++; return looks == 3 })
 	if looks != 3 {
-		t.Errorf("%d looks", looks)
+		t.Errorf("%d looks, want 3", looks)
 	}
 }

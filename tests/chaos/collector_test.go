@@ -144,7 +144,7 @@ func (c *collectorScene) sample(state string) (m collectorSample) {
 		if found := pattern.FindStringSubmatch(text); found != nil {
 			*number, _ = strconv.Atoi(found[1]) // digits
 		} else {
-			c.t.Errorf("got metrics without %s: %.300s", pattern, text)
+			c.t.Errorf("got metrics without %s: %.300s, nil, want non-nil", pattern, text)
 		}
 	}
 	m.resident, m.descriptors = harness.Resident(c.t, c.s.PID), harness.Descriptors(c.t, c.s.PID)
@@ -169,7 +169,8 @@ func (c *collectorScene) within(before collectorSample, state string) {
 		c.t.Errorf("%s: got %+v, want what there was: %+v", state, m, before)
 	}
 	if m.resident > before.resident+collectorMemory && !harness.Sanitized(c.t) {
-		c.t.Errorf("%s: the front has %d MiB, and had %d", state, m.resident>>20, before.resident>>20)
+		c.t.Errorf("%s: the front has %d MiB, and had %d, want at most %d", state, m.resident>>20, before.resident>>20,
+			before.resident+collectorMemory)
 	}
 }
 

@@ -198,7 +198,7 @@ func (f *fleet) ask(source *rand.Rand, id, hook string) {
 		switch code {
 		case 0, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		default:
-			f.t.Errorf("%s: a PUT is answered %d", id, code)
+			f.t.Errorf("%s: a PUT is answered %d, want 202, 429, 503 or no answer", id, code)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -262,7 +262,7 @@ func (f *fleet) look(jobs int) {
 				looks++
 				continue
 			} else if last = a; time.Now().After(limit) {
-				f.t.Fatalf("%s has not ended after 5 minutes without a fault: %d %+v", id, code, last)
+				f.t.Fatalf("%s runs after 5 minutes without a fault, want its end: %d %+v", id, code, last)
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -273,7 +273,7 @@ func (f *fleet) look(jobs int) {
 				break
 			}
 			if time.Now().After(limit) {
-				f.t.Errorf("the webhook of p%d did not come within 5 minutes without a fault", i)
+				f.t.Errorf("got no webhook of p%d within 5 minutes without a fault, want it", i)
 				break
 			}
 		}

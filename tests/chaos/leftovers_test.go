@@ -56,7 +56,7 @@ func (g *rig) threads() (all int, waiting []string) {
 		call, _, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			g.t.Errorf("what the front's threads wait for cannot be read: %v", err)
+			g.t.Errorf("what the front's threads wait for cannot be read: %v, want another error than fs.ErrPermission", err)
 		case err == nil && call != strconv.Itoa(unix.SYS_FUTEX): // else it is put aside, or gone
 			waiting = append(waiting, call)
 		}
@@ -76,7 +76,7 @@ func (g *rig) measure() (m measures) {
 	if found := goroutines.FindStringSubmatch(text); found != nil {
 		m.goroutines, _ = strconv.Atoi(found[1]) // digits
 	} else {
-		g.t.Errorf("no goroutines in the metrics: %.300s", text)
+		g.t.Errorf("got no goroutines in the metrics: %.300s, want non-nil", text)
 	}
 	m.pages = strings.Count(harness.Maps(g.t, g.s.PID), "memfd:")
 	m.processes, m.zombies = len(g.s.Processes()), len(harness.Zombies(g.s))
@@ -122,9 +122,11 @@ func (g *rig) nothingIsLeft(before measures) {
 		g.t.Errorf("something is left: %+v, and before it was %+v", m, before)
 	}
 	if m.threads > before.threads+extraThreads {
-		g.t.Errorf("the front has %d threads, and had %d", m.threads, before.threads)
+		g.t.Errorf("the front has %d threads, and had %d, want at most %d", m.threads, before.threads,
+			before.threads+extraThreads)
 	}
 	if m.resident > before.resident+extraMemory && !harness.Sanitized(g.t) {
-		g.t.Errorf("the front has %d MiB, and had %d", m.resident>>20, before.resident>>20)
+		g.t.Errorf("the front has %d MiB, and had %d, want at most %d", m.resident>>20, before.resident>>20,
+			before.resident+extraMemory)
 	}
 }

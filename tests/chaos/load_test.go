@@ -71,7 +71,7 @@ func (l *load) ask(token string, size int) {
 		l.excused.Add(1)
 	default:
 		h := l.s.Do(http.MethodGet, "/health-check", nil, "Connection", "close")
-		l.t.Errorf("%s: %v; then health was %.1500s", during, err, h)
+		l.t.Errorf("%s: got %v, want the right answer; then health was %.1500s", during, err, h)
 	}
 }
 

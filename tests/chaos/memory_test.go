@@ -90,7 +90,7 @@ func TestMemory_ChaosOfMemory(t *testing.T) {
 	all.Wait()
 	s.WaitHealth("READY")
 	if h := s.Health(); h.Memory.UsedBytes > h.Memory.LimitBytes {
-		t.Errorf("%+v", h.Memory)
+		t.Errorf("%+v, want UsedBytes at most %d", h.Memory, h.Memory.LimitBytes)
 	}
 	harness.Eventually(t, "the front is as small as it was", func() bool {
 		return harness.Sanitized(t) || harness.Resident(t, s.PID) < before+extraAtRest+int(s.Health().Memory.UsedBytes)
@@ -185,12 +185,12 @@ func hoard(t *testing.T, s *harness.Server, r *rand.Rand, id, hooks string) {
 		(a.Header.Get("Retry-After") != "" || bytes.Contains(a.Body, []byte("worker"))) && !small:
 	case a.Code == http.StatusServiceUnavailable && bytes.Contains(a.Body, []byte("worker")):
 	default:
-		t.Errorf("%s, %.200s: %.300s", id, text, a.String())
+		t.Errorf("%s, %.200s: got %.300s, want it accepted, or refused for want of room", id, text, a.String())
 	}
 	if r.IntN(4) == 0 {
 		if a := s.Do(http.MethodGet, "/predictions/"+id, nil); a.Err != nil ||
 			a.Code != http.StatusOK && a.Code != http.StatusNotFound && a.Code != http.StatusServiceUnavailable {
-			t.Errorf("GET of %s: %.300s", id, a.String())
+			t.Errorf("GET of %s: %.300s: got %d, want 200 or 404 or 503", id, a.String(), a.Code)
 		}
 	}
 }

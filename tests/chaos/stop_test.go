@@ -74,7 +74,7 @@ func TestStops(t *testing.T) {
 						return line.PredictionID == fmt.Sprint("told", i) && strings.Contains(line.Raw, `"event":"completed"`)
 					})
 					if !named {
-						t.Errorf("the log does not name the webhook to %s that was given up", receiver)
+						t.Errorf("the log does not name the webhook to %s that was given up: named = false, want true", receiver)
 					}
 				}
 			})

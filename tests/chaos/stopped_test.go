@@ -50,7 +50,7 @@ func testStoppedFront(t *testing.T, sc scene) {
 	after := s.Health()
 	for i, w := range after.Workers {
 		if w.PID != before.Workers[i].PID || w.Restarts != 0 {
-			t.Errorf("a worker was replaced: %+v, before %+v", after, before)
+			t.Errorf("a worker was replaced: got %+v, want as before %+v", after, before)
 		}
 	}
 }

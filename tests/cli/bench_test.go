@@ -70,7 +70,7 @@ func TestCLIBench_MeasuresFolder(t *testing.T) {
 	l := b.Latency
 	if b.Succeeded == 0 || b.Failed != 0 || b.Rate <= 0 || b.Seconds < 0.3 || b.ModelShare <= 0 || b.ModelShare > 1 ||
 		l["p50"] <= 0 || l["p50"] > l["p90"] || l["p90"] > l["p99"] || l["p99"] > l["max"] {
-		t.Errorf("it is %+v", b)
+		t.Errorf("got %+v, want figures of predictions that succeeded, and latencies in order", b)
 	}
 	text := c.Good(t, append([]string{"bench", "-o", "figures.json", ".", "-i", "text=given", "-i", "n=3", "-i", "kind=b"},
 		append(short, "--", "--workers", "2")...)...)
@@ -79,7 +79,7 @@ func TestCLIBench_MeasuresFolder(t *testing.T) {
 		"failed                0")
 	figures, err := os.ReadFile(filepath.Join(c.Dir, "figures.json"))
 	if err != nil || readBenched(t, string(figures)).Succeeded == 0 {
-		t.Errorf("figures.json holds %s: %v", figures, err)
+		t.Errorf("figures.json holds %s: %v, want anything but 0", figures, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestCLIBench_MeasuresServer(t *testing.T) {
 	b := readBenched(t, c.Good(t, "bench", s.Address, "--rate", "60", "-d", "500ms", "--warmup", "0", "-o", "-"))
 	if all := b.Succeeded + b.Failed; all != 30 || b.AskedRate != 60 || b.Failures["the prediction failed"] != b.Failed ||
 		b.Failed < 9 {
-		t.Errorf("it is %+v", b)
+		t.Errorf("it is %+v, want all 30, AskedRate 60, Failures %d and Failed at least 9", b, b.Failed)
 	}
 	harness.WantText(t, "the table", c.Good(t, append([]string{"bench", s.Address + "/"}, short...)...), `input {}`,
 		"the prediction failed")

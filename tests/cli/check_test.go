@@ -129,12 +129,12 @@ func TestCheck_CLICheckForPrograms(t *testing.T) {
 	}
 	good := read(harness.CLI{Dir: harness.Example(t, "hello")}.Good(t, "check", "--json"))
 	if good.Problems == nil || len(good.Problems) != 0 || strings.Join(good.Inputs, " ") != "name" {
-		t.Errorf("a good model gives %+v", good)
+		t.Errorf("a good model gives %+v, want Problems non-nil, len(Problems) empty and Join name", good)
 	}
 	bad := read(harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run(a: bytes) -> int: ...\n")}.Run(t, "check",
 		"--json").Stdout)
 	if len(bad.Problems) != 1 || bad.Problems[0].File != "run.py" || bad.Problems[0].Fix == "" {
-		t.Errorf("a bad one gives %+v", bad)
+		t.Errorf("a bad one gives %+v, want len(Problems) 1, File run.py and Fix non-empty", bad)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestInit_Templates(t *testing.T) {
 			said := cli.Good(t, "init", "--template", c.template)
 			found := regexp.MustCompile(`(?m)^  pinion (predict .*)$`).FindStringSubmatch(said)
 			if found == nil {
-				t.Fatalf("no prediction to try: %s", said)
+				t.Fatalf("got no prediction to try: %s, want non-nil", said)
 			}
 			harness.WantText(t, "README.md", harness.ReadFile(t, filepath.Join(dir, "README.md")), found[1],
 				"pinion python -m pytest")
@@ -100,13 +100,13 @@ func TestCLI_InitOverwritesNothing(t *testing.T) {
 		c := harness.CLI{Dir: harness.NewFolder(t, name, "mine")}
 		harness.WantText(t, "the refusal", c.Bad(t, 1, "init"), "has a "+name+" already, and nothing is overwritten")
 		if files, err := os.ReadDir(c.Dir); err != nil || len(files) != 1 {
-			t.Errorf("there are %v: %v", files, err)
+			t.Errorf("there are %v: %v, want 1", files, err)
 		}
 	}
 	c := harness.CLI{Dir: harness.NewFolder(t, "requirements.txt", "mine")}
 	harness.WantText(t, "what it did", c.Good(t, "init"), "wrote run.py", "kept  requirements.txt")
 	if text, err := os.ReadFile(filepath.Join(c.Dir, "requirements.txt")); err != nil || string(text) != "mine" {
-		t.Errorf("requirements.txt holds %q: %v", text, err)
+		t.Errorf("requirements.txt holds %q: %v, want mine", text, err)
 	}
 }
 
@@ -115,6 +115,6 @@ func interrupted(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	_ = cmd.Wait() // ProcessState says how it ended
 	if cmd.ProcessState.ExitCode() != 130 {
-		t.Errorf("it ended with %v", cmd.ProcessState)
+		t.Errorf("it ended with %v, want ExitCode 130", cmd.ProcessState)
 	}
 }

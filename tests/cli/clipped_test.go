@@ -69,20 +69,20 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		a := c.do()
 		harness.Equal(t, c.what, a.Code, c.code)
 		if len(a.Body) > 4<<10 {
-			t.Errorf("%s: the answer has %d bytes: %.300s", c.what, len(a.Body), a.Body)
+			t.Errorf("%s: the answer has %d bytes: %.300s, want at most %d bytes", c.what, len(a.Body), a.Body, 4<<10)
 		}
 	}
 	harness.Eventually(t, "the webhook was given up",
 		func() bool { _, ok := s.Log.Find("webhook delivery failed"); return ok })
 	for _, line := range s.Log.Lines() {
 		if len(line.Raw) > 2<<10 {
-			t.Errorf("a line of the log is long: %.300s", line.Raw)
+			t.Errorf("a line of the log is long: %.300s, want at most %d bytes", line.Raw, 2<<10)
 		}
 		if strings.Contains(line.Raw, id[:len("😀")*51]) {
-			t.Errorf("a line of the log has a long id: %.300s", line.Raw)
+			t.Errorf("a line of the log has a long id: %.300s, want no %q in it", line.Raw, id[:len("😀")*51])
 		}
 	}
 	if _, ok := s.Log.Find("unknown inputs are dropped"); !ok {
-		t.Error("the unknown input was not logged")
+		t.Error("the unknown input was not logged: ok = false, want true")
 	}
 }

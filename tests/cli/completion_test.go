@@ -54,7 +54,7 @@ def run(prompt: str, style: str = Input(default="oil", choices=["oil", "pencil"]
 	}
 	harness.Equal(t, "without a model", strings.Join(completed(t, "predict", t.TempDir(), "-i", ""), " "), "")
 	if _, err := os.Stat(filepath.Join(dir, "imported")); err == nil {
-		t.Error("the model was imported")
+		t.Error("the model was imported: got no error, want an error")
 	}
 }
 
@@ -74,7 +74,7 @@ func TestMan_Pages(t *testing.T) {
 		harness.WantText(t, name, string(text), want...)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "pinion-man.1")); err == nil {
-		t.Error("the command that writes the pages has a page")
+		t.Error("the command that writes the pages has a page: got no error, want an error")
 	}
 	groff, err := exec.LookPath("groff")
 	if err != nil {
@@ -82,11 +82,11 @@ func TestMan_Pages(t *testing.T) {
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	if err != nil || len(pages) < 20 {
-		t.Fatalf("got the pages %q, %v", pages, err)
+		t.Fatalf("got the pages %q, %v, want at least 20", pages, err)
 	}
 	warnings, err := exec.Command(groff, append([]string{"-man", "-Tutf8", "-ww", "-z"}, pages...)...).CombinedOutput()
 	if err != nil || len(warnings) > 0 {
-		t.Errorf("groff says %v: %s", err, warnings)
+		t.Errorf("groff says %v: %s, want none", err, warnings)
 	}
 	harness.WantText(t, "without a folder", harness.CLI{}.Bad(t, 2, "man"), "takes the folder for the pages")
 }

@@ -42,7 +42,7 @@ run: run.py:Runner
 	}
 	if err := json.Unmarshal([]byte(c.Good(t, "doctor", "--json", "--python", python)), &report); err != nil ||
 		len(report.Differences) != 7 {
-		t.Errorf("as JSON it is %+v: %v", report, err)
+		t.Errorf("as JSON it is %+v: %v, want 7", report, err)
 	}
 
 	c.Dir = harness.NewFolder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n",

@@ -52,10 +52,10 @@ func TestFailFast_OnTerminalFailedSetupEndsServer(t *testing.T) {
 			harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.Shown(), c.last) })
 			text := term.Shown()
 			if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(text, c.once) != 1 {
-				t.Errorf("exit code %d, %d times %q in:\n%s", code, strings.Count(text, c.once), c.once, text)
+				t.Errorf("exit code %d, %d times %q in, want 1 and 1:\n%s", code, strings.Count(text, c.once), c.once, text)
 			}
 			if strings.Contains(text, "cog/_worker") || strings.Contains(text, "LoadError") {
-				t.Errorf("our own frames are in it:\n%s", text)
+				t.Errorf("our own frames are in it, want it without \"cog/_worker\" and without \"LoadError\":\n%s", text)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestFailFast_IsSaidByFlagOrVariable(t *testing.T) {
 		harness.Equal(t, "the cause is there", strings.Count(s.Log.String(), "ValueError: no weights\\n"), 1)
 		lines := s.Log.Lines()
 		if last := lines[len(lines)-1]; last.Text != "setup failed" || last.Level != "ERROR" {
-			t.Errorf("the last line is %+v", last)
+			t.Errorf(`the last line is %+v, want Text "setup failed" and Level ERROR`, last)
 		}
 	}
 	stays := harness.Start(t, harness.Options{Dir: dir, Args: []string{"--fail-fast=false"}})

@@ -103,16 +103,16 @@ func TestFiles_CLIFilesWithinOutputsAreWritten(t *testing.T) {
 			run := harness.CLI{Dir: harness.NewFolder(t, "run.py", treeModel, "there/keep", "")}
 			got := run.Run(t, append([]string{"predict", "--predictor", "run.py:" + c.function}, c.args...)...)
 			if got.Code != 0 {
-				t.Fatalf("it ended with %d: %s", got.Code, got.Stderr)
+				t.Fatalf("it ended with %d: %s, want 0", got.Code, got.Stderr)
 			}
 			if c.stdout != "" {
 				harness.EqualJSON(t, "stdout", json.RawMessage(got.Stdout), c.stdout)
 			} else if got.Stdout != "" {
-				t.Errorf("stdout is %q", got.Stdout)
+				t.Errorf("stdout is %q, want none", got.Stdout)
 			}
 			for name, want := range c.files {
 				if text, err := os.ReadFile(filepath.Join(run.Dir, name)); err != nil || string(text) != want {
-					t.Errorf("%s holds %q: %v", name, text, err)
+					t.Errorf("%s holds %q: %v, want %q", name, text, err, want)
 				}
 				harness.WantText(t, "stderr", got.Stderr, "Written output to: "+name+"\n")
 			}

@@ -43,7 +43,7 @@ func TestCLI_HostileFilesAreBounded(t *testing.T) {
 			_ = cmd.Run()
 			got := stdout.String() + stderr.String()
 			if len(got) > 100_000 {
-				t.Errorf("%s of %s: got %d bytes of messages", command, c.name, len(got))
+				t.Errorf("%s of %s: got %d bytes of messages, want at most 100_000 bytes", command, c.name, len(got))
 			}
 			if command != "predict" && !strings.Contains(got, c.want) {
 				t.Errorf("%s of %s: got %.400s, want %s", command, c.name, got, c.want)
@@ -78,7 +78,7 @@ func TestCLI_EndlessFilesAreRefused(t *testing.T) {
 		}
 		got := c.Run(t, args...)
 		if got.Code == 0 || !strings.Contains(got.Stdout+got.Stderr, "larger than") {
-			t.Errorf("%s: got %d, %.400s", name, got.Code, got.Stdout+got.Stderr)
+			t.Errorf(`%s: got %d, %.400s, want not 0 and a text with "larger than"`, name, got.Code, got.Stdout+got.Stderr)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestLogReader_Leaves(t *testing.T) {
 	write.Close()
 	for range 3 {
 		if a := s.Input(harness.Input{"kilobytes": 10}); a.Status != "succeeded" {
-			t.Fatalf("without a reader of the log: %s", a)
+			t.Fatalf("without a reader of the log: %s, want Status succeeded", a)
 		}
 	}
 	s.Signal(syscall.SIGTERM)
@@ -76,7 +76,7 @@ func TestLogReader_Stops(t *testing.T) {
 		Output: write,
 	})
 	if a := s.Input(harness.Input{"kilobytes": overflow}); a.Status != "succeeded" {
-		t.Fatalf("with a reader that stopped: %s", a)
+		t.Fatalf("with a reader that stopped: %s, want Status succeeded", a)
 	}
 	harness.Equal(t, "health", s.Health().Status, "READY")
 	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
@@ -89,7 +89,7 @@ func TestLogReader_Stops(t *testing.T) {
 	})
 	for _, line := range log.Lines() {
 		if !strings.HasPrefix(line.Raw, "{") || !strings.HasSuffix(line.Raw, "}") && len(line.Raw) < 4<<10 {
-			t.Fatalf("a torn record: %.200q", line.Raw)
+			t.Fatalf(`a torn record: %.200q, want Raw starting with "{" and len(Raw) at least %d bytes`, line.Raw, 4<<10)
 		}
 	}
 	s.Signal(syscall.SIGTERM)
@@ -97,7 +97,7 @@ func TestLogReader_Stops(t *testing.T) {
 	write.Close()
 	reading.Wait()
 	if _, found := log.Find("stopped"); !found {
-		t.Errorf("the log of a reader that is back lacks the end")
+		t.Errorf("the log of a reader that is back lacks the end: found = false, want true")
 	}
 }
 

@@ -90,7 +90,7 @@ func TestPredict_CLIPredictInEachPython(t *testing.T) {
 		c.Python = python.Path
 		got := c.Run(t, "predict", "-i", "how=text")
 		if got.Code != 0 || got.Stdout != "a text\n" {
-			t.Errorf("ended with %d and %q", got.Code, got.Stdout)
+			t.Errorf("ended with %d and %q, want 0 and %q", got.Code, got.Stdout, "a text\n")
 		}
 		harness.WantText(t, "stderr", got.Stderr, "setting up\n", "predicting text\n")
 	})
@@ -107,7 +107,7 @@ func TestPredict_CLIPredictGivesValuesTheirTypes(t *testing.T) {
 		"either":5,"extra":{"a":[1]},"maybe":null}`
 	harness.EqualJSON(t, "the output", []byte(got), want)
 	if !strings.HasPrefix(got, "{\n  \"n\": 3,\n") {
-		t.Errorf("it is not indented by two: %s", got)
+		t.Errorf("it is not indented by two: %s, want it to start with %q", got, "{\n  \"n\": 3,\n")
 	}
 	got = c.Good(t, "predict", ".", "-i", "how=all", "-i", "names=@name.txt", "-i", "numbers=[4, 5]", "-i", "either=x",
 		"-i", "maybe=7")
@@ -167,7 +167,7 @@ func TestPredict_CLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 			got := c.Bad(t, 2, append([]string{"predict"}, test.args...)...)
 			harness.WantText(t, "stderr", got, test.want...)
 			if strings.Contains(got, "setting up") {
-				t.Errorf("the model was set up:\n%s", got)
+				t.Errorf("the model was set up, want no \"setting up\" in it:\n%s", got)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestPredict_CLIPredictWithJSON(t *testing.T) {
 		harness.FromJSON(t, text, &p)
 		if p.Status != "succeeded" || string(p.Output) != `"a text"` || p.ID == "" || p.Metrics["predict_time"] == nil ||
 			!strings.Contains(p.Logs, "predicting text") || !strings.HasPrefix(text, "{\n  \"id\"") {
-			t.Errorf("%s gives %s", form, text)
+			t.Errorf("%s gives %s, want the whole prediction, indented", form, text)
 		}
 	}
 	got := c.Run(t, "predict", "--json", `{"how":"fail"}`)
@@ -193,7 +193,7 @@ func TestPredict_CLIPredictWithJSON(t *testing.T) {
 	c.Good(t, "predict", "--json", `{"how":"text"}`, "-o", "out.json")
 	text, err := os.ReadFile(filepath.Join(c.Dir, "out.json"))
 	if err != nil || !json.Valid(text) {
-		t.Errorf("out.json holds %q: %v", text, err)
+		t.Errorf("out.json holds %q: %v, want valid JSON", text, err)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestPredict_CLIPredictEnds(t *testing.T) {
 		"Prediction failed with status \"failed\": ValueError: as you wished\n")
 	got := c.Run(t, "predict", "-i", "how=nothing")
 	if got.Code != 0 || got.Stdout != "" || !strings.Contains(got.Stderr, "No output generated\n") {
-		t.Errorf("nothing: %+v", got)
+		t.Errorf("nothing: %+v, want Code 0, Stdout empty and Stderr with %q", got, "No output generated\n")
 	}
 	c.Env = []string{"BREAK_SETUP=1"}
 	harness.WantText(t, "a failed setup", c.Bad(t, 1, "predict", "-i", "how=text"), "Traceback",
@@ -218,13 +218,13 @@ func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 		t.Helper()
 		got := c.Run(t, append([]string{"predict"}, args...)...)
 		if got.Code != 0 || got.Stdout != "" {
-			t.Fatalf("%v: %+v", args, got)
+			t.Fatalf("%v: %+v, want Code 0 and Stdout empty", args, got)
 		}
 		for i := 0; i < len(files); i += 2 {
 			harness.WantText(t, "stderr", got.Stderr, "Written output to: "+files[i]+"\n")
 			text, err := os.ReadFile(filepath.Join(c.Dir, files[i]))
 			if err != nil || string(text) != files[i+1] {
-				t.Errorf("%s holds %q: %v", files[i], text, err)
+				t.Errorf("%s holds %q: %v, want %q", files[i], text, err, files[i+1])
 			}
 		}
 	}
@@ -234,14 +234,14 @@ func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 	written([]string{"--predictor", "run.py:many", "-o", "x"}, "x.0.txt", "one.txt", "x.1.json", "two.json")
 	written([]string{"--predictor", "run.py:many", "-o", "x.dat"}, "x.0.dat", "one.txt", "x.1.dat", "two.json")
 	if got := c.Run(t, "predict", "-i", "text=c", "-o", "-"); got.Code != 0 || got.Stdout != "\x89PNG\r\n\x1a\nc" {
-		t.Errorf("a file to stdout: %+v", got)
+		t.Errorf("a file to stdout: %+v, want Code 0 and Stdout %q", got, "\x89PNG\r\n\x1a\nc")
 	}
 	c = asker(t)
 	harness.Equal(t, "a text to stdout", c.Good(t, "predict", "-i", "how=text", "-o", "-"), "a text\n")
 	got := c.Run(t, "predict", "-i", "how=text", "--output", "text.txt")
 	text, err := os.ReadFile(filepath.Join(c.Dir, "text.txt"))
 	if err != nil || string(text) != "a text" || got.Stdout != "" {
-		t.Errorf("text.txt holds %q, and stdout %q: %v", text, got.Stdout, err)
+		t.Errorf(`text.txt holds %q, and stdout %q: %v, want text "a text" and Stdout empty`, text, got.Stdout, err)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestPredict_CLITrain(t *testing.T) {
 		"train.py", "def train(epochs: int) -> str:\n    print('training')\n    return f'trained {epochs}'\n")}
 	got := c.Run(t, "train", "-i", "epochs=3")
 	if got.Code != 0 || got.Stdout != "trained 3\n" {
-		t.Errorf("it gives %+v", got)
+		t.Errorf("it gives %+v, want Code 0 and Stdout %q", got, "trained 3\n")
 	}
 	harness.WantText(t, "a missing input", c.Bad(t, 2, "train"), `missing required input "epochs"`)
 	harness.WantText(t, "no train function", asker(t).Bad(t, 2, "train"), "has no train function")

@@ -23,7 +23,7 @@ func TestCLIPython_RunsTestsOfModel(t *testing.T) {
 	for _, name := range []string{"run.py", "test_run.py"} {
 		code := regexp.MustCompile(`(?m)^    # ` + name + `\n(?:(?:    (?:[^#\n].*)?)?\n)+`).FindString(text)
 		if code == "" {
-			t.Fatalf("docs/how-to/test.md has no program %s", name)
+			t.Fatalf(`docs/how-to/test.md has no program %s: got "", want some text`, name)
 		}
 		files = append(files, name, regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""))
 	}

@@ -42,7 +42,7 @@ func undecidedModel(before string) string {
 func notThere(t testing.TB, dir, name string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, name)); !os.IsNotExist(err) {
-		t.Errorf("%s is there (%v): the model's file was executed", name, err)
+		t.Errorf("%s is there (%v): the model's file was executed, want os.ErrNotExist", name, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestCLI_PredictExecutesModelOnce(t *testing.T) {
 	c = harness.CLI{Dir: harness.NewFolder(t, "run.py", model("pass"))}
 	harness.Equal(t, "what it prints", c.Good(t, "predict"), "3\n")
 	if times, err := os.ReadFile(filepath.Join(c.Dir, "times")); err != nil || len(times) != 1 {
-		t.Errorf("it executed the model %d times: %v", len(times), err)
+		t.Errorf("it executed the model %d times: %v, want 1 bytes", len(times), err)
 	}
 	c.Dir = harness.NewFolder(t, "run.py", undecidedModel("raise RuntimeError('no such thing')"))
 	harness.WantText(t, "a broken one", c.Bad(t, 1, "predict"), "RuntimeError: no such thing")
@@ -184,7 +184,7 @@ func allEnded(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
 		if harness.Alive(pid) {
-			t.Errorf("process %d runs after the command's end", pid)
+			t.Errorf("process %d runs after the command's end, want harness.Alive(pid) false", pid)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 		pids = append(pids, pid)
 	}
 	if len(pids) != 4 {
-		t.Fatalf("the model wrote %q", text)
+		t.Fatalf("the model wrote %q: got %d, want 4", text, len(pids))
 	}
 	t.Cleanup(func() {
 		for _, pid := range pids {
@@ -248,6 +248,6 @@ func TestReading_ContainingProcessNeedsItsLifeline(t *testing.T) {
 	cmd := exec.Command(harness.Binary(t), "--contain-program", "sleep", "3600")
 	cmd.Env = harness.BareEnv()
 	if out, err := cmd.CombinedOutput(); err == nil {
-		t.Errorf("it ended well: %s", out)
+		t.Errorf("it ended well: %s: got no error, want an error", out)
 	}
 }

@@ -22,7 +22,7 @@ func TestReadyFile_ReadinessFileAppearsUnderKubernetes(t *testing.T) {
 		file := readyFile(s)
 		s.WaitLog("waits at setup")
 		if _, err := os.Stat(file); err == nil {
-			t.Error("the file is there before setup has ended")
+			t.Error("the file is there before setup has ended: got no error, want an error")
 		}
 		open()
 		s.WaitHealth("READY")
@@ -32,7 +32,7 @@ func TestReadyFile_ReadinessFileAppearsUnderKubernetes(t *testing.T) {
 				return err == nil
 			})
 		} else if _, err := os.Stat(file); err == nil {
-			t.Error("the file appears elsewhere too")
+			t.Error("the file appears elsewhere too: got no error, want an error")
 		}
 		s.Stop()
 	}

@@ -43,7 +43,7 @@ func runFolder(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*")) // a fixed pattern
 	if len(found) != 1 {
-		t.Fatalf("run folders: %q", found)
+		t.Fatalf("run folders: %q, want 1", found)
 	}
 	return found[0]
 }
@@ -74,7 +74,7 @@ func TestRunDir_RunFolderIsRemoved(t *testing.T) {
 	harness.WantStatus(t, "the one whose file was removed", a, "failed")
 	harness.WantText(t, "error", a.Error, "No such file or directory")
 	if a := harness.Receive(t, after); a.Status != "succeeded" || !strings.Contains(a.Text(t), "SEVMTE8=") {
-		t.Errorf("the one after it: %s", a)
+		t.Errorf(`the one after it: %s, want Status succeeded and Text with "SEVMTE8="`, a)
 	}
 	remove()
 	// What came in a request's own body is there before its prediction.
@@ -136,7 +136,7 @@ func TestRunDir_RunFolderIsLocked(t *testing.T) {
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
-		t.Errorf("the folder can be locked: %v", err)
+		t.Errorf("the folder can be locked: %v, want %v", err, syscall.EWOULDBLOCK)
 	}
 }
 
@@ -156,6 +156,6 @@ func TestRundir_NoHomeIsMade(t *testing.T) {
 		t.Errorf("schema: %v\n%s", err, out)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("%v were made, %v", left, err)
+		t.Errorf("%v were made, %v, want none", left, err)
 	}
 }

@@ -61,7 +61,7 @@ func TestCLISchema_StaticOfOpaqueTypeWithoutItsPackage(t *testing.T) {
 	harness.EqualJSON(t, "the output", []byte(c.Good(t, "schema", "--static", "--output")),
 		`{"title":"Output","type":"object"}`)
 	if _, err := os.Stat(filepath.Join(c.Dir, "made")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("reading the source made a file: %v", err)
+		t.Errorf("reading the source made a file: %v, want fs.ErrNotExist", err)
 	}
 	unmarked := strings.ReplaceAll(source, "Opaque]", "'text']")
 	harness.WantText(t, "without Opaque",
@@ -188,7 +188,7 @@ func TestSchema_StoredSchemaThatDisagreesWithSource(t *testing.T) {
 
 	dir = harness.NewFolder(t, "run.py", fmt.Sprintf(source, "20", "old"), ".cog/openapi_schema.json", made)
 	if got := (harness.CLI{Dir: dir}).Run(t, "schema"); got.Code != 0 || got.Stderr != "" {
-		t.Errorf("of one that agrees it says %q", got.Stderr)
+		t.Errorf("of one that agrees it says %q, want Code 0 and Stderr empty", got.Stderr)
 	}
 	harness.WantText(t, "check", harness.CLI{Dir: dir}.Good(t, "check"), "no problem: ")
 }

@@ -125,7 +125,7 @@ func TestStart_ServesOnUnixSocket(t *testing.T) {
 	s.Succeed(harness.Input{"value": harness.Input{}}) // the first has not lost it
 	s.Stop()
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("the socket file is left: %v", err)
+		t.Errorf("the socket file is left: %v, want os.ErrNotExist", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 	owner := fmt.Sprintf("process %d (%s", os.Getpid(), harness.CommandLine(os.Getpid())[:20])
 	for _, want := range []string{port, "in use", owner, "-p 0", "PORT="} {
 		if code != 1 || !strings.Contains(text, want) {
-			t.Errorf("exit code %d, and no %q in %s", code, want, text)
+			t.Errorf("exit code %d, and no %q in %s, want 1 and a text with %q", code, want, text, want)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestStart_OnlyRunFoldersAreRemoved(t *testing.T) {
 	}
 	for _, path := range leftovers {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("the leftover %s is still there: %v", path, err)
+			t.Errorf("the leftover %s is still there: %v, want os.ErrNotExist", path, err)
 		}
 	}
 }
@@ -192,11 +192,11 @@ func TestStart_RunFolderOfKilledServerIsRemovedByNext(t *testing.T) {
 	first := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
 	left := folders()
 	if len(left) != 1 {
-		t.Fatalf("run folders: %q", left)
+		t.Fatalf("run folders: %q, want 1", left)
 	}
 	second := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
-	if len(folders()) != 2 {
-		t.Errorf("the second server removed a folder in use: %q", folders())
+	if got := len(folders()); got != 2 {
+		t.Errorf("the second server removed a folder in use: %q: got %d, want 2", folders(), got)
 	}
 	first.Succeed(harness.Input{"value": harness.Input{}})
 	first.Kill()
@@ -205,14 +205,14 @@ func TestStart_RunFolderOfKilledServerIsRemovedByNext(t *testing.T) {
 	}
 	third := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
 	if _, err := os.Stat(left[0]); !os.IsNotExist(err) {
-		t.Errorf("the dead server's folder is still there: %v", err)
+		t.Errorf("the dead server's folder is still there: %v, want os.ErrNotExist", err)
 	}
 	second.Succeed(harness.Input{"value": harness.Input{}})
 	second.Stop()
 	third.Succeed(harness.Input{"value": harness.Input{}})
 	third.Stop()
 	if left := folders(); len(left) > 0 {
-		t.Errorf("folders are left: %q", left)
+		t.Errorf("folders are left: %q, want none", left)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestStart_CachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	serve(cache)
 	cached, _ := filepath.Glob(filepath.Join(cache, "pinion", "*", "cog", "__init__.py")) // a fixed pattern
 	if len(cached) != 1 {
-		t.Fatalf("kept are %q", cached)
+		t.Fatalf("kept are %q, want 1", cached)
 	}
 	harness.WriteFile(t, cached[0], "raise SystemExit('changed')\n")
 	serve(cache)

@@ -162,14 +162,15 @@ func TestCLIStatic_ReadingIsFencedByKernel(t *testing.T) {
 		got := c.Run(t, "schema", "--static", "--input")
 		harness.WantText(t, "the input", got.Stdout, `"default": 3`)
 		if got.Code != 0 || got.Stderr != "" || strings.Contains(got.Stdout, "LEAK") {
-			t.Errorf("it ended with %d, and said\n%s%s", got.Code, got.Stdout, got.Stderr)
+			t.Errorf("it ended with %d, and said, want Code 0, Stderr empty and Stdout without \"LEAK\"\n%s%s", got.Code,
+				got.Stdout, got.Stderr)
 		}
 		if after := filesBelow(t, c.Dir); !slices.Equal(before, after) {
-			t.Errorf("there were %q, and now there are %q", before, after)
+			t.Errorf("there were %q, and now there are %q, want the same", before, after)
 		}
 		for _, file := range []string{"/dev/shm/" + shared, "/dev/shm/sem." + shared} {
 			if os.Remove(file) == nil {
-				t.Errorf("it made %s", file)
+				t.Errorf("it made %s, want an error", file)
 			}
 		}
 	})
@@ -189,11 +190,11 @@ func TestStatic_CLIStaticReadingLeavesNoTrace(t *testing.T) {
 		harness.WantText(t, "the input", c.Good(t, "schema", "--static", "--input"), `"default": 3`, `"default": 4`,
 			`"default": "x"`)
 		if after := filesBelow(t, dir); !slices.Equal(before, after) {
-			t.Errorf("there were %q, and now there are %q", before, after)
+			t.Errorf("there were %q, and now there are %q, want the same", before, after)
 		}
 		c.Good(t, "check", "--execute")
 		if after := filesBelow(t, dir); len(after) < len(before)+30 {
-			t.Errorf("an import makes too little for this test to say much: %q", after)
+			t.Errorf("an import makes too little for this test to say much: %q, want at least %d", after, len(before)+30)
 		}
 	})
 }
@@ -228,7 +229,7 @@ func TestStatic_CLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 			_ = cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); sig != syscall.SIGKILL {
 				if left := readersIn(c.Dir); code != 130 || len(left) > 0 {
-					t.Errorf("it ended with %d, and left the processes %v:\n%s", code, left, stderr)
+					t.Errorf("it ended with %d, and left the processes %v, want code 130 and len(left) empty:\n%s", code, left, stderr)
 				}
 			}
 			harness.Eventually(t, "the end of all processes", func() bool { return len(readersIn(c.Dir)) == 0 })

@@ -109,7 +109,7 @@ func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {
 	harness.StartCommand(t, cmd)
 	harness.Eventually(t, "the first token is there", func() bool { return strings.Contains(term.String(), "local-one ") })
 	if strings.Contains(term.String(), "two") {
-		t.Errorf("the second is too: %q", term)
+		t.Errorf(`the second is too: %q, want no "two" in it`, term)
 	}
 	open()
 	if err := cmd.Wait(); err != nil {
@@ -135,7 +135,7 @@ func TestCLI_ProgressStandsOnTerminalOnly(t *testing.T) {
 		}
 		open()
 		if err := cmd.Wait(); err != nil || stdout.String() != "done\n" {
-			t.Errorf("%v, and it printed %q", err, stdout)
+			t.Errorf("%v, and it printed %q, want %q", err, stdout, "done\n")
 		}
 		return term.String()
 	}

@@ -122,7 +122,7 @@ func (c *cluster) documented() (lines []string) {
 		}
 	}
 	if len(lines) < 2 {
-		c.t.Fatalf("the page has the commands %q", lines)
+		c.t.Fatalf("the page has the commands %q, want at least 2", lines)
 	}
 	return lines
 }
@@ -135,11 +135,11 @@ func (c *cluster) deploy() {
 		object{"metadata": object{"labels": object{"pod-security.kubernetes.io/enforce": "restricted"}}}, nil)
 	broken := "sed 's/^spec:/spec:\\n  noSuchField: 1/' deploy/kubernetes/fleet/scaling.yaml | kubectl apply -f -"
 	if out, err := command(t, c.env, broken); err == nil || !strings.Contains(out, "noSuchField") {
-		t.Errorf("an unknown field: %v %s", err, out)
+		t.Errorf(`an unknown field: %v %s, want an error and a text with "noSuchField"`, err, out)
 	}
 	for _, line := range c.documented() {
 		if out := c.kubectl(line); strings.Contains(out, "Warning") {
-			t.Errorf("%s: %s", line, out)
+			t.Errorf(`%s: %s, want no "Warning" in it`, line, out)
 		}
 	}
 	eventually(t, "three NATS servers and two gateways are ready", func() string {
@@ -239,7 +239,7 @@ func (c *cluster) backlog(classes map[string]int) (ids []string) {
 			code, p := c.ask(http.MethodPost, "/predictions", object{"input": object{"token": class}}, "Prefer", "respond-async",
 				"Pinion-Priority", class)
 			if code != http.StatusAccepted {
-				c.t.Fatalf("a gateway answers %d %+v", code, p)
+				c.t.Fatalf("a gateway answers %d %+v, want 202", code, p)
 			}
 			ids = append(ids, p.ID)
 		}
@@ -290,7 +290,7 @@ func (c *cluster) evict(ids []string) {
 			codes = append(codes, code)
 		}
 		if !slices.Equal(codes, []int{http.StatusCreated, http.StatusTooManyRequests}) {
-			t.Errorf("evictions of two pods of %s: %d", name, codes)
+			t.Errorf("evictions of two pods of %s: %d, want [201 429]", name, codes)
 		}
 		eventually(t, "another pod of "+name+" is there, and the evicted one is gone", func() string {
 			now, err := c.api.pods("default")
@@ -344,13 +344,13 @@ func (c *cluster) nothingWentWrong(jobs int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.killed) > 0 {
-		c.t.Errorf("pods were killed after their grace period: %q", k.killed)
+		c.t.Errorf("pods were killed after their grace period: %q, want none", k.killed)
 	}
 	if len(k.failed) > 0 {
-		c.t.Errorf("the nodes had trouble: %q", k.failed)
+		c.t.Errorf("the nodes had trouble: %q, want none", k.failed)
 	}
 	if most := k.most["default/pinion"]; most != jobs {
-		c.t.Errorf("there were %d servers for %d jobs", most, jobs)
+		c.t.Errorf("there were %d servers for %d jobs, want the same", most, jobs)
 	}
 }
 

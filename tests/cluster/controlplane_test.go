@@ -98,7 +98,7 @@ func (c *controlPlane) startWith(name string, env []string, args ...string) {
 	}
 	c.t.Cleanup(func() {
 		if p.ended() {
-			c.t.Errorf("%s ended by itself", name)
+			c.t.Errorf("%s ended by itself: ended = true, want false", name)
 		}
 		p.kill()
 	})

@@ -71,6 +71,6 @@ func program(t *testing.T, name string) string {
 			return file
 		}
 	}
-	t.Fatalf("there is no %s in %s", name, os.Getenv(envPrograms))
+	t.Fatalf("got no %s in %s, want it there", name, os.Getenv(envPrograms))
 	return ""
 }

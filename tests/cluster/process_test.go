@@ -24,7 +24,7 @@ func eventually(t *testing.T, what string, reached func() (instead string)) {
 			return
 		}
 		if time.Since(began) > timeout || t.Failed() {
-			t.Fatalf("%s: not after %s: %s", what, time.Since(began), instead)
+			t.Fatalf("%s: not after %s: %s, want Since at most %v and Failed false", what, time.Since(began), instead, timeout)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

@@ -20,7 +20,7 @@ func Run(t *testing.T, folder string) {
 	t.Helper()
 	scripts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are no scripts in %s: %v", folder, err)
+		t.Fatalf("there are no scripts in %s: %v: got none, want at least one", folder, err)
 	}
 	groups := map[string][]string{} // by their serve line; a script that starts its own server has no company
 	for _, script := range scripts {
@@ -73,7 +73,7 @@ func serves(t *testing.T, script string) string {
 	for first := true; lines.Scan(); first = false {
 		line := lines.Text()
 		if first && !strings.HasPrefix(line, "# ") {
-			t.Errorf("%s does not begin with what it is about", script)
+			t.Errorf(`%s does not begin with what it is about: got %.300q, want it to start with "# "`, script, line)
 		}
 		if strings.HasPrefix(line, "serve ") {
 			return line

@@ -16,7 +16,7 @@ func TestBenchmark_KeepsItsFigures(t *testing.T) {
 	run.Dir = "../bench"
 	out, err := run.CombinedOutput()
 	if err != nil || !regexp.MustCompile(`(?m)^Ran [1-9]`).Match(out) {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s, want a match of %s", err, out, `(?m)^Ran [1-9]`)
 	}
 }
 
@@ -37,13 +37,13 @@ func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	}
 	for _, m := range shown {
 		if _, ok := rows[string(m[1])]; !ok {
-			t.Errorf("the page tells to run the row %s, which there is not", m[1])
+			t.Errorf("the page tells to run the row %s, which there is not: ok = false, want true", m[1])
 		}
 		rows[string(m[1])] = true
 	}
 	for row, there := range rows {
 		if !there {
-			t.Errorf("the page has nothing on the row %s", row)
+			t.Errorf("the page has nothing on the row %s: there = false, want true", row)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 			a := s.Do(http.MethodPost, "/predictions", form.Bytes(), "Content-Type", w.FormDataContentType(), "Accept",
 				"image/*")
 			if a.Code != http.StatusOK || !bytes.Equal(a.Body, content) {
-				t.Errorf("prediction %d has another's file, or none: %d", i, a.Code)
+				t.Errorf("prediction %d has another's file, or none: %d, want Code 200 and Body %q", i, a.Code, content)
 			}
 		})
 	}
@@ -49,7 +49,7 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if !slices.Contains([]string{"run.py", "cog.yaml", "__pycache__"}, entry.Name()) {
-			t.Errorf("the model left %s in its folder", entry.Name())
+			t.Errorf("the model left %s in its folder, want nothing new there", entry.Name())
 		}
 	}
 }

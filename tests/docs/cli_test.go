@@ -59,7 +59,7 @@ func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 	}
 	slices.Sort(lines)
 	if lines = slices.Compact(lines); len(lines) < 8 { // most stand in both
-		t.Fatalf("only %d commands found: %q", len(lines), lines)
+		t.Fatalf("only %d commands found: %q, want at least 8", len(lines), lines)
 	}
 	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--queue", "64"}})
 	python := harness.AnyPython(t).Path

@@ -23,7 +23,7 @@ func interpolated(t *testing.T, text string, env map[string]string) string {
 		case value != "":
 			return value
 		case m[2] == "?":
-			t.Errorf("%s is not set: %s", m[1], m[3])
+			t.Errorf(`%s is not set: %s: got %q, want anything but "?"`, m[1], m[3], m[2])
 			fallthrough
 		default:
 			return m[3]

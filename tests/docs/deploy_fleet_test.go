@@ -40,7 +40,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	gateway := all["Deployment pinion-gateway"].Texts(t, append(slices.Clone(container), "args")...)
 	accepted(t, gateway)
 	if !slices.Equal(gateway[1:], args[2:]) {
-		t.Errorf("the gateway has the settings %q, and servers %q", gateway[1:], args[2:])
+		t.Errorf("the gateway has the settings %q, and servers %q, want %q", gateway[1:], args[2:], args[2:])
 	}
 	nats := harness.StartNATSOf(t, "my-model")
 	// there is one NATS here
@@ -61,16 +61,16 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 			"PINION_JOBS_my-model")
 		want = append(want, scaled.Text(t, "spec", "triggers", i, "metadata", "consumer"))
 		if name := scaled.Text(t, "spec", "triggers", i, "name"); !slices.Contains(strings.Fields(formula), name) {
-			t.Errorf("the formula %q leaves out %s", formula, name)
+			t.Errorf("the formula %q leaves out %s, want it there", formula, name)
 		}
 	}
 	slices.Sort(have)
 	slices.Sort(want)
 	if !slices.Equal(have, want) {
-		t.Errorf("KEDA asks for the consumers %q, and there are %q", want, have)
+		t.Errorf("KEDA asks for the consumers %q, and there are %q, want the same", want, have)
 	}
 	if target := scaled.Text(t, "spec", "scaleTargetRef", "name"); all["Deployment "+target] == nil {
-		t.Errorf("there is no deployment %s", target)
+		t.Errorf("there is no deployment %s, want non-nil", target)
 	}
 	pod := all["Deployment pinion"].Text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
@@ -97,7 +97,7 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 		name, rest, _ := strings.Cut(at, ".")
 		if service := all["Service "+name]; service == nil || service.Text(t, "spec", "clusterIP") != "None" ||
 			!strings.HasSuffix(rest, ":8222") {
-			t.Errorf("KEDA asks %s, which is not each of the servers of NATS", at)
+			t.Errorf("KEDA asks %s, want each of the servers of NATS", at)
 		}
 		harness.Equal(t, "the lag is divided by", scaled.Text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
 	}
@@ -106,7 +106,7 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
 	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: append(args, "--nats", nats.URL)})
 	if slots := len(s.Health().Workers); fmt.Sprint(slots) != target { // each of them has one
-		t.Errorf("a pod has %d slots, and the jobs are divided by %s", slots, target)
+		t.Errorf("a pod has %d slots, and the jobs are divided by %s, want the same", slots, target)
 	}
 	var grace, wait int
 	pod := []any{"spec", "template", "spec"}
@@ -115,7 +115,7 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 		append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
 	const ends = 30 + 10 // --grace and --cancel-grace
 	if grace <= wait+ends {
-		t.Errorf("a pod has %d s, and takes %d s to give its jobs back", grace, wait+ends)
+		t.Errorf("a pod has %d s, and takes %d s to give its jobs back, want more than %d", grace, wait+ends, wait+ends)
 	}
 }
 
@@ -135,14 +135,15 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 	}
 	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream ||
 		len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
-		t.Errorf("it is %+v", o)
+		t.Errorf("got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
 	}
 	url := all["Deployment pinion"].Text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
 	harness.Equal(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
 	image := all["StatefulSet nats"].Text(t, "spec", "template", "spec", "containers", 0, "image")
 	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil ||
 		!strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
-		t.Errorf("Kubernetes has %s, the compose file another, or the tests %s: %v", image, server.VERSION, err)
+		t.Errorf("Kubernetes has %s, the tests %s: %v, want the same there and in the compose file", image, server.VERSION,
+			err)
 	}
 }
 
@@ -163,7 +164,7 @@ func TestDeployFleet_FleetsManifestsAreValid(t *testing.T) {
 		broken := filepath.Join(t.TempDir(), file)
 		harness.WriteFile(t, broken, strings.Replace(text, "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1))
 		if out, err := check(broken); err == nil || !strings.Contains(out, "noSuchField") {
-			t.Errorf("%s with an unknown field: %v\n%s", file, err, out)
+			t.Errorf("%s with an unknown field: %v, want an error and a text with \"noSuchField\"\n%s", file, err, out)
 		}
 	}
 }
@@ -183,7 +184,7 @@ func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
 		harness.WriteFile(t, file, want)
 	} else if !found || text != want {
-		t.Errorf("%s has other rules: PINION_UPDATE_GOLDEN=1 takes those of alerts.yaml", file)
+		t.Errorf("%s has other rules, want those of alerts.yaml: PINION_UPDATE_GOLDEN=1 takes them", file)
 	}
 	rules, err := yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].At(t, "spec"))
 	if err != nil {
@@ -205,7 +206,8 @@ func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 	}
 	if jobs := fleetObjects(t)["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0,
 		"values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
-		t.Errorf("PinionDown does not ask for the jobs %q", jobs)
+		t.Errorf("PinionDown does not ask for the jobs %q: got %.300q, want it to contain %q", jobs, source,
+			`up{job=~"`+strings.Join(jobs, "|")+`"}`)
 	}
 	harness.Promtool(t, nil, "check", "rules", filepath.Join(folder, "alerts.yaml"))
 	harness.Promtool(t, nil, "test", "rules", filepath.Join(folder, "alerts_test.yaml"))
@@ -225,11 +227,12 @@ func TestDeployFleet_FleetsComposeFile(t *testing.T) {
 	accepted(t, first)
 	accepted(t, d.Texts(t, "services", "gateway", "command"))
 	if !slices.Equal(first, second) || !slices.Contains(first, "nats://nats:4222") {
-		t.Errorf("the commands are %q and %q", first, second)
+		t.Errorf("the commands are %q and %q, want the same, with nats://nats:4222", first, second)
 	}
 	base := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
 	if base.At(t, "services", d.Text(t, "services", "second", "extends", "service")) == nil ||
 		slices.Equal(base.Texts(t, "services", "pinion", "ports"), d.Texts(t, "services", "second", "ports")) {
-		t.Error("the second server is the same one")
+		t.Errorf("the second server is the same one, want At non-nil and Texts not %q",
+			d.Texts(t, "services", "second", "ports"))
 	}
 }

@@ -35,7 +35,8 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 		return string(out), err
 	}
 	const chart = "../deploy/helm/pinion"
-	if out, err := run("lint", chart, "--strict", "--kube-version", "1.31", "--set", "image=example.com/model:1"); err != nil {
+	if out, err := run("lint", chart, "--strict", "--kube-version", "1.31", "--set",
+		"image=example.com/model:1"); err != nil {
 		t.Errorf("lint: %v\n%s", err, out)
 	}
 	for _, c := range []struct {
@@ -78,13 +79,14 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 		}
 		for _, line := range c.want {
 			if !regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(line) + `$`).Match(out) {
-				t.Errorf("%s: got no line %s in:\n%s", c.name, line, out)
+				t.Errorf("%s: got no line %s in, want a match of %s:\n%s", c.name, line, `(?m)^ *`+regexp.QuoteMeta(line)+`$`,
+					out)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "manifests.yaml")
 		harness.WriteFile(t, path, string(out))
 		if out, err := exec.Command(validator, path).CombinedOutput(); err != nil || !strings.Contains(string(out), "OK") {
-			t.Errorf("%s: %v\n%s", c.name, err, out)
+			t.Errorf("%s: %v, want it to contain \"OK\"\n%s", c.name, err, out)
 		}
 		for _, manifest := range harness.ReadManifests(t, path) {
 			if manifest.Text(t, "kind") == "Deployment" {
@@ -123,7 +125,8 @@ func TestKEDAPrometheus_PageShowsTheManifest(t *testing.T) {
 	metrics := harness.ReadFile(t, "../docs/reference/metrics.md")
 	for _, name := range regexp.MustCompile(`pinion_\w+`).FindAllString(page, -1) {
 		if !strings.Contains(metrics, "`"+name+"`") {
-			t.Errorf("docs/how-to/autoscaling.md names %s, which is not a metric", name)
+			t.Errorf("docs/how-to/autoscaling.md names %s, which is not a metric: got %.300q, want it to contain %q", name,
+				metrics, "`"+name+"`")
 		}
 	}
 }

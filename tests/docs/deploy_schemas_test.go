@@ -35,7 +35,7 @@ func TestDeploySchemas_KubernetesManifestsFitTheirSchemas(t *testing.T) {
 	}
 	manifests, err := filepath.Glob("../deploy/kubernetes/*.yaml")
 	if err != nil || len(manifests) < 2 {
-		t.Fatalf("only %q: %v", manifests, err)
+		t.Fatalf("only %q: %v, want at least 2", manifests, err)
 	}
 	field := regexp.MustCompile(`(?m)^(  +)(containers|selector):`)
 	for _, path := range manifests {
@@ -43,13 +43,14 @@ func TestDeploySchemas_KubernetesManifestsFitTheirSchemas(t *testing.T) {
 			continue // its schemas are checked in ./build.sh cluster
 		}
 		if out, err := validate(path); err != nil || !strings.Contains(out, "OK") {
-			t.Errorf("%s: %v\n%s", path, err, out)
+			t.Errorf("%s: %v, want it to contain \"OK\"\n%s", path, err, out)
 		}
 		text := harness.ReadFile(t, path)
 		broken := filepath.Join(t.TempDir(), "broken.yaml")
 		harness.WriteFile(t, broken, field.ReplaceAllString(text, "${1}wrong:"))
 		if out, err := validate(broken); err == nil || !strings.Contains(out, "wrong") {
-			t.Errorf("%s passes with a field that Kubernetes does not have: %v\n%s", path, err, out)
+			t.Errorf("%s passes with a field that Kubernetes does not have: %v, want an error and a text with \"wrong\"\n%s",
+				path, err, out)
 		}
 	}
 }

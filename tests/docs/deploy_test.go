@@ -31,7 +31,7 @@ func dockerfile(t *testing.T, expression string) string {
 	text := harness.ReadFile(t, "../Dockerfile.cuda")
 	m := regexp.MustCompile(expression).FindStringSubmatch(text)
 	if m == nil {
-		t.Fatalf("the Dockerfile has no %s", expression)
+		t.Fatalf("the Dockerfile has no %s: got nil, want non-nil", expression)
 	}
 	return string(m[1])
 }
@@ -54,12 +54,12 @@ func TestDeploy_ComposeFiles(t *testing.T) {
 	harness.Equal(t, "the ports", plain.Texts(t, at("ports")...)[0], "127.0.0.1:"+port+":"+port)
 	grace, err := time.ParseDuration(plain.Text(t, at("stop_grace_period")...))
 	if err != nil || grace <= drainTime {
-		t.Errorf("it may take %s to stop, and it takes up to %s: %v", grace, drainTime, err)
+		t.Errorf("it may take %s to stop, and it takes up to %s: %v, want more than %v", grace, drainTime, err, drainTime)
 	}
 	harness.Equal(t, "the model is at", plain.Text(t, at("volumes", 0, "target")...), plain.Texts(t, at("command")...)[1])
 	if devices := gpu.Texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(
 		devices, []string{"gpu"}) {
-		t.Errorf("the devices can %q", devices)
+		t.Errorf("the devices can %q, want [gpu]", devices)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 	grace, _ := strconv.Atoi(deployment.Text(t, append(slices.Clone(pod), "terminationGracePeriodSeconds")...))
 	pause, _ := strconv.Atoi(deployment.Text(t, in("lifecycle", "preStop", "sleep", "seconds")...))
 	if time.Duration(grace-pause)*time.Second <= drainTime {
-		t.Errorf("it has %d s to end, of which it sleeps for %d", grace, pause)
+		t.Errorf("it has %d s to end, of which it sleeps for %d, want more than %v", grace, pause, drainTime)
 	}
 	labels := deployment.Text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
@@ -107,7 +107,7 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 	}
 	for i := range deployment.At(t, in("volumeMounts")...).([]any) {
 		if mount := deployment.Text(t, in("volumeMounts", i, "name")...); !volumes[mount] {
-			t.Errorf("there is no volume %s", mount)
+			t.Errorf("there is no volume %s, want volumes[mount] true", mount)
 		}
 	}
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
@@ -123,18 +123,18 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 		t.Helper()
 		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(text)
 		if m == nil {
-			t.Fatalf("the unit has no %s", key)
+			t.Fatalf("the unit has no %s: got nil, want non-nil", key)
 		}
 		return string(m[1])
 	}
 	start := strings.Fields(said("ExecStart"))
 	accepted(t, start[1:])
 	if said("KillMode") != "mixed" || said("ExecReload") != "/bin/kill -HUP $MAINPID" {
-		t.Error("SIGTERM and SIGHUP are for the front, and for it alone")
+		t.Error("SIGTERM or SIGHUP goes to others too, want both for the front alone")
 	}
 	if seconds, err := strconv.Atoi(said("TimeoutStopSec")); err != nil ||
 		time.Duration(seconds)*time.Second <= drainTime {
-		t.Errorf("it has %d s to stop, and takes up to %s: %v", seconds, drainTime, err)
+		t.Errorf("it has %d s to stop, and takes up to %s: %v, want more than %v", seconds, drainTime, err, drainTime)
 	}
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze here")
@@ -143,6 +143,6 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 	harness.WriteFile(t, unit, strings.ReplaceAll(text, start[0], harness.Binary(t)))
 	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
 		len(out) > 0 {
-		t.Errorf("systemd says: %v\n%s", err, out)
+		t.Errorf("systemd says: %v, want none\n%s", err, out)
 	}
 }

@@ -42,8 +42,8 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 	packages := list(t, "")
 	for folder, p := range packages {
 		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), folder) {
-			t.Errorf(`package %s says import "C" in %s: only %s may`, folder,
-				strings.Join(p.CgoFiles, ", "), strings.Join(mayUseC(), ", "))
+			t.Errorf(`package %s says import "C" in %s, want it only in %s`, folder, strings.Join(p.CgoFiles, ", "),
+				strings.Join(mayUseC(), ", "))
 		}
 	}
 	pure := map[string]listed{} // by import path
@@ -61,17 +61,17 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 		if p, ours := pure[path]; ours {
 			found++
 			if with := strings.Join(p.GoFiles, " "); files != with {
-				t.Errorf("%s is made of %s without C, and of %s with it", path, files, with)
+				t.Errorf("%s is made of %s without C, and of %s with it, want the same", path, files, with)
 			}
 		}
 		for _, folder := range mayUseC() {
 			if path == packages[folder].ImportPath {
-				t.Errorf("%s is needed without C", path)
+				t.Errorf("%s is needed without C, want anything but %q", path, packages[folder].ImportPath)
 			}
 		}
 	}
 	if found != len(pure) {
-		t.Errorf("%d of %d packages were looked at", found, len(pure))
+		t.Errorf("%d of %d packages were looked at, want %d", found, len(pure), len(pure))
 	}
 	if harness.IsFull() {
 		goTool(t, "0", append([]string{"build"}, paths...)...)
@@ -84,7 +84,7 @@ func TestDeps_RuntimeFolderHoldsNoGoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(files) > 0 {
-		t.Errorf("a package named runtime would hide the standard library's: %q", files)
+		t.Errorf("a package named runtime would hide the standard library's: %q, want none", files)
 	}
 }
 
@@ -152,7 +152,7 @@ func list(t *testing.T, tags string) map[string]listed {
 		out[folder] = p
 	}
 	if len(out) == 0 {
-		t.Fatal("go list found no package")
+		t.Fatal("go list found no package: got none, want at least one")
 	}
 	return out
 }

@@ -22,7 +22,7 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 	t.Parallel()
 	found := harness.Commands(t)
 	if len(found) < 10 {
-		t.Fatalf("only %d commands found: the documents have changed their form", len(found))
+		t.Fatalf("only %d commands found: the documents have changed their form, want at least 10", len(found))
 	}
 	help, err := exec.Command("../build.sh", "help").Output()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 			case document == "cli.md": // TestCLI_CommandsOfCLIDocumentWork
 			case words[0] == "./build.sh" && len(words) > 1:
 				if !regexp.MustCompile(`(?m)^ +` + words[1] + `\b`).Match(help) {
-					t.Errorf("./build.sh has no command %s:\n%s", words[1], help)
+					t.Errorf("./build.sh has no command %s, want a match of %s:\n%s", words[1], `(?m)^ +`+words[1]+`\b`, help)
 				}
 			case words[0] == "./build.sh":
 			case strings.HasPrefix(words[0], "bench/"):
@@ -116,7 +116,7 @@ func curl(t *testing.T, server *harness.Server, c harness.Command) {
 	harness.WriteFile(t, filepath.Join(run.Dir, "photo.png"), "\x89PNG\r\n\x1a\n")
 	out, err := run.CombinedOutput()
 	if err != nil && c.Shown == "" {
-		t.Fatalf("%s: %v: %s", line, err, out)
+		t.Fatalf("%s: got %v, want no error: %s", line, err, out)
 	}
 	if c.Shown == "" {
 		return
@@ -124,6 +124,6 @@ func curl(t *testing.T, server *harness.Server, c harness.Command) {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.Shown), "…", ".*")
 	pattern = regexp.MustCompile(`"predict_time":[0-9\\.]+`).ReplaceAllString(pattern, `"predict_time":[0-9.]+`)
 	if !regexp.MustCompile("^" + pattern + "$").Match(out) {
-		t.Errorf("%s\nanswers  %s\nshown is %s", line, out, c.Shown)
+		t.Errorf("%s, want a match of %s\nanswers  %s\nshown is %s", line, "^"+pattern+"$", out, c.Shown)
 	}
 }

@@ -31,13 +31,13 @@ func TestExamplesDiffusion_SeedOfAnswerGivesThePictureAgain(t *testing.T) {
 	}
 	first, seed := picture(nil)
 	if again, _ := picture(harness.Input{"seed": seed}); again != first {
-		t.Errorf("seed %v: got another picture than that of the answer with it", seed)
+		t.Errorf("seed %v: got another picture than that of the answer with it, %.300q, want %q", seed, again, first)
 	}
 	if other, chosen := picture(nil); other == first || chosen == seed {
-		t.Errorf("without a seed: got the picture and the seed %v twice", seed)
+		t.Errorf("without a seed: got the picture and the seed %v twice, want others", seed)
 	}
 	if other, _ := picture(harness.Input{"seed": seed, "prompt": "a cat"}); other == first {
-		t.Error("got the same picture for two prompts")
+		t.Errorf("got the same picture for two prompts, %.300q, want anything but %q", other, first)
 	}
 	for _, wrong := range []harness.Input{{"seed": -2}, {"seed": 1 << 32}, {"steps": 0}, {"size": 65}} {
 		wrong["prompt"] = "a fox"
@@ -55,7 +55,7 @@ func TestExamplesDiffusion_StreamsProgressAndPreviews(t *testing.T) {
 	harness.Equal(t, "events of progress", strings.Count(text, `"name":"progress"`), 30)
 	harness.Equal(t, "pictures", strings.Count(text, "event: output"), 3)
 	if first, last := strings.Index(text, "event: output"), strings.LastIndex(text, "event: metric"); first > last {
-		t.Errorf("got the first picture after the last step:\n%.1000s", text)
+		t.Errorf("got the first picture after the last step, %d, want at most %d:\n%.1000s", first, last, text)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestExamplesDiffusion_BatchedStepsGiveTheSamePictures(t *testing.T) {
 		var one []string
 		alone.Succeed(input).Decode(t, &one)
 		if got := harness.Receive(t, answers[n]).Text(t); !slices.Equal(one, []string{got}) {
-			t.Errorf("picture %d differs from the one that is made alone", n)
+			t.Errorf("picture %d differs from the one that is made alone: got %q, want %q", n, one, []string{got})
 		}
 	}
 	var got harness.MetricFamilies

@@ -74,7 +74,7 @@ func (p page) figure(heading, caption, name, column string) float64 {
 			}
 		}
 	}
-	p.t.Fatalf("there is no cell %q, %q, %q, %q", heading, caption, name, column)
+	p.t.Fatalf("got no cell %q, %q, %q, %q, want one", heading, caption, name, column)
 	return 0
 }
 
@@ -94,7 +94,7 @@ func (p page) said(expression string) (numbers []float64) {
 	p.t.Helper()
 	m := regexp.MustCompile(strings.ReplaceAll(expression, " ", `\s+`)).FindStringSubmatch(p.text)
 	if m == nil {
-		p.t.Fatalf("nothing says %q", expression)
+		p.t.Fatalf("nothing says %q: got nil, want non-nil", expression)
 	}
 	for _, group := range m[1:] {
 		numbers = append(numbers, p.number(group))
@@ -106,7 +106,7 @@ func (p page) said(expression string) (numbers []float64) {
 func near(t *testing.T, what string, said, measured, unit float64) {
 	t.Helper()
 	if math.Abs(said-measured) > unit*0.51 {
-		t.Errorf("%s: %g is said, and %g was measured", what, said, measured)
+		t.Errorf("%s: %g is said, and %g was measured, want at most %v", what, said, measured, unit*0.51)
 	}
 }
 
@@ -203,7 +203,8 @@ func TestFigures_OfExperiments(t *testing.T) {
 	share := func(name string) float64 { return bench.figure("Echo", "Share of", name, "64 conn.") }
 	if bare := bench.figure("Echo", "Correct answers", "bare fasthttp + sonic", "64 conn."); bare < rates[0] ||
 		bare > rates[1] {
-		t.Errorf("the bare handler's rate is %g, and said to be from %g to %g", bare, rates[0], rates[1])
+		t.Errorf("the bare handler's rate is %g, and said to be from %g to %g, want %v to %v", bare, rates[0], rates[1],
+			rates[0], rates[1])
 	}
 	near(t, "our share", rates[2], share("Pinion"), 0.01)
 	near(t, "our share on the faster machine", rates[3],
@@ -232,7 +233,7 @@ func TestFigures_StreamsOfPerformancePage(t *testing.T) {
 		}
 	}
 	if len(names) != 3 {
-		t.Fatalf("the table of streams has %v", names)
+		t.Fatalf("the table of streams has %v, want 3", names)
 	}
 	for ours, theirs := range names {
 		near(t, ours, page.figure("Beside other servers", "A stream", ours, "tokens a second"),
@@ -254,7 +255,7 @@ func (p page) streamed(caption, name, column string) float64 {
 			return p.number(row.cells[column])
 		}
 	}
-	p.t.Fatalf("there is no %s of %s", caption, name)
+	p.t.Fatalf("got no %s of %s, want one", caption, name)
 	return 0
 }
 
@@ -268,7 +269,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 		t.Helper()
 		m := regexp.MustCompile(expression).FindStringSubmatch(text)
 		if m == nil {
-			t.Fatalf("nothing says %q", expression)
+			t.Fatalf("nothing says %q: got nil, want non-nil", expression)
 		}
 		return m[1]
 	}
@@ -291,7 +292,8 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 		"sonic":    {one(bench, `, sonic (\d[\d.]*\d)`), one(modules, `github.com/bytedance/sonic v(\S+)`)},
 	} {
 		if versions[1] != versions[0] && !strings.HasPrefix(versions[1], versions[0]+".") {
-			t.Errorf("%s: %s beside %s", what, versions[0], versions[1])
+			t.Errorf("%s: %s beside %s, want %q or starting with %q", what, versions[0], versions[1], versions[0],
+				versions[0]+".")
 		}
 	}
 }
@@ -313,7 +315,7 @@ func TestFigures_PythonsThatDocumentsName(t *testing.T) {
 			found++
 			ranges[m[0]] = path
 			if m[1] != oldest {
-				t.Errorf("%s says %q, and the oldest is %s", path, m[0], oldest)
+				t.Errorf("%s says %q, and the oldest is %s: got %.300q, want %q", path, m[0], oldest, m[1], oldest)
 			}
 		}
 	}
@@ -344,11 +346,11 @@ func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 				want = strconv.Itoa(n << 30)
 			}
 			if !regexp.MustCompile(`(?m)-` + m[1] + `\b[^\n]*(\n[^\n]*)?\(default ` + want + `\)`).MatchString(help) {
-				t.Errorf("%s: %s, which is not the default of --help", path, m[0])
+				t.Errorf("%s: got %s, want the default of --help", path, m[0])
 			}
 		}
 	}
 	if found < 5 {
-		t.Errorf("only %d defaults found", found)
+		t.Errorf("only %d defaults found, want at least 5", found)
 	}
 }

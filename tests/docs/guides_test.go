@@ -32,7 +32,7 @@ func TestGuides_ShowTheCodeOfExamples(t *testing.T) {
 		}
 		for _, piece := range shown {
 			if piece = regexp.MustCompile(`(?m)^    `).ReplaceAllString(piece, ""); !strings.Contains(code.String(), piece) {
-				t.Errorf("%s shows what is not in examples/%s:\n%s", document, c.example, piece)
+				t.Errorf("%s shows code, want it from examples/%s:\n%s", document, c.example, piece)
 			}
 		}
 	}

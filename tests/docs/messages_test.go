@@ -43,11 +43,12 @@ func TestMessages_OfTroubleshootingPage(t *testing.T) {
 		found++
 		for part := range strings.SplitSeq(strings.Trim(row.name, "`"), "…") {
 			if !strings.Contains(source, strings.TrimSpace(part)) {
-				t.Errorf("%s: no source has %q", row.name, strings.TrimSpace(part))
+				t.Errorf("%s: no source has %q: got %.300q, want it to contain %q", row.name, strings.TrimSpace(part), source,
+					strings.TrimSpace(part))
 			}
 		}
 	}
 	if found < 40 {
-		t.Errorf("the page has only %d messages", found)
+		t.Errorf("the page has only %d messages, want at least 40", found)
 	}
 }

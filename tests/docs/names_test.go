@@ -26,7 +26,7 @@ func allDocuments(t *testing.T) map[string]string {
 	found := contents(t, "../*.md", "../docs/*.md", "../docs/*/*.md", "../examples/*/README.md", "../ipc/*.md",
 		"../third_party/*/*.md", "../pyembed/*/*.md")
 	if len(found) < 15 {
-		t.Fatalf("only %d documents", len(found))
+		t.Fatalf("only %d documents, want at least 15", len(found))
 	}
 	return found
 }
@@ -70,7 +70,7 @@ func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	for path, text := range allDocuments(t) {
 		for _, m := range regexp.MustCompile("[`(, ](--[a-z][a-z-]+)").FindAllStringSubmatch(text, -1) {
 			if !slices.Contains(known, m[1]) && !slices.Contains(foreignFlags, m[1]) {
-				t.Errorf("%s names %s, which no command has", path, m[1])
+				t.Errorf("%s names %s, want a flag of a command", path, m[1])
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func TestNames_VariablesThatDocumentsName(t *testing.T) {
 	for path, text := range allDocuments(t) {
 		for _, name := range regexp.MustCompile(`\b(?:PINION|COG)_[A-Z_0-9]*[A-Z0-9]\b`).FindAllString(text, -1) {
 			if !slices.Contains(known, name) {
-				t.Errorf("%s names %s, which nothing reads", path, name)
+				t.Errorf("%s names %s, want a variable that is read", path, name)
 			}
 		}
 	}
@@ -108,11 +108,11 @@ func TestNames_LinksOfDocuments(t *testing.T) {
 			}
 			content, err := os.ReadFile(target)
 			if info, statErr := os.Stat(target); err != nil && (statErr != nil || !info.IsDir()) {
-				t.Errorf("%s: the link to %s: %v", path, m[1], err)
+				t.Errorf("%s: the link to %s: %v: IsDir = false, want true", path, m[1], err)
 				continue
 			}
 			if m[2] != "" && !slices.Contains(anchors(string(content)), m[2]) {
-				t.Errorf("%s: %s has no heading #%s", path, target, m[2])
+				t.Errorf("%s: %s has no heading #%s, want it there", path, target, m[2])
 			}
 		}
 		for _, m := range file.FindAllStringSubmatch(text, -1) {
@@ -121,7 +121,7 @@ func TestNames_LinksOfDocuments(t *testing.T) {
 			}
 			_, fromRoot := os.Stat(filepath.Join("..", m[1]))
 			if _, beside := os.Stat(filepath.Join(filepath.Dir(path), m[1])); fromRoot != nil && beside != nil {
-				t.Errorf("%s names %s: %v", path, m[1], fromRoot)
+				t.Errorf("%s names %s: %v, want no error", path, m[1], fromRoot)
 			}
 		}
 	}
@@ -150,12 +150,12 @@ func TestNames_CommandsInDocuments(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(harness.CLI{}.Good(t, "help"),
 		-1) {
 		if !documented[m[1]] {
-			t.Errorf("docs/reference/cli.md does not tell of 'pinion %s'", m[1])
+			t.Errorf("docs/reference/cli.md does not tell of 'pinion %s', want documented[m[1]] true", m[1])
 		}
 		delete(documented, m[1])
 	}
 	delete(documented, "run") // another name of predict
 	for name := range documented {
-		t.Errorf("docs/reference/cli.md tells of 'pinion %s', which is not a command", name)
+		t.Errorf("docs/reference/cli.md tells of 'pinion %s', want only commands", name)
 	}
 }

@@ -21,7 +21,7 @@ func documentedPaths(t *testing.T, from, to string) (paths []string) {
 	_, rest, found := strings.Cut(harness.ReadFile(t, "../docs/how-to/security.md"), from)
 	section, _, ended := strings.Cut(rest, to)
 	if !found || !ended {
-		t.Fatalf("security.md lacks %q or %q", from, to)
+		t.Fatalf("security.md lacks %q or %q: got found %t, ended %t, want found true and ended true", from, to, found, ended)
 	}
 	for line := range strings.Lines(section) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
@@ -97,7 +97,7 @@ func TestDocumentedPaths_OfSecurity(t *testing.T) {
 			}
 		}
 		if want := documentedPaths(t, c.from, c.to); !slices.Equal(got, want) {
-			t.Errorf("%s\n%q, but security.md says\n%q", c.what, got, want)
+			t.Errorf("%s\n%q, want as security.md says\n%q", c.what, got, want)
 		}
 	}
 }

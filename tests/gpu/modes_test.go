@@ -76,7 +76,7 @@ func TestWorkers_Auto(t *testing.T) {
 	s := start(t, "Model", harness.Options{Args: []string{"--workers", "auto", "--gpus", "each"}})
 	for i, w := range s.Health().Workers {
 		if w.Device == "" {
-			t.Errorf("got no device of worker %d", i)
+			t.Errorf("got no device of worker %d, want some text", i)
 		}
 	}
 	wantProduct(t, s, 512, 3)

@@ -42,7 +42,7 @@ func WantText(t testing.TB, what, text string, parts ...string) {
 	for _, part := range parts {
 		_, after, found := strings.Cut(rest, part)
 		if !found {
-			t.Errorf("%s lacks %q (or has it too early):\n%.3000s", what, part, text)
+			t.Errorf("%s lacks %q (or has it too early): found = false, want true:\n%.3000s", what, part, text)
 			return
 		}
 		rest = after
@@ -147,7 +147,7 @@ func WantOnce(t testing.TB, ran []string) map[string]int {
 	counts := map[string]int{}
 	for _, token := range ran {
 		if counts[token]++; counts[token] == 2 {
-			t.Errorf("the model ran %s twice", token)
+			t.Errorf("the model ran %s twice, want anything but 2", token)
 		}
 	}
 	return counts

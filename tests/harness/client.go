@@ -133,7 +133,7 @@ func (s *Server) Succeed(input any) Answer {
 	s.t.Helper()
 	a := s.Input(input)
 	if a.Err != nil || a.Code != http.StatusOK || a.Status != "succeeded" {
-		s.t.Fatalf("input %s: %s", short(input), a)
+		s.t.Fatalf("input %s: %s, want Code 200 and Status succeeded", short(input), a)
 	}
 	return a
 }
@@ -143,7 +143,7 @@ func (s *Server) Fail(input any) Answer {
 	s.t.Helper()
 	a := s.Input(input)
 	if a.Err != nil || a.Code != http.StatusOK || a.Status != "failed" || a.Prediction.Output != nil {
-		s.t.Fatalf("input %s: %s", short(input), a)
+		s.t.Fatalf("input %s: %s, want Code 200, Status failed and Output nil", short(input), a)
 	}
 	return a
 }

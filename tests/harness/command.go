@@ -49,7 +49,7 @@ func (c CLI) Start(t testing.TB, args ...string) (cmd *exec.Cmd, stdout, stderr 
 	t.Cleanup(func() {
 		left, err := os.ReadDir(tmp)
 		if err != nil || len(left) > 0 {
-			t.Errorf("the command left %v in its TMPDIR: %v", left, err)
+			t.Errorf("the command left %v in its TMPDIR: %v, want none", left, err)
 		}
 	})
 	return cmd, stdout, stderr
@@ -62,7 +62,7 @@ func (c CLI) Run(t testing.TB, args ...string) CommandResult {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run %v: %v\n%s", args, err, stderr)
+		t.Fatalf("run %v: %v, want no error or an error of type *exec.ExitError\n%s", args, err, stderr)
 	}
 	return CommandResult{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
@@ -72,7 +72,7 @@ func (c CLI) Good(t testing.TB, args ...string) string {
 	t.Helper()
 	got := c.Run(t, args...)
 	if got.Code != 0 {
-		t.Fatalf("%v ended with %d:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
+		t.Fatalf("%v ended with %d, want 0:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
 	}
 	return got.Stdout
 }
@@ -130,7 +130,7 @@ func RunBeside(t testing.TB, name string, cmd *exec.Cmd) *Log {
 func SendSignal(t testing.TB, pid int, sig syscall.Signal) {
 	t.Helper()
 	if pid == 0 || pid == -1 { // that would be the test itself, or all that there is
-		t.Fatalf("nothing to kill: %d", pid)
+		t.Fatalf("nothing to kill: %d, want not 0 and not -1", pid)
 	}
 	if err := syscall.Kill(pid, sig); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func EndDescriptors(t *testing.T, pid int) (end func()) {
 		}
 	}
 	if page < 0 {
-		t.Fatal("got no shared page among the server's descriptors")
+		t.Fatalf("got no shared page among the server's descriptors, %d, want at least 0", page)
 	}
 	return LimitDescriptors(t, pid, page)
 }

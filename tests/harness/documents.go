@@ -15,7 +15,7 @@ func program(t *testing.T, document, comment string) (code, prints string) {
 	m := regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(comment) +
 		`\n((?:(?:    .*)?\n)+)prints\n\n((?:    .*\n)+)`).FindStringSubmatch(text)
 	if m == nil {
-		t.Fatalf("%s has no program %s with what it prints", document, comment)
+		t.Fatalf("%s has no program %s with what it prints: got nil, want non-nil", document, comment)
 	}
 	outdent := regexp.MustCompile(`(?m)^    `)
 	return outdent.ReplaceAllString(m[1], ""), outdent.ReplaceAllString(m[2], "")
@@ -35,7 +35,7 @@ func documents(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../docs/*/*.md")
 	if err != nil || len(found) == 0 {
-		t.Fatalf("no documents: %v", err)
+		t.Fatalf("got no documents: %v, want at least one", err)
 	}
 	return append(found, "../README.md", "../CONTRIBUTING.md", "../docs/experiments.md", "../examples/hello/README.md")
 }

@@ -27,7 +27,7 @@ func Goroutines(t *testing.T, o Options, do func(*Server)) map[string]int {
 		counts[match[1]]++
 	}
 	if len(counts) == 0 {
-		t.Fatalf("no goroutine in %.2000s", s.Log.String())
+		t.Fatalf("got no goroutine in %.2000s, want at least one", s.Log.String())
 	}
 	_ = os.RemoveAll(o.Tmp) // it could not clean up
 	return counts

@@ -100,7 +100,7 @@ func (s *Server) Worker() int {
 	s.t.Helper()
 	h := s.Health()
 	if len(h.Workers) == 0 || h.Workers[0].PID == 0 {
-		s.t.Fatalf("there is no worker: %+v", h)
+		s.t.Fatalf("there is no worker: %+v, want len(Workers) non-empty and PID not 0", h)
 	}
 	return h.Workers[0].PID
 }
@@ -115,7 +115,7 @@ func (s *Server) WaitLog(text string) Line {
 		return ok || s.hasExited()
 	})
 	if err != nil || line.Text != text {
-		s.t.Fatalf("the log has no line %q", text)
+		s.t.Fatalf("the log has no line %q: got %.300q, want %q", text, line.Text, text)
 	}
 	return line
 }

@@ -23,7 +23,7 @@ func Enqueue(t testing.TB, s *Server, id string, in any, headers ...string) {
 	t.Helper()
 	a := s.Create(map[string]any{"id": id, "input": in}, append([]string{"Prefer", "respond-async"}, headers...)...)
 	if a.Code != http.StatusAccepted || a.ID != id {
-		t.Fatalf("accept %s: %s", id, a)
+		t.Fatalf("accept %s: %s, want Code 202 and ID %q", id, a, id)
 	}
 }
 
@@ -48,7 +48,7 @@ func EnqueueAt(t testing.TB, s *Server, model, id string, in any, headers ...str
 	a := s.Do(http.MethodPost, "/models/"+url.PathEscape(model)+"/predictions", map[string]any{"id": id, "input": in},
 		append([]string{"Prefer", "respond-async"}, headers...)...)
 	if a.Code != http.StatusAccepted || a.ID != id {
-		t.Fatalf("accept %s of %s: %s", id, model, a)
+		t.Fatalf("accept %s of %s: %s, want Code 202 and ID %q", id, model, a, id)
 	}
 }
 

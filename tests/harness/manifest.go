@@ -31,7 +31,7 @@ func (d Manifest) At(t *testing.T, path ...any) any {
 			v = nil
 		}
 		if v == nil {
-			t.Fatalf("there is no %v", path)
+			t.Fatalf("there is no %v: got nil, want non-nil", path)
 		}
 	}
 	return v
@@ -48,7 +48,7 @@ func (d Manifest) Texts(t *testing.T, path ...any) (list []string) {
 	t.Helper()
 	items, ok := d.At(t, path...).([]any)
 	if !ok {
-		t.Fatalf("%v is not a list", path)
+		t.Fatalf("%v is not a list: ok = false, want true", path)
 	}
 	for _, item := range items {
 		list = append(list, fmt.Sprint(item))

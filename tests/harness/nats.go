@@ -85,7 +85,10 @@ func StartNATSWithTLS(t testing.TB, ca, cert, key string) *NATS {
 // StartNATSAt starts a NATS server on another address of this host.
 func StartNATSAt(t testing.TB, host string) *NATS {
 	t.Helper()
-	return startNATS(t, natsSettings{Name: "nats", Host: host, Port: freePorts(t, 1)[0], Dir: t.TempDir(), Models: []string{"m"}})
+	return startNATS(t, natsSettings{
+		Name: "nats", Host: host, Port: freePorts(t, 1)[0], Dir: t.TempDir(),
+		Models: []string{"m"},
+	})
 }
 
 // StartNATSCluster starts three NATS servers that store everything together.
@@ -123,7 +126,7 @@ func checkout(t testing.TB) string {
 			return folder
 		}
 	}
-	t.Fatal("no folder above the test has a go.mod")
+	t.Fatal("no folder above the test has a go.mod, want one")
 	return ""
 }
 
@@ -257,7 +260,8 @@ func restrict(o *server.Options, s *natsSettings) error {
 	var conf strings.Builder
 	for line := range strings.Lines(string(text)) {
 		models := s.Models[:1]
-		if strings.HasPrefix(strings.TrimSpace(line), `"`) && strings.Contains(line, "my-model") { // what is allowed or denied
+		// what is allowed or denied
+		if strings.HasPrefix(strings.TrimSpace(line), `"`) && strings.Contains(line, "my-model") {
 			models = s.Models
 		}
 		for _, model := range models {

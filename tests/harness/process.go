@@ -84,7 +84,7 @@ func statusBytes(t testing.TB, pid int, name string) int {
 	}
 	_, after, found := strings.Cut(string(status), name)
 	if !found {
-		t.Fatalf("/proc/%d/status has no %s", pid, name)
+		t.Fatalf("/proc/%d/status has no %s: found = false, want true", pid, name)
 	}
 	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
 	if err != nil {

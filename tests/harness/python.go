@@ -54,7 +54,7 @@ func Pythons(t testing.TB) []Python {
 	t.Helper()
 	found := pythons()
 	if len(found) == 0 {
-		t.Fatalf("no Python to test with: set %s, or install a CPython from 3.10 on with its shared library", envPythons)
+		t.Fatalf("got no Python, want one: set %s, or install a CPython from 3.10 on with its library", envPythons)
 	}
 	return found
 }

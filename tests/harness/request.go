@@ -30,7 +30,7 @@ func (s *Server) Request(id string, input any) *Request {
 			select {
 			case a := <-v.Answer:
 				if a.Code != http.StatusConflict {
-					s.t.Fatalf("%s is answered before it is known to be there: %s", id, a)
+					s.t.Fatalf("%s is answered before it is known to be there: %s, want Code 409", id, a)
 				}
 				accepted = requests[1-i]
 				return true
@@ -100,7 +100,7 @@ func (s *Server) Connect() *Connection {
 		s.t.Fatal(err)
 	}
 	if a := readAnswer(c.reader); a.Code != http.StatusOK {
-		s.t.Fatalf("got %s", a)
+		s.t.Fatalf("got %s, want Code 200", a)
 	}
 	return c
 }

@@ -19,7 +19,8 @@ func Scrape(t testing.TB, s *Server) MetricFamilies {
 	t.Helper()
 	a := s.Do(http.MethodGet, "/metrics", nil)
 	if a.Code != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
-		t.Fatalf("GET /metrics: %s %s", a.Header.Get("Content-Type"), a)
+		t.Fatalf(`GET /metrics: %s %s, want Code 200 and Content-Type starting with "text/plain; version=0.0.4"`,
+			a.Header.Get("Content-Type"), a)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	all, err := parser.TextToMetricFamilies(bytes.NewReader(a.Body))

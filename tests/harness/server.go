@@ -89,7 +89,7 @@ func Start(t testing.TB, o Options) *Server {
 	}
 	Eventually(t, "the server listens", listening)
 	if s.Address == "" {
-		t.Fatalf("the server ended before it listened")
+		t.Fatal("the server ended before it listened, want its address")
 	}
 	s.connect()
 	return s
@@ -109,7 +109,7 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 	s := Launch(t, o)
 	s.Wait()
 	if _, listened := s.Log.Find("listening"); listened {
-		t.Errorf("it listened before it ended")
+		t.Errorf("it listened before it ended: listened = true, want false")
 	}
 	s.ended = true
 	s.checkProcesses()
@@ -280,14 +280,14 @@ func (s *Server) checkLeftovers() {
 	s.checkProcesses()
 	s.checkFolders()
 	if text := s.Log.defect(s.cut || s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient); text != "" {
-		s.t.Errorf("the log tells of a defect: %s", text)
+		s.t.Errorf("the log tells of a defect: %s, want none", text)
 	}
 }
 
 func (s *Server) checkFolders() {
 	s.t.Helper()
 	if left, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-*")); len(left) > 0 && !s.shared { // a fixed pattern
-		s.t.Errorf("run folders are left: %q", left)
+		s.t.Errorf("run folders are left: %q, want none", left)
 	}
 }
 
@@ -295,7 +295,7 @@ func (s *Server) checkProcesses() {
 	s.t.Helper()
 	if until(func() bool { return len(marked(s.marker)) == 0 }) != nil {
 		for _, pid := range marked(s.marker) {
-			s.t.Errorf("process %d is left: %s", pid, CommandLine(pid))
+			s.t.Errorf("process %d is left, want none: %s", pid, CommandLine(pid))
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (s *Server) leave() {
 	switch {
 	case s.ended || s.t.Failed():
 	case s.hasExited():
-		s.t.Errorf("the server ended by itself: exit code %d", s.cmd.ProcessState.ExitCode())
+		s.t.Errorf("the server ended by itself: exit code %d: hasExited = true, want false", s.cmd.ProcessState.ExitCode())
 	default:
 		s.Stop()
 	}

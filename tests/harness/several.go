@@ -76,7 +76,7 @@ func PredictBy(s *Server, model string, in Input) Answer {
 func SaidBy(t testing.TB, a Answer) (model, python, pid, text string) {
 	t.Helper()
 	if a.Status != "succeeded" {
-		t.Fatalf("got %s", a)
+		t.Fatalf("got %s, want Status succeeded", a)
 	}
 	words := strings.SplitN(a.Text(t), " ", 4)
 	return words[0], words[1], words[2], words[3]

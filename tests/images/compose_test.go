@@ -98,7 +98,7 @@ func testCompose(t *testing.T, s *store, file *compose) {
 			with.good(c.dir, c.variables, down...)
 			<-server.done
 			if text := server.log.String(); !strings.Contains(text, `"msg":"stopped"`) {
-				t.Errorf("the server did not end by itself:\n%s", text)
+				t.Errorf("the server did not end by itself, want it to contain %q:\n%s", `"msg":"stopped"`, text)
 			}
 		})
 	}

@@ -123,7 +123,7 @@ func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
 	harness.Eventually(s.t, name+" is ready", func() bool {
 		select {
 		case <-c.done:
-			s.t.Fatalf("%s ended: %v\n%s", name, c.cmd.ProcessState, c.log)
+			s.t.Fatalf("%s ended, want it to run: %v\n%s", name, c.cmd.ProcessState, c.log)
 		default:
 		}
 		response, err := http.Get(c.address + "/readyz")

@@ -37,10 +37,10 @@ ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 	}
 	c := s.start(composeImage, []string{"--volume", hello + ":/src:ro"})
 	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
-		t.Errorf("the output is %s", got)
+		t.Errorf("the output is %s, want %q", got, `"hello Ada"`)
 	}
 	if user, err := c.exec("id", "-un"); user != "pinion" {
-		t.Errorf("the user is %q: %v", user, err)
+		t.Errorf("the user is %q: %v, want pinion", user, err)
 	}
 	config, _ := s.config(composeImage)
 	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {

@@ -40,11 +40,11 @@ const examples = "../../examples"
 func testHello(t *testing.T, s *store) {
 	said := s.build(filepath.Join(examples, "hello"), "hello")
 	if want := "podman run -p 127.0.0.1:5000:5000 hello"; !strings.Contains(said, want) {
-		t.Errorf("it does not say %s:\n%s", want, said)
+		t.Errorf("it does not say %s, want it there:\n%s", want, said)
 	}
 	c := s.start("hello", nil)
 	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
-		t.Errorf("the output is %s", got)
+		t.Errorf("the output is %s, want %q", got, `"hello Ada"`)
 	}
 	for command, want := range map[string]string{
 		"id -u": "10001", "cat /proc/1/comm": "pinion", "pwd": "/src", "stat -c %U /src": "pinion",
@@ -61,13 +61,13 @@ func testHello(t *testing.T, s *store) {
 		t.Errorf("the health check fails: %v\n%s", err, out)
 	}
 	if strings.Contains(c.log.String(), "disagrees") {
-		t.Errorf("the image's document differs from its source:\n%s", c.log)
+		t.Errorf("the image's document differs from its source, want log without \"disagrees\":\n%s", c.log)
 	}
 	c.stop()
 
 	if config.User != "10001:10001" || config.WorkingDir != "/src" ||
 		!slices.Equal(config.Entrypoint, []string{"pinion"}) || !slices.Equal(config.Cmd, []string{"serve"}) {
-		t.Errorf("the image is %+v", config)
+		t.Errorf(`the image is %+v, want User "10001:10001", WorkingDir "/src", Entrypoint [pinion] and Cmd [serve]`, config)
 	}
 	var settings, schema map[string]any
 	for label, to := range map[string]*map[string]any{"run.cog.config": &settings, "run.cog.openapi_schema": &schema} {
@@ -77,7 +77,7 @@ func testHello(t *testing.T, s *store) {
 	}
 	if settings["run"] != "run.py:Runner" || schema["openapi"] != "3.0.2" ||
 		!strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`) {
-		t.Errorf("the labels are %.1000q", config.Labels)
+		t.Errorf("the labels are %.1000q, want the settings and the OpenAPI document", config.Labels)
 	}
 	for label, want := range map[string]string{
 		"run.cog.version": "0.23.1", "run.cog.has_init": "true", "org.opencontainers.image.title": "hello",
@@ -91,7 +91,7 @@ func testHello(t *testing.T, s *store) {
 	// Other commands than the server's.
 	out, err := s.podmanCommand(append(runOptions("hello-once", 0), "hello", "predict", "-i", "name=Bob")...).Output()
 	if err != nil || strings.TrimSpace(string(out)) != "hello Bob" {
-		t.Errorf("pinion predict prints %q: %v", out, err)
+		t.Errorf(`pinion predict prints %q: %v, want "hello Bob"`, out, err)
 	}
 }
 
@@ -99,7 +99,8 @@ func testHello(t *testing.T, s *store) {
 func testBaseImage(t *testing.T, s *store) {
 	const image = "localhost/pinion-test/pinion-base"
 	s.good("buildah", "build", "--quiet", "--isolation", "chroot", "--tag", image, "--build-arg", "BASE="+baseImage,
-		"--build-arg", "UV="+uvImage, "--build-arg", "PYTHON=3.13", "-f", "../../deploy/images/Dockerfile.base", "../../deploy/images")
+		"--build-arg", "UV="+uvImage, "--build-arg", "PYTHON=3.13", "-f", "../../deploy/images/Dockerfile.base",
+		"../../deploy/images")
 	s.build(filepath.Join(examples, "hello"), "hello-on-base", "--build-arg", "BASE="+image)
 	c := s.start("hello-on-base", nil)
 	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
@@ -113,7 +114,7 @@ func testEmbed(t *testing.T, s *store) {
 	c := s.start("embed", nil)
 	var vector []float64
 	if err := json.Unmarshal([]byte(c.predict(`{"text":"a cat"}`)), &vector); err != nil || len(vector) != 256 {
-		t.Errorf("%d numbers: %v", len(vector), err)
+		t.Errorf("%d numbers: %v, want 256", len(vector), err)
 	}
 	c.stop()
 }
@@ -200,7 +201,7 @@ func testRebuild(t *testing.T, s *store) {
 	}
 	first := layers()
 	if again := layers(); !slices.Equal(first, again) {
-		t.Errorf("nothing has changed, and the layers were %q and are %q", first, again)
+		t.Errorf("nothing has changed, and the layers were %q and are %q, want the same", first, again)
 	}
 	source, err := os.ReadFile(filepath.Join(dir, "run.py"))
 	if err != nil {
@@ -210,16 +211,17 @@ func testRebuild(t *testing.T, s *store) {
 	code := layers()
 	last := len(first) - 1
 	if len(code) != len(first) || !slices.Equal(code[:last], first[:last]) || code[last] == first[last] {
-		t.Errorf("the code has changed, and the layers were %q and are %q", first, code)
+		t.Errorf("the code has changed: the layers were %q and are %q, want another last one alone", first, code)
 	}
 	if size := s.sizes("rebuilt")[0]; size > 200_000 {
-		t.Errorf("the layer of the code has %d bytes", size)
+		t.Errorf("the layer of the code has %d bytes, want at most 200_000", size)
 	}
 	t.Logf("a change of code: 1 of %d layers, %d bytes", len(code), s.sizes("rebuilt")[0])
 	s.write(filepath.Join(dir, "requirements.txt"), "six==1.16.0\n")
 	packages := layers()
 	if changed := differing(code, packages); changed == 0 || changed == len(packages) || packages[1] != code[1] {
-		t.Errorf("the packages have changed, and the layers were %q and are %q", code, packages)
+		t.Errorf("the packages have changed: the layers were %q and are %q, want other ones from the packages' on", code,
+			packages)
 	}
 }
 
@@ -297,7 +299,7 @@ build:
 	s.write(token, "0123456789")
 	said := s.build(dir, "whole", "--context", root, "--secret", "id=token,src="+token)
 	if want := "weights: fetched is not part of the image"; !strings.Contains(said, want) {
-		t.Errorf("it does not say %s:\n%s", want, said)
+		t.Errorf("it does not say %s, want it there:\n%s", want, said)
 	}
 	c := s.start("whole", nil)
 	got := map[string]string{}
@@ -316,9 +318,10 @@ build:
 	c.stop()
 	config, _ := s.config("whole")
 	if got := config.Labels["org.opencontainers.image.description"]; got != `It's "all" for $5` {
-		t.Errorf("the description is %s", got)
+		t.Errorf("the description is %s, want %q", got, `It's "all" for $5`)
 	}
 	if !strings.Contains(config.Labels["run.cog.config"], `"pre_install":["touch /opt/before"]`) {
-		t.Errorf("the configuration is %s", config.Labels["run.cog.config"])
+		t.Errorf("the configuration is %s, want it to contain %q", config.Labels["run.cog.config"],
+			`"pre_install":["touch /opt/before"]`)
 	}
 }

@@ -127,7 +127,7 @@ func (s *store) config(image string) (c config, layers []string) {
 		RootFS      struct{ Layers []string }
 	}
 	if err := json.Unmarshal([]byte(s.good("podman", "image", "inspect", image)), &found); err != nil || len(found) != 1 {
-		s.t.Fatalf("inspect %s: %v", image, err)
+		s.t.Fatalf("inspect %s: %v: got %d, want 1", image, err, len(found))
 	}
 	c = found[0].Config
 	c.Healthcheck = found[0].HealthCheck

@@ -55,7 +55,8 @@ func TestInstructions_RequestsCostNoMoreInstructions(t *testing.T) {
 		}
 		name, known := record.nearest(b.name)
 		if known == nil {
-			t.Fatalf("%s: nothing is recorded: %s=1 ./build.sh instructions records it", b.name, envRecord)
+			t.Fatalf("%s: nothing is recorded: %s=1 ./build.sh instructions records it: got nil, want non-nil", b.name,
+				envRecord)
 		}
 		most := limit
 		if name != b.name {
@@ -93,7 +94,7 @@ func TestInstructions_GrowthIsFound(t *testing.T) {
 		counts := maps.Clone(recorded)
 		counts["echo"] = c.echo
 		if got := grown(recorded, counts, limit); len(got) != c.problems {
-			t.Errorf("%d instead of 100 instructions: %q", c.echo, got)
+			t.Errorf("%d instead of 100 instructions: %q, want %d", c.echo, got, c.problems)
 		}
 	}
 }

@@ -40,7 +40,8 @@ func readRecord(t *testing.T) *record {
 			if os.Getenv(envRecord) == "1" {
 				continue // of before there were these cases
 			}
-			t.Fatalf("%s: %q has not a name and %d counts", recordFile, line, len(cases))
+			t.Fatalf("%s: %q has not a name and %d counts: got %d, want %d", recordFile, line, len(cases), len(fields),
+				1+len(cases))
 		}
 		counts := map[string]int{}
 		for i, name := range cases {

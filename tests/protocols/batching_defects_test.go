@@ -20,7 +20,8 @@ func TestBatchingDefects_BatchingQueueFull(t *testing.T) {
 	b.waitMetric(queueLength, "2")
 	got := b.post("three")
 	if got.Code != 429 || strings.Contains(string(got.Body), "three") || got.Header.Get("Retry-After") == "" {
-		t.Errorf("a full queue answers %s, %v", got, got.Header)
+		t.Errorf(`a full queue answers %s, %v, want Code 429, Body without "three" and Retry-After non-empty`, got,
+			got.Header)
 	}
 	b.worker().run()
 	b.want(<-one, 200, "one!")
@@ -40,7 +41,7 @@ func TestBatchingDefects_BatchingLarge(t *testing.T) {
 			b.want(b.post(body), 200, body+"!")
 		}
 		if got := b.post(strings.Repeat("b", 20_000_001)); got.Err == nil && got.Code != 413 {
-			t.Errorf("a body above -max-body is answered %s", got)
+			t.Errorf("a body above -max-body is answered %s, want Code 413", got)
 		}
 		b.want(b.post("after"), 200, "after!")
 	})
@@ -137,7 +138,7 @@ func TestBatchingDefects_BatchingGrace(t *testing.T) {
 	b.waitMetric(queueLength, "1")
 	harness.Equal(t, "exit code", b.stop(syscall.SIGTERM), 0)
 	if got := <-answer; got.Err == nil && got.Code != 502 {
-		t.Errorf("the request was answered %s", got)
+		t.Errorf("the request was answered %s, want Code 502", got)
 	}
 
 	b = startBatching(t, "unix", "-timeout", "3600000", "-grace", "1h")

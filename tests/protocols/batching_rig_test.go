@@ -75,7 +75,7 @@ func startWrapped(t testing.TB, wrap []string, protocol string, arguments ...str
 		return ok || b.hasEnded()
 	})
 	if b.server == nil {
-		t.Fatalf("the server ended before it listened:\n%s", b.log)
+		t.Fatalf("the server ended before it listened: got nil, want non-nil:\n%s", b.log)
 	}
 	return b
 }
@@ -101,12 +101,12 @@ func (b *batching) leave() {
 	b.server.CloseIdle()
 	if !b.hasEnded() {
 		if code := b.stop(syscall.SIGTERM); code != 0 {
-			b.t.Errorf("exit code %d", code)
+			b.t.Errorf("exit code %d, want 0", code)
 		}
 	}
 	for _, line := range b.log.Lines() {
 		if line.Level == "ERROR" {
-			b.t.Errorf("the log tells of a defect: %s", line.Raw)
+			b.t.Errorf("the log tells of a defect: %s: got %q, want anything but ERROR", line.Raw, line.Level)
 		}
 	}
 	if b.t.Failed() {
@@ -276,7 +276,7 @@ func (w *wireWorker) disconnected() {
 	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
 		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-			w.b.t.Fatal("the connection goes on")
+			w.b.t.Fatal("the connection goes on: Timeout = true, want false")
 		}
 	}
 }

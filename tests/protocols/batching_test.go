@@ -167,13 +167,13 @@ func TestBatching_SocketFile(t *testing.T) {
 	out, err := exec.Command(harness.Binary(t), "batching", "-address", file, "-port", "0").CombinedOutput()
 	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || failed.ExitCode() != 1 ||
 		!strings.Contains(string(out), "in use") {
-		t.Errorf("a second server on the same socket: %v, %s", err, out)
+		t.Errorf(`a second server on the same socket: %v, %s, want ExitCode 1 and out with "in use"`, err, out)
 	}
 	b.worker().run()
 	b.want(b.post("x"), 200, "x!")
 	b.stop(syscall.SIGTERM)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the socket is left: %v", err)
+		t.Errorf("the socket is left: %v, want os.ErrNotExist", err)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestVentu(t *testing.T) {
 
 		b.want(b.post(""), 200, "")
 		if a := b.ventuAnswer(b.post(`{"text": "hello"}`)); a.Text != "hello" || a.Together != 1 {
-			t.Errorf("answered %+v", a)
+			t.Errorf("answered %+v, want Text hello and Together 1", a)
 		}
 		b.want(b.post("{no JSON"), 422, `"Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"`)
 		b.want(b.post(`{"times": 3}`), 422, `[{"loc": ["text"], "msg": "field required", "type": "value_error.missing"}]`)
@@ -109,7 +109,7 @@ func TestVentu(t *testing.T) {
 			if i%3 == 1 {
 				b.want(got, 422, `[{"loc": ["text"], "msg": "field required", "type": "value_error.missing"}]`)
 			} else if a := b.ventuAnswer(got); a.Text != fmt.Sprint(i) || a.Together > 4 {
-				t.Errorf("request %d was answered %+v", i, a)
+				t.Errorf("request %d was answered %+v, want Text %q and Together at most 4", i, a, fmt.Sprint(i))
 			}
 		}
 		for le, want := range map[string]string{"4": b.metric("pinion_batch_size_count")} {
@@ -132,7 +132,8 @@ func TestBatchingVentu_VentuLarge(t *testing.T) {
 			for _, size := range []int{30_000, 40_000, 70_000, 300_000, 3_000_000} {
 				a := b.ventuAnswer(b.post(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", size))))
 				if len(a.Text) != size || a.PID != worker.Process.Pid {
-					t.Fatalf("a text of %d was answered by %d of process %d", size, len(a.Text), a.PID)
+					t.Fatalf("a text of %d was answered by %d of process %d, want %d bytes and %d", size, len(a.Text), a.PID, size,
+						worker.Process.Pid)
 				}
 			}
 		}
@@ -149,7 +150,8 @@ func TestBatchingVentu_VentuLarge(t *testing.T) {
 		letGo()
 		for _, answer := range answers {
 			if a := b.ventuAnswer(<-answer); len(a.Text) != 10_000 || a.Together < 2 {
-				t.Errorf("one of many was answered by %d bytes, in a batch of %d", len(a.Text), a.Together)
+				t.Errorf("one of many was answered by %d bytes, in a batch of %d, want 10_000 bytes and at least 2", len(a.Text),
+					a.Together)
 			}
 		}
 	})
@@ -171,7 +173,7 @@ func TestBatchingVentu_VentuLeavesSocketsAlone(t *testing.T) {
 		letGo()
 		for _, answer := range answers {
 			if a := b.ventuAnswer(<-answer); len(a.Text) != 10_000 || a.Together > 3 {
-				t.Errorf("answered by %d bytes, in a batch of %d", len(a.Text), a.Together)
+				t.Errorf("answered by %d bytes, in a batch of %d, want 10_000 bytes and at most 3", len(a.Text), a.Together)
 			}
 		}
 	})
@@ -234,10 +236,10 @@ func TestBatchingVentu_VentuMsgpack(t *testing.T) {
 		text, _, _ = msgp.ReadStringBytes(rest)
 	}
 	if got.Code != 200 || text != "héllo" {
-		t.Errorf("answered %s", got)
+		t.Errorf(`answered %s, want Code 200 and text "héllo"`, got)
 	}
 	if got := b.post("\x93\x01"); got.Code != 502 && got.Code != 422 { // cut short: ventu dies of some of these
-		t.Errorf("a cut body was answered %s", got)
+		t.Errorf("a cut body was answered %s, want Code 502 or 422", got)
 	}
 }
 
@@ -275,15 +277,15 @@ func TestBatchingVentu_VentuExample(t *testing.T) {
 				t.Errorf("%s: %v: %s", command, err, out)
 			}
 			if shown := strings.TrimPrefix(lines[i+1], "    "); string(out) != shown {
-				t.Errorf("%s\nanswers  %s\nshown is %s", command, out, shown)
+				t.Errorf("%s\nanswers  %s\nwant     %s", command, out, shown)
 			}
 		case regexp.MustCompile(`^[{\["]`).MatchString(command): // an answer
 		default:
-			t.Errorf("a command that this test does not know: %s", command)
+			t.Errorf("got the command %s, want one that this test knows", command)
 		}
 	}
 	if curls < 3 {
-		t.Errorf("only %d requests found: the README has changed its form", curls)
+		t.Errorf("only %d requests found: the README has changed its form, want at least 3", curls)
 	}
 }
 

@@ -30,12 +30,12 @@ func TestClients_GeneratedPythonClientWorks(t *testing.T) {
 			continue
 		}
 		if strings.Contains(line, "Unsupported") || strings.Contains(line, "ERROR") || strings.Contains(line, "Unable") {
-			t.Errorf("openapi-python-client: %s", out)
+			t.Errorf("openapi-python-client says %q, want no complaint:\n%s", line, out)
 			break
 		}
 	}
 	if warned, known := strings.Count(out, "WARNING"), strings.Count(out, "application/msgpack\n"); warned > known {
-		t.Errorf("openapi-python-client has %d warnings, of MessagePack %d: %s", warned, known, out)
+		t.Errorf("openapi-python-client has %d warnings, of MessagePack %d: %s, want at most %d", warned, known, out, known)
 	}
 	client := harness.Absolute(t, "clients/client.py")
 	harness.RunTool(t, dir, []string{"PYTHONPATH=" + dir}, python, "-B", client, s.Address)

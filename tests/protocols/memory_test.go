@@ -62,7 +62,7 @@ func TestMemory_RowsShareMemory(t *testing.T) {
 	})
 	answer := s.Do(http.MethodPost, "/v1/models/m:predict", body)
 	if answer.Code != http.StatusOK || strings.Count(string(answer.Body), `"x"`) != 16_000 {
-		t.Errorf("alone: %d %.300s", answer.Code, answer.Body)
+		t.Errorf("alone: %d %.300s, want Code 200 and Count 16_000", answer.Code, answer.Body)
 	}
 	harness.WaitResident(t, s, before)
 }

@@ -88,7 +88,7 @@ func TestMultiModel_Contract(t *testing.T) {
 	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/two", nil), http.StatusOK)
 	for _, w := range health.Workers {
 		if harness.Alive(w.PID) {
-			t.Errorf("process %d is alive after DELETE", w.PID)
+			t.Errorf("process %d is alive after DELETE, want harness.Alive(w.PID) false", w.PID)
 		}
 	}
 	wantList("base", "one")
@@ -103,7 +103,7 @@ func TestMultiModel_Contract(t *testing.T) {
 	harness.WantCode(t, "unload the first", s.Do(http.MethodDelete, "/models/base", nil), http.StatusOK)
 	wantListOnly := string(s.Do(http.MethodGet, "/models", nil).Body)
 	if strings.Contains(wantListOnly, `"base"`) {
-		t.Errorf("the list after DELETE has base: %s", wantListOnly)
+		t.Errorf("the list after DELETE has base: %s, want no %q in it", wantListOnly, `"base"`)
 	}
 	harness.WantCode(t, "load the first", s.Do(http.MethodPost, "/models", loads("base", folder("base"))), http.StatusOK)
 }

@@ -32,7 +32,7 @@ func isJSON(t *testing.T, got any, want string) {
 	var value any
 	harness.FromJSON(t, want, &value)
 	if !reflect.DeepEqual(got, value) {
-		t.Errorf("%v, not %s", got, want)
+		t.Errorf("%v, not %s, want %v", got, want, value)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestInputsThatAreArrays(t *testing.T) {
 				`[1e39]`:        `input "x": [0] is too large for float32`,
 			} {
 				if a := s.Fail(harness.Input{"x": json.RawMessage(x)}); !strings.HasSuffix(a.Error, want) {
-					t.Errorf("%s: %s", class, a.Error)
+					t.Errorf("%s: %s, want it to end in %q", class, a.Error, want)
 				}
 			}
 			harness.WantCode(t, class+": a number instead of a list", s.Input(harness.Input{"x": 5}),
@@ -113,7 +113,7 @@ func TestNdarrays_LargeArrays(t *testing.T) {
 		isJSON(t, x["shape"], fmt.Sprintf("[%d]", n))
 		content, _ := x["content"].([]any)
 		if len(content) != n || content[0] != 0.25 || content[n-1] != 0.25 {
-			t.Errorf("%d numbers: %.200s", n, a.Body)
+			t.Errorf("got %d numbers, %.200s, want %d times 0.25", len(content), a.Body, n)
 		}
 	}
 }

@@ -47,7 +47,8 @@ func TestTensorsBySharedMemory(t *testing.T) {
 		a := s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head)
 		want := numbers(n, func(i int) float32 { return 2 * (first + float32(i%1000) + 1) })
 		if a.Code != http.StatusOK || !bytes.HasSuffix(a.Body, want) {
-			t.Errorf("%d numbers from %g on: %d %.300s", n, first, a.Code, a.Body[:min(300, len(a.Body))])
+			t.Errorf("%d numbers from %g on: %d %.300s, want Code 200 and Body ending in %q", n, first, a.Code,
+				a.Body[:min(300, len(a.Body))], want)
 		}
 	}
 	all := func() {
@@ -64,7 +65,7 @@ func TestTensorsBySharedMemory(t *testing.T) {
 	all()
 	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.Worker())); err != nil ||
 		!strings.Contains(string(maps), "pinion-tensors") {
-		t.Errorf("the worker has no shared memory (%v)", err)
+		t.Errorf(`the worker has no shared memory (%v): got %.300q, want it to contain "pinion-tensors"`, err, string(maps))
 	}
 
 	leave, left := context.WithCancel(t.Context())
@@ -105,7 +106,8 @@ func TestOipShared_OtherModelsShareMemory(t *testing.T) {
 						if want := numbers(50_000,
 							func(i int) float32 { return first + float32(i%1000) + add }); a.Code != http.StatusOK ||
 							!bytes.HasSuffix(a.Body, want) {
-							t.Errorf("from %g on: %d %.300s", first, a.Code, a.Body[:min(300, len(a.Body))])
+							t.Errorf("from %g on: %d %.300s, want Code 200 and Body ending in %q", first, a.Code,
+								a.Body[:min(300, len(a.Body))], want)
 						}
 					}
 				})

@@ -34,7 +34,7 @@ func TestGenerate(t *testing.T) {
 	harness.Equal(t, "generate", got, `{"model_name":"writer","model_version":"1","id":"1","text_output":"q0q1q2"}`)
 	got = string(s.Do(http.MethodPost, path+"generate_stream", []byte(`{"text_input":"q","parameters":{"n":2}}`)).Body)
 	if n := strings.Count(got, "data: {"); n != 2 || !strings.Contains(got, `"text_output":"q1"`) {
-		t.Errorf("generate_stream has %d events: %s", n, got)
+		t.Errorf("generate_stream has %d events: %s, want 2 and a text with %q", n, got, `"text_output":"q1"`)
 	}
 	for body, want := range map[string]string{
 		`{"text_input":"q","text":"r"}`:                 `input \"text\" is given twice`,
@@ -93,10 +93,10 @@ func TestTensorsAreCompressed(t *testing.T) {
 	for _, coding := range []string{"", "gzip", "deflate"} {
 		answer := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Accept-Encoding", coding)
 		if got := answer.Header.Get("Content-Encoding"); answer.Code != http.StatusOK || got != coding {
-			t.Errorf("asked for %q: %d, encoded as %q", coding, answer.Code, got)
+			t.Errorf("asked for %q: %d, encoded as %q, want 200 and %q", coding, answer.Code, got, coding)
 		}
 		if n := len(answer.Body); (n < 4000) != (coding != "") {
-			t.Errorf("asked for %q: %d bytes", coding, n)
+			t.Errorf("asked for %q: %d bytes, want %t", coding, n, coding != "")
 		}
 	}
 }

@@ -45,7 +45,8 @@ func (h hoard) ask(n int, first float32, how string, want []byte) {
 	body, head := h.request(n, first, how)
 	a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", head)
 	if a.Code != http.StatusOK || !bytes.HasSuffix(a.Body, want) {
-		h.t.Errorf("%d numbers from %g on, %q: %d %.300s", n, first, how, a.Code, a.Body[:min(300, len(a.Body))])
+		h.t.Errorf("%d numbers from %g on, %q: %d %.300s, want Code 200 and Body ending in %q", n, first, how, a.Code,
+			a.Body[:min(300, len(a.Body))], want)
 	}
 }
 
@@ -124,7 +125,7 @@ func (h hoard) ends() {
 	body, head := h.request(50_000, 6, "raise")
 	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length",
 		head); a.Code != http.StatusInternalServerError {
-		h.t.Errorf("it raised: %d %.300s", a.Code, a.Body)
+		h.t.Errorf("it raised: %d %.300s, want 500", a.Code, a.Body)
 	}
 	h.WaitLog("raise: the request's memory")
 	h.others()
@@ -144,7 +145,7 @@ func (h hoard) ends() {
 	body, head = h.request(50_000, 8, "crash")
 	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length",
 		head); a.Code != http.StatusInternalServerError {
-		h.t.Errorf("it crashed: %d %.300s", a.Code, a.Body)
+		h.t.Errorf("it crashed: %d %.300s, want 500", a.Code, a.Body)
 	}
 	h.WaitHealth("READY")
 	h.others()
@@ -172,7 +173,7 @@ func TestOipViews_KeptArrayChangesNoAnswer(t *testing.T) {
 	defer answer.Body.Close()
 	got, err := io.ReadAll(answer.Body)
 	if want := numbers(n, func(i int) float32 { return 2 + float32(i%1000) }); err != nil || !bytes.HasSuffix(got, want) {
-		t.Errorf("%d bytes, %v: not what the model returned", len(got), err)
+		t.Errorf("%d bytes, %v: not what the model returned, want it to end in %q", len(got), err, want)
 	}
 }
 

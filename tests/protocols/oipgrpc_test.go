@@ -41,7 +41,7 @@ func TestOipgrpc_TritonsGRPCClient(t *testing.T) {
 			harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.GRPCAddress(), class)
 			page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 			if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"}`; !strings.Contains(page, want) {
-				t.Errorf("/metrics has no %s", want)
+				t.Errorf("/metrics has no %s, want it there", want)
 			}
 		})
 	}
@@ -85,14 +85,14 @@ func TestOipgrpc_GRPCReflection(t *testing.T) {
 		name := service.GetName()[strings.LastIndexByte(service.GetName(), '.')+1:]
 		if !slices.ContainsFunc(file.GetService(),
 			func(s *descriptorpb.ServiceDescriptorProto) bool { return s.GetName() == name }) {
-			t.Errorf("%s is not in its file %s", service.GetName(), file.GetName())
+			t.Errorf("got no %s in its file %s, want it there", service.GetName(), file.GetName())
 		}
 	}
 	unknown := ask(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileByFilename{FileByFilename: "none.proto"},
 	})
 	if unknown.GetErrorResponse().GetErrorCode() != int32(codes.NotFound) {
-		t.Errorf("an unknown file: %v", unknown)
+		t.Errorf("an unknown file: %v, want GetErrorCode %d", unknown, int32(codes.NotFound))
 	}
 }
 
@@ -134,11 +134,11 @@ func TestOipgrpc_GRPCTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unread.RecvMsg(new(pb.ModelInferResponse)); status.Code(err) != codes.Unauthenticated {
-		t.Errorf("a call whose message has not come: %v", err)
+		t.Errorf("a call whose message has not come: %v, want %v", err, codes.Unauthenticated)
 	}
 	health, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if err != nil || health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		t.Errorf("health: %v, %v", health, err)
+		t.Errorf("health: %v, %v, want GetStatus %v", health, err, grpc_health_v1.HealthCheckResponse_SERVING)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestOipgrpc_GRPCCancels(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := client.ModelInfer(ctx, doRequest("1", "sleep")); status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("past its deadline: %v", err)
+		t.Errorf("past its deadline: %v, want %v", err, codes.DeadlineExceeded)
 	}
 	harness.WaitInFlight(t, s, 0) // after a deadline
 	ctx, leave := context.WithCancel(t.Context())
@@ -184,7 +184,7 @@ func TestOipgrpc_GRPCCancels(t *testing.T) {
 	leave()
 	harness.WaitInFlight(t, s, 0) // after a canceled stream
 	if answer, err := client.ModelInfer(t.Context(), doRequest("3", "return 1")); err != nil || answer.GetId() != "3" {
-		t.Errorf("afterwards: %v, %v", answer, err)
+		t.Errorf("afterwards: %v, %v, want GetId 3", answer, err)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestOipgrpc_GRPCDrains(t *testing.T) {
 	harness.WaitInFlight(t, s, 1)
 	s.Signal(syscall.SIGTERM)
 	if _, err := idle.Recv(); status.Code(err) != codes.Unavailable {
-		t.Errorf("the idle stream: %v", err)
+		t.Errorf("the idle stream: %v, want %v", err, codes.Unavailable)
 	}
 	if err := os.WriteFile(gate, nil, 0); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func checkGenerationMetrics(t *testing.T, s *harness.Server) {
 		"gen_ai_server_request_duration_seconds_count" + labels + `,error_type="500"} 5`,
 	} {
 		if !slices.ContainsFunc(page, func(line string) bool { return strings.HasPrefix(line, want) }) {
-			t.Errorf("/metrics lacks %s, it has\n%s", want, strings.Join(page, ""))
+			t.Errorf("/metrics lacks %s, want it there\n%s", want, strings.Join(page, ""))
 		}
 	}
 }

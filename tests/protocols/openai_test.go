@@ -49,7 +49,7 @@ func TestOpenAI_Stream(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if id == "" || strings.Count(body, `"id":"chatcmpl-`+id+`"`) != 9 {
-		t.Errorf("x-request-id is %q; the events are %s", id, body)
+		t.Errorf("x-request-id is %q; the events are %s, want id non-empty and Count 9", id, body)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestOpenAI_Errors(t *testing.T) {
 		answer := postOpenAI(s, body)
 		harness.Equal(t, body, answer.String(), want)
 		if answer.Code == 500 && answer.Header.Get("X-Should-Retry") != "false" {
-			t.Errorf("%s: the client would repeat it: %v", body, answer.Header)
+			t.Errorf("%s: the client would repeat it: %v, want X-Should-Retry false", body, answer.Header)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestOpenAI_DisconnectCancels(t *testing.T) {
 	answer := s.Open(t, http.MethodPost, "/v1/chat/completions",
 		`{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"forever":true}`)
 	if line, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: ") {
-		t.Fatalf("%q %v", line, err)
+		t.Fatalf(`%q %v, want it to start with "data: "`, line, err)
 	}
 	answer.Body.Close()
 	harness.WantCode(t, "the slot is to be free",

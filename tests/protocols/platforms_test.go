@@ -76,7 +76,9 @@ func TestPlatforms_KServeV1(t *testing.T) {
 	if got := string(answer.Body); !strings.HasPrefix(got,
 		`{"object":"list","data":[{"id":"m","object":"model","created":`) ||
 		!strings.HasSuffix(got, `"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`) {
-		t.Errorf("the models are %s", got)
+		t.Errorf("the models are %s, want it starting with %q and ending in %q", got,
+			`{"object":"list","data":[{"id":"m","object":"model","created":`,
+			`"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`)
 	}
 }
 
@@ -227,18 +229,20 @@ func TestPlatforms_SageMakerJSON(t *testing.T) {
 	}
 	long := s.Do(http.MethodPost, "/invocations", []byte("abc"), "Content-Type", "text/"+strings.Repeat("x", 20_000))
 	if long.Code != 400 || len(long.Body) > 500 {
-		t.Errorf("a long content type: %d with %d bytes: %.300s", long.Code, len(long.Body), long.Body)
+		t.Errorf("a long content type: %d with %d bytes: %.300s, want 400 and at most 500 bytes", long.Code, len(long.Body),
+			long.Body)
 	}
 	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":1}}`), attributes, "trace=7")
 	if answer.Code != 200 || answer.Prediction.Status != "succeeded" ||
 		string(answer.Prediction.Output) != `{"sum":2,"batch":1}` || answer.Header.Get(attributes) != "trace=7" {
-		t.Errorf("%d %v %s", answer.Code, answer.Header, answer.Body)
+		t.Errorf(`%d %v %s, want Code 200, Status succeeded, Output %q and Get "trace=7"`, answer.Code, answer.Header,
+			answer.Body, `{"sum":2,"batch":1}`)
 	}
 	answer = s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":13}}`))
 	if answer.Code != 500 || answer.Prediction.Status != "failed" ||
 		answer.Prediction.Error != "ValueError: 13 is not added to" {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+		t.Errorf(`%d %s, want Code 500, Status failed and Error "ValueError: 13 is not added to"`, answer.Code, answer.Body)
 	}
 }
 
@@ -254,7 +258,7 @@ func TestPlatforms_SageMakerFiles(t *testing.T) {
 	}
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"file":"data:text/plain;base64,YWJj","suffix":"!"}`))
 	if string(answer.Body) != "ABC!" || answer.Header.Get("Content-Type") != "text/plain" {
-		t.Errorf("%v %s", answer.Header, answer.Body)
+		t.Errorf(`%v %s, want Body "ABC!" and Content-Type text/plain`, answer.Header, answer.Body)
 	}
 }
 

@@ -80,10 +80,10 @@ func schemathesis(t *testing.T, s *harness.Server, receiver, document string, ar
 		"PYTHONUTF8=1", "RECEIVER="+receiver+"/")
 	out, err := command.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Test cases:") {
-		t.Errorf("schemathesis: %v\n%s", err, out)
+		t.Errorf("schemathesis: %v, want it to contain \"Test cases:\"\n%s", err, out)
 	}
 	t.Logf("%s", out[max(0, len(out)-600):])
 	if h := s.WaitHealth("READY"); h.Workers[0].Restarts > 0 {
-		t.Errorf("the worker was replaced: %+v", h.Workers)
+		t.Errorf("the worker was replaced: %+v, want no restart", h.Workers)
 	}
 }

@@ -57,7 +57,7 @@ func startTriton(t *testing.T) (address string) {
 	harness.Eventually(t, "Triton is ready", func() bool {
 		select {
 		case <-ended:
-			t.Fatalf("Triton has ended: %s", &says)
+			t.Fatalf("Triton has ended, want it to run: %s", &says)
 		default:
 		}
 		answer, err := once.Get("http://" + address + "/v2/health/ready")

@@ -29,9 +29,9 @@ func TestAhead_JobTakenAheadGoesElsewhere(t *testing.T) {
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	harness.WaitStatus(t, b, "next", "succeeded")
 	if got := harness.StateOf(b, "long"); got.Status != "processing" {
-		t.Errorf("the long one is %s", got.Status)
+		t.Errorf("the long one is %s, want processing", got.Status)
 	}
 	if n := harness.TimesRun(t, a, "next"); n != 1 {
-		t.Errorf("it ran %d times", n)
+		t.Errorf("it ran %d times, want 1", n)
 	}
 }

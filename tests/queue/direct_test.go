@@ -26,7 +26,7 @@ func TestDirect_PredictionIsFoundAnywhere(t *testing.T) {
 	for _, s := range others {
 		if got := harness.StateOf(s, "p1"); got.Code != http.StatusOK || got.Status != "processing" ||
 			!strings.Contains(string(got.Body), large) {
-			t.Errorf("GET at another member: %s", got)
+			t.Errorf("GET at another member: %s, want Code 200, Status processing and Body with %q", got, large)
 		}
 	}
 	open()
@@ -43,7 +43,7 @@ func TestDirect_PredictionIsFoundAnywhere(t *testing.T) {
 	if got := b.Do(http.MethodPut, "/predictions/p1",
 		map[string]any{"input": harness.Input{"token": "again"}}); got.Code != http.StatusOK ||
 		harness.TimesRun(t, a, "again") != 1 {
-		t.Errorf("elsewhere the id is free: %s", got)
+		t.Errorf("elsewhere the id is free: %s, want Code 200 and TimesRun 1", got)
 	}
 }
 
@@ -74,7 +74,8 @@ func TestDirect_StreamIsFollowedAnywhere(t *testing.T) {
 		harness.Equal(t, fmt.Sprintf("outputs of stream %d", i), strings.Count(text, "event: output"), n)
 		for _, part := range []string{`"data":"begun\n"`, "event: completed", `"status":"succeeded"`, `"token 199"]`} {
 			if !strings.Contains(text, part) || !strings.Contains(string(own.Body), part) {
-				t.Errorf("stream %d, or the first client's, lacks %s; it ends with %s", i, part, text[max(0, len(text)-300):])
+				t.Errorf("stream %d, or the first client's, lacks %s, want it in both; it ends with %s", i, part,
+					text[max(0, len(text)-300):])
 			}
 		}
 	}

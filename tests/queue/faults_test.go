@@ -105,7 +105,7 @@ func TestFaults_ServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	a.Kill()
 	harness.Eventually(t, "the webhook of the end came", func() bool { return len(hooks.Of("p1")) > 0 })
 	if got := hooks.Of("p1")[0]; got.Status != "succeeded" || harness.TimesRun(t, b, "p1") != 1 {
-		t.Errorf("it is %s, and the job ran %d times", got.Status, harness.TimesRun(t, b, "p1"))
+		t.Errorf("it is %s, and the job ran %d times, want succeeded and 1", got.Status, harness.TimesRun(t, b, "p1"))
 	}
 }
 
@@ -135,8 +135,8 @@ func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	harness.Eventually(t, "it is posted again", func() bool { return len(hooks.Of("p1")) > 0 })
 	got := hooks.Of("p1")[0]
 	if got.Status != "succeeded" || got.Header.Get("Webhook-Id") != "p1" || harness.TimesRun(t, b, "p1") != 1 {
-		t.Errorf("it is %s, with the id %q, and the job ran %d times", got.Status, got.Header.Get("Webhook-Id"),
-			harness.TimesRun(t, b, "p1"))
+		t.Errorf("it is %s, with the id %q, and the job ran %d times, want succeeded, p1 and 1", got.Status,
+			got.Header.Get("Webhook-Id"), harness.TimesRun(t, b, "p1"))
 	}
 }
 
@@ -156,7 +156,8 @@ func TestFaults_JobThatKillsItsServers(t *testing.T) {
 	}
 	got := harness.WaitStatus(t, a, "p1", "failed")
 	if !strings.Contains(got.Error, "gave up after 2 attempts") || harness.TimesRun(t, a, "p1") != 2 {
-		t.Errorf("after %d runs: %s", harness.TimesRun(t, a, "p1"), got)
+		t.Errorf(`after %d runs: %s, want Error with "gave up after 2 attempts" and TimesRun 2`, harness.TimesRun(t, a, "p1"),
+			got)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestFaults_BoundsOfQueue(t *testing.T) {
 		t.Helper()
 		got := a.Create(map[string]any{"id": id, "input": harness.Input{}}, append(async, headers...)...)
 		if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %s", id, got)
+			t.Errorf("%s: %s, want Code 429 and Retry-After non-empty", id, got)
 		}
 		harness.WantCode(t, fmt.Sprintf("the refused %s is known", id), harness.StateOf(a, id), http.StatusNotFound)
 	}
@@ -252,7 +253,7 @@ func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 						break
 					}
 					if got.Code != http.StatusServiceUnavailable && got.Code != http.StatusTooManyRequests {
-						t.Errorf("%s: %s", id, got)
+						t.Errorf("%s: %s, want Code 503 or 429", id, got)
 						return
 					}
 					time.Sleep(50 * time.Millisecond) // as Retry-After asks, so that the refused do not take the machine
@@ -288,14 +289,14 @@ func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 	accepted.Range(func(id, _ any) bool {
 		switch n := runs[id.(string)]; {
 		case n == 0:
-			t.Errorf("%s never ran", id)
+			t.Errorf("%s never ran: got %d, want anything but 0", id, n)
 		case n > 1:
 			again++
 		}
 		return true
 	})
 	if again > 0 {
-		t.Errorf("%d ran more than once, though no server was lost", again)
+		t.Errorf("%d ran more than once, though no server was lost, want none", again)
 	}
 	t.Logf("%d accepted", count.Load())
 }

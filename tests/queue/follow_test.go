@@ -32,13 +32,15 @@ func TestFollow_StreamThroughAnotherServer(t *testing.T) {
 		text := harness.Receive(t, stream)
 		if n := strings.Count(text, "event: output"); n != 200 || strings.Count(text, "event: completed") != 1 ||
 			!strings.Contains(text, `"status":"succeeded"`) {
-			t.Errorf("stream %d has %d outputs: %.600s", i, n, text)
+			t.Errorf("stream %d has %d outputs: %.600s, want n 200, Count 1 and text with %q", i, n, text,
+				`"status":"succeeded"`)
 		}
 		at := -1
 		for n := range 200 {
 			next := strings.Index(text, fmt.Sprintf(`{"chunk":"token %d","index":%d}`, n, n))
 			if next <= at {
-				t.Fatalf("stream %d lacks token %d, or has it out of order: %.600s", i, n, text)
+				t.Fatalf("stream %d lacks token %d, or has it out of order: %.600s: got %d, want more than %d", i, n, text, next,
+					at)
 			}
 			at = next
 		}
@@ -46,7 +48,7 @@ func TestFollow_StreamThroughAnotherServer(t *testing.T) {
 	after := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": in}, "Accept", "text/event-stream")
 	if n := strings.Count(string(after.Body), "event: output"); n > 200 ||
 		!strings.Contains(string(after.Body), "event: completed") {
-		t.Errorf("after the end: %s", after)
+		t.Errorf(`after the end: %s, want n at most 200 and Body with "event: completed"`, after)
 	}
 }
 
@@ -98,7 +100,7 @@ func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
 		"text/event-stream").Body)
 	first, err := lines.ReadString('\n')
 	if err != nil || first != "event: start\n" {
-		t.Fatalf("%s begins with %q, %v", id, first, err)
+		t.Fatalf("%s begins with %q, %v, want %q", id, first, err, "event: start\n")
 	}
 	text := make(chan string, 1)
 	go func() {

@@ -29,7 +29,7 @@ func TestGateway(t *testing.T) {
 		harness.WaitStatus(t, gateway.Server, "gone", "canceled")
 	}
 	if harness.TimesRun(t, a, "early") != 1 || harness.TimesRun(t, a, "gone") != 0 {
-		t.Errorf("ran %d and %d times", harness.TimesRun(t, a, "early"), harness.TimesRun(t, a, "gone"))
+		t.Errorf("ran %d and %d times, want 1 and 0", harness.TimesRun(t, a, "early"), harness.TimesRun(t, a, "gone"))
 	}
 	harness.WaitStatus(t, b, "early", "succeeded")
 
@@ -76,7 +76,7 @@ func TestGateway_ChecksInputs(t *testing.T) {
 		a := g.Do(http.MethodPost, path, `{"input":{"prompt":"","steps":0}}`)
 		if here := s.Do(http.MethodPost, path,
 			map[string]any{"input": map[string]any{"prompt": "", "steps": 0}}); a.Code != here.Code || a.Code < 400 {
-			t.Errorf("%s: %s, but a server says %s", path, a, here)
+			t.Errorf("%s: %s, but a server says %s, want Code %d and at least 400", path, a, here, here.Code)
 		}
 	}
 	harness.WantCode(t, "what fits", accept("good", `{"prompt":"a","token":"hidden-in-the-state"}`), http.StatusAccepted)
@@ -87,7 +87,7 @@ func TestGateway_ChecksInputs(t *testing.T) {
 		http.StatusAccepted)
 	if text := string(harness.StateOf(g.Server, "waits").Body); !strings.Contains(text, `"token":"**********"`) ||
 		strings.Contains(text, "hidden") {
-		t.Errorf("its state is %s", text)
+		t.Errorf(`its state is %s, want it with %q and without "hidden"`, text, `"token":"**********"`)
 	}
 	harness.StartMember(t, at.URL, harness.Options{Model: "tokens.py"})
 	harness.Eventually(t, "the next server has written its schema", func() bool {
@@ -115,12 +115,13 @@ func TestGateway_StreamThroughGateway(t *testing.T) {
 	open()
 	if text := harness.Receive(t, stream); strings.Count(text, "event: output") != 50 ||
 		!strings.Contains(text, `"status":"succeeded"`) {
-		t.Errorf("the stream is %.400s", text)
+		t.Errorf("the stream is %.400s, want Count 50 and text with %q", text, `"status":"succeeded"`)
 	}
 	a := g.Create(`{"input":{"n":5}}`, "Accept", "text/event-stream")
 	if a.Code != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") ||
 		!strings.Contains(string(a.Body), `"output":["token 0","token 1","token 2","token 3","token 4"]`) {
-		t.Errorf("a new stream: %v %.400s", a.Header, a)
+		t.Errorf(`a new stream: %v %.400s, want Code 200, Content-Type starting with "text/event-stream" and Body with %q`,
+			a.Header, a, `"output":["token 0","token 1","token 2","token 3","token 4"]`)
 	}
 }
 
@@ -144,7 +145,7 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 	})
 	if a := g.Create(`{"input":{}}`, "Prefer", "respond-async"); a.Code != http.StatusServiceUnavailable ||
 		a.Header.Get("Retry-After") == "" {
-		t.Errorf("without NATS: %s", a)
+		t.Errorf("without NATS: %s, want Code 503 and Retry-After non-empty", a)
 	}
 	harness.WantCode(t, "/livez without NATS", g.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 	nats.Start()
@@ -183,7 +184,7 @@ func TestGateway_IsLost(t *testing.T) {
 	open()
 	harness.WaitStatus(t, s, "accepted", "succeeded")
 	if harness.TimesRun(t, s, "runs") != 1 || harness.TimesRun(t, s, "waits") != 0 {
-		t.Errorf("they ran %d and %d times", harness.TimesRun(t, s, "runs"), harness.TimesRun(t, s, "waits"))
+		t.Errorf("they ran %d and %d times, want 1 and 0", harness.TimesRun(t, s, "runs"), harness.TimesRun(t, s, "waits"))
 	}
 }
 
@@ -194,12 +195,18 @@ func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 		"--model m and --models a,b: give one of them": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--models", "a,b"},
 		"--models: a is given twice":                   {"--nats", "nats://127.0.0.1:1", "--models", "a, a"},
 		`--models: invalid model name "a b"`:           {"--nats", "nats://127.0.0.1:1", "--models", "a b"},
-		`--protocols "openia": must be of `:            {"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols", "openia"},
-		"the queue of one server":                      {"--nats", "embed", "--model", "m"},
-		`invalid model name "a b"`:                     {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
-		"--queue-timeout and --grace":                  {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
-		"--ack-wait 1s: must be at least ":             {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
-		"takes no argument, not dir":                   {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
+		`--protocols "openia": must be of `: {
+			"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols",
+			"openia",
+		},
+		"the queue of one server":  {"--nats", "embed", "--model", "m"},
+		`invalid model name "a b"`: {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
+		"--queue-timeout and --grace": {
+			"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout",
+			"0s",
+		},
+		"--ack-wait 1s: must be at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
+		"takes no argument, not dir":       {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
 	} {
 		harness.WantText(t, fmt.Sprintf("%q", args), (harness.CLI{}).Bad(t, 2, append([]string{"gateway"}, args...)...), want)
 	}

@@ -24,13 +24,13 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 		"abns@pinion-": "abns@pinion-" + address + "-",
 	} {
 		if !strings.Contains(config, from) {
-			t.Fatalf("the configuration has no %q", from)
+			t.Fatalf("the configuration has no %q, want it there", from)
 		}
 		config = strings.ReplaceAll(config, from, to)
 	}
 	if change != nil {
 		if config = change(config); config == text {
-			t.Fatal("nothing was changed")
+			t.Fatalf("nothing was changed: got %.300q, want anything but %q", config, text)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
@@ -64,14 +64,15 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	for i := range requests {
 		if got := balancer.Input(harness.Input{"token": fmt.Sprint("t", i)}); got.Code != http.StatusOK ||
 			got.Header.Get("Pinion-Refused") != "" {
-			t.Errorf("request %d: %s", i, got)
+			t.Errorf("request %d: %s, want Code 200 and Pinion-Refused empty", i, got)
 		}
 		if without.Input(harness.Input{}).Code != http.StatusOK {
 			refused++
 		}
 	}
 	if refused == 0 {
-		t.Error("without its retry HAProxy never met the busy server: this test shows nothing")
+		t.Errorf("without its retry HAProxy never met the busy server: this test shows nothing: got %d, want anything but 0",
+			refused)
 	}
 	for i := range requests {
 		harness.Equal(t, fmt.Sprintf("request %d ran", i), harness.TimesRun(t, a, fmt.Sprint("t", i)), 1)
@@ -83,11 +84,12 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	got := balancer.Input(harness.Input{})
 	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "elsewhere" ||
 		got.Header.Get("Pinion-Refused") != "" {
-		t.Errorf("with both servers busy: %s %v", got, got.Header)
+		t.Errorf("with both servers busy: %s %v, want Code 409, Pinion-Retry elsewhere and Pinion-Refused empty", got,
+			got.Header)
 	}
 	got = balancer.Create(`{"id":"known","input":{}}`, "Prefer", "respond-async")
 	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "" {
-		t.Errorf("an id that is known: %s %v", got, got.Header)
+		t.Errorf("an id that is known: %s %v, want Code 409 and Pinion-Retry empty", got, got.Header)
 	}
 	open()
 	both()
@@ -120,13 +122,14 @@ func TestHAProxy_TellsOfLostServer(t *testing.T) {
 	lost.Kill()
 	harness.WantCode(t, "the answer", harness.Receive(t, answer), http.StatusBadGateway)
 	if got := harness.StateOf(left, "p1"); got.Code != http.StatusNotFound || harness.TimesRun(t, a, "p1") != 1 {
-		t.Errorf("the other server knows it, or it ran again: %s, %d times", got, harness.TimesRun(t, a, "p1"))
+		t.Errorf("the other server knows it, or it ran again: %s, %d times, want Code 404 and TimesRun 1", got,
+			harness.TimesRun(t, a, "p1"))
 	}
 	if got := balancer.Create(map[string]any{
 		"id":    "p1",
 		"input": harness.Input{"token": "p1"},
 	}); got.Code != http.StatusOK ||
 		harness.TimesRun(t, a, "p1") != 2 {
-		t.Errorf("the client repeats it: %s", got)
+		t.Errorf("the client repeats it: %s, want Code 200 and TimesRun 2", got)
 	}
 }

@@ -30,7 +30,7 @@ func TestQueue_RunsAnyID(t *testing.T) {
 			got = a.Create(body, "Prefer", "respond-async", "X-Request-Id", "UTF-8''q")
 		}
 		if got.Code != http.StatusAccepted && got.Code != http.StatusConflict {
-			t.Fatalf("accept %q: %s", id, got)
+			t.Fatalf("accept %q: %s, want Code 202 or 409", id, got)
 		}
 	}
 	for i, id := range ids {

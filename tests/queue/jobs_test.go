@@ -47,7 +47,7 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 		}
 	}
 	if ran < 8 {
-		t.Errorf("only %d commands found", ran)
+		t.Errorf("only %d commands found, want at least 8", ran)
 	}
 	harness.WantText(t, "all models, for a user of one",
 		(harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
@@ -95,7 +95,7 @@ func TestJobs_OfEmbeddedQueue(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &list); err != nil || list.Stored != 2 || len(list.Jobs) != 2 ||
 		list.Jobs[0].Status != "running" || list.Jobs[0].Server == "" || list.Jobs[1].ID != "waits" ||
 		list.Jobs[1].Status != "waiting" {
-		t.Fatalf("the list is %s, %v", text, err)
+		t.Fatalf("the list is %s, %v, want one job that runs at a server, and one that waits", text, err)
 	}
 	harness.CLI{}.Good(t, "jobs", "cancel", "runs", "--nats", at, "--model", "m")
 	harness.WaitStatus(t, s, "runs", "canceled")

@@ -48,7 +48,7 @@ func TestMetrics_FleetInHealthAndMetrics(t *testing.T) {
 		"pinion_jobs_dead_total 0", "pinion_jobs_fenced_total 0", "pinion_job_wait_seconds_count 1",
 	} {
 		if text := metrics(b); !strings.Contains(text, "\n"+want+"\n") {
-			t.Errorf("the metrics lack %q", want)
+			t.Errorf("the metrics lack %q: got %.300q, want it to contain %q", want, text, "\n"+want+"\n")
 		}
 	}
 	otherGate()
@@ -71,7 +71,7 @@ func TestMetrics_WithoutQueueThereAreNoQueueMetrics(t *testing.T) {
 	for _, path := range []string{"/health-check", "/metrics"} {
 		if got := s.Do(http.MethodGet, path, nil); strings.Contains(string(got.Body), "fleet") ||
 			strings.Contains(string(got.Body), "pinion_job") {
-			t.Errorf("%s: %s", path, got)
+			t.Errorf(`%s: %s, want it without "fleet" and without "pinion_job"`, path, got)
 		}
 	}
 }

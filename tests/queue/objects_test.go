@@ -24,7 +24,7 @@ func TestObjects_LargeJob(t *testing.T) {
 			"webhook_events_filter": []string{"completed"},
 		}, "Prefer", "respond-async")
 		if a.Code != http.StatusAccepted {
-			t.Fatal(a)
+			t.Fatalf("got %v, want Code 202", a)
 		}
 		got := harness.WaitStatus(t, s, "large", "succeeded")
 		harness.Equal(t, "the result", got.Text(t), text)
@@ -56,10 +56,10 @@ func TestObjects_FormInQueue(t *testing.T) {
 		got := a.Do(http.MethodPut, "/predictions/"+id, body.Bytes(), "Content-Type", form.FormDataContentType(), "Prefer",
 			"respond-async")
 		if got.Code != http.StatusAccepted {
-			t.Fatal(got)
+			t.Fatalf("got %v, want Code 202", got)
 		}
 		if got := harness.WaitStatus(t, a, id, "succeeded"); strings.Count(string(got.Output), "x") < size {
-			t.Errorf("it is %.500s", got.Body)
+			t.Errorf("it is %.500s: got %d, want at least %d", got.Body, strings.Count(string(got.Output), "x"), size)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestObjects_LargeResultsShareMemory(t *testing.T) {
 	}
 	harness.RunClients(t, 40, reads)
 	if whole.Load() == 0 {
-		t.Error("no client got it")
+		t.Errorf("no client got it, %d, want anything but 0", whole.Load())
 	}
 	harness.RunClients(t, 8, func(client int) error {
 		if a := g.Input(harness.Input{"size": size}); !has(a) {
@@ -107,6 +107,6 @@ func TestObjects_LargeResultsShareMemory(t *testing.T) {
 		return nil
 	})
 	if a := harness.StateOf(g.Server, "large"); !has(a) {
-		t.Errorf("at last: %d bytes: %.300s", len(a.Body), a.String())
+		t.Errorf("at last: %d bytes: %.300s: has(a) = false, want true", len(a.Body), a.String())
 	}
 }

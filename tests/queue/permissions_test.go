@@ -25,7 +25,7 @@ func TestPermissions_OfMember(t *testing.T) {
 			Args:  []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"},
 		})
 	if code == 0 || !strings.Contains(text, "Authorization Violation") || strings.Contains(text, "guessed") {
-		t.Errorf("a wrong password: exit code %d, %s", code, text)
+		t.Errorf("a wrong password: exit code %d, %s, want Authorization Violation, without the password", code, text)
 	}
 	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}},
 		harness.AnyCode,
@@ -40,10 +40,10 @@ func TestPermissions_OfMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := js.DeleteStream("PINION_JOBS_m"); err == nil {
-		t.Error("a member removed its stream")
+		t.Error("a member removed its stream: got no error, want an error")
 	}
 	if err := js.PurgeStream("PINION_JOBS_m"); err == nil {
-		t.Error("a member emptied its stream")
+		t.Error("a member emptied its stream: got no error, want an error")
 	}
 	harness.WantStatus(t, "afterwards", s.Do(http.MethodGet, "/predictions/p1", nil), "succeeded")
 }

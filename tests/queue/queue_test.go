@@ -25,7 +25,7 @@ func TestQueue_OfTwoServers(t *testing.T) {
 		got := harness.WaitStatus(t, s, "p1", "succeeded")
 		if !strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) || got.CreatedAt == "" ||
 			got.StartedAt == "" || got.CompletedAt == "" {
-			t.Errorf("it is %s", got)
+			t.Errorf("got %s, want the hidden token's input, and all three times", got)
 		}
 	}
 	harness.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
@@ -33,13 +33,14 @@ func TestQueue_OfTwoServers(t *testing.T) {
 		body := map[string]any{"id": "p1", "input": harness.Input{}}
 		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict ||
 			got.Header.Get("Pinion-Retry") != "" {
-			t.Errorf("POST of a known id: %s", got)
+			t.Errorf("POST of a known id: %s, want Code 409 and Pinion-Retry empty", got)
 		}
 		harness.WantAnswer(t, "PUT of a known id", s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"),
 			http.StatusAccepted, `"status":"succeeded"`)
 	}
 	if n := harness.TimesRun(t, a, ""); n != 0 || len(harness.ModelLines(t, a, "ran.txt")) != 1 {
-		t.Errorf("a repeated id ran again: %q", harness.ModelLines(t, a, "ran.txt"))
+		t.Errorf("a repeated id ran again: %q: got n %d, want n 0 and len(ModelLines) 1", harness.ModelLines(t, a, "ran.txt"),
+			n)
 	}
 }
 
@@ -93,7 +94,7 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	a := s.Create(map[string]any{"id": "p1", "input": harness.Input{}, "webhook": hooks.URL}, "Prefer", "respond-async",
 		"X-Request-Id", "q1")
 	if a.Code != http.StatusAccepted {
-		t.Fatal(a)
+		t.Fatalf("got %v, want Code 202", a)
 	}
 	harness.Eventually(t, "completed came", func() bool {
 		all := hooks.Of("p1")
@@ -102,10 +103,12 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	all := hooks.Of("p1")
 	first, last := all[0], all[len(all)-1]
 	if first.Status != "processing" || first.Header.Get("Pinion-Attempt") != "1" || first.Header.Get("Webhook-Id") != "" {
-		t.Errorf("the first webhook is %s with %v", first.Status, first.Header)
+		t.Errorf("the first webhook is %s with %v, want Status processing, Pinion-Attempt 1 and Webhook-Id empty",
+			first.Status, first.Header)
 	}
 	if last.Header.Get("Webhook-Id") != "p1" || last.Header.Get("X-Request-Id") != "q1" || last.CompletedAt == "" {
-		t.Errorf("the last webhook is %+v with %v", last.Prediction, last.Header)
+		t.Errorf("the last webhook is %+v with %v, want Webhook-Id p1, X-Request-Id q1 and CompletedAt non-empty",
+			last.Prediction, last.Header)
 	}
 }
 
@@ -126,7 +129,7 @@ func TestQueue_AcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	// one has the lost job, if it comes first
 	next := harness.StartMember(t, "embed:"+store, harness.Options{Dir: s.Dir, Args: []string{"--workers", "2"}})
 	if got := harness.StateOf(next, "runs"); got.Status != "processing" && got.Status != "starting" {
-		t.Errorf("after the start it is %s", got)
+		t.Errorf("after the start it is %s, want Status processing or starting", got)
 	}
 	for i := range 5 {
 		id := fmt.Sprint("waits", i)
@@ -206,14 +209,15 @@ func TestQueue_ServerWithoutItsNATS(t *testing.T) {
 	got := s.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer", "respond-async")
 	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" ||
 		got.Header.Get("Pinion-Retry") != "elsewhere" {
-		t.Errorf("an asynchronous request: %s %v", got, got.Header)
+		t.Errorf("an asynchronous request: %s %v, want Code 503, Retry-After non-empty and Pinion-Retry elsewhere", got,
+			got.Header)
 	}
 	address := strings.TrimPrefix(nats.URL, "nats://")
 	if text := string(got.Body); !strings.Contains(text, "NATS cannot be reached") || strings.Contains(text, address) {
-		t.Errorf("a client reads %s", text)
+		t.Errorf(`a client reads %s, want it with "NATS cannot be reached" and without %q`, text, address)
 	}
 	if !strings.Contains(s.Log.String(), "connect to NATS at nats://"+address) {
-		t.Errorf("the log does not name the URL: %s", s.Log)
+		t.Errorf("the log does not name the URL: %s, want Log with %q", s.Log, "connect to NATS at nats://"+address)
 	}
 	nats.Start()
 	harness.Eventually(t, "it is accepted", func() bool {

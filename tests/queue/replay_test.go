@@ -33,7 +33,7 @@ func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 		`"status":"succeeded"`)
 	stream := string(put(s, "p1", in, "Accept", "text/event-stream").Body)
 	if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
-		t.Errorf("got the stream %s", stream)
+		t.Errorf("got the stream %s, want Count 2 and stream with %q", stream, first.CompletedAt)
 	}
 	harness.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 1)
 	harness.WantAnswer(t, "another input", put(s, "p1", other), http.StatusOK, "token 2")
@@ -73,7 +73,8 @@ func TestReplayedPut_AsStreamWithoutOutputs(t *testing.T) {
 		for _, accept := range []string{"text/event-stream", "application/json, text/event-stream"} {
 			stream := string(put(s, id, test.in, "Accept", accept).Body)
 			if !strings.Contains(stream, "event: completed") || !strings.Contains(stream, first.CompletedAt) {
-				t.Errorf("%s, Accept: %s: got the stream %s", id, accept, stream)
+				t.Errorf(`%s, Accept: %s: got the stream %s, want it with "event: completed" and with %q`, id, accept, stream,
+					first.CompletedAt)
 			}
 		}
 		harness.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
@@ -150,7 +151,7 @@ func TestReplayedPut_WithQueue(t *testing.T) {
 			first.CompletedAt)
 		stream := string(put(s, "p1", in, "Accept", "text/event-stream").Body)
 		if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
-			t.Errorf("got the stream %s", stream)
+			t.Errorf("got the stream %s, want Count 2 and stream with %q", stream, first.CompletedAt)
 		}
 		for _, headers := range [][]string{nil, {"Prefer", "respond-async"}, {"Accept", "text/event-stream"}} {
 			harness.WantAnswer(t, "another input", put(s, "p1", `{"token":"p1","n":3}`, headers...), http.StatusConflict,

@@ -27,7 +27,7 @@ func TestSealed_JobsKey(t *testing.T) {
 		"webhook_events_filter": []string{"completed"},
 	}
 	if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusAccepted {
-		t.Fatal(got)
+		t.Fatalf("got %v, want Code 202", got)
 	}
 	harness.Equal(t, "the output", harness.WaitStatus(t, s, "p1", "succeeded").Text(t), word)
 	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("p1")) == 1 })
@@ -39,7 +39,7 @@ func TestSealed_JobsKey(t *testing.T) {
 			return nil //nolint:nilerr // NATS removes some meanwhile
 		}
 		if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), word) {
-			t.Errorf("%s has the word", path)
+			t.Errorf(`%s has the word: got %.300q, want no "rumpelstilzchen" in it`, path, string(text))
 		}
 		return nil
 	})

@@ -76,7 +76,7 @@ func TestSeveral_EachModelHasItsQueue(t *testing.T) {
 		`pinion_jobs_waiting{model="a"} 5`, `pinion_jobs_running{model="a"} 1`, `pinion_jobs_waiting{model="` + odd + `"} 0`,
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("got no %s in the metrics", want)
+			t.Errorf("got no %s in the metrics, want it there", want)
 		}
 	}
 
@@ -108,7 +108,7 @@ func TestSeveral_ServerIsKilled(t *testing.T) {
 		for i := range 10 {
 			end := harness.WaitStatusAt(t, next, model, fmt.Sprint("waits", i), "succeeded")
 			if by, _, _, text := harness.SaidBy(t, end); by != model || text != fmt.Sprint(i) {
-				t.Errorf("job %d of %s: got %q of %s", i, model, text, by)
+				t.Errorf("job %d of %s: got %q of %s, want by %q and text %q", i, model, text, by, model, fmt.Sprint(i))
 			}
 		}
 		harness.Eventually(t, "the lost job of "+model+" has succeeded", func() bool {
@@ -145,8 +145,9 @@ models:
 		harness.WaitStatusAt(t, s, "b", id, "succeeded")
 	}
 	waitState(t, s, "b", "unloaded")
-	harness.WantCode(t, "what does not fit", s.Do(http.MethodPost, "/models/b/predictions", `{"input":{"text":1}}`, "Prefer",
-		"respond-async"), http.StatusUnprocessableEntity) // it was loaded before, so its inputs are known
+	harness.WantCode(t, "what does not fit",
+		s.Do(http.MethodPost, "/models/b/predictions", `{"input":{"text":1}}`, "Prefer",
+			"respond-async"), http.StatusUnprocessableEntity) // it was loaded before, so its inputs are known
 	refused := s.Do(http.MethodPost, "/models/c/predictions", `{"input":{}}`, "Prefer", "respond-async")
 	harness.WantAnswer(t, "a job for a model that a client loads", refused, http.StatusServiceUnavailable,
 		"Model c is not loaded: POST /models/c/load loads it")

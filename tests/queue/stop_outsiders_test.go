@@ -67,7 +67,7 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 				return l.PredictionID == "told" && strings.Contains(l.Raw, `"event":"completed"`)
 			})
 			if !named {
-				t.Error("the log does not name the webhook that was given up")
+				t.Error("the log does not name the webhook that was given up: named = false, want true")
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 			})
 			s.Stop()
 			if _, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended"); !found {
-				t.Error("the log does not say that the worker was killed")
+				t.Error("the log does not say that the worker was killed: found = false, want true")
 			}
 		})
 	}

@@ -55,7 +55,7 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	s.Kill()
 	all, err := filepath.Glob(streamFolder(store, "*"))
 	if err != nil || len(all) != 6 {
-		t.Fatalf("the store has %q, %v", all, err)
+		t.Fatalf("the store has %q, %v, want 6", all, err)
 	}
 	refused := func(want string) {
 		t.Helper()
@@ -94,10 +94,10 @@ func TestStore_QueueThatLostStream(t *testing.T) {
 		t.Errorf("exit code %d: %s; want %s", code, text, want)
 	}
 	if strings.Contains(text, "cannot be reached") {
-		t.Errorf("NATS can be reached, but: %s", text)
+		t.Errorf(`NATS can be reached, but: %s, want no "cannot be reached" in it`, text)
 	}
 	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		t.Errorf("it was made anew: %v", err)
+		t.Errorf("it was made anew: %v, want jetstream.ErrStreamNotFound", err)
 	}
 	harness.WantCode(t, "a server that runs takes an asynchronous request",
 		s.Create(map[string]any{"id": "p2", "input": harness.Input{}}, "Prefer", "respond-async"),

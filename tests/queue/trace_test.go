@@ -41,18 +41,20 @@ func TestTrace_CrossesQueue(t *testing.T) {
 				return s
 			}
 		}
-		t.Fatalf("the trace of %s has no span %s", trace, name)
+		t.Fatalf("the trace of %s has no span %s, want one", trace, name)
 		return nil
 	}
 	accepted, run := span("at-a", "POST /predictions"), span("at-a", "cog.prediction")
 	if accepted.ParentID() != parent || accepted.Resource["service.name"] != "accepts" {
-		t.Errorf("the request's span is of %v, below %s", accepted.Resource["service.name"], accepted.ParentID())
+		t.Errorf(`the request's span is of %v, below %s, want ParentID b7ad6b7169203331 and Resource["service.name"] accepts`,
+			accepted.Resource["service.name"], accepted.ParentID())
 	}
 	if run.ParentID() != accepted.SpanID() || run.Resource["service.name"] != "runs" {
-		t.Errorf("the prediction's span is of %v, below %s and not %s", run.Resource["service.name"], run.ParentID(),
-			accepted.SpanID())
+		t.Errorf(`the prediction's span is of %v, below %s and not %s, want ParentID %q and Resource["service.name"] runs`,
+			run.Resource["service.name"], run.ParentID(), accepted.SpanID(), accepted.SpanID())
 	}
 	if run := span("at-g", "cog.prediction"); run.ParentID() != parent || run.Resource["service.name"] != "runs" {
-		t.Errorf("through a gateway it is of %v, below %s", run.Resource["service.name"], run.ParentID())
+		t.Errorf(`through a gateway it is of %v, below %s, want ParentID b7ad6b7169203331 and Resource["service.name"] runs`,
+			run.Resource["service.name"], run.ParentID())
 	}
 }

@@ -48,7 +48,8 @@ def run(text: str = "", n: int = 1) -> str:
 `)
 	harness.StartMember(t, nats.URL, harness.Options{Model: "run.py:run", Dir: dir})
 	g := harness.StartGateway(t, nats.URL)
-	harness.WantStatus(t, "the first job", g.Input(harness.Input{}), "succeeded") // its schema and the streams are looked for first
+	// its schema and the streams are looked for first
+	harness.WantStatus(t, "the first job", g.Input(harness.Input{}), "succeeded")
 	reads := watched(t, nats, "$JS.API.STREAM.MSG.GET.PINION_STATE_m")
 	all := watched(t, nats, "$JS.API.>")
 	follows, notices := watched(t, nats, "pinion.attach.>"), watched(t, nats, "pinion.reply.m.>")
@@ -61,8 +62,8 @@ def run(text: str = "", n: int = 1) -> str:
 		}
 	}
 	harness.Eventually(t, "the notices are seen", func() bool { return notices() >= 40 })
-	if all() == 0 {
-		t.Error("no request to JetStream was seen: the test is blind")
+	if got := all(); got == 0 {
+		t.Errorf("no request to JetStream was seen: the test is blind: got %d, want anything but 0", got)
 	}
 	// A machine that halts for longer than a gateway waits for a notice may cost a read.
 	if r, f := reads(), follows(); r > 5 || f > 5 {
@@ -129,6 +130,6 @@ func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 	a := harness.Receive(t, answer)
 	harness.WantStatus(t, "the job", a, "succeeded")
 	if text := a.Text(t); strings.Contains(text, "wrong") {
-		t.Errorf("got the output %q of a notice that is no end", text)
+		t.Errorf(`got the output %q of a notice that is no end, want no "wrong" in it`, text)
 	}
 }

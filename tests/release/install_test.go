@@ -28,7 +28,7 @@ func ask(t *testing.T, address, body string) any {
 		Output any
 	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "succeeded" {
-		t.Fatalf("the answer is %+v: %v", answer, err)
+		t.Fatalf("the answer is %+v: %v, want Status succeeded", answer, err)
 	}
 	return answer.Output
 }
@@ -42,7 +42,7 @@ func section(t *testing.T, title string) []string {
 	}
 	_, text, ok := strings.Cut(string(page), title+"\n")
 	if !ok {
-		t.Fatalf("the page has no section %q", title)
+		t.Fatalf("the page has no section %q: ok = false, want true", title)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	var lines []string
@@ -50,7 +50,7 @@ func section(t *testing.T, title string) []string {
 		lines = append(lines, found[1])
 	}
 	if len(lines) == 0 {
-		t.Fatalf("the section %q has no commands", title)
+		t.Fatalf("the section %q has no commands: got none, want at least one", title)
 	}
 	return lines
 }
@@ -131,11 +131,11 @@ func TestInstall_WheelBesideCog(t *testing.T) {
 		find .venv/lib -path '*/cog*' -type f ! -name '*.pyc' | sort | xargs sha256sum`
 	before := s.run(facts)
 	if !strings.HasPrefix(before, "0.23.1 /srv/.venv/lib/") {
-		t.Fatalf("the environment's cog is %.200s", before)
+		t.Fatalf(`the environment's cog is %.200s, want it to start with "0.23.1 /srv/.venv/lib/"`, before)
 	}
 	s.run(s.name(lines[2]))
 	if after := s.run(facts); after != before {
-		t.Errorf("cog was\n%s\nand with the wheel it is\n%s", before, after)
+		t.Errorf("cog was\n%s\nand with the wheel it is\n%s\nwant the same", before, after)
 	}
 
 	s.write("srv/where/cog.yaml", "run: run.py:run\n")
@@ -148,7 +148,7 @@ func TestInstall_WheelBesideCog(t *testing.T) {
 
 	s.run(".venv/bin/pip uninstall --yes pinion-server && ! ls .venv/bin/pinion")
 	if after := s.run(facts); after != before {
-		t.Errorf("cog was\n%s\nand without the wheel it is\n%s", before, after)
+		t.Errorf("cog was\n%s\nand without the wheel it is\n%s\nwant the same", before, after)
 	}
 }
 
@@ -161,12 +161,12 @@ func TestInstall_OldSystem(t *testing.T) {
 	s.run(s.name("tar -xzf pinion_VERSION_linux_amd64.tar.gz"))
 	program := s.name("pinion_VERSION_linux_amd64/pinion")
 	if got := s.run("./" + program + " version"); !strings.Contains(got, "pinion") {
-		t.Errorf("it prints %q", got)
+		t.Errorf(`it prints %q, want it to contain "pinion"`, got)
 	}
 	cmd := s.command("timeout 60 ./" + program + " serve " + path.Dir(program) + "/examples/hello")
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "has only Python 3.9: install a newer one with uv python install") {
-		t.Errorf("it ended with %v:\n%s", err, out)
+		t.Errorf("it ended with %v, want an error that names the system's Python and the fix:\n%s", err, out)
 	}
 	t.Logf("it ran with %s", s.run("ldd --version | head -1"))
 }

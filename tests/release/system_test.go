@@ -146,7 +146,7 @@ func (s *system) name(line string) string {
 		}
 		found, err := filepath.Glob(filepath.Join(setting(s.t, "PINION_TEST_DIST"), strings.Replace(file, "VERSION", "*", 1)))
 		if err != nil || len(found) != 1 {
-			s.t.Fatalf("%s names %d released files: %v", word, len(found), err)
+			s.t.Fatalf("%s names %d released files: %v, want 1", word, len(found), err)
 		}
 		before, after, _ := strings.Cut(file, "VERSION")
 		base := filepath.Base(found[0])
@@ -186,11 +186,11 @@ func (s *system) serve(line string) *server {
 	harness.Eventually(s.t, line+" is ready", func() bool {
 		select {
 		case <-v.done:
-			s.t.Fatalf("%s ended: %v\n%s", line, v.cmd.ProcessState, v.log)
+			s.t.Fatalf("%s ended, want it to run: %v\n%s", line, v.cmd.ProcessState, v.log)
 		default:
 		}
 		if v.log.Count("no worker will be started in its place") > 0 {
-			s.t.Fatalf("%s has no worker:\n%s", line, v.log)
+			s.t.Fatalf("%s has no worker, want Count at most 0:\n%s", line, v.log)
 		}
 		listening, ok := v.log.Find("listening")
 		v.address = listening.Address
@@ -206,7 +206,7 @@ func (v *server) checkAndStop() {
 	v.s.t.Helper()
 	answer := fmt.Sprint(ask(v.s.t, v.address, `{"input":{"name":"Bob"}}`))
 	if answer != "hello Bob" {
-		v.s.t.Errorf("the prediction is %q\n%s", answer, v.log)
+		v.s.t.Errorf("the prediction is %q, want \"hello Bob\"\n%s", answer, v.log)
 	}
 	v.stop()
 }
@@ -218,6 +218,6 @@ func (v *server) stop() {
 	}
 	<-v.done
 	if code := v.cmd.ProcessState.ExitCode(); code != 0 {
-		v.s.t.Errorf("the server ended with %d\n%s", code, v.log)
+		v.s.t.Errorf("the server ended with %d, want 0\n%s", code, v.log)
 	}
 }

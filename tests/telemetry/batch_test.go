@@ -114,7 +114,7 @@ func TestBatch_BatchesAreTraced(t *testing.T) {
 			checkBatch(t, c)
 			for _, span := range ofModel(c) {
 				if span.Name == "training" && span.TraceID() != harness.ClientTrace {
-					t.Errorf("the training's span is %v", span)
+					t.Errorf("the training's span is %v, want TraceID 0af7651916cd43dd8448eb211c80319c", span)
 				}
 			}
 		})
@@ -128,12 +128,12 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 		return s.Name == "pinion.batch" && s.Attrs()["pinion.batch.size"] == int64(3)
 	})
 	if at < 0 {
-		t.Fatalf("no batch of 3 among %v", all)
+		t.Fatalf("no batch of 3 among %v: got %d, want at least 0", all, at)
 	}
 	batch := all[at]
 	if a := batch.Attrs(); a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || batch.ParentID() != "" ||
 		batch.Resource["cog.process.role"] != "worker" {
-		t.Errorf("the batch has %v %v", a, batch)
+		t.Errorf("the batch has %v %v, want slot 0.0 of worker 0, no parent, and the worker's resource", a, batch)
 	}
 	links, items := map[string]bool{}, 0
 	for _, l := range batch.Links {
@@ -148,17 +148,17 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction":
 			items++
 			if !links[span.SpanID()] || a["cog.slot.id"] != "0.0" {
-				t.Errorf("an item of the batch is %v", span)
+				t.Errorf("got an item %v, want it linked from the batch, on slot 0.0", span)
 			}
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction.invoke":
 			items++
 			if len(span.Links) != 1 || string(span.Links[0].SpanId) != string(batch.SpanId) {
-				t.Errorf("the run of an item is %v", span)
+				t.Errorf("the run of an item is %v, want len(Links) 1 and SpanId %q", span, string(batch.SpanId))
 			}
 		}
 	}
 	if items != 5 { // the model's span, and two of each sampled item
-		t.Errorf("%d spans belong to the batch, of %v", items, all)
+		t.Errorf("%d spans belong to the batch, of %v, want 5", items, all)
 	}
 }
 
@@ -198,8 +198,8 @@ func TestBatch_StagesOfBatchesAreTraced(t *testing.T) {
 					stages++
 					item, _ := strconv.Atoi(text)
 					if own := fmt.Sprintf("%032x", item+1); span.TraceID() != own || span.ParentID() != runs[own] {
-						t.Errorf("%s is in trace %s below %s; the run of its item is %s", span.Name, span.TraceID(), span.ParentID(),
-							runs[own])
+						t.Errorf("%s is in trace %s below %s, want trace %s below the run of its item, %s", span.Name, span.TraceID(),
+							span.ParentID(), own, runs[own])
 					}
 				}
 			}

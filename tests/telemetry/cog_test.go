@@ -213,7 +213,7 @@ func TestTracesAreThoseOfCog(t *testing.T) {
 				compareSpan(t, key, theirs[key], ours)
 			}
 			if len(theirs) < 3*len(requests) {
-				t.Errorf("Cog sent too few spans to compare: %v", theirs)
+				t.Errorf("Cog sent too few spans to compare: %v, want at least %d", theirs, 3*len(requests))
 			}
 		})
 	}
@@ -229,7 +229,7 @@ func compareSpan(t *testing.T, key string, theirs map[string]string, ours map[st
 	case ours[above+" (SPAN_KIND_INTERNAL, parent)"]["error.type"] == "not_ready":
 		return // Cog checks the input before it looks whether there is a model
 	default:
-		t.Errorf("Cog sends %s, and we do not", key)
+		t.Errorf("got no span %s, want it: Cog sends it", key)
 		return
 	}
 	for name, value := range theirs {
@@ -244,7 +244,7 @@ func compareSpan(t *testing.T, key string, theirs map[string]string, ours map[st
 	}
 	for name, value := range own {
 		if _, has := theirs[name]; !has && strings.HasPrefix(name, "caller.") {
-			t.Errorf("%s: %s is %q here, and Cog has none", key, name, value)
+			t.Errorf(`%s: %s is %q here, and Cog has none, want no "caller." at its start`, key, name, value)
 		}
 	}
 }

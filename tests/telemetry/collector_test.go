@@ -92,7 +92,7 @@ func TestCollector_RealCollectorTakesGenerations(t *testing.T) {
 	}})
 	body := []byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":5,"temperature":0.5,"stop":["z"]}`)
 	if answer := s.Do("POST", "/v1/chat/completions", body); answer.Code != 200 {
-		t.Fatalf("%d %s", answer.Code, answer.Body)
+		t.Fatalf("%d %s, want 200", answer.Code, answer.Body)
 	}
 	wanted := []string{
 		"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.request.max_tokens", "gen_ai.request.temperature",

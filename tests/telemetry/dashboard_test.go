@@ -91,14 +91,14 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 	check := func(what, expr, legendText string) {
 		for _, m := range nameMatch.FindAllStringSubmatch(expr, -1) {
 			if !servesSample(served, m[1]) {
-				t.Errorf("%s: no metric's name is like %s", what, m[1])
+				t.Errorf("%s: no metric's name is like %s, want servesSample(served, m[1]) true", what, m[1])
 			}
 		}
 		var known []string
 		for _, name := range metricName.FindAllString(quoted.ReplaceAllString(expr, `""`), -1) {
 			family := familyOf(labels, name)
 			if family == "" {
-				t.Errorf("%s: there is no metric %s", what, name)
+				t.Errorf(`%s: there is no metric %s: got "", want some text`, what, name)
 				continue
 			}
 			seen[family] = true
@@ -106,7 +106,7 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 		}
 		for _, label := range labelsUsed(expr, legendText) {
 			if !slices.Contains(known, label) && !slices.Contains(added, label) {
-				t.Errorf("%s: none of its metrics has a label %s", what, label)
+				t.Errorf("%s: none of its metrics has a label %s, want it there", what, label)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 	}
 	for name := range labels {
 		if strings.HasPrefix(name, "pinion_") && !strings.HasPrefix(name, "pinion_model_") && !seen[name] {
-			t.Errorf("the dashboard does not show %s", name)
+			t.Errorf(`the dashboard does not show %s, want not starting with "pinion_" or starting with "pinion_model_"`, name)
 		}
 	}
 }
@@ -163,12 +163,13 @@ func TestDashboard_DocumentListsWhatIsServed(t *testing.T) {
 		for _, name := range metricName.FindAllString(cells[1], -1) {
 			listed[name] = true
 			if labels[name] == nil {
-				t.Errorf("the document lists %s, which is not served", name)
+				t.Errorf("the document lists %s, which is not served, want non-nil", name)
 				continue
 			}
 			if kind := strings.ToLower(served[name].GetType().String()); served[name] != nil &&
 				kind != strings.TrimSpace(cells[2]) {
-				t.Errorf("the document says that %s is a%s, and it is a %s", name, cells[2], kind)
+				t.Errorf("the document says that %s is a%s, and it is a %s, want %q", name, cells[2], kind,
+					strings.TrimSpace(cells[2]))
 			}
 			var of []string
 			for label := range strings.SplitSeq(cells[3], ",") {
@@ -177,14 +178,15 @@ func TestDashboard_DocumentListsWhatIsServed(t *testing.T) {
 				}
 			}
 			if slices.Sort(of); !slices.Equal(of, slices.Sorted(slices.Values(labels[name]))) {
-				t.Errorf("the document gives %s the labels %q, and it has %q", name, of, labels[name])
+				t.Errorf("the document gives %s the labels %q, and it has %q, want %q", name, of, labels[name],
+					slices.Sorted(slices.Values(labels[name])))
 			}
 		}
 	}
 	for name := range labels {
 		if strings.HasPrefix(name, "pinion_") && !strings.HasPrefix(name, "pinion_model_") && !listed[name] &&
 			name != "pinion_dropped_model_values_total" {
-			t.Errorf("the document does not list %s", name)
+			t.Errorf("the document does not list %s, want every metric of pinion", name)
 		}
 	}
 }
@@ -245,25 +247,26 @@ func TestDashboard_IsWellMade(t *testing.T) {
 	t.Parallel()
 	d := readDashboard(t)
 	if d.Title == "" || d.UID == "" || len(d.Panels) < 20 {
-		t.Errorf("title %q, uid %q, %d panels", d.Title, d.UID, len(d.Panels))
+		t.Errorf("title %q, uid %q, %d panels, want non-empty, non-empty and at least 20", d.Title, d.UID, len(d.Panels))
 	}
 	ids := map[int]bool{}
 	for i, p := range d.Panels {
 		if p.ID == 0 || ids[p.ID] {
-			t.Errorf("%s: its id %d is not its own", p.Title, p.ID)
+			t.Errorf("%s: its id %d is not its own, want ID not 0 and ids[p.ID] false", p.Title, p.ID)
 		}
 		ids[p.ID] = true
 		if (p.Type == "row") != (len(p.Targets) == 0) || p.Title == "" {
-			t.Errorf("panel %d, %q: a %s with %d queries", p.ID, p.Title, p.Type, len(p.Targets))
+			t.Errorf("panel %d, %q: a %s with %d queries, want a title, and queries unless it is a row", p.ID, p.Title, p.Type,
+				len(p.Targets))
 		}
 		at := p.GridPos
 		if at.W < 1 || at.H < 1 || at.X < 0 || at.X+at.W > 24 {
-			t.Errorf("%s: it lies at %+v", p.Title, at)
+			t.Errorf("%s: it lies at %+v, want W at least 1, H at least 1, X at least 0 and at.X+at.W at most 24", p.Title, at)
 		}
 		for _, o := range d.Panels[:i] {
 			with := o.GridPos
 			if at.X < with.X+with.W && with.X < at.X+at.W && at.Y < with.Y+with.H && with.Y < at.Y+at.H {
-				t.Errorf("%s lies over %s", p.Title, o.Title)
+				t.Errorf("%s lies over %s: got %d, want at least %d", p.Title, o.Title, with.Y, at.Y+at.H)
 			}
 		}
 		for _, target := range p.Targets {
@@ -272,7 +275,8 @@ func TestDashboard_IsWellMade(t *testing.T) {
 				harness.Equal(t, p.Title+": its brackets "+pair, strings.Count(bare, pair[:1]), strings.Count(bare, pair[1:]))
 			}
 			if p.Datasource.Type == "prometheus" && !strings.Contains(target.Expr, `job=~"$job",instance=~"$instance"`) {
-				t.Errorf("%s: it shows all servers: %s", p.Title, target.Expr)
+				t.Errorf("%s: it shows all servers: %s, want it to contain %q", p.Title, target.Expr,
+					`job=~"$job",instance=~"$instance"`)
 			}
 		}
 	}
@@ -309,6 +313,6 @@ func TestDashboard_ChoosesModel(t *testing.T) {
 		}
 	}
 	if compared < 50 {
-		t.Errorf("%d metrics were compared", compared)
+		t.Errorf("%d metrics were compared, want at least 50", compared)
 	}
 }

@@ -43,7 +43,7 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 	const quiet = "5af7651916cd43dd8448eb211c80319c"
 	unsampled := string(infer(quiet, "00", flag("fail", false)).GetOutputs()[0].GetContents().GetBytesContents()[0])
 	if len(unsampled) != 55 || unsampled[3:35] != quiet || unsampled[53:] != "00" {
-		t.Errorf("the model of an unsampled client has the context %q", unsampled)
+		t.Errorf("the model of an unsampled client has the context %q, want its trace, not sampled", unsampled)
 	}
 	stream, err := client.ModelStreamInfer(metadata.NewOutgoingContext(t.Context(), from(streamed, "01")))
 	if err != nil {
@@ -90,27 +90,30 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 		name := "inference.GRPCInferenceService/" + want.method
 		calls, predictions := spans[trace][name], spans[trace]["cog.prediction"]
 		if len(calls) != 1 || len(predictions) != want.predictions {
-			t.Errorf("%s: %d calls and %d predictions: %v", trace, len(calls), len(predictions), spans[trace])
+			t.Errorf("%s: %d calls and %d predictions: %v, want 1 and %d", trace, len(calls), len(predictions), spans[trace],
+				want.predictions)
 			continue
 		}
 		call := calls[0]
 		if call.ParentID() != harness.ClientParent || call.TraceState != "vendor=1" ||
 			call.Kind.String() != "SPAN_KIND_SERVER" {
-			t.Errorf("%s: the call is %v", trace, call)
+			t.Errorf(`%s: the call is %v, want ParentID b7ad6b7169203331, TraceState "vendor=1" and Kind SPAN_KIND_SERVER`,
+				trace, call)
 		}
 		a := call.Attrs()
 		_, hasType := a["error.type"]
 		if a["rpc.system.name"] != "grpc" || a["rpc.method"] != name || a["rpc.response.status_code"] != want.code ||
 			hasType != want.failed ||
 			(call.Status.GetCode().String() == "STATUS_CODE_ERROR") != want.failed {
-			t.Errorf("%s: the call has %v, %v", trace, a, call.Status)
+			t.Errorf("%s: the call has %v, %v, want method %q, code %s, failed %t", trace, a, call.Status, name, want.code,
+				want.failed)
 		}
 		for _, p := range predictions {
 			harness.Equal(t, trace+": a prediction is below", p.ParentID(), call.SpanID())
 		}
 	}
 	if invoked := spans[fine]["cog.prediction.invoke"]; len(invoked) != 1 {
-		t.Errorf("the model's function has the spans %v", invoked)
+		t.Errorf("the model's function has the spans %v, want 1", invoked)
 	} else if got, want := string(answer.GetOutputs()[0].GetContents().GetBytesContents()[0]),
 		"00-"+fine+"-"+invoked[0].SpanID()+"-01"; got != want {
 		t.Errorf("the model has the context %s, want %s", got, want)

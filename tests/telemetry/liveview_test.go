@@ -30,7 +30,7 @@ func TestLiveView(t *testing.T) {
 	}
 	s.Stop() // fails if the open view holds it up
 	if events.Scan() && events.Err() != nil {
-		t.Errorf("the view's stream ended with %v", events.Err())
+		t.Errorf("the view's stream ended with %v, want no error", events.Err())
 	}
 }
 
@@ -40,7 +40,7 @@ func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 	response := s.Open(t, http.MethodGet, "/dashboard/events", nil)
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
 		!strings.HasPrefix(kind, "text/event-stream") {
-		t.Fatalf("the stream is %d, %s", response.StatusCode, kind)
+		t.Fatalf(`the stream is %d, %s, want 200 and a text starting with "text/event-stream"`, response.StatusCode, kind)
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
@@ -93,7 +93,7 @@ func TestLiveView_SaysWhatAllModelsDo(t *testing.T) {
 	one := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	text := string(one.Raw("GET /dashboard/events HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
 	if !strings.Contains(text, `"status":"READY"`) || strings.Contains(text, `"models":[`) {
-		t.Errorf("a server of one model: got %s", text)
+		t.Errorf("a server of one model: got %s, want it with %q and without %q", text, `"status":"READY"`, `"models":[`)
 	}
 }
 
@@ -148,26 +148,29 @@ func TestLiveView_ShowsServersLog(t *testing.T) {
 			return
 		}
 	}
-	t.Fatalf("the events ended without the record: %v", events.Err())
+	t.Fatalf("the events ended without the record, want it: %v", events.Err())
 }
 
 // TestLiveView_SearchesAllThatEnded, beyond the last hundred.
 func TestLiveView_SearchesAllThatEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", "def run(word: str = '') -> str:\n    assert word != 'bad', 'Nothing GOOD'\n    return word\n"),
+		Dir: harness.NewFolder(t, "run.py",
+			"def run(word: str = '') -> str:\n    assert word != 'bad', 'Nothing GOOD'\n    return word\n"),
 	})
 	search := func(text string) (found struct {
 		Found []struct {
 			ID, Status string
 		}
 		Searched, Most int
-	}) {
+	},
+	) {
 		harness.Decode(t, s.Do(http.MethodGet, "/dashboard/search?q="+url.QueryEscape(text), nil), &found)
 		return found
 	}
 	put := func(id, word string) {
-		harness.WantCode(t, id, s.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": map[string]any{"word": word}}),
+		harness.WantCode(t, id, s.Do(http.MethodPut, "/predictions/"+id,
+			map[string]any{"input": map[string]any{"word": word}}),
 			http.StatusOK)
 	}
 	put("the-first", "")
@@ -175,8 +178,8 @@ func TestLiveView_SearchesAllThatEnded(t *testing.T) {
 	for i := range 150 {
 		put(fmt.Sprintf("later-%d", i), "")
 	}
-	if strings.Contains(firstEvents(s), `"the-first"`) {
-		t.Fatal("the first prediction is among the last hundred")
+	if got := firstEvents(s); strings.Contains(got, `"the-first"`) {
+		t.Fatalf("the first prediction is among the last hundred: got %.300q, want no %q in it", got, `"the-first"`)
 	}
 	for text, want := range map[string]string{"THE-FIRST": "the-first succeeded", "nothing good": "failed failed"} {
 		got := search(text)
@@ -193,6 +196,7 @@ func TestLiveView_SearchesAllThatEnded(t *testing.T) {
 	for _, query := range []string{"", "?q=", "?q=%20", "?q=" + strings.Repeat("x", 201)} {
 		harness.WantCode(t, "search "+query, s.Do(http.MethodGet, "/dashboard/search"+query, nil), http.StatusBadRequest)
 	}
-	harness.WantCode(t, "of another origin", s.Do(http.MethodGet, "/dashboard/search?q=x", nil, "Origin", "http://elsewhere.example"),
+	harness.WantCode(t, "of another origin",
+		s.Do(http.MethodGet, "/dashboard/search?q=x", nil, "Origin", "http://elsewhere.example"),
 		http.StatusForbidden)
 }

@@ -20,14 +20,14 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 	})
 	if got := f.Value("pinion_gpu_memory_used_bytes", "gpu", "0"); got != 5<<30 ||
 		len(f["pinion_gpu_memory_used_bytes"].GetMetric()) != 2 {
-		t.Errorf("the memory is %v", f["pinion_gpu_memory_used_bytes"])
+		t.Errorf("the memory is %v: got %v, want %v and len(GetMetric) 2", f["pinion_gpu_memory_used_bytes"], got, 5<<30)
 	}
 	if got := f.Value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 ||
 		len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
-		t.Errorf("the utilization is %v", f["pinion_gpu_utilization_ratio"])
+		t.Errorf("the utilization is %v: got %v, want 0.75 and len(GetMetric) 1", f["pinion_gpu_utilization_ratio"], got)
 	}
 	if got := f.Value("pinion_gpu_memory_total_bytes", "gpu", "0"); got != 80<<30 {
-		t.Errorf("all memory is %v bytes", got)
+		t.Errorf("all memory is %v bytes, want %v", got, 80<<30)
 	}
 	s.Succeed(harness.Input{"text": "served all the same"})
 
@@ -38,7 +38,7 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 	for range 3 {
 		if f := harness.Scrape(t, without); f["pinion_gpu_memory_used_bytes"] != nil ||
 			f["pinion_gpu_utilization_ratio"] != nil {
-			t.Error("there are GPUs where the driver is not loaded")
+			t.Error("got metrics of GPUs, want none: the driver is not loaded")
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 			harness.WantText(t, "the resource", fmt.Sprint(c.Metrics()[0].GetResource()), "service.instance.id")
 			for name := range page {
 				if sent[name] == nil {
-					t.Errorf("%s was not sent", name)
+					t.Errorf("%s was not sent, want non-nil", name)
 				}
 			}
 			for _, want := range []struct {
@@ -105,7 +105,8 @@ func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 			}
 			if m := sent["pinion_predict_seconds"]; m.GetUnit() != "s" ||
 				!strings.Contains(fmt.Sprint(exemplarTraces(m)), aClientsTrace) {
-				t.Errorf("pinion_predict_seconds has the unit %q and exemplars of %q", m.GetUnit(), exemplarTraces(m))
+				t.Errorf("pinion_predict_seconds has the unit %q and exemplars of %q, want s and the client's trace", m.GetUnit(),
+					exemplarTraces(m))
 			}
 		})
 	}
@@ -136,7 +137,7 @@ func TestExemplars(t *testing.T) {
 	harness.WantCode(t, "an unsampled one", s.Create(map[string]any{"input": harness.Input{}}, "traceparent", unsampled),
 		http.StatusOK)
 	if text := page(); strings.Contains(text, "trace_id") {
-		t.Errorf("there is an exemplar of an unsampled trace:\n%s", text)
+		t.Errorf("there is an exemplar of an unsampled trace, want no \"trace_id\" in it:\n%s", text)
 	}
 	harness.WantCode(t, "a sampled one", s.Create(map[string]any{"input": harness.Input{}}, "traceparent", sampled),
 		http.StatusOK)
@@ -151,11 +152,11 @@ func TestExemplars(t *testing.T) {
 				strings.Contains(line, `# {trace_id="`+aClientsTrace+`",span_id="`)
 		}
 		if !found {
-			t.Errorf("%s names no trace", name)
+			t.Errorf("%s names no trace: found = false, want true", name)
 		}
 	}
 	if plain := s.Do(http.MethodGet, "/metrics", nil); strings.Contains(string(plain.Body), "trace_id") {
-		t.Error("the text format has an exemplar")
+		t.Errorf(`the text format has an exemplar: got %.300q, want no "trace_id" in it`, string(plain.Body))
 	}
 }
 
@@ -181,6 +182,6 @@ func TestMetricsOtlp_MetricsThatAreNotSent(t *testing.T) {
 	})
 	s.Succeed(harness.Input{"tokens": 1})
 	if s.Stop(); s.Log.Count("telemetry is dropped: the collector does not take it") != 1 {
-		t.Error("the log does not say once that telemetry is dropped")
+		t.Error("want the log to say once that telemetry is dropped, got another number of lines")
 	}
 }

@@ -61,8 +61,8 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 		harness.WantCode(t, "one too many", s.Input(harness.Input{}), http.StatusConflict)
 		if f := harness.Scrape(t, s); f.Value("pinion_predictions_in_flight") != 1 || f.Value("pinion_slots") != 1 ||
 			f.Value("pinion_queue_length") != 0 {
-			t.Errorf("in flight %v, slots %v, queue %v", f["pinion_predictions_in_flight"], f["pinion_slots"],
-				f["pinion_queue_length"])
+			t.Errorf("got in flight %v, slots %v, queue %v, want 1, 1 and 0", f["pinion_predictions_in_flight"],
+				f["pinion_slots"], f["pinion_queue_length"])
 		}
 		harness.WantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
 		harness.WantStatus(t, "the canceled one", harness.Receive(t, blocked), "canceled")
@@ -109,7 +109,7 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 		}
 		harness.Equal(t, "the tokens", f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(), 1+2+3+4)
 		if f["pinion_model_text"] != nil {
-			t.Error("a text is shown as a number")
+			t.Errorf("a text is shown as a number: got %v, want nil", f["pinion_model_text"])
 		}
 		wantWorkers(t, f, "exit", python.Version)
 	})
@@ -122,13 +122,13 @@ func wantWorkers(t *testing.T, f harness.MetricFamilies, cause, python string) {
 	harness.Equal(t, "other exits", f.Value("pinion_worker_exits_total", "cause", "setup")+
 		f.Value("pinion_worker_exits_total", "cause", "left"), 0)
 	if got := f.Value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
-		t.Errorf("its memory is %v bytes", got)
+		t.Errorf("its memory is %v bytes, want %v to %v", got, 4<<20, 1<<40)
 	}
 	if got := f.Value("pinion_worker_cpu_seconds_total", "worker", "0"); got < 0 || got > 3600 {
-		t.Errorf("its CPU time is %v s", got)
+		t.Errorf("its CPU time is %v s, want 0 to 3600", got)
 	}
 	if got := f.Value("pinion_worker_setup_seconds", "worker", "0"); got <= 0 || got > 3600 {
-		t.Errorf("its setup took %v s", got)
+		t.Errorf("its setup took %v s, want more than 0 and at most 3600", got)
 	}
 	if got := f.Value("pinion_build_info", "python", python); got != 1 {
 		t.Errorf("build_info is %v, want Python %s", f["pinion_build_info"], python)
@@ -153,7 +153,8 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 	s.Succeed(harness.Input{"items": 3})
 	if f := harness.Scrape(t, s); f["pinion_time_to_first_output_seconds"] == nil ||
 		f.Value("pinion_time_to_first_output_seconds") != 0 {
-		t.Errorf("a prediction without events: %v", f["pinion_time_to_first_output_seconds"])
+		t.Errorf("a prediction without events: %v, want f non-nil and pinion_time_to_first_output_seconds 0",
+			f["pinion_time_to_first_output_seconds"])
 	}
 	harness.WantCode(t, "an id", s.Create(map[string]any{"id": "a", "input": harness.Input{"items": 4, "wait": 0.02}}),
 		http.StatusOK)
@@ -167,11 +168,11 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 		t.Errorf("%v first items and %v others, want 2 and 4", first, next)
 	}
 	if took := f.Sum("pinion_time_to_first_output_seconds"); took < 0.02 {
-		t.Errorf("the first items came after %v s, and one took 0.02 s", took)
+		t.Errorf("the first items came after %v s, and one took 0.02 s, want at least 0.02", took)
 	}
 	// The first may have been late, and the second then comes sooner after it.
 	if took := f.Sum("pinion_time_per_output_seconds"); took < 2*0.02 {
-		t.Errorf("the others came after %v s, and three took 0.02 s each", took)
+		t.Errorf("the others came after %v s, and three took 0.02 s each, want at least %v", took, 2*0.02)
 	}
 }
 
@@ -197,7 +198,8 @@ func TestMetrics_OfQueue(t *testing.T) {
 	queue, predict, total := f.Sum("pinion_queue_seconds"), f.Sum("pinion_predict_seconds"),
 		f.Sum("pinion_prediction_duration_seconds")
 	if queue <= 0 || predict <= 0 || queue+predict > total {
-		t.Errorf("in the queue for %v s, in the model for %v s, of %v s", queue, predict, total)
+		t.Errorf("in the queue for %v s, in the model for %v s, want both more than 0, and at most %v together", queue,
+			predict, total)
 	}
 	if n := f.Value("pinion_queue_seconds"); n != 3 || f.Value("pinion_overhead_seconds") != 3 {
 		t.Errorf("%v were timed, want 3", n)
@@ -291,16 +293,17 @@ func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	if f := harness.Scrape(t, s); f.Value("pinion_build_info") != 1 || f["process_resident_memory_bytes"] == nil {
-		t.Errorf("before setup: %v", f)
+		t.Errorf("before setup: %v, want pinion_build_info 1 and f non-nil", f)
 	}
 	a := s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0, */*;q=0.1")
 	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0") ||
 		!bytes.HasSuffix(a.Body, []byte("\n# EOF\n")) {
-		t.Errorf("OpenMetrics is %s, ending in %q", a.Header.Get("Content-Type"), a.Body[max(0, len(a.Body)-20):])
+		t.Errorf("OpenMetrics is %s, ending in %q, want version 1.0.0, ending in %q", a.Header.Get("Content-Type"),
+			a.Body[max(0, len(a.Body)-20):], "\n# EOF\n")
 	}
 	head := s.Do(http.MethodHead, "/metrics", nil)
 	if head.Code != http.StatusOK || len(head.Body) != 0 {
-		t.Errorf("HEAD: %s", head)
+		t.Errorf("HEAD: %s, want Code 200 and len(Body) empty", head)
 	}
 	harness.WantCode(t, "POST", s.Do(http.MethodPost, "/metrics", "{}"), http.StatusMethodNotAllowed)
 	s.WaitHealth("READY")

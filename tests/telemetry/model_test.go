@@ -94,7 +94,7 @@ func TestModels_SpansAreChildren(t *testing.T) {
 					harness.ClientTrace)
 			}
 			if a := s.Do(http.MethodPost, c.path, body); strings.Contains(string(a.Body), harness.ClientTrace) {
-				t.Errorf("a later prediction is in the trace of the one before: %s", a)
+				t.Errorf("a later prediction is in the trace of the one before, want its own: %s", a)
 			}
 			harness.Eventually(t, "the model's spans come", func() bool { return len(ofModel(collector)) >= 2*c.spans })
 			s.Stop()
@@ -107,7 +107,8 @@ func TestModels_SpansAreChildren(t *testing.T) {
 			mine := slices.DeleteFunc(slices.Clone(model),
 				func(s *harness.Span) bool { return s.TraceID() != harness.ClientTrace })
 			if len(mine) != c.spans || len(model) != 2*c.spans {
-				t.Fatalf("the model has %d spans, %d of them in the client's trace", len(model), len(mine))
+				t.Fatalf("the model has %d spans, %d of them in the client's trace, want len(mine) %d and len(model) %d",
+					len(model), len(mine), c.spans, 2*c.spans)
 			}
 			for _, span := range mine {
 				if span.Name == "work" && (span.ParentID() != invoke || span.Resource["cog.process.role"] != "worker") {
@@ -155,7 +156,7 @@ def configure_instrumentation():
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}})
 	harness.WantText(t, "the setup's logs", s.Health().Setup.Logs, "instrumented")
 	if spans := ofModel(collector); len(spans) != 2 || spans[0].Resource["cog.process.role"] != "worker" {
-		t.Errorf("the model's spans are %v", spans)
+		t.Errorf(`the model's spans are %v, want len(spans) 2 and Resource["cog.process.role"] worker`, spans)
 	}
 	for _, c := range []struct{ hooks, want string }{
 		{"x = 1\n", "it has no function create_tracer_provider"},

@@ -59,16 +59,16 @@ func TestObservability_AlertsAskForWhatIsServed(t *testing.T) {
 		for _, name := range names {
 			family := familyOf(labels, name)
 			if family == "" {
-				t.Errorf("%s: there is no metric %s", a.Alert, name)
+				t.Errorf(`%s: there is no metric %s: got "", want some text`, a.Alert, name)
 			}
 			known = append(known, labels[family]...)
 		}
 		if len(names) == 0 && !strings.HasPrefix(a.Expr, "up{") {
-			t.Errorf("%s asks for no metric: %s", a.Alert, a.Expr)
+			t.Errorf(`%s asks for no metric: %s, want it to start with "up{"`, a.Alert, a.Expr)
 		}
 		for _, label := range labelsUsed(a.Expr, "") {
 			if !slices.Contains(known, label) && !slices.Contains(added, label) {
-				t.Errorf("%s: none of its metrics has a label %s", a.Alert, label)
+				t.Errorf("%s: none of its metrics has a label %s, want it there", a.Alert, label)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func TestObservability_EachAlertIsTestedAndExplained(t *testing.T) {
 	page := harness.ReadFile(t, "../docs/how-to/monitoring.md")
 	alerts := readAlerts(t)
 	if len(alerts) < 8 {
-		t.Errorf("%d alerts", len(alerts))
+		t.Errorf("%d alerts, want at least 8", len(alerts))
 	}
 	for _, a := range alerts {
 		for _, want := range []string{
@@ -90,11 +90,12 @@ func TestObservability_EachAlertIsTestedAndExplained(t *testing.T) {
 			"alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels",
 		} {
 			if !strings.Contains(tested, want) {
-				t.Errorf("alerts_test.yaml lacks %q", want)
+				t.Errorf("alerts_test.yaml lacks %q, want it there", want)
 			}
 		}
 		if !strings.Contains(page, "| `"+a.Alert+"` |") {
-			t.Errorf("docs/how-to/monitoring.md does not say what to do about %s", a.Alert)
+			t.Errorf("docs/how-to/monitoring.md does not say what to do about %s: got %.300q, want it to contain %q", a.Alert,
+				page, "| `"+a.Alert+"` |")
 		}
 	}
 }
@@ -106,7 +107,7 @@ func TestObservability_Stack(t *testing.T) {
 	file := harness.ReadManifests(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))[0]
 	services, ok := file.At(t, "services").(map[string]any)
 	if !ok || len(services) != 5 {
-		t.Fatalf("the services are %v", services)
+		t.Fatalf("the services are %v, want ok true and len(services) 5", services)
 	}
 	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(text, -1)
 	harness.Equal(t, "files and folders are mounted", len(mounts), 5)
@@ -124,19 +125,20 @@ func TestObservability_Stack(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllStringSubmatch(all, -1) {
 		if _, known := services[m[1]]; !known && m[1] != "localhost" {
-			t.Errorf("there is no service %s", m[0])
+			t.Errorf("there is no service %s: got %q, want localhost", m[0], m[1])
 		}
 	}
 	module := harness.ReadFile(t, "collector/go.mod")
 	image := file.Text(t, "services", "collector", "image")
 	if _, version, _ := strings.Cut(image,
 		":"); !strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n") {
-		t.Errorf("the tests' collector is not of the version of %s", image)
+		t.Errorf("the tests' collector is not of the version of %s: got %.300q, want it to contain %q", image, module,
+			"go.opentelemetry.io/collector/otelcol v"+version+"\n")
 	}
 	if dashboards := harness.ReadManifests(t,
 		filepath.Join(harness.ObservabilityFolder, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !strings.Contains(
 		text,
 		":"+dashboards.Text(t, "providers", 0, "options", "path")+":ro") {
-		t.Error("the dashboards are mounted elsewhere than Grafana looks")
+		t.Error("the dashboards are mounted elsewhere, want them where Grafana looks")
 	}
 }

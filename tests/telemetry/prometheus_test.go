@@ -74,7 +74,7 @@ func TestPrometheus_AnswersDashboard(t *testing.T) {
 		}
 	}
 	if len(waiting) < 60 {
-		t.Fatalf("the dashboard has %d queries", len(waiting))
+		t.Fatalf("the dashboard has %d queries, want at least 60", len(waiting))
 	}
 	harness.Eventually(t, "each query has a number", func() bool {
 		askAll(t, shown, batched, peer.URL, client)
@@ -98,7 +98,7 @@ func TestPrometheus_AnswersDashboard(t *testing.T) {
 		for _, g := range rules.Data.Groups {
 			for _, r := range g.Rules {
 				if r.LastError != "" {
-					t.Fatalf("the alert %s: %s", r.Name, r.LastError)
+					t.Fatalf("the alert %s: %s, want none", r.Name, r.LastError)
 				}
 				if r.Health == "ok" {
 					n++
@@ -157,7 +157,7 @@ func asksPrometheus(t *testing.T, prometheus *harness.Server, expr string) bool 
 	}
 	harness.Decode(t, prometheus.Do(http.MethodGet, "/api/v1/query?query="+url.QueryEscape(query), nil), &answer)
 	if answer.Error != "" {
-		t.Fatalf("%s: %s", query, answer.Error)
+		t.Fatalf("%s: %s, want none", query, answer.Error)
 	}
 	return slices.ContainsFunc(answer.Data.Result, func(r struct{ Value [2]any }) bool { return r.Value[1] != "NaN" })
 }

@@ -64,7 +64,8 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 			span := byName[name]
 			if span == nil || span.TraceID() != harness.ClientTrace || span.ParentID() != byName["cog.prediction"].SpanID() ||
 				span.Kind.String() != "SPAN_KIND_CLIENT" {
-				t.Fatalf("%s is %v, of %v", name, span, c.Spans())
+				t.Fatalf("%s is %v, of %v, want TraceID 0af7651916cd43dd8448eb211c80319c, ParentID %q and Kind SPAN_KIND_CLIENT",
+					name, span, c.Spans(), byName["cog.prediction"].SpanID())
 			}
 			want := ""
 			if method == "POST" || asked == "1" {
@@ -78,7 +79,7 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 			harness.ClientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01")
 		if a := byName["cog.prediction.upload_output"].Attrs(); a["cog.output.bytes"] != int64(7) ||
 			!strings.HasPrefix(a["cog.output.mime_type"].(string), "text/plain") {
-			t.Errorf("the upload has %v", a)
+			t.Errorf(`the upload has %v, want a["cog.output.bytes"] %d and a text starting with "text/plain"`, a, int64(7))
 		}
 	}
 }
@@ -175,11 +176,11 @@ func TestTelemetry_VariablesOfPlatformDoNotStopStart(t *testing.T) {
 				continue
 			}
 			if !strings.Contains(s.Log.String(), name+": ") {
-				t.Errorf("got no warning of %s", name)
+				t.Errorf("got no warning of %s, %.300q, want it to contain %q", name, s.Log.String(), name+": ")
 			}
 		}
 		if strings.Contains(s.Log.String(), "secret") {
-			t.Error("the log has a header's value")
+			t.Errorf(`the log has a header's value: got %.300q, want no "secret" in it`, s.Log.String())
 		}
 	}
 }
@@ -229,14 +230,15 @@ class Predictor(BasePredictor):
 		}
 		setup, predictor, load := byName["cog.setup"], byName["cog.setup.predictor"], byName["load"]
 		if setup == nil || predictor == nil || setup.ParentID() != "" || predictor.ParentID() != setup.SpanID() {
-			t.Fatalf("the spans are %v", c.Spans())
+			t.Fatalf("the spans are %v, want setup.ParentID() empty and predictor.ParentID() %q", c.Spans(), setup.SpanID())
 		}
 		if body == "pass" {
 			if load == nil || load.ParentID() != predictor.SpanID() {
-				t.Errorf("the model's span is %v", load)
+				t.Errorf("the model's span is %v, want ParentID %q", load, predictor.SpanID())
 			}
 		} else if setup.Status.GetMessage() != "ValueError: no weights" || setup.Attrs()["error.type"] != "setup_failed" {
-			t.Errorf("the failed setup has %v %v", setup.Status, setup.Attrs())
+			t.Errorf("the failed setup has %v %v, want the error of the model, of type setup_failed", setup.Status,
+				setup.Attrs())
 		}
 	}
 }
@@ -261,7 +263,7 @@ func TestReach_HangingCollectorDelaysNothing(t *testing.T) {
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
 	if took := time.Since(began); took > 5*time.Second { // an attempt to send takes 10 s
-		t.Errorf("the stop took %s", took)
+		t.Errorf("the stop took %s, want at most %v", took, 5*time.Second)
 	}
 }
 
@@ -325,7 +327,7 @@ func TestReach_CallersAreBounded(t *testing.T) {
 		for _, a := range span.Attributes {
 			if name, is := strings.CutPrefix(a.Key, "caller."); is {
 				if _, has := of[name]; has {
-					t.Errorf("%s has %s twice", span.Name, a.Key)
+					t.Errorf("%s has %s twice: has = true, want false", span.Name, a.Key)
 				}
 				of[name] = a.Value.GetStringValue()
 			}
@@ -334,13 +336,13 @@ func TestReach_CallersAreBounded(t *testing.T) {
 		case span.Name == "cog.prediction":
 			found = append(found, of)
 		case len(of) > 0:
-			t.Errorf("%s has the attributes %v", span.Name, of)
+			t.Errorf("%s has the attributes %v, want none", span.Name, of)
 		}
 	}
 	if len(found) != 2 || !reflect.DeepEqual(found[0], want) {
 		t.Fatalf("the predictions have %v, want %v", found, want)
 	}
 	if !reflect.DeepEqual(found[1], map[string]any{"user": "bob"}) {
-		t.Errorf("of a name that is there twice the prediction has %v", found[1])
+		t.Errorf("of a name that is there twice the prediction has %v, want %v", found[1], map[string]any{"user": "bob"})
 	}
 }

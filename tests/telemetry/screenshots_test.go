@@ -30,7 +30,8 @@ func TestPictures(t *testing.T) {
 		}
 		size, err := png.DecodeConfig(bytes.NewReader(content))
 		if err != nil || size.Width != width || len(content) > maxPicture {
-			t.Errorf("%s: %d pixels wide, %d bytes, %v", name, size.Width, len(content), err)
+			t.Errorf("%s: %d pixels wide, %d bytes, %v, want %d and at most %d bytes", name, size.Width, len(content), err,
+				width, maxPicture)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestSentry_GetsDeathsOfWorkers(t *testing.T) {
 	s.Stop()
 	harness.WantText(t, "the report", reports(), "/api/7/envelope/", `"environment":"staging"`, `"type":"worker ended"`)
 	if strings.Contains(reports(), "an-input-of-a-client") {
-		t.Errorf("got an input in %s", reports())
+		t.Errorf(`got an input in %s, want no "an-input-of-a-client" in it`, reports())
 	}
 }
 

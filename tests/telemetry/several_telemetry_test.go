@@ -99,15 +99,15 @@ func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 			strings.Contains(line, `model="b"`) && strings.Contains(line, otherTrace)
 	}
 	if !exemplar {
-		t.Errorf("no exemplar of b is in its trace: %s", page)
+		t.Errorf("no exemplar of b is in its trace: %s: exemplar = false, want true", page)
 	}
 	checkSpansOfModels(t, c, map[string]string{harness.ClientTrace: "a", otherTrace: "b"})
 	for _, l := range c.Logs() {
 		want := map[string]string{"a line of a": harness.ClientTrace, "a line of b": otherTrace}[l.Body.GetStringValue()]
 		if model, _ := strings.CutPrefix(l.Body.GetStringValue(), "a line of "); want != "" &&
 			(hex.EncodeToString(l.TraceId) != want || harness.Attributes(l.Attributes)["model"] != model) {
-			t.Errorf("the record %q is in trace %x and has %v", l.Body.GetStringValue(), l.TraceId,
-				harness.Attributes(l.Attributes))
+			t.Errorf("the record %q is in trace %x and has %v, want trace %s and model %s", l.Body.GetStringValue(), l.TraceId,
+				harness.Attributes(l.Attributes), want, model)
 		}
 	}
 	sent := lastMetrics(c)
@@ -138,7 +138,7 @@ func checkSpansOfModels(t *testing.T, c *harness.Collector, byTrace map[string]s
 			seen[span.Name+" "+model]++
 		}
 		if want := byTrace[span.TraceID()]; span.Name == "cog.prediction" && want != "" && want != model {
-			t.Errorf("the prediction of %s is of the model %q", want, model)
+			t.Errorf("the prediction of %s is of the model %q, want empty or %q", want, model, model)
 		}
 	}
 	for name, want := range map[string]int{
@@ -181,7 +181,7 @@ def create_tracer_provider():
 		harness.Decode(t, s.Do(http.MethodGet, "/models/"+model+"/health-check", nil), &health)
 		if want := "the hooks of " + model; strings.Contains(health.Setup.Logs, "the hooks of") != (model != "b") ||
 			model != "b" && !strings.Contains(health.Setup.Logs, want) {
-			t.Errorf("the setup of %s logs %q", model, health.Setup.Logs)
+			t.Errorf("the setup of %s logs %q, want Contains %t and Logs with %q", model, health.Setup.Logs, model != "b", want)
 		}
 	}
 	s.Stop()
@@ -192,6 +192,6 @@ def create_tracer_provider():
 		}
 	}
 	if setups["a"] != 1 || setups["b"] != 1 || setups["c"] != 1 {
-		t.Errorf("the traces of setups are %v", setups)
+		t.Errorf(`the traces of setups are %v, want setups["a"] 1, setups["b"] 1 and setups["c"] 1`, setups)
 	}
 }

@@ -34,7 +34,7 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 		unsampled := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent",
 			"00-"+trace+"-"+parent+"-00")
 		if got, _ := outputOf(t, unsampled).(string); len(got) != 55 || got[3:35] != trace || got[53:] != "00" {
-			t.Errorf("the model of an unsampled client has the context %q", got)
+			t.Errorf("the model of an unsampled client has the context %q, want its trace, not sampled", got)
 		}
 		answer := s.Do(http.MethodPost, "/predictions", map[string]any{
 			"input": map[string]any{}, "context": map[string]string{"trace.user": "ann", "other": "x"},
@@ -48,7 +48,8 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 				byName[span.Name] = span
 			} else if span.Name == "cog.prediction" &&
 				(span.Attrs()["error.type"] != "prediction_failed" || span.Attrs()["cog.prediction.status"] != "failed") {
-				t.Errorf("the failed prediction has %v", span.Attrs())
+				t.Errorf(`the failed prediction has %v, want Attrs()["error.type"] prediction_failed and Attrs failed`,
+					span.Attrs())
 			}
 		}
 		below := parent
@@ -58,7 +59,7 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 		} {
 			span := byName[name]
 			if span == nil {
-				t.Fatalf("%s: no span %s among %v", protocol, name, byName)
+				t.Fatalf("%s: no span %s among %v: got nil, want non-nil", protocol, name, byName)
 			}
 			harness.Equal(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
 			below = span.SpanID()
@@ -66,17 +67,17 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 		harness.Equal(t, "the model has the context", outputOf(t, answer), any("00-"+trace+"-"+below+"-01"))
 		if a := byName["POST /predictions"].Attrs(); a["http.response.status_code"] != int64(200) ||
 			a["http.route"] != "/predictions" {
-			t.Errorf("the server's span has %v", a)
+			t.Errorf(`the server's span has %v, want a %d and a["http.route"] "/predictions"`, a, int64(200))
 		}
 		p := byName["cog.prediction"]
 		if a := p.Attrs(); a["caller.user"] != "ann" || a["cog.prediction.status"] != "succeeded" ||
 			a["cog.prediction.response_mode"] != "sync" || a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) ||
 			len(a) != 6 {
-			t.Errorf("the prediction's span has %v", a)
+			t.Errorf("the prediction's span has %v, want its six attributes", a)
 		}
 		if p.Resource["service.name"] != "cog" || p.Resource["cog.process.role"] != "parent" ||
 			byName["cog.prediction.invoke"].Resource["cog.process.role"] != "worker" {
-			t.Errorf("the resource is %v", p.Resource)
+			t.Errorf("the resource is %v, want cog, with the roles of the front and of the worker", p.Resource)
 		}
 	}
 }
@@ -117,7 +118,7 @@ func TestTelemetry_LogsAreSent(t *testing.T) {
 			if hex.EncodeToString(l.TraceId) != harness.ClientTrace || hex.EncodeToString(l.SpanId) != prediction ||
 				l.SeverityText != "INFO" ||
 				harness.Attributes(l.Attributes)["prediction_id"] == nil || l.Resource["service.name"] != "cog" {
-				t.Errorf("the model's record is %v", l)
+				t.Errorf("the model's record is %v, want it at INFO, in the span %s of the client's trace", l, prediction)
 			}
 		case "worker ready":
 			found++
@@ -125,6 +126,6 @@ func TestTelemetry_LogsAreSent(t *testing.T) {
 		}
 	}
 	if found != 2 {
-		t.Errorf("the records are %v", c.Logs())
+		t.Errorf("the records are %v: got %d, want 2", c.Logs(), found)
 	}
 }

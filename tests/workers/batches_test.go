@@ -90,12 +90,13 @@ func TestBatches_WaitingPredictionsAreBatch(t *testing.T) {
 			for text, want := range map[string]string{"a": "A", "b": "BB", "c": "C", "d": "DD"} {
 				harness.WantOutput(t, text, all[text], want)
 				if m := all[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
-					t.Errorf("%s: metrics are %v", text, m)
+					t.Errorf(`%s: metrics are %v, want m["batch_size"] 2.0, m["queue_time"] non-nil and m["predict_time"] non-nil`,
+						text, m)
 				}
 				harness.Equal(t, text+": logs", all[text].Logs, "batch of 2\n")
 			}
 			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
-				t.Errorf("%s: the model had %q", class, got)
+				t.Errorf("%s: the model had %q, want %q", class, got, []string{"1 gate", "1 a c", "2 b d"})
 			}
 		}
 	})
@@ -148,7 +149,7 @@ func TestBatches_WithoutIsolationAllFail(t *testing.T) {
 		harness.WantFailed(t, text, a, "ValueError: no raise-1 here")
 	}
 	if got := batches(t, s); !slices.Equal(got, []string{"gate", "a raise-1 b"}) {
-		t.Errorf("the model had %q", got)
+		t.Errorf("the model had %q, want %q", got, []string{"gate", "a raise-1 b"})
 	}
 }
 
@@ -180,7 +181,7 @@ func TestBatches_DeathInBatch(t *testing.T) {
 		harness.WantOutput(t, "b", all["b"], "B")
 		harness.WantFailed(t, "die", all["die"], "exit")
 		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"}) {
-			t.Errorf("the model had %q", got)
+			t.Errorf("the model had %q, want the item that kills its worker alone at last", got)
 		}
 	})
 }
@@ -221,14 +222,14 @@ func TestBatches_CancelInBatch(t *testing.T) {
 		gate, open := closeGate(t, s)
 		answers := beginAll(t, s, texts("a", "b")...)
 		if a := s.Cancel("item-0"); a.Code != http.StatusOK {
-			t.Fatalf("cancel: %s", a)
+			t.Fatalf("cancel: %s, want Code 200", a)
 		}
 		harness.WantStatus(t, class+": canceled before it started", harness.Receive(t, answers["a"]), "canceled")
 		open()
 		harness.Receive(t, gate)
 		harness.WantOutput(t, "b", harness.Receive(t, answers["b"]), "B")
 		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 b"}) {
-			t.Errorf("%s: the model had %q", class, got)
+			t.Errorf("%s: the model had %q, want %q", class, got, []string{"1 gate", "1 b"})
 		}
 		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
 			t.Fatal(err)
@@ -240,8 +241,8 @@ func TestBatches_CancelInBatch(t *testing.T) {
 		s.Cancel("lone")
 		harness.WantStatus(t, class+": canceled while it ran", harness.Receive(t, single), "canceled")
 		harness.WantOutput(t, "next", s.Succeed(harness.Input{"text": "next"}), "NEXT")
-		if s.Health().Workers[0].Restarts != 0 {
-			t.Errorf("%s: the worker was replaced", class)
+		if got := s.Health().Workers[0].Restarts; got != 0 {
+			t.Errorf("%s: the worker was replaced: got %d, want 0", class, got)
 		}
 	}
 }
@@ -258,7 +259,7 @@ func TestStages(t *testing.T) {
 		refused := harness.Receive(t, answers["refuse"])
 		harness.WantFailed(t, "refuse", refused, "ValueError: refuse is refused")
 		if strings.Contains(refused.Logs, "During handling of the above exception") {
-			t.Errorf("the traceback has an exception that the model did not raise:\n%s", refused.Logs)
+			t.Errorf("the traceback has an exception that the model did not raise, want the model's alone:\n%s", refused.Logs)
 		}
 		delete(answers, "refuse")
 		open()
@@ -269,10 +270,10 @@ func TestStages(t *testing.T) {
 			all[name].Decode(t, &out)
 			upper := strings.ToUpper(name) + "!"
 			if !maps.Equal(out, map[string]string{"text": upper}) || all[name].Status != "succeeded" {
-				t.Errorf("%s: %s", name, all[name])
+				t.Errorf("%s: %s, want out %v and Status succeeded", name, all[name], map[string]string{"text": upper})
 			}
 			if m := all[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
-				t.Errorf("%s: metrics are %v", name, m)
+				t.Errorf(`%s: metrics are %v, want m["letters"] %v and m["batch_size"] 2.0`, name, m, float64(len(name)))
 			}
 			harness.Equal(t, name+": logs", all[name].Logs, "before "+name+"\nafter "+upper+"\n")
 		}
@@ -329,7 +330,7 @@ func TestBatches_EveryModeIsBatched(t *testing.T) {
 		"webhook_events_filter": []string{"start", "completed"},
 	}
 	if a := s.Create(hooked, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
-		t.Fatalf("respond-async: %s", a)
+		t.Fatalf("respond-async: %s, want Code 202", a)
 	}
 	answers := map[string]chan harness.Answer{}
 	ask := func(name string, body any, headers ...string) {
@@ -349,14 +350,15 @@ func TestBatches_EveryModeIsBatched(t *testing.T) {
 	harness.WantOutput(t, "form", <-answers["form"], "B")
 	harness.WantOutput(t, "packed", <-answers["packed"], "C")
 	if start := <-hooks; start.Status != "starting" && start.Status != "processing" {
-		t.Errorf("the first webhook tells %+v", start)
+		t.Errorf("the first webhook tells %+v, want Status starting or processing", start)
 	}
 	if end := <-hooks; end.Status != "succeeded" || string(end.Output) != `"A"` || end.Metrics["batch_size"] != 3.0 ||
 		end.Logs != "batch of 3\n" {
-		t.Errorf("the last webhook tells %+v", end)
+		t.Errorf(`the last webhook tells %+v, want Status succeeded, Output %q, Metrics["batch_size"] 3.0 and Logs %q`, end,
+			`"A"`, "batch of 3\n")
 	}
 	harness.WantOutput(t, "asked for afterwards", s.Do(http.MethodGet, "/predictions/hooked", nil), "A")
 	if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
-		t.Errorf("the model had %q", got)
+		t.Errorf("the model had %q, want %q", got, []string{"1 gate", "1 a b c"})
 	}
 }

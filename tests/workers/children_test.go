@@ -38,7 +38,7 @@ func TestChildren_ModelsMayStartProcessesAndThreads(t *testing.T) {
 			a := s.Succeed(harness.Input{"what": c.what, "method": c.method})
 			harness.EqualJSON(t, c.what+" "+c.method, a.Output, c.want)
 			if a.Logs != "" && c.what != "crashing" {
-				t.Errorf("%s %s wrote %q", c.what, c.method, a.Logs)
+				t.Errorf("%s %s wrote %q, want crashing", c.what, c.method, a.Logs)
 			}
 		}
 		h := s.Health()
@@ -92,12 +92,12 @@ func TestChildren_DaemonEndsWithItsWorker(t *testing.T) {
 	var daemon int
 	s.Succeed(harness.Input{"what": "daemon"}).Decode(t, &daemon)
 	if !harness.Alive(daemon) {
-		t.Fatal("the daemon has not outlived its prediction")
+		t.Fatal("the daemon has not outlived its prediction: harness.Alive(daemon) = false, want true")
 	}
 	harness.SendSignal(t, worker, syscall.SIGKILL)
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "threads"}).Output, `[0, 1, 4, 9, 16]`)
 	if harness.Alive(daemon) {
-		t.Error("got a daemon that outlives its worker")
+		t.Error("got a daemon that outlives its worker: harness.Alive(daemon) = true, want false")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 			var left int
 			s.Succeed(harness.Input{"what": "background"}).Decode(t, &left)
 			if !harness.Alive(left) {
-				t.Fatal("the child has not outlived its prediction")
+				t.Fatal("the child has not outlived its prediction: harness.Alive(left) = false, want true")
 			}
 			end(s)
 			harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })

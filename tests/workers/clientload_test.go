@@ -16,7 +16,7 @@ func workerOf(t testing.TB, a harness.Answer) workerInfo {
 	t.Helper()
 	f := strings.Fields(a.Text(t))
 	if len(f) != 3 {
-		t.Fatalf("the model says %s", a)
+		t.Fatalf("the model says %s: got %d, want 3", a, len(f))
 	}
 	return workerInfo{f[0], f[1], f[2]}
 }

@@ -97,11 +97,12 @@ func TestClock_JumpOfClockEndsNothing(t *testing.T) {
 			for _, a := range all {
 				took, ok := a.Metrics["predict_time"].(float64)
 				if a.Code != http.StatusOK || a.Status != "succeeded" || !ok || took < 0 || took > most {
-					t.Errorf("got %s", a)
+					t.Errorf("got %s, want Code 200, Status succeeded, ok true and took 0 to %v", a, most)
 				}
 			}
 			if took, _ := first.Metrics["predict_time"].(float64); took < least-1 || least < 0.01 {
-				t.Errorf("it took %f s, it says, and more than %f s it did", took, least)
+				t.Errorf("it took %f s, it says, and more than %f s it did, want at least %v and at least 0.01", took, least,
+					least-1)
 			}
 			harness.SameWorker(t, s, worker)
 		})
@@ -165,7 +166,7 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("code %d, %v", answer.StatusCode, err)
+			t.Fatalf("code %d, %v, want 200", answer.StatusCode, err)
 		}
 	}
 	park := func() {
@@ -178,7 +179,7 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 		harness.Eventually(t, "all are parked, and have no goroutine", func() bool {
 			found := goroutineCount.FindSubmatch(s.Do(http.MethodGet, "/metrics", nil).Body)
 			if found == nil {
-				t.Fatal("metrics do not tell of goroutines")
+				t.Fatal("metrics do not tell of goroutines: got nil, want non-nil")
 			}
 			n, err := strconv.Atoi(string(found[1]))
 			return err == nil && n < many

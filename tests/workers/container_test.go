@@ -119,7 +119,7 @@ func TestContainer_ServeOnTerminal(t *testing.T) {
 			t.Errorf("it ended with %v, want %d\n%s", cmd.ProcessState, want, term)
 		}
 		if text := term.String(); strings.Contains(text, "KeyboardInterrupt") {
-			t.Errorf("the model was interrupted too:\n%s", text)
+			t.Errorf("the model was interrupted too, want no \"KeyboardInterrupt\" in it:\n%s", text)
 		}
 	}
 }

@@ -51,17 +51,17 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 				harness.WantText(t, c.how, a.Logs, text)
 			}
 			if strings.Contains(a.Logs, "goroutine ") {
-				t.Errorf("%s: Go's dump is in the logs:\n%s", c.how, a.Logs)
+				t.Errorf("%s: Go's dump is in the logs, want no \"goroutine \" in it:\n%s", c.how, a.Logs)
 			}
 			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("%s: no predict_time in %s", c.how, a)
+				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.how, a)
 			}
 			// A success, so that the next death is the first one again; the queue keeps it until the new worker is ready.
 			harness.Equal(t, c.how+": logs of the next prediction", s.Succeed(harness.Input{"token": "after-" + c.how}).Logs, "")
 		}
 		h := s.WaitHealth("READY") // its first answer, to what had waited, comes a moment before
 		if h.Workers[0].Restarts != 8 || !strings.Contains(h.Workers[0].LastExit, "SIGTERM") {
-			t.Errorf("health is %+v", h)
+			t.Errorf(`health is %+v, want Restarts 8 and LastExit with "SIGTERM"`, h)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestDeath_WorkerKilledFromOutsideIsSaidToBeLikelyOutOfMemory(t *testing.T) 
 	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 	a := harness.Receive(t, answer)
 	if a.Status != "failed" || !strings.Contains(a.Error, "SIGKILL") || !strings.Contains(a.Error, "out of memory") {
-		t.Errorf("got %s", a)
+		t.Errorf(`got %s, want Status failed and Error with "SIGKILL" and with "out of memory"`, a)
 	}
 	s.WaitHealth("READY")
 	s.Succeed(harness.Input{})
@@ -200,16 +200,17 @@ func TestDeath_WhatWaitedIsAnsweredByNextWorkerExactlyOnce(t *testing.T) {
 		for i, v := range waiting {
 			a := harness.Receive(t, v.Answer)
 			if a.Status != "succeeded" {
-				t.Errorf("waiting%d: %s", i, a)
+				t.Errorf("waiting%d: %s, want Status succeeded", i, a)
 				continue
 			}
 			pid, token, _ := strings.Cut(a.Text(t), " ")
 			if pids[pid] = true; token != fmt.Sprintf("waiting%d", i) {
-				t.Errorf("waiting%d got the answer of %s", i, token)
+				t.Errorf("waiting%d got the answer of %s, want %q", i, token, fmt.Sprintf("waiting%d", i))
 			}
 		}
 		if len(pids) != 1 || pids[strconv.Itoa(old)] {
-			t.Errorf("answered by %v; the worker that died was %d", pids, old)
+			t.Errorf("answered by %v; the worker that died was %d, want len(pids) 1 and pids[strconv.Itoa(old)] false", pids,
+				old)
 		}
 		harness.Equal(t, "predictions that the model ran", len(harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt"))), 14)
 	})
@@ -223,7 +224,7 @@ func TestDeath_WithoutQueueRestartIsAnsweredByRefusal(t *testing.T) {
 	if a.Code != http.StatusOK { // it may be back already
 		harness.WantCode(t, "during the restart", a, http.StatusServiceUnavailable)
 		if !strings.Contains(string(a.Body), "SIGABRT") || a.Header.Get("Pinion-Retry") != "elsewhere" {
-			t.Errorf("got %s", a)
+			t.Errorf(`got %s, want Body with "SIGABRT" and Pinion-Retry elsewhere`, a)
 		}
 	}
 	s.WaitHealth("READY")
@@ -247,7 +248,7 @@ func TestDeath_WithoutRestartsServerIsDefunct(t *testing.T) {
 	a := s.Input(harness.Input{})
 	harness.WantCode(t, "afterwards", a, http.StatusServiceUnavailable)
 	if !strings.Contains(string(a.Body), "SIGSEGV") || a.Header.Get("Pinion-Retry") != "elsewhere" {
-		t.Errorf("got %s", a)
+		t.Errorf(`got %s, want Body with "SIGSEGV" and Pinion-Retry elsewhere`, a)
 	}
 	harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first")
 	harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusOK)
@@ -268,7 +269,7 @@ func TestDeath_FiveDeathsWithoutSuccessMakeServerDefunct(t *testing.T) {
 	harness.WantCode(t, "afterwards", a, http.StatusServiceUnavailable)
 	harness.WantText(t, "the refusal", string(a.Body), "defunct until a worker is tried again", "code 3")
 	if a.Header.Get("Retry-After") == "" {
-		t.Error("got no Retry-After")
+		t.Error("got no Retry-After, want some text")
 	}
 	harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 	s.WaitHealth("READY") // by itself, half a minute later

@@ -26,7 +26,7 @@ func TestFleet_PlaceInLine(t *testing.T) {
 	for i, name := range append([]string{"running"}, harness.Numbered("waiting", 4)...) {
 		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
 		if want := fmt.Sprintf(`"queue_position":%d`, i); strings.Contains(string(a.Body), want) != (i > 0) {
-			t.Errorf("%s: %s", name, a)
+			t.Errorf("%s: %s, want %t", name, a, i > 0)
 		}
 	}
 	open()
@@ -36,7 +36,7 @@ func TestFleet_PlaceInLine(t *testing.T) {
 	}
 	if a := s.Do(http.MethodGet, "/predictions/waiting3", nil); a.Status != "succeeded" ||
 		strings.Contains(string(a.Body), "queue_position") {
-		t.Errorf("afterwards: %s", a)
+		t.Errorf(`afterwards: %s, want Status succeeded and Body without "queue_position"`, a)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestFleet_AcceptedInOrder(t *testing.T) {
 	for i, name := range names {
 		if a := s.Create(map[string]any{"id": name, "input": harness.Input{}}, "Prefer",
 			"respond-async"); a.Code != http.StatusAccepted {
-			t.Fatalf("%s: %s", name, a)
+			t.Fatalf("%s: %s, want Code 202", name, a)
 		}
 		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
 		if want := fmt.Sprintf(`"queue_position":%d`, i+1); !strings.Contains(string(a.Body), want) {
@@ -125,7 +125,7 @@ func TestDeadline(t *testing.T) {
 	s.Succeed(harness.Input{})
 	if counts := harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt")); len(counts) != 2 || counts["in-time"] != 1 ||
 		counts["running"] != 1 {
-		t.Errorf("the model ran %v", counts)
+		t.Errorf(`the model ran %v, want len(counts) 2, counts["in-time"] 1 and counts["running"] 1`, counts)
 	}
 }
 
@@ -138,7 +138,8 @@ func TestFleet_HealthDescribesEachWorker(t *testing.T) {
 	w := s.Health().Workers[0]
 	if w.Busy != 0 || w.BusySince != "" || w.Served != 3 || w.MemoryBytes < 1<<20 || w.State != "ready" ||
 		w.LastExit != "" {
-		t.Errorf("idle: %+v", w)
+		t.Errorf("idle: %+v, want Busy 0, BusySince empty, Served 3, MemoryBytes at least %d, State ready and LastExit empty",
+			w, 1<<20)
 	}
 	before := time.Now().Add(-time.Millisecond)
 	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
@@ -150,10 +151,10 @@ func TestFleet_HealthDescribesEachWorker(t *testing.T) {
 	w = h.Workers[0]
 	since, err := time.Parse(time.RFC3339, w.BusySince)
 	if err != nil || since.Before(before) || since.After(time.Now()) || w.Busy < 1 || w.Served != 3 {
-		t.Errorf("busy: %+v", w)
+		t.Errorf("busy: got %+v, want it busy since its prediction began, and 3 served", w)
 	}
 	if h.Queue == nil || h.Queue.Capacity != 7 || h.Queue.Length+w.Busy != 5 {
-		t.Errorf("the queue is %+v, the worker has %d", h.Queue, w.Busy)
+		t.Errorf("the queue is %+v, the worker has %d, want Capacity 7 and h.Queue.Length+w.Busy 5", h.Queue, w.Busy)
 	}
 	open()
 	harness.WantStatus(t, "the answer", harness.Receive(t, running), "succeeded")
@@ -172,13 +173,13 @@ func TestFleet_PredictTimeout(t *testing.T) {
 		a := s.Fail(harness.Input{"do": "sleep"})
 		harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 		if took, _ := a.Metrics["predict_time"].(float64); took < 1 {
-			t.Errorf("it took %v", a.Metrics)
+			t.Errorf("it took %v: got %v, want at least 1", a.Metrics, took)
 		}
 		worker := workerOf(t, s.Succeed(harness.Input{})).pid
 		a = s.Fail(harness.Input{"do": "swallow"}) // the worker has to go
 		harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 		if after := workerOf(t, s.Succeed(harness.Input{})).pid; after == worker {
-			t.Error("the worker that does not end is still there")
+			t.Errorf("the worker that does not end is still there: got %.300q, want anything but %q", after, worker)
 		}
 	})
 }
@@ -189,7 +190,7 @@ func TestFleet_StoppedWorkerIsReplaced(t *testing.T) {
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
 	harness.SendSignal(t, s.Worker(), syscall.SIGSTOP)
 	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
-		t.Error("the stopped worker answers")
+		t.Errorf("the stopped worker answers: got %.300q, want anything but %q", second, first)
 	}
 	w := s.WaitHealth("READY").Workers[0]
 	harness.WantText(t, "last exit", w.LastExit, "killed by the server",
@@ -226,7 +227,7 @@ func TestFleet_WorkersAreRecycledUnderLoad(t *testing.T) {
 		return n >= 5
 	})
 	for _, a := range clients.stopAll() {
-		t.Errorf("one was lost: %s", a)
+		t.Errorf("got %s, want every prediction answered", a)
 	}
 	harness.Eventually(t, "the log says why",
 		func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
@@ -239,7 +240,8 @@ func TestFleet_WorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
 	s.Succeed(harness.Input{"do": "grow"})
 	h := harness.WaitWorkers(t, s, 1, 1)
 	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first || h.Workers[0].MemoryBytes > 150<<20 {
-		t.Errorf("worker %s was followed by %s, which has %d bytes", first, second, h.Workers[0].MemoryBytes)
+		t.Errorf("worker %s was followed by %s, which has %d bytes, want not %q and at most %d", first, second,
+			h.Workers[0].MemoryBytes, first, 150<<20)
 	}
 }
 
@@ -250,7 +252,7 @@ func TestFleet_LostGPUContextRetiresWorker(t *testing.T) {
 	a := s.Fail(harness.Input{"do": "lose_gpu"})
 	harness.WantText(t, "error", a.Error, "an illegal memory access was encountered")
 	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
-		t.Error("the same worker answers")
+		t.Errorf("the same worker answers: got %.300q, want anything but %q", second, first)
 	}
 	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost",
 		"an illegal memory access was encountered")

@@ -28,7 +28,7 @@ func TestFreeThreaded_WorkerLeavesGILOff(t *testing.T) {
 		for _, args := range [][]string{nil, {"--concurrency", "4"}, {"--preload"}} {
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "freethreaded.py", Args: args})
 			if a := s.Succeed(harness.Input{}); string(a.Output) != "false" {
-				t.Errorf("%q: the GIL is enabled: %s", args, a)
+				t.Errorf("%q: the GIL is enabled: %s, want false", args, a)
 			}
 			if n := countTurnedOn(s); n != 0 {
 				t.Errorf("%q: the log says %d times that a module has turned the GIL on, want 0", args, n)
@@ -57,7 +57,7 @@ func TestFreeThreaded_LogNamesModuleThatTurnsGILOn(t *testing.T) {
 		})
 		for range 2 {
 			if a := s.Succeed(harness.Input{"module": "needsgil"}); string(a.Output) != "true" {
-				t.Errorf("the GIL is off: %s", a)
+				t.Errorf("the GIL is off: %s, want true", a)
 			}
 		}
 		harness.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })

@@ -86,7 +86,7 @@ func TestFrozen_WorkerDoesNotHoldShutdown(t *testing.T) {
 			thaw()
 			s.Ended(end.code)
 			if _, found := s.Log.Find("a worker was killed and its process has not ended: it is given up"); !found {
-				t.Error("the log does not tell")
+				t.Error("the log does not tell: found = false, want true")
 			}
 		})
 	}

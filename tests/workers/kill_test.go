@@ -33,7 +33,7 @@ func TestKill_KilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 		clients.more(t, 300)
 		failed := clients.stopAll()
 		if len(failed) > rounds {
-			t.Errorf("%d kills cost %d predictions", rounds, len(failed))
+			t.Errorf("%d kills cost %d predictions, want at most %d", rounds, len(failed), rounds)
 		}
 		begun, done := ledger(t, s)
 		for _, a := range failed {
@@ -41,15 +41,16 @@ func TestKill_KilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 		}
 		for token, n := range begun {
 			if n > 1 {
-				t.Errorf("%s was begun %d times", token, n)
+				t.Errorf("%s was begun %d times, want at most 1", token, n)
 			}
 		}
 		if unfinished := len(begun) - len(done); unfinished > len(failed) {
-			t.Errorf("%d were begun and not done, and %d failed", unfinished, len(failed))
+			t.Errorf("%d were begun and not done, and %d failed, want at most %d", unfinished, len(failed), len(failed))
 		}
 		// A worker may be killed when it has taken a prediction, and before the model's first line.
 		if answered := clients.answered(); len(begun) < answered || len(begun) > answered+len(failed) {
-			t.Errorf("%d were begun, %d succeeded, %d failed", len(begun), answered, len(failed))
+			t.Errorf("%d were begun, %d succeeded, %d failed, want %d to %d", len(begun), answered, len(failed), answered,
+				answered+len(failed))
 		}
 	})
 }

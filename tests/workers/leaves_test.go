@@ -119,7 +119,7 @@ func TestDescendants_OfOtherWorkersLive(t *testing.T) {
 	harness.WaitWorkers(t, s, 2, 1) // so that nothing is being ended any more
 	for _, pid := range other {
 		if !alive(t, pid) {
-			t.Errorf("process %s of the other worker has ended", pid)
+			t.Errorf("process %s of the other worker has ended, want alive(t, pid) true", pid)
 		}
 	}
 }
@@ -131,11 +131,11 @@ func TestDescendants_EndWithPredict(t *testing.T) {
 			"--predictor", "leaves.py", "-i", "what=sessions", "-i", "die="+die)
 		out, err := cmd.CombinedOutput()
 		if (err == nil) != (die == "") {
-			t.Fatalf("got %v: %s", err, out)
+			t.Fatalf("got %v: %s, want %t", err, out, die == "")
 		}
 		for _, pid := range leftIn(t, string(out)) {
 			if alive(t, pid) {
-				t.Errorf("die %q: process %s has outlived the command", die, pid)
+				t.Errorf("die %q: process %s has outlived the command, want alive(t, pid) false", die, pid)
 			}
 		}
 	}
@@ -159,12 +159,12 @@ func TestDescendants_EndWithTheirModel(t *testing.T) {
 	harness.WantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
 	for _, pid := range a {
 		if alive(t, pid) {
-			t.Errorf("process %s has outlived its model", pid)
+			t.Errorf("process %s has outlived its model, want alive(t, pid) false", pid)
 		}
 	}
 	for _, pid := range b {
 		if !alive(t, pid) {
-			t.Errorf("process %s of the other model has ended", pid)
+			t.Errorf("process %s of the other model has ended, want alive(t, pid) true", pid)
 		}
 	}
 }

@@ -83,10 +83,10 @@ func TestLeftoverThreads_ThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
 	for n := range 100 {
 		a := s.Succeed(harness.Input{"n": n})
 		if n%2 == 1 && a.Logs != "mine\n" {
-			t.Fatalf("the next prediction's logs are %.300q", a.Logs)
+			t.Fatalf("the next prediction's logs are %.300q, want %q", a.Logs, "mine\n")
 		}
 		if n%2 == 0 && strings.ReplaceAll(a.Logs, "of an earlier one\n", "") != "" {
-			t.Fatalf("its own logs are %.300q", a.Logs)
+			t.Fatalf("its own logs are %.300q, want none", a.Logs)
 		}
 	}
 }
@@ -109,7 +109,8 @@ func TestLeftoverThreads_CrashAfterChildren(t *testing.T) {
 	a := s.Input(harness.Input{})
 	if a.Status != "failed" || !strings.HasPrefix(a.Logs,
 		"before\nof a child\nafter\nFatal Python error: Segmentation fault") {
-		t.Errorf("%s", a)
+		t.Errorf("%s, want Status failed and Logs starting with %q", a,
+			"before\nof a child\nafter\nFatal Python error: Segmentation fault")
 	}
 }
 
@@ -141,7 +142,8 @@ func TestLeftoverThreads_PipesOfManyPredictions(t *testing.T) {
 			s.Succeed(harness.Input{"start": "sleeper"})
 		}
 		if n := harness.Descriptors(t, s.PID); n < front+128 || n > front+140 {
-			t.Errorf("with 80 children the front has %d files open, without them %d", n, front)
+			t.Errorf("with 80 children the front has %d files open, without them %d, want %d to %d", n, front, front+128,
+				front+140)
 		}
 		s.Succeed(harness.Input{"start": "wake_sleepers"})
 		harness.Eventually(t, "the pipes are closed", func() bool {

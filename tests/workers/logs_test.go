@@ -91,7 +91,7 @@ func TestLogs_ServersLogNamesPrediction(t *testing.T) {
 				return l.Text == text && l.PredictionID == id && l.Stream == "std"+stream
 			})
 			if !ok {
-				t.Fatalf("the server's log has no line %q of %s", text, id)
+				t.Fatalf("the server's log has no line %q of %s: ok = false, want true", text, id)
 			}
 		}
 	}

@@ -59,23 +59,23 @@ class Broken:
 		harness.WantCode(t, "a failure", s.Input(harness.Input{"how": "it"}), 200)
 		harness.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
 		if n := s.Log.Count("Traceback (most recent call last):") + s.Log.Count("KeyError: 'it'"); n > 0 {
-			t.Errorf("%d lines of it are separate records", n)
+			t.Errorf("%d lines of it are separate records, want none", n)
 		}
 		s.Succeed(harness.Input{"how": "printed"})
 		s.Stop()
 		printed, ok := s.Log.First(func(l harness.Line) bool { return strings.HasSuffix(l.Text, "\nValueError: no printed") })
 		if !ok || !strings.HasPrefix(printed.Text, "Traceback") || printed.PredictionID == "" || printed.Stream != "stderr" {
-			t.Errorf("of the one that was printed the log has %+v", printed)
+			t.Errorf("got %+v of the one that was printed, want it of its prediction, on stderr", printed)
 		}
 		if s.Log.Count("before") != 2 || s.Log.Count("after") != 1 {
-			t.Errorf("the lines around it are not as they were")
+			t.Errorf("the lines around it are not as they were, want before 2 and after 1")
 		}
 	}
 	for _, name := range []string{"run", "single", "several"} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
 		a := s.Fail(harness.Input{"how": "lines"})
 		if !strings.HasSuffix(a.Logs, "RuntimeError: three\nTraceback of another program\nfour\n") {
-			t.Errorf("got %s", a)
+			t.Errorf("got %s, want Logs ending in %q", a, "RuntimeError: three\nTraceback of another program\nfour\n")
 		}
 		s.Stop()
 		var texts []string
@@ -87,7 +87,8 @@ class Broken:
 		if got := strings.Join(texts, "|"); len(texts) != 3 || !strings.HasPrefix(got, "before|a line|Traceback (most") ||
 			!strings.Contains(got, "\nValueError: one\n\ntwo\n\nDuring handling") ||
 			!strings.HasSuffix(got, "\nRuntimeError: three\nTraceback of another program\nfour") {
-			t.Errorf("%s: the log has %d records: %s", name, len(texts), got)
+			t.Errorf("%s: got %d records, %s, want 3: what is before, the whole traceback, and what follows", name, len(texts),
+				got)
 		}
 	}
 	s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Broken"})
@@ -164,13 +165,13 @@ async def run(how: str, key: str) -> str:
 			}
 			found := whole.FindStringSubmatch(strings.TrimPrefix(l.Text, "\r"))
 			if found == nil || found[1] != found[2] || l.PredictionID != ids[found[2]] {
-				t.Errorf("of %q there is the record %q", l.PredictionID, l.Text)
+				t.Errorf("got a record of %q: %q, want one whole traceback of one prediction", l.PredictionID, l.Text)
 				continue
 			}
 			delete(ids, found[2])
 		}
 		if len(ids) > 0 {
-			t.Errorf("no record has the tracebacks of %v", ids)
+			t.Errorf("no record has the tracebacks of %v, want none", ids)
 		}
 	})
 }

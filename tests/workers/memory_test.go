@@ -57,10 +57,11 @@ func TestMemory_WhatEndedDoesNotFillMemory(t *testing.T) {
 	})
 	used, limit, evictions := harness.MemoryBudget(t, s)
 	if used > limit || used > limit/4+1<<20 || evictions == 0 {
-		t.Errorf("%d of %d bytes are used after %d evictions", used, limit, evictions)
+		t.Errorf("%d of %d bytes are used after %d evictions, want at most %d and at most %d and not 0", used, limit,
+			evictions, limit, limit/4+1<<20)
 	}
 	if most.Load() > group/2<<20 && !harness.Sanitized(t) {
-		t.Errorf("the front had %d MiB", most.Load()>>20)
+		t.Errorf("the front had %d MiB: got %d, want at most %d", most.Load()>>20, most.Load(), group/2<<20)
 	}
 	// those of the clients end in any order, and evict each other
 	s.Create(map[string]any{"id": "last", "input": harness.Input{}})
@@ -69,7 +70,8 @@ func TestMemory_WhatEndedDoesNotFillMemory(t *testing.T) {
 	harness.WantText(t, "the metrics", metrics, fmt.Sprintf("pinion_memory_budget_bytes %g", float64(limit)),
 		"pinion_memory_used_bytes ", "pinion_memory_evictions_total ")
 	if strings.Contains(metrics, "pinion_memory_evictions_total 0\n") {
-		t.Error("the metrics do not count evictions")
+		t.Errorf("the metrics do not count evictions: got %.300q, want no %q in it", metrics,
+			"pinion_memory_evictions_total 0\n")
 	}
 	harness.WaitResident(t, s, before)
 }
@@ -119,7 +121,7 @@ func TestMemory_BodiesShareMemory(t *testing.T) {
 	harness.RunClients(t, many, large(60_000_000, "Pinion-Test", "chunked"))
 	close(stop)
 	if n := <-small; n == 0 {
-		t.Error("no small request was answered meanwhile")
+		t.Errorf("no small request was answered meanwhile: got %d, want anything but 0", n)
 	}
 	harness.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 9<<20 })
@@ -187,7 +189,7 @@ func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 	harness.Equal(t, "input that is not valid", s.Create(refused).Code, http.StatusUnprocessableEntity)
 	cut := io.MultiReader(bytes.NewReader(refused[:50<<20]), iotest.ErrReader(errors.New("left")))
 	if a := s.Create(cut); a.Err == nil {
-		t.Errorf("a client that leaves: %.300s", a.String())
+		t.Errorf("a client that leaves: %.300s: got no error, want an error", a.String())
 	}
 	harness.Eventually(t, "the files are gone", func() bool {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID))
@@ -204,14 +206,14 @@ func TestMemory_OnePredictionThatDoesNotFit(t *testing.T) {
 		id := fmt.Sprint("big", i)
 		a := s.Create(map[string]any{"id": id, "input": harness.Input{"n": 1000, "size": 100_000}}, headers...)
 		if a.Code != http.StatusOK && a.Code != http.StatusAccepted {
-			t.Errorf("%s: %.300s", id, a.String())
+			t.Errorf("%s: %.300s: got %d, want 200 or 202", id, a.String(), a.Code)
 		}
 		harness.Eventually(t, "it has failed", func() bool {
 			a = s.Do("GET", "/predictions/"+id, nil)
 			return a.Status == "failed"
 		})
 		if !strings.Contains(a.Error, "--memory-budget") || !strings.Contains(a.Error, "16 MiB") {
-			t.Errorf("its error is %q", a.Error)
+			t.Errorf(`its error is %q, want it with "--memory-budget" and with "16 MiB"`, a.Error)
 		}
 		harness.Equal(t, "one after it", string(s.Succeed(harness.Input{"n": 3}).Output), `["x","x","x"]`)
 	}
@@ -235,11 +237,11 @@ func TestMemory_WebhooksThatWaitDoNotFillMemory(t *testing.T) {
 	for i := range harness.Soak(300, 150) { // of 1 MB each
 		a := s.Create(map[string]any{"input": harness.Input{"n": 10, "size": 100_000}, "webhook": receiver.URL})
 		if a.Status != "succeeded" {
-			t.Fatalf("prediction %d: %.300s", i, a.String())
+			t.Fatalf("prediction %d: %.300s: got %q, want succeeded", i, a.String(), a.Status)
 		}
 	}
 	if used, limit, _ := harness.MemoryBudget(t, s); used > limit*3/4 {
-		t.Errorf("%d of %d bytes are used", used, limit)
+		t.Errorf("%d of %d bytes are used, want at most %d", used, limit, limit*3/4)
 	}
 }
 

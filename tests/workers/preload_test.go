@@ -29,7 +29,7 @@ func preloadProcess(t testing.TB, s *harness.Server) harness.Preload {
 	t.Helper()
 	h := s.Health()
 	if h.Preload == nil {
-		t.Fatalf("health has nothing of a preload process: %+v", h)
+		t.Fatalf("health has nothing of a preload process: %+v, want Preload non-nil", h)
 	}
 	return *h.Preload
 }
@@ -65,7 +65,7 @@ func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {
 				h = harness.WaitWorkers(t, s, 2, i+1)
 				if slices.Contains(harness.ModelLines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false ||
 					h.Workers[0].PID == worker {
-					t.Errorf("the new worker is %+v", h.Workers[0])
+					t.Errorf("the new worker is %+v, want Contains not false and PID not %d", h.Workers[0], worker)
 				}
 				// A success on each, so that the deaths do not add up.
 				seen := map[string]bool{}
@@ -78,11 +78,11 @@ func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {
 			}
 			harness.Equal(t, "what imported it", imports(t, s, 1)[0], strconv.Itoa(preloadProcess(t, s).PID))
 			if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 5 {
-				t.Errorf("health says %+v of the preload process", got)
+				t.Errorf("health says %+v of the preload process, want State ready and Forked 5", got)
 			}
 			harness.WantText(t, "setup's logs", h.Setup.Logs, "setting up\n")
 			if strings.Contains(h.Setup.Logs, "import") {
-				t.Errorf("what the preload process wrote is in a worker's setup logs: %q", h.Setup.Logs)
+				t.Errorf(`what the preload process wrote is in a worker's setup logs: %q, want no "import" in it`, h.Setup.Logs)
 			}
 			harness.WantText(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
 			s.Stop()
@@ -127,11 +127,11 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 			// The spawned processes import the model on their own.
 			setUp := harness.ModelLines(t, s, "set-up.txt")
 			if len(setUp) == 0 {
-				t.Error("no worker was set up")
+				t.Error("got no worker was set up, want at least one")
 			}
 			for _, pid := range setUp {
 				if slices.Contains(harness.ModelLines(t, s, "imported.txt"), pid) {
-					t.Errorf("worker %s has imported the model", pid)
+					t.Errorf("worker %s has imported the model, want it forked", pid)
 				}
 			}
 		}
@@ -148,7 +148,7 @@ func TestPreload_ForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
 	harness.WaitWorkers(t, s, 1, 1)
 	s.Succeed(harness.Input{"what": "numbers"}).Decode(t, &second)
 	if first[0] != second[0] || first[1] == second[1] {
-		t.Errorf("one worker drew %v, the next %v", first, second)
+		t.Errorf("one worker drew %v, the next %v, want the same from the import and another in the worker", first, second)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestPreload_ForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
 		return len(seen) == 2
 	})
 	if !seen[`"1"`] || !seen[`"2,3"`] {
-		t.Errorf("they see %v", seen)
+		t.Errorf("they see %v, want seen[`\"1\"`] true and seen[`\"2,3\"`] true", seen)
 	}
 	imports(t, s, 1)
 }
@@ -187,7 +187,7 @@ func TestPreload_ReloadImportsChangedCodeOnce(t *testing.T) {
 	}
 	imports(t, s, 2)
 	if got := preloadProcess(t, s); got.State != "ready" || got.PID == old || harness.Alive(old) {
-		t.Errorf("the preload process is %+v, it was %d", got, old)
+		t.Errorf("the preload process is %+v, want another than %d, which has ended", got, old)
 	}
 }
 
@@ -196,7 +196,7 @@ func editFile(t testing.TB, file, from, to string) {
 	text := harness.ReadFile(t, file)
 	changed := strings.Replace(text, from, to, 1)
 	if changed == text {
-		t.Fatalf("%s has no %q", file, from)
+		t.Fatalf("%s has no %q: got %.300q, want anything but %q", file, from, changed, text)
 	}
 	harness.WriteFile(t, file, changed)
 }
@@ -213,11 +213,12 @@ func TestPreload_ProcessThatCannotForkIsRefused(t *testing.T) {
 			s.Succeed(harness.Input{})
 			got := preloadProcess(t, s)
 			if got.State != "refused" || !strings.Contains(got.Reason, reason) || got.PID != 0 || got.Forked != 0 {
-				t.Errorf("%s: health says %+v of the preload process", at, got)
+				t.Errorf("%s: health says %+v of the preload process, want State refused, Reason with %q, PID 0 and Forked 0", at,
+					got, reason)
 			}
 			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no preload process") })
 			if line.Level != "WARN" || !strings.Contains(line.Raw, reason) {
-				t.Errorf("%s: the log says %q", at, line.Raw)
+				t.Errorf("%s: the log says %q, want Level WARN and Raw with %q", at, line.Raw, reason)
 			}
 			imports(t, s, 2)
 			harness.Equal(t, at+": processes of the server", len(s.Processes()), 2)
@@ -233,7 +234,7 @@ func TestPreload_ProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 		harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 		s.Succeed(harness.Input{})
 		if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 2 {
-			t.Errorf("%s: health says %+v of the preload process", at, got)
+			t.Errorf("%s: health says %+v of the preload process, want State ready and Forked 2", at, got)
 		}
 		imports(t, s, 1)
 	}
@@ -244,7 +245,7 @@ func TestPreload_ProcessWithCUDAIsRefused(t *testing.T) {
 	library := harness.SharedLibrary(t, "libcuda.so.1", "../pyembed/cuda/testdata/fakecuda.c")
 	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=cuda", "FAKE_CUDA=" + library}})
 	if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, "starts CUDA") {
-		t.Errorf("health says %+v of the preload process", got)
+		t.Errorf(`health says %+v of the preload process, want State refused and Reason with "starts CUDA"`, got)
 	}
 	s.Succeed(harness.Input{})
 }
@@ -266,7 +267,7 @@ func TestPreload_ImportThatFailsIsReportedAsEver(t *testing.T) {
 				"RuntimeError: it cannot be imported today")
 		}
 		if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, reason) {
-			t.Errorf("%s: health says %+v of the preload process", at, got)
+			t.Errorf("%s: health says %+v of the preload process, want State refused and Reason with %q", at, got, reason)
 		}
 	}
 }
@@ -313,7 +314,7 @@ func TestPreload_WithoutPreloadProcessHealthHasNone(t *testing.T) {
 	}
 	s := harness.Ready(t, harness.Options{Model: "preloaded.py:Runner", Env: []string{"IMPORTS=imported.txt"}})
 	if h := s.Health(); h.Preload != nil {
-		t.Errorf("health says %+v", h.Preload)
+		t.Errorf("health says %+v, want nil", h.Preload)
 	}
 	imports(t, s, 1)
 }

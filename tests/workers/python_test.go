@@ -21,18 +21,20 @@ func TestPython_HelloIsServedByEachPython(t *testing.T) {
 		harness.EqualJSON(t, "output", a.Output, `"hello Zoë"`)
 		created, err := time.Parse(time.RFC3339, a.CreatedAt)
 		if err != nil || !created.Equal(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)) {
-			t.Errorf("created_at is %q: %v", a.CreatedAt, err)
+			t.Errorf("created_at is %q: %v: got %v, want %v", a.CreatedAt, err, created,
+				time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC))
 		}
 		if a.ID != "my-id" || a.StartedAt == "" || a.CompletedAt < a.StartedAt {
-			t.Errorf("got %s", a)
+			t.Errorf("got %s, want ID my-id, StartedAt non-empty and CompletedAt at least %q", a, a.StartedAt)
 		}
 		if seconds, ok := a.Metrics["predict_time"].(float64); !ok || seconds <= 0 || seconds > 60 {
-			t.Errorf("predict_time is %v", a.Metrics["predict_time"])
+			t.Errorf("predict_time is %v: got ok %t, seconds %v, want ok true and seconds more than 0 and at most 60",
+				a.Metrics["predict_time"], ok, seconds)
 		}
 		h := s.Health()
 		if h.Status != "READY" || h.Setup.Status != "succeeded" || h.Setup.StartedAt == "" ||
 			h.Setup.CompletedAt < h.Setup.StartedAt {
-			t.Errorf("health is %+v", h)
+			t.Errorf("health is %+v, want READY after a setup that succeeded", h)
 		}
 		if h.Version["python"] != python.Version || h.Version["cog"] == "" || h.Version["pinion"] == "" {
 			t.Errorf("versions are %v, want Python %s", h.Version, python.Version)
@@ -83,7 +85,7 @@ func TestPython_ModelSeesWhatProgramSees(t *testing.T) {
 				modules, _ := facts["modules"].(map[string]any)
 				pip, _ := modules["pip"].(string)
 				if flags != nil && flags[0] != "--system-site-packages" && pip != "missing" { // it was made without
-					t.Errorf("pip is %v", pip)
+					t.Errorf("pip is %v, want missing", pip)
 				}
 			})
 		})
@@ -156,7 +158,7 @@ func TestPythons_OwnVariablesCount(t *testing.T) {
 			facts := surroundings(t, python, env...)
 			modules, _ := facts["modules"].(map[string]any)
 			if name == "PYTHONPATH" && modules["numpy"] != filepath.Join(extra, "numpy.py") {
-				t.Errorf("numpy is %v, not that of PYTHONPATH", modules["numpy"])
+				t.Errorf("numpy is %v, not that of PYTHONPATH, want %q", modules["numpy"], filepath.Join(extra, "numpy.py"))
 			}
 		})
 	}
@@ -181,7 +183,7 @@ func TestPython_TextIsSameInEveryEnvironment(t *testing.T) {
 			if name == "plain" || name == "no bytecode" {
 				cached, _ = filepath.Glob(filepath.Join(s.Dir, "__pycache__", "printing.*"))
 				if wrote := len(cached) > 0; wrote != (name == "plain") {
-					t.Errorf("bytecode is written: %v", wrote)
+					t.Errorf("bytecode is written: %v, want %t", wrote, name == "plain")
 				}
 			}
 		})
@@ -199,10 +201,10 @@ func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 		s.Succeed(harness.Input{}).Decode(t, &environment)
 		harness.Equal(t, "the user's own variable", environment["MINE"], "1")
 		if _, ok := environment["PINION_WORKER"]; ok {
-			t.Error("PINION_WORKER is visible")
+			t.Error("PINION_WORKER is visible: ok = true, want false")
 		}
 		if _, ok := environment["WEBHOOK_AUTH_TOKEN"]; ok {
-			t.Error("the token of webhooks is visible to the model")
+			t.Error("the token of webhooks is visible to the model: ok = true, want false")
 		}
 		path := strings.Split(environment["PYTHONPATH"], ":")
 		if len(path) != 2 || path[1] != "/mine" {

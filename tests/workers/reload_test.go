@@ -33,7 +33,7 @@ func TestReload_UnderLoad(t *testing.T) {
 		harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, strconv.Itoa(generation))
 	}
 	for _, a := range clients.stopAll() {
-		t.Errorf("one was lost: %s", a)
+		t.Errorf("got %s, want every prediction answered", a)
 	}
 }
 
@@ -47,12 +47,12 @@ func TestReload_LetsWhatRunsFinish(t *testing.T) {
 	edit(t, s, 2)
 	s.Signal(syscall.SIGHUP)
 	if got := workerOf(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
-		t.Errorf("what waited was answered by %+v", got)
+		t.Errorf("what waited was answered by %+v, want generation 2 and pid not %q", got, old)
 	}
 	harness.Equal(t, "the generation that answers a new one", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 	open()
 	if got := workerOf(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
-		t.Errorf("what ran was answered by %+v", got)
+		t.Errorf("what ran was answered by %+v, want generation 1 and pid %q", got, old)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
 		clients.more(t, 20)
 		open()
 		if got := workerOf(t, harness.Receive(t, running)); got.generation != strconv.Itoa(generation-1) || got.pid != old {
-			t.Errorf("what ran in worker %s of generation %d was answered by %+v", old, generation-1, got)
+			t.Errorf("what ran in worker %s of generation %d was answered by %+v, want the same", old, generation-1, got)
 		}
 		harness.WaitWorkers(t, s, 1, generation-1)
 		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
@@ -83,7 +83,7 @@ func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
 		}
 	}
 	for _, a := range clients.stopAll() {
-		t.Errorf("one was lost: %s", a)
+		t.Errorf("got %s, want every prediction answered", a)
 	}
 	ran := harness.WantOnce(t, strings.Fields(harness.ReadFile(t, filepath.Join(s.Dir, "ran.txt"))))
 	harness.Equal(t, "predictions that ran", len(ran), clients.answered()+3)
@@ -99,7 +99,7 @@ func TestReload_StopFirst(t *testing.T) {
 	harness.WaitWorkers(t, s, 1, 1)
 	clients.more(t, 20)
 	for _, a := range clients.stopAll() {
-		t.Errorf("one was lost: %s", a)
+		t.Errorf("got %s, want every prediction answered", a)
 	}
 	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 }

@@ -67,7 +67,7 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})
 			if !found {
-				t.Error("the log does not tell")
+				t.Error("the log does not tell: found = false, want true")
 			}
 			harness.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
 				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")

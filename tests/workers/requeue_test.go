@@ -19,7 +19,7 @@ func TestRequeue_AnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 			clients := startClients(s, 8, plain) // so that the worker knows how fast it is
 			clients.more(t, 500)
 			for _, a := range clients.stopAll() {
-				t.Errorf("round %d: got %s", round, a)
+				t.Errorf("round %d: got %s, want every prediction answered", round, a)
 			}
 			worker := s.Worker()
 			harness.SendSignal(t, worker, syscall.SIGSTOP)
@@ -37,9 +37,9 @@ func TestRequeue_AnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 			for i, v := range append(before, after...) {
 				a := harness.Receive(t, v.Answer)
 				if a.Status != "succeeded" {
-					t.Errorf("round %d: number %d: %s", round, i, a)
+					t.Errorf("round %d: number %d: %s, want Status succeeded", round, i, a)
 				} else if old := workerOf(t, a).pid == strconv.Itoa(worker); old != (i < len(before)) {
-					t.Errorf("round %d: number %d was answered by the wrong worker", round, i)
+					t.Errorf("round %d: number %d was answered by the wrong worker: got %t, want %t", round, i, old, i < len(before))
 				}
 			}
 		}

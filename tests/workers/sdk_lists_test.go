@@ -30,13 +30,13 @@ func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 			}
 			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
-				t.Errorf("%s: %s", how, a)
+				t.Errorf("%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
 			}
 			if !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-				t.Errorf("%s: logs are %q", how, a.Logs)
+				t.Errorf("%s: logs are %q, want it to end in %q", how, a.Logs, "canceled in "+how+"\nfinally "+how+"\n")
 			}
 			if a := s.Succeed(harness.Input{}); a.Text(t) != "nothing" || a.Logs != "finally nothing\n" {
-				t.Errorf("after %s: %s", how, a)
+				t.Errorf("after %s: %s, want Text nothing and Logs %q", how, a, "finally nothing\n")
 			}
 		}
 		harness.SameWorker(t, s, worker)
@@ -86,21 +86,22 @@ func TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 	a := s.Succeed(harness.Input{"what": "flood", "n": lines})
 	text, notice, found := strings.Cut(a.Logs, "\n[")
 	if !found || len(text) > retained || len(text) < retained-128<<10 { // whole pieces of what was read
-		t.Errorf("the answer has %d bytes of log", len(a.Logs))
+		t.Errorf("the answer has %d bytes of log, want %d to %d and the notice", len(a.Logs), retained-128<<10, retained)
 	}
 	if want := fmt.Sprintf("%d bytes of log were cut: ", lines*length-len(text)); !strings.HasPrefix(notice, want) {
 		t.Errorf("the notice is %q, want %q", notice, want)
 	}
 	for i, line := range strings.SplitN(a.Logs, "\n", 1001)[:1000] {
 		if !strings.HasPrefix(line, fmt.Sprintf("%08d xxx", i)) || len(line) != length-1 {
-			t.Fatalf("line %d is %.40q…", i, line)
+			t.Fatalf("line %d is %.40q…, want line starting with %q and len(line) %d bytes", i, line, fmt.Sprintf("%08d xxx", i),
+				length-1)
 		}
 	}
 	if grown := peak(t, worker) - model; grown > 16<<20 {
-		t.Errorf("the worker has grown by %d MiB", grown>>20)
+		t.Errorf("the worker has grown by %d MiB, want at most %d", grown>>20, 16<<20)
 	}
 	if grown := peak(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
-		t.Errorf("the front has grown by %d MiB", grown>>20)
+		t.Errorf("the front has grown by %d MiB, want at most %d", grown>>20, 200<<20)
 	}
 	harness.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "nowhere"}).Logs, "seen\n")
 	harness.SameWorker(t, s, worker)

@@ -45,7 +45,7 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 			s := harness.Start(t, harness.Options{Model: c.model, Args: c.args})
 			h := s.WaitHealth("SETUP_FAILED")
 			if h.Setup.Status != "failed" || h.Setup.CompletedAt == "" {
-				t.Errorf("health is %+v", h)
+				t.Errorf("health is %+v, want Status failed and CompletedAt non-empty", h)
 			}
 			for _, text := range c.logs {
 				harness.WantText(t, "the setup's logs", h.Setup.Logs, text)
@@ -53,7 +53,7 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 			a := s.Input(harness.Input{})
 			harness.WantCode(t, "prediction", a, http.StatusServiceUnavailable)
 			if !strings.Contains(string(a.Body), "etup") || a.Header.Get("Pinion-Retry") != "elsewhere" {
-				t.Errorf("prediction: %s", a)
+				t.Errorf(`prediction: %s, want Body with "etup" and Pinion-Retry elsewhere`, a)
 			}
 			harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusServiceUnavailable)
 			harness.WantCode(t, "discovery", s.Do(http.MethodGet, "/", nil), http.StatusOK)
@@ -68,7 +68,7 @@ func TestSetup_RunsOnceBeforeFirstPredictionAndItsStatePersists(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "setups.py:Well"})
 		if logs := s.Health().Setup.Logs; logs != "loading\ncareful\nraw\n" && logs != "loading\nraw\ncareful\n" {
-			t.Errorf("logs are %q", logs)
+			t.Errorf("logs are %q, want %q or %q", logs, "loading\ncareful\nraw\n", "loading\nraw\ncareful\n")
 		}
 		for _, want := range []string{"42", "43", "44"} {
 			harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output, want)
@@ -126,7 +126,7 @@ func TestSetup_ThatFailsInLaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
 	h := s.Health()
 	harness.WantText(t, "the setup's logs", h.Setup.Logs, "RuntimeError: the second time")
 	if h.Workers[0].Restarts == 0 {
-		t.Errorf("health is %+v", h)
+		t.Errorf("health is %+v, want Restarts not 0", h)
 	}
 	harness.WantCode(t, "prediction", s.Input(harness.Input{}), http.StatusServiceUnavailable)
 }
@@ -151,7 +151,8 @@ func TestSetup_SchemaIsMadeFromSignature(t *testing.T) {
 		t.Fatal(err)
 	}
 	if doc.OpenAPI != "3.0.2" || doc.Info.Title != filepath.Base(s.Dir) {
-		t.Errorf("document is %.200s", a.Body)
+		t.Errorf("document is %.200s: got OpenAPI %q, want OpenAPI 3.0.2 and Title %q", a.Body, doc.OpenAPI,
+			filepath.Base(s.Dir))
 	}
 	text := doc.Components.Schemas.Input.Properties["text"]
 	for key, want := range map[string]string{

@@ -36,11 +36,11 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "smoke.py:" + kind.model, Args: args})
 				if a := s.Succeed(harness.Input{"do": "echo"}); string(a.Output) != kind.output ||
 					!strings.Contains(a.Logs, "doing echo\n") {
-					t.Errorf("got %s", a)
+					t.Errorf("got %s, want Output %q and Logs with %q", a, kind.output, "doing echo\n")
 				}
 				if a := s.Fail(harness.Input{"do": "raise"}); a.Error != "ValueError: as asked" ||
 					!strings.Contains(a.Logs, "Traceback") {
-					t.Errorf("got %s", a)
+					t.Errorf(`got %s, want Error "ValueError: as asked" and Logs with "Traceback"`, a)
 				}
 				harness.WantCode(t, "a wrong input", s.Input(harness.Input{"do": 5}), http.StatusUnprocessableEntity)
 				sleeper := s.Begin("sleeper", harness.Input{"do": "sleep"})
@@ -59,7 +59,7 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 			})
 			a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"do": "train"}})
 			if a.Status != "succeeded" || string(a.Output) != `"train"` {
-				t.Errorf("got %s", a)
+				t.Errorf("got %s, want Status succeeded and Output %q", a, `"train"`)
 			}
 		})
 		t.Run(python.Name()+" values", func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 			a := s.Succeed(harness.Input{"array": []float64{1, 2.5}, "file": file})
 			_, data, _ := strings.Cut(a.Text(t), ",")
 			if text, err := base64.StdEncoding.DecodeString(data); err != nil || string(text) != "text 3.5" {
-				t.Errorf("got %s: %v", a, err)
+				t.Errorf(`got %s: %v, %q, want "text 3.5"`, a, err, string(text))
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func TestSoak_CancelStorm(t *testing.T) {
 			t.Logf("%d predictions, %d cancels: %d came in time, %d too late", share*width, asked.Load(), canceled.Load(),
 				late.Load())
 			if canceled.Load() == 0 || late.Load() == 0 {
-				t.Error("the storm did not hit every moment: it proves nothing")
+				t.Errorf("got %d canceled and %d late, want some of each: the storm proves nothing", canceled.Load(), late.Load())
 			}
 			harness.SameWorker(t, s, worker)
 			s.Succeed(harness.Input{"token": "after"})
@@ -128,17 +128,17 @@ func TestSoak_MemoryAndDescriptorsStayFlat(t *testing.T) {
 			front, inWorker := harness.Resident(t, s.PID), harness.Resident(t, worker)
 			frontFiles, workerFiles := harness.Descriptors(t, s.PID), harness.Descriptors(t, worker)
 			load(harness.Soak(200_000, 4_000))
-			if s.Worker() != worker {
-				t.Fatalf("the worker was replaced: %+v", s.Health())
+			if got := s.Worker(); got != worker {
+				t.Fatalf("the worker was replaced: %+v: got %d, want %d", s.Health(), got, worker)
 			}
 			grownFront, grownWorker := harness.Resident(t, s.PID)-front, harness.Resident(t, worker)-inWorker
 			t.Logf("the front grew by %d KiB from %d MiB, the worker by %d KiB from %d MiB",
 				grownFront>>10, front>>20, grownWorker>>10, inWorker>>20)
 			if grownFront > 16<<20 { // the garbage collector's breathing; a leak of 100 bytes is 20 MB
-				t.Errorf("the front grew by %d KiB", grownFront>>10)
+				t.Errorf("the front grew by %d KiB, want at most %d", grownFront>>10, 16<<20)
 			}
 			if grownWorker > 2<<20 {
-				t.Errorf("the worker grew by %d KiB", grownWorker>>10)
+				t.Errorf("the worker grew by %d KiB, want at most %d", grownWorker>>10, 2<<20)
 			}
 			s.CloseIdle()
 			harness.Eventually(t, "both have as many files open as before", func() bool {

@@ -18,7 +18,7 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 		"shutdown": func(s *harness.Server) {
 			a := s.Do(http.MethodPost, "/shutdown", nil)
 			if a.Code != http.StatusOK || string(a.Body) != "{}" {
-				t.Errorf("shutdown: %s", a)
+				t.Errorf(`shutdown: %s, want Code 200 and Body "{}"`, a)
 			}
 		},
 	} {
@@ -44,7 +44,7 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			}
 			s.Ended(0)
 			if a := s.Input(harness.Input{}); a.Err == nil {
-				t.Errorf("it still answers: %s", a)
+				t.Errorf("it still answers: %s, want an error", a)
 			}
 			harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
 				"first waiting0 waiting1 waiting2 waiting3")
@@ -84,7 +84,7 @@ func TestStop_SIGINTEndsAtOnceWhatSIGTERMBegan(t *testing.T) {
 		s.Signal(syscall.SIGINT)
 		s.Ended(130)
 		if _, found := s.Log.Find("interrupted again: ending at once"); !found {
-			t.Error("the SIGINT did not end the wait for the worker")
+			t.Error("the SIGINT did not end the wait for the worker: found = false, want true")
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestStop_SIGTERMCanBeLeftToShutdownRequest(t *testing.T) {
 			s.Succeed(harness.Input{"text": "still here"})
 		}
 		if _, ended := s.Log.Find("shutting down"); ended {
-			t.Errorf("%q: SIGTERM was not ignored", args)
+			t.Errorf("%q: SIGTERM was not ignored: ended = true, want false", args)
 		}
 		harness.WantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
 		s.Ended(0)
@@ -158,6 +158,6 @@ func TestStop_NothingIsLeftInTemporaryFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range left {
-		t.Errorf("%s is left", entry.Name())
+		t.Errorf("%s is left, want nothing", entry.Name())
 	}
 }

@@ -83,7 +83,7 @@ func TestStuck_BlockedLoopIsReplaced(t *testing.T) {
 		blocking := s.Begin("blocking", harness.Input{"do": "block"})
 		s.WaitLog("blocking")
 		if second := s.Succeed(harness.Input{}).Text(t); second == first {
-			t.Error("the blocked worker answers")
+			t.Errorf("the blocked worker answers: got %.300q, want anything but %q", second, first)
 		}
 		a := harness.Receive(t, blocking)
 		harness.WantStatus(t, "the one that blocks", a, "failed")
@@ -101,7 +101,7 @@ func TestStuck_LoopWithoutReadersIsReplaced(t *testing.T) {
 	})
 	first := s.Succeed(harness.Input{"do": "deafen"}).Text(t)
 	if second := s.Succeed(harness.Input{}).Text(t); second == first {
-		t.Error("the deaf worker answers")
+		t.Errorf("the deaf worker answers: got %.300q, want anything but %q", second, first)
 	}
 	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
 }

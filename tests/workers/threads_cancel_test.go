@@ -32,22 +32,23 @@ func cancelEveryWait(t *testing.T, python harness.Python) {
 	for _, how := range waits {
 		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 		if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
-			t.Errorf("%s: %s", how, a)
+			t.Errorf("%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
 			continue
 		}
 		if !strings.HasPrefix(a.Logs, "begun\n") ||
 			!strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-			t.Errorf("%s: logs are %q", how, a.Logs)
+			t.Errorf("%s: logs are %q, want it starting with %q and ending in %q", how, a.Logs, "begun\n",
+				"canceled in "+how+"\nfinally "+how+"\n")
 		}
 		if _, ok := a.Metrics["predict_time"]; !ok {
-			t.Errorf("%s: no predict_time in %s", how, a)
+			t.Errorf("%s: no predict_time in %s: ok = false, want true", how, a)
 		}
 		if how == "subprocess" {
 			_, after, _ := strings.Cut(a.Logs, "child ")
 			number, _, _ := strings.Cut(after, "\n")
 			child, err := strconv.Atoi(number)
 			if err != nil || harness.Alive(child) {
-				t.Errorf("the child of %q lives, or is not named", a.Logs)
+				t.Errorf("the child of %q lives, or is not named: harness.Alive(child) = true, want false", a.Logs)
 			}
 		}
 		harness.Equal(t, "after "+how, s.Succeed(harness.Input{"token": "next"}).Text(t), "nothing next")

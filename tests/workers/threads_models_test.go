@@ -118,7 +118,7 @@ func TestThreads_PicturesOfPillowAreThoseOfOne(t *testing.T) {
 			pictures[i] = picture(t, i)
 			want[i] = s.Succeed(harness.Input{"picture": pictures[i]}).Text(t)
 			if i > 0 && want[i] == want[i-1] {
-				t.Fatalf("pictures %d and %d give the same answer", i-1, i)
+				t.Fatalf("pictures %d and %d give the same answer, want anything but %q", i-1, i, want[i-1])
 			}
 		}
 		for round := range 5 {

@@ -163,7 +163,7 @@ func TestThreads_IsolateRunsTheOthersOfACrashAgain(t *testing.T) {
 		a := harness.Receive(t, answer)
 		harness.WantStatus(t, "beside", a, "succeeded")
 		if text := a.Text(t); strings.HasPrefix(text, fmt.Sprint(worker)) {
-			t.Errorf("beside%d was answered %q by the worker that died", i, text)
+			t.Errorf("beside%d was answered %q by the worker that died, want no %q at its start", i, text, fmt.Sprint(worker))
 		}
 	}
 	counts := map[string]int{}

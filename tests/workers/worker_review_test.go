@@ -55,7 +55,7 @@ func TestWorkerReview_OnlyWorkerEndsItsLoop(t *testing.T) {
 		harness.SameWorker(t, s, pid)
 		s.Stop()
 		if text := s.Log.String(); strings.Contains(text, "was destroyed") {
-			t.Errorf("tasks were not ended:\n%s", text)
+			t.Errorf("tasks were not ended, want no \"was destroyed\" in it:\n%s", text)
 		}
 	})
 }

@@ -53,7 +53,7 @@ ended 1 9
 
 func TestBatches_InWhichAllIsWell(t *testing.T) {
 	if code, said := tryOut(t, batchJournal, batchLedger, "-batch", "3"); code != 0 || said != "" {
-		t.Errorf("code %d: %s", code, said)
+		t.Errorf("code %d: %s, want 0 and none", code, said)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 			if batch == "" {
 				batch = "3"
 				if journal == batchJournal && ledger == batchLedger {
-					t.Fatal("the case spoils nothing")
+					t.Fatalf("the case spoils nothing: got %q, want anything but %q", ledger, batchLedger)
 				}
 			}
 			code, said := tryOut(t, journal, ledger, "-batch", batch)
@@ -218,11 +218,11 @@ func TestBatches_ExcusesOfBatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ledger := strings.NewReplacer(c.ledger...).Replace(batchLedger)
 			if ledger == batchLedger {
-				t.Fatal("the case changes nothing")
+				t.Fatalf("the case changes nothing: got %q, want anything but %q", ledger, batchLedger)
 			}
 			if code, said := tryOut(t, strings.NewReplacer(c.journal...).Replace(batchJournal)+c.more, ledger, "-batch",
 				"3"); code != 0 || said != "" {
-				t.Errorf("code %d: %s", code, said)
+				t.Errorf("code %d: %s, want 0 and none", code, said)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestBatches_CallsThatCannotBeChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if code, said := tryOut(t, batchJournal, batchLedger+line+"\n", "-batch", "3"); code != 2 || said == "" {
-				t.Errorf("code %d: %s", code, said)
+				t.Errorf("code %d: %s, want 2 and non-empty", code, said)
 			}
 		})
 	}

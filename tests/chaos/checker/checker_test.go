@@ -51,7 +51,7 @@ func tryOut(t *testing.T, journal, ledger string, flags ...string) (code int, sa
 
 func TestChecker_StoryInWhichAllIsWell(t *testing.T) {
 	if code, said := tryOut(t, storyJournal, storyLedger); code != 0 || said != "" {
-		t.Errorf("code %d: %s", code, said)
+		t.Errorf("code %d: %s, want 0 and none", code, said)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 			journal := strings.NewReplacer(c.journal...).Replace(storyJournal) + c.more
 			ledger := strings.NewReplacer(c.ledger...).Replace(storyLedger) + c.ran
 			if journal == storyJournal && ledger == storyLedger {
-				t.Fatal("the case spoils nothing")
+				t.Fatalf("the case spoils nothing: got %q, want anything but %q", ledger, storyLedger)
 			}
 			code, said := tryOut(t, journal, ledger, "-overtaken", "0", "-late", "0")
 			if code != 1 || !strings.Contains(said, c.want) {
@@ -208,15 +208,15 @@ func TestChecker_WhatCannotBeCheckedIsNoSuccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if code, said := tryOut(t, texts[0], texts[1]); code != 2 || said == "" {
-				t.Errorf("code %d: %s", code, said)
+				t.Errorf("code %d: %s, want 2 and non-empty", code, said)
 			}
 		})
 	}
 	if code := command([]string{"-nonsense"}, &bytes.Buffer{}, &bytes.Buffer{}); code != 2 {
-		t.Errorf("code %d", code)
+		t.Errorf("code %d, want 2", code)
 	}
 	if code, _ := tryOut(t, storyJournal, storyLedger, "-slots"); code != 2 {
-		t.Errorf("code %d", code)
+		t.Errorf("code %d, want 2", code)
 	}
 }
 

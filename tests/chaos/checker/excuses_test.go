@@ -103,7 +103,7 @@ begun tz 8 1215
 func TestExcuses_HardTimesInWhichAllIsWell(t *testing.T) {
 	if code, said := tryOut(t, hardJournal, hardLedger, "-overtaken", "0", "-late", "0", "-foreign-coroutines",
 		"1"); code != 0 || said != "" {
-		t.Errorf("code %d: %s", code, said)
+		t.Errorf("code %d: %s, want 0 and none", code, said)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			journal := strings.NewReplacer(c.journal...).Replace(hardJournal) + c.more
 			ledger := strings.NewReplacer(c.ledger...).Replace(hardLedger)
 			if journal == hardJournal && ledger == hardLedger && c.flags == nil {
-				t.Fatal("the case spoils nothing")
+				t.Fatal("the case spoils nothing: got nil, want non-nil")
 			}
 			code, said := tryOut(t, journal, ledger,
 				append([]string{"-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"}, c.flags...)...)
@@ -238,6 +238,6 @@ func TestExcuses_LossWithoutCause(t *testing.T) {
 `
 	code, said := tryOut(t, journal, "")
 	if code != 1 || !strings.Contains(said, "o: it failed with a worker, and none was harmed") {
-		t.Errorf("code %d:\n%s", code, said)
+		t.Errorf("code %d, want 1 and a text with \"o: it failed with a worker, and none was harmed\":\n%s", code, said)
 	}
 }

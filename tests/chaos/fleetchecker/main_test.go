@@ -56,7 +56,7 @@ func TestMain_CheckerFindsBrokenPromises(t *testing.T) {
 		}
 		broken, summary := check(all, 2)
 		if want == "" && len(broken) > 0 || want != "" && (len(broken) != 1 || !strings.Contains(broken[0], want)) {
-			t.Errorf("%q: %q, %s", want, broken, summary)
+			t.Errorf("%q: %q, %s, want len(broken) empty and 1 and broken[0] with %q", want, broken, summary, want)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func TestSuite(t *testing.T) {
 			printFailures(&out, s, true)
 			for _, part := range c.shows {
 				if !strings.Contains(out.String(), part) {
-					t.Errorf("failures lack %q:\n%s", part, out.String())
+					t.Errorf("failures lack %q, want it there:\n%s", part, out.String())
 				}
 			}
 		})
@@ -229,7 +229,7 @@ func TestReportOfNothingFails(t *testing.T) {
 		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
 	}
 	if _, err := report(&out, filepath.Join(t.TempDir(), "absent"), nil); err == nil {
-		t.Error("an absent folder gave no error")
+		t.Error("an absent folder gave no error: got no error, want an error")
 	}
 }
 
