@@ -40,7 +40,8 @@ func TestLoad_AnswersAreLookedAt(t *testing.T) {
 	l.rate = 160 // 8 requests
 	found := l.run(time.Now())
 	if len(found.times) != 2 || found.refused != 2 || found.wrong != 4 || found.failed != 0 {
-		t.Errorf("right %d, refused %d, wrong %d, failed %d of 8", len(found.times), found.refused, found.wrong, found.failed)
+		t.Errorf("right %d, refused %d, wrong %d, failed %d of 8, want 2, 2, 4 and 0", len(found.times), found.refused,
+			found.wrong, found.failed)
 	}
 }
 
@@ -58,11 +59,12 @@ func TestLoad_StallIsChargedToAllWhoWait(t *testing.T) {
 	l.rate = 1000
 	found := l.run(time.Now())
 	if len(found.times) == 0 {
-		t.Fatal("nothing was answered")
+		t.Fatal("nothing was answered: got none, want at least one")
 	}
 	for _, took := range found.times {
 		if least := stall - l.length; took < least {
-			t.Fatalf("a request took %v, though it was due at least %v before the stall's end", took, least)
+			t.Fatalf("a request took %v, though it was due at least %v before the stall's end, want at least %v", took, least,
+				least)
 		}
 	}
 }
@@ -76,6 +78,6 @@ func TestLoad_ClosedLoopWaitsForItsAnswers(t *testing.T) {
 		_, _ = w.Write([]byte("right"))
 	})
 	if found := l.run(time.Now()); len(found.times) == 0 || most.Load() != 1 {
-		t.Errorf("%d answers, %d at once", len(found.times), most.Load())
+		t.Errorf("%d answers, %d at once, want non-empty and 1", len(found.times), most.Load())
 	}
 }

@@ -25,7 +25,7 @@ func TestTally_KeptPromise(t *testing.T) {
 	var out bytes.Buffer
 	peak, over := good()
 	if report(&out, setting{times: 10}, peak, over) != fulfilled || strings.Contains(out.String(), "NOT KEPT") {
-		t.Errorf("not kept:\n%s", out.String())
+		t.Errorf("not kept, want report %d and out without \"NOT KEPT\":\n%s", fulfilled, out.String())
 	}
 }
 
@@ -43,7 +43,7 @@ func TestTally_BrokenPromiseIsTold(t *testing.T) {
 		spoil(peak, over)
 		var out bytes.Buffer
 		if report(&out, setting{times: 10}, peak, over) != broken || !strings.Contains(out.String(), "NOT KEPT: "+want) {
-			t.Errorf("%s is missing in:\n%s", want, out.String())
+			t.Errorf("%s is missing in, want report %d and out with %q:\n%s", want, broken, "NOT KEPT: "+want, out.String())
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestTally_StoppedMachineShowsNothing(t *testing.T) {
 		var out bytes.Buffer
 		if got := report(&out, setting{times: 10, stolen: 0.006}, peak, over); got != unknown ||
 			!strings.Contains(out.String(), "NOTHING SHOWN") {
-			t.Errorf("%d:\n%s", got, out.String())
+			t.Errorf("%d, want %d and a text with \"NOTHING SHOWN\":\n%s", got, unknown, out.String())
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
 		if page, ok := strings.CutPrefix(f.name, "man/"); ok {
 			pages = append(pages, page)
 			if !bytes.Contains(f.content, []byte("\n.SH ")) {
-				t.Errorf("%s has no section:\n%.200s", f.name, f.content)
+				t.Errorf("%s has no section, want it to contain %q:\n%.200s", f.name, "\n.SH ", f.content)
 			}
 		}
 	}
@@ -52,10 +52,10 @@ func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
 	installed := debNames(t, o, files)
 	for _, page := range pages {
 		if name := "folder/man/" + page; !slices.Contains(packed, name) {
-			t.Errorf("the tarball has no %s: %q", name, packed)
+			t.Errorf("the tarball has no %s: %q, want it there", name, packed)
 		}
 		if name := "./usr/share/man/man1/" + page; installed != nil && !slices.Contains(installed, name) {
-			t.Errorf("the Debian package has no %s: %q", name, installed)
+			t.Errorf("the Debian package has no %s: %q, want nil or with %q", name, installed, name)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func TestInstallScript_InstallsBothPrograms(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "bin")
 	for range 2 { // the second time over the first
 		out, err := install(o, "PINION_INSTALL_DIR="+folder)
-		if err != nil || !strings.Contains(out, "installed pinion 1.2.3 in "+folder) || !strings.Contains(out, "add it to the PATH") {
+		if err != nil || !strings.Contains(out, "installed pinion 1.2.3 in "+folder) ||
+			!strings.Contains(out, "add it to the PATH") {
 			t.Fatalf("got %v, want success:\n%s", err, out)
 		}
 	}
@@ -117,11 +118,11 @@ func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
 			fmt.Sprintf("url %q", url+"/"+tarballName(o, arch)), fmt.Sprintf("sha256 \"%x\"", sha256.Sum256(content)),
 		} {
 			if !bytes.Contains(formula, []byte(want)) {
-				t.Errorf("the formula lacks %s:\n%s", want, formula)
+				t.Errorf("the formula lacks %s, want it to contain %q:\n%s", want, []byte(want), formula)
 			}
 		}
 	}
 	if bytes.Contains(formula, []byte("@")) {
-		t.Errorf("the formula has a place that is not filled:\n%s", formula)
+		t.Errorf("the formula has a place that is not filled, want no \"@\" in it:\n%s", formula)
 	}
 }

@@ -36,7 +36,7 @@ func TestRelease_VersionsOfEachKindOfCommit(t *testing.T) {
 	}
 	for _, text := range []string{"", "1.2", "v1.2.3", "1.2.3-foo", "1.2.3-4-xabc", "1.2.3 -X main.date=x"} {
 		if v, err := parseVersion(text, "0"); err == nil {
-			t.Errorf("%q is read as %+v", text, v)
+			t.Errorf("%q is read as %+v: got no error, want an error", text, v)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestRelease_DebianSortsVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil {
-			t.Errorf("dpkg does not sort %s before %s", last, v.debian())
+			t.Errorf("dpkg does not sort %s before %s, want no error", last, v.debian())
 		}
 		last = v.debian()
 	}
@@ -102,7 +102,7 @@ func TestWheel(t *testing.T) {
 	for name := range content {
 		stub := strings.HasPrefix(name, "cog-stubs/") && filepath.Ext(name) == ".pyi" // no module, so nothing can import it
 		if !stub && !strings.HasPrefix(name, info) && name != scripts+"pinion" && name != scripts+natsProgram {
-			t.Errorf("the wheel installs %s too", name)
+			t.Errorf("the wheel installs %s, want its own files and the stubs alone", name)
 		}
 	}
 	for name, want := range map[string]string{
@@ -110,12 +110,12 @@ func TestWheel(t *testing.T) {
 		"WHEEL":    "Root-Is-Purelib: false\nTag: py3-none-manylinux_2_28_aarch64\n",
 	} {
 		if !strings.Contains(content[info+name], want) {
-			t.Errorf("%s lacks %q:\n%s", name, want, content[info+name])
+			t.Errorf("%s lacks %q, want it there:\n%s", name, want, content[info+name])
 		}
 	}
 	rows, err := csv.NewReader(strings.NewReader(content[info+"RECORD"])).ReadAll()
 	if err != nil || len(rows) != len(content) {
-		t.Fatalf("RECORD has %d rows for %d files: %v", len(rows), len(content), err)
+		t.Fatalf("RECORD has %d rows for %d files: %v, want %d", len(rows), len(content), err, len(content))
 	}
 	for _, row := range rows {
 		if row[0] == info+"RECORD" {
@@ -128,7 +128,7 @@ func TestWheel(t *testing.T) {
 		}
 	}
 	if got := wheelName("1.2.0", "tag"); got != "pinion_server-1.2.0-py3-none-tag.whl" {
-		t.Errorf("the wheel is named %s", got)
+		t.Errorf("the wheel is named %s, want pinion_server-1.2.0-py3-none-tag.whl", got)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(packed[0].Bytes(), packed[1].Bytes()) {
-		t.Error("the order of the files changes the tarball")
+		t.Errorf("the order of the files changes the tarball: got %q, want %q", packed[0].Bytes(), packed[1].Bytes())
 	}
 	unpacked, err := gzip.NewReader(&packed[0])
 	if err != nil {
@@ -154,11 +154,11 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 		count++
 		if header.Uid != 0 || header.Uname != "" || header.ModTime.Unix() != 1e9 ||
 			!strings.HasPrefix(header.Name, "folder/") {
-			t.Errorf("%+v", header)
+			t.Errorf(`%+v, want Uid 0, Uname empty, Unix 1e9 and Name starting with "folder/"`, header)
 		}
 	}
 	if count != len(sample) {
-		t.Errorf("%d files of %d", count, len(sample))
+		t.Errorf("%d files of %d, want %d", count, len(sample), len(sample))
 	}
 }
 
@@ -192,27 +192,28 @@ func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 			Metadata struct{ Timestamp string }
 		}
 		if err := json.Unmarshal(text, &bom); err != nil || bom.Metadata.Timestamp != "2001-09-09T01:46:40Z" {
-			t.Errorf("the SBOM of %s: %v\n%s", arch, err, text)
+			t.Errorf("the SBOM of %s: %v: got %q, want \"2001-09-09T01:46:40Z\"\n%s", arch, err, bom.Metadata.Timestamp, text)
 		}
 		var names []string
 		for _, c := range bom.Components {
 			names = append(names, c.Name)
 			if len(c.Licenses) == 0 || c.Licenses[0].License.ID == "" {
-				t.Errorf("the SBOM of %s has no licence of %s", arch, c.Name)
+				t.Errorf("the SBOM of %s has no licence of %s, want its SPDX identifier", arch, c.Name)
 			}
 		}
 		for _, c := range linked {
 			own, err := os.ReadFile(c.texts[0])
 			if err != nil || !bytes.Contains(notices, bytes.TrimSpace(own)) {
-				t.Errorf("the notices lack %s of %s: %v", c.texts[0], c.name, err)
+				t.Errorf("the notices lack %s of %s: %v: got %.300q, want it to contain %q", c.texts[0], c.name, err, notices,
+					bytes.TrimSpace(own))
 			}
 			if !slices.Contains(names, c.name) {
-				t.Errorf("the SBOM of %s lacks %s", arch, c.name)
+				t.Errorf("the SBOM of %s lacks %s, want it there", arch, c.name)
 			}
 		}
 		for _, want := range []string{"github.com/valyala/fasthttp", "github.com/go-python/cpy3", "golang.org/x/sys"} {
 			if !slices.Contains(names, want) {
-				t.Errorf("%s is not among what %s links: %s", want, arch, names)
+				t.Errorf("%s is not among what %s links: %s, want it there", want, arch, names)
 			}
 		}
 	}
@@ -245,7 +246,7 @@ func TestRelease_ProgramThatNeedsNewerGlibcIsRefused(t *testing.T) {
 		t.Skipf("%s: %v", program, err)
 	}
 	if err := checkGlibc(program, "2.1"); err == nil || !strings.Contains(err.Error(), "newer than 2.1") {
-		t.Errorf("%s passes for glibc 2.1: %v", program, err)
+		t.Errorf(`%s passes for glibc 2.1: %v, want an error and err with "newer than 2.1"`, program, err)
 	}
 	for _, c := range []struct {
 		a, b string
@@ -258,7 +259,7 @@ func TestRelease_ProgramThatNeedsNewerGlibcIsRefused(t *testing.T) {
 		{"PRIVATE", "9", true},
 	} {
 		if got := newer(c.a, c.b); got != c.want {
-			t.Errorf("newer(%s, %s) is %v", c.a, c.b, got)
+			t.Errorf("newer(%s, %s) is %v, want %t", c.a, c.b, got, c.want)
 		}
 	}
 }
