@@ -20,7 +20,7 @@ def raises(kind: type[anthropic.APIStatusError], name: str, call, **arguments) -
         assert error.body["type"] == "error" and error.body["error"]["type"] == name, error.body
         assert error.body["error"]["message"], error.body
     else:
-        raise AssertionError(f"{kind.__name__} was not raised for {arguments}")
+        raise AssertionError(f"{arguments}: got no error, want {kind.__name__}")
 
 
 def messages(client: anthropic.Anthropic) -> None:
@@ -68,7 +68,7 @@ def streams(client: anthropic.Anthropic) -> None:
     except anthropic.APIStatusError as error:
         assert "the model failed" in str(error), error
     else:
-        raise AssertionError("the stream has no error")
+        raise AssertionError("got a stream without an error, want one")
 
 
 def errors(client: anthropic.Anthropic, address: str) -> None:
@@ -90,7 +90,7 @@ def errors(client: anthropic.Anthropic, address: str) -> None:
         except anthropic.NotFoundError as error:
             assert error.body["error"]["type"] == "not_found_error", error.body
         else:
-            raise AssertionError("it is served")
+            raise AssertionError("got an answer, want NotFoundError")
     assert [model.id for model in client.models.list()] == ["m"]
     assert client.models.retrieve("m").display_name == "m"
 

@@ -24,7 +24,7 @@ def main() -> None:
         except cohere.NotFoundError as error:
             assert "other" in error.body["message"], error.body
         else:
-            raise AssertionError("there is another model")
+            raise AssertionError("got an answer of another model, want NotFoundError")
     old = cohere.Client(api_key="any", base_url=address)
     answer = old.rerank(model="m", query="a", documents=[{"text": "a"}], return_documents=True)
     assert answer.results[0].document.text == "a", answer

@@ -33,7 +33,7 @@ def chat() -> None:
         except kind as error:
             assert "the model failed" in str(error), error
         else:
-            raise AssertionError(f"{kind.__name__} was not raised")
+            raise AssertionError(f"got no error, want {kind.__name__}")
     asyncio.run(chat_async())
 
 

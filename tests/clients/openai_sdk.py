@@ -30,7 +30,7 @@ def raises(kind: type[openai.APIStatusError], code: str | None, call, **argument
         assert error.code == code, (error.code, error.body)
         assert set(error.body) == {"message", "type", "param", "code"}, error.body
     else:
-        raise AssertionError(f"{kind.__name__} was not raised for {arguments}")
+        raise AssertionError(f"{arguments}: got no error, want {kind.__name__}")
 
 
 def chat(client: openai.OpenAI) -> None:
@@ -74,7 +74,7 @@ def chat(client: openai.OpenAI) -> None:
         except openai.APIError as error:
             assert error.type == "server_error", error
         else:
-            raise AssertionError("the stream has no error")
+            raise AssertionError("got a stream without an error, want one")
 
 
 FUNCTION = {
@@ -133,7 +133,7 @@ def responses(client: openai.OpenAI) -> None:
         except openai.NotFoundError as error:
             assert error.body["type"] == "invalid_request_error", error.body
         else:
-            raise AssertionError("it is served")
+            raise AssertionError("got an answer, want NotFoundError")
 
 
 async def chat_async(address: str) -> None:
@@ -190,7 +190,7 @@ def speaker(client: openai.OpenAI) -> None:
     except (openai.APIError, httpx.HTTPError):  # the stream is cut off
         pass
     else:
-        raise AssertionError("the failure is not seen")
+        raise AssertionError("got a whole answer, want an error")
     raises(openai.BadRequestError, "invalid_value", speech.create, input="a", voice="v", stream_format="x")
     raises(openai.BadRequestError, "unsupported_parameter", speech.create, input="a", voice="v", speed=2)
 
@@ -225,7 +225,7 @@ def busy(client: openai.OpenAI) -> None:
         assert (error.code, error.type) == ("rate_limit_exceeded", "rate_limit_error"), error.body
         assert int(error.response.headers["retry-after"]) >= 1, error.response.headers
     else:
-        raise AssertionError("there is a place")
+        raise AssertionError("got an answer, want RateLimitError")
     refused = failures("capacity")
     with ThreadPoolExecutor() as pool, client.with_options(max_retries=9) as again:
         answer = pool.submit(again.chat.completions.create, **MODEL, **says("b"))
@@ -267,7 +267,7 @@ def completer(client: openai.OpenAI) -> None:
     except openai.InternalServerError as error:
         assert error.body["message"] == "prompt[1]: ValueError: the model failed", error.body
     else:
-        raise AssertionError("a prompt that fails has an answer")
+        raise AssertionError("got an answer to a prompt that fails, want an error")
     before = failures("model")
     with client.with_options(max_retries=2) as again:
         raises(openai.InternalServerError, None, again.completions.create, prompt="fail")

@@ -21,7 +21,7 @@ def raises(status: int, part: str, call, *arguments, **named) -> None:
     except ReplicateError as error:
         assert error.status == status and part in error.detail, error
     else:
-        raise AssertionError(f"no error {status}")
+        raise AssertionError(f"got no error, want {status}")
 
 
 def predictions(client: replicate.Client, version: str) -> None:
@@ -59,7 +59,7 @@ def runs(client: replicate.Client, version: str) -> None:
     except ModelError as error:
         assert str(error) == "ValueError: the model failed", error
     else:
-        raise AssertionError("the model did not fail")
+        raise AssertionError("got an answer, want the model's error")
     raises(404, 'this server has "m"', client.run, "acme/other", input={})
 
 
@@ -100,7 +100,7 @@ def streams(client: replicate.Client) -> None:
     except RuntimeError as error:
         assert "the model failed" in str(error), error
     else:
-        raise AssertionError("the stream did not fail")
+        raise AssertionError("got a whole stream, want an error")
 
 
 def files(client: replicate.Client) -> None:
@@ -162,13 +162,13 @@ def webhooks(client: replicate.Client) -> None:
                 Webhooks.validate(headers=headers, body=wrong, secret=secret)
             except InvalidSignatureError:
                 continue
-            raise AssertionError("a wrong body has a valid signature")
+            raise AssertionError("got a valid signature of a wrong body, want none")
         other = WebhookSigningSecret(key="whsec_" + "A" * 32)
         try:
             Webhooks.validate(headers=headers, body=body, secret=other)
         except InvalidSignatureError:
             continue
-        raise AssertionError("another secret has a valid signature")
+        raise AssertionError("got a valid signature of another secret, want none")
     assert len(ids) == 2, ids
     server.shutdown()
 

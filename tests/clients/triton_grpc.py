@@ -19,7 +19,7 @@ def refusal(call):
         call()
     except InferenceServerException as error:
         return error.status(), error.message()
-    raise AssertionError("it was not refused")
+    raise AssertionError("got an answer, want a refusal")
 
 
 def scaler(client):

@@ -20,7 +20,7 @@ def refusal(client, name, tensor):
         client.infer(name, [tensor])
     except InferenceServerException as error:
         return error.message()
-    raise AssertionError("it was not refused")
+    raise AssertionError("got an answer, want a refusal")
 
 
 def scaler(client):
@@ -76,7 +76,7 @@ def raw(client):
     except InferenceServerException as error:
         assert "what JSON cannot hold" in error.message(), error
     else:
-        raise AssertionError("a NaN in JSON")
+        raise AssertionError("got a NaN in JSON, want an error")
     coded(client)
 
 
@@ -115,7 +115,7 @@ def same(client):
     except InferenceServerException as error:
         assert "output is nan, which JSON cannot hold" in error.message(), error
     else:
-        raise AssertionError("JSON has a NaN")
+        raise AssertionError("got a NaN in JSON, want an error")
 
 
 def steps(client):
@@ -130,7 +130,7 @@ def steps(client):
     except InferenceServerException as error:
         assert "JSON cannot hold" in error.message(), error
     else:
-        raise AssertionError("JSON has a NaN")
+        raise AssertionError("got a NaN in JSON, want an error")
 
 
 def members(client):
@@ -149,7 +149,7 @@ def members(client):
         except InferenceServerException as error:
             assert text in error.message(), error
         else:
-            raise AssertionError("JSON has a NaN")
+            raise AssertionError("got a NaN in JSON, want an error")
 
 
 ASKS = {

@@ -21,7 +21,7 @@ def caught(function):
         function()
     except BaseException as exc:
         return exc
-    raise AssertionError("it raised nothing")
+    raise AssertionError("got no error, want one")
 
 
 @pytest.mark.parametrize(
