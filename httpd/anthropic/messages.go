@@ -6,20 +6,21 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// messages writes messages as those of chat completions.
-type messages struct {
-	dst   []byte
-	begun bool
+// words are the API's names for what chat completions have too.
+var words = openai.Words{
+	Tool: "custom", Untyped: true, Schema: "input_schema", NeedsSchema: true,
+	CallID: "id", Arguments: "input", ArgumentsAre: rawjson.KindObject,
+	ResultOf: "tool_use_id", Result: "content", AppendPart: appendPart,
 }
 
-// read writes the system prompt and the messages.
-func (m *messages) read(system, list []byte) *openai.Error {
+// readMessages translates the system prompt and the messages.
+func (d *dialog) readMessages(system, list []byte) *openai.Error {
 	if system != nil {
-		content, err := textContent(nil, "system", system)
+		content, err := d.AppendContent(nil, "system", system)
 		if err != nil {
 			return err
 		}
-		m.add("system", content)
+		d.AddMessage("system", content, nil)
 	}
 	if rawjson.KindOf(list) != rawjson.KindArray {
 		return openai.WrongType("messages", "an array", list)
@@ -27,7 +28,7 @@ func (m *messages) read(system, list []byte) *openai.Error {
 	empty := true
 	for i, message := range rawjson.Items(list) {
 		empty = false
-		if err := m.message(indexed("messages", i), message); err != nil {
+		if err := d.readMessage(openai.Indexed("messages", i), message); err != nil {
 			return err
 		}
 	}
@@ -37,23 +38,8 @@ func (m *messages) read(system, list []byte) *openai.Error {
 	return nil
 }
 
-// next begins a message.
-func (m *messages) next() {
-	if m.begun {
-		m.dst = append(m.dst, ',')
-	}
-	m.begun = true
-}
-
-// add writes a message.
-func (m *messages) add(role string, content []byte) {
-	m.next()
-	m.dst = append(append(append(m.dst, `{"role":"`...), role...), `","content":`...)
-	m.dst = append(append(m.dst, content...), '}')
-}
-
-// message writes a message. The results of tools are messages of chat completions, which come before the rest.
-func (m *messages) message(param string, message []byte) *openai.Error {
+// readMessage translates a message. The results of tools are messages of chat completions, which come before the rest.
+func (d *dialog) readMessage(param string, message []byte) *openai.Error {
 	if rawjson.KindOf(message) != rawjson.KindObject {
 		return openai.WrongType(param, "an object", message)
 	}
@@ -62,127 +48,50 @@ func (m *messages) message(param string, message []byte) *openai.Error {
 		return openai.WrongValue(param+".role", "'"+predict.Clip(role)+"' is not one of 'user', 'assistant'.")
 	}
 	value := openai.Member(message, "content")
-	switch rawjson.KindOf(value) {
-	case rawjson.KindString:
-		m.add(role, value)
+	switch {
+	case !openai.IsGiven(value):
+		return openai.Missing(param + ".content")
+	case rawjson.KindOf(value) == rawjson.KindString:
+		d.AddMessage(role, value, nil)
 		return nil
-	case rawjson.KindArray:
-	default:
-		if value == nil {
-			return openai.Missing(param + ".content")
-		}
+	case rawjson.KindOf(value) != rawjson.KindArray:
 		return openai.WrongType(param+".content", "a string or an array", value)
 	}
 	var parts, calls []byte
 	for i, block := range rawjson.Items(value) {
 		var err *openai.Error
-		at := indexed(param+".content", i)
+		at := openai.Indexed(param+".content", i)
 		if rawjson.KindOf(block) != rawjson.KindObject {
 			return openai.WrongType(at, "an object", block)
 		}
 		switch kind := openai.Text(block, "type"); {
 		case kind == "tool_use" && role == "assistant":
-			calls, err = appendCall(comma(calls), at, block)
+			calls, err = d.AppendCall(calls, at, block)
 		case kind == "tool_result" && role == "user":
-			err = m.result(at, block)
+			err = d.AddResult(at, block)
 		case kind == "thinking" && role == "assistant", kind == "redacted_thinking" && role == "assistant":
 			// the model has no use for what it thought before
 		default:
-			parts, err = appendPart(comma(parts), at, kind, block)
+			parts, err = appendPart(openai.AppendComma(parts), at, kind, block)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if parts == nil && calls == nil {
-		return nil // results of tools alone
-	}
-	m.next()
-	m.dst = append(append(append(m.dst, `{"role":"`...), role...), `","content":`...)
 	if parts != nil {
-		m.dst = append(append(append(m.dst, '['), parts...), ']')
-	} else {
-		m.dst = append(m.dst, "null"...)
+		parts = append(parts, ']')
 	}
-	if calls != nil {
-		m.dst = append(append(append(m.dst, `,"tool_calls":[`...), calls...), ']')
+	if parts != nil || calls != nil { // else there are results of tools alone
+		d.AddMessage(role, parts, calls)
 	}
-	m.dst = append(m.dst, '}')
 	return nil
-}
-
-// comma appends a comma, unless the list is empty.
-func comma(list []byte) []byte {
-	if list == nil {
-		return nil
-	}
-	return append(list, ',')
-}
-
-// appendCall appends a call of a tool.
-func appendCall(dst []byte, param string, block []byte) ([]byte, *openai.Error) {
-	id, name, input := openai.Member(block, "id"), openai.Member(block, "name"), openai.Member(block, "input")
-	switch {
-	case rawjson.KindOf(id) != rawjson.KindString:
-		return dst, openai.Missing(param + ".id")
-	case rawjson.KindOf(name) != rawjson.KindString:
-		return dst, openai.Missing(param + ".name")
-	case rawjson.KindOf(input) != rawjson.KindObject:
-		return dst, openai.Missing(param + ".input")
-	}
-	dst = append(append(append(dst, `{"id":`...), id...), `,"type":"function","function":{"name":`...)
-	dst = append(append(dst, name...), `,"arguments":`...)
-	return append(rawjson.AppendQuotedBytes(dst, input), "}}"...), nil
-}
-
-// result writes the result of a tool.
-func (m *messages) result(param string, block []byte) *openai.Error {
-	id, content := openai.Member(block, "tool_use_id"), openai.Member(block, "content")
-	if rawjson.KindOf(id) != rawjson.KindString {
-		return openai.Missing(param + ".tool_use_id")
-	}
-	m.next()
-	m.dst = append(append(append(m.dst, `{"role":"tool","tool_call_id":`...), id...), `,"content":`...)
-	var err *openai.Error
-	if content == nil || rawjson.KindOf(content) == rawjson.KindNull {
-		content = []byte(`""`)
-	}
-	m.dst, err = textContent(m.dst, param+".content", content)
-	m.dst = append(m.dst, '}')
-	return err
-}
-
-// textContent appends a content: a text, or a list of blocks.
-func textContent(dst []byte, param string, value []byte) ([]byte, *openai.Error) {
-	switch rawjson.KindOf(value) {
-	case rawjson.KindString:
-		return append(dst, value...), nil
-	case rawjson.KindArray:
-	default:
-		return dst, openai.WrongType(param, "a string or an array", value)
-	}
-	dst = append(dst, '[')
-	for i, block := range rawjson.Items(value) {
-		at := indexed(param, i)
-		if rawjson.KindOf(block) != rawjson.KindObject {
-			return dst, openai.WrongType(at, "an object", block)
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var err *openai.Error
-		if dst, err = appendPart(dst, at, openai.Text(block, "type"), block); err != nil {
-			return dst, err
-		}
-	}
-	return append(dst, ']'), nil
 }
 
 // appendPart appends a block as a part of chat completions.
 func appendPart(dst []byte, param, kind string, block []byte) ([]byte, *openai.Error) {
 	switch kind {
 	case "text":
-		return appendText(dst, param+".text", openai.Member(block, "text"))
+		return openai.AppendTextPart(dst, param, block, "text")
 	case "image":
 		return appendImage(dst, param+".source", openai.Member(block, "source"))
 	case "document":
@@ -191,16 +100,6 @@ func appendPart(dst []byte, param, kind string, block []byte) ([]byte, *openai.E
 		return dst, openai.Missing(param + ".type")
 	}
 	return dst, openai.Unsupported(param+".type", "blocks of type '"+predict.Clip(kind)+"' are not supported here")
-}
-
-func appendText(dst []byte, param string, value []byte) ([]byte, *openai.Error) {
-	if value == nil {
-		return dst, openai.Missing(param)
-	}
-	if rawjson.KindOf(value) != rawjson.KindString {
-		return dst, openai.WrongType(param, "a string", value)
-	}
-	return append(append(append(dst, `{"type":"text","text":`...), value...), '}'), nil
 }
 
 // appendImage appends a picture as a URL, or a data URL.
@@ -213,9 +112,9 @@ func appendImage(dst []byte, param string, source []byte) ([]byte, *openai.Error
 			return dst, err
 		}
 	case "url":
-		address := openai.Member(source, "url")
-		if rawjson.KindOf(address) != rawjson.KindString {
-			return dst, openai.Missing(param + ".url")
+		address, err := openai.Required(param, source, "url", rawjson.KindString)
+		if err != nil {
+			return dst, err
 		}
 		dst = append(dst, address...)
 	default:
@@ -226,12 +125,13 @@ func appendImage(dst []byte, param string, source []byte) ([]byte, *openai.Error
 
 // appendData appends a data URL.
 func appendData(dst []byte, param string, source []byte) ([]byte, *openai.Error) {
-	media, data := openai.Member(source, "media_type"), openai.Member(source, "data")
-	switch {
-	case rawjson.KindOf(media) != rawjson.KindString:
-		return dst, openai.Missing(param + ".media_type")
-	case rawjson.KindOf(data) != rawjson.KindString:
-		return dst, openai.Missing(param + ".data")
+	media, err := openai.Required(param, source, "media_type", rawjson.KindString)
+	if err != nil {
+		return dst, err
+	}
+	data, err := openai.Required(param, source, "data", rawjson.KindString)
+	if err != nil {
+		return dst, err
 	}
 	dst = append(append(append(dst, `"data:`...), media[1:len(media)-1]...), ";base64,"...)
 	return append(dst, data[1:]...), nil
@@ -241,14 +141,13 @@ func appendData(dst []byte, param string, source []byte) ([]byte, *openai.Error)
 func appendDocument(dst []byte, param string, source []byte) ([]byte, *openai.Error) {
 	switch kind := openai.Text(source, "type"); kind {
 	case "text":
-		return appendText(dst, param+".data", openai.Member(source, "data"))
+		return openai.AppendTextPart(dst, param, source, "data")
 	case "base64":
 		dst, err := appendData(append(dst, `{"type":"file","file":{"file_data":`...), param, source)
 		return append(dst, "}}"...), err
 	case "content":
-		content := openai.Member(source, "content")
-		if rawjson.KindOf(content) == rawjson.KindString {
-			return appendText(dst, param+".content", content)
+		if rawjson.KindOf(openai.Member(source, "content")) == rawjson.KindString {
+			return openai.AppendTextPart(dst, param, source, "content")
 		}
 		fallthrough
 	default:

@@ -19,7 +19,7 @@ const (
 
 // dialog is one request.
 type dialog struct {
-	chat  []byte
+	openai.Translation
 	stops []string
 	stream
 }
@@ -29,7 +29,7 @@ func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error)
 	if err := openai.ReadObject(body); err != nil {
 		return nil, err
 	}
-	d := &dialog{chat: []byte{'{'}}
+	d := &dialog{Translation: openai.NewTranslation(&words)}
 	var system, list, limit []byte
 	for key, value := range rawjson.Members(body) {
 		if rawjson.KindOf(value) == rawjson.KindNull {
@@ -42,7 +42,7 @@ func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error)
 			list = value
 		case "max_tokens":
 			limit = value
-			d.add(name, value)
+			d.Add(name, value)
 		default:
 			if err := d.member(name, value); err != nil {
 				return nil, err
@@ -58,11 +58,9 @@ func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error)
 	if n, err := strconv.ParseInt(string(limit), 10, 64); err != nil || n < 1 {
 		return nil, openai.WrongValue("max_tokens", "it must be an integer of at least 1.")
 	}
-	m := messages{dst: append(d.chat, `"messages":[`...)}
-	if err := m.read(system, list); err != nil {
+	if err := d.readMessages(system, list); err != nil {
 		return nil, err
 	}
-	d.chat = append(m.dst, "]}"...)
 	return d, nil
 }
 
@@ -72,14 +70,14 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 	case "stop_sequences":
 		return d.readStops(value)
 	case "tools":
-		return d.readTools(value)
+		return d.AddTools(value)
 	case "tool_choice":
 		return d.readToolChoice(value)
 	case "thinking":
 		return d.readThinking(value)
 	case "metadata":
 		if user := openai.Member(value, "user_id"); rawjson.KindOf(user) == rawjson.KindString {
-			d.add("user", user)
+			d.Add("user", user)
 		}
 	case "output_config":
 		return d.readOutput(value)
@@ -89,15 +87,9 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 	case "n", "stop", "max_completion_tokens", "response_format", "functions", "function_call", "logprobs":
 		return openai.Unknown(name) // chat completions have them, but this API does not
 	default:
-		d.add(name, value)
+		d.Add(name, value)
 	}
 	return nil
-}
-
-// add adds a parameter of chat completions.
-func (d *dialog) add(name string, value []byte) {
-	d.chat = append(rawjson.AppendQuoted(d.chat, name), ':')
-	d.chat = append(append(d.chat, value...), ',')
 }
 
 func (d *dialog) readStops(list []byte) *openai.Error {
@@ -111,50 +103,16 @@ func (d *dialog) readStops(list []byte) *openai.Error {
 		case i == maxStops:
 			return openai.WrongValue(name, "it has more than "+strconv.Itoa(maxStops)+" items.")
 		case rawjson.KindOf(item) != rawjson.KindString:
-			return openai.WrongType(indexed(name, i), "a string", item)
+			return openai.WrongType(openai.Indexed(name, i), "a string", item)
 		case len(item) > maxStop:
-			return openai.WrongValue(indexed(name, i), "it has more than "+strconv.Itoa(maxStop)+" bytes.")
+			return openai.WrongValue(openai.Indexed(name, i), "it has more than "+strconv.Itoa(maxStop)+" bytes.")
 		}
 		stop := rawjson.Text(item)
 		if strings.TrimSpace(stop) == "" {
-			return openai.WrongValue(indexed(name, i), "it must have a character that is not a space.")
+			return openai.WrongValue(openai.Indexed(name, i), "it must have a character that is not a space.")
 		}
 		d.stops = append(d.stops, stop)
 	}
-	return nil
-}
-
-// readTools translates tools. Only those that the client runs can be called by a model of this server.
-func (d *dialog) readTools(list []byte) *openai.Error {
-	if rawjson.KindOf(list) != rawjson.KindArray {
-		return openai.WrongType("tools", "an array", list)
-	}
-	dst := []byte{'['}
-	for i, tool := range rawjson.Items(list) {
-		param := indexed("tools", i)
-		if rawjson.KindOf(tool) != rawjson.KindObject {
-			return openai.WrongType(param, "an object", tool)
-		}
-		if kind := openai.Text(tool, "type"); kind != "" && kind != "custom" {
-			return openai.Unsupported(param+".type", "this server runs no tools of type '"+predict.Clip(kind)+"'")
-		}
-		name, schema := openai.Member(tool, "name"), openai.Member(tool, "input_schema")
-		switch {
-		case rawjson.KindOf(name) != rawjson.KindString:
-			return openai.Missing(param + ".name")
-		case rawjson.KindOf(schema) != rawjson.KindObject:
-			return openai.Missing(param + ".input_schema")
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(dst, `{"type":"function","function":{"name":`...), name...)
-		if description := openai.Member(tool, "description"); rawjson.KindOf(description) == rawjson.KindString {
-			dst = append(append(dst, `,"description":`...), description...)
-		}
-		dst = append(append(append(dst, `,"parameters":`...), schema...), "}}"...)
-	}
-	d.add("tools", append(dst, ']'))
 	return nil
 }
 
@@ -164,20 +122,18 @@ func (d *dialog) readToolChoice(value []byte) *openai.Error {
 	}
 	switch kind := openai.Text(value, "type"); kind {
 	case "auto", "none":
-		d.add("tool_choice", rawjson.AppendQuoted(nil, kind))
+		d.Add("tool_choice", rawjson.AppendQuoted(nil, kind))
 	case "any":
-		d.add("tool_choice", []byte(`"required"`))
+		d.Add("tool_choice", []byte(`"required"`))
 	case "tool":
-		name := openai.Member(value, "name")
-		if rawjson.KindOf(name) != rawjson.KindString {
-			return openai.Missing("tool_choice.name")
+		if err := d.ChooseTool(value); err != nil {
+			return err
 		}
-		d.add("tool_choice", append(append([]byte(`{"type":"function","function":{"name":`), name...), "}}"...))
 	default:
 		return openai.WrongValue("tool_choice.type", "'"+predict.Clip(kind)+"' is not one of 'auto', 'any', 'tool', 'none'.")
 	}
 	if string(openai.Member(value, "disable_parallel_tool_use")) == "true" {
-		d.add("parallel_tool_calls", []byte("false"))
+		d.Add("parallel_tool_calls", []byte("false"))
 	}
 	return nil
 }
@@ -189,14 +145,14 @@ func (d *dialog) readThinking(value []byte) *openai.Error {
 	}
 	switch kind := openai.Text(value, "type"); kind {
 	case "enabled", "adaptive":
-		d.add("enable_thinking", []byte("true"))
+		d.Add("enable_thinking", []byte("true"))
 	case "disabled":
-		d.add("enable_thinking", []byte("false"))
+		d.Add("enable_thinking", []byte("false"))
 	default:
 		return openai.WrongValue("thinking.type", "'"+predict.Clip(kind)+"' is not one of 'enabled', 'adaptive', 'disabled'.")
 	}
 	if budget := openai.Member(value, "budget_tokens"); rawjson.KindOf(budget) == rawjson.KindNumber {
-		d.add("thinking_token_budget", budget)
+		d.Add("thinking_token_budget", budget)
 	}
 	return nil
 }
@@ -207,23 +163,20 @@ func (d *dialog) readOutput(value []byte) *openai.Error {
 		return openai.WrongType("output_config", "an object", value)
 	}
 	if effort := openai.Member(value, "effort"); rawjson.KindOf(effort) == rawjson.KindString {
-		d.add("reasoning_effort", effort)
+		d.Add("reasoning_effort", effort)
 	}
 	format := openai.Member(value, "format")
-	if format == nil || rawjson.KindOf(format) == rawjson.KindNull {
+	if !openai.IsGiven(format) {
 		return nil
 	}
 	schema := openai.Member(format, "schema")
 	if openai.Text(format, "type") != "json_schema" || rawjson.KindOf(schema) != rawjson.KindObject {
 		return openai.WrongValue("output_config.format", "it must have the type 'json_schema' and a schema.")
 	}
-	d.add("response_format", append(
+	d.Add("response_format", append(
 		append([]byte(`{"type":"json_schema","json_schema":{"name":"output","schema":`), schema...), "}}"...))
 	return nil
 }
-
-// Chat implements openai.Dialog.
-func (d *dialog) Chat() []byte { return d.chat }
 
 // Stops implements openai.Dialog.
 func (d *dialog) Stops() []string { return d.stops }
@@ -242,5 +195,3 @@ func (d *dialog) Param(name string) string {
 	}
 	return name
 }
-
-func indexed(param string, i int) string { return param + "[" + strconv.Itoa(i) + "]" }

@@ -161,7 +161,7 @@ func (r *Request) inOne() int {
 // indexOf returns the choice that an item belongs to; -1: it does not say.
 func indexOf(item []byte) int {
 	if rawjson.KindOf(item) == object {
-		if n, err := strconv.Atoi(string(memberOf(item, "index"))); err == nil && n >= 0 {
+		if n, err := strconv.Atoi(string(Member(item, "index"))); err == nil && n >= 0 {
 			return n
 		}
 	}

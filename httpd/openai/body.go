@@ -106,9 +106,9 @@ func (b *Body) Model() (string, *Error) {
 	value := b.get("model", rawjson.KindString)
 	switch {
 	case value == nil:
-		return "", missing("model")
+		return "", Missing("model")
 	case rawjson.KindOf(value) != rawjson.KindString:
-		return "", wrongType("model", "a string", value)
+		return "", WrongType("model", "a string", value)
 	}
 	return rawjson.Name(inside(value)), nil
 }

@@ -152,7 +152,7 @@ func (c *Chunks) append(dst []byte, at int, item []byte) ([]byte, *Error) {
 func (c *Chunks) appendDelta(dst []byte, at int, item []byte) ([]byte, *Error) {
 	ch := &c.choices[at]
 	var m message
-	calls := memberOf(item, "tool_calls")
+	calls := Member(item, "tool_calls")
 	if err := m.addObject(item); err != nil {
 		return dst, err
 	}

@@ -4,6 +4,7 @@
 //	Function    what the model's function answers and takes, read from the model's OpenAPI document
 //	Body        a request's parameters, from JSON or a form
 //	Request     what the server runs for a request: an input for each prediction
+//	Translation the body of a chat completion, from a request of another API
 //	Chunks      the events of a stream
 //	Error       a refusal or a failure, as OpenAI's error object
 //

@@ -67,17 +67,19 @@ func invalid(param, code, message string) *Error {
 	return &Error{Status: 400, Type: TypeInvalid, Message: message, Param: param, Code: code}
 }
 
-func missing(param string) *Error {
+// Missing is the error of a parameter that a request lacks.
+func Missing(param string) *Error {
 	return invalid(param, CodeMissingParameter, "Missing required parameter: '"+param+"'.")
 }
 
-// wrongType is the error of a value of another type than wanted, such as "a string".
-func wrongType(param, wanted string, value []byte) *Error {
+// WrongType is the error of a value of another type than wanted, such as "a string".
+func WrongType(param, wanted string, value []byte) *Error {
 	return invalid(param, CodeInvalidType,
 		"Invalid type for '"+param+"': expected "+wanted+", but got "+typeOf(value)+" instead.")
 }
 
-func wrongValue(param, message string) *Error {
+// WrongValue is the error of a value that a parameter cannot have.
+func WrongValue(param, message string) *Error {
 	return invalid(param, CodeInvalidValue, "Invalid value for '"+param+"': "+message)
 }
 
@@ -104,15 +106,6 @@ func isInteger(value []byte) bool {
 func BadOutput(reason string) *Error {
 	return &Error{Status: 500, Type: TypeServer, Message: reason}
 }
-
-// Missing is the error of a parameter that a request lacks.
-func Missing(param string) *Error { return missing(param) }
-
-// WrongType is the error of a value of another type than wanted, such as "a string".
-func WrongType(param, wanted string, value []byte) *Error { return wrongType(param, wanted, value) }
-
-// WrongValue is the error of a value that a parameter cannot have.
-func WrongValue(param, message string) *Error { return wrongValue(param, message) }
 
 // Unknown is the error of a parameter that the API does not have.
 func Unknown(param string) *Error {

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"cmp"
-	"strconv"
 	"sync"
 	"time"
 
@@ -351,7 +350,7 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 func (q *request) errorOf(err *protocol.Error) *Error {
 	e := errorOf(err)
 	if prompts := len(q.Inputs) / q.perPrompt; err.Row >= 0 && prompts > 1 {
-		e.Message = q.Endpoint.subject() + "[" + strconv.Itoa(err.Row/q.perPrompt) + "]: " + e.Message
+		e.Message = Indexed(q.Endpoint.subject(), err.Row/q.perPrompt) + ": " + e.Message
 	}
 	return e
 }

@@ -113,7 +113,7 @@ func (m *message) addCalls(list []byte) *Error {
 // callOf returns the index of the call that an item is about, which may be a new one.
 func (m *message) callOf(item []byte) int {
 	at := len(m.calls)
-	if value := memberOf(item, "index"); value != nil {
+	if value := Member(item, "index"); value != nil {
 		if n, err := strconv.Atoi(string(value)); err == nil && n >= 0 && n <= len(m.calls) {
 			at = n
 		}
@@ -164,8 +164,8 @@ func argumentsText(value []byte) []byte {
 	return inside(rawjson.AppendQuotedBytes(nil, value))
 }
 
-// memberOf returns a member of an object; nil: it has none.
-func memberOf(object []byte, name string) (found []byte) {
+// Member returns a member of an object, or nil.
+func Member(object []byte, name string) (found []byte) {
 	for key, value := range rawjson.Members(object) {
 		if rawjson.KeyIs(key, name) {
 			found = value
@@ -278,12 +278,9 @@ func (c *toolCall) append(dst []byte, index int, first bool) []byte {
 
 func newCallID() string { return "call_" + rand.Text()[:24] }
 
-// Member returns a member of an object; nil: it has none.
-func Member(object []byte, name string) []byte { return memberOf(object, name) }
-
-// Text returns the text of a member of an object; "": it has none, or it is no string.
+// Text returns the text of a member of an object, or "" if that is not a string.
 func Text(object []byte, name string) string {
-	value := memberOf(object, name)
+	value := Member(object, name)
 	if rawjson.KindOf(value) != text {
 		return ""
 	}

@@ -160,7 +160,7 @@ func parameterOf(e Endpoint, name string) (parameter, bool) {
 // check returns why a parameter that the function does not take cannot be served.
 func (p parameter) check(value []byte) *Error {
 	if p.kind != anything && p.kind != rawjson.KindOf(value) {
-		return wrongType(p.name, wanted(p.kind), value)
+		return WrongType(p.name, wanted(p.kind), value)
 	}
 	if p.rule == refused && (len(value) > longest || !slices.Contains(p.neutral, compact(value))) {
 		return invalid(p.name, CodeUnsupportedParameter,

@@ -154,7 +154,7 @@ func (r *Reader) part(item []byte, emit func(*Delta)) *Error {
 		}
 	}
 	if rawjson.KindOf(item) == object {
-		if err := r.callParts(&d, memberOf(item, "tool_calls")); err != nil {
+		if err := r.callParts(&d, Member(item, "tool_calls")); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ const (
 const maxStop = 16 << 10
 
 func stopTooLong(param string) *Error {
-	return wrongValue(param, "it has more than "+strconv.Itoa(maxStop)+" bytes.")
+	return WrongValue(param, "it has more than "+strconv.Itoa(maxStop)+" bytes.")
 }
 
 // Request is what the server runs for a request, and how it answers.
@@ -159,7 +159,7 @@ func (f *Function) readStreamOptions(r *Request, options []byte) *Error {
 		switch name := rawjson.Name(key); name {
 		case "include_usage", "include_obfuscation":
 			if k := rawjson.KindOf(value); k != boolean && k != rawjson.KindNull {
-				return wrongType("stream_options."+name, "a boolean", value)
+				return WrongType("stream_options."+name, "a boolean", value)
 			}
 			if name == "include_usage" {
 				r.IncludeUsage = string(value) == "true"
@@ -187,9 +187,9 @@ func (f *Function) readChoices(r *Request, n []byte) *Error {
 	count, err := strconv.Atoi(string(n))
 	switch {
 	case rawjson.KindOf(n) != number || err != nil && !isInteger(n):
-		return wrongType("n", "an integer", n)
+		return WrongType("n", "an integer", n)
 	case err != nil, count < 1, count > most:
-		return wrongValue("n", "it must be between 1 and "+strconv.Itoa(most)+", not "+string(n)+".")
+		return WrongValue("n", "it must be between 1 and "+strconv.Itoa(most)+", not "+string(n)+".")
 	}
 	r.choices = count
 	if r.byModel = f.takes("n"); !r.byModel {
@@ -210,16 +210,16 @@ func readStop(value []byte) ([]string, *Error) {
 		return nil, nil
 	case array:
 	default:
-		return nil, wrongType("stop", "a string or an array of strings", value)
+		return nil, WrongType("stop", "a string or an array of strings", value)
 	}
 	var stops []string
 	for i, item := range rawjson.Items(value) {
-		param := "stop[" + strconv.Itoa(i) + "]"
+		param := Indexed("stop", i)
 		switch {
 		case i == maxStops:
-			return nil, wrongValue("stop", "it has more than "+strconv.Itoa(maxStops)+" items.")
+			return nil, WrongValue("stop", "it has more than "+strconv.Itoa(maxStops)+" items.")
 		case rawjson.KindOf(item) != text:
-			return nil, wrongType(param, "a string", item)
+			return nil, WrongType(param, "a string", item)
 		case len(item) > maxStop:
 			return nil, stopTooLong(param)
 		}
@@ -255,11 +255,11 @@ func (r *Request) readFormat(b *Body) *Error {
 	r.format = formats[0]
 	if value := b.get(name, text); value != nil {
 		if r.format = rawjson.Text(value); !slices.Contains(formats, r.format) {
-			return wrongValue(name, "'"+predict.Clip(r.format)+"' is not one of "+listed(formats)+".")
+			return WrongValue(name, "'"+predict.Clip(r.format)+"' is not one of "+listed(formats)+".")
 		}
 	}
 	if r.Endpoint == Transcriptions && r.Stream && r.format != "json" && r.format != "text" {
-		return wrongValue(name, "'"+r.format+"' cannot be streamed; use 'json' or 'text'.")
+		return WrongValue(name, "'"+r.format+"' cannot be streamed; use 'json' or 'text'.")
 	}
 	return nil
 }

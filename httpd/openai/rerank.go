@@ -18,29 +18,29 @@ const maxDocuments = 10_000
 func (f *Function) readDocuments(r *Request, value []byte) ([]subject, *Error) {
 	const name = "documents"
 	if rawjson.KindOf(value) != array {
-		return nil, wrongType(name, "an array", value)
+		return nil, WrongType(name, "an array", value)
 	}
 	objects := false
 	for i, item := range rawjson.Items(value) {
-		param := name + "[" + strconv.Itoa(i) + "]"
+		param := Indexed(name, i)
 		if i == maxDocuments {
-			return nil, wrongValue(name, "it has more than "+strconv.Itoa(maxDocuments)+" items.")
+			return nil, WrongValue(name, "it has more than "+strconv.Itoa(maxDocuments)+" items.")
 		}
 		if rawjson.KindOf(item) == object {
 			objects = true
-			if item = memberOf(item, "text"); item == nil {
-				return nil, missing(param + ".text")
+			if item = Member(item, "text"); item == nil {
+				return nil, Missing(param + ".text")
 			}
 		}
 		if rawjson.KindOf(item) != text {
-			return nil, wrongType(param, "a string or an object with text", item)
+			return nil, WrongType(param, "a string or an object with text", item)
 		}
 		r.documents = append(r.documents, item)
 	}
 	r.items = len(r.documents)
 	switch {
 	case r.items == 0:
-		return nil, wrongValue(name, "it is empty.")
+		return nil, WrongValue(name, "it is empty.")
 	case f.inputs[name]&(formTexts|formList) != 0 && !objects:
 		return []subject{{value: value}}, nil
 	case f.inputs[name]&(formTexts|formList) != 0:
@@ -54,7 +54,7 @@ func (f *Function) readDocuments(r *Request, value []byte) ([]subject, *Error) {
 		r.copied += int64(len(list))
 		return []subject{{value: append(list, ']')}}, nil
 	case r.items > maxInputs:
-		return nil, wrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
+		return nil, WrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
 	}
 	var subjects []subject
 	for _, document := range r.documents {
@@ -66,12 +66,12 @@ func (f *Function) readDocuments(r *Request, value []byte) ([]subject, *Error) {
 // readRanking reads what the server does with the scores.
 func (r *Request) readRanking(b *Body) *Error {
 	if b.get("query", text) == nil {
-		return missing("query")
+		return Missing("query")
 	}
 	if n := b.get("top_n", number); n != nil {
 		count, err := strconv.Atoi(string(n))
 		if err != nil || count < 1 {
-			return wrongValue("top_n", "it must be an integer of at least 1.")
+			return WrongValue("top_n", "it must be an integer of at least 1.")
 		}
 		r.topN = count
 	}

@@ -43,14 +43,14 @@ func onlyItem(list []byte) (only []byte) {
 
 // nameOf returns the name that stands for an object: that of the function that it chooses, else its type.
 func nameOf(value []byte) []byte {
-	for _, of := range [][]byte{memberOf(value, "function"), value} {
+	for _, of := range [][]byte{Member(value, "function"), value} {
 		if rawjson.KindOf(of) == object {
-			if name := memberOf(of, "name"); rawjson.KindOf(name) == text {
+			if name := Member(of, "name"); rawjson.KindOf(name) == text {
 				return name
 			}
 		}
 	}
-	if kind := memberOf(value, "type"); rawjson.KindOf(kind) == text {
+	if kind := Member(value, "type"); rawjson.KindOf(kind) == text {
 		return kind
 	}
 	return value
@@ -62,7 +62,7 @@ func (f *Function) shapeMessages(messages []byte) []byte {
 	var out []byte
 	begun := 0
 	for _, message := range rawjson.Items(messages) {
-		content := memberOf(message, "content")
+		content := Member(message, "content")
 		shaped := f.shapeContent(content)
 		if shaped == nil {
 			continue
@@ -97,7 +97,7 @@ func joinedParts(parts []byte) []byte {
 		if rawjson.KindOf(part) != object {
 			return nil
 		}
-		kind, written := memberOf(part, "type"), memberOf(part, "text")
+		kind, written := Member(part, "type"), Member(part, "text")
 		if kind == nil || string(kind) != `"text"` || rawjson.KindOf(written) != text {
 			return nil
 		}

@@ -109,7 +109,7 @@ func contentOf(item []byte) string {
 		return rawjson.Text(item)
 	case object:
 		for _, name := range [...]string{"content", "text"} {
-			if value := memberOf(item, name); rawjson.KindOf(value) == text {
+			if value := Member(item, name); rawjson.KindOf(value) == text {
 				return rawjson.Text(value)
 			}
 		}

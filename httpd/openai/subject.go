@@ -33,7 +33,7 @@ func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 	name := f.Endpoint.subject()
 	value := b.get(name, anything)
 	if value == nil {
-		return nil, missing(name)
+		return nil, Missing(name)
 	}
 	switch f.Endpoint {
 	case Chat:
@@ -47,45 +47,45 @@ func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 		return []subject{{value: shaped}}, nil
 	case Transcriptions:
 		if m := find(b.members, name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
-			return nil, wrongType(name, "a file", value)
+			return nil, WrongType(name, "a file", value)
 		}
 		return []subject{{value: value}}, nil
 	case Rerank:
 		return f.readDocuments(r, value)
 	case Images, Speech:
 		if rawjson.KindOf(value) != text {
-			return nil, wrongType(name, "a string", value)
+			return nil, WrongType(name, "a string", value)
 		}
 		return []subject{{value: value}}, nil
 	}
 	subjects, items, err := f.split(name, value)
 	r.items = items
 	if err == nil && len(subjects)*r.perPrompt > maxInputs {
-		err = wrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
+		err = WrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
 	}
 	return subjects, err
 }
 
 func checkMessages(value []byte) *Error {
 	if rawjson.KindOf(value) != array {
-		return wrongType("messages", "an array", value)
+		return WrongType("messages", "an array", value)
 	}
 	empty := true
 	for i, item := range rawjson.Items(value) {
 		empty = false
-		param := "messages[" + strconv.Itoa(i) + "]"
+		param := Indexed("messages", i)
 		if rawjson.KindOf(item) != object {
-			return wrongType(param, "an object", item)
+			return WrongType(param, "an object", item)
 		}
-		switch role := memberOf(item, "role"); {
+		switch role := Member(item, "role"); {
 		case role == nil:
-			return missing(param + ".role")
+			return Missing(param + ".role")
 		case rawjson.KindOf(role) != text:
-			return wrongType(param+".role", "a string", role)
+			return WrongType(param+".role", "a string", role)
 		}
 	}
 	if empty {
-		return wrongValue("messages", "it is empty; it must have at least one message.")
+		return WrongValue("messages", "it is empty; it must have at least one message.")
 	}
 	return nil
 }
@@ -128,12 +128,12 @@ func formOf(name string, value []byte) (forms, int, *Error) {
 		return formText, 1, nil
 	}
 	if rawjson.KindOf(value) != array {
-		return 0, 0, wrongType(name, wanted, value)
+		return 0, 0, WrongType(name, wanted, value)
 	}
 	items := rawjson.Array(value)
 	first, ok := items.Next()
 	if !ok {
-		return 0, 0, wrongValue(name, "it is empty.")
+		return 0, 0, WrongValue(name, "it is empty.")
 	}
 	kind := rawjson.KindOf(first)
 	var form forms
@@ -145,19 +145,19 @@ func formOf(name string, value []byte) (forms, int, *Error) {
 	case array:
 		form = formTokenLists
 	default:
-		return 0, 0, wrongType(name+"[0]", "a string or token ids", first)
+		return 0, 0, WrongType(name+"[0]", "a string or token ids", first)
 	}
 	count := 0
 	for item := first; ok; item, ok = items.Next() {
-		param := name + "[" + strconv.Itoa(count) + "]"
+		param := Indexed(name, count)
 		if rawjson.KindOf(item) != kind {
-			return 0, 0, wrongType(param, wanted1(kind), item)
+			return 0, 0, WrongType(param, wanted1(kind), item)
 		}
 		if err := checkTokens(param, kind, item); err != nil {
 			return 0, 0, err
 		}
 		if count++; form != formTokens && count > maxInputs {
-			return 0, 0, wrongValue(name, "it has more than "+strconv.Itoa(maxInputs)+" items.")
+			return 0, 0, WrongValue(name, "it has more than "+strconv.Itoa(maxInputs)+" items.")
 		}
 	}
 	if form == formTokens {
@@ -177,18 +177,18 @@ func checkTokens(param string, kind rawjson.Kind, item []byte) *Error {
 	switch kind {
 	case number:
 		if !isInteger(item) {
-			return wrongType(param, "an integer", item)
+			return WrongType(param, "an integer", item)
 		}
 	case array:
 		empty := true
 		for i, token := range rawjson.Items(item) {
 			empty = false
 			if !isInteger(token) {
-				return wrongType(param+"["+strconv.Itoa(i)+"]", "an integer", token)
+				return WrongType(Indexed(param, i), "an integer", token)
 			}
 		}
 		if empty {
-			return wrongValue(param, "it is empty.")
+			return WrongValue(param, "it is empty.")
 		}
 	}
 	return nil

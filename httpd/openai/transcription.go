@@ -117,7 +117,7 @@ func (r *Request) answerTranscription(results []Result) ([]byte, string, *Error)
 		return []byte(t.plain()), contentText, nil
 	}
 	if t.segments == nil {
-		return nil, "", wrongValue("response_format",
+		return nil, "", WrongValue("response_format",
 			"'"+r.format+"' needs the times of segments, and this model returns text alone; use 'json' or 'text'.")
 	}
 	segments, err := readSegments(t.segments)

@@ -18,7 +18,7 @@ func Dialect() openai.Dialect {
 
 // dialog is one request. Its members are JSON, nil where they are absent or null.
 type dialog struct {
-	chat []byte
+	openai.Translation
 
 	instructions, maxOutput, metadata, temperature, topP, toolChoice, tools, format, reasoning, parallel, user,
 	truncation, tier []byte
@@ -31,8 +31,7 @@ func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error)
 	if err := openai.ReadObject(body); err != nil {
 		return nil, err
 	}
-	d, input := &dialog{}, []byte(nil)
-	d.chat = []byte{'{'}
+	d, input := &dialog{Translation: openai.NewTranslation(&words)}, []byte(nil)
 	for key, value := range rawjson.Members(body) {
 		if rawjson.KindOf(value) == rawjson.KindNull {
 			continue
@@ -49,11 +48,9 @@ func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error)
 	if input == nil {
 		return nil, openai.Missing("input")
 	}
-	m := messages{dst: append(d.chat, `"messages":[`...)}
-	if err := m.read(d.instructions, input); err != nil {
+	if err := d.readInput(input); err != nil {
 		return nil, err
 	}
-	d.chat = append(m.dst, "]}"...)
 	return d, nil
 }
 
@@ -80,9 +77,9 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 			return openai.WrongType(name, "a string", value)
 		}
 	case "max_output_tokens":
-		d.add("max_completion_tokens", value)
+		d.Add("max_completion_tokens", value)
 	case "tools":
-		return d.readTools(value)
+		return d.AddTools(value)
 	case "tool_choice":
 		return d.readToolChoice(value)
 	case "text":
@@ -100,7 +97,7 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 		"functions", "function_call", "stop", "logprobs": // chat completions have them, but this API does not
 		return openai.Unknown(name)
 	default:
-		d.add(name, value)
+		d.Add(name, value)
 	}
 	return nil
 }
@@ -138,46 +135,12 @@ func (d *dialog) kept(name string) *[]byte {
 	return nil
 }
 
-// add adds a parameter of chat completions.
-func (d *dialog) add(name string, value []byte) {
-	d.chat = append(rawjson.AppendQuoted(d.chat, name), ':')
-	d.chat = append(append(d.chat, value...), ',')
-}
-
-// readTools translates tools. Only functions can be called by a model of this server.
-func (d *dialog) readTools(list []byte) *openai.Error {
-	if rawjson.KindOf(list) != rawjson.KindArray {
-		return openai.WrongType("tools", "an array", list)
-	}
-	dst := []byte{'['}
-	for i, tool := range rawjson.Items(list) {
-		param := indexed("tools", i)
-		if rawjson.KindOf(tool) != rawjson.KindObject {
-			return openai.WrongType(param, "an object", tool)
-		}
-		if kind := openai.Text(tool, "type"); kind != "function" {
-			return openai.Unsupported(param+".type", "this server runs no tools of type '"+predict.Clip(kind)+
-				"': send functions")
-		}
-		if rawjson.KindOf(openai.Member(tool, "name")) != rawjson.KindString {
-			return openai.Missing(param + ".name")
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(appendMembers(append(dst, `{"type":"function","function":{`...), tool, "name", "description",
-			"parameters", "strict"), "}}"...)
-	}
-	d.add("tools", append(dst, ']'))
-	return nil
-}
-
 // appendMembers appends those of the members of an object that it has.
 func appendMembers(dst, object []byte, names ...string) []byte {
 	first := true
 	for _, name := range names {
 		value := openai.Member(object, name)
-		if value == nil || rawjson.KindOf(value) == rawjson.KindNull {
+		if !openai.IsGiven(value) {
 			continue
 		}
 		if !first {
@@ -192,20 +155,16 @@ func appendMembers(dst, object []byte, names ...string) []byte {
 func (d *dialog) readToolChoice(value []byte) *openai.Error {
 	switch rawjson.KindOf(value) {
 	case rawjson.KindString:
-		d.add("tool_choice", value)
+		d.Add("tool_choice", value)
 		return nil
 	case rawjson.KindObject:
 	default:
 		return openai.WrongType("tool_choice", "a string or an object", value)
 	}
-	name := openai.Member(value, "name")
 	if kind := openai.Text(value, "type"); kind != "function" {
 		return openai.Unsupported("tool_choice.type", "it must be 'function', not '"+predict.Clip(kind)+"'")
-	} else if rawjson.KindOf(name) != rawjson.KindString {
-		return openai.Missing("tool_choice.name")
 	}
-	d.add("tool_choice", append(append([]byte(`{"type":"function","function":{"name":`), name...), "}}"...))
-	return nil
+	return d.ChooseTool(value)
 }
 
 // readText translates the format and the verbosity of the text.
@@ -213,11 +172,11 @@ func (d *dialog) readText(value []byte) *openai.Error {
 	if rawjson.KindOf(value) != rawjson.KindObject {
 		return openai.WrongType("text", "an object", value)
 	}
-	if verbosity := openai.Member(value, "verbosity"); isGiven(verbosity) {
-		d.add("verbosity", verbosity)
+	if verbosity := openai.Member(value, "verbosity"); openai.IsGiven(verbosity) {
+		d.Add("verbosity", verbosity)
 	}
 	format := openai.Member(value, "format")
-	if !isGiven(format) {
+	if !openai.IsGiven(format) {
 		return nil
 	}
 	if rawjson.KindOf(format) != rawjson.KindObject {
@@ -226,14 +185,14 @@ func (d *dialog) readText(value []byte) *openai.Error {
 	switch kind := openai.Text(format, "type"); kind {
 	case "text":
 	case "json_object":
-		d.add("response_format", []byte(`{"type":"json_object"}`))
+		d.Add("response_format", []byte(`{"type":"json_object"}`))
 	case "json_schema":
 		if rawjson.KindOf(openai.Member(format, "schema")) != rawjson.KindObject {
 			return openai.Missing("text.format.schema")
 		}
 		schema := appendMembers([]byte(`{"type":"json_schema","json_schema":{`), format, "name", "description", "schema",
 			"strict")
-		d.add("response_format", append(schema, "}}"...))
+		d.Add("response_format", append(schema, "}}"...))
 	default:
 		return openai.WrongValue("text.format.type",
 			"'"+predict.Clip(kind)+"' is not one of 'text', 'json_object', 'json_schema'.")
@@ -245,8 +204,8 @@ func (d *dialog) readReasoning(value []byte) *openai.Error {
 	if rawjson.KindOf(value) != rawjson.KindObject {
 		return openai.WrongType("reasoning", "an object", value)
 	}
-	if effort := openai.Member(value, "effort"); isGiven(effort) {
-		d.add("reasoning_effort", effort)
+	if effort := openai.Member(value, "effort"); openai.IsGiven(effort) {
+		d.Add("reasoning_effort", effort)
 	}
 	return nil
 }
@@ -258,19 +217,14 @@ func readInclude(list []byte) *openai.Error {
 	}
 	for i, item := range rawjson.Items(list) {
 		if rawjson.KindOf(item) != rawjson.KindString {
-			return openai.WrongType(indexed("include", i), "a string", item)
+			return openai.WrongType(openai.Indexed("include", i), "a string", item)
 		}
 		if strings.HasSuffix(rawjson.Text(item), ".logprobs") {
-			return openai.Unsupported(indexed("include", i), "the model returns no logprobs")
+			return openai.Unsupported(openai.Indexed("include", i), "the model returns no logprobs")
 		}
 	}
 	return nil
 }
-
-func isGiven(value []byte) bool { return value != nil && rawjson.KindOf(value) != rawjson.KindNull }
-
-// Chat implements openai.Dialog.
-func (d *dialog) Chat() []byte { return d.chat }
 
 // Stops implements openai.Dialog: the API has no stop sequences.
 func (d *dialog) Stops() []string { return nil }
