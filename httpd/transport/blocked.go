@@ -64,7 +64,7 @@ func (c *Conn) cutBlocked() bool {
 	defer c.wakeMu.Unlock()
 	c.blocked.offered.Store(true) // as offerBlocked does: a write that ends now waits for the lock
 	defer func() { c.blocked.offered.Store(c.blocked.arrival != nil) }()
-	if c.blocked.waiting(int64(time.Since(c.t.began))) == 0 {
+	if c.blocked.waiting(int64(c.t.now())) == 0 {
 		return false
 	}
 	c.Abort()

@@ -60,10 +60,11 @@ type Conn struct {
 	watch Watch
 	place connlimit.Place
 
-	// fasthttp sets a deadline twice a request, and each costs a runtime timer. So readWanted is applied before a read,
-	// and only if it differs from readSet, the one in force, by more than Server.deadlineTolerance.
-	readWanted, readSet time.Time
-	writeSet            time.Time
+	// Deadlines, as Transport.now. A deadline costs a runtime timer, so readWanted is applied before a read, and only if
+	// it differs from readSet, the one in force, by more than Transport.deadlineTolerance.
+	readWanted, readSet time.Duration
+	writeSet            time.Duration
+	begun               bool // fasthttp has begun a request, which has no deadline yet: its next read sets it
 	between             bool // fasthttp has finished a request and not begun another
 	linger              bool // the client may still be sending
 
@@ -94,7 +95,7 @@ type Conn struct {
 
 func newConn(t *Transport, nc net.Conn) *Conn {
 	c := &Conn{Conn: nc, t: t, fd: -1}
-	c.since.Store(int64(time.Since(t.began)))
+	c.since.Store(int64(t.now()))
 	if sc, ok := nc.(syscall.Conn); ok {
 		if rc, err := sc.SyscallConn(); err == nil {
 			_ = rc.Control(func(fd uintptr) { c.fd = int32(fd) })
@@ -125,40 +126,42 @@ func (c *Conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
 func connState(nc net.Conn, state fasthttp.ConnState) {
 	if c, ok := nc.(*Conn); ok && state != fasthttp.StateClosed { // when closed, it may be parked, or already served again
 		c.between = state == fasthttp.StateIdle
+		c.begun = state == fasthttp.StateActive
 	}
-}
-
-func (c *Conn) SetReadDeadline(t time.Time) error {
-	c.readWanted = t
-	return nil
 }
 
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.framing.err != "" {
 		return 0, c.framing.err
 	}
-	if c.between {
+	switch {
+	case c.between:
 		c.freeInUse()
+		now := c.t.now()
+		c.readWanted = now + c.t.opt.IdleTimeout
 		// In this order: a Shutdown that found the connection active has already set closing.
-		c.since.Store(int64(c.readWanted.Sub(c.t.began) - c.t.opt.IdleTimeout))
+		c.since.Store(int64(now))
 		if c.move(connIdle); c.t.closing.Load() || c.parkAtOnce() {
 			return 0, io.EOF
 		}
+	case c.begun:
+		c.begun = false
+		c.readWanted = c.t.now() + c.t.opt.HeaderTimeout
 	}
 	if err := c.chargeHead(); err != nil {
 		return 0, err
 	}
 	receiving := c.is(connActive)
 	if receiving {
-		c.receiving.Store(int64(c.readWanted.Sub(c.t.began)))
+		c.receiving.Store(int64(c.readWanted))
 	}
 	n, err := c.read(p)
 	if receiving {
 		c.receiving.Store(0)
 	}
 	for err != nil && n == 0 && c.wasWoken(err) {
-		c.readSet = time.Time{}
-		c.until.Store(int64(c.readWanted.Sub(c.t.began)))
+		c.readSet = 0
+		c.until.Store(int64(c.readWanted))
 		if c.between && c.move(connParked) {
 			return 0, io.EOF // fasthttp calls Close, which parks it
 		}
@@ -172,7 +175,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		if c.quiet.Load() {
 			c.quiet.Store(false)
 		}
-		c.readWanted = c.readWanted.Add(time.Duration(n) * time.Second / bodyRate)
+		c.readWanted += time.Duration(n) * time.Second / bodyRate
 		if c.arriving {
 			c.arrival.Came(n)
 		}
@@ -239,10 +242,10 @@ func (c *Conn) FramingError() FramingError { return c.framing.err }
 func (c *Conn) Linger() { c.linger = true }
 
 // ExtendRead adds to the time that the client has for sending.
-func (c *Conn) ExtendRead(d time.Duration) { c.readWanted = c.readWanted.Add(d) }
+func (c *Conn) ExtendRead(d time.Duration) { c.readWanted += d }
 
 // ResetWriteDeadline has the next write set its deadline, for a caller that has removed it.
-func (c *Conn) ResetWriteDeadline() { c.writeSet = time.Time{} }
+func (c *Conn) ResetWriteDeadline() { c.writeSet = 0 }
 
 // Begin counts a request, and reports whether it is the connection's last.
 func (c *Conn) Begin() (last bool) {
@@ -255,8 +258,8 @@ func (c *Conn) read(p []byte) (int, error) {
 	if len(c.watch.unread) > 0 {
 		return c.t.watcher.take(&c.watch, p), nil
 	}
-	if d := c.readWanted.Sub(c.readSet); d > c.t.deadlineTolerance || d < -c.t.deadlineTolerance {
-		if err := c.Conn.SetReadDeadline(c.readWanted); err != nil {
+	if d := c.readWanted - c.readSet; d > c.t.deadlineTolerance || d < -c.t.deadlineTolerance {
+		if err := c.Conn.SetReadDeadline(c.t.began.Add(c.readWanted)); err != nil {
 			return 0, err
 		}
 		c.readSet = c.readWanted
@@ -270,14 +273,14 @@ func (c *Conn) read(p []byte) (int, error) {
 func (c *Conn) Write(p []byte) (int, error) {
 	written := 0
 	for {
-		timeout, now := c.t.opt.WriteTimeout, time.Now()
-		if c.writeSet.Sub(now) < timeout/2 {
-			c.writeSet = now.Add(timeout)
-			if err := c.Conn.SetWriteDeadline(c.writeSet); err != nil {
+		timeout, now := c.t.opt.WriteTimeout, c.t.now()
+		if c.writeSet-now < timeout/2 {
+			c.writeSet = now + timeout
+			if err := c.Conn.SetWriteDeadline(c.t.began.Add(c.writeSet)); err != nil {
 				return written, err
 			}
 		}
-		c.blocked.since.Store(int64(now.Sub(c.t.began)))
+		c.blocked.since.Store(int64(now))
 		n, err := c.Conn.Write(p[:min(len(p), MaxWrite)])
 		c.endWrite()
 		written += n

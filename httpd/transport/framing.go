@@ -64,40 +64,6 @@ const (
 	SeenPropagated = SeenRequestID | SeenTraceParent // those that trace.ReadPropagation begins with
 )
 
-// seenHeader is the bit of a header's name; 0: it has none.
-func seenHeader(name []byte) SeenHeaders {
-	switch name[0] | 0x20 {
-	case 'a':
-		if isHeader(name, fasthttp.HeaderAccept, 'a') {
-			return SeenAccept
-		}
-		if isHeader(name, fasthttp.HeaderAcceptEncoding, 'a') {
-			return SeenAcceptEncoding
-		}
-	case 'p':
-		if isHeader(name, "Prefer", 'p') {
-			return SeenPrefer
-		}
-		if isHeader(name, "Pinion-Deadline", 'p') {
-			return SeenDeadline
-		}
-	case 't':
-		if isHeader(name, "Traceparent", 't') {
-			return SeenTraceParent
-		}
-	case 'x':
-		if isHeader(name, "X-Request-Id", 'x') {
-			return SeenRequestID
-		}
-	case 'o', 's', 'r':
-		if isHeader(name, fasthttp.HeaderOrigin, 'o') || isHeader(name, "Sec-Fetch-Site", 's') ||
-			isHeader(name, fasthttp.HeaderReferer, 'r') {
-			return SeenOrigin
-		}
-	}
-	return 0
-}
-
 // framing parses the boundaries of a connection's requests before fasthttp sees them. It refuses bytes that a proxy and
 // this server might split into requests differently (RFC 9112, section 11.2), so that no client can smuggle a request
 // in another's body. fasthttp is too lenient for that.
@@ -246,6 +212,9 @@ func (f *framing) firstLine(line []byte) FramingError {
 // headerName returns the length of a header line's name. fasthttp checks its other bytes.
 func headerName(line []byte) (int, FramingError) {
 	for i, c := range line {
+		if c > ' ' && c != ':' {
+			continue
+		}
 		switch {
 		case c == ':' && i > 0:
 			return i, ""
@@ -259,8 +228,12 @@ func headerName(line []byte) (int, FramingError) {
 }
 
 // isHeader compares a header's name without regard to case.
-func isHeader(name []byte, want string, first byte) bool {
-	return len(name) == len(want) && name[0]|0x20 == first && (string(name) == want || bytes.EqualFold(name, []byte(want)))
+func isHeader(name []byte, want string) bool {
+	return len(name) == len(want) && equalFold(name, want)
+}
+
+func equalFold(name []byte, want string) bool {
+	return string(name) == want || bytes.EqualFold(name, []byte(want))
 }
 
 func (f *framing) header(line []byte) FramingError {
@@ -268,24 +241,57 @@ func (f *framing) header(line []byte) FramingError {
 	if err != "" {
 		return err
 	}
-	switch name := line[:n]; {
-	case isHeader(name, fasthttp.HeaderContentLength, 'c'):
-		return f.contentLength(trimSpace(line[n+1:]))
-	case isHeader(name, fasthttp.HeaderConnection, 'c'):
-		f.connection(line[n+1:])
-	case isHeader(name, fasthttp.HeaderTransferEncoding, 't'):
-		switch {
-		case f.old:
-			return errOldCoding
-		case f.chunked:
-			return errCodings
-		case !bytes.EqualFold(trimSpace(line[n+1:]), []byte("chunked")):
-			return errCoding
+	name, value := line[:n], line[n+1:]
+	switch name[0] | 0x20 {
+	case 'a':
+		if isHeader(name, fasthttp.HeaderAccept) {
+			f.seen |= SeenAccept
+		} else if isHeader(name, fasthttp.HeaderAcceptEncoding) {
+			f.seen |= SeenAcceptEncoding
 		}
-		f.chunked = true
-	default:
-		f.seen |= seenHeader(name)
+	case 'c':
+		if isHeader(name, fasthttp.HeaderContentLength) {
+			return f.contentLength(trimSpace(value))
+		}
+		if isHeader(name, fasthttp.HeaderConnection) {
+			f.connection(value)
+		}
+	case 'p':
+		if isHeader(name, "Prefer") {
+			f.seen |= SeenPrefer
+		} else if isHeader(name, "Pinion-Deadline") {
+			f.seen |= SeenDeadline
+		}
+	case 't':
+		if isHeader(name, fasthttp.HeaderTransferEncoding) {
+			return f.transferEncoding(trimSpace(value))
+		}
+		if isHeader(name, "Traceparent") {
+			f.seen |= SeenTraceParent
+		}
+	case 'x':
+		if isHeader(name, "X-Request-Id") {
+			f.seen |= SeenRequestID
+		}
+	case 'o', 's', 'r':
+		if isHeader(name, fasthttp.HeaderOrigin) || isHeader(name, "Sec-Fetch-Site") ||
+			isHeader(name, fasthttp.HeaderReferer) {
+			f.seen |= SeenOrigin
+		}
 	}
+	return ""
+}
+
+func (f *framing) transferEncoding(value []byte) FramingError {
+	switch {
+	case f.old:
+		return errOldCoding
+	case f.chunked:
+		return errCodings
+	case !bytes.EqualFold(value, []byte("chunked")):
+		return errCoding
+	}
+	f.chunked = true
 	return ""
 }
 
@@ -396,4 +402,12 @@ func (f *framing) endRequest() {
 }
 
 // trimSpace removes the white space that HTTP allows around a value.
-func trimSpace(b []byte) []byte { return bytes.Trim(b, " \t") }
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -26,7 +26,7 @@ func (c *Conn) CloseIdle() bool {
 // Idle returns the connections without a whole request in flight, and those whose clients do not read, for
 // Options.Connections.
 func (t *Transport) Idle() (found []connlimit.Idle) {
-	now := int64(time.Since(t.began))
+	now := int64(t.now())
 	t.conns.mu.Lock()
 	defer t.conns.mu.Unlock()
 	for c := range t.conns.open {

@@ -39,7 +39,7 @@ func (t *Transport) parkFresh(c *Conn) bool {
 	if c.fd < 0 || !t.conns.many.Load() {
 		return false
 	}
-	c.until.Store(int64(time.Since(t.began) + t.opt.HeaderTimeout))
+	c.until.Store(int64(t.now() + t.opt.HeaderTimeout))
 	if !c.move(connParked) {
 		return false // killed: fasthttp closes it
 	}
@@ -56,7 +56,7 @@ func (c *Conn) parkAtOnce() bool {
 	if c.fd < 0 || !c.t.conns.many.Load() || !c.t.conns.crowded.Load() && !c.t.opt.Memory.Short() || c.unread() {
 		return false
 	}
-	c.until.Store(int64(c.readWanted.Sub(c.t.began)))
+	c.until.Store(int64(c.readWanted))
 	return c.move(connParked)
 }
 
@@ -117,7 +117,7 @@ func (k *parking) evict(c *Conn) bool {
 // idle timeout has ended. If others wait for memory, clients that do not read lose their connections. It sets its timer
 // again while it has work.
 func (t *Transport) sweep() {
-	now := int64(time.Since(t.began))
+	now := int64(t.now())
 	var idle, late, blocked []*Conn
 	t.conns.mu.Lock()
 	many := len(t.conns.open) > t.opt.ParkAbove

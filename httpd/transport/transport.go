@@ -116,8 +116,6 @@ func New(o Options) *Transport {
 // Use has http serve the requests, and sets what depends on the connections.
 func (t *Transport) Use(http *fasthttp.Server) {
 	http.ConnState = connState
-	http.ReadTimeout = t.opt.HeaderTimeout
-	http.IdleTimeout = t.opt.IdleTimeout
 	http.ReadBufferSize = ReadBuffer
 	// Our listener enforces the limit, so that a refused connection gets an answer.
 	http.Concurrency = 2 * MaxConnections
@@ -125,6 +123,9 @@ func (t *Transport) Use(http *fasthttp.Server) {
 	http.MaxIdleWorkerDuration = 2 * time.Second
 	t.http = http
 }
+
+// now is the time since began.
+func (t *Transport) now() time.Duration { return time.Since(t.began) }
 
 // Closing reports whether Shutdown was called.
 func (t *Transport) Closing() bool { return t.closing.Load() }
