@@ -2,6 +2,8 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -95,16 +97,30 @@ func unicodeEscape(b []byte) (rune, []byte) {
 // AppendQuoted appends s as a JSON string. Each invalid byte of UTF-8 becomes U+FFFD, so that the result always passes
 // Check.
 func AppendQuoted(dst []byte, s string) []byte {
+	return AppendQuotedBytes(dst, unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// AppendQuotedBytes is AppendQuoted for bytes, which it does not copy.
+func AppendQuotedBytes(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
+		if len(s)-i >= 8 {
+			x := binary.LittleEndian.Uint64(s[i:])
+			other := special(x) | x&highs
+			if other == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(other) >> 3
+		}
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
 			continue
 		}
 		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
+			r, size := utf8.DecodeRune(s[i:])
 			if r != utf8.RuneError || size != 1 {
 				i += size
 				continue
@@ -120,11 +136,6 @@ func AppendQuoted(dst []byte, s string) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
-}
-
-// AppendQuotedBytes is AppendQuoted for bytes, which it does not copy.
-func AppendQuotedBytes(dst, s []byte) []byte {
-	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
 // QuotedLen returns the length of AppendQuotedBytes' text. s is UTF-8.
