@@ -89,7 +89,6 @@ type Call struct {
 	Context []byte // a JSON object, or nil
 	Files   []byte // where output files go: the member "files" of the request, or nil
 	Name    string // the prediction's id, for the log
-	Train   bool   // the call is for the train function
 	// BodyFile makes the file that carries a large request to the worker. Nil: a memory file. See ipc.Conn.QueueIn.
 	BodyFile func(size int64) (*os.File, error)
 	// Shared is memory that its tensors may lie in, and those of its answer, or nil. See
@@ -114,17 +113,19 @@ type Call struct {
 
 	pool *Pool
 
+	Train bool // the call is for the train function; beside the other flags, because all together take eight bytes
+
 	// Guarded by pool.mu.
 	state      state
-	slot       *Slot
-	id         uint64 // of its frames, while assigned
-	resent     bool   // an earlier slot had it too
-	since      time.Time
-	deadline   time.Time
+	resent     bool // an earlier slot had it too
 	canceling  bool
 	isolated   bool // a worker died while it ran beside others: it has the next one to itself
 	emitted    bool // the model has sent an event of it
 	overLimit  bool // it is canceled because it ran for longer than Options.PredictTimeout
+	slot       *Slot
+	id         uint64 // of its frames, while assigned
+	since      time.Time
+	deadline   time.Time
 	graceTimer *time.Timer
 	waiter     waiter
 	logs       callLogs
