@@ -163,17 +163,17 @@ func ParseAnswer(kind Kind, body []byte) (a Answer, ok bool) {
 
 // objectEnd is the length of the JSON object that b begins with, or -1.
 func objectEnd(b []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
+	for i, depth := 0, 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
 			depth++
-		case c == '}' || c == ']':
+		case '}', ']':
 			if depth--; depth == 0 {
 				return i + 1
 			}

@@ -18,8 +18,9 @@ func (x *execution) finish(r *slot.Result) error {
 	s, p := x.service, x.p
 	result, begun := x.read(r)
 	if !begun {
-		x.observe(&result, r.Waited, failure(r))
-		s.ended(p, result)
+		now := time.Now()
+		x.observe(&result, r.Waited, failure(r), now)
+		s.ended(p, result, now)
 		return r.Err
 	}
 	result.Logs = r.Logs
@@ -33,11 +34,12 @@ func (x *execution) finish(r *slot.Result) error {
 		reason = predict.ReasonFiles
 	}
 	x.releaseAnswer(r, &result)
-	x.observe(&result, r.Waited, reason)
+	now := time.Now()
+	x.observe(&result, r.Waited, reason, now)
 	if body := p.Request.Body; len(body) >= bufpool.Min && x.isRead() && (p.Observed() || !s.retains(p, &result)) {
 		p.OnRelease(func() { bufpool.Put(body) })
 	}
-	s.ended(p, result)
+	s.ended(p, result, now)
 	return nil
 }
 
@@ -116,8 +118,8 @@ func (s *Service) retains(p *predict.Prediction, r *predict.Result) bool {
 }
 
 // ended publishes a prediction's end. Its id is free before a client can see the end.
-func (s *Service) ended(p *predict.Prediction, r predict.Result) {
-	retained, now := s.retains(p, &r), time.Now()
+func (s *Service) ended(p *predict.Prediction, r predict.Result, now time.Time) {
+	retained := s.retains(p, &r)
 	if retained {
 		s.registry.Finish(p, size(p, &r), now)
 	} else {

@@ -95,8 +95,9 @@ func (x *execution) filesFailed(err error) {
 	case errors.Is(err, memory.ErrFull):
 		result, reason = s.overBudget(&result), predict.ReasonMemory
 	}
-	x.observe(&result, 0, reason)
-	s.ended(x.p, result)
+	now := time.Now()
+	x.observe(&result, 0, reason, now)
+	s.ended(x.p, result, now)
 }
 
 // sent is the prediction's call; nil until submit.

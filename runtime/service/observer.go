@@ -26,12 +26,12 @@ type Observer interface {
 	NextOutput(after time.Duration)
 }
 
-// observe notes where the execution's time went, and reports its end to the observer. waited is its time in the queue. Where
-// the model never ran it counts all time but that of the files.
-func (x *execution) observe(r *predict.Result, waited time.Duration, reason string) {
+// observe notes where the execution's time went until now, and reports its end to the observer. waited is its time in the
+// queue. Where the model never ran it counts all time but that of the files.
+func (x *execution) observe(r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	x.spans.described(x.p, r)
-	x.spans.ended(r, waited, reason)
-	r.Times = predict.Times{Total: time.Since(x.arrived), Queue: waited, Files: x.transfers, Predict: r.Elapsed}
+	x.spans.ended(r, waited, reason, now)
+	r.Times = predict.Times{Total: now.Sub(x.arrived), Queue: waited, Files: x.transfers, Predict: r.Elapsed}
 	if r.Elapsed == 0 && reason != predict.ReasonFiles {
 		r.Times.Queue = r.Times.Total - r.Times.Files
 	}

@@ -127,12 +127,12 @@ func (s *spans) refused(err error) {
 }
 
 // ended ends the spans of a prediction. waited is its time in the queue.
-func (s *spans) ended(r *predict.Result, waited time.Duration, reason string) {
+func (s *spans) ended(r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	if s == nil {
 		return
 	}
 	if s.trace.Sampled {
-		s.send(r, waited, reason)
+		s.send(r, waited, reason, now)
 	}
 	s.trace.Ended(s.model, s.id, &s.prediction)
 }
@@ -148,8 +148,7 @@ func (s *spans) waited(g *trace.Group, until time.Time) {
 	}
 }
 
-func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
-	now := time.Now()
+func (s *spans) send(r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	kind := ""
 	switch {
 	case r.Status == predict.Canceled:
