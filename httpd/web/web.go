@@ -19,7 +19,7 @@ var baseStyle []byte
 var baseScripts embed.FS
 
 // baseNames are the shared scripts in the order in which they run.
-var baseNames = [...]string{"dom", "theme", "words", "status", "done", "bars", "token", "api"}
+var baseNames = [...]string{"dom", "theme", "words", "status", "done", "bars", "calls", "token", "api"}
 
 // Source is what a page is made of.
 type Source struct {

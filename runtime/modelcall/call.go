@@ -151,8 +151,13 @@ func (c *call) accepted(p *predict.Prediction) {
 // carryOut runs the prediction and sends what comes of it. An error of the socket means that the caller is gone, which
 // watchSocket sees.
 func (c *call) carryOut(body []byte) {
-	refuse := func(err error) { _ = c.conn.Send(ipc.KindFailed, 0, errorOf(c.o.Explain(err))) }
 	m, err := parse(body)
+	shown := predict.BeginCall(c.of, m.model, time.Now())
+	refuse := func(err error) {
+		reason := c.o.Explain(err)
+		shown.Refuse(reason, time.Now())
+		_ = c.conn.Send(ipc.KindFailed, 0, errorOf(reason))
+	}
 	if err != nil {
 		refuse(err)
 		return
@@ -198,6 +203,8 @@ func (c *call) carryOut(body []byte) {
 		return
 	}
 	defer p.Release()
+	shown.Accept(p)
+	defer func() { shown.End(time.Now()) }()
 	c.accepted(p)
 	if shape.Files { // the caller may read them as long as its prediction runs
 		for _, of := range c.of {

@@ -135,6 +135,33 @@ func TestCall_AnswersWithTheOutput(t *testing.T) {
 	}
 }
 
+// TestCall_IsShown with its caller, also where it was refused.
+func TestCall_IsShown(t *testing.T) {
+	r := newRig(t)
+	if got := r.caller.Calls(time.Now()); got.List != nil {
+		t.Errorf("got %+v before any call", got)
+	}
+	r.call(`{"model":"callee","input":{"s":"x"}}`)
+	r.call(`{"model":"callee","input":{"s":"fail"}}`)
+	r.call(`{"model":"other","input":{}}`)
+	got := r.caller.Calls(time.Now()).List
+	want := []predict.CallState{
+		{Model: "callee", Status: "succeeded"},
+		{Model: "callee", Status: "failed", Error: "ValueError"},
+		{Model: "other", Status: "refused", Error: "no model"},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	for i, w := range want {
+		g := got[i]
+		if g.Model != w.Model || g.Status != w.Status || !strings.Contains(g.Error, w.Error) ||
+			(g.ID == "") != (w.Status == "refused") || g.Seconds < 0 {
+			t.Errorf("got %+v, want %+v", g, w)
+		}
+	}
+}
+
 func TestCall_Refuses(t *testing.T) {
 	r := newRig(t)
 	for body, want := range map[string]string{

@@ -116,8 +116,8 @@ func (p *Prediction) compact() (bytes int64, first bool) {
 	for _, part := range parts {
 		size += len(*part)
 	}
-	p.usage.compacted = int64(recordCost + size + len(rec.Error) + 2*len(p.id) + len(req.CreatedText) + len(
-		req.TraceParent))
+	p.usage.compacted = int64(recordCost + size + p.CallsSize() + len(rec.Error) + 2*len(p.id) +
+		len(req.CreatedText) + len(req.TraceParent))
 	if p.usage.compacted > int64(most) { // the registry will not retain it
 		p.usage.dropped = true
 		return p.usage.compacted, true

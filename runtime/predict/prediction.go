@@ -2,6 +2,7 @@ package predict
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pinion/runtime/logtext"
@@ -26,9 +27,10 @@ type Prediction struct {
 	id       string
 	version  string // of the model
 	registry *Registry
-	charge   memory.Charge // safe for concurrent use
-	observed bool          // its events may be wanted before its end
-	finished bool          // guarded by the registry's lock: it is retained, and no longer in flight
+	charge   memory.Charge              // safe for concurrent use
+	observed bool                       // its events may be wanted before its end
+	calls    atomic.Pointer[callRecord] // nil: it has called no other model
+	finished bool                       // guarded by the registry's lock: it is retained, and no longer in flight
 
 	mu       sync.Mutex
 	canceled bool

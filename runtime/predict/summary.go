@@ -43,7 +43,7 @@ func (p *Prediction) Summary() Summary {
 	defer p.mu.Unlock()
 	s := Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
 	s.Input, s.Output, s.Metrics, s.live = nil, nil, nil, nil
-	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error)
+	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error, maxSummaryError)
 	s.Logs = bytes.Clone(logtext.Tail(s.Logs, maxSummaryLogs))
 	return s
 }
@@ -65,11 +65,12 @@ func (s *Summary) Mentions(text string) bool {
 	return false
 }
 
-func clipText(text string) string {
-	if len(text) <= maxSummaryError {
+// clipText returns a copy of the first bytes of a text.
+func clipText(text string, most int) string {
+	if len(text) <= most {
 		return strings.Clone(text)
 	}
-	return strings.ToValidUTF8(text[:maxSummaryError], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // Ended returns the retained predictions that ended last, at most n, the newest first. The caller holds each with

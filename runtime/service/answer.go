@@ -109,7 +109,7 @@ const maxAnonymous = 16 << 10
 // size estimates how many bytes a retained prediction takes.
 func size(p *predict.Prediction, r *predict.Result) int {
 	in := max(cap(p.Request.Body), len(p.Request.Input)+len(p.Request.Context), int(p.Request.Charged))
-	return 1<<10 + in + len(r.Output) + len(r.Logs) + len(r.Metrics) + len(r.Error)
+	return 1<<10 + in + p.CallsSize() + len(r.Output) + len(r.Logs) + len(r.Metrics) + len(r.Error)
 }
 
 // retains reports whether a prediction with this result can be requested afterwards.

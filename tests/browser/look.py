@@ -14,6 +14,7 @@ import contrast_scenes
 import form_scenes
 import live_scenes
 import output_scenes
+import several_scenes
 import try_scenes
 from page import Look
 from playwright.sync_api import expect, sync_playwright
@@ -24,7 +25,7 @@ FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--use-fake-device-for-medi
 
 def find(scene: str) -> Callable[[Look], None]:
     """Return the function of that name."""
-    for module in (form_scenes, output_scenes, try_scenes, contrast_scenes, live_scenes):
+    for module in (form_scenes, output_scenes, try_scenes, contrast_scenes, live_scenes, several_scenes):
         if hasattr(module, scene):
             return getattr(module, scene)
     raise SystemExit(f"there is no scene {scene}")

@@ -114,12 +114,12 @@ func TestHistory_Streams(t *testing.T) {
 
 // TestContent: input and output are shown only where Content is set.
 func TestContent(t *testing.T) {
-	find := func(predict.Kind, string) (predict.Record, func(), bool) {
-		return predict.Record{
-				ID: "a", Input: []byte(`{"x":1}`),
-				Progress: predict.Progress{Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")},
-			},
-			func() {}, true
+	find := func(predict.Kind, string) (*predict.Prediction, predict.Record, bool) {
+		p := predict.New("a", &predict.Request{}, time.Now(), nil, predict.Options{})
+		return p, predict.Record{
+			ID: "a", Input: []byte(`{"x":1}`),
+			Progress: predict.Progress{Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")},
+		}, true
 	}
 	for _, content := range []bool{false, true} {
 		v := newView(t, Options{Content: content, Find: find})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -103,6 +104,7 @@ type details struct {
 	Input   json.RawMessage `json:"input,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Omitted map[string]int  `json:"omitted,omitempty"`
+	predict.Calls
 	// Partial: the server has no more than a summary of the prediction.
 	Partial bool `json:"partial,omitempty"`
 }
@@ -149,7 +151,7 @@ func (v *View) stack(ctx *fasthttp.RequestCtx) {
 }
 
 func (v *View) find(kind predict.Kind, id string) (details, bool) {
-	rec, release, ok := v.o.Find(kind, id)
+	p, rec, ok := v.o.Find(kind, id)
 	if !ok {
 		s, ok := v.o.Summary(kind, id)
 		if !ok {
@@ -159,8 +161,9 @@ func (v *View) find(kind predict.Kind, id string) (details, bool) {
 		d.Partial = true
 		return d, true
 	}
-	defer release()
+	defer p.Release()
 	d := detailsOf(&predict.Summary{Record: rec})
+	d.Calls = p.Calls(time.Now())
 	d.Metrics = slices.Clone(rec.Metrics)
 	if !v.o.Content {
 		return d, true

@@ -28,8 +28,8 @@ type Options struct {
 	// State and Overview are called once a second while a client follows the events.
 	State    func() State
 	Overview func(n int) predict.Overview
-	// Find returns a prediction with its record, and what releases both; false: there is none.
-	Find func(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool)
+	// Find returns a prediction, which the caller releases, with its record; false: there is none.
+	Find func(kind predict.Kind, id string) (p *predict.Prediction, rec predict.Record, ok bool)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
 	// Search returns ended predictions with a text, in lower case, in their id, error or trace: the newest first, at most

@@ -11,7 +11,6 @@ import (
 	"pinion/httpd/web/dashboard"
 	"pinion/runtime/health"
 	"pinion/runtime/metrics"
-	"pinion/runtime/predict"
 	"pinion/runtime/webhook"
 )
 
@@ -24,7 +23,7 @@ func (m *servedModel) newDashboard() *dashboard.View {
 	o := dashboard.Options{
 		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.of.Settings.ResultTTL,
-		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.find,
+		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.Service.Result,
 		Summary: m.Service.Summary, Stack: m.Service.Stack, Search: m.Service.Search, Log: m.server.sink,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
@@ -94,15 +93,6 @@ func (m *servedModel) closeDashboard() {
 		<-m.Service.Idle()
 		m.view.Close()
 	}()
-}
-
-// find is for the live view.
-func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
-	p, rec, ok := m.Service.Result(kind, id)
-	if !ok {
-		return rec, nil, false
-	}
-	return rec, p.Release, true
 }
 
 // shownSetupLogs is how many bytes of the end of a setup's logs the live view shows.

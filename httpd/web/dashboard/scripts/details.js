@@ -20,6 +20,19 @@ async function toggleDetails(row) {
   if (list.opened === row) cell.replaceChildren(problem ? make("div", { className: "detail" }, problem) : detailsOf({ ...row.prediction, ...answer }));
 }
 
+// refreshCalls keeps the calls of the opened prediction as they are now, until it has ended. A server of one model has none.
+async function refreshCalls() {
+  const row = list.opened, { kind, id } = row?.prediction ?? {};
+  const box = document.querySelector(".detail-row .called");
+  if (!box || box.settled || !view.state.models) return;
+  const response = await request(`/dashboard/prediction?${new URLSearchParams({ kind, id })}`).catch(() => null);
+  if (!response?.ok) return;
+  const now = await response.json();
+  if (list.opened !== row) return;
+  box.settled = Boolean(now.ended);
+  showCalls(box, now);
+}
+
 function closeDetails() {
   list.opened?.querySelector(".id").setAttribute("aria-expanded", "false");
   document.querySelectorAll(".detail-row").forEach((row) => row.remove());
@@ -38,6 +51,9 @@ function detailsOf(p) {
     if (name !== "predict_time") left.querySelector("dl").append(make("dt", {}, name), make("dd", {}, JSON.stringify(value)));
   }
   const right = make("div");
+  const calls = make("div", { className: "called", hidden: true }, make("h3", {}, "Calls of other models"));
+  showCalls(calls, p);
+  right.append(calls);
   const block = (title, text) => right.append(make("h3", {}, title), make("pre", { tabIndex: 0, "aria-label": title }, text));
   if (p.error) block("Error", p.error);
   if (p.logs) block(p.cut ? `Logs, the last ${bytesText(p.logs.length)}` : "Logs", p.logs);

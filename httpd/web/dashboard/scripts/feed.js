@@ -66,6 +66,7 @@ function render() {
   showModels(view.state.models);
   showSetup(view.state.setup);
   showPredictions(view.at);
+  refreshCalls();
   showLog();
 }
 

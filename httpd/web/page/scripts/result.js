@@ -7,6 +7,7 @@ const ENDS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy
 const CUT = 2000; // characters of a text that the answer as JSON shows
 
 function clearResult() {
+  showCalls($("calls"), {});
   for (const id of ["logs", "json"]) $(id).textContent = "";
   for (const id of ["nothing", "gallery", "doing", "logs-box", "metrics-box", "times", "copy-output", "zip"]) $(id).hidden = true;
   answered = null;
@@ -25,6 +26,7 @@ function showResult({ result, seconds, asText }) {
   $("json").textContent = JSON.stringify(result, (key, v) => (typeof v === "string" && v.length > CUT ? v.slice(0, CUT) + "…" : v), 2);
   answered = result;
   if (seconds !== null) showTimes(result, seconds);
+  showCalls($("calls"), result);
   const { predict_time, ...metrics } = result.metrics ?? {};
   $("metrics").replaceChildren(...Object.entries(metrics).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, JSON.stringify(v))]));
   $("metrics-box").hidden = !Object.keys(metrics).length;

@@ -17,7 +17,7 @@ async function run() {
   showProgress();
   revealResult();
   const body = JSON.stringify({ id, input: mine.input });
-  if (!streams && body.length < MAX_WATCHED) watch(mine);
+  if ((!streams || severalModels()) && body.length < MAX_WATCHED) watch(mine, !streams);
   let result;
   try {
     const response = await request("/" + mine.kind, {
@@ -30,13 +30,17 @@ async function run() {
   } catch (error) {
     result = { status: "failed", error: String(error.message || error) };
   }
-  endRun(mine, result);
+  const seconds = (performance.now() - mine.began) / 1000;
+  if (severalModels() && body.length < MAX_WATCHED) await askCalls(mine);
+  const { calls, calls_omitted } = mine;
+  endRun(mine, calls ? { ...result, calls, calls_omitted } : result, seconds);
 }
 
-function endRun(mine, result) {
+const severalModels = () => $("models") !== null; // which may call each other
+
+function endRun(mine, result, seconds) {
   running = null;
   setRunning(false);
-  const seconds = (performance.now() - mine.began) / 1000;
   const ended = { result, seconds, asText: mine.asText, input: mine.input, kind: mine.kind };
   showResult(ended);
   if (mine.chunks.length && !chat.bubble) $("state").append(`, ${paceOf(mine)}`);
@@ -69,17 +73,25 @@ function paceOf({ chunks, first, began }) {
 const WATCH_EVERY = 1000; // milliseconds
 const MAX_WATCHED = 200_000; // characters of a request: its state repeats the input
 
-// watch shows what a model without a stream has done so far: its logs, and before that its place in the queue.
-async function watch(mine) {
+// watch shows what a run has done so far: the models that it has called; of a model without a stream also its logs, and before
+// that its place in the queue.
+async function watch(mine, whole) {
   for (let wait = WATCH_EVERY / 4; ; wait = WATCH_EVERY) {
     await new Promise((done) => setTimeout(done, wait));
     if (running !== mine) return;
-    const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}`).catch(() => null);
-    if (!response?.ok || running !== mine) continue; // the server may not have the request yet
-    const state = await response.json();
+    const state = await askCalls(mine);
+    if (!whole || !state || running !== mine) continue;
     mine.place = state.queue_position;
     mine.logs = state.logs ?? "";
   }
+}
+
+// askCalls asks for the state of a run and takes its calls; null: the server does not have it yet, or any more.
+async function askCalls(mine) {
+  const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}`).catch(() => null);
+  const state = response?.ok ? await response.json() : null;
+  if (state?.calls) Object.assign(mine, { calls: state.calls, calls_omitted: state.calls_omitted });
+  return state;
 }
 
 // answerOf makes a result of an answer, also of a refusal.
@@ -103,6 +115,7 @@ function showProgress() {
     mine.shown = mine.chunks.length;
     showAnswer(mine.chunks);
   }
+  showCalls($("calls"), mine);
   if (mine.written !== mine.logs.length) {
     mine.written = mine.logs.length;
     showLogs(mine.logs);

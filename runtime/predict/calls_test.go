@@ -1,0 +1,102 @@
+package predict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/runtime/memory"
+)
+
+// called is a prediction that another one calls.
+func called(by *Prediction) (*Prediction, *Call) {
+	p := New("child", &Request{}, epoch, &runner{}, Options{})
+	c := BeginCall([]*Prediction{by}, "m", epoch)
+	c.Accept(p)
+	return p, c
+}
+
+// count is how many calls are listed, at any depth.
+func (c Calls) count() (n int) {
+	for _, s := range c.List {
+		n += 1 + s.count()
+	}
+	return n
+}
+
+// omitted is how many are not.
+func (c Calls) omitted() int {
+	n := c.Omitted
+	for _, s := range c.List {
+		n += s.omitted()
+	}
+	return n
+}
+
+// TestCalls_ShowTheTree, while calls run and after their end.
+func TestCalls_ShowTheTree(t *testing.T) {
+	parent := New("a", &Request{}, epoch, &runner{}, Options{})
+	child, call := called(parent)
+	grandchild, inner := called(child)
+	at := epoch.Add(2 * time.Second)
+	got := parent.Calls(at).List
+	if len(got) != 1 || got[0].Status != "processing" || got[0].Seconds != 2 || len(got[0].List) != 1 {
+		t.Fatalf("while it runs: got %+v", got)
+	}
+	grandchild.End(Result{Status: Failed, Error: strings.Repeat("é", 200)}, epoch.Add(time.Second))
+	inner.End(at)
+	child.End(Result{Status: Succeeded}, at)
+	call.End(at)
+	got = parent.Calls(epoch.Add(time.Hour)).List
+	if got[0].Status != "succeeded" || got[0].ID != "child" || got[0].Seconds != 2 {
+		t.Errorf("after its end: got %+v", got)
+	}
+	below := got[0].List[0]
+	if below.Status != "failed" || below.Seconds != 1 || below.Error != strings.Repeat("é", 100)+"…" {
+		t.Errorf("the call of the call: got %+v", below)
+	}
+}
+
+// TestCalls_AreBounded, at all depths together, and count what they omit.
+func TestCalls_AreBounded(t *testing.T) {
+	parent := New("a", &Request{}, epoch, &runner{}, Options{})
+	for range 30 {
+		child, call := called(parent)
+		for range 7 {
+			p, inner := called(child)
+			p.End(Result{Status: Succeeded}, epoch)
+			inner.End(epoch)
+		}
+		if got := parent.Calls(epoch); got.count() > maxCalls {
+			t.Fatalf("got %d calls, want at most %d", got.count(), maxCalls)
+		}
+		child.End(Result{Status: Succeeded}, epoch)
+		call.End(epoch)
+	}
+	got := parent.Calls(epoch)
+	if got.count() > maxCalls || got.count()+got.omitted() != 30*8-7*got.Omitted {
+		t.Errorf("got %d calls and %d omitted, want 240 without the calls of those omitted", got.count(), got.omitted())
+	}
+	if size := parent.CallsSize(); size != callCost*got.count() {
+		t.Errorf("got %d bytes, want %d for each call", size, callCost)
+	}
+}
+
+// TestCalls_AreCharged: without room in the budget a call is counted, and not listed.
+func TestCalls_AreCharged(t *testing.T) {
+	budget := memory.New(16 << 20)
+	parent := New("a", &Request{ID: "a"}, epoch, &runner{}, Options{Memory: budget})
+	if !parent.Reserve() {
+		t.Fatal("got no room for the prediction")
+	}
+	for other := parent; other.Charge(1 << 20); {
+		continue
+	}
+	called(parent)
+	for range maxCalls {
+		called(parent)
+	}
+	if got := parent.Calls(epoch); got.Omitted == 0 {
+		t.Errorf("got %d calls and none omitted", len(got.List))
+	}
+}
