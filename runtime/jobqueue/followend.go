@@ -55,25 +55,48 @@ const stdout = "stdout"
 
 // finalObject is a prediction object of one that has ended.
 type finalObject struct {
-	Output    json.RawMessage `json:"-"`
-	Error     string          `json:"error"`
-	Logs      string          `json:"logs"`
-	Metrics   json.RawMessage `json:"metrics"`
-	Started   time.Time       `json:"started_at"`
-	Completed time.Time       `json:"completed_at"`
+	Output, Metrics    json.RawMessage
+	Error, Logs        string
+	Started, Completed time.Time
 }
 
 // readFinal reads a prediction object. Its output is not copied.
 func readFinal(prediction []byte) (o finalObject) {
-	if err := json.Unmarshal(prediction, &o); err != nil {
+	broken := rawjson.Check(prediction) != nil && !json.Valid(prediction)
+	if broken || rawjson.KindOf(prediction) != rawjson.KindObject {
 		return finalObject{Error: "the prediction's result cannot be read"}
 	}
 	for key, value := range rawjson.Members(prediction) {
-		if rawjson.KeyIs(key, "output") {
+		switch string(key) {
+		case "output":
 			o.Output = value
+		case "metrics":
+			o.Metrics = value
+		case "error":
+			o.Error = text(value)
+		case "logs":
+			o.Logs = text(value)
+		case "started_at":
+			o.Started = timeOf(value)
+		case "completed_at":
+			o.Completed = timeOf(value)
 		}
 	}
 	return o
+}
+
+// text is the text of a JSON string; "" of anything else, such as null.
+func text(value []byte) string {
+	if rawjson.KindOf(value) != rawjson.KindString {
+		return ""
+	}
+	return rawjson.Text(value)
+}
+
+// timeOf is the time in a JSON string; zero where it has none.
+func timeOf(value []byte) time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, text(value))
+	return t
 }
 
 // finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory

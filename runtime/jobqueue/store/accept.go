@@ -86,7 +86,7 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 // publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0: it
 // was there before.
 func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats.Msg) error {
-	_, err := q.js.PublishMsg(ctx, m)
+	_, err := q.insert(ctx, m)
 	switch {
 	case err == nil:
 		return nil

@@ -266,7 +266,7 @@ func (q *Queue) hook(ctx context.Context, id string, s *State) error {
 	set(m.Header, headerID, id)
 	q.setHook(m.Header, s.Hook)
 	m.Data = q.o.Keys.seal(sealHook, s.Prediction) // an object is read when it is posted
-	if _, err := q.js.PublishMsg(ctx, m); err != nil {
+	if _, err := q.insert(ctx, m); err != nil {
 		return fmt.Errorf("store a webhook: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 )
 
@@ -208,48 +206,4 @@ func (s *State) Release() { s.result.Release() }
 type Hook struct {
 	URL string `json:"url"`
 	trace.Propagation
-}
-
-// stateFields are the names of State's members.
-var stateFields = []string{
-	"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline",
-	"hook", "yielded", "digest", "prediction",
-}
-
-// plainState has State's members without its methods.
-type plainState State
-
-// MarshalJSON writes unknown members behind the known ones, in order of their names.
-func (s *State) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal((*plainState)(s))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.unknown)) {
-		quoted, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		text = append(text[:len(text)-1], ',')
-		text = append(append(append(text, quoted...), ':'), s.unknown[name]...)
-		text = append(text, '}')
-	}
-	return text, nil
-}
-
-// UnmarshalJSON keeps unknown members.
-func (s *State) UnmarshalJSON(text []byte) error {
-	if err := json.Unmarshal(text, (*plainState)(s)); err != nil {
-		return err
-	}
-	s.unknown = nil
-	for key, value := range rawjson.Members(text) {
-		if name := rawjson.KeyText(key); !slices.Contains(stateFields, name) {
-			if s.unknown == nil {
-				s.unknown = map[string]json.RawMessage{}
-			}
-			s.unknown[name] = slices.Clone(value)
-		}
-	}
-	return nil
 }

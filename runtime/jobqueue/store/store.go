@@ -178,16 +178,16 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 ) (uint64, error) {
 	m := nats.NewMsg(q.names.stateKey(id))
 	m.Data = text
-	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(before)}
+	expectRevision(m, before)
 	if ended { // a state without an end must not expire
-		options = append(options, jetstream.WithMsgTTL(q.o.ResultTTL))
+		expireAfter(m, q.o.ResultTTL)
 	}
 	inDoubt, noStreams := false, 0
 	for {
-		ack, err := q.js.PublishMsg(ctx, m, options...)
+		revision, err := q.insert(ctx, m)
 		switch {
 		case err == nil:
-			return ack.Sequence, nil
+			return revision, nil
 		case conflict(err):
 			now, err := q.read(ctx, id)
 			if err == nil && now.Status != "" && now.revision > before && mine(&now.State) {
@@ -216,8 +216,9 @@ func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
 	m := nats.NewMsg(q.names.stateKey(id))
 	m.Header.Set(headerOperation, operationPurge)
 	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)
-	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision),
-		jetstream.WithMsgTTL(time.Minute))
+	expectRevision(m, revision)
+	expireAfter(m, time.Minute)
+	_, err := q.insert(ctx, m)
 	if err != nil && !conflict(err) {
 		return fmt.Errorf("remove a job's state: %w", err)
 	}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pinion/runtime/rawjson"
+	"pinion/runtime/trace"
+)
+
+// fullState has every member.
+func fullState() State {
+	return State{
+		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "é\"\\\n<&>\u2028", Claim: "C", Seq: 1<<64 - 1,
+		Cancel: true, Kind: Training, Deadline: -9, Hook: &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q"}},
+		Yielded: true, Digest: []byte{0, 255, 7}, Prediction: json.RawMessage(`{"id":"p1","input":{"n":[1,2]}}`),
+	}
+}
+
+// plainState has the members of State without its methods, so that package json reads and writes it.
+type plainState State
+
+func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]State{
+		"full": fullState(), "empty": {}, "first": {Version: 1, Job: "T", Status: Starting, Prediction: json.RawMessage(`{}`)},
+	} {
+		text, err := want.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var byPackage plainState
+		if err := json.Unmarshal(text, &byPackage); err != nil || rawjson.Check(text) != nil {
+			t.Errorf("%s: got %s, %v, want JSON of a state", name, text, err)
+		}
+		plain, err := json.Marshal((*plainState)(&want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got State
+		if err := json.Unmarshal(plain, &got); err != nil {
+			t.Errorf("%s: got %v, want that it is read", name, err)
+		}
+		if want.Prediction == nil { // both write null
+			want.Prediction = json.RawMessage(`null`)
+		}
+		if !reflect.DeepEqual(State(byPackage), want) || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\ngot  %+v\nand  %+v\nwant %+v", name, byPackage, got, want)
+		}
+	}
+}
+
+func TestState_ReadsWhatOtherWritersMayWrite(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth)
+	for text, want := range map[string]State{
+		" {\n\"\\u0073tatus\" : \"\\u0073tarting\" , \"seq\":7,\"prediction\": {\"a\": 1}}\n": {
+			Status: Starting, Seq: 7, Prediction: json.RawMessage(`{"a": 1}`),
+		},
+		`{"job":"T","prediction":` + deep + `}`: {Job: "T", Prediction: json.RawMessage(deep)},
+		`{"\u006eew":1,"cancel":false}`:         {unknown: map[string]json.RawMessage{"new": json.RawMessage(`1`)}},
+	} {
+		var got State
+		if err := got.UnmarshalJSON([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestState_RefusesOtherTypes(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		``, `null`, `[]`, `"x"`, `7`, `{`, `{}x`, `{"v":1,}`, `{"v":"1"}`, `{"v":1.5}`, `{"job":7}`, `{"status":{}}`, `{"seq":-1}`,
+		`{"seq":18446744073709551616}`, `{"cancel":"yes"}`, `{"yielded":1}`, `{"hook":"u"}`, `{"digest":"!"}`, `{"kind":1}`,
+		`{"deadline":"soon"}`, `{"attempt":null}`, "\xff\xfe\x00", "{\"job\":\"\x01\"}",
+	} {
+		var s State
+		if err := s.UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%q: got %+v, want an error", text, s)
+		}
+	}
+}
+
+// FuzzState_ReadAndWritten: a text that is read as a state is written as one that is read the same.
+func FuzzState_ReadAndWritten(f *testing.F) {
+	full := fullState()
+	text, err := full.MarshalJSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"\u0076":1,"new":[{}],"prediction":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var first, second State
+		if first.UnmarshalJSON(text) != nil {
+			return
+		}
+		written, err := first.MarshalJSON()
+		if err != nil || !json.Valid(written) {
+			t.Fatalf("got %q, %v, want JSON", written, err)
+		}
+		if err := second.UnmarshalJSON(written); err != nil {
+			t.Fatalf("got %v of %q, want that it is read", err, written)
+		}
+		if first.Prediction == nil {
+			first.Prediction = json.RawMessage(`null`)
+		}
+		if len(first.Digest) == 0 {
+			first.Digest = nil
+		}
+		if !reflect.DeepEqual(first, second) {
+			t.Fatalf("got %+v, want %+v", second, first)
+		}
+	})
+}
