@@ -14,7 +14,10 @@ import (
 )
 
 // replyTo says where the notices of a job go whose client waits for it; see store.Job. The zero value: no client waits.
-type replyTo struct{ reply, waiter string }
+type replyTo struct {
+	reply, waiter string
+	startAfter    time.Duration
+}
 
 // maxShownInput is the largest input in bytes that a state shows before its prediction has ended: each move of the
 // state writes it anew.
@@ -90,7 +93,7 @@ func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store
 	j := store.Job{
 		ID: req.ID, Kind: storeKinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, Propagation: req.Propagation,
-		Reply: to.reply, Waiter: to.waiter, Digest: req.Digest, Schema: m.schema.revision(),
+		Reply: to.reply, Waiter: to.waiter, NotifyStartAfter: to.startAfter, Digest: req.Digest, Schema: m.schema.revision(),
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1

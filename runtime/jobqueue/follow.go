@@ -34,6 +34,9 @@ func (m *Member) Submit(s request.Submission, outlivesMember bool) (*predict.Pre
 	if !outlivesMember {
 		to.waiter = q.Waiter()
 	}
+	if s.Request.Mode != predict.Stream {
+		to.startAfter = eventsDelay
+	}
 	a, err := m.accept(s, to)
 	if err == nil && a.Object != nil {
 		err = predict.ErrInFlight // the caller looked for it before, and asks again
@@ -226,10 +229,6 @@ func (f *follower) Run(p *predict.Prediction) error {
 		case <-timer.C:
 		}
 		running := notice.Started()
-		if running && !f.streams() && f.stream == nil {
-			timer.Reset(eventsDelay)
-			continue
-		}
 		if !running {
 			var ended bool
 			var err error

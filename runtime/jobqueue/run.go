@@ -35,7 +35,7 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 		return m.refused(c, err)
 	}
 	m.orderWebhooks(p, c)
-	c.Announce()
+	defer c.NotifyStart()()
 	defer p.Release()
 	stop := context.AfterFunc(ctx, p.Cancel)
 	err = p.Run()

@@ -62,6 +62,38 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 	}
 }
 
+// TestExchanges_StartOfShortJobIsNotTold if the member that waits for it wants to know of starts later.
+func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	notices := r.seen("pinion.reply.m.>")
+	for id, after := range map[string]time.Duration{"short": time.Minute, "long": time.Millisecond, "stream": 0} {
+		r.accept(id, func(j *Job) { j.Reply, j.NotifyStartAfter = r.ReplySubject(id), after })
+	}
+	var long *Claim
+	for range 3 {
+		c := r.claims(r.Queue)
+		before := notices()
+		stop := c.NotifyStart()
+		switch c.Job.ID {
+		case "long":
+			long = c
+			r.eventually("the start of a job that runs is told", func() bool { return notices() == before+1 })
+		case "stream":
+			if got := notices(); got != before+1 {
+				t.Errorf("got %d notices of a start that is wanted at once, want 1", got-before)
+			}
+		}
+		stop()
+		if err := c.End(t.Context(), Succeeded, starting(c.Job.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := notices(); long == nil || got != 2+3 {
+		t.Errorf("got %d notices, want 2 starts and 3 ends", got)
+	}
+}
+
 // TestExchanges_CanceledJobIsNotRunByWhatItCarries.
 func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 		}
 	}
 	own := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: r.ReplySubject("p1")}}
-	own.Announce()
+	own.NotifyStart()
 	for {
 		m, err := asked.NextMsg(20 * time.Second)
 		if err != nil {

@@ -143,8 +143,16 @@ func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err er
 	}, errors.Join(err, errLoads)
 }
 
-// Announce tells the member that waits for the job that it has begun, so that it can be followed.
-func (c *Claim) Announce() { c.notify(Notice(noticeStarted)) }
+// NotifyStart tells the member that waits for the job that it has started, so that it can be followed: at once, or when
+// the job has run for as long as the member said. stop: the job has ended.
+func (c *Claim) NotifyStart() (stop func()) {
+	if c.Job.NotifyStartAfter == 0 {
+		c.notify(Notice(noticeStarted))
+		return func() {}
+	}
+	timer := time.AfterFunc(c.Job.NotifyStartAfter, func() { c.notify(Notice(noticeStarted)) })
+	return func() { timer.Stop() }
+}
 
 // notify tells the member that waits for the job.
 func (c *Claim) notify(n Notice) {

@@ -37,6 +37,8 @@ type Job struct {
 	Hook   *Hook  // nil: no webhook is sent at its end
 	Reply  string // the subject of a member that waits for it; see Queue.ReplySubject
 	Waiter string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
+	// NotifyStartAfter is how long the job must have run before the member that waits for it is told that it has started.
+	NotifyStartAfter time.Duration
 
 	Digest string // identifies its input; "": it is not known
 
@@ -59,6 +61,7 @@ const (
 	headerContentType = "Content-Type"
 	headerReply       = "Pinion-Reply"
 	headerWaiter      = "Pinion-Waiter"
+	headerNotifyAfter = "Pinion-Notify-After" // milliseconds
 	headerURL         = "Pinion-Webhook"
 )
 
@@ -76,6 +79,9 @@ func (j *Job) message(subject string) *nats.Msg {
 	set(headerWaiter, j.Waiter)
 	setPropagation(m.Header, &j.Propagation)
 	set(headerAttempts, strconv.Itoa(j.Attempts))
+	if j.NotifyStartAfter > 0 {
+		set(headerNotifyAfter, strconv.FormatInt(j.NotifyStartAfter.Milliseconds(), 10))
+	}
 	if !j.Deadline.IsZero() {
 		set(headerDeadline, strconv.FormatInt(j.Deadline.UnixMilli(), 10))
 	}
@@ -136,6 +142,9 @@ func readJob(h nats.Header, body []byte) (Job, error) {
 			return j, fmt.Errorf("read a job: %s is %.64q", headerDeadline, text)
 		}
 		j.Deadline = time.UnixMilli(ms)
+	}
+	if ms, err := strconv.ParseUint(h.Get(headerNotifyAfter), 10, 16); err == nil { // without it: at once
+		j.NotifyStartAfter = time.Duration(ms) * time.Millisecond
 	}
 	switch {
 	case j.ID == "" || j.token == "":

@@ -22,7 +22,7 @@ func TestMessage_StoredBytes(t *testing.T) {
 		Schema:   "r1",
 		Deadline: time.UnixMilli(1700000000123), Attempts: 3, token: "T",
 		Propagation: trace.Propagation{RequestID: "r", TraceParent: "00-11-22-01", TraceState: "k=v"},
-		Reply:       "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a",
+		Reply:       "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a", NotifyStartAfter: 100 * time.Millisecond,
 	}
 	m := j.message(names{"m"}.job(j.Class, 4, j.Tenant))
 	var lines []string
@@ -36,6 +36,7 @@ Pinion-Attempts: 3
 Pinion-Deadline: 1700000000123
 Pinion-Id: p1
 Pinion-Kind: prediction
+Pinion-Notify-After: 100
 Pinion-Reply: pinion.reply.m.a.p1
 Pinion-Rev: r1
 Pinion-Waiter: pinion.alive.m.a

@@ -158,26 +158,36 @@ func (s *Server) run(c *Claim) {
 	s.mu.Lock()
 	s.running[key] = running{c, cancel}
 	s.mu.Unlock()
-	beating, stop := context.WithCancel(context.Background())
-	var beats sync.WaitGroup
-	beats.Add(1)
-	go func() {
-		defer beats.Done()
-		s.heartbeat(beating, c, cancel)
-	}()
+	stop := s.startHeartbeat(c, cancel)
 	status, prediction := s.runner.Run(ctx, c)
 	s.end(ctx, c, status, prediction)
 	stop()
-	beats.Wait()
 	s.mu.Lock()
 	delete(s.running, key)
 	s.mu.Unlock()
 }
 
-// heartbeat keeps a job while it runs, and ends the run where the job is lost or canceled.
+// startHeartbeat keeps a job until stop is called, and ends the run where the job is lost or canceled. Most jobs end
+// before the first heartbeat, so its goroutine starts then.
+func (s *Server) startHeartbeat(c *Claim, cancel context.CancelCauseFunc) (stop func()) {
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	timer := time.AfterFunc(s.q.o.AckWait/3, func() {
+		defer close(ended)
+		s.heartbeat(ctx, c, cancel)
+	})
+	return func() {
+		end()
+		if !timer.Stop() {
+			<-ended
+		}
+	}
+}
+
+// heartbeat reads the state of a job and keeps the job, again and again, until ctx ends.
 func (s *Server) heartbeat(ctx context.Context, c *Claim, cancel context.CancelCauseFunc) {
 	absent := 0
-	for pause(ctx, s.q.o.AckWait/3) == nil {
+	for ctx.Err() == nil {
 		beat, done := context.WithTimeout(ctx, s.q.o.AckWait/3)
 		result := c.Beat(beat)
 		if absent++; !s.q.abandoned(beat, &c.Job) {
@@ -195,6 +205,7 @@ func (s *Server) heartbeat(ctx context.Context, c *Claim, cancel context.CancelC
 			cancel(context.Canceled)
 		case Held, Uncertain:
 		}
+		_ = pause(ctx, s.q.o.AckWait/3)
 	}
 }
 
