@@ -5,33 +5,37 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}
+// client is fasthttp's, which takes a third of the CPU time of net/http's: the clients share the cores with what they
+// measure.
+var client = &fasthttp.Client{
+	MaxConnsPerHost: 4096, ReadBufferSize: 64 << 10, NoDefaultUserAgentHeader: true,
+}
 
 // do sends a request and reads its answer.
 func do(method, url, body string, headers ...string) (int, []byte, error) {
-	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
+	request, answer := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(request)
+	defer fasthttp.ReleaseResponse(answer)
+	request.SetRequestURI(url)
+	request.Header.SetMethod(method)
+	request.Header.SetContentType("application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := client.Do(request)
-	if err != nil {
+	request.SetBodyString(body)
+	if err := client.Do(request, answer); err != nil {
 		return 0, nil, err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, text, err
+	return answer.StatusCode(), bytes.Clone(answer.Body()), nil
 }
 
 // accept has a prediction accepted, and returns its id.
@@ -210,7 +214,7 @@ func stream(method, url, body string) ([]time.Duration, error) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream")
-	answer, err := client.Do(request)
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, err
 	}
