@@ -45,13 +45,13 @@ class URLFile(io.IOBase):
     """
 
     def __init__(self, url: str, filename: str | None = None) -> None:
-        from ._path import _file_name
+        from ._filename import temporary_name
 
         if not url.startswith(_HTTP):
             raise ValueError(f"a URLFile is behind http: or https:, not {url[:100]!r}")
         self._url = url
         self._response: Any = None
-        self.name = filename or _file_name(url)
+        self.name = filename or temporary_name(url)
 
     def _open(self) -> Any:
         if self._response is None:

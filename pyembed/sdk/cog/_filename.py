@@ -47,6 +47,11 @@ def get_filename(url: str) -> str:
     return _cut(name)
 
 
+def temporary_name(url: str) -> str:
+    """Return a name for the file behind a URL that may be part of a temporary file's."""
+    return "".join("_" if c in '"*:<>?|\\' or not c.isprintable() else c for c in get_filename(url))
+
+
 def _cut(name: str) -> str:
     if len(name.encode(errors="replace")) <= FILENAME_MAX_LENGTH:
         return name

@@ -37,7 +37,9 @@ class Path(pathlib.PosixPath):
         if isinstance(value, pathlib.Path):
             return value
         if isinstance(value, str) and value.startswith(_URL_SCHEMES):
-            return URLPath(source=value, filename=_file_name(value), fileobj=_open_url(value))
+            from ._filename import temporary_name
+
+            return URLPath(source=value, filename=temporary_name(value), fileobj=_open_url(value))
         return cls(value)
 
 
@@ -116,13 +118,6 @@ def _open_url(url: str) -> Any:
     from ._file import URLFile, open_data_url
 
     return open_data_url(url) if url.startswith("data:") else URLFile(url)
-
-
-def _file_name(url: str) -> str:
-    """Return a name for the file behind a URL that may be part of a temporary file's."""
-    from ._filename import get_filename
-
-    return "".join("_" if c in '"*:<>?|\\' or not c.isprintable() else c for c in get_filename(url))
 
 
 Path.__module__ = "cog.types"

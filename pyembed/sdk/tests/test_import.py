@@ -1,6 +1,13 @@
-"""What importing the package costs: nothing but itself."""
+"""What importing the package costs: nothing but itself. What its modules import of one another."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 from programs import python
+
+PACKAGE = Path(__file__).parents[1] / "cog"
 
 HEAVY = {
     "asyncio", "collections", "contextlib", "dataclasses", "enum", "functools", "importlib.util",
@@ -86,3 +93,33 @@ def test_every_public_name_is_there():
 def test_star_import():
     loaded_by("exec('from cog import *'); assert BaseModel and Path and current_scope")
     loaded_by("exec('from cog import *'); import builtins; assert input is builtins.input")
+
+
+def runtime_imports(node: ast.AST) -> Iterator[ast.ImportFrom]:
+    """Yield the imports of a module and of its functions, but those for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            for other in child.orelse:
+                yield from runtime_imports(other)
+        elif isinstance(child, ast.ImportFrom):
+            yield child
+        else:
+            yield from runtime_imports(child)
+
+
+def test_modules_import_one_another_without_cycles():
+    files = {
+        ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file
+        for file in PACKAGE.rglob("*.py")
+    }
+    graph = {}
+    for module, file in files.items():
+        needs = graph.setdefault(module, set())
+        for found in runtime_imports(ast.parse(file.read_text())):
+            above = module.split(".")[: -found.level] if found.level else []
+            base = ".".join([*above, *filter(None, [found.module])])
+            needs.update(f"{base}.{name.name}" for name in found.names)
+            needs.add(base)
+        needs &= files.keys() - {module}
+    assert len(graph["cog._worker.serve.sync"]) > 5  # it has found them
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules of a cycle

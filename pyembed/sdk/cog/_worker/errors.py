@@ -1,8 +1,9 @@
-"""Exceptions as text: the error of an answer, the traceback in its logs."""
+"""Exceptions as text: the error of an answer, the traceback in its logs. The end of a worker by one."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 from ..errors import CallError
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 # Files below this folder are the runtime's own.
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+# How long the front has, in seconds, to end a worker whose descriptors the model has closed. It
+# sees that in its sockets, and names it as the cause.
+_CLOSED_WAIT = 10
 
 
 def describe(exc: BaseException) -> str:
@@ -106,3 +111,23 @@ def _printable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode(errors="backslashreplace").decode()
     return text
+
+
+def abort(error: BaseException) -> None:
+    """End a worker that cannot serve any more.
+
+    It ends at once: the front waits for its answers, and threads of the model could keep an orderly
+    shutdown from ending.
+    """
+    import _px
+
+    try:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+        _px.log_positions()  # flushes
+        from errno import EBADF
+        from time import sleep
+
+        if getattr(error, "errno", 0) == EBADF:
+            sleep(_CLOSED_WAIT)
+    finally:
+        os._exit(1)

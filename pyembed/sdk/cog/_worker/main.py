@@ -84,6 +84,8 @@ def main() -> None:
     try:
         served.serve()
     except BaseException as error:
+        from .errors import abort
+
         abort(error)
     _px.handle_cancels(None)  # it refers to the model, which is destroyed at the end
     if tracing is not None:
@@ -311,25 +313,3 @@ def _setup_failed(config: dict[str, Any], error: BaseException, seconds: float) 
     _px.control(
         SETUP_FAILED, {"error": text, "seconds": seconds, **_log_ends(), "problem": problem}
     )
-
-
-# How long the front has, in seconds, to end a worker whose descriptors the model has closed. It
-# sees that in its sockets, and names it as the cause.
-_CLOSED_WAIT = 10
-
-
-def abort(error: BaseException) -> None:
-    """End a worker that cannot serve any more.
-
-    It ends at once: the front waits for its answers, and threads of the model could keep an orderly
-    shutdown from ending.
-    """
-    try:
-        sys.__excepthook__(type(error), error, error.__traceback__)
-        _px.log_positions()  # flushes
-        from errno import EBADF
-
-        if getattr(error, "errno", 0) == EBADF:
-            time.sleep(_CLOSED_WAIT)
-    finally:
-        os._exit(1)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "STARTS",
     "RLock",
     "allocate_lock",
     "are_replaced",
@@ -23,6 +24,9 @@ __all__ = [
     "start",
     "start_new_thread",
 ]
+
+# The functions of _thread that start a thread; the second from Python 3.13 on.
+STARTS = ("start_new_thread", "start_joinable_thread")
 
 
 def are_replaced() -> bool:

@@ -251,45 +251,6 @@ def current_scope() -> Scope:
     return _of_thread() if scope is INACTIVE else scope
 
 
-# The second from Python 3.13 on.
-STARTS = ("start_new_thread", "start_joinable_thread")
-
-
-def follow_starts() -> None:
-    """Make threads that predictions start carry their scopes: see `logs.threads`.
-
-    That module is imported when a prediction starts a thread.
-    """
-    import _thread
-
-    import _px
-
-    from .primitives import are_replaced
-    from .substitute import substitute
-
-    _px.use_scope_variable(current, INACTIVE)
-    if are_replaced():
-        return
-    threading = sys.modules.get("threading")  # it has copies of the functions
-    for name in STARTS:
-        substitute(name, _following, _thread, threading)
-    if threading is not None and threading.active_count() > 1:
-        from .logs.threads import follow_setup
-
-        follow_setup()
-
-
-def _following(start: Callable[..., Any]) -> Callable[..., Any]:
-    def start_thread(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-        if current.get() is INACTIVE and f"{__package__}.logs.threads" not in sys.modules:
-            return start(function, *args, **named)  # of no prediction
-        from .logs.threads import start_carrying
-
-        return start_carrying(start, function, args, named)
-
-    return start_thread
-
-
 def _of_thread() -> Scope:
     """Return the scope of a synchronous prediction, for a thread without one in its context."""
     worker = sys.modules.get("_px")

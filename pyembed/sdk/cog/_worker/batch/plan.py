@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schema.annotations import _ARRAYS, SEQUENCES, Reader
+from ..schema.annotations import _ARRAYS, Reader
 from ..schema.parameters import Parameter, read_declaration, read_parameters
 from ..schema.signature import (
     Signature,
@@ -11,7 +11,7 @@ from ..schema.signature import (
     read_output,
     read_signature,
 )
-from ..schema.typeforms import arguments, origin_of, qualified, show
+from ..schema.typeforms import SEQUENCES, arguments, origin_of, qualified, show
 from ..schema.types import Array, Kind, Stream, Unsupported, Untyped
 
 TYPE_CHECKING = False

@@ -11,9 +11,9 @@ import _px
 
 from ...exceptions import CancelationException
 from .. import primitives
-from ..scope import Scope, follow_starts, within
+from ..scope import Scope, within
 from ..scope import current as variable
-from ..serve.sync import Server, fail, functions_of
+from ..serve.sync import Server, fail, follow_starts, functions_of
 from ..serve.wire import CANCELED, FAILED, SUCCEEDED, TRAIN
 from ..values.encode import encode
 from .items import Batch, Function, Item

@@ -77,7 +77,7 @@ class Stages:
                 pending.answer(item, batch.nanos, metrics)
 
     def _run(self) -> None:
-        from ..main import abort
+        from ..errors import abort
 
         try:
             while self._tokens.get():

@@ -16,8 +16,8 @@ from time import monotonic
 
 import _px
 
-from ..primitives import RLock, are_replaced, get_ident
-from ..scope import INACTIVE, STARTS, Scope, current
+from ..primitives import STARTS, RLock, are_replaced, get_ident
+from ..scope import INACTIVE, Scope, current
 from ..substitute import substitute
 from .streams import Buffer, Shared, Stream, Traceback, decoded
 

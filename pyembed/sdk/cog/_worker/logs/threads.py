@@ -4,7 +4,7 @@ A thread carries the scope of the prediction that started it. Work in a pool of 
 of the prediction that submitted it. After that prediction has ended, what they print is
 unattributed. Threads of setup work for all predictions: they print for the running one.
 
-`scope.follow_starts` imports this module when there is a scope to carry.
+`serve.sync.follow_starts` imports this module when there is a scope to carry.
 """
 
 from __future__ import annotations

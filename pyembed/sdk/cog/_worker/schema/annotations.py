@@ -6,6 +6,7 @@ import sys
 
 from ...input import FieldInfo
 from .typeforms import (
+    SEQUENCES,
     arguments,
     enum_of,
     is_form,
@@ -45,8 +46,7 @@ if TYPE_CHECKING:
 _SCALARS: dict[object, str] = {str: "str", int: "int", float: "float", bool: "bool"}
 _DEPTH = 50
 
-# Origins by qualified name: a lookup of the classes would import their modules.
-SEQUENCES = {"list", "collections.abc.Sequence", "collections.abc.MutableSequence"}
+# Origins by qualified name, as SEQUENCES.
 _COLLECTIONS = {
     "tuple",
     "set",
@@ -92,6 +92,10 @@ class Names:
         self.module = module
         builtins = vars(sys.modules["builtins"])
         self.fallback = {n: v for n, v in (fallback or {}).items() if n not in builtins}
+
+    def of_class(self, module: dict[str, Any], members: Any) -> Names:
+        """Return the names for annotations of a class: its module's, its own, then these."""
+        return Names(module, {**members, **self.module})
 
     def evaluate(self, text: str) -> object:
         """Return the value of a quoted annotation."""

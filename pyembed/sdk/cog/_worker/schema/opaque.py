@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .annotations import SEQUENCES, Reader
-from .typeforms import qualified, show, union_args
+from .typeforms import SEQUENCES, qualified, show, union_args
 from .types import Anything, Kind, Listing, Nullable, Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from .annotations import Reader
 
 
 def read_opaque(reader: Reader, annotation: Any) -> Kind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .types import Member, Nullable, Record, Untyped
+from .types import Member, Nullable, Record, Unsupported, Untyped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,8 +94,6 @@ def _plain_class(reader: Reader, cls: Any) -> Record:
 def _member(
     reader: Reader, name: str, annotation: Any, required: bool, optional_counts: bool = True
 ) -> Member:
-    from .types import Unsupported
-
     try:
         kind = reader.read(annotation)
     except Unsupported as exc:
@@ -118,9 +116,6 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
     Each is evaluated with the names of its class's module, which may differ from
     that of the function.
     """
-    from .annotations import Names
-    from .types import Unsupported
-
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         try:
@@ -129,9 +124,7 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
             raise Unsupported(f"the annotations of {base.__name__} cannot be read: {exc}") from exc
         module = sys.modules.get(base.__module__)
         # The class's own names come last: a member may have the name of its type.
-        names = Names(
-            vars(module) if module is not None else {}, {**vars(base), **reader.names.module}
-        )
+        names = reader.names.of_class(vars(module) if module is not None else {}, vars(base))
         for name, annotation in own.items():
             if isinstance(annotation, str):
                 annotation = names.evaluate(annotation)

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 UNION_TYPE = type(int | str)
 
+# Origins by qualified name: a lookup of the classes would import their modules.
+SEQUENCES = {"list", "collections.abc.Sequence", "collections.abc.MutableSequence"}
+
 
 def is_form(origin: object, name: str) -> bool:
     """Return whether origin is a special form of typing or typing_extensions."""

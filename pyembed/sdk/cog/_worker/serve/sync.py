@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 
@@ -9,8 +10,10 @@ import _px
 
 from .. import errors
 from ..logs.streams import Traceback
-from ..scope import Scope, follow_starts
+from ..primitives import STARTS, are_replaced
+from ..scope import INACTIVE, Scope
 from ..scope import current as variable
+from ..substitute import substitute
 from ..values.coerce import make_prepare
 from ..values.encode import GENERATOR, encode
 from ..values.iterators import collect, settler
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from ..model.load import Predictor
 else:
     from _signal import SIGUSR1, signal  # signal imports enum, which takes 3 ms
+
+_THREADS = "cog._worker.logs.threads"
 
 
 class Function:
@@ -189,3 +194,31 @@ def fail(error: BaseException) -> str:
     except BaseException:
         pass  # the model closed or replaced its stderr
     return errors.one_line(error)
+
+
+def follow_starts() -> None:
+    """Make threads that predictions start carry their scopes: see `logs.threads`.
+
+    That module is imported when a prediction starts a thread.
+    """
+    _px.use_scope_variable(variable, INACTIVE)
+    if are_replaced():
+        return
+    threading = sys.modules.get("threading")  # it has copies of the functions
+    for name in STARTS:
+        substitute(name, _following, _thread, threading)
+    if threading is not None and threading.active_count() > 1:
+        from ..logs.threads import follow_setup
+
+        follow_setup()
+
+
+def _following(start: Callable[..., Any]) -> Callable[..., Any]:
+    def start_thread(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        if variable.get() is INACTIVE and _THREADS not in sys.modules:
+            return start(function, *args, **named)  # of no prediction
+        from ..logs.threads import start_carrying
+
+        return start_carrying(start, function, args, named)
+
+    return start_thread

@@ -207,7 +207,11 @@ def _array(value: Any) -> Any:
         return _UNKNOWN
     from . import arrays
 
-    return arrays.plain(value)
+    try:
+        content, is_plain = arrays.plain(value)
+    except arrays.NotPlain as problem:
+        raise Refused(str(problem)) from None
+    return Finished(content) if is_plain else content
 
 
 def _coded(value: Any) -> Any:
