@@ -177,10 +177,23 @@ release_image() {
 cmd_site() {
   make_venv "$(choose_python)" "$cache/site" deploy/site/requirements.txt
   if [[ ${1:-} == --publish ]]; then
-    "$cache/site/bin/mike" deploy --config-file deploy/site/mkdocs.yml --push --update-aliases "${2:?name the version}" latest
+    publish_site "${2:?name the version}"
     return
   fi
   NO_MKDOCS_2_WARNING=1 "$cache/site/bin/mkdocs" build --quiet --strict --config-file deploy/site/mkdocs.yml --site-dir "${1:-$PWD/site}"
+}
+
+# publish_site VERSION pushes the site of a version. That of a release, which a candidate is not, is also `latest`, where the root leads.
+# mike calls mkdocs. Its commits have the committer of the last one here, for git may know no other.
+publish_site() {
+  local mike to=(--config-file deploy/site/mkdocs.yml --push)
+  mike=(env PATH="$cache/site/bin:$PATH" NO_MKDOCS_2_WARNING=1 GIT_COMMITTER_NAME="$(git log -1 --format=%cn)"
+    GIT_COMMITTER_EMAIL="$(git log -1 --format=%ce)" mike)
+  if [[ $1 == *-* ]]; then
+    "${mike[@]}" deploy "${to[@]}" "$1"
+  else
+    "${mike[@]}" deploy "${to[@]}" --update-aliases "$1" latest && "${mike[@]}" set-default "${to[@]}" latest
+  fi
 }
 
 ## proto            httpd/oip/grpc/inferencepb: the Go code of inference.proto

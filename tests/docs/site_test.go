@@ -1,0 +1,64 @@
+package docs
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestSite_PublishKeepsVersionsApart publishes two releases and a candidate to a repository without any.
+func TestSite_PublishKeepsVersionsApart(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	if out, err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").CombinedOutput(); err != nil {
+		t.Skipf("this is no checkout of git: %v\n%s", err, out)
+	}
+	origin, clone := filepath.Join(dir, "origin"), filepath.Join(dir, "clone")
+	git("clone", "--quiet", "--bare", "--shared", "..", origin)
+	git("clone", "--quiet", "--shared", origin, clone)
+	if err := os.Symlink(harness.Absolute(t, "../.cache"), filepath.Join(clone, ".cache")); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"1.2.2", "1.2.3", "1.3.0-rc.1"} {
+		publish := exec.Command(filepath.Join(clone, "build.sh"), "site", "--publish", version)
+		// Git knows of nobody, as in a workflow.
+		publish.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+		if out, err := publish.CombinedOutput(); err != nil {
+			t.Fatalf("publish %s: %v\n%s", version, err, out)
+		}
+	}
+	var versions []struct {
+		Version string
+		Aliases []string
+	}
+	if err := json.Unmarshal([]byte(git("-C", origin, "show", "gh-pages:versions.json")), &versions); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range versions {
+		if got, want := strings.Join(v.Aliases, " "), map[string]string{"1.2.3": "latest"}[v.Version]; got != want {
+			t.Errorf("the aliases of %s: got %q, want %q", v.Version, got, want)
+		}
+		git("-C", origin, "cat-file", "-e", "gh-pages:"+v.Version+"/how-to/install/index.html")
+		git("-C", origin, "cat-file", "-e", "gh-pages:"+v.Version+"/search/search_index.json")
+	}
+	if len(versions) != 3 {
+		t.Errorf("got %d versions, want 3: %+v", len(versions), versions)
+	}
+	if page := git("-C", origin, "show", "gh-pages:index.html"); !strings.Contains(page, "latest/") {
+		t.Errorf("got a root that does not lead to latest:\n%s", page)
+	}
+}
