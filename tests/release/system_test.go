@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pinion/tests/harness"
 )
@@ -80,6 +81,13 @@ func (s *system) copy(t *testing.T) *system {
 	return over(t, s.arch, filepath.Join(s.layer, "upper")+":"+s.lower)
 }
 
+// of is this system in another test.
+func (s *system) of(t *testing.T) *system {
+	other := *s
+	other.t = t
+	return &other
+}
+
 // command is a command line in the system.
 func (s *system) command(line string) *exec.Cmd {
 	emulate := ""
@@ -96,10 +104,12 @@ func (s *system) command(line string) *exec.Cmd {
 // run runs a command line that is to succeed, and returns what it prints.
 func (s *system) run(line string) string {
 	s.t.Helper()
+	began := time.Now()
 	out, err := s.command(line).CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("%s: %v\n%s", line, err, out)
 	}
+	s.t.Logf("%s: %s", time.Since(began).Round(time.Second), line)
 	return strings.TrimSpace(string(out))
 }
 
