@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestWheel_HasTypesOfPackage lets mypy and pyright check a model against the stubs of the wheel.
+func TestWheel_HasTypesOfPackage(t *testing.T) {
+	mypy, err := filepath.Abs("../../.cache/lint/bin/mypy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(mypy); err != nil {
+		t.Skip("there is no mypy: ./build.sh lint makes it")
+	}
+	files, err := stubs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command(filepath.Join(filepath.Dir(mypy), "python"), "-m", "venv", "--without-pip",
+		filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
+		t.Fatalf("make an environment: %v\n%s", err, out)
+	}
+	sites, err := filepath.Glob(filepath.Join(dir, "venv/lib/python3.*/site-packages"))
+	if err != nil || len(sites) != 1 {
+		t.Fatalf("got folders of packages %v, %v, want one", sites, err)
+	}
+	for _, f := range files {
+		path := filepath.Join(sites[0], f.name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"right.py": stubUser,
+		"wrong.py": strings.Replace(stubUser, "ge=1", "atleast=1", 1),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The server brings the source, so pyright is told not to look for it, as `pinion init` tells editors.
+	if err := os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte(`{"venvPath": ".", "venv": "venv",
+		"typeCheckingMode": "strict", "reportMissingModuleSource": "none"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		checker []string
+		want    map[string]string // by file
+	}{
+		{
+			[]string{"python", "-m", "mypy", "--strict", "--cache-dir", "cache", "--python-executable", "venv/bin/python"},
+			map[string]string{"right.py": "Success", "wrong.py": `Unexpected keyword argument "atleast"`},
+		},
+		{
+			[]string{"basedpyright"},
+			map[string]string{"right.py": "0 errors, 0 warnings", "wrong.py": `No parameter named "atleast"`},
+		},
+	} {
+		program := filepath.Join(filepath.Dir(mypy), c.checker[0])
+		if _, err := os.Stat(program); err != nil {
+			t.Errorf("there is no %s: %v", program, err)
+			continue
+		}
+		for file, want := range c.want {
+			cmd := exec.Command(program, append(slices.Clone(c.checker[1:]), file)...)
+			cmd.Dir = dir
+			if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), want) {
+				t.Errorf("%q of %s: got %s, want %q", c.checker, file, out, want)
+			}
+		}
+	}
+}
+
+const stubUser = `from collections.abc import Iterator
+
+import cog
+from cog import BaseRunner, Input, Path, batch, current_scope, streaming
+
+
+class Runner(BaseRunner):
+    @streaming
+    def run(self, text: Path, times: int = Input(default=1, ge=1)) -> Iterator[str]:
+        current_scope().record_metric("times", times)
+        yield from [text.read_text()] * times
+
+
+class Batched(BaseRunner):
+    @batch(max_size=8)
+    def run(self, text: list[str]) -> list[str]:
+        return [str(cog.call("other", text=item)) for item in text]
+`
