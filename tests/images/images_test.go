@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,9 +21,7 @@ func TestImages(t *testing.T) {
 	s := newStore(t)
 	sub := func(name string, test func(t *testing.T, s *store)) {
 		t.Run(name, func(t *testing.T) {
-			own := *s
-			own.t = t
-			test(t, &own)
+			test(t, s.of(t))
 		})
 	}
 	sub("hello", testHello)
@@ -95,18 +94,32 @@ func testHello(t *testing.T, s *store) {
 	}
 }
 
-// testBaseImage builds the base image that a release publishes, and an image of a model on it.
+// testBaseImage builds base images that a release publishes, of the Pythons that Debian has, and an image of a model
+// on each. Other Pythons come from GitHub, by uv.
 func testBaseImage(t *testing.T, s *store) {
-	const image = "localhost/pinion-test/pinion-base"
-	s.good("buildah", "build", "--quiet", "--isolation", "chroot", "--tag", image, "--build-arg", "BASE="+baseImage,
-		"--build-arg", "UV="+uvImage, "--build-arg", "PYTHON=3.13", "-f", "../../deploy/images/Dockerfile.base",
-		"../../deploy/images")
-	s.build(filepath.Join(examples, "hello"), "hello-on-base", "--build-arg", "BASE="+image)
-	c := s.start("hello-on-base", nil)
-	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
-		t.Errorf("got output %s, want hello Ada", got)
+	for _, c := range []struct{ python, suite string }{{"3.13", "trixie"}, {"3.14", "forky"}, {"3.15", "forky"}} {
+		t.Run(c.python, func(t *testing.T) {
+			s := s.of(t)
+			distribution, image := baseImage+"-"+c.suite, "localhost/pinion-test/pinion-base:cpu-python"+c.python
+			dir := t.TempDir()
+			s.write(filepath.Join(dir, "Containerfile"), "FROM "+baseImage+"\n"+ // a mirror may be behind
+				"RUN sed -i 's/^deb /&[check-valid-until=no] /; s/trixie/"+c.suite+"/' /etc/apt/sources.list\n")
+			s.good("buildah", "build", "--quiet", "--isolation", "chroot", "--tag", distribution, dir)
+			s.good("buildah", "build", "--quiet", "--isolation", "chroot", "--tag", image, "--build-arg", "BASE="+distribution,
+				"--build-arg", "UV="+uvImage, "--build-arg", "PYTHON="+c.python, "-f", "../../deploy/images/Dockerfile.base",
+				"../../deploy/images")
+			model := filepath.Join(dir, "model")
+			s.write(filepath.Join(model, "cog.yaml"), "run: run.py:run\nbuild: {python_version: \""+c.python+"\"}\n")
+			s.write(filepath.Join(model, "run.py"),
+				"import sys\n\n\ndef run() -> str:\n    return \"%d.%d\" % sys.version_info[:2]\n")
+			s.build(model, "on-base", "--build-arg", "BASE="+image)
+			server := s.start("on-base", nil)
+			if got := server.predict("{}"); got != strconv.Quote(c.python) {
+				t.Errorf("the model's Python: got %s, want %s", got, c.python)
+			}
+			server.stop()
+		})
 	}
-	c.stop()
 }
 
 func testEmbed(t *testing.T, s *store) {

@@ -58,6 +58,13 @@ func newStore(t *testing.T) *store {
 	return s
 }
 
+// of is this store in another test.
+func (s *store) of(t *testing.T) *store {
+	other := *s
+	other.t = t
+	return &other
+}
+
 // image builds an image from one file.
 func (s *store) image(name, file, instructions string) {
 	s.t.Helper()
