@@ -390,7 +390,7 @@ demo_was_right() {
   local page
   diff examples/ocr/sample.txt "$cache/demo.txt" || die "this is not what the picture says"
   page=$(grep -o 'http://[^ ]*/docs' "$cache/demo-hint.txt") || die "the demo did not print its address"
-  $venv/bin/python -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1]).close()' "$page" ||
+  "$venv/bin/python" -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1]).close()' "$page" ||
     die "the demo's page is not at $page"
   kill -TERM "$server"
   wait "$server" || die "the server did not end cleanly: exit status $?"
