@@ -51,8 +51,14 @@ void px_crash_own(struct px_channel *slot, uint64_t id);
 // px_crash_stack gives this thread a stack for handlers of signals.
 void px_crash_stack(void);
 
+// ---- px_waiter.c ------------------------------------------------------------
+
+// px_waiter_load makes the type of waiters. 0, or -1 with an exception.
+int px_waiter_load(void);
+
 extern PyMethodDef px_crash_methods[];
 extern PyMethodDef px_interrupt_methods[];
 extern PyMethodDef px_wait_methods[];  // px_waitmethods.c
+extern PyMethodDef px_waiter_methods[];
 
 #endif

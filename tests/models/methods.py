@@ -16,6 +16,19 @@ def note(line: str) -> None:
 
 MEET = threading.Barrier(2)
 
+# Predictions that wait for a file before they call the method.
+IDLE = {"idle": "gate", "late": "late"}
+
+
+class Odd:
+    """A key that cannot be compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("odd")
+
+
+KEYS = {"odd": [Odd()], "odder": [Odd()]}
+
 
 class Item:
     def __init__(self, text: str) -> None:
@@ -117,9 +130,9 @@ class Runner(Base):
     async def run(self, text: str, how: str = "step", key: int = 0, steps: int = 1) -> str:
         print("mine", text)
         try:
-            args = (key,) if how == "step" else ()
+            args = (KEYS.get(text, key),) if how == "step" else ()
             note(f"calls {text}")
-            while text == "idle" and not os.path.exists("gate"):
+            while text in IDLE and not os.path.exists(IDLE[text]):
                 await asyncio.sleep(0.001)
             for _ in range(steps):
                 result = await getattr(self, how)(Item(text), *args)
@@ -157,9 +170,9 @@ class Threads(Base):
     def run(self, text: str, how: str = "step", key: int = 0, steps: int = 1) -> str:
         print("mine", text)
         try:
-            args = (key,) if how == "step" else ()
+            args = (KEYS.get(text, key),) if how == "step" else ()
             note(f"calls {text}")
-            while text == "idle" and not os.path.exists("gate"):
+            while text in IDLE and not os.path.exists(IDLE[text]):
                 time.sleep(0.001)
             for _ in range(steps):
                 result = getattr(self, how)(Item(text), *args)

@@ -78,6 +78,37 @@ func TestMethods_MaxWaitHoldsABatchForThoseThatRun(t *testing.T) {
 	})
 }
 
+func TestMethods_FullBatchLeavesBesideAPredictionThatCallsNothing(t *testing.T) {
+	t.Parallel()
+	eachKind(t, harness.Pythons(t)[0], func(t *testing.T, s *harness.Server) {
+		gate, open := holdStep(t, s)
+		others := beginCalls(t, s, texts("a", "b", "c", "d")...)
+		late := s.Begin("late", harness.Input{"text": "late"})
+		waitCall(t, s, "calls late")
+		open()
+		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
+		for text, a := range receiveAll(t, others) {
+			harness.WantOutput(t, text, a, strings.ToUpper(text))
+		}
+		harness.WriteFile(t, s.Dir+"/late", "")
+		harness.WantOutput(t, "late", harness.Receive(t, late), "LATE")
+	})
+}
+
+func TestMethods_KeyThatCannotBeComparedFailsItsCall(t *testing.T) {
+	t.Parallel()
+	eachKind(t, harness.Pythons(t)[0], func(t *testing.T, s *harness.Server) {
+		gate, open := holdStep(t, s)
+		odd := beginCalls(t, s, texts("odd")...)
+		odder := s.Begin("odder", harness.Input{"text": "odder"})
+		waitCall(t, s, "calls odder")
+		open()
+		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
+		harness.WantText(t, "the second such key", harness.Receive(t, odder).Error, "cannot be compared: odd")
+		harness.WantOutput(t, "the first one", receiveAll(t, odd)["odd"], "ODD")
+	})
+}
+
 func TestMethods_CallOfAPredictionThatTimesOutLeaves(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Threads"} {

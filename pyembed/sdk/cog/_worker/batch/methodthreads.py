@@ -14,6 +14,7 @@ from ..scope import INACTIVE, current
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
     from contextvars import Context
     from typing import Any
 
@@ -32,18 +33,13 @@ class Threads:
         self._inbox: SimpleQueue[tuple[Batch, Any] | None] = SimpleQueue()
         self._started = False
 
-    def put(self, batch: Batch, call: Any) -> None:
-        """Have a thread run a batch."""
+    def put(self, batch: Batch, end: Any) -> None:
+        """Have a thread run what is due of a batch, and the loop call end with the outcome."""
         if not self._started:
             self._started = True
             for number in range(self._count):
-                self.start(number)
-        self._inbox.put((batch, call))
-
-    def start(self, number: int) -> None:
-        """Start a thread that belongs to no prediction."""
-        context = batch_context()
-        context.run(start, self._run, f"batch-{number}")
+                start_unowned(self._run, number)
+        self._inbox.put((batch, end))
 
     def end(self) -> None:
         """Let the threads end."""
@@ -54,21 +50,31 @@ class Threads:
     def _run(self) -> None:
         block_signals()
         while (work := self._inbox.get()) is not None:
-            batch, call = work
-            result, raised = None, None
-            before = _px.set_thread_owner(batch.thread_owner)
+            batch, end = work
             try:
-                result = batch.context.run(call)
-            except BaseException as error:
-                raised = error
-            _px.set_thread_owner(before)
-            if _px.is_child():
-                _px.exit_child(raised)
-            try:
-                self._loop.call_soon_threadsafe(batch.end, result, raised)
+                self._loop.call_soon_threadsafe(end, batch, *run_part(batch))
             except RuntimeError:
                 return  # the loop is closed
-            del work, batch, call, result, raised
+            del work, batch, end
+
+
+def run_part(batch: Batch) -> tuple[Any, BaseException | None]:
+    """Run what is due of a batch; return its result, or what it raised."""
+    result, raised = None, None
+    before = _px.set_thread_owner(batch.thread_owner)
+    try:
+        result = batch.context.run(batch.call)
+    except BaseException as error:
+        raised = error
+    _px.set_thread_owner(before)
+    if _px.is_child():
+        _px.exit_child(raised)
+    return result, raised
+
+
+def start_unowned(run: Callable[[], None], name: str | int) -> None:
+    """Start a thread that belongs to no prediction."""
+    batch_context().run(start, run, f"batch-{name}")
 
 
 def batch_context() -> Context:

@@ -12,11 +12,9 @@ from ..serve.wire import METHOD_BATCHES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import asyncio
-    from contextvars import Context
     from typing import Any
 
-_DELAY = 0.25  # s, of the first batch that is reported
+DELAY = 0.25  # s, of the first batch that is reported
 _MOST = 1000  # batches of a report
 _MOST_LINKS = 128  # of a span: OpenTelemetry's limit
 _MOST_TEXT = 500  # characters of an error
@@ -49,24 +47,30 @@ def trace_of(contexts: list[dict[str, str] | None]) -> BatchTrace | None:
 class BatchReport:
     """The batches since the last report, by method: size, wait and time in ns, and again."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
-        self._loop = loop
-        self._context = context
+    def __init__(self) -> None:
+        self.began = 0  # when the first of them was added, by perf_counter_ns
         self._batches: dict[str, list[int]] = {}
         self._spans: list[dict[str, Any]] = []
         self._count = 0
 
-    def add(self, method: str, size: int, wait: int, took: int) -> None:
-        """Add a batch. Called on the loop, as all of these."""
+    def add(self, method: str, size: int, wait: int, took: int) -> bool:
+        """Add a batch; return whether it is the first, and the report is to be sent in a moment."""
         batches = self._batches.get(method)
         if batches is None:
             batches = self._batches[method] = []
         batches += (size, wait, took)
         self._count += 1
         if self._count == 1:
-            self._loop.call_later(_DELAY, self.send, context=self._context)
+            self.began = time.perf_counter_ns()
         elif self._count >= _MOST:
             self.send()
+        return self._count == 1
+
+    def due(self) -> float:
+        """Return in how many seconds it is to be sent; infinite if it is empty."""
+        if not self._count:
+            return float("inf")
+        return DELAY - (time.perf_counter_ns() - self.began) / 1e9
 
     def add_span(
         self, method: str, size: int, took: int, of: BatchTrace, error: BaseException | None

@@ -1,24 +1,21 @@
 """Batches of the methods that predictions call, formed between their steps.
 
-All of this runs on the loop, except `Batcher.__call__`.
+`loopbatches.py` runs them for predictions on a loop, `threadbatches.py` for those on threads.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from time import perf_counter_ns
 
 import _px
 
 from ..logs.router import owner
-from ..primitives import get_ident
 from ..scope import Scope, current
-from .method import LocalMethod, is_async_code
+from .method import LocalMethod
 from .methodthreads import within
 from .report import trace_of
 from .rules import CallRules
-from .waiting import Call, ThreadFuture, WaitingCalls
+from .waiting import Call, WaitingCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,8 +60,7 @@ class Batch:
     def __init__(self, batcher: Batcher, calls: list[Call]) -> None:
         self._batcher = batcher
         self.calls = calls
-        self.parts = [calls]  # to be run, the last first
-        self.part = calls
+        self._parts = [calls]  # to be run, the last first
         self.running = True
         self.began = perf_counter_ns()
         self.thread_owner = _px.thread_owner()
@@ -87,6 +83,10 @@ class Batch:
                 self.context.run(router.begin, self.owner)
         around = dict.fromkeys(batch for call in calls for batch in call.within)
         self.context.run(within.set, (*around, self))
+        self._next_part()
+
+    def _next_part(self) -> None:
+        self.part = self._parts.pop()
 
     def finish(self) -> None:
         """Drop what the model's threads, whose contexts have this batch, have no use for."""
@@ -105,114 +105,102 @@ class Batch:
             )
         self._batcher.called.add(called)
 
-    def end(self, result: Any, raised: BaseException | None) -> None:
-        """Take the outcome of a part. Called on the loop."""
-        self._batcher.take(self, result, raised)
+    def call(self) -> Any:
+        """Call the method for the part that is due."""
+        return self._batcher.call_method(self.part)
+
+    def take(self, result: Any, raised: BaseException | None) -> bool:
+        """Take the outcome of a part; return whether it was the last one."""
+        batcher, part = self._batcher, self.part
+        elements: Any = ()
+        if raised is None:
+            try:
+                elements = batcher.rules.elements(result, len(part))
+            except BaseException as error:
+                raised = error
+        if raised is not None:
+            halves = batcher.rules.halves([c for c in part if not c.future.done()], raised)
+            if halves is not None:
+                self._parts += halves
+                self._next_part()
+                return False
+            self.error = raised
+            elements = [raised] * len(part)
+        router = batcher.hub.router if self.owner is not None else None
+        if router is not None:
+            router.flush(self.owner)
+        for call, element in zip(part, elements, strict=True):
+            batcher.settle(call, element)
+        if self._parts:
+            self._next_part()
+            return False
+        if router is not None:
+            router.end(self.owner)
+        return True
 
 
 class Batcher:
-    """A batched method of one object: what predictions call."""
+    """A batched method of one object: what predictions call. It decides what a batch has."""
 
     def __init__(self, hub: StepHub, plan: MethodPlan, instance: Any) -> None:
         options = plan.options
         self.hub = hub
-        self._plan = plan
+        self.plan = plan
         self._function = (
             plan.method.function if hub.follow is None else hub.follow(plan.method.function)
         )
         self._instance = instance
-        self._rules = CallRules(options.isolate)
+        self.rules = CallRules(options.isolate)
         self._calls = WaitingCalls(options.max_size, options.max_cost)
-        self._free = options.concurrent
         self._limit = None if options.max_wait_ms is None else int(options.max_wait_ms * 1e6)
-        self._timer: Any = None
-        self._inbox: deque[Call] = deque()  # of threads; all of them are added at once
-        self._needed = 1  # the calls in it for which the loop is woken
-        self._late: Any = None  # the timer that adds those that were not enough
-        self._gathers = bool(hub.least_wait) and self._limit is None and options.concurrent == 1
         self._ended = 0  # when the last call ended, and what it took
         self._took = 0
         self.expected: set[Caller] = set()  # of the last call, that may come back
         self.called: set[Batcher] = set()  # by batches of this method
-        self._threads = None if plan.is_async else hub.threads(options.concurrent)
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop keeps no reference
         self.name: str = plan.name
         self.__wrapped__ = plan.method.function
         self.__name__: str = vars(plan.method)["__name__"]
         self.__doc__ = plan.method.__doc__
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Return a future of the result; in another thread than the loop's, wait for it."""
-        hub = self.hub
-        if _px.is_child():  # which has no loop
-            return LocalMethod(self._plan, self._instance, forked=True)(*args, **named)
-        for batch in within.get():
+        """Return the result for one item, or an awaitable of it in async code."""
+        if _px.is_child():  # which has no threads and no loop
+            return LocalMethod(self.plan, self._instance, forked=True)(*args, **named)
+        batches = within.get()
+        for batch in batches:
             batch.calls_method(self)
-        values, key = self._plan.bind(*args, **named)
-        call = Call(values, key, self._plan.cost(values), perf_counter_ns())
-        call.scope, call.owner, call.within = current.get(), hub.who(), within.get()
+        values, key = self.plan.bind(*args, **named)
+        call = Call(values, key, self.plan.cost(values), perf_counter_ns())
+        call.scope, call.owner, call.within = current.get(), self.hub.who(), batches
         if call.scope._batches is None:
             call.scope.expect_batches()
-        if get_ident() == hub.thread:
-            call.future = hub.loop.create_future()
-            self._add(call)
-            return call.future
-        if is_async_code():  # on a loop of the model
-            later = asyncio.run_coroutine_threadsafe(self._later(call), hub.loop)
-            return asyncio.wrap_future(later)
-        call.future = waiting = ThreadFuture()
-        self._inbox.append(call)
-        if len(self._inbox) >= self._needed:
-            hub.loop.call_soon_threadsafe(self._receive)
-        return waiting.wait()
+        return self._wait(call)
+
+    def _wait(self, call: Call) -> Any:
+        """Have a call join a batch; return its result, or an awaitable of it."""
+        raise NotImplementedError
+
+    def soon(self) -> None:
+        """Decide anew whether a batch leaves, in a moment."""
+        raise NotImplementedError
 
     def calls_method(self, other: Batcher) -> bool:
         """Return whether batches of this method wait for those of another, or it is this one."""
         return other is self or any(each.calls_method(other) for each in list(self.called))
 
-    async def _later(self, call: Call) -> Any:
-        call.future = self.hub.loop.create_future()
-        self._add(call)
-        return await call.future
-
-    def _gather(self) -> None:
-        """Let the loop sleep until the callers of the last batch are back: each wake-up costs."""
-        if self._gathers and len(self.expected) > 1:
-            self._needed = len(self.expected)
-            if self._late is None:
-                self._arm(self._return_wait() / 1e9)
-
-    def _arm(self, seconds: float) -> None:
-        self._late = self.hub.loop.call_later(seconds, self._receive_late, context=self.hub.context)
-
-    def _receive_late(self) -> None:
-        self._late = None
-        left = self._ended + self._return_wait() - perf_counter_ns()
-        if self._needed > 1 and left > 0:
-            self._arm(left / 1e9)
-            return
-        if self._needed > 1:
-            self._needed = 1
-            self._arm(self._return_wait() / 1e9)  # once more, for what came meanwhile
-        self._receive()
-
-    def _receive(self) -> None:
-        """Add what threads have called."""
-        inbox = self._inbox
-        while inbox:
-            self._add(inbox.popleft())
-            self._needed = max(1, min(self._needed, len(self.expected)))
+    def call_method(self, calls: list[Call]) -> Any:
+        """Call the method itself, for calls with equal keys."""
+        arguments = self.plan.arguments([call.values for call in calls], calls[0].key)
+        return self._function(self._instance, **arguments)
 
     def forget(self, caller: Caller) -> None:
         """Take note that a caller of the last batch does not come back."""
         self.expected.discard(caller)
-        self._needed = max(1, min(self._needed, len(self.expected)))
-        if len(self._inbox) >= self._needed:
-            self._receive()
         if not self.expected:
             self.soon()
 
-    def _add(self, call: Call) -> None:
+    def _add(self, call: Call) -> bool:
+        """Add a call to those that wait; return whether a batch need not wait for more."""
         hub = self.hub
         call.caller = caller = hub.caller(call.owner)
         full, came_back = self._calls.add(call), False
@@ -222,11 +210,7 @@ class Batcher:
             if caller.waiting == 1:
                 hub.blocked += 1
                 hub.hurry()
-        if self._free:
-            if full or (came_back and not self.expected):
-                self._leave()
-            else:
-                self.soon()
+        return full or (came_back and not self.expected)
 
     def _came_back(self, caller: Caller) -> bool:
         """Take note of a call; return whether its prediction has followed all its last results."""
@@ -244,126 +228,47 @@ class Batcher:
         self.expected.discard(caller)
         return True
 
-    def soon(self) -> None:
-        """Decide in one turn of the loop whether a batch leaves."""
-        if not self._calls.count or not self._free:
-            return
-        if self in self.hub.delayed:
-            self.hub.delayed.discard(self)
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = self.hub.loop.call_soon(self._decide, context=self.hub.context)
-
-    def _decide(self) -> None:
-        self._timer = None
-        hub = self.hub
-        hub.delayed.discard(self)
-        if not self._calls.count or not self._free:
-            return
-        if hub.blocked < hub.running:
-            delay = self._deadline() - perf_counter_ns()
-            if delay > _LEAST_WAIT:
-                hub.delayed.add(self)
-                self._timer = hub.loop.call_later(delay / 1e9, self._decide, context=hub.context)
-                return
-        self._leave()
-
-    def _deadline(self) -> int:
-        """Return when the calls that wait leave, at the latest."""
+    def _delay(self) -> int:
+        """Return for how many ns the calls that wait should wait for others. 0: not at all."""
+        if self.hub.blocked >= self.hub.running or self._calls.is_full():
+            return 0
         if self._limit is not None:
-            return self._calls.oldest() + self._limit
-        if any(not caller.waiting for caller in self.expected):
-            return self._ended + self._return_wait()
-        return 0
+            until = self._calls.oldest() + self._limit
+        elif any(not caller.waiting for caller in self.expected):
+            until = self._ended + self._return_wait()
+        else:
+            return 0
+        delay = until - perf_counter_ns()
+        return delay if delay > _LEAST_WAIT else 0
 
     def _return_wait(self) -> int:
         return min(max(self._took // _PART, self.hub.least_wait), _MOST_WAIT)
 
-    def _leave(self) -> None:
-        """Give the method its next batch."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self.hub.delayed.discard(self)
+    def _take(self) -> Batch | None:
+        """Return the next batch; None if the callers of all calls have gone."""
         calls = self._calls.take()
         while self._calls.dropped:
-            self._settle(self._calls.dropped.pop(), None)
+            self.settle(self._calls.dropped.pop(), None)
         if not calls:
-            return
-        self._free -= 1
+            return None
         self.expected.clear()
-        self._needed = 1
         for taken in calls:
             taken.scope.count_batch(self.__name__, len(calls))
-        self._run(Batch(self, calls))
-        self.soon()
+        return Batch(self, calls)
 
-    def _run(self, batch: Batch) -> None:
-        batch.part = part = batch.parts.pop()
-        arguments = self._plan.arguments([call.values for call in part], part[0].key)
-
-        def call() -> Any:
-            return self._function(self._instance, **arguments)
-
-        if self._threads is not None:
-            self._threads.put(batch, call)
-        else:
-            task = batch.context.run(self.hub.loop.create_task, self._await(batch, call))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard, context=self.hub.context)
-
-    async def _await(self, batch: Batch, call: Any) -> None:
-        result, raised = None, None
-        try:
-            result = await call()
-        except BaseException as error:
-            raised = error
-        if _px.is_child():
-            _px.exit_child(raised)
-        self.hub.context.run(batch.end, result, raised)
-
-    def take(self, batch: Batch, result: Any, raised: BaseException | None) -> None:
-        """Give the calls of a part their results, and run the next part if there is one."""
-        part = batch.part
-        elements: Any = ()
-        if raised is None:
-            try:
-                elements = self._rules.elements(result, len(part))
-            except BaseException as error:
-                raised = error
-        if raised is not None:
-            halves = self._rules.halves([c for c in part if not c.future.done()], raised)
-            if halves is not None:
-                batch.parts += halves
-                self._run(batch)
-                return
-            batch.error = raised
-            elements = [raised] * len(part)
-        if batch.owner is not None and self.hub.router is not None:
-            self.hub.router.flush(batch.owner)
-        for call, element in zip(part, elements, strict=True):
-            self._settle(call, element)
-        if batch.parts:
-            self._run(batch)
-            return
-        if batch.owner is not None and self.hub.router is not None:
-            self.hub.router.end(batch.owner)
+    def _finish(self, batch: Batch) -> None:
+        """Take note that a batch has ended."""
         self._ended = perf_counter_ns()
-        self._took = self._ended - batch.began
-        self._report(batch)
-        batch.finish()
-        self._free += 1
-        self._gather()
-        self.soon()  # after one step of each task that has its result now
-
-    def _report(self, batch: Batch) -> None:
+        self._took = took = self._ended - batch.began
         name, size, report = self.__name__, len(batch.calls), self.hub.report
         if batch.trace is not None and batch.trace.sampled:
-            report.add_span(name, size, self._took, batch.trace, batch.error)
-        report.add(name, size, batch.began - batch.calls[0].since, self._took)
+            report.add_span(name, size, took, batch.trace, batch.error)
+        if report.add(name, size, batch.began - batch.calls[0].since, took):
+            self.hub.report_later()
+        batch.finish()
 
-    def _settle(self, call: Call, element: Any) -> None:
+    def settle(self, call: Call, element: Any) -> None:
+        """Give a call its result, which an exception raises."""
         caller, future = call.caller, call.future
         if caller is not None and caller.waiting:
             caller.waiting -= 1

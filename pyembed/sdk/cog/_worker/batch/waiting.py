@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 
-from ..primitives import allocate_lock
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -36,50 +34,6 @@ class Call:
         self.scope: Any = None
         self.owner: Any = None
         self.within: Any = ()
-
-
-class ThreadFuture:
-    """The result of a call that a thread waits for. A cancel of its prediction ends the wait."""
-
-    __slots__ = ("_done", "_error", "_lock", "_result", "_traceback")
-
-    def __init__(self) -> None:
-        self._lock = allocate_lock()
-        self._lock.acquire()
-        self._done = False
-        self._result: Any = None
-        self._error: BaseException | None = None
-
-    def done(self) -> bool:
-        """Return whether there is a result, or the thread waits no more."""
-        return self._done
-
-    def set_result(self, result: Any) -> None:
-        """Wake the thread."""
-        self._result = result
-        self._done = True
-        self._lock.release()
-
-    def set_exception(self, error: BaseException) -> None:
-        """Wake the thread, which raises the error."""
-        self._traceback = error.__traceback__  # other threads may add theirs
-        self._error = error
-        self._done = True
-        self._lock.release()
-
-    def wait(self) -> Any:
-        """Return the result, or raise the error."""
-        try:
-            self._lock.acquire()
-        except BaseException:
-            self._done = True
-            raise
-        if self._error is None:
-            return self._result
-        try:
-            raise self._error.with_traceback(self._traceback)
-        finally:
-            self._error = None  # its traceback has this frame
 
 
 class _Queue:
@@ -136,9 +90,16 @@ class WaitingCalls:
         queue.calls.append(call)
         queue.cost += call.cost
         self.count += 1
+        return self._fills(queue)
+
+    def _fills(self, queue: _Queue) -> bool:
         return len(queue.calls) >= self._max_size or (
             self._max_cost is not None and queue.cost >= self._max_cost
         )
+
+    def is_full(self) -> bool:
+        """Return whether there is a full batch."""
+        return any(map(self._fills, self._queues.values()))
 
     def take(self) -> list[Call]:
         """Return the calls of the next batch, [] if all callers have gone."""

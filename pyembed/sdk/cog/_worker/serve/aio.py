@@ -417,7 +417,7 @@ def _steps(server: AsyncServer) -> Any:
     """Return what forms the batches of the model's methods; None if it has no such methods."""
     if "cog._batch" not in sys.modules:
         return None
-    from ..batch.hub import attach
+    from ..batch.loopbatches import attach
 
     return attach(server)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..batch.hub import StepHub
+    from ..batch.threadbatches import ThreadHub
     from ..model.load import Predictor
 
 # Of a thread, where `ulimit -s` sets no limit: that of the main thread elsewhere.
@@ -59,7 +59,7 @@ class ThreadServer(SyncServer):
         """Let the model's batched methods form batches, if it has any."""
         if "cog._batch" not in sys.modules:
             return
-        from ..batch.blocking import attach
+        from ..batch.threadbatches import attach
 
         hub = attach(self)
         if hub is not None:
@@ -116,20 +116,22 @@ class Handler:
 class BatchingHandler(Handler):
     """Tells the hub which predictions run."""
 
-    def __init__(self, server: ThreadServer, index: int, hub: StepHub) -> None:
+    def __init__(self, server: ThreadServer, index: int, hub: ThreadHub) -> None:
         super().__init__(server, index)
         self._hub = hub
 
     def begin(self, id: int) -> None:
         """Attribute what this thread writes from now on to a prediction."""
         super().begin(id)
-        self._hub.announce((self._index, id))
+        with self._hub.lock:
+            self._hub.begin((self._index, id))
 
     def settle_text(self, ended: bool) -> None:
         """Send a partial line of the running prediction; ended says that its answer follows."""
         super().settle_text(ended)
         if ended:
-            self._hub.loop.call_soon_threadsafe(self._hub.end, (self._index, self._id))
+            with self._hub.lock:
+                self._hub.end((self._index, self._id))
 
 
 def _with_stack(begin: Any) -> None:

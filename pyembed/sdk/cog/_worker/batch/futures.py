@@ -1,0 +1,90 @@
+"""What code that is on no loop of ours gets for the call of a batched method."""
+
+from __future__ import annotations
+
+import _px
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+    from typing import Any
+
+
+class ThreadFuture:
+    """The result of a call that a thread waits for. A cancel of its prediction ends the wait.
+
+    waiter  of the thread; wake is called with it once there is a result
+    """
+
+    __slots__ = ("_done", "_error", "_result", "_traceback", "_wake", "waiter")
+
+    def __init__(self, wake: Callable[[Any], object]) -> None:
+        self.waiter = _px.waiter()
+        self._wake = wake
+        self._done = False
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        """Return whether there is a result, or the thread waits no more."""
+        return self._done
+
+    def set_result(self, result: Any) -> None:
+        """Have the thread woken."""
+        self._result = result
+        self._done = True
+        self._wake(self.waiter)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Have the thread woken, which raises the error."""
+        self._traceback = error.__traceback__  # other threads may add theirs
+        self._error = error
+        self._done = True
+        self._wake(self.waiter)
+
+    def wait(self, wake: list[Any]) -> Any:
+        """Wake others, and return the result, or raise the error."""
+        try:
+            _px.wait(self.waiter, None, wake)
+        except BaseException:
+            self._done = True
+            raise
+        if self._error is None:
+            return self._result
+        try:
+            raise self._error.with_traceback(self._traceback)
+        finally:
+            self._error = None  # its traceback has this frame
+
+
+class LoopFuture:
+    """The result of a call that a task on a loop of the model waits for, in another thread."""
+
+    __slots__ = ("_loop", "future")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+
+    def done(self) -> bool:
+        """Return whether there is a result, or the task waits no more."""
+        return self.future.done()
+
+    def set_result(self, result: Any) -> None:
+        """Wake the task."""
+        self._put(self.future.set_result, result)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Wake the task, which raises the error."""
+        self._put(self.future.set_exception, error)
+
+    def _put(self, put: Callable[[Any], None], outcome: Any) -> None:
+        def on_loop() -> None:
+            if not self.future.done():
+                put(outcome)
+
+        try:
+            self._loop.call_soon_threadsafe(on_loop)
+        except RuntimeError:
+            pass  # the loop is closed
