@@ -1,4 +1,4 @@
-"""Exceptions as text: the error of an answer, the traceback in its logs. The end of a worker by one."""
+"""Exceptions as text, for answers and their logs. The end of a worker that cannot serve."""
 
 from __future__ import annotations
 
