@@ -6,6 +6,6 @@
 // thread; no Go runs while a request is served, and Python never calls into Go, which would hang a forked child; what C
 // allocates is counted.
 //
-// Other C is in its sub-packages cuda and nvml, in cmd/pinion/timerslack and in third_party/cpy3. Only cmd/pinion
-// imports this package. ipc/PROTOCOL.md describes its protocol with the front.
+// Other C is in its sub-package cuda, in runtime/gpu/nvml, in third_party/cpy3 and in cmd/pinion, which alone imports
+// this package. ipc/PROTOCOL.md describes its protocol with the front.
 package pyembed

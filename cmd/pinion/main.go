@@ -6,7 +6,6 @@ import (
 
 	"pinion/cmd/pinion/internal/cli"
 	"pinion/cmd/pinion/internal/process"
-	_ "pinion/cmd/pinion/timerslack" // its constructor runs before Go starts
 	"pinion/runtime/supervise"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/sentry"
 	"pinion/cmd/pinion/internal/server"
 	"pinion/runtime/telemetry"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/sentry"
+	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/memory"

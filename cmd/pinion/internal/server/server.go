@@ -8,9 +8,9 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/sentry"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
 	"pinion/runtime/gpu/nvml"

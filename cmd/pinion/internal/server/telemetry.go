@@ -2,7 +2,7 @@ package server
 
 import (
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/sentry"
+	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"
 )

@@ -1,0 +1,3 @@
+package main
+
+import "C" // timerslack.c is a part of this package

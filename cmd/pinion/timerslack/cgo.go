@@ -1,3 +1,0 @@
-package timerslack
-
-import "C"
