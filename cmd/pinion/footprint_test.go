@@ -83,11 +83,12 @@ func TestFootprint_Requests(t *testing.T) {
 		name, model string
 		requests    []request
 		env         []string
+		margin      int // of the bytes, in percent
 	}{
-		{"sync", "echo", []request{sync}, nil},
-		{"async-then-sync", "echo", []request{async, sync}, nil}, // the second one waits for the end of the first
-		{"stream", "stream", []request{stream}, nil},
-		{"traced", "echo", []request{sync}, traced},
+		{"sync", "echo", []request{sync}, nil, 1},
+		{"async-then-sync", "echo", []request{async, sync}, nil, 1}, // the second one waits for the end of the first
+		{"stream", "stream", []request{stream}, nil, 1},
+		{"traced", "echo", []request{sync}, traced, 10}, // most windows have an attempt to export
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, one := range c.env {
@@ -95,8 +96,7 @@ func TestFootprint_Requests(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			allocs, size := footprint(t, python, c.model, c.requests)
-			got = append(got, count{c.name + " allocations", allocs, 1 + allocs/20},
-				count{c.name + " bytes", size, max(64, size/50)})
+			got = append(got, count{c.name + " allocations", allocs, 0}, count{c.name + " bytes", size, size * c.margin / 100})
 		})
 	}
 	got.compare(t, "testdata/requests.txt", 0)
@@ -141,7 +141,7 @@ func footprint(t *testing.T, python, model string, requests []request) (allocs, 
 		runtime.ReadMemStats(&before)
 		ask(rounds)
 		runtime.ReadMemStats(&after)
-		allocs = min(allocs, int(after.Mallocs-before.Mallocs+rounds/2)/rounds)
+		allocs = min(allocs, int(after.Mallocs-before.Mallocs)/rounds)
 		size = min(size, int(after.TotalAlloc-before.TotalAlloc)/rounds)
 	}
 	return allocs, size
