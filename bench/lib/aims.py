@@ -9,7 +9,10 @@ from lib.results import PASS, Results
 from lib.rows.loops import OPTIMUM
 from lib.tables import title
 
-OTHERS = ("coglet", "coglet-async32", "mosec", "litserve", "bentoml", "fastapi", "ray")
+OTHERS = (
+    *("coglet", "coglet-async32", "mosec", "litserve", "bentoml"),
+    *("fastapi", "fastapi-granian", "ray"),
+)
 Rows = dict[str, Results]
 
 

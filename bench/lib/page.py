@@ -39,7 +39,7 @@ A new measurement of a row replaces its part of the page. `bench/run.sh --help` 
   coglet: the schema; FastAPI, LitServe, BentoML, Ray Serve: pydantic's strict types; MOSEC: msgspec), a warm-up before each row. FastAPI's model runs in the
   server's process, without isolation.
 * **Settings that differ from a server's defaults**: Pinion and MOSEC have queues of 1 024 (MOSEC's default). MOSEC's limits of 3 s and 10 MiB and the time
-  limits of LitServe and BentoML are raised. Ray Serve may have 256 requests in progress. uvicorn uses uvloop and httptools.
+  limits of LitServe and BentoML are raised. Ray Serve may have 256 requests in progress. uvicorn uses uvloop and httptools, granian uvloop.
 * **What favours Pinion**: its authors chose the rows, wrote the services of the others, and know Pinion's settings best. The services are in `bench/peers`,
   a few dozen lines each; corrections are welcome.
 """

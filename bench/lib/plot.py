@@ -26,6 +26,7 @@ COLORS = {
     "litserve": "#cc79a7",
     "bentoml": "#e69f00",
     "fastapi": "#56b4e9",
+    "fastapi-granian": "#1f78b4",
     "ray": "#7b3294",
     "ventu": "#8c510a",
     "pinion-batching": "#a6d854",

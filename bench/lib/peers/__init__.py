@@ -33,6 +33,7 @@ ALL: dict[str, Peer] = {
         LitServe(),
         BentoML(),
         FastAPI(),
+        FastAPI("fastapi-granian", "granian"),
         Ray(),
         Ventu(),
         PinionBatching(),

@@ -1,37 +1,41 @@
-"""FastAPI on uvicorn, with uvloop and httptools."""
+"""FastAPI on uvicorn with uvloop and httptools, or on granian."""
 
 from __future__ import annotations
 
 from lib.options import Options
 from lib.peers.base import Peer, Setting
 
+# What each server stands on, beside FastAPI and pydantic.
+STANDS_ON = {"uvicorn": ("uvicorn", "uvloop", "httptools"), "granian": ("granian", "uvloop")}
+
 
 class FastAPI(Peer):
     """It has no workers apart from its HTTP server: the model runs in the same process."""
 
-    name = family = "fastapi"
-    title = "FastAPI, uvicorn"
+    family = "fastapi"
+
+    def __init__(self, name: str = "fastapi", server: str = "uvicorn") -> None:
+        self.name, self.title, self.server = name, f"FastAPI, {server}", server
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""
+        flags = {
+            "uvicorn": ("--no-access-log",),
+            "granian": ("--interface", "asgi", "--loop", "uvloop"),
+        }
         return [
-            *(
-                self.python,
-                "-m",
-                "uvicorn",
-                "service:app",
-                "--host",
-                "127.0.0.1",
-                "--port",
-                str(s.port),
-            ),
-            *("--workers", str(s.workers), "--no-access-log", "--log-level", "error"),
+            *(self.python, "-m", self.server, "service:app", "--host", "127.0.0.1"),
+            *("--port", str(s.port), "--workers", str(s.workers), "--log-level", "error"),
+            *flags[self.server],
         ]
 
     def version(self, options: Options) -> str:
         """Return the versions of FastAPI and of what it stands on."""
-        mine = super().version(options)
         pins = (self.home / "requirements.txt").read_text().split()
+        named = ("pydantic", *STANDS_ON[self.server])
         return ", ".join(
-            [mine, *(p.replace("==", " ") for p in pins if not p.startswith("fastapi"))]
+            [
+                super().version(options),
+                *(p.replace("==", " ") for p in pins if p.partition("==")[0] in named),
+            ]
         )

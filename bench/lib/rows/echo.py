@@ -16,7 +16,7 @@ class Echo(Loop):
     points = ("1", "8", "32", "64", "256")
     peers = (
         *("bare", "pinion", "pinion-async", "pinion-async32", "coglet", "coglet-async32", "mosec"),
-        *("litserve", "bentoml", "fastapi", "ray", "ventu", "pinion-batching"),
+        *("litserve", "bentoml", "fastapi", "fastapi-granian", "ray", "ventu", "pinion-batching"),
     )
     text = """\
 wrk with one thread in a closed loop: a connection sends its next request after its answer. The model returns its input, so the row measures
