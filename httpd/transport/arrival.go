@@ -108,7 +108,7 @@ func (c *Conn) chargeHead() error {
 func (c *Conn) freeHead() {
 	if c.headCharged {
 		c.headCharged = false
-		c.framing.pending = nil
+		c.framing.shrink()
 		c.EndArrival()
 		c.t.opt.Memory.Free(HeadCost)
 	}

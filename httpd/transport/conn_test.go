@@ -68,6 +68,29 @@ func TestConn_BodyExtendsDeadline(t *testing.T) {
 	}
 }
 
+// TestConn_PiecesAreOneRequest: a request is the same however its bytes are divided, also if a piece ends its headers
+// and begins a chunk's line.
+func TestConn_PiecesAreOneRequest(t *testing.T) {
+	const raw = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10;a=b\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n"
+	for i := 1; i < len(raw); i++ {
+		for j := i; j < len(raw); j++ {
+			server, peer := net.Pipe()
+			c := newConn(New(Options{HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), server)
+			go func() {
+				for _, piece := range []string{raw[:i], raw[i:j], raw[j:]} {
+					_, _ = io.WriteString(peer, piece)
+				}
+				peer.Close()
+			}()
+			got, err := io.ReadAll(c)
+			if string(got) != raw || err != nil || c.framing.ended != 1 {
+				t.Fatalf("%q %q %q: got %q, %v and %d requests, want all of it and one",
+					raw[:i], raw[i:j], raw[j:], got, err, c.framing.ended)
+			}
+		}
+	}
+}
+
 // countingConn counts how often a deadline is set.
 type countingConn struct {
 	net.Conn

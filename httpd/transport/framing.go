@@ -89,6 +89,16 @@ func (f *framing) inHead() bool {
 	return f.stage == atHeader || f.stage == atStart && len(f.pending) > 0
 }
 
+// shrink frees the memory of the headers that were kept, which may be much. What is pending behind them stays: a chunk's
+// line may have begun.
+func (f *framing) shrink() {
+	if f.inHead() {
+		f.pending = nil
+		return
+	}
+	f.pending = bytes.Clone(f.pending)
+}
+
 // follow parses the next bytes, and returns how many may be passed on: all, unless err is set. Of a request with
 // invalid headers it passes one byte on: without any, fasthttp would close the connection without an answer.
 func (f *framing) follow(p []byte) int {
