@@ -68,7 +68,7 @@ type Local interface {
 	// NewAttachments returns an empty store for the files of a request's body.
 	NewAttachments() request.Attachments
 	// Create makes a prediction for a request with an Attempt, which then owns the slot.
-	Create(req *predict.Request) (*predict.Prediction, error)
+	Create(req predict.Request) (*predict.Prediction, error)
 	// Find returns the prediction in flight with that id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
 	// Result returns the prediction with that id, in flight or retained, as clients see it. The caller releases it.

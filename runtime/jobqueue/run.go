@@ -79,7 +79,7 @@ func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
 		}
 		req.WebhookEvents &^= predict.OnCompleted // the queue keeps that one
 		var p *predict.Prediction
-		if p, err = m.o.Local.Create(&req); err == nil {
+		if p, err = m.o.Local.Create(req); err == nil {
 			return p, nil
 		}
 	}

@@ -31,11 +31,6 @@ func TestMain(m *testing.M) {
 // served is a model on a fake worker.
 type served struct{ *service.Service }
 
-// Create is that of the service, as httpd/protocol.Model has it.
-func (s served) Create(req predict.Request) (*predict.Prediction, error) {
-	return s.Service.Create(&req)
-}
-
 func (served) Shape() (Shape, error) { return Shape{}, nil }
 
 func serve(t *testing.T) served {

@@ -20,7 +20,7 @@ func (s *Service) RunExample(ctx context.Context) *health.ExampleRun {
 }
 
 func (s *Service) runExample(ctx context.Context, input []byte) *health.ExampleRun {
-	p, err := s.Create(&predict.Request{Input: bytes.Clone(input)})
+	p, err := s.create(&predict.Request{Input: bytes.Clone(input)})
 	if err == nil {
 		defer p.Release()
 		stop := context.AfterFunc(ctx, p.Cancel)

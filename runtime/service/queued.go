@@ -59,8 +59,21 @@ func (s *Service) AwaitCapacity(ctx context.Context) int { return s.o.Pool.Await
 // MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
 func (s *Service) MeanDuration() time.Duration { return s.o.Pool.MeanDuration() }
 
-// AcquireSlot claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
-func (s *Service) AcquireSlot() bool { return s.o.Pool.AdmitFree() }
+// AcquireSlot claims capacity for a request with an Attempt; false: none is free, or the model is not loaded. Create
+// takes it over if it succeeds. Until then the model is not unloaded.
+func (s *Service) AcquireSlot() bool {
+	if !s.o.Lifecycle.TryEnter() {
+		return false
+	}
+	if !s.o.Pool.AdmitFree() {
+		s.o.Lifecycle.Leave()
+		return false
+	}
+	return true
+}
 
 // ReleaseSlot gives back what AcquireSlot reserved.
-func (s *Service) ReleaseSlot() { s.o.Pool.Withdraw(nil) }
+func (s *Service) ReleaseSlot() {
+	s.o.Pool.Withdraw(nil)
+	s.o.Lifecycle.Leave()
+}

@@ -86,7 +86,7 @@ func (h *house) until(status string) {
 // create takes a prediction in.
 func (h *house) create(id, input string) *predict.Prediction {
 	h.t.Helper()
-	p, err := h.Create(&predict.Request{ID: id, Input: []byte(input)})
+	p, err := h.Create(predict.Request{ID: id, Input: []byte(input)})
 	if err != nil {
 		h.t.Fatalf("%s: %v", id, err)
 	}
@@ -126,7 +126,7 @@ func (h *house) run(id, input string) predict.Record {
 // refused checks that Create refuses, and leaves nothing behind.
 func (h *house) refused(want string) {
 	h.t.Helper()
-	p, err := h.Create(&predict.Request{Input: []byte(`{"s":"x"}`)})
+	p, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)})
 	if err == nil {
 		h.t.Fatalf("%s was taken: got no error, want an error", p.ID())
 	}

@@ -80,10 +80,10 @@ func TestRefusals(t *testing.T) {
 		p := h.create("long", `{"s":"forever"}`)
 		done := waiting(p)
 		h.until("BUSY")
-		if _, err := h.Create(&predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.Is(err, predict.ErrBusy) {
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.Is(err, predict.ErrBusy) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
-		if _, err := h.Create(&predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)}); !errors.Is(err,
+		if _, err := h.Create(predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)}); !errors.Is(err,
 			predict.ErrInFlight) {
 			t.Errorf("got %v, want ErrInFlight", err)
 		}
@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 		h.until("READY")
 		one, two := waiting(h.create("one", `{"s":"forever"}`)), waiting(h.create("two", `{"s":"x"}`))
 		var full *predict.QueueFullError
-		if _, err := h.Create(&predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.As(err, &full) {
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.As(err, &full) {
 			t.Errorf("got %v, want a full queue", err)
 		}
 		h.CancelAll()
@@ -117,10 +117,10 @@ func TestRefusals(t *testing.T) {
 		h := build(t, "good", 0, "")
 		h.until("READY")
 		var invalid *predict.ValidationError
-		if _, err := h.Create(&predict.Request{Input: []byte(`{"s":1}`)}); !errors.As(err, &invalid) {
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":1}`)}); !errors.As(err, &invalid) {
 			t.Errorf("got %v, want a validation error", err)
 		}
-		if _, err := h.Create(&predict.Request{}); !errors.As(err, &invalid) ||
+		if _, err := h.Create(predict.Request{}); !errors.As(err, &invalid) ||
 			invalid.Problems[0].Type != predict.TypeMissing {
 			t.Errorf("no input: got %v, want a missing field", err)
 		}

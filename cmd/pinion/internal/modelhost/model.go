@@ -77,7 +77,8 @@ func (m *Model) makeService() {
 		BusyPoll: o.BusyPoll(),
 	})
 	m.Service = service.New(service.Options{
-		Model: m.label(), Pool: m.Pool, Files: o.Files, Logger: m.Log, Queue: s.Queue > 0,
+		Model: m.label(), Pool: m.Pool, Files: o.Files, Logger: m.Log, Lifecycle: m.Lifecycle,
+		Queue:      s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		HealthPath: m.healthPath(), OnChange: m.Lifecycle.observe,
 		Webhooks:   m.Webhooks,

@@ -133,7 +133,7 @@ func (r *rig) begin(m *Model, input string) (*predict.Prediction, error) {
 		return nil, err
 	}
 	defer m.Lifecycle.Leave()
-	return m.Service.Create(&predict.Request{Input: []byte(input)})
+	return m.Service.Create(predict.Request{Input: []byte(input)})
 }
 
 // ask makes a prediction and returns how it ended.

@@ -135,7 +135,7 @@ func (r *Runner) setupError() error {
 // The caller releases it when it has used the record.
 func (r *Runner) Run(req predict.Request, watch predict.Observer) (p *predict.Prediction, interrupted bool, err error) {
 	req.Mode = predict.Async // so that its events arrive as they happen
-	p, err = r.svc.Create(&req)
+	p, err = r.svc.Create(req)
 	if err != nil {
 		return nil, false, err
 	}

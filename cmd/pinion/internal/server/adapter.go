@@ -7,7 +7,6 @@ import (
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
-	"pinion/runtime/predict"
 	"pinion/runtime/service"
 )
 
@@ -21,15 +20,6 @@ var (
 	_ httpd.Service    = backend{}
 	_ protocol.Service = backend{}
 )
-
-// Create is that of the service, once the model is loaded.
-func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
-	if err := b.m.Lifecycle.Enter(req.Deadline); err != nil {
-		return nil, err
-	}
-	defer b.m.Lifecycle.Leave()
-	return b.Service.Create(&req)
-}
 
 // Ready says why no prediction is accepted. One that loads the model is.
 func (b backend) Ready() error {

@@ -152,9 +152,6 @@ func (m *gatewayModel) Ready() error {
 	return nil
 }
 
-// Defunct never is: the gateway joins the queue again.
-func (m *gatewayModel) Defunct() error { return nil }
-
 // State says whether requests are taken: they wait for a server.
 func (m *gatewayModel) State() protocol.State {
 	if err := m.Ready(); err != nil {
@@ -179,8 +176,6 @@ func (m *gatewayModel) Health(context.Context) health.Document {
 	h.Fleet = fleet
 	return h
 }
-
-func (m *gatewayModel) RunExample(context.Context) *health.ExampleRun { return nil }
 
 // entry is what GET /models says of the model: it is ready if a server takes its jobs.
 func (m *gatewayModel) entry() httpd.ModelEntry {

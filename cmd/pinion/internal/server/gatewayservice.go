@@ -26,11 +26,6 @@ type gatewayRoot struct {
 
 var _ httpd.Service = gatewayRoot{}
 
-// Create is not called, for all requests go to the queue.
-func (r gatewayRoot) Create(predict.Request) (*predict.Prediction, error) {
-	return nil, &predict.NotReadyError{Reason: "A gateway has no model"}
-}
-
 // Ready says why nothing is accepted.
 func (r gatewayRoot) Ready() error {
 	for _, m := range r.g.all() {
@@ -40,9 +35,6 @@ func (r gatewayRoot) Ready() error {
 	}
 	return r.g.finder.ready()
 }
-
-// Defunct never is: the gateway joins the queues again.
-func (r gatewayRoot) Defunct() error { return nil }
 
 // Health is that of the default model, with the status of each.
 func (r gatewayRoot) Health(ctx context.Context) health.Document {
@@ -70,8 +62,6 @@ func (g *gateway) health() health.Document {
 		Connections: &connections,
 	}
 }
-
-func (r gatewayRoot) RunExample(context.Context) *health.ExampleRun { return nil }
 
 // OpenAPI is the document of the default model.
 func (r gatewayRoot) OpenAPI() ([]byte, bool) {

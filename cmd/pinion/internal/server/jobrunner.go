@@ -43,33 +43,6 @@ func (r *jobRunner) AwaitCapacity(ctx context.Context) int {
 	return 0
 }
 
-// AcquireSlot is that of the service. The model is not unloaded before Create or ReleaseSlot.
-func (r *jobRunner) AcquireSlot() bool {
-	if !r.lifecycle.TryEnter() {
-		return false
-	}
-	if !r.Service.AcquireSlot() {
-		r.lifecycle.Leave()
-		return false
-	}
-	return true
-}
-
-// ReleaseSlot undoes AcquireSlot.
-func (r *jobRunner) ReleaseSlot() {
-	r.Service.ReleaseSlot()
-	r.lifecycle.Leave()
-}
-
-// Create is that of the service.
-func (r *jobRunner) Create(req *predict.Request) (*predict.Prediction, error) {
-	p, err := r.Service.Create(req)
-	if err == nil {
-		r.lifecycle.Leave() // the service counts it from here on
-	}
-	return p, err
-}
-
 // loadEvery is how often a model that is not loaded looks whether jobs wait for it.
 const loadEvery = time.Second
 

@@ -1,0 +1,20 @@
+package service
+
+import "time"
+
+// Lifecycle lets requests into a model that may not be loaded. Each that has entered leaves once it is a prediction, or
+// is refused.
+type Lifecycle interface {
+	// Enter may load the model. deadline is the request's, or zero.
+	Enter(deadline time.Time) error
+	// TryEnter is Enter without a wait; false: the model is not ready.
+	TryEnter() bool
+	Leave()
+}
+
+// alwaysLoaded is the Lifecycle of a model that is never unloaded.
+type alwaysLoaded struct{}
+
+func (alwaysLoaded) Enter(time.Time) error { return nil }
+func (alwaysLoaded) TryEnter() bool        { return true }
+func (alwaysLoaded) Leave()                {}
