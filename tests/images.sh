@@ -42,5 +42,5 @@ images_suite() {
   local base=''
   [[ ! -f $image_base ]] || base=$image_base
   go_suite 65-images PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" PINION_TEST_IMAGE_BASE="$base" \
-    -count=1 -timeout 20m ./tests/images
+    -count=1 -timeout 40m ./tests/images
 }
