@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,37 +13,7 @@ func TestCancel_EndsEveryKindOfWaiting(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "blocking.py"})
-		worker := s.Worker()
-		for _, how := range []string{
-			"loop", "sleep", "select", "poll", "lock", "event", "queue", "join", "future", "recv", "accept", "subprocess",
-			"pipe",
-			"native", "regex", "catching", "generator",
-		} {
-			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
-			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
-				t.Errorf("%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
-				continue
-			}
-			if want := "begun\n"; !strings.HasPrefix(a.Logs, want) ||
-				!strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-				t.Errorf("%s: logs are %q, want it starting with %q and ending in %q", how, a.Logs, want,
-					"canceled in "+how+"\nfinally "+how+"\n")
-			}
-			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("%s: no predict_time in %s: ok = false, want true", how, a)
-			}
-			if how == "subprocess" {
-				_, after, _ := strings.Cut(a.Logs, "child ")
-				number, _, _ := strings.Cut(after, "\n")
-				child, err := strconv.Atoi(number)
-				if err != nil || harness.Alive(child) {
-					t.Errorf("the child of %q lives, or is not named: harness.Alive(child) = true, want false", a.Logs)
-				}
-			}
-			harness.WantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
-			harness.Equal(t, "after "+how, s.Succeed(harness.Input{"token": "next"}).Text(t), "nothing next")
-		}
-		harness.SameWorker(t, s, worker)
+		harness.CancelEveryWait(t, s, "native", "regex")
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,18 +15,11 @@ import (
 // crowd is clients of a job queue. Each has jobs with odd ids accepted at one server, and follows each at another one to
 // its end, which must be its own.
 type crowd struct {
-	t       *testing.T
+	clients
 	servers []*harness.Server
-	stop    chan struct{}
-	once    sync.Once // closes stop
-	clients sync.WaitGroup
 	refused string // part of the error with which a job may end that asks for too much; "": none may
 
-	mu        sync.Mutex
-	during    string
-	lossy     bool     // jobs may be lost, and refused for now
-	succeeded []string // tokens
-	ended     atomic.Int64
+	succeeded []string // tokens; mu guards it
 	lost      atomic.Int64
 }
 
@@ -39,20 +31,8 @@ var oddIDs = []string{
 
 // beginCrowd lets clients have jobs run until the end.
 func beginCrowd(t *testing.T, refused string, servers ...*harness.Server) *crowd {
-	c := &crowd{t: t, servers: servers, stop: make(chan struct{}), refused: refused}
-	t.Cleanup(c.quit)
-	for client := range honest {
-		c.clients.Go(func() {
-			for n := 0; !t.Failed(); n++ {
-				select {
-				case <-c.stop:
-					return
-				case <-time.After(honestPause):
-					c.job(client, n)
-				}
-			}
-		})
-	}
+	c := &crowd{servers: servers, refused: refused}
+	c.begin(t, c.job)
 	return c
 }
 
@@ -98,7 +78,7 @@ func (c *crowd) job(client, n int) {
 	default:
 		c.t.Errorf("%s: %q ended with %s %q %s %v, want its own answer: %s", during, id, a.Status, a.ID, a.Output, a.Err, a)
 	}
-	c.ended.Add(1)
+	c.done.Add(1)
 }
 
 // accepted has a job accepted, and repeats what a server could not answer; false: it is none.
@@ -133,33 +113,6 @@ func (c *crowd) await(at *harness.Server, path string) (a harness.Answer) {
 	return a
 }
 
-func (c *crowd) scene() (lossy bool, during string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lossy, c.during
-}
-
-// enter names what happens from here on, and whether jobs may be lost meanwhile.
-func (c *crowd) enter(during string, lossy bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.during, c.lossy = during, lossy
-}
-
-// more waits until so many more jobs have ended.
-func (c *crowd) more(n int64) {
-	c.t.Helper()
-	_, during := c.scene()
-	target := c.ended.Load() + n
-	harness.Eventually(c.t, during+": jobs end", func() bool { return c.ended.Load() >= target || c.t.Failed() })
-}
-
-// quit stops the clients.
-func (c *crowd) quit() {
-	c.once.Do(func() { close(c.stop) })
-	c.clients.Wait()
-}
-
 // end waits for the last jobs, and looks how often the models ran each.
 func (c *crowd) end() {
 	c.t.Helper()
@@ -175,5 +128,5 @@ func (c *crowd) end() {
 			c.t.Errorf("the job of %s ran %d times, want once", token, runs[token])
 		}
 	}
-	c.t.Logf("%d jobs succeeded, %d ended, %d were lost", len(c.succeeded), c.ended.Load(), c.lost.Load())
+	c.t.Logf("%d jobs succeeded, %d ended, %d were lost", len(c.succeeded), c.done.Load(), c.lost.Load())
 }

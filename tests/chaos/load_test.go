@@ -20,42 +20,81 @@ const (
 	ballast = 300_000
 )
 
-// load is honest clients beside what a scene does to a server. Each asks again and again, and every answer must be its
-// own.
-type load struct {
+// clients ask again and again beside what a scene does to a server.
+type clients struct {
 	t       *testing.T
-	s       *harness.Server
 	stop    chan struct{}
 	once    sync.Once // closes stop
-	clients sync.WaitGroup
+	running sync.WaitGroup
+	done    atomic.Int64 // own answers, or jobs that have ended
 
 	mu      sync.Mutex
-	excuses bool // a prediction may be refused, or fail with its worker
 	during  string
-	right   atomic.Int64 // own answers
+	excuses bool // what they ask for may be refused, lost, or fail with its worker
+}
+
+// begin lets honest clients ask until they quit. n counts the requests of one.
+func (c *clients) begin(t *testing.T, ask func(client, n int)) {
+	c.t, c.stop = t, make(chan struct{})
+	t.Cleanup(c.quit)
+	for client := range honest {
+		c.running.Go(func() {
+			for n := 0; !t.Failed(); n++ {
+				select {
+				case <-c.stop:
+					return
+				case <-time.After(honestPause):
+					ask(client, n)
+				}
+			}
+		})
+	}
+}
+
+func (c *clients) scene() (excuses bool, during string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.excuses, c.during
+}
+
+// enter names what the clients suffer from here on, and whether they have an excuse meanwhile.
+func (c *clients) enter(during string, excuses bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.during, c.excuses = during, excuses
+}
+
+// more waits until so much more is done.
+func (c *clients) more(n int64) {
+	c.t.Helper()
+	_, during := c.scene()
+	target := c.done.Load() + n
+	harness.Eventually(c.t, during+": the clients go on", func() bool { return c.done.Load() >= target || c.t.Failed() })
+}
+
+// quit stops the clients.
+func (c *clients) quit() {
+	c.once.Do(func() { close(c.stop) })
+	c.running.Wait()
+}
+
+// load is clients of a server. Every answer must be the client's own.
+type load struct {
+	clients
+	s       *harness.Server
 	excused atomic.Int64
 }
 
 // beginLoad lets clients ask until the end of the load.
 func beginLoad(t *testing.T, s *harness.Server) *load {
-	l := &load{t: t, s: harness.At(s.Address), stop: make(chan struct{})} // with connections of its own
-	t.Cleanup(l.quit)
-	for client := range honest {
-		l.clients.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-l.stop:
-					return
-				case <-time.After(honestPause):
-					size := 0
-					if n%5 == 4 {
-						size = ballast
-					}
-					l.ask(fmt.Sprintf("%08x%08x", client, n), size)
-				}
-			}
-		})
-	}
+	l := &load{s: harness.At(s.Address)} // with connections of its own
+	l.begin(t, func(client, n int) {
+		size := 0
+		if n%5 == 4 {
+			size = ballast
+		}
+		l.ask(fmt.Sprintf("%08x%08x", client, n), size)
+	})
 	return l
 }
 
@@ -66,7 +105,7 @@ func (l *load) ask(token string, size int) {
 	after, _ := l.scene()
 	switch {
 	case err == nil:
-		l.right.Add(1)
+		l.done.Add(1)
 	case (before || after) && excusable(a):
 		l.excused.Add(1)
 	default:
@@ -75,40 +114,11 @@ func (l *load) ask(token string, size int) {
 	}
 }
 
-func (l *load) scene() (excuses bool, during string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.excuses, l.during
-}
-
-// enter names what the clients suffer from here on, and whether they may be refused meanwhile.
-func (l *load) enter(during string, excuses bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.during, l.excuses = during, excuses
-}
-
-// more waits until the clients got so many more answers that are their own.
-func (l *load) more(n int64) {
-	l.t.Helper()
-	_, during := l.scene()
-	target := l.right.Load() + n
-	harness.Eventually(l.t, during+": the clients are answered", func() bool {
-		return l.right.Load() >= target || l.t.Failed()
-	})
-}
-
-// quit stops the clients.
-func (l *load) quit() {
-	l.once.Do(func() { close(l.stop) })
-	l.clients.Wait()
-}
-
 // end lets the last clients be answered.
 func (l *load) end() {
 	l.t.Helper()
 	l.quit()
-	l.t.Logf("%d own answers, %d excused", l.right.Load(), l.excused.Load())
+	l.t.Logf("%d own answers, %d excused", l.done.Load(), l.excused.Load())
 }
 
 // predict has a model of chaos.py run, by a body of that size and a little, and returns what is wrong with the answer.

@@ -27,10 +27,7 @@ func TestReadyFile_ReadinessFileAppearsUnderKubernetes(t *testing.T) {
 		open()
 		s.WaitHealth("READY")
 		if where != "" {
-			harness.Eventually(t, "the file appears", func() bool {
-				_, err := os.Stat(file)
-				return err == nil
-			})
+			harness.WaitFile(t, file)
 		} else if _, err := os.Stat(file); err == nil {
 			t.Error("the file appears elsewhere too: got no error, want an error")
 		}

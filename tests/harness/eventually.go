@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -21,6 +22,15 @@ func Eventually(t testing.TB, what string, reached func() bool) {
 	if err := until(reached); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+}
+
+// WaitFile waits until a file is there.
+func WaitFile(t testing.TB, path string) {
+	t.Helper()
+	Eventually(t, path+" is there", func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
 }
 
 func until(reached func() bool) error {

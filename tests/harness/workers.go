@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,40 @@ func CancelRunning(t *testing.T, s *Server, id string, in Input) Answer {
 	WantCode(t, "cancel of "+id, a, http.StatusOK)
 	Equal(t, "cancel of "+id, string(a.Body), "{}")
 	return Receive(t, answer)
+}
+
+// CancelEveryWait cancels predictions of blocking.py, one way of waiting after the other: those that a cancel ends in any
+// thread, and more.
+func CancelEveryWait(t *testing.T, s *Server, more ...string) {
+	t.Helper()
+	worker := s.Worker()
+	for _, how := range append([]string{
+		"loop", "sleep", "select", "poll", "lock", "event", "queue", "join", "future", "recv", "accept", "subprocess",
+		"pipe", "catching", "generator",
+	}, more...) {
+		a := CancelRunning(t, s, how, Input{"how": how})
+		if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
+			t.Errorf("%s: got %s, want it canceled, without output and error", how, a)
+			continue
+		}
+		end := "canceled in " + how + "\nfinally " + how + "\n"
+		if !strings.HasPrefix(a.Logs, "begun\n") || !strings.HasSuffix(a.Logs, end) {
+			t.Errorf("%s: got the logs %q, want begun at first and %q at last", how, a.Logs, end)
+		}
+		if _, ok := a.Metrics["predict_time"]; !ok {
+			t.Errorf("%s: got no predict_time in %s, want one", how, a)
+		}
+		if how == "subprocess" {
+			_, after, _ := strings.Cut(a.Logs, "child ")
+			number, _, _ := strings.Cut(after, "\n")
+			if child, err := strconv.Atoi(number); err != nil || Alive(child) {
+				t.Errorf("got the logs %q, want a child that has ended", a.Logs)
+			}
+		}
+		WantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
+		Equal(t, "after "+how, s.Succeed(Input{"token": "next"}).Text(t), "nothing next")
+	}
+	SameWorker(t, s, worker)
 }
 
 // WaitWorkers waits until that many workers are ready, and each was replaced so often in all, with no successor in

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -83,25 +82,9 @@ func TestBatch_BatchesAreTraced(t *testing.T) {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			dir := harness.NewFolder(t, "run.py", batchSpans, "cog.yaml", "train: run.py:train\n")
-			c := harness.StartCollector(t)
-			s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{
-				"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
-			}})
-			begin := func(text, flag string) <-chan harness.Answer {
-				answer := make(chan harness.Answer, 1)
-				parent := "00-" + harness.ClientTrace + "-" + harness.ClientParent + "-" + flag
-				go func() {
-					answer <- s.Do(http.MethodPost, "/predictions", map[string]any{"input": harness.Input{"text": text}},
-						"traceparent",
-						parent)
-				}()
-				return answer
-			}
+			c, s, begin := startGated(t, python, dir, "run.py:"+model)
 			gate := begin("gate", "01")
-			harness.Eventually(t, "the gate is closed", func() bool {
-				_, err := os.Stat(filepath.Join(s.Dir, "closed"))
-				return err == nil
-			})
+			harness.WaitFile(t, filepath.Join(s.Dir, "closed"))
 			answers := []<-chan harness.Answer{begin("a", "01"), begin("b", "01"), begin("c", "00")}
 			harness.WaitInFlight(t, s, 4)
 			harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")
@@ -118,6 +101,26 @@ func TestBatch_BatchesAreTraced(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// startGated starts a server with a collector. begin begins a prediction of the client's trace, with flags.
+func startGated(t *testing.T, python, dir, model string) (
+	*harness.Collector, *harness.Server, func(text, flags string) <-chan harness.Answer,
+) {
+	t.Helper()
+	c := harness.StartCollector(t)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: model, Python: python, Env: []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
+	}})
+	return c, s, func(text, flags string) <-chan harness.Answer {
+		answer := make(chan harness.Answer, 1)
+		parent := "00-" + harness.ClientTrace + "-" + harness.ClientParent + "-" + flags
+		go func() {
+			body := map[string]any{"input": harness.Input{"text": text}}
+			answer <- s.Do(http.MethodPost, "/predictions", body, "traceparent", parent)
+		}()
+		return answer
 	}
 }
 

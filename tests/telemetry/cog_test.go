@@ -273,10 +273,7 @@ func tracesOf(t *testing.T, requests []cogRequest,
 			t.Fatal(a.Err)
 		}
 		if r.hangs {
-			harness.Eventually(t, "the model hangs", func() bool {
-				_, err := os.Stat(gate + ".hangs")
-				return err == nil
-			})
+			harness.WaitFile(t, gate+".hangs")
 		}
 	}
 	stop()

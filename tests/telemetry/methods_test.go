@@ -3,8 +3,6 @@ package telemetry
 import (
 	"encoding/hex"
 	"fmt"
-	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -51,25 +49,10 @@ func TestMethods_BatchesAreTracedAndCounted(t *testing.T) {
 	for _, model := range []string{"Async", "Threads"} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
-			c := harness.StartCollector(t)
-			s := harness.Ready(t, harness.Options{
-				Dir: harness.NewFolder(t, "run.py", methodSpans), Model: "run.py:" + model, Python: python,
-				Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50"},
-			})
-			begin := func(text, flag string) <-chan harness.Answer {
-				answer := make(chan harness.Answer, 1)
-				parent := "00-" + harness.ClientTrace + "-" + harness.ClientParent + "-" + flag
-				go func() {
-					body := map[string]any{"input": harness.Input{"text": text}}
-					answer <- s.Do(http.MethodPost, "/predictions", body, "traceparent", parent)
-				}()
-				return answer
-			}
+			dir := harness.NewFolder(t, "run.py", methodSpans)
+			c, s, begin := startGated(t, python, dir, "run.py:"+model)
 			gate := begin("gate", "00")
-			harness.Eventually(t, "the first batch runs", func() bool {
-				_, err := os.Stat(filepath.Join(s.Dir, "closed"))
-				return err == nil
-			})
+			harness.WaitFile(t, filepath.Join(s.Dir, "closed"))
 			answers := []<-chan harness.Answer{begin("a", "01"), begin("b", "00"), begin("bad", "01")}
 			harness.WaitInFlight(t, s, 4)
 			harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")

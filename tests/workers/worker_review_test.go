@@ -2,7 +2,6 @@ package workers
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,10 +130,7 @@ func TestWorkerReview_AnswerDoesNotWaitForLoop(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
 		blocking := s.Begin("blocking", harness.Input{"what": "block_when_woken"})
-		harness.Eventually(t, "it waits", func() bool {
-			_, err := os.Stat(filepath.Join(s.Dir, "waits"))
-			return err == nil
-		})
+		harness.WaitFile(t, filepath.Join(s.Dir, "waits"))
 		waking := s.Begin("waking", harness.Input{"what": "wake", "name": "quick"})
 		harness.EqualJSON(t, "output", harness.Receive(t, waking).Output, `"quick"`)
 		harness.WriteFile(t, filepath.Join(s.Dir, "enough"), "")

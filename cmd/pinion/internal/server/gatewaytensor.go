@@ -6,7 +6,9 @@ import (
 	"math"
 	"strconv"
 
+	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
+	"pinion/ipc"
 	"pinion/runtime/predict"
 )
 
@@ -54,23 +56,8 @@ func (t *tensorList) append(dst []byte, dimension int) []byte {
 	return append(dst, ']')
 }
 
-// sizeOf is the size of an element in bytes, by its code; 0: unknown.
-func sizeOf(code byte) int {
-	switch code {
-	case '?', 'b', 'B':
-		return 1
-	case 'h', 'H', 'e':
-		return 2
-	case 'i', 'I', 'f':
-		return 4
-	case 'l', 'L', 'q', 'Q', 'd':
-		return 8
-	}
-	return 0
-}
-
 func (t *tensorList) element(dst []byte) []byte {
-	size := sizeOf(t.Code)
+	size := ipc.ElementSize(t.Code)
 	if size == 0 || t.at+size > len(t.Data) {
 		t.fail("its elements cannot be read")
 		return append(dst, '0')
@@ -81,7 +68,7 @@ func (t *tensorList) element(dst []byte) []byte {
 	case '?':
 		return strconv.AppendBool(dst, at[0] != 0)
 	case 'e':
-		return t.float(dst, halfFloat(binary.LittleEndian.Uint16(at)), 32)
+		return t.float(dst, float64(oip.HalfToFloat(binary.LittleEndian.Uint16(at))), 32)
 	case 'f':
 		return t.float(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(at))), 32)
 	case 'd':
@@ -92,7 +79,7 @@ func (t *tensorList) element(dst []byte) []byte {
 		return strconv.AppendInt(dst, int64(int16(binary.LittleEndian.Uint16(at))), 10)
 	case 'i':
 		return strconv.AppendInt(dst, int64(int32(binary.LittleEndian.Uint32(at))), 10)
-	case 'l', 'q':
+	case 'q':
 		return strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(at)), 10)
 	}
 	var wide [8]byte
@@ -111,22 +98,4 @@ func (t *tensorList) float(dst []byte, v float64, bits int) []byte {
 func (t *tensorList) fail(why string) {
 	t.err = protocol.Errorf(protocol.BadInput,
 		"the array does not fit into the job queue, which keeps JSON: %s. Send it to a server", why)
-}
-
-// halfFloat is a float of two bytes (IEEE 754 binary16).
-func halfFloat(bits uint16) float64 {
-	sign, exponent, fraction := 1.0, int(bits>>10&0x1f), float64(bits&0x3ff)
-	if bits&0x8000 != 0 {
-		sign = -1
-	}
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 0x1f:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1+fraction/1024, exponent-15)
 }
