@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -65,6 +66,8 @@ def serving(
     **popen: Any,
 ) -> Iterator[Server]:
     """Run a server in a session of its own, from when up returns something true; until then it may raise OSError."""
+    with contextlib.suppress(ValueError):  # in another thread: the main one has set it
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: the servers are ended
     process = subprocess.Popen([str(word) for word in command], start_new_session=True, **popen)
     server, end = Server(name, port, process), time.monotonic() + poll_budget
     try:

@@ -27,6 +27,7 @@ type clients struct {
 	once    sync.Once // closes stop
 	running sync.WaitGroup
 	done    atomic.Int64 // own answers, or jobs that have ended
+	excused atomic.Int64 // scenes with an excuse: a job counts as lost after a minute, when its scene may be over
 
 	mu      sync.Mutex
 	during  string
@@ -62,6 +63,9 @@ func (c *clients) enter(during string, excuses bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.during, c.excuses = during, excuses
+	if excuses {
+		c.excused.Add(1)
+	}
 }
 
 // more waits until so much more is done.
