@@ -75,8 +75,8 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 	}
 }
 
-// TestChargeInUse_WaitingRequests: requests that wait for their answers are charged what their connections take, if many
-// are open. Those without room are refused at once, other requests are answered, and all of it is given back.
+// TestChargeInUse_WaitingRequests: requests that wait for their answers are charged what their connections take, if
+// many are open. Those without room are refused at once, other requests are answered, and all of it is given back.
 func TestChargeInUse_WaitingRequests(t *testing.T) {
 	const most, header = 8 * mib, 2000
 	const post = "PUT /predictions/p%d HTTP/1.1\r\nHost: x\r\nX: %s\r\nContent-Type: application/json\r\n" +

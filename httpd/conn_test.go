@@ -146,8 +146,8 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 	}
 }
 
-// TestConnections_ReceivingOnesMakeRoom: clients that stop within a request keep no others out. One that has sent more than
-// they, and one with a whole request, stay.
+// TestConnections_ReceivingOnesMakeRoom: clients that stop within a request keep no others out. One that has sent more
+// than they, and one with a whole request, stay.
 func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 	const head = "PUT /predictions/x HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 	for what, part := range map[string]string{

@@ -59,8 +59,8 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	}
 }
 
-// readers reports whether a page of another origin may have sent a GET, or one at a name that could be registered, where
-// origins are those at which that is allowed.
+// readers reports whether a page of another origin may have sent a GET, or one at a name that could be registered,
+// where origins are those at which that is allowed.
 func (s *Server) readers(h *fasthttp.RequestHeader, origins []string) (foreign, rebound bool) {
 	site, origin, host := string(h.Peek(headerFetchSite)), string(h.Peek(fasthttp.HeaderOrigin)), string(h.Host())
 	if site != "" {

@@ -100,7 +100,8 @@ func ownOrigin(origin, host string, names []string) bool {
 	return scheme == "https" || isOwnName(authority, names)
 }
 
-// isOwnName reports whether an authority cannot be another server's: by DNS rebinding, any other name can be made to lead here.
+// isOwnName reports whether an authority cannot be another server's: by DNS rebinding, any other name can be made to
+// lead here.
 func isOwnName(authority string, names []string) bool {
 	return unregistrable(authority) || slices.Contains(names, nameOf(authority))
 }

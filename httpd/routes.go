@@ -70,7 +70,8 @@ func (t routeTable) docs() {
 	}
 }
 
-// seeOther leads a browser to another page. The address is relative, for a proxy may have put a prefix before all paths.
+// seeOther leads a browser to another page. The address is relative, for a proxy may have put a prefix before all
+// paths.
 func seeOther(ctx *fasthttp.RequestCtx, address string) {
 	ctx.Response.Header.Set(fasthttp.HeaderLocation, address)
 	ctx.SetStatusCode(fasthttp.StatusSeeOther)
@@ -137,7 +138,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// unknown answers a request for a path without a route. /docs/ leads to the page: the router takes no route for it beside /docs.
+// unknown answers a request for a path without a route. /docs/ leads to the page: the router takes no route for it
+// beside /docs.
 func (a *api) unknown(ctx *fasthttp.RequestCtx) {
 	if a.model.Docs != nil && (ctx.IsGet() || ctx.IsHead()) &&
 		string(ctx.Request.URI().PathOriginal()) == a.prefix+"/docs/" {

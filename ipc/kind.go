@@ -4,7 +4,8 @@ import "strconv"
 
 //go:generate go run ./kindgen ..
 
-// Kind says what a frame means. The values are the protocol: never reuse one. 'go generate' writes them for C and Python.
+// Kind says what a frame means. The values are the protocol: never reuse one. 'go generate' writes them for C and
+// Python.
 type Kind uint8
 
 const (

@@ -11,8 +11,8 @@ type MethodBatches struct {
 	Spans   []MethodSpan             `json:"spans"`   // of those with predictions whose traces are sampled
 }
 
-// MethodSamples has three numbers for each batch of a method: its size, for how long its oldest call waited, and what it
-// took, in nanoseconds.
+// MethodSamples has three numbers for each batch of a method: its size, for how long its oldest call waited, and what
+// it took, in nanoseconds.
 type MethodSamples []int64
 
 // MethodBatch is one batch of a method.

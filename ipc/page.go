@@ -131,8 +131,8 @@ func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 // Crashed is 1 + the slot whose thread has crashed the worker, or 0.
 func (p *Page) Crashed() int { return int(p.word(offCrashed).Load() % (MaxSlots + 1)) }
 
-// BeginInterrupt tells whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a worker
-// that does not read.
+// BeginInterrupt tells whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a
+// worker that does not read.
 func (p *Page) BeginInterrupt() bool { return p.word(offInterrupt).Swap(1) == 0 }
 
 // PredictionPipes are the counters of the pipes that a prediction has to itself.

@@ -48,8 +48,8 @@ type Loaded struct {
 	Python      string          `json:"-"`       // its version, from the worker's Hello
 }
 
-// Threads tells whether each slot of the worker has a thread: its function is synchronous and takes several predictions at
-// once.
+// Threads tells whether each slot of the worker has a thread: its function is synchronous and takes several predictions
+// at once.
 func (l *Loaded) Threads() bool { return !l.Async && l.Slots > 1 }
 
 // Batching is how a model's predictions are batched.

@@ -264,7 +264,8 @@ func TestRelease_ProgramThatNeedsNewerGlibcIsRefused(t *testing.T) {
 	}
 }
 
-// TestRelease_NamesFilesThatAreNotCommitted: ./build.sh release refuses them, but not the folder that the tutorial makes.
+// TestRelease_NamesFilesThatAreNotCommitted: ./build.sh release refuses them, but not the folder that the tutorial
+// makes.
 func TestRelease_NamesFilesThatAreNotCommitted(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "clone")
 	if out, err := exec.Command("git", "clone", "--quiet", "--shared", "../..", clone).CombinedOutput(); err != nil {

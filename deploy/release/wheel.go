@@ -21,8 +21,8 @@ func wheelName(version, tag string) string {
 	return fmt.Sprintf("%s-%s-py3-none-%s.whl", strings.ReplaceAll(distribution, "-", "_"), version, tag)
 }
 
-// writeWheel writes a wheel that installs the commands, and the types of the cog package for type checkers (PEP 561). It installs
-// no module: a `cog` package of the environment stays as it is.
+// writeWheel writes a wheel that installs the commands, and the types of the cog package for type checkers (PEP 561).
+// It installs no module: a `cog` package of the environment stays as it is.
 func writeWheel(w io.Writer, version, tag string, files []file, modified time.Time) error {
 	stem := strings.ReplaceAll(distribution, "-", "_") + "-" + version
 	info := stem + ".dist-info/"

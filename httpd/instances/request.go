@@ -18,8 +18,8 @@ const (
 // fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
 const fewBytes = 64 << 10
 
-// Read returns the call of a request, without its body, which inputs may alias. names are what the list of instances may be
-// called. charge charges the bytes of copies before they are made.
+// Read returns the call of a request, without its body, which inputs may alias. names are what the list of instances
+// may be called. charge charges the bytes of copies before they are made.
 func Read(
 	s *protocol.Signature, body []byte, charge func(bytes int64) *protocol.Error, names ...string,
 ) (call protocol.Call, err *protocol.Error) {

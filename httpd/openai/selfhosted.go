@@ -3,8 +3,8 @@ package openai
 import "strings"
 
 // selfHosted are parameters that OpenAI's API does not have and clients of self-hosted servers send: vLLM, SGLang, TGI,
-// llama.cpp, Ollama, text-generation-webui, routers, and servers of embeddings, images and speech. A function that names
-// one gets it. Else it is ignored with a warning, unless Function.Strict.
+// llama.cpp, Ollama, text-generation-webui, routers, and servers of embeddings, images and speech. A function that
+// names one gets it. Else it is ignored with a warning, unless Function.Strict.
 const selfHosted = `
 	add_generation_prompt add_special_tokens allowed_token_ids bad_words best_of cache_salt chat_template
 	chat_template_kwargs continue_final_message documents early_stopping echo enable_thinking guided_choice

@@ -74,8 +74,8 @@ func (c *Conn) cut() {
 	}
 }
 
-// cutReceiving ends the connection's reads if one waits for the rest of a request, and reports whether it did. Safe from
-// any goroutine.
+// cutReceiving ends the connection's reads if one waits for the rest of a request, and reports whether it did. Safe
+// from any goroutine.
 func (c *Conn) cutReceiving() bool {
 	if c.receiving.Load() == 0 {
 		return false

@@ -188,8 +188,8 @@ func TestWatcher_SweepStopsWithoutConnections(t *testing.T) {
 	w.remove(e)
 }
 
-// TestWatcher_ReadAheadIsCharged: what is read ahead counts in the memory budget until it is taken, and without room nothing
-// is read.
+// TestWatcher_ReadAheadIsCharged: what is read ahead counts in the memory budget until it is taken, and without room
+// nothing is read.
 func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -89,8 +89,8 @@ func (f *framing) inHead() bool {
 	return f.stage == atHeader || f.stage == atStart && len(f.pending) > 0
 }
 
-// shrink frees the memory of the headers that were kept, which may be much. What is pending behind them stays: a chunk's
-// line may have begun.
+// shrink frees the memory of the headers that were kept, which may be much. What is pending behind them stays: a
+// chunk's line may have begun.
 func (f *framing) shrink() {
 	if f.inHead() {
 		f.pending = nil

@@ -1,6 +1,6 @@
-// Package webpage makes the server's web pages: one HTML document each, with its style and scripts inside. A page loads
+// Package web makes the server's web pages: one HTML document each, with its style and scripts inside. A page loads
 // nothing, and its Content-Security-Policy names the style and the script by digest, so that nothing else can run.
 //
 // It also has what the pages share: their colours and controls (base.css), and the scripts for elements, words,
-// requests, the server's state and the bearer token.
+// requests, the server's state and the bearer token. So it lies above the packages of the pages, which import it.
 package web

@@ -35,7 +35,8 @@ func (v version) olderThan(w version) bool {
 	return v.major < w.major || v.major == w.major && v.minor < w.minor
 }
 
-// same reports whether a library of the one fits an interpreter of the other: debug builds have the same standard library.
+// same reports whether a library of the one fits an interpreter of the other: debug builds have the same standard
+// library.
 func (v version) same(w version) bool { return v.String() == w.String() }
 
 // sonames are the file names under which CPython's "make install" puts the

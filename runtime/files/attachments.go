@@ -23,7 +23,8 @@ type Attachments struct {
 // NewAttachments returns an empty store. Nothing is on disk before the first file, and nothing after Close.
 func (s *Store) NewAttachments() *Attachments { return &Attachments{store: s} }
 
-// Add implements request.Attachments. The error is that of from, a *predict.FileLimitError, ErrClosed or one of the disk.
+// Add implements request.Attachments. The error is that of from, a *predict.FileLimitError, ErrClosed or one of the
+// disk.
 func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	s, number := a.store, len(a.paths)
 	if most := s.options.MaxFiles; most >= 0 && number >= most {

@@ -12,8 +12,8 @@
 // Ended predictions whose clients have their answers stay until their memory is needed: a charge that does not fit has
 // the oldest of them evicted first (SetEvict).
 //
-// A body below MinCharge bytes is not counted. A small request touches the budget once, when its prediction is retained, by
-// one atomic operation.
+// A body below MinCharge bytes is not counted. A small request touches the budget once, when its prediction is
+// retained, by one atomic operation.
 //
 // All methods may be called from any goroutine. The budget holds no lock while it calls another package.
 package memory

@@ -11,8 +11,8 @@ type methodBatches struct {
 	size, wait, took *histogram
 }
 
-// MethodBatch records a batch of a method that predictions call: its size, for how long its oldest call waited, and what
-// the method took.
+// MethodBatch records a batch of a method that predictions call: its size, for how long its oldest call waited, and
+// what the method took.
 func (s *Set) MethodBatch(method string, size int, wait, took time.Duration) {
 	of := s.methods.snapshot()[method]
 	if of == nil {

@@ -248,7 +248,8 @@ func (c *call) deadline() (latest time.Time) {
 	return latest
 }
 
-// sendItem sends an item that the model yields. It does not block: it has the model wait for a caller that reads slowly.
+// sendItem sends an item that the model yields. It does not block: it has the model wait for a caller that reads
+// slowly.
 func (c *call) sendItem(item []byte, pause func(bool)) {
 	c.unread.add(len(item), pause)
 	c.mu.Lock()

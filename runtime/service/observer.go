@@ -26,8 +26,8 @@ type Observer interface {
 	NextOutput(after time.Duration)
 }
 
-// observe notes where the execution's time went until now, and reports its end to the observer. waited is its time in the
-// queue. Where the model never ran it counts all time but that of the files.
+// observe notes where the execution's time went until now, and reports its end to the observer. waited is its time in
+// the queue. Where the model never ran it counts all time but that of the files.
 func (x *execution) observe(r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	x.spans.described(x.p, r)
 	x.spans.ended(r, waited, reason, now)

@@ -30,8 +30,8 @@ func (s *Service) Overview(n int) predict.Overview {
 	return o
 }
 
-// Search returns the ended predictions with a text, in lower case, in their id, error or trace: of all that the server still
-// has, the newest first and at most n. searched is how many those are.
+// Search returns the ended predictions with a text, in lower case, in their id, error or trace: of all that the server
+// still has, the newest first and at most n. searched is how many those are.
 func (s *Service) Search(text string, n int) (found []predict.Summary, searched int) {
 	type key struct {
 		kind      predict.Kind

@@ -167,8 +167,8 @@ func (p *Pool) position(c *Call) int {
 	return position
 }
 
-// AwaitCapacity waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx
-// has ended.
+// AwaitCapacity waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0:
+// ctx has ended.
 func (p *Pool) AwaitCapacity(ctx context.Context) int {
 	for {
 		p.mu.Lock()

@@ -2,8 +2,8 @@ package slot
 
 import "time"
 
-// signalInterval is the time between two signals to a call that does not end. A signal interrupts what C code waits for;
-// the code may then wait for the next thing.
+// signalInterval is the time between two signals to a call that does not end. A signal interrupts what C code waits
+// for; the code may then wait for the next thing.
 const signalInterval = 100 * time.Millisecond
 
 // lastSignal is how long before its worker is killed the model of a canceled call gets the exception for the second
@@ -33,8 +33,8 @@ func (p *Pool) cancelLocked(c *Call) deliveries {
 	return nil
 }
 
-// Pause has the model wait before it yields the next item of a call, or lets it go on. It does not block. A call that is
-// being canceled does not pause. Not for batches.
+// Pause has the model wait before it yields the next item of a call, or lets it go on. It does not block. A call that
+// is being canceled does not pause. Not for batches.
 func (p *Pool) Pause(c *Call, paused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -129,8 +129,8 @@ func (p *Pool) Load() Load {
 	return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
 }
 
-// MeanDuration is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the
-// model takes batches.
+// MeanDuration is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or
+// the model takes batches.
 func (p *Pool) MeanDuration() (longest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

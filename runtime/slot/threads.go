@@ -12,7 +12,8 @@ import (
 // OtherCrashed is the cause with which a call ends whose worker another one has crashed.
 const OtherCrashed = "the worker died: another prediction crashed it"
 
-// alone tells whether a call has a worker with threads to itself: a training, and a call that may have crashed a worker.
+// alone tells whether a call has a worker with threads to itself: a training, and a call that may have crashed a
+// worker.
 func (c *Call) alone() bool { return c.Train || c.isolated }
 
 // mayTake tells whether the slot may have the call beside what its worker has.
@@ -57,9 +58,9 @@ func (p *Pool) refillAll() (d deliveries) {
 	return d
 }
 
-// giveUp ends a canceled call that has not ended in time, and true; false: nothing but the end of its worker helps. That
-// is so unless the call has a thread, and the worker's main thread can still run Python. The worker gets no other call and
-// finishes what it has.
+// giveUp ends a canceled call that has not ended in time, and true; false: nothing but the end of its worker helps.
+// That is so unless the call has a thread, and the worker's main thread can still run Python. The worker gets no other
+// call and finishes what it has.
 func (p *Pool) giveUp(c *Call) (deliveries, bool) {
 	s, id := c.slot, c.id
 	if !s.worker.threads || !s.ch.words.Noticed(id) {
@@ -74,7 +75,8 @@ func (p *Pool) giveUp(c *Call) (deliveries, bool) {
 	return d, true
 }
 
-// crashCause returns the cause for a call that the model had when its worker died, and whether the rest of the worker's output belongs to it.
+// crashCause returns the cause for a call that the model had when its worker died, and whether the rest of the worker's
+// output belongs to it.
 func (s *Slot) crashCause(e WorkerExit) (cause string, owns bool) {
 	if s.worker.threads && e.Crashed != nil && e.Crashed != s {
 		return OtherCrashed, false
@@ -100,8 +102,8 @@ func (w *workerSlots) countBegun() {
 }
 
 // Short predictions of a worker with a GIL gain nothing from several threads: each change of the thread costs more than
-// a prediction. So they go to one slot while it is busy, as they would with one slot. One that takes longer than expected
-// must not hold up those behind it: packedLook later they go to idle slots.
+// a prediction. So they go to one slot while it is busy, as they would with one slot. One that takes longer than
+// expected must not hold up those behind it: packedLook later they go to idle slots.
 const (
 	packBelow  = 50 * time.Microsecond // average time of a prediction
 	packedLook = time.Millisecond

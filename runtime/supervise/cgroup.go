@@ -147,8 +147,8 @@ func counter(file, name string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// refusals returns how many threads and processes the kernel has refused because pids.max of the group, or of one around
-// it, was reached; 0: none, or it does not say.
+// refusals returns how many threads and processes the kernel has refused because pids.max of the group, or of one
+// around it, was reached; 0: none, or it does not say.
 func (g pidsGroup) refusals() (sum uint64) {
 	for folder := range group(g).levels {
 		n, _ := counter(filepath.Join(folder, "pids.events"), "max ") // the topmost group has none

@@ -11,8 +11,8 @@ import (
 // rewritten.
 const lineDelay = time.Second
 
-// reusedLine is up to which size the memory of a line is kept for the next: a line may have logtext.MaxLine, and a worker
-// has a buffer for each of its pipes as long as it lives.
+// reusedLine is up to which size the memory of a line is kept for the next: a line may have logtext.MaxLine, and a
+// worker has a buffer for each of its pipes as long as it lives.
 const reusedLine = 64 << 10
 
 var (

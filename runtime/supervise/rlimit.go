@@ -21,7 +21,8 @@ var lowerable = [...]struct {
 	{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE},
 }
 
-// leastFiles is the limit of descriptors from which on it explains nothing: Go's own is higher than that of its children.
+// leastFiles is the limit of descriptors from which on it explains nothing: Go's own is higher than that of its
+// children.
 const leastFiles = 1024
 
 // lowered names the limits of a child that has ended and is not reaped, or runs, that are below this process's.

@@ -9,7 +9,8 @@ import (
 )
 
 // A worker that this server cannot start says nothing about the model: descriptors, processes, memory or disk space are
-// short. Nor does one that lacks threads or memory before its hello. Such a start is tried again for as long as it takes.
+// short. Nor does one that lacks threads or memory before its hello. Such a start is tried again for as long as it
+// takes.
 const (
 	firstStartDelay = 500 * time.Millisecond
 	maxStartDelay   = 5 * time.Second // a try is cheap, and a shortage that has ended costs little more
@@ -63,8 +64,8 @@ func (s *Supervisor) startsAgain(err error) bool {
 
 const refusedThreads = "; the kernel refused a thread or process meanwhile, because the control group's pids.max is reached"
 
-// isRefused tells whether the kernel has refused threads or processes since this worker, which is not ready, was started.
-// Its setup may fail in any way then, and another worker is started as if it had never begun.
+// isRefused tells whether the kernel has refused threads or processes since this worker, which is not ready, was
+// started. Its setup may fail in any way then, and another worker is started as if it had never begun.
 func (w *worker) isRefused() bool {
 	return w.activity != duringPredict && !w.stopping && w.sup.o.Policy.Restart != Never &&
 		w.sup.o.Fleet.pids.refusals() > w.refusals

@@ -12,8 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// crowd is clients of a job queue. Each has jobs with odd ids accepted at one server, and follows each at another one to
-// its end, which must be its own.
+// crowd is clients of a job queue. Each has jobs with odd ids accepted at one server, and follows each at another one
+// to its end, which must be its own.
 type crowd struct {
 	clients
 	servers []*harness.Server

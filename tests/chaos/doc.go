@@ -17,10 +17,10 @@
 // folder fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet and
 // with PINION_SOAK=1, else 1500.
 //
-// TestAttacks is a third: hostile clients of all kinds come and stay, while others are served. In TestShortages something
-// runs short while a worker ends, in TestQueueScenes something happens to the job queue, and in TestStops all receivers
-// of webhooks are dead. In TestMemory_ChaosOfMemory and TestMemory_GroupAtItsLimit memory is scarce. Each client of the
-// load or of the crowd judges its own answers, and the server must be as it was when all is over.
+// TestAttacks is a third: hostile clients of all kinds come and stay, while others are served. In TestShortages
+// something runs short while a worker ends, in TestQueueScenes something happens to the job queue, and in TestStops all
+// receivers of webhooks are dead. In TestMemory_ChaosOfMemory and TestMemory_GroupAtItsLimit memory is scarce. Each
+// client of the load or of the crowd judges its own answers, and the server must be as it was when all is over.
 //
 // The machine's clock is not touched when the clock jumps: each process is made to see another time of day
 // (harness.Server's Jump), the front and the workers that are there all at once, by seconds or by years, and the true

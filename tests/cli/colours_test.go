@@ -7,8 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// onTerminal runs a command with a terminal as stdout until it has printed a text, and returns what it printed. The exit
-// code is the caller's business.
+// onTerminal runs a command with a terminal as stdout until it has printed a text, and returns what it printed. The
+// exit code is the caller's business.
 func onTerminal(t *testing.T, c harness.CLI, last string, args ...string) string {
 	t.Helper()
 	term := harness.NewTerminal(t)

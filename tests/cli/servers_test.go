@@ -108,7 +108,8 @@ func TestServers_LeftoversAreNotListed(t *testing.T) {
 	harness.WantText(t, "to stop", c.Bad(t, 2, "stop", fmt.Sprint(os.Getpid())), "no server of yours runs here")
 }
 
-// TestServers_Logs prints the end of a log in a file, follows it until the server ends, and says where another log goes.
+// TestServers_Logs prints the end of a log in a file, follows it until the server ends, and says where another log
+// goes.
 func TestServers_Logs(t *testing.T) {
 	t.Parallel()
 	piped := harness.Ready(t, harness.Options{Model: "echo.py:run"})

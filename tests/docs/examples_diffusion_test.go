@@ -77,8 +77,8 @@ func TestExamplesDiffusion_IsCanceledBetweenSteps(t *testing.T) {
 	harness.SameWorker(t, s, pid)
 }
 
-// TestExamplesDiffusion_BatchedStepsGiveTheSamePictures: pictures that share steps, with different numbers of steps, are
-// those that run.py makes one at a time.
+// TestExamplesDiffusion_BatchedStepsGiveTheSamePictures: pictures that share steps, with different numbers of steps,
+// are those that run.py makes one at a time.
 func TestExamplesDiffusion_BatchedStepsGiveTheSamePictures(t *testing.T) {
 	t.Parallel()
 	alone, together := diffusion(t), diffusion(t, "--predictor", "batched.py:Runner", "--queue", "8")

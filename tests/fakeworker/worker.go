@@ -16,8 +16,8 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Main makes this process a worker if a supervisor has started it as one, and does not return then. TestMain calls it: so
-// the test binary is the worker of its tests.
+// Main makes this process a worker if a supervisor has started it as one, and does not return then. TestMain calls it:
+// so the test binary is the worker of its tests.
 func Main() {
 	config, ok := os.LookupEnv(supervise.EnvName)
 	if !ok {

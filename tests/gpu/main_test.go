@@ -22,7 +22,8 @@ func need(t *testing.T) {
 	}
 }
 
-// start starts a server of tests/models/gpu.py, or of the folder in the options, with a Python whose torch sees the GPU.
+// start starts a server of tests/models/gpu.py, or of the folder in the options, with a Python whose torch sees the
+// GPU.
 func start(t *testing.T, model string, o harness.Options) *harness.Server {
 	t.Helper()
 	need(t)

@@ -14,8 +14,8 @@ func AsFirstProcess(t *testing.T) []string {
 	return InNamespaces(t, "--pid", "--fork", "--kill-child", "--mount-proc")
 }
 
-// InNamespaces is a command that runs another in namespaces of its own. The test is skipped where this user may not make
-// them.
+// InNamespaces is a command that runs another in namespaces of its own. The test is skipped where this user may not
+// make them.
 func InNamespaces(t *testing.T, words ...string) []string {
 	t.Helper()
 	if out, err := exec.Command("unshare", append(slices.Clone(words), "true")...).CombinedOutput(); err != nil {

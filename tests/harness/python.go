@@ -85,8 +85,8 @@ func SmokePythons(t testing.TB) []Python {
 	return Pythons(t)
 }
 
-// FreeThreadedPythons are the builds without a GIL that PINION_TEST_FREE_THREADED lists: those that full runs compile. Without any
-// the test is skipped.
+// FreeThreadedPythons are the builds without a GIL that PINION_TEST_FREE_THREADED lists: those that full runs compile.
+// Without any the test is skipped.
 func FreeThreadedPythons(t testing.TB) []Python {
 	t.Helper()
 	found := usable(os.Getenv(envFreeThreaded))

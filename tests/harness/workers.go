@@ -32,8 +32,8 @@ func CancelRunning(t *testing.T, s *Server, id string, in Input) Answer {
 	return Receive(t, answer)
 }
 
-// CancelEveryWait cancels predictions of blocking.py, one way of waiting after the other: those that a cancel ends in any
-// thread, and more.
+// CancelEveryWait cancels predictions of blocking.py, one way of waiting after the other: those that a cancel ends in
+// any thread, and more.
 func CancelEveryWait(t *testing.T, s *Server, more ...string) {
 	t.Helper()
 	worker := s.Worker()

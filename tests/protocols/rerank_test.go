@@ -13,7 +13,8 @@ func rankServer(t *testing.T, class string) *harness.Server {
 	return harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
 }
 
-// TestRerank_Answers asks as Jina's and Cohere's clients do, a function that takes all documents and one that takes each.
+// TestRerank_Answers asks as Jina's and Cohere's clients do, a function that takes all documents and one that takes
+// each.
 func TestRerank_Answers(t *testing.T) {
 	t.Parallel()
 	const usage = `,"usage":{"prompt_tokens":%TOKENS%,"total_tokens":%TOKENS%},"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1}}}`

@@ -57,8 +57,8 @@ type fleetState struct {
 	}
 }
 
-// TestGateway_OfSeveralModels is a whole front: documents, pages, the list of models, metrics. Without --models it finds
-// them.
+// TestGateway_OfSeveralModels is a whole front: documents, pages, the list of models, metrics. Without --models it
+// finds them.
 func TestGateway_OfSeveralModels(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATSOf(t, "a", "b")

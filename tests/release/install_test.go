@@ -55,8 +55,9 @@ func section(t *testing.T, title string) []string {
 	return lines
 }
 
-// TestInstall runs the commands of each section in an empty system of each processor. The last one serves. QEMU takes minutes to
-// install Python, so for arm64 the sections share a system, in an order in which each one's pinion is the first of the PATH.
+// TestInstall runs the commands of each section in an empty system of each processor. The last one serves. QEMU takes
+// minutes to install Python, so for arm64 the sections share a system, in an order in which each one's pinion is the
+// first of the PATH.
 func TestInstall(t *testing.T) {
 	harness.Full(t)
 	for _, c := range []struct {
@@ -127,8 +128,8 @@ func TestInstall_MissingPackages(t *testing.T) {
 	}
 }
 
-// TestInstall_WheelBesideCog: the wheel leaves the environment's own package cog as it was, and so does its removal. It brings types
-// of the package, in a folder to themselves.
+// TestInstall_WheelBesideCog: the wheel leaves the environment's own package cog as it was, and so does its removal. It
+// brings types of the package, in a folder to themselves.
 func TestInstall_WheelBesideCog(t *testing.T) {
 	harness.Full(t)
 	s := newSystem(t, "amd64")

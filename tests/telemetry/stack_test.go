@@ -101,8 +101,8 @@ func TestStack_Batch(t *testing.T) {
 	wantStack(t, s, "one", "in wait", "in in_batches")
 }
 
-// TestStack_IsForThoseWhoCancel: it takes the token of the API, a page of another origin gets none, and the port without
-// tokens has none.
+// TestStack_IsForThoseWhoCancel: it takes the token of the API, a page of another origin gets none, and the port
+// without tokens has none.
 func TestStack_IsForThoseWhoCancel(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-0123456789"

@@ -108,8 +108,8 @@ var (
 	}
 )
 
-// TestCancel_SwallowedByTheModelIsRepeated: code that catches every exception, for callers that never see it, gets it again
-// long before the grace ends. Code that cleans up gets it once.
+// TestCancel_SwallowedByTheModelIsRepeated: code that catches every exception, for callers that never see it, gets it
+// again long before the grace ends. Code that cleans up gets it once.
 func TestCancel_SwallowedByTheModelIsRepeated(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, cancelSwallowed)

@@ -112,8 +112,8 @@ class Runner(cog.BaseRunner):
         return f"{token} {total} {sys._is_gil_enabled()}"
 `
 
-// TestFreeThreaded_SeveralModelsAndQueue: two models on threads, of which one calls the other, answer requests and jobs of
-// the embedded queue at once, each exactly once.
+// TestFreeThreaded_SeveralModelsAndQueue: two models on threads, of which one calls the other, answer requests and jobs
+// of the embedded queue at once, each exactly once.
 func TestFreeThreaded_SeveralModelsAndQueue(t *testing.T) {
 	t.Parallel()
 	eachFreeThreaded(t, func(t *testing.T, python harness.Python) {

@@ -191,8 +191,9 @@ class Runner(BaseRunner):
         return [total, int(numexpr.evaluate("sum(doubled)")), *parallel(INTEL)]
 `
 
-// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. Its pools, numexpr's and
-// those of Intel's OpenMP start theirs again. Threads of the model and of OpenMP still refuse, and they alone are named.
+// TestPreload_ThreadsThatForkThemselves: pyarrow's allocator does without its thread in a fork. Its pools, numexpr's
+// and those of Intel's OpenMP start theirs again. Threads of the model and of OpenMP still refuse, and they alone are
+// named.
 func TestPreload_ThreadsThatForkThemselves(t *testing.T) {
 	t.Parallel()
 	python := librariesPython(t)

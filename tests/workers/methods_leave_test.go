@@ -49,7 +49,8 @@ func TestMethods_HalvesOfAFailedBatchRunAgain(t *testing.T) {
 	})
 }
 
-// TestMethods_PauseBetweenCallsHoldsUpNoOther: a prediction that got a result and does not call again, as in a tool call.
+// TestMethods_PauseBetweenCallsHoldsUpNoOther: a prediction that got a result and does not call again, as in a tool
+// call.
 func TestMethods_PauseBetweenCallsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {

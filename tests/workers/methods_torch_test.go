@@ -9,7 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// generated prints what examples/generate says, computed without batches and without a cache: each token from all before it.
+// generated prints what examples/generate says, computed without batches and without a cache: each token from all
+// before it.
 const generated = `
 import json, sys
 import torch

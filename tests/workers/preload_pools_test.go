@@ -27,8 +27,8 @@ class Runner(BaseRunner):
         return total(1000)
 `
 
-// TestPreload_PoolsOfNumba: its own threads start again in a fork, and TBB ends its threads before. Those of GNU's OpenMP
-// do neither.
+// TestPreload_PoolsOfNumba: its own threads start again in a fork, and TBB ends its threads before. Those of GNU's
+// OpenMP do neither.
 func TestPreload_PoolsOfNumba(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)

@@ -1,2 +1,3 @@
-// Package version says which version the binaries are.
+// Package version says which version the binaries are. It is apart because both commands have it, and build.sh stamps
+// its variables.
 package version

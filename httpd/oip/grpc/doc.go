@@ -1,4 +1,4 @@
-// Package oipgrpc speaks the Open Inference Protocol over gRPC: KServe's service GRPCInferenceService, with Triton's
+// Package grpc speaks the Open Inference Protocol over gRPC: KServe's service GRPCInferenceService, with Triton's
 // ModelStreamInfer and repository calls, the standard health service, and reflection. It has a separate port.
 //
 // Guarantees:

@@ -16,7 +16,8 @@ type found struct {
 	Most     int          `json:"most"`     // of Found
 }
 
-// search answers with ended predictions that have the text of ?q=… in their id, error or trace, of all that the server has.
+// search answers with ended predictions that have the text of ?q=… in their id, error or trace, of all that the server
+// has.
 func (v *View) search(ctx *fasthttp.RequestCtx) {
 	wanted := strings.ToLower(strings.TrimSpace(string(ctx.QueryArgs().Peek("q"))))
 	if wanted == "" || len(wanted) > maxWanted {

@@ -39,8 +39,8 @@ func logoType(name string) string {
 	}
 }
 
-// about is what the model's folder tells of the model beside its code. It is read at each request: an edited README needs no
-// restart.
+// about is what the model's folder tells of the model beside its code. It is read at each request: an edited README
+// needs no restart.
 type about struct {
 	Readme   string   `json:"readme"`
 	Logo     string   `json:"logo,omitempty"` // a data URL
@@ -124,8 +124,8 @@ func names(root *os.Root, folder string) []string {
 	return list
 }
 
-// read returns the content of a regular file; nil: it cannot be read, or is larger than limit. Links out of the folder are not
-// followed, and a pipe is not waited for.
+// read returns the content of a regular file; nil: it cannot be read, or is larger than limit. Links out of the folder
+// are not followed, and a pipe is not waited for.
 func read(root *os.Root, name string, limit int64) []byte {
 	info, err := root.Stat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAbout_StaysInTheFolder: neither names nor links lead out of the folder, a pipe holds nothing up, and large files are
-// left out.
+// TestAbout_StaysInTheFolder: neither names nor links lead out of the folder, a pipe holds nothing up, and large files
+// are left out.
 func TestAbout_StaysInTheFolder(t *testing.T) {
 	dir := t.TempDir()
 	examples := filepath.Join(dir, examplesFolder)

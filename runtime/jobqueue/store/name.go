@@ -33,8 +33,8 @@ func CheckModel(model string) error {
 // longestQueue is the longest name of a queue, in bytes.
 const longestQueue = 63
 
-// QueueName is the name of a model's queue: the model's own, or if that cannot be part of a stream's, what can of it and
-// a hash of the whole.
+// QueueName is the name of a model's queue: the model's own, or if that cannot be part of a stream's, what can of it
+// and a hash of the whole.
 func QueueName(model string) string {
 	if isPlain(model, longestQueue) {
 		return model

@@ -72,8 +72,8 @@ func IsModelName(text string) bool {
 	return len(text) <= longestModelName && modelName().MatchString(text)
 }
 
-// ReadModelsFile reads a file. The error names every mistake in its form, and is a *FileError where the file can be read at
-// all.
+// ReadModelsFile reads a file. The error names every mistake in its form, and is a *FileError where the file can be
+// read at all.
 func ReadModelsFile(path string, words fileKeys) (*ModelsFile, error) {
 	data, err := usertext.ReadFile(path, usertext.MaxText)
 	if err != nil {

@@ -137,8 +137,8 @@ func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, e
 	return c.Connect()
 }
 
-// EmbedFolder is the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside whatever
-// other models it is served.
+// EmbedFolder is the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside
+// whatever other models it is served.
 func EmbedFolder(dir, model string) (string, error) {
 	if dir != "" {
 		return dir, nil

@@ -1,5 +1,5 @@
-// Package load measures the predictions of a server, for 'pinion bench': it finds an input, tries it, asks as fast as
-// the server answers, or by the clock, and reports.
+// Package loadgen measures the predictions of a server, for 'pinion bench': it finds an input, tries it, asks as fast
+// as the server answers, or by the clock, and reports.
 //
 // Closed loop: each connection asks again when it was answered. That tells what the server can do; its times say
 // little, for a server that is slow is asked less.

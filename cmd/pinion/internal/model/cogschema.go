@@ -17,7 +17,8 @@ func CogSchema() map[string]any {
 	return schema
 }
 
-// jsonSchema is the JSON Schema of the form at a place. within are the forms around it, which a form may be made of again.
+// jsonSchema is the JSON Schema of the form at a place. within are the forms around it, which a form may be made of
+// again.
 func jsonSchema(f *valueForm, place string, within map[*valueForm]bool) map[string]any {
 	schema := map[string]any{}
 	if about := cogKeyHelp()[place]; about != "" {

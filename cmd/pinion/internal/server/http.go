@@ -154,7 +154,8 @@ func (m *servedModel) title() string {
 	return m.of.Found.Title()
 }
 
-// rootPageData are the routes that the page at the root asks; with several models it is that of the first one at the time.
+// rootPageData are the routes that the page at the root asks; with several models it is that of the first one at the
+// time.
 func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
 	data := page.Data(f.first().pageOptions(true))
 	if f.several {

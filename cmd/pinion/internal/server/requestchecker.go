@@ -13,7 +13,8 @@ import (
 
 var _ jobqueue.Checker = requestChecker{}
 
-// requestChecker checks requests by what the last server wrote of its model. It is a service that runs none, and never defunct.
+// requestChecker checks requests by what the last server wrote of its model. It is a service that runs none, and never
+// defunct.
 type requestChecker struct {
 	*modelservice.Service
 	learned *atomic.Pointer[store.Schema] // nil: nothing yet
