@@ -82,9 +82,9 @@ func (k collection) answerKept(ctx *fasthttp.RequestCtx, p *predict.Prediction, 
 func (k collection) again(kept *predict.Prediction, rec predict.Record) *predict.Prediction {
 	req := predict.Request{
 		ID: rec.ID, Kind: k.kind, Mode: predict.Async, Created: rec.Created,
-		CreatedText: rec.CreatedText,
+		CreatedText: rec.CreatedText, Version: rec.Version,
 	}
-	p := predict.New(rec.ID, &req, time.Now(), replayer{rec}, predict.Options{Memory: k.opt.Memory, Version: rec.Version})
+	p := predict.New(rec.ID, &req, time.Now(), replayer{rec}, predict.Options{Memory: k.opt.Memory})
 	p.OnRelease(kept.Release)
 	return p
 }

@@ -47,7 +47,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 	if err != nil {
 		return a, err
 	}
-	rec := predict.Record{ID: req.ID, Created: now, CreatedText: req.CreatedText}
+	rec := predict.Record{ID: req.ID, Created: now, CreatedText: req.CreatedText, Version: req.Version}
 	if !req.Created.IsZero() {
 		rec.Created = req.Created
 	}
@@ -61,6 +61,9 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 	}
 	q, err := m.open()
 	if err != nil {
+		return a, err
+	}
+	if err := m.checkVersion(q, req.Version); err != nil {
 		return a, err
 	}
 	if len(s.Body) > store.MaxObject {
@@ -93,7 +96,8 @@ func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store
 	j := store.Job{
 		ID: req.ID, Kind: storeKinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, Propagation: req.Propagation,
-		Reply: to.reply, Waiter: to.waiter, NotifyStartAfter: to.startAfter, Digest: req.Digest, Schema: m.schema.revision(),
+		Reply: to.reply, Waiter: to.waiter, NotifyStartAfter: to.startAfter, Digest: req.Digest, Version: req.Version,
+		Schema: m.schemas.of(req.Version).Revision,
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1

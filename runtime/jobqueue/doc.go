@@ -15,6 +15,7 @@
 //	member.go    joins, serves, leaves
 //	accept.go    a request becomes a job
 //	schema.go    a gateway checks requests by the schema that the last server wrote
+//	version.go   jobs that name a version of the model
 //	find.go      state and cancel of any job
 //	run.go       a job becomes a prediction of this server
 //	events.go    the events of a job of this server, for members that follow it

@@ -47,7 +47,7 @@ func (m *Member) Submit(s request.Submission, outlivesMember bool) (*predict.Pre
 	}
 	p := f.prediction(predict.Request{
 		ID: f.id, Kind: s.Request.Kind, Mode: s.Request.Mode, Idempotent: s.Request.Idempotent,
-		Created: s.Request.Created, CreatedText: s.Request.CreatedText,
+		Created: s.Request.Created, CreatedText: s.Request.CreatedText, Version: s.Request.Version,
 	})
 	p.Warnings = a.Warnings
 	return p, nil

@@ -27,7 +27,7 @@ func (f *follower) end(s *store.State) error {
 		p.Log(stdout, logs[len(p.Record().Logs):])
 	}
 	f.replayMetrics(o.Metrics)
-	r := predict.Result{Status: predictStatuses[s.Status], Error: o.Error, Metrics: o.Metrics}
+	r := predict.Result{Status: predictStatuses[s.Status], Error: o.Error, Metrics: o.Metrics, Version: o.Version}
 	if !f.finishOutput(&r, o.Output, s.Yielded && f.streams()) {
 		return f.endOutOfMemory()
 	}
@@ -57,6 +57,7 @@ const stdout = "stdout"
 type finalObject struct {
 	Output, Metrics    json.RawMessage
 	Error, Logs        string
+	Version            string
 	Started, Completed time.Time
 }
 
@@ -76,6 +77,8 @@ func readFinal(prediction []byte) (o finalObject) {
 			o.Error = text(value)
 		case "logs":
 			o.Logs = text(value)
+		case "version":
+			o.Version = text(value)
 		case "started_at":
 			o.Started = timeOf(value)
 		case "completed_at":

@@ -25,7 +25,7 @@ type Member struct {
 	problem atomic.Pointer[string]      // why nothing is accepted; nil: something is
 
 	waiters    waiters
-	schema     knownSchema
+	schemas    knownSchemas
 	pulling    context.Context // ends with Drain
 	drain      context.CancelFunc
 	sending    context.Context // ends with Close
@@ -33,7 +33,10 @@ type Member struct {
 	background sync.WaitGroup // joins, takes jobs, sends webhooks
 
 	mu     sync.Mutex
-	server *store.Server // nil: no job was taken yet
+	server *store.Server                 // nil: no job was taken yet
+	taken  map[string]context.CancelFunc // of the versions whose jobs run here
+	takers []func()                      // of them, those that wait for server
+	taking sync.WaitGroup                // the others; not added to once pulling has ended
 
 	returned time.Time // of JobsWait: since when jobs were given back and run nowhere; zero: none were
 }
@@ -165,10 +168,13 @@ func (m *Member) serve() {
 	s := q.Serve(m, m.o.Logger)
 	m.mu.Lock()
 	m.server = s
+	m.beginTakers()
 	m.mu.Unlock()
 	m.publishStatus() // before it can be asked: see store.Queue.LookupDirect
 	loops.Go(func() { q.PublishStatusUntil(m.sending, func() store.ServerStatus { return m.status(s) }) })
-	m.retryLoop(m.pulling, func() error { return s.Run(m.pulling) })
+	m.retryLoop(m.pulling, func() error { return s.Run(m.pulling, "") })
+	m.awaitTakers()
+	s.Wait()
 	// after the ends of its jobs: a webhook that came while the member stops pulling would wait for AckWait
 	m.stop()
 }
@@ -188,6 +194,9 @@ func (m *Member) status(s *store.Server) store.ServerStatus {
 	status := store.ServerStatus{Running: s.Running(), Draining: m.pulling.Err() != nil, Version: m.o.Version}
 	if m.o.Slots != nil {
 		status.Slots, status.Free = m.o.Slots()
+	}
+	if m.o.Versions != nil {
+		status.Versions = m.o.Versions()
 	}
 	return status
 }
@@ -226,13 +235,14 @@ func (m *Member) Drain() {
 	m.publishStatus()
 }
 
-// Release gives the jobs that run here back to the queue, for other servers. Their predictions are canceled.
-func (m *Member) Release() {
+// Release gives jobs that run here back to the queue, for other servers: those in slots for which of returns true, or (nil) all. Their
+// predictions are canceled.
+func (m *Member) Release(of func(store.Slot) bool) {
 	m.mu.Lock()
 	s := m.server
 	m.mu.Unlock()
 	if s != nil {
-		s.Release()
+		s.Release(of)
 	}
 }
 
@@ -282,24 +292,27 @@ func hangUp(nc *nats.Conn) {
 // say every 5 s what they run.
 const returnedAfter = 10 * time.Second
 
-// JobsWait reports whether jobs wait that no server takes. It is called every second or so, by one goroutine.
-func (m *Member) JobsWait(ctx context.Context) bool {
+// JobsWait reports whether jobs wait that no server takes, and whether jobs wait that name a version of the model. It is
+// called every second or so, by one goroutine.
+func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version string) bool) {
+	named = func(string) bool { return false }
 	q, err := m.open()
 	if err != nil {
-		return false
+		return false, named
 	}
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	pending, delivered, err := q.Delivery(ctx)
+	pending, byVersion, delivered, err := q.Delivery(ctx)
 	if err != nil {
-		return false
+		return false, named
 	}
+	named = func(version string) bool { return byVersion[store.VersionToken(version)] > 0 }
 	if _, running := q.Fleet(); delivered <= running {
 		m.returned = time.Time{}
 	} else if m.returned.IsZero() {
 		m.returned = time.Now()
 	}
-	return pending > 0 || !m.returned.IsZero() && time.Since(m.returned) > returnedAfter
+	return pending > 0 || !m.returned.IsZero() && time.Since(m.returned) > returnedAfter, named
 }
 
 // Overview returns how the queue stands, and the live servers of the model.

@@ -162,7 +162,7 @@ func TestMember_ReleasedJobRunsElsewhere(t *testing.T) {
 	}
 	r.until(gateway, "one", "processing")
 	first.Drain()
-	first.Release()
+	first.Release(nil)
 	await.Eventually(t, "the first has given it back", func() bool { return s.InFlight() == 0 })
 	_, other := r.serve("second")
 	await.Eventually(t, "the second runs it", func() bool { return other.Find(predict.KindPrediction, "one") != nil })

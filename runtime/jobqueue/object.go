@@ -32,7 +32,7 @@ func (m *Member) encode(rec *predict.Record) json.RawMessage { return m.encoder.
 // RenderStarted implements store.Renderer.
 func (m *Member) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
-	rec.Status, rec.Started = predict.Processing, time.Now()
+	rec.Status, rec.Started, rec.Version = predict.Processing, time.Now(), s.ModelVersion
 	return m.encode(&rec)
 }
 
@@ -40,13 +40,14 @@ func (m *Member) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
 func (m *Member) RenderEnded(j *store.Job, s *store.State, end store.Status, reason string) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()
+	rec.Version = s.ModelVersion
 	return m.encode(&rec)
 }
 
 // released is the object of a job that waits again.
 func (m *Member) released(c *store.Claim) json.RawMessage {
 	rec := readObject(c.Job.ID, c.State.Prediction)
-	rec.Status, rec.Started = predict.Starting, time.Time{}
+	rec.Status, rec.Started, rec.Version = predict.Starting, time.Time{}, c.Job.Version
 	return m.encode(&rec)
 }
 

@@ -32,8 +32,11 @@ type Options struct {
 	Version string
 	// Local runs jobs; nil: this member runs none.
 	Local Local
-	// Schema is what other members may know of the model of Local; false: it is not known yet.
-	Schema func() (store.Schema, bool)
+	// Schema is what other members may know of a version of the model of Local, or ("") of the model; false: it is not
+	// known yet.
+	Schema func(version string) (store.Schema, bool)
+	// Versions are those of the model that Local has, and how many slots each has; nil: it has none.
+	Versions func() map[string]int
 	// Checker checks requests where there is no Local; nil: they are not checked.
 	Checker Checker
 	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no
@@ -44,35 +47,39 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Checker checks requests by what a server wrote of its model.
+// Checker checks requests by what a server wrote of its model, or of a version of it.
 type Checker interface {
 	// SetSchema takes what the last server wrote. It is called before Check, and again where that has changed.
 	SetSchema(s store.Schema)
-	// Check is Local's.
+	// Check is Local's, and is called for a version whose schema is set.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 }
 
-// Local is the model of this server; *service.Service implements it.
+// Local is the model of this server, with one or several versions.
 type Local interface {
 	// Check validates a request, and returns its input as clients see it.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
-	// VisibleInput is an input as clients see it.
-	VisibleInput(kind predict.Kind, input []byte) []byte
-	// AwaitCapacity waits until predictions could run at once, and returns how many, or 0 if ctx has ended. AcquireSlot
-	// reserves a slot for one, and ReleaseSlot gives it back.
-	AwaitCapacity(ctx context.Context) int
-	AcquireSlot() bool
-	ReleaseSlot()
+	// AwaitCapacity waits until predictions of a version of the model, or ("") of the model, could run at once, and
+	// returns how many, or 0 if ctx has ended. AcquireSlot reserves a slot for one; nil: none is free.
+	AwaitCapacity(ctx context.Context, version string) int
+	AcquireSlot(version string) Slot
 	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
-	MeanDuration() time.Duration
+	MeanDuration(version string) time.Duration
 	// NewAttachments returns an empty store for the files of a request's body.
 	NewAttachments() request.Attachments
-	// Create makes a prediction for a request with an Attempt, which then owns the slot.
-	Create(req predict.Request) (*predict.Prediction, error)
 	// Find returns the prediction in flight with that id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
 	// Result returns the prediction with that id, in flight or retained, as clients see it. The caller releases it.
 	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
 	// Cancel cancels the prediction with that id; false: it is not in flight, and did not end so.
 	Cancel(kind predict.Kind, id string) bool
+}
+
+// Slot is a slot of Local's that is reserved for a job.
+type Slot interface {
+	store.Slot
+	// Create makes a prediction for a request with an Attempt, which then owns the slot.
+	Create(req predict.Request) (*predict.Prediction, error)
+	// VisibleInput is an input as clients see it.
+	VisibleInput(kind predict.Kind, input []byte) []byte
 }

@@ -105,7 +105,7 @@ func (r *rig) leave(m *Member) {
 	r.t.Helper()
 	r.left = append(r.left, m)
 	m.Drain()
-	m.Release()
+	m.Release(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := m.Close(ctx); err != nil {
@@ -134,7 +134,7 @@ func (r *rig) serve(name string) (*Member, *service.Service) {
 	r.t.Cleanup(func() { w.Kill(); <-w.Done() })
 	await.Eventually(r.t, "a worker", func() bool { return s.Ready() == nil })
 	return r.join(name, func(o *Options) {
-		o.Local = s
+		o.Local = oneVersion{s}
 		o.Slots = func() (int, int) { l := pool.Load(); return l.Slots, l.Slots - l.InFlight }
 	}), s
 }
@@ -169,3 +169,24 @@ func (r *rig) until(m *Member, id, want string) {
 	await.Eventually(r.t, id+" is "+want, func() bool { return r.status(m, id) == want },
 		func() any { return r.status(m, id) })
 }
+
+// oneVersion is a model without versions.
+type oneVersion struct{ *service.Service }
+
+func (l oneVersion) AwaitCapacity(ctx context.Context, _ string) int {
+	return l.Service.AwaitCapacity(ctx)
+}
+
+func (l oneVersion) MeanDuration(string) time.Duration { return l.Service.MeanDuration() }
+
+func (l oneVersion) AcquireSlot(string) Slot {
+	if l.Service.AcquireSlot() {
+		return oneSlot(l)
+	}
+	return nil
+}
+
+type oneSlot struct{ *service.Service }
+
+func (s oneSlot) Version() string { return "" }
+func (s oneSlot) Release()        { s.ReleaseSlot() }

@@ -12,26 +12,31 @@ import (
 	"pinion/runtime/trace"
 )
 
-// AwaitCapacity implements store.Runner, as do the next four methods.
-func (m *Member) AwaitCapacity(ctx context.Context) int { return m.o.Local.AwaitCapacity(ctx) }
+// AwaitCapacity implements store.Runner, as do the next three methods.
+func (m *Member) AwaitCapacity(ctx context.Context, version string) int {
+	return m.o.Local.AwaitCapacity(ctx, version)
+}
 
 // MeanDuration is how long predictions ran lately.
-func (m *Member) MeanDuration() time.Duration { return m.o.Local.MeanDuration() }
+func (m *Member) MeanDuration(version string) time.Duration { return m.o.Local.MeanDuration(version) }
 
 // AcquireSlot reserves a slot for a job.
-func (m *Member) AcquireSlot() bool { return m.o.Local.AcquireSlot() }
-
-// ReleaseSlot gives it back.
-func (m *Member) ReleaseSlot() { m.o.Local.ReleaseSlot() }
+func (m *Member) AcquireSlot(version string) store.Slot {
+	if slot := m.o.Local.AcquireSlot(version); slot != nil {
+		return slot
+	}
+	return nil // not a nil Slot in an interface
+}
 
 // busyDelay is after how long a job is delivered again that this server cannot run now.
 const busyDelay = time.Second
 
 // Run runs a job as a prediction of this server.
 func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte) {
-	p, err := m.create(c)
+	slot := c.Slot.(Slot) // of AcquireSlot
+	p, err := m.create(c, slot)
 	if err != nil {
-		m.o.Local.ReleaseSlot()
+		slot.Release()
 		return m.refused(c, err)
 	}
 	m.orderWebhooks(p, c)
@@ -49,7 +54,7 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 		return store.Starting, m.released(c)
 	}
 	c.Yielded = p.Yielded()
-	rec.Input = m.o.Local.VisibleInput(rec.Kind, p.Input())
+	rec.Input = slot.VisibleInput(rec.Kind, p.Input())
 	rec.CreatedText = readObject(rec.ID, c.State.Prediction).CreatedText
 	end := m.encode(&rec)
 	if len(end) > store.MaxObject {
@@ -61,7 +66,7 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 }
 
 // create makes the prediction of a job.
-func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
+func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) {
 	kind := predictKind(c.Job.Kind)
 	bodies := request.Reader{Memory: m.o.Memory, MaxBody: m.o.MaxBody, NewFiles: m.o.Local.NewAttachments}
 	req, err := bodies.ReadStored(c.Job.ContentType, c.Job.Body, c.Charged)
@@ -79,7 +84,7 @@ func (m *Member) create(c *store.Claim) (*predict.Prediction, error) {
 		}
 		req.WebhookEvents &^= predict.OnCompleted // the queue keeps that one
 		var p *predict.Prediction
-		if p, err = m.o.Local.Create(req); err == nil {
+		if p, err = slot.Create(req); err == nil {
 			return p, nil
 		}
 	}

@@ -3,6 +3,8 @@ package jobqueue
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,28 +22,51 @@ const (
 	watchInterval, firstWatchInterval = 5 * time.Second, time.Second
 )
 
-// knownSchema is what is known of the schema that the last server wrote.
-type knownSchema struct {
-	mu      sync.Mutex
-	current store.Schema
+// knownSchemas is what is known of the schemas that servers wrote last: of the model, and of its versions.
+type knownSchemas struct {
+	mu        sync.Mutex
+	byVersion map[string]store.Schema
 }
 
-// revision is that of the schema by which requests are checked; "": they are not.
-func (w *knownSchema) revision() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.current.Revision
+// of is the one by which requests are checked that name a version, or ("") none. Without a Revision they are not.
+func (k *knownSchemas) of(version string) store.Schema {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byVersion[version]
 }
 
-// publishSchema writes the schema of this server's model when it is known, and when it has changed.
+// set replaces one; true: it was another.
+func (k *knownSchemas) set(s store.Schema) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byVersion == nil {
+		k.byVersion = map[string]store.Schema{}
+	}
+	before := k.byVersion[s.Model].Revision
+	k.byVersion[s.Model] = s
+	return s.Revision != before
+}
+
+// rewriteInterval is how often the schema of a version is written anew, which is kept for a while.
+const rewriteInterval = 24 * time.Hour
+
+// publishSchema writes the schemas of this server's model and its versions when they are known, and when they have
+// changed.
 func (m *Member) publishSchema(ctx context.Context) error {
-	var last store.Schema
+	written := map[string]time.Time{}
 	for {
-		if s, ok := m.o.Schema(); ok && (m.schema.revision() == "" || !sameModel(&s, &last)) {
-			last, s = s, s.Revised()
-			if err := m.writeSchema(ctx, s); err != nil {
+		for _, version := range m.versions() {
+			s, ok := m.o.Schema(version)
+			known := m.schemas.of(version)
+			old := version != "" && time.Since(written[version]) > rewriteInterval
+			if !ok || known.Revision != "" && sameModel(&s, &known) && !old {
+				continue
+			}
+			s.Model = version
+			if err := m.writeSchema(ctx, s.Revised()); err != nil {
 				return err
 			}
+			written[version] = time.Now()
 		}
 		select {
 		case <-time.After(publishInterval):
@@ -49,6 +74,15 @@ func (m *Member) publishSchema(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// versions are "" and those of the model that this server has.
+func (m *Member) versions() []string {
+	all := []string{""}
+	if m.o.Versions != nil {
+		all = slices.AppendSeq(all, maps.Keys(m.o.Versions()))
+	}
+	return all
 }
 
 func sameModel(a, b *store.Schema) bool {
@@ -61,20 +95,21 @@ func (m *Member) writeSchema(ctx context.Context, s store.Schema) error {
 	if err := m.queue.Load().WriteSchema(ctx, s); err != nil {
 		return err
 	}
-	m.schema.mu.Lock()
-	defer m.schema.mu.Unlock()
-	m.schema.current = s
+	m.schemas.set(s)
 	return nil
 }
 
 // watchSchema reads what servers write.
 func (m *Member) watchSchema(ctx context.Context) error {
 	for {
-		if _, err := m.refreshSchema(ctx); err != nil {
+		if err := m.refreshVersions(ctx); err != nil {
+			return err
+		}
+		if err := m.refreshSchema(ctx); err != nil {
 			return err
 		}
 		wait := watchInterval
-		if m.schema.revision() == "" {
+		if m.schemas.of("").Revision == "" {
 			wait = firstWatchInterval
 		}
 		select {
@@ -85,37 +120,45 @@ func (m *Member) watchSchema(ctx context.Context) error {
 	}
 }
 
-// refreshSchema reads what the last server wrote; true: it has changed.
-func (m *Member) refreshSchema(ctx context.Context) (changed bool, err error) {
+// refreshSchema reads what the last server wrote of the model.
+func (m *Member) refreshSchema(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
 	s, err := m.queue.Load().ReadSchema(ctx)
-	if err != nil {
-		return false, err
+	if err == nil {
+		m.learn(s)
 	}
-	if s.OpenAPI == nil {
+	return err
+}
+
+// refreshVersions reads what servers wrote of the model's versions.
+func (m *Member) refreshVersions(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	all, err := m.queue.Load().ReadVersions(ctx)
+	for _, s := range all {
+		m.learn(s)
+	}
+	return err
+}
+
+// learn takes what a server wrote.
+func (m *Member) learn(s store.Schema) {
+	if s.OpenAPI == nil && s.Model == "" {
 		s.Revision = ""
 	}
-	w := &m.schema
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s.Revision == w.current.Revision {
-		return false, nil
-	}
-	if s.Revision != "" {
+	if m.schemas.set(s) && s.Revision != "" {
 		m.o.Checker.SetSchema(s)
 	}
-	w.current = s
-	return true, nil
 }
 
 // check validates a request, and returns its input as clients see it. A gateway asks for a newer schema before it
 // refuses a request.
 func (m *Member) check(req *predict.Request) (input []byte, warnings []string, err error) {
-	switch {
+	switch known := m.schemas.of(req.Version); {
 	case m.o.Local != nil:
 		return m.o.Local.Check(req, maxShownInput)
-	case m.o.Checker == nil || m.schema.revision() == "":
+	case m.o.Checker == nil || known.Revision == "" || known.OpenAPI == nil:
 		return nil, nil, nil
 	}
 	for {
@@ -127,11 +170,17 @@ func (m *Member) check(req *predict.Request) (input []byte, warnings []string, e
 		if _, unavailable := m.open(); unavailable != nil {
 			return nil, nil, err
 		}
-		changed, learnErr := m.refreshSchema(context.Background())
-		switch {
-		case learnErr != nil, !changed:
+		before := m.schemas.of(req.Version).Revision
+		if m.refreshVersions(context.Background()) != nil {
 			return nil, nil, err
-		case m.schema.revision() == "":
+		}
+		if m.refreshSchema(context.Background()) != nil {
+			return nil, nil, err
+		}
+		switch m.schemas.of(req.Version).Revision {
+		case before:
+			return nil, nil, err
+		case "":
 			return nil, nil, nil
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Set) GatherConventional() []Family {
 	var g gathered
 	s.gatherServer(&g)
 	s.gatherGenerations(&g)
-	if s.o.Scope != ScopeServer {
+	if s.o.Scope == ScopeAll || s.o.Scope == ScopeModel {
 		s.gatherCog(&g)
 	}
 	return g

@@ -3,6 +3,10 @@ package metrics
 // Gather returns all metrics as they are now.
 func (s *Set) Gather() []Family {
 	var g gathered
+	if s.o.Scope == ScopeQueue {
+		s.gatherJobs(&g)
+		return g
+	}
 	ofServer, ofModel := s.o.Scope != ScopeModel, s.o.Scope != ScopeServer
 	if ofModel {
 		s.gatherBuild(&g)

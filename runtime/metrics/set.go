@@ -53,6 +53,7 @@ const (
 	ScopeAll Scope = iota
 	ScopeServer
 	ScopeModel
+	ScopeQueue // of a model's job queue, which its versions share
 )
 
 type Load struct {

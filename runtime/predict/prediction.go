@@ -64,15 +64,13 @@ type events struct {
 type Options struct {
 	// History is how many past events a late subscriber receives. Negative: none; 0: the default.
 	History int
-	// Version of the model, "" if unknown.
-	Version string
 	// Memory bounds the memory of predictions; nil: no bound.
 	Memory *memory.Budget
 }
 
 // New returns a prediction in Starting with one hold, of a copy of the request. id must not be empty.
 func New(id string, req *Request, now time.Time, runner Runner, o Options) *Prediction {
-	p := &Prediction{Request: *req, id: id, version: o.Version, runner: runner, holds: 1}
+	p := &Prediction{Request: *req, id: id, version: req.Version, runner: runner, holds: 1}
 	if p.Request.Created.IsZero() {
 		p.Request.Created = now
 	}
@@ -302,6 +300,9 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 	p.finishOutput(&r) // emits an event before the status changes
 	rec.Status.move(r.Status)
 	rec.Error = r.Error
+	if r.Version != "" {
+		p.version = r.Version
+	}
 	p.usage.bytes -= int64(rec.live.size())
 	rec.Metrics, rec.live = r.Metrics, nil
 	if !p.observed {

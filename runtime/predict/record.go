@@ -11,7 +11,7 @@ type Record struct {
 	Input       []byte
 	Created     time.Time
 	CreatedText string // Created as the client wrote it; "" if it did not
-	Version     string // the model's; "" if unknown
+	Version     string // of the model that runs it; "": not known, or it has none
 	Members     []byte // Request.Members
 	Progress
 }
@@ -44,6 +44,7 @@ type Result struct {
 	// Yielded: the output is the list of the yielded items (Prediction.Output); the field Output is ignored.
 	Yielded bool
 	Error   string
+	Version string // of the model that ran it, if it was not known before
 	Metrics []byte
 	Logs    []byte // text that is not in the record yet
 	// Elapsed is how long the model ran. Where Begin was not called, it gives Record.Started.

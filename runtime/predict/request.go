@@ -92,6 +92,8 @@ type Request struct {
 	// the worker sent them. It must not block, nor keep the item; pause has the model wait before its next item, or go on,
 	// and may be called at any time. Nil: the record has them.
 	Items func(item []byte, pause func(bool))
+	// Version of the model that runs it; "": the model has no versions, or any may run it.
+	Version string
 	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this
 	// one.
 	Callers []string

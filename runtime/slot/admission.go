@@ -194,6 +194,16 @@ func (p *Pool) AwaitCapacity(ctx context.Context) int {
 	}
 }
 
+// Free is for how many calls slots are free.
+func (p *Pool) Free() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := &p.admission; a.open() {
+		return a.capacity - a.inFlight
+	}
+	return 0
+}
+
 // AdmitFree is Admit for a call that must not wait: it claims capacity only where a slot is free.
 func (p *Pool) AdmitFree() bool {
 	return underLock(p, func() bool {

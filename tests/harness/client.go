@@ -23,6 +23,7 @@ type Prediction struct {
 	CreatedAt   string          `json:"created_at"`
 	StartedAt   string          `json:"started_at"`
 	CompletedAt string          `json:"completed_at"`
+	Version     string          `json:"version"`
 }
 
 // Answer is what the server answered.

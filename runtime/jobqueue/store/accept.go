@@ -43,7 +43,7 @@ func (q *Queue) onNoAnswer() {
 
 func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
 	j.token, j.Deadline = rand.Text(), q.toNATS(ctx, j.Deadline)
-	s := State{Job: j.token, Status: Starting, Hook: j.Hook, Prediction: prediction}
+	s := State{Job: j.token, Status: Starting, Hook: j.Hook, ModelVersion: j.Version, Prediction: prediction}
 	if j.Digest != "" {
 		s.Digest = []byte(j.Digest)
 	}
@@ -71,7 +71,11 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 		used.State.Prediction, used.State.result = result.Object, result
 		return s, err
 	}
-	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))
+	subject := q.names.job(j.Class, q.o.Lanes, j.Tenant)
+	if j.Version != "" {
+		subject = q.names.versionJob(j.Version, j.Class, j.Tenant)
+	}
+	m := j.message(subject)
 	attachState(m.Header, revision, text)
 	m.Data = q.o.Keys.seal(sealBody, m.Data)
 	if err := q.storeBody(ctx, m, j.token); err != nil {

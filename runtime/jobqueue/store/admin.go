@@ -96,12 +96,25 @@ type Letter struct {
 // Jobs returns the oldest jobs that are stored, of one class or ("") of all, and of one status or ("") of both:
 // Starting is one that waits. limit is how many, 0: all.
 func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int) ([]Entry, error) {
-	subject := "pinion.job." + a.q.o.Model + ".>"
-	if class != "" {
-		subject = "pinion.job." + a.q.o.Model + "." + string(class) + ".>"
+	if class == "" {
+		return a.jobs(ctx, ">", status, limit)
 	}
-	var all []Entry
-	err := walk(ctx, a.q.jobs, 1, subject, func(m *jetstream.RawStreamMsg) (bool, error) {
+	all, err := a.jobs(ctx, string(class)+".>", status, limit)
+	if err != nil {
+		return nil, err
+	}
+	named, err := a.jobs(ctx, atVersion+".*."+string(class)+".>", status, limit) // a version of the model
+	all = append(all, named...)
+	slices.SortStableFunc(all, func(x, y Entry) int { return x.Accepted.Compare(y.Accepted) })
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all, err
+}
+
+// jobs returns those whose subjects end so.
+func (a *Admin) jobs(ctx context.Context, subjects string, status Status, limit int) (all []Entry, err error) {
+	err = walk(ctx, a.q.jobs, 1, "pinion.job."+a.q.o.Model+"."+subjects, func(m *jetstream.RawStreamMsg) (bool, error) {
 		e, err := a.entry(ctx, m)
 		if err == nil && !e.State.Status.Ended() && (status == "" || e.State.Status == status) {
 			all = append(all, e)
@@ -117,12 +130,8 @@ func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, er
 		ID: get(m.Header, headerID), Accepted: m.Time, Bytes: len(m.Data),
 		ContentType: get(m.Header, headerContentType),
 	}
-	if parts := strings.Split(m.Subject, "."); len(parts) == 6 {
-		e.Class, e.Tenant = Class(parts[3]), parts[5]
-		e.Lane, _ = strconv.Atoi(parts[4])
-		if e.Tenant == token("") {
-			e.Tenant = ""
-		}
+	if at, ok := readSubject(m.Subject); ok {
+		e.Class, e.Lane, e.Tenant = at.class, at.lane, at.tenant
 	}
 	if ms, err := strconv.ParseInt(m.Header.Get(headerDeadline), 10, 64); err == nil {
 		e.Deadline = time.UnixMilli(ms)
@@ -133,6 +142,30 @@ func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, er
 	}
 	e.State = now.State
 	return e, nil
+}
+
+// place is where a job waits, as the subject of its message says.
+type place struct {
+	class  Class
+	lane   int // 0 for a job that names a version
+	tenant string
+}
+
+func readSubject(subject string) (at place, ok bool) {
+	parts := strings.Split(subject, ".")
+	switch {
+	case len(parts) == 6:
+		at.class = Class(parts[3])
+		at.lane, _ = strconv.Atoi(parts[4])
+	case len(parts) == 7 && parts[3] == atVersion:
+		at.class = Class(parts[5])
+	default:
+		return at, false
+	}
+	if at.tenant = parts[len(parts)-1]; at.tenant == token("") {
+		at.tenant = ""
+	}
+	return at, true
 }
 
 // Letters returns the oldest dead letters; limit 0: all.

@@ -66,7 +66,10 @@ func (a *Admin) checkLimits(ctx context.Context, l *Limits) (lanes int, err erro
 	if err != nil {
 		return 0, fmt.Errorf("look at the stream %s: %w", a.q.names.jobs(), err)
 	}
-	lanes = max(1, info.State.Consumers/len(Classes))
+	if lanes, err = lanesOf(ctx, a.q.jobs, info); err != nil {
+		return 0, err
+	}
+	lanes = max(1, lanes)
 	switch {
 	case l.Capacity != nil && uint64(*l.Capacity) < info.State.Msgs:
 		return 0, &LimitError{

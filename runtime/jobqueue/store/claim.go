@@ -19,6 +19,8 @@ import (
 type Claim struct {
 	Job   Job
 	State State // as it was when it was claimed
+	// Slot is the one that the job runs in.
+	Slot Slot
 	// Charged is how many bytes of the memory budget are charged for Job.Body. Runner.Run frees them.
 	Charged int64
 	// BeforeWebhook, if set, is called between the end of the job and its webhook: what comes before that is delivered
@@ -63,6 +65,7 @@ const ownerTimeout = 2 * time.Second
 type delivery struct {
 	q         *Queue
 	m         jetstream.Msg
+	slot      Slot
 	renderer  Renderer
 	job       Job
 	seq       uint64 // of its message
@@ -73,14 +76,17 @@ type delivery struct {
 
 // claim decides about a delivered job. Only what is claimed may run. renderer makes the object that clients see of a
 // state that is given up or begins.
-func (q *Queue) claim(ctx context.Context, m jetstream.Msg, renderer Renderer) (c *Claim, what outcome) {
+func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer Renderer) (c *Claim, what outcome) {
 	job, err := readJob(m.Headers(), m.Data())
 	meta, metaErr := m.Metadata()
 	if err != nil || metaErr != nil {
 		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
 	}
 	job.Deadline = q.fromNATS(ctx, job.Deadline)
-	d := &delivery{q: q, m: m, renderer: renderer, job: job, seq: meta.Sequence.Stream, published: meta.Timestamp}
+	d := &delivery{
+		q: q, m: m, slot: slot, renderer: renderer, job: job, seq: meta.Sequence.Stream,
+		published: meta.Timestamp,
+	}
 	defer func() {
 		if c == nil {
 			q.free(d.charged)
@@ -147,13 +153,15 @@ func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	}
 	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(),
 		d.seq
+	next.ModelVersion = d.slot.Version()
 	next.Prediction = d.renderer.RenderStarted(&d.job, &next)
 	revision, _, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
 		q.observe(&next, d.published, now.Status)
-		return &Claim{Job: d.job, State: next, Charged: d.charged, q: q, m: d.m, renderer: d.renderer, revision: revision},
-			claimed
+		return &Claim{
+			Job: d.job, State: next, Slot: d.slot, Charged: d.charged, q: q, m: d.m, renderer: d.renderer, revision: revision,
+		}, claimed
 	case errors.Is(err, errConflict):
 		return nil, changed
 	}

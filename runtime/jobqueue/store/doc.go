@@ -34,6 +34,7 @@
 //	retry.go     a dead letter becomes a new job
 //	apply.go     new limits, in place
 //	server.go    runs as many jobs as slots are free
+//	slot.go      a place to run one
 //
 // Of this module it imports logtext and rawjson alone: the caller runs the predictions and writes their JSON.
 package store

@@ -117,6 +117,7 @@ func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 		}
 		next := now.State
 		next.Status, next.Server, next.Claim, next.Prediction = Starting, "", "", prediction
+		next.ModelVersion = c.Job.Version
 		_, _, err = c.q.swap(ctx, c.Job.ID, now, &next,
 			func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
 		switch {

@@ -36,7 +36,7 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			if _, err := r.Find(t.Context(), "p1", renderer{}); !errors.Is(err, ErrUnknown) {
 				t.Errorf("got %v of a member that waits, want that the job is not known", err)
 			}
-			if _, what := r.other("c").claim(t.Context(), m, renderer{}); what != orphaned {
+			if _, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}); what != orphaned {
 				t.Errorf("got %s, want a dead letter", what)
 			}
 			if got := r.messages(r.names.jobs()); got != 0 {
@@ -75,7 +75,7 @@ func TestClaim_HostileMessages(t *testing.T) {
 		if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != orphaned {
+		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != orphaned {
 			t.Errorf("got %s for the message %d, want a dead letter", what, i)
 		}
 	}

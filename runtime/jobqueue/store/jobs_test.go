@@ -216,7 +216,7 @@ func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	r.accept("p1")
 	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
 	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
-	if _, what := r.other("b").claim(t.Context(), m, renderer{}); what != elsewhere {
+	if _, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}); what != elsewhere {
 		t.Errorf("the other server's claim is %s, want elsewhere", what)
 	}
 	close(release)
@@ -232,7 +232,7 @@ func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
 	r.accept("p1", func(j *Job) { j.Attempts = 2 })
 	r.claims(r.Queue)
 	r.claims(r.other("b"))
-	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), renderer{})
+	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{})
 	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 ||
 		!strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
 		t.Errorf(`%s: %+v, want what settled, Status failed, Lost 2 and Prediction with "gave up after 2 attempts"`, what, s)
@@ -245,7 +245,7 @@ func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
-	_, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{})
+	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{})
 	if s := r.state("p1"); what != settled || s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
 		t.Errorf(`%s: %+v, want what settled, Status failed and Prediction with "deadline"`, what, s)
 	}
@@ -270,7 +270,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf(`a job that waits is %+v, want cancel("waits") true, Status canceled and cancel("waits") true`,
 			r.state("waits"))
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != settled {
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
 	}
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -315,7 +315,7 @@ func TestJobs_DrainGivesJobsBack(t *testing.T) {
 	r.accept("p1")
 	r.eventually("p1 runs", func() bool { return first.count("p1") == 1 })
 	drain()
-	s.Release()
+	s.Release(nil)
 	r.eventually("p1 waits again", func() bool { return r.state("p1").Status == Starting })
 	stop()
 	r.serve(r.other("b"), newRunner(1, succeed))
@@ -332,7 +332,7 @@ func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 	if _, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, ""))); err != nil {
 		t.Fatal(err)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), renderer{}); what != orphaned ||
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != orphaned ||
 		r.messages(r.names.dead()) != 1 {
 		t.Errorf("got %s, %d dead letters, want orphaned and 1", what, r.messages(r.names.dead()))
 	}

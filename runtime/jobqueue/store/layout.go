@@ -125,14 +125,17 @@ func (o Options) consumers() []jetstream.ConsumerConfig {
 	var all []jetstream.ConsumerConfig
 	for _, class := range Classes {
 		for lane := range o.Lanes {
-			all = append(all, jetstream.ConsumerConfig{
-				Durable: consumer(class, lane), FilterSubject: n.lane(class, lane),
-				AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait,
-				MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
-			})
+			all = append(all, o.jobsConsumer(consumer(class, lane), n.lane(class, lane)))
 		}
 	}
 	return all
+}
+
+func (o Options) jobsConsumer(name, subjects string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: name, FilterSubject: subjects, AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait,
+		MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
+	}
 }
 
 // sender is the consumer of the webhooks' stream.
@@ -276,8 +279,23 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (have layou
 	return have, nil
 }
 
-// lanesOf counts the lanes of a stream of jobs: all its classes have as many.
-func lanesOf(info *jetstream.StreamInfo) int { return info.State.Consumers / len(Classes) }
+// lanesOf counts the lanes of a stream of jobs: all its classes have as many. Further consumers are of versions.
+func lanesOf(ctx context.Context, jobs jetstream.Stream, info *jetstream.StreamInfo) (lanes int, err error) {
+	if lanes = info.State.Consumers / len(Classes); lanes <= 1 {
+		return lanes, nil
+	}
+	lanes = 0
+	all := jobs.ListConsumers(ctx)
+	for one := range all.Info() {
+		if lane, ok := strings.CutPrefix(one.Name, string(Low)+"-"); ok && !strings.HasPrefix(lane, atVersion) {
+			lanes++
+		}
+	}
+	if err := all.Err(); err != nil {
+		return 0, fmt.Errorf("count lanes: %w", err)
+	}
+	return lanes, nil
+}
 
 // enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last:
 // where it has a lane, no other server is making them now.
@@ -296,8 +314,11 @@ func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if err != nil {
 		return fmt.Errorf("look at the stream %s: %w", stream, err)
 	}
-	have := strconv.Itoa(lanesOf(jobs.CachedInfo()))
-	return &MismatchError{"the stream " + stream, "lanes", have, strconv.Itoa(o.Lanes)}
+	have, err := lanesOf(ctx, jobs, jobs.CachedInfo())
+	if err != nil {
+		return err
+	}
+	return &MismatchError{"the stream " + stream, "lanes", strconv.Itoa(have), strconv.Itoa(o.Lanes)}
 }
 
 // sameConsumer returns how a consumer differs from what it should be; nil: it does not.

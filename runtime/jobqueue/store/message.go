@@ -41,6 +41,8 @@ type Job struct {
 	NotifyStartAfter time.Duration
 
 	Digest string // identifies its input; "": it is not known
+	// Version of the model that runs it; "": the server that takes it chooses one.
+	Version string
 
 	token string // a random token of this life of the id
 }
@@ -63,6 +65,7 @@ const (
 	headerWaiter      = "Pinion-Waiter"
 	headerNotifyAfter = "Pinion-Notify-After" // milliseconds
 	headerURL         = "Pinion-Webhook"
+	headerVersion     = "Pinion-Version"
 )
 
 // message is a job's message.
@@ -77,6 +80,7 @@ func (j *Job) message(subject string) *nats.Msg {
 	set(headerContentType, j.ContentType)
 	set(headerReply, j.Reply)
 	set(headerWaiter, j.Waiter)
+	set(headerVersion, j.Version)
 	setPropagation(m.Header, &j.Propagation)
 	set(headerAttempts, strconv.Itoa(j.Attempts))
 	if j.NotifyStartAfter > 0 {
@@ -131,6 +135,7 @@ func readJob(h nats.Header, body []byte) (Job, error) {
 		ID: get(h, headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body,
 		ContentType: get(h, headerContentType),
 		Propagation: propagation(h), token: h.Get(headerToken), Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
+		Version: h.Get(headerVersion),
 	}
 	var err error
 	if j.Attempts, err = strconv.Atoi(h.Get(headerAttempts)); err != nil {
@@ -198,6 +203,8 @@ type State struct {
 	Deadline int64 `json:"deadline,omitempty"`
 	Hook     *Hook `json:"hook,omitempty"`    // the webhook of its end
 	Yielded  bool  `json:"yielded,omitempty"` // the model yielded the items of its output
+	// ModelVersion is the version of the model that the job names, or that runs it; "": neither.
+	ModelVersion string `json:"version,omitempty"`
 	// Digest identifies the input, for a request that is repeated after the end; nil: it is not known.
 	Digest []byte `json:"digest,omitempty"`
 	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"strings"
 )
 
 // isPlain reports whether s is 1 to most letters, digits, _ or -. It is no regular expression: that would be compiled
@@ -103,6 +104,14 @@ func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model
 // schemaKey is the key of the model's schema.
 func (n names) schemaKey() string { return "$KV.pinion_state_" + n.model + ".schema" }
 
+// versionSchemaKey is the key of the schema of a version of the model; "*": of all.
+func (n names) versionSchemaKey(version string) string {
+	if version != "*" {
+		version = token(version)
+	}
+	return n.schemaKey() + "." + version
+}
+
 // job is the subject of a job's message.
 func (n names) job(c Class, lanes int, tenant string) string {
 	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(laneOf(tenant, lanes)) + "." + token(tenant)
@@ -115,6 +124,36 @@ func (n names) lane(c Class, lane int) string {
 
 // consumer is the name of the lane's consumer.
 func consumer(c Class, lane int) string { return string(c) + "-" + strconv.Itoa(lane) }
+
+// Jobs that name a version of the model have their own subjects and consumers, so that only servers with that version
+// get them.
+
+// versionJob is the subject of the message of a job that names a version.
+func (n names) versionJob(version string, c Class, tenant string) string {
+	return n.versionClass(version, c) + token(tenant)
+}
+
+// versionClass begins the subjects of such jobs of a class.
+func (n names) versionClass(version string, c Class) string {
+	return "pinion.job." + n.model + "." + atVersion + "." + token(version) + "." + string(c) + "."
+}
+
+// atVersion stands in subjects and in names of consumers in place of a class or a lane.
+const atVersion = "at"
+
+// versionConsumer is the name of the consumer of such jobs.
+func versionConsumer(version string, c Class) string {
+	return string(c) + "-" + atVersion + "-" + token(version)
+}
+
+// versionOf is the reverse, with the version's token; false: it is the consumer of a lane.
+func versionOf(consumer string) (token string, ok bool) {
+	_, rest, _ := strings.Cut(consumer, "-")
+	return strings.CutPrefix(rest, atVersion+"-")
+}
+
+// VersionToken is a version as a part of a subject.
+func VersionToken(version string) string { return token(version) }
 
 // about is a core subject about one job: cancel, held, attach.
 func (n names) about(verb, id string) string {

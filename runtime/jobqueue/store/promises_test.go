@@ -94,7 +94,7 @@ func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 		r.eventually("the consumer knows of all",
 			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 8 })
 	}
-	p, err := newPuller(t.Context(), r.Queue)
+	p, err := newPuller(t.Context(), r.Queue, "")
 	if err != nil {
 		t.Fatal(err)
 	}

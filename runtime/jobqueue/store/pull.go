@@ -14,6 +14,7 @@ import (
 // puller gets jobs from the consumers of all classes and lanes.
 type puller struct {
 	q            *Queue
+	version      string    // that the jobs name; "": they name none
 	sources      []*source // the most urgent class first
 	lanes        int
 	lanesFoundAt time.Time // when the lanes were counted
@@ -51,11 +52,15 @@ const pullWait = 5 * time.Second
 const lanesInterval = 10 * time.Second
 
 // newPuller begins with one long pull for each consumer. They are idle while next is not called.
-func newPuller(ctx context.Context, q *Queue) (*puller, error) {
-	p := &puller{q: q, pulled: make(chan pulledMsg)}
+func newPuller(ctx context.Context, q *Queue, version string) (*puller, error) {
+	p := &puller{q: q, version: version, pulled: make(chan pulledMsg)}
 	p.requested = sync.NewCond(&p.mu)
 	p.pulling, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.findLanes(ctx); err != nil {
+	find := p.findLanes
+	if version != "" {
+		find = p.makeVersion
+	}
+	if err := find(ctx); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -71,8 +76,8 @@ func (p *puller) findLanes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.Lanes = lanesOf(info); o.Lanes == p.lanes {
-		return nil
+	if o.Lanes, err = lanesOf(ctx, p.q.jobs, info); err != nil || o.Lanes == p.lanes {
+		return err
 	}
 	var all []*source
 	for _, c := range o.consumers() {
@@ -93,6 +98,36 @@ func (p *puller) findLanes(ctx context.Context) error {
 	return nil
 }
 
+// versionConsumers are the consumers of the jobs that name a version of the model.
+func (o Options) versionConsumers(version string) (all []jetstream.ConsumerConfig) {
+	for _, class := range Classes {
+		c := o.jobsConsumer(versionConsumer(version, class), names{o.Model}.versionClass(version, class)+">")
+		c.InactiveThreshold = versionKept
+		all = append(all, c)
+	}
+	return all
+}
+
+// versionKept is for how long the consumers and the schema of a version are kept that no server has: as long as the
+// bodies of jobs.
+const versionKept = 8 * 24 * time.Hour
+
+// makeVersion makes the consumers of the version, where they are missing, and begins their long pulls.
+func (p *puller) makeVersion(ctx context.Context) error {
+	for _, config := range p.q.o.versionConsumers(p.version) {
+		consumer, err := p.q.jobs.CreateOrUpdateConsumer(ctx, config)
+		if err != nil {
+			return fmt.Errorf("make the consumer %s: %w", config.Durable, err)
+		}
+		p.sources = append(p.sources, &source{Consumer: consumer})
+	}
+	p.lanes = 1
+	for _, from := range p.sources {
+		p.pulls.Go(func() { p.pull(p.pulling, from) })
+	}
+	return nil
+}
+
 // maxFetch is how many jobs one pull gets: more would wait for the first of them to be claimed.
 const maxFetch = 32
 
@@ -100,7 +135,7 @@ const maxFetch = 32
 // wait are taken in the order of the classes, except that of eight turns one begins with the lowest and one with the
 // middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
-	if time.Since(p.lanesFoundAt) > lanesInterval {
+	if p.version == "" && time.Since(p.lanesFoundAt) > lanesInterval {
 		_ = p.findLanes(ctx) // else it tries again later
 	}
 	if m := p.prefetched; m != nil {

@@ -45,7 +45,7 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	p, err := newPuller(t.Context(), r.Queue)
+	p, err := newPuller(t.Context(), r.Queue, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func (r *rig) delivery(q *Queue) jetstream.Msg {
 // claims takes the next job for a member.
 func (r *rig) claims(q *Queue) *Claim {
 	r.t.Helper()
-	c, what := q.claim(r.t.Context(), r.delivery(q), renderer{})
+	c, what := q.claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{})
 	if what != claimed {
 		r.t.Fatalf("the job was not claimed: %s, want claimed", what)
 	}
@@ -208,7 +208,7 @@ func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []by
 	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
 }
 
-func (r *runner) AwaitCapacity(ctx context.Context) int {
+func (r *runner) AwaitCapacity(ctx context.Context, _ string) int {
 	select {
 	case r.places <- struct{}{}:
 		<-r.places // only one goroutine acquires slots
@@ -218,18 +218,31 @@ func (r *runner) AwaitCapacity(ctx context.Context) int {
 	}
 }
 
-func (r *runner) AcquireSlot() bool {
+func (r *runner) AcquireSlot(version string) Slot {
 	select {
 	case r.places <- struct{}{}:
-		return true
+		return runnerSlot{r, version}
 	default:
-		return false
+		return nil
 	}
 }
 
-func (r *runner) MeanDuration() time.Duration { return r.time }
+func (r *runner) MeanDuration(string) time.Duration { return r.time }
 
-func (r *runner) ReleaseSlot() { <-r.places }
+// noSlot is that of a delivery that no runner takes.
+type noSlot struct{}
+
+func (noSlot) Version() string { return "" }
+func (noSlot) Release()        {}
+
+// runnerSlot is a slot of a runner.
+type runnerSlot struct {
+	r       *runner
+	version string
+}
+
+func (s runnerSlot) Version() string { return s.version }
+func (s runnerSlot) Release()        { <-s.r.places }
 
 func (r *runner) ShowDirect(Lookup) json.RawMessage     { return nil }
 func (r *runner) CancelDirect(Lookup) bool              { return false }
@@ -242,7 +255,7 @@ func (r *runner) Follow(id string, send func(Event) bool) {
 }
 
 func (r *runner) Run(ctx context.Context, c *Claim) (Status, []byte) {
-	defer r.ReleaseSlot()
+	defer c.Slot.Release()
 	r.mu.Lock()
 	r.runs[c.Job.ID]++
 	r.mu.Unlock()
@@ -267,7 +280,11 @@ func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
 	s = q.Serve(run, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
+	go func() {
+		err := s.Run(ctx, "")
+		s.Wait()
+		done <- err
+	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -15,8 +15,10 @@ import (
 // Schema is what a server writes of its model, for members that have no model: they check requests by it. The last
 // server that wrote it counts.
 type Schema struct {
-	Version   int    `json:"v"`
-	Revision  string `json:"rev"` // of the rest
+	Version  int    `json:"v"`
+	Revision string `json:"rev"` // of the rest
+	// Model is the version of the model that this is of; "": the model has none, or requests name none.
+	Model     string `json:"version,omitempty"`
 	Streaming bool   `json:"streaming"`
 	Train     bool   `json:"train"`   // there is a train function
 	Predict   bool   `json:"predict"` // there is a predict function beside it
@@ -36,13 +38,19 @@ func (s Schema) Revised() Schema {
 	return s
 }
 
-// WriteSchema writes what this server has, unless it is what stands there.
+// WriteSchema writes what this server has, unless it is what stands there. That of a version is kept for a while, so it
+// is written anew.
 func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
-	now, err := q.ReadSchema(ctx)
-	if err != nil || now.Revision == s.Revision {
+	m := nats.NewMsg(q.names.schemaKey())
+	var options []jetstream.PublishOpt
+	if s.Model != "" {
+		m.Subject = q.names.versionSchemaKey(s.Model)
+		options = append(options, jetstream.WithMsgTTL(versionKept))
+	}
+	now, err := q.readSchema(ctx, m.Subject)
+	if err != nil || s.Model == "" && now.Revision == s.Revision {
 		return err
 	}
-	m := nats.NewMsg(q.names.schemaKey())
 	if m.Data, err = json.Marshal(&s); err != nil {
 		return fmt.Errorf("write the model's schema: %w", err)
 	}
@@ -50,7 +58,7 @@ func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
 		s.OpenAPI = nil
 		m.Data, _ = json.Marshal(&s) // of plain values
 	}
-	if _, err := q.js.PublishMsg(ctx, m); err != nil {
+	if _, err := q.js.PublishMsg(ctx, m, options...); err != nil {
 		return fmt.Errorf("write the model's schema: %w", err)
 	}
 	return nil
@@ -59,8 +67,30 @@ func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
 // ReadSchema returns what the last server wrote. Without a Revision: none has, or a newer one that this member cannot
 // read.
 func (q *Queue) ReadSchema(ctx context.Context) (Schema, error) {
+	return q.readSchema(ctx, q.names.schemaKey())
+}
+
+// ReadVersions returns what servers wrote of the model's versions.
+func (q *Queue) ReadVersions(ctx context.Context) (all []Schema, err error) {
+	info, err := q.states.Info(ctx, jetstream.WithSubjectFilter(q.names.versionSchemaKey("*")))
+	if err != nil {
+		return nil, fmt.Errorf("list the model's versions: %w", err)
+	}
+	for key := range info.State.Subjects {
+		s, err := q.readSchema(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if s.Model != "" {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+func (q *Queue) readSchema(ctx context.Context, key string) (Schema, error) {
 	var s Schema
-	m, err := q.states.GetLastMsgForSubject(ctx, q.names.schemaKey())
+	m, err := q.states.GetLastMsgForSubject(ctx, key)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return s, nil

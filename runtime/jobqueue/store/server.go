@@ -18,13 +18,13 @@ import (
 type Runner interface {
 	Renderer
 	Direct
-	// AwaitCapacity blocks until slots are free, and returns how many. It returns 0 when ctx ends.
-	AwaitCapacity(ctx context.Context) int
+	// AwaitCapacity blocks until slots are free for jobs that name that version of the model, or ("") none, and returns
+	// how many. It returns 0 when ctx ends.
+	AwaitCapacity(ctx context.Context, version string) int
 	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
-	MeanDuration() time.Duration
-	// AcquireSlot reserves a slot, which Run uses or ReleaseSlot gives back; false: none is free.
-	AcquireSlot() bool
-	ReleaseSlot()
+	MeanDuration(version string) time.Duration
+	// AcquireSlot reserves a slot for such a job, which Run uses; nil: none is free.
+	AcquireSlot(version string) Slot
 	// Run runs a job until it has ended, and returns how. It releases the slot. ctx ends with cause ErrLost where
 	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
 	// drains and its time is over: a status Starting then gives the job back.
@@ -39,10 +39,12 @@ var ErrDraining = errors.New("the server drains")
 
 // Server takes jobs from a queue and has them run.
 type Server struct {
-	q          *Queue
-	runner     Runner
-	log        *slog.Logger
-	subscribed bool // used by Run alone
+	q      *Queue
+	runner Runner
+	log    *slog.Logger
+
+	subscribing sync.Mutex
+	subscribed  bool // guarded by subscribing
 
 	mu      sync.Mutex
 	running map[string]running // by the id's token
@@ -60,12 +62,16 @@ func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
 	return &Server{q: q, runner: r, log: log, running: map[string]running{}}
 }
 
-// Run takes jobs until ctx ends, and then waits for those that run. Release ends them.
-func (s *Server) Run(ctx context.Context) error {
+// Wait waits for the jobs that run, once every Run has returned. Release ends them.
+func (s *Server) Wait() { s.jobs.Wait() }
+
+// Run takes the jobs that name a version of the model until ctx ends; "": those that name none. It may be called for
+// several versions at once.
+func (s *Server) Run(ctx context.Context, version string) error {
 	if err := s.subscribe(); err != nil {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
-	p, err := newPuller(ctx, s.q)
+	p, err := newPuller(ctx, s.q, version)
 	if err != nil {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
@@ -73,21 +79,21 @@ func (s *Server) Run(ctx context.Context) error {
 	for free := s.awaitCapacity(ctx, p); free > 0; free = s.awaitCapacity(ctx, p) {
 		msgs := p.next(ctx, free)
 		for _, m := range msgs {
-			if !s.runner.AcquireSlot() { // a request came first
+			slot := s.runner.AcquireSlot(version)
+			if slot == nil { // a request came first
 				_ = m.Nak()
 				continue
 			}
 			s.jobs.Add(1)
 			go func() {
 				defer s.jobs.Done()
-				s.take(m)
+				s.take(m, slot, version)
 			}()
 		}
-		if mean := s.runner.MeanDuration(); len(msgs) == free && 0 < mean && mean < prefetchBelow {
+		if mean := s.runner.MeanDuration(version); len(msgs) == free && 0 < mean && mean < prefetchBelow {
 			p.prefetch()
 		}
 	}
-	s.jobs.Wait()
 	return nil
 }
 
@@ -96,22 +102,24 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) awaitCapacity(ctx context.Context, p *puller) int {
 	if p.prefetched != nil {
 		short, cancel := context.WithTimeout(ctx, prefetchWait)
-		free := s.runner.AwaitCapacity(short)
+		free := s.runner.AwaitCapacity(short, p.version)
 		cancel()
 		if free > 0 {
 			return free
 		}
 		p.releasePrefetched()
 	}
-	return s.runner.AwaitCapacity(ctx)
+	return s.runner.AwaitCapacity(ctx, p.version)
 }
 
-// Release ends every run with ErrDraining.
-func (s *Server) Release() {
+// Release ends with ErrDraining the runs in slots for which of returns true; nil: all.
+func (s *Server) Release(of func(Slot) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.running {
-		r.cancel(ErrDraining)
+		if of == nil || of(r.claim.Slot) {
+			r.cancel(ErrDraining)
+		}
 	}
 }
 
@@ -122,20 +130,20 @@ func (s *Server) Running() int {
 	return len(s.running)
 }
 
-// take claims a delivered job and runs it.
-func (s *Server) take(m jetstream.Msg) {
-	c, what := s.claim(m)
+// take claims a delivered job, which names that version, and runs it.
+func (s *Server) take(m jetstream.Msg, slot Slot, version string) {
+	c, what := s.claim(m, slot)
 	if what == mayReconnect {
-		s.runner.ReleaseSlot()
+		slot.Release()
 		_ = pause(context.Background(), s.q.reconnectGrace())
-		if !s.runner.AcquireSlot() {
+		if slot = s.runner.AcquireSlot(version); slot == nil {
 			return // it is delivered again
 		}
 		_ = m.InProgress() // else it could be delivered again before the first heartbeat
-		c, what = s.claim(m)
+		c, what = s.claim(m, slot)
 	}
 	if what != claimed {
-		s.runner.ReleaseSlot()
+		slot.Release()
 		s.log.Debug("a job was not taken", "outcome", string(what))
 		return
 	}
@@ -143,11 +151,11 @@ func (s *Server) take(m jetstream.Msg) {
 }
 
 // claim decides about a delivered job.
-func (s *Server) claim(m jetstream.Msg) (*Claim, outcome) {
+func (s *Server) claim(m jetstream.Msg, slot Slot) (*Claim, outcome) {
 	// A body that takes long must not be delivered again meanwhile.
 	ctx, cancel := withIdleTimeout(s.q.o.AckWait/2, func() { _ = m.InProgress() })
 	defer cancel()
-	return s.q.claim(ctx, m, s.runner)
+	return s.q.claim(ctx, m, slot, s.runner)
 }
 
 // run runs a claimed job, with a heartbeat beside it.
@@ -245,6 +253,8 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 // subscribe subscribes to requests of members, once for all ids. It lasts as long as the connection: direct predictions
 // outlive the last job.
 func (s *Server) subscribe() error {
+	s.subscribing.Lock()
+	defer s.subscribing.Unlock()
 	if s.subscribed {
 		return nil
 	}

@@ -42,6 +42,7 @@ func (s *State) MarshalJSON() ([]byte, error) {
 		b = append(append(b, `,"hook":`...), text...)
 	}
 	b = appendTrue(b, `,"yielded":`, s.Yielded)
+	b = appendText(b, `,"version":`, s.ModelVersion)
 	if len(s.Digest) > 0 {
 		b = base64.StdEncoding.AppendEncode(append(b, `,"digest":"`...), s.Digest)
 		b = append(b, '"')
@@ -136,6 +137,8 @@ func (s *State) setRare(name string, value []byte) error {
 		return json.Unmarshal(value, &s.Hook)
 	case "yielded":
 		return json.Unmarshal(value, &s.Yielded)
+	case "version":
+		return json.Unmarshal(value, &s.ModelVersion)
 	case "digest":
 		return json.Unmarshal(value, &s.Digest)
 	}

@@ -15,7 +15,7 @@ func fullState() State {
 	return State{
 		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "é\"\\\n<&>\u2028", Claim: "C", Seq: 1<<64 - 1,
 		Cancel: true, Kind: Training, Deadline: -9, Hook: &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q"}},
-		Yielded: true, Digest: []byte{0, 255, 7}, Prediction: json.RawMessage(`{"id":"p1","input":{"n":[1,2]}}`),
+		Yielded: true, ModelVersion: "2", Digest: []byte{0, 255, 7}, Prediction: json.RawMessage(`{"id":"p1","input":{"n":[1,2]}}`),
 	}
 }
 
@@ -73,7 +73,7 @@ func TestState_RefusesOtherTypes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		``, `null`, `[]`, `"x"`, `7`, `{`, `{}x`, `{"v":1,}`, `{"v":"1"}`, `{"v":1.5}`, `{"job":7}`, `{"status":{}}`, `{"seq":-1}`,
-		`{"seq":18446744073709551616}`, `{"cancel":"yes"}`, `{"yielded":1}`, `{"hook":"u"}`, `{"digest":"!"}`, `{"kind":1}`,
+		`{"seq":18446744073709551616}`, `{"cancel":"yes"}`, `{"yielded":1}`, `{"hook":"u"}`, `{"digest":"!"}`, `{"kind":1}`, `{"version":2}`,
 		`{"deadline":"soon"}`, `{"attempt":null}`, "\xff\xfe\x00", "{\"job\":\"\x01\"}",
 	} {
 		var s State

@@ -138,12 +138,20 @@ func summaryOf(ctx context.Context, js jetstream.JetStream, stream string) (s Su
 	return s, nil
 }
 
-// Delivery counts jobs: those that no server has got yet, and those that one has, or has given back.
-func (q *Queue) Delivery(ctx context.Context) (pending uint64, delivered int, err error) {
+// Delivery counts jobs: those that no server has got yet, and those that one has, or has given back. named are those of
+// the first that name a version, by its token.
+func (q *Queue) Delivery(ctx context.Context) (pending uint64, named map[string]uint64, delivered int, err error) {
 	all := q.jobs.ListConsumers(ctx)
 	for one := range all.Info() {
-		pending += one.NumPending
 		delivered += one.NumAckPending
+		if version, ok := versionOf(one.Name); !ok {
+			pending += one.NumPending
+		} else if one.NumPending > 0 {
+			if named == nil {
+				named = map[string]uint64{}
+			}
+			named[version] += one.NumPending
+		}
 	}
-	return pending, delivered, all.Err()
+	return pending, named, delivered, all.Err()
 }

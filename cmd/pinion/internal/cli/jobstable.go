@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,11 +17,22 @@ import (
 func (l *listView) table(w io.Writer, now time.Time) error {
 	fmt.Fprintf(w, "jobs: %d of at most %d; dead letters: %d\n", l.Stored, l.Capacity, l.Dead)
 	t := newTable(w)
+	versions := slices.ContainsFunc(l.Jobs, func(j jobView) bool { return j.Version != "" })
+	last := func(cell string) []string {
+		if versions {
+			return []string{cell}
+		}
+		return nil
+	}
 	if len(l.Jobs) > 0 {
-		t.row("\nID", "STATUS", "CLASS", "TENANT", "ACCEPTED", "ATTEMPT", "SERVER")
+		t.row(append([]string{
+			"\nID", "STATUS", "CLASS", "TENANT", "ACCEPTED", "ATTEMPT", "SERVER",
+		}, last("VERSION")...)...)
 	}
 	for _, j := range l.Jobs {
-		t.row(safe(j.ID), j.status(), j.Class, safe(j.Tenant), age(now, j.accepted), strconv.Itoa(j.Attempt), safe(j.Server))
+		t.row(append([]string{
+			safe(j.ID), j.status(), j.Class, safe(j.Tenant), age(now, j.accepted), strconv.Itoa(j.Attempt), safe(j.Server),
+		}, last(safe(j.Version))...)...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -41,6 +53,7 @@ func (s *showView) table(w io.Writer) error {
 		t.field("id", j.ID)
 		t.field("status", j.status())
 		t.field("kind", j.Kind)
+		t.field("version", j.Version)
 		t.field("class", j.Class)
 		t.field("tenant", j.Tenant)
 		t.field("accepted", j.AcceptedAt)

@@ -34,6 +34,7 @@ type jobView struct {
 	ID         string `json:"id"`
 	Status     string `json:"status"` // waiting, running; or how it ended
 	Kind       string `json:"kind"`
+	Version    string `json:"version,omitempty"` // of the model, that the job names or that runs it
 	Class      string `json:"class,omitempty"`
 	Lane       *int   `json:"lane,omitempty"`
 	Tenant     string `json:"tenant,omitempty"`
@@ -121,7 +122,7 @@ var jobWords = map[store.Status]string{store.Starting: "waiting", store.Processi
 func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 	j := &jobView{
 		ID: id, Kind: string(cmp.Or(s.Kind, store.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server,
-		Cancel: s.Cancel,
+		Cancel: s.Cancel, Version: s.ModelVersion,
 		Status: cmp.Or(jobWords[s.Status], string(s.Status), "unknown"), // a message whose state is not known any more
 	}
 	if s.Hook != nil {

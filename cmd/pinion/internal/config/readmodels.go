@@ -88,13 +88,18 @@ func (s *Serve) RereadModels(given *pflag.FlagSet) (*Models, error) {
 
 // checkModels refuses models that could never be loaded, and results that the job queue does not keep so long.
 func (s *Serve) checkModels(models *Models) error {
+	ttls := map[string]Named{} // the version before of each model
 	for _, m := range models.List {
+		name, _, _ := SplitVersion(m.Name)
+		first, several := ttls[name]
+		if several && s.Jobs.NATS.On() && first.Settings.ResultTTL != m.Settings.ResultTTL {
+			return fmt.Errorf("%s has result-ttl %s and %s has %s: with --nats the versions of a model share its job queue, so give both the same",
+				first.Name, first.Settings.ResultTTL, m.Name, m.Settings.ResultTTL)
+		}
+		ttls[name] = m
 		if m.Settings.Loading.When == Manual && !s.Exposure.ModelControl() {
 			return fmt.Errorf("model %s is loaded by POST /models/%[1]s/load, which needs --reload",
 				cmp.Or(m.Name, m.Found.Title()))
-		}
-		if _, _, own := SplitVersion(m.Name); own && s.Jobs.NATS.On() {
-			return fmt.Errorf("--nats: %s is a version, and models with versions have no job queue", m.Name)
 		}
 		if err := s.Jobs.checkTTL(m.Settings.ResultTTL); err != nil {
 			return fmt.Errorf("model %s: %w", m.Name, err)

@@ -88,7 +88,9 @@ func (backend) change(do func() error) error {
 func (b backend) Health(context.Context) health.Document {
 	h := b.Service.Health()
 	h.Preload = b.m.Preloader().Health()
-	h.Fleet = b.m.queue.Health()
+	if q := b.m.queue; q != nil {
+		h.Fleet = q.member.Health()
+	}
 	memory, connections := b.m.server.budget.Stats(), b.m.server.connections.Stats()
 	h.Memory, h.Connections = &memory, &connections
 	return h

@@ -25,7 +25,7 @@ func (b anyVersion) primary() backend { return b.v.route.Load().primary().backen
 // Create gives a request to the version whose turn it is. If that takes nothing in any more, another one gets it.
 func (b anyVersion) Create(req predict.Request) (p *predict.Prediction, err error) {
 	if one := b.holder(req.Kind, req.ID); one != nil { // the request joins, or is refused
-		return one.backend().Create(req)
+		return exactVersion{one.backend()}.Create(req)
 	}
 	var tried []*target
 	for {
@@ -176,14 +176,32 @@ type member struct {
 
 // Create also sends a copy to the mirror, where there is one.
 func (m member) Create(req predict.Request) (*predict.Prediction, error) {
-	to := m.target.of.route.Load().mirror
-	if to == nil || to.servedModel == m.target.servedModel {
-		return m.backend.Create(req)
-	}
-	shadow := newShadow(to, &req)
+	_, req.Version = m.target.split()
+	copied := m.target.copyFor(&req)
 	p, err := m.backend.Create(req)
 	if err == nil {
-		shadow.follow(p)
+		copied.follow(p)
 	}
 	return p, err
+}
+
+// exactVersion is a version that answers a request that names it.
+type exactVersion struct{ backend }
+
+// Create is that of the version.
+func (b exactVersion) Create(req predict.Request) (*predict.Prediction, error) {
+	_, req.Version = b.m.split()
+	return b.backend.Create(req)
+}
+
+// copyFor copies a request to a version for the mirror; nil: there is none.
+func (t *target) copyFor(req *predict.Request) *shadow {
+	if t == nil {
+		return nil
+	}
+	to := t.of.route.Load().mirror
+	if to == nil || to.servedModel == t.servedModel {
+		return nil
+	}
+	return newShadow(to, req)
 }

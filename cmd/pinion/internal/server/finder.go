@@ -110,7 +110,7 @@ func (g *gateway) find() {
 			}
 			delete(failed, name)
 			g.log.Info("joined the job queue", "model", name)
-			g.http.SetModels(g.httpModels())
+			g.showModels()
 		}
 	}
 }

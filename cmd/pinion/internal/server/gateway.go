@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"pinion/cmd/internal/version"
@@ -32,6 +33,7 @@ type gateway struct {
 	metrics  *metrics.Set                    // of the gateway; with --model, the model's too
 	models   atomic.Pointer[[]*gatewayModel] // in the order of --models, else of their names
 	finder   *finder                         // of models that have a queue; nil: --models says which there are
+	routing  sync.Mutex                      // held while http gets other models
 	http     *httpd.Server
 	ln       net.Listener
 	signals  signals
@@ -103,6 +105,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	if err := g.joinAll(); err != nil {
 		return err
 	}
+	g.routing.Lock() // versions may become known already
 	g.http = httpd.New(httpd.Always(gatewayRoot{newRequestChecker(g.files, g.log), g}), httpd.Options{
 		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
@@ -112,6 +115,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		Models: g.httpModels(), Protocols: s.Protocols.List(protocol.Several(g.knownModels)),
 		Docs: g.rootPage, Dashboard: g.dashboard(),
 	})
+	g.routing.Unlock()
 	if g.finder != nil {
 		go g.find()
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,11 +32,13 @@ import (
 // gatewayModel is a model of the gateway, which servers elsewhere run: all its predictions are jobs of the queue.
 type gatewayModel struct {
 	requestChecker
-	g       *gateway
-	name    string
-	member  *jobqueue.Member
-	metrics *metrics.Set
-	known   *protocol.Model // to other protocols
+	g        *gateway
+	name     string // with the version
+	version  string // that its requests name; "": none
+	member   *jobqueue.Member
+	metrics  *metrics.Set
+	known    *protocol.Model                 // to other protocols
+	versions atomic.Pointer[[]*gatewayModel] // that servers have told of
 }
 
 var (
@@ -54,6 +57,8 @@ func (g *gateway) join(name string) (*gatewayModel, error) {
 			Workers: noWorkers, Jobs: func() *metrics.Jobs { return jobsOf(m.member) },
 		})
 	}
+	m.known = protocol.NewModel(name, m)
+	m.known.Versions = m.knownVersions
 	s := g.s
 	queue := s.Jobs.Options(name, s.ResultTTL)
 	var err error
@@ -61,19 +66,19 @@ func (g *gateway) join(name string) (*gatewayModel, error) {
 		Connect: func(changed func(error)) (*nats.Conn, error) {
 			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
 		},
-		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: m.requestChecker, Memory: g.budget,
+		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: m, Memory: g.budget,
 		Webhooks: g.webhooks.Account(), Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", name, err)
 	}
-	m.known = protocol.NewModel(name, m)
 	return m, nil
 }
 
 // Create makes a job of a request of another protocol, and returns a prediction that stands for it. A native request
 // goes to the queue as it came.
 func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) {
+	req.Version = m.version
 	if req.Form != nil { // the schema says which types its fields have
 		if _, _, err := m.Check(&req, math.MaxInt); err != nil {
 			return nil, err
@@ -185,9 +190,10 @@ func (m *gatewayModel) entry() httpd.ModelEntry {
 		e.Error = err.Error()
 		return e
 	}
-	for _, s := range servers {
-		e.Slots += s.Slots
-		if !s.Draining {
+	for i := range servers {
+		slots, ok := m.slotsOf(&servers[i])
+		e.Slots += slots
+		if ok && !servers[i].Draining {
 			e.State = "ready"
 		}
 	}

@@ -91,11 +91,13 @@ func (g *gateway) rootPage(ctx *fasthttp.RequestCtx) {
 func (g *gateway) httpModels() []httpd.Model {
 	models := []httpd.Model{}
 	for _, m := range g.all() {
-		models = append(models, httpd.Model{
-			Name: m.name, Service: m, Title: m.name, Named: g.only() == nil,
-			Queue: func() httpd.JobQueue { return m.member }, Queueing: g.queueing(),
-			Docs: m.page(false), OnRequest: m.metrics.Request, Entry: m.entry,
-		})
+		for _, one := range append([]*gatewayModel{m}, m.allVersions()...) {
+			models = append(models, httpd.Model{
+				Name: one.name, Service: one, Title: one.name, Named: g.only() == nil,
+				Queue: one.queue, Queueing: g.queueing(),
+				Docs: one.page(false), OnRequest: one.metrics.Request, Entry: one.entry,
+			})
+		}
 	}
 	return models
 }

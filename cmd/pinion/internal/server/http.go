@@ -33,8 +33,6 @@ func (f *Server) makeHTTP() error {
 	lines, probes := s.Access()
 	f.endpoints.models = protocol.Single(first.known)
 	if f.several {
-		f.models.mirrors = s.Mirrors
-		f.groupVersions(f.all(), s.Traffic)
 		f.endpoints.models = protocol.Several(f.knownModels)
 	}
 	queue, queueing := f.rootQueue()
@@ -110,10 +108,15 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 }
 
 func (m *servedModel) httpModel(monitor bool) httpd.Model {
-	queue, queueing := m.httpQueue()
+	exact := m.server.versionsOf(m) != nil
+	queue, queueing := m.httpQueue(exact)
+	var svc httpd.Service = m.backend()
+	if exact {
+		svc = exactVersion{m.backend()}
+	}
 	return httpd.Model{
 		Queue: queue, Queueing: queueing,
-		Name: m.pathName(), Service: m.backend(), Title: m.title(), Docs: m.page(false),
+		Name: m.pathName(), Service: svc, Title: m.title(), Docs: m.page(false),
 		DocsData:  page.Data(m.pageOptions(false)),
 		Dashboard: m.dashboardAt(false, monitor),
 		Reload:    m.server.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
@@ -126,6 +129,7 @@ func (m *servedModel) httpModel(monitor bool) httpd.Model {
 func (v *versions) httpModel(monitor bool) httpd.Model {
 	primary := func() *servedModel { return v.route.Load().primary().servedModel }
 	m := primary().httpModel(monitor)
+	m.Queue, m.Queueing = primary().httpQueue(false)
 	all := anyVersion{v}
 	m.Name, m.Service, m.Traffic = v.name, all, v.traffic
 	if m.Load != nil {

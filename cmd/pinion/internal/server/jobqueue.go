@@ -1,9 +1,9 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +13,7 @@ import (
 	"pinion/httpd"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/metrics"
 )
 
 // joinQueues joins the job queue of each model, if there is to be one.
@@ -25,44 +26,39 @@ func (f *Server) joinQueues() error {
 	return nil
 }
 
-// queueTitle is the name by which the job queue knows the model.
+// queueTitle is the name by which the job queue knows the model, whichever version it is.
 func (m *servedModel) queueTitle() (string, error) {
 	if m.server.several {
-		return m.Name, nil
+		name, _ := m.split()
+		return name, nil
 	}
 	return m.server.s.Protocols.QueueTitle(m.of.Found)
 }
 
-// joinQueue joins the job queue of the model, if there is to be one.
+// joinQueue joins the job queue of the model, if there is to be one, or shares it with what else is served of that model.
 func (m *servedModel) joinQueue() error {
-	f, s := m.server, &m.server.s.Jobs
-	if !s.NATS.On() {
+	f := m.server
+	if !f.s.Jobs.NATS.On() {
 		return nil
 	}
 	title, err := m.queueTitle()
 	if err != nil {
 		return err
 	}
-	o := s.Options(title, m.of.Settings.ResultTTL)
-	var leave func()
-	if o.Embedded, leave, err = f.embedded.open(f, o.Model); err != nil {
-		return err
+	ttl := m.of.Settings.ResultTTL
+	for _, other := range f.models.every() {
+		if q := other.queue; q != nil && q.title == title && q.ttl == ttl && q.share(m) {
+			m.queue = q
+			return nil
+		}
 	}
-	o.OnWait = m.metrics.JobWait
-	joined, err := jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) {
-			if o.Embedded != nil {
-				return o.Embedded.Connect(store.Always(o.Server, changed)...)
-			}
-			return s.NATS.Connect(o.Model, o.Server, changed)
-		},
-		Queue: o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: &jobRunner{m.Service, m.Lifecycle}, Memory: f.budget,
-		Webhooks: m.Webhooks, Logger: m.Log, Tracer: f.telemetry.Tracer(),
-		Schema: m.schema, Version: version.Pinion,
-		Slots: func() (slots, free int) { l := m.Pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
-	})
-	if err != nil {
-		leave()
+	q := newModelQueue(f, title, ttl)
+	q.metrics = m.metrics
+	if f.several {
+		q.metrics = metrics.New(metrics.Options{Scope: metrics.ScopeQueue, Jobs: q.jobs})
+	}
+	q.users = []*servedModel{m}
+	if err := q.join(m); err != nil {
 		if f.several {
 			err = fmt.Errorf("model %s: %w", m.Name, err)
 		}
@@ -72,16 +68,48 @@ func (m *servedModel) joinQueue() error {
 		}
 		return err
 	}
-	m.queue, m.leaveNATS = joined, leave
+	m.queue = q
 	return nil
 }
 
-// httpQueue is the queue of the model as HTTP has it, or nil.
-func (m *servedModel) httpQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
+// join joins the queue. m is the first that uses it.
+func (q *modelQueue) join(m *servedModel) (err error) {
+	f, s := q.server, &q.server.s.Jobs
+	o := s.Options(q.title, q.ttl)
+	var leave func()
+	if o.Embedded, leave, err = f.embedded.open(f, o.Model); err != nil {
+		return err
+	}
+	o.OnWait = q.metrics.JobWait
+	q.member, err = jobqueue.Join(jobqueue.Options{
+		Connect: func(changed func(error)) (*nats.Conn, error) {
+			if o.Embedded != nil {
+				return o.Embedded.Connect(store.Always(o.Server, changed)...)
+			}
+			return s.NATS.Connect(o.Model, o.Server, changed)
+		},
+		Queue: o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: q, Memory: f.budget,
+		Webhooks: m.Webhooks, Logger: q.log(m), Tracer: f.telemetry.Tracer(),
+		Schema: q.schema, Version: version.Pinion, Slots: q.slots, Versions: q.versions,
+	})
+	if err != nil {
+		leave()
+		return err
+	}
+	q.leaveNATS = leave
+	return nil
+}
+
+// httpQueue is the queue of the model as HTTP has it, or nil. exact: requests name this version.
+func (m *servedModel) httpQueue(exact bool) (func() httpd.JobQueue, httpd.QueueOptions) {
 	if m.queue == nil {
 		return nil, httpd.QueueOptions{}
 	}
-	return func() httpd.JobQueue { return m.queue }, m.server.queueing(func() *servedModel { return m })
+	var queue httpd.JobQueue = m.queue.member
+	if _, number := m.split(); exact {
+		queue = jobqueue.Version{Member: m.queue.member, Name: number}
+	}
+	return func() httpd.JobQueue { return queue }, m.server.queueing(func() *servedModel { return m })
 }
 
 // queueing says which requests go to the queue of a model.
@@ -98,37 +126,46 @@ func (m *servedModel) schema() (store.Schema, bool) {
 	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
+// routeJobs lets the queues give jobs to these models.
+func (f *Server) routeJobs(list []*servedModel) {
+	targets := map[*modelQueue][]*jobTarget{}
+	for _, m := range list {
+		if m.queue == nil {
+			continue
+		}
+		t := &jobTarget{servedModel: m, share: allJobs}
+		if v := f.versionsOf(m); v != nil {
+			t.target = v.find(m)
+			t.share = t.target.share
+			_, t.version = m.split()
+		}
+		targets[m.queue] = append(targets[m.queue], t)
+	}
+	for q, list := range targets {
+		q.route(list)
+	}
+}
+
+// queues are those of the models, each once.
+func (f *Server) queues() (all []*modelQueue) {
+	for _, m := range f.all() {
+		if m.queue != nil && !slices.Contains(all, m.queue) {
+			all = append(all, m.queue)
+		}
+	}
+	return all
+}
+
 // drainQueue takes no more jobs.
 func (m *servedModel) drainQueue() {
-	if m.stopJobs != nil {
-		m.stopJobs()
-	}
 	if m.queue != nil {
-		m.queue.Drain()
+		m.queue.drainFor(m)
 	}
 }
 
 // releaseJobs gives the jobs that run back, for other servers.
 func (m *servedModel) releaseJobs() {
 	if m.queue != nil {
-		m.queue.Release()
+		m.queue.member.Release(func(s store.Slot) bool { return s.(*jobTarget).servedModel == m })
 	}
-}
-
-// leaveQueue leaves the job queue, when no job runs any more. The webhooks that are stored there stay for other
-// servers, or for the next start.
-func (m *servedModel) leaveQueue(ctx context.Context) {
-	if m.queue != nil {
-		m.drainQueue()
-		m.leaving.Do(func() { m.hangUp(ctx) })
-	}
-}
-
-func (m *servedModel) hangUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, leaveWait)
-	defer cancel()
-	if err := m.queue.Close(ctx); err != nil {
-		m.Log.Warn("left the job queue too early", "error", err)
-	}
-	m.leaveNATS()
 }

@@ -47,7 +47,17 @@ func (m *servedModel) addMetrics(o *metrics.Options) {
 	o.Model, o.Load, o.Workers, o.ExitCauses = m.versions, m.load, m.workerStates, exitCauses()
 	o.Trainings = func() int { return m.Service.TrainingsInFlight() }
 	o.Mirror = func() *metrics.Mirror { return m.mirrored.Load().stats() }
-	o.Jobs = func() *metrics.Jobs { return jobsOf(m.queue) }
+	if !m.server.several {
+		o.Jobs = m.jobs
+	}
+}
+
+// jobs is the model's part in its queue, or nil.
+func (m *servedModel) jobs() *metrics.Jobs {
+	if m.queue == nil {
+		return nil
+	}
+	return m.queue.jobs()
 }
 
 // metricsPage is the metrics of the server and all its models.
@@ -67,6 +77,9 @@ func (f *Server) allMetrics() metricsPage {
 				named.Name, named.Version = m.split()
 			}
 			models = append(models, named)
+		}
+		for _, q := range f.queues() {
+			models = append(models, metrics.NamedSet{Name: q.title, Set: q.metrics})
 		}
 		return models
 	}}

@@ -116,6 +116,7 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 func (f *Server) show(list []*servedModel, traffic config.Traffic) {
 	f.models.replace(list)
 	f.groupVersions(list, traffic)
+	f.routeJobs(list)
 	for _, m := range list {
 		f.models.remove(m)
 	}

@@ -30,11 +30,11 @@ func (f *Server) root() func() httpd.Service {
 
 // rootQueue is the job queue at the root of the server, or nil.
 func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
-	queue, queueing := f.first().httpQueue()
+	queue, queueing := f.first().httpQueue(false)
 	if queue == nil || !f.several {
 		return queue, queueing
 	}
-	return func() httpd.JobQueue { return f.first().queue }, f.queueing(f.first)
+	return func() httpd.JobQueue { return f.first().queue.member }, f.queueing(f.first)
 }
 
 // Health is the default model's, with the status of each model.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"pinion/cmd/pinion/internal/config"
@@ -10,7 +9,6 @@ import (
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web/dashboard"
-	"pinion/runtime/jobqueue"
 	"pinion/runtime/metrics"
 	"pinion/runtime/slot"
 )
@@ -18,18 +16,14 @@ import (
 // servedModel is a model of the server, and how it is seen from outside.
 type servedModel struct {
 	*modelhost.Model
-	server   *Server
-	of       config.Named
-	added    bool               // by a client
-	queue    *jobqueue.Member   // nil: accepted predictions live in this process
-	leaving  sync.Once          // of the queue
-	stopJobs context.CancelFunc // ends what lets jobs load the model; nil: none do
-	// leaveNATS follows when the queue is left.
-	leaveNATS func()
-	metrics   *metrics.Set
-	view      *dashboard.View // nil: it is off
-	atRoot    httpd.Service   // what answers at the root while this model is the default
-	known     *protocol.Model // to other protocols
+	server  *Server
+	of      config.Named
+	added   bool        // by a client
+	queue   *modelQueue // nil: accepted predictions live in this process
+	metrics *metrics.Set
+	view    *dashboard.View // nil: it is off
+	atRoot  httpd.Service   // what answers at the root while this model is the default
+	known   *protocol.Model // to other protocols
 
 	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil: it was none
 }

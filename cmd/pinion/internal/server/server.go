@@ -115,7 +115,7 @@ func (f *Server) wire(models []config.Named) error {
 	f.models.replace(all)
 	f.makeMetrics()
 	for _, step := range []func() error{
-		f.openFiles, f.makeWebhooks, f.openTokens, f.hostModels, f.joinQueues, f.makeHTTP,
+		f.openFiles, f.makeWebhooks, f.openTokens, f.hostModels, f.joinQueues, f.route, f.makeHTTP,
 		f.listen, f.openMonitor, f.openGRPC, f.sendMetrics,
 	} {
 		if err := step(); err != nil {

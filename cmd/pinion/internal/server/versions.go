@@ -58,6 +58,16 @@ func (m *servedModel) pathName() string {
 	return config.WithVersion(m.Name)
 }
 
+// route gives the models of the start the requests and jobs.
+func (f *Server) route() error {
+	if f.several {
+		f.models.mirrors = f.s.Mirrors
+		f.groupVersions(f.all(), f.s.Traffic)
+	}
+	f.routeJobs(f.all())
+	return nil
+}
+
 // groupVersions finds the versions of the models, which have the shares that a file or a client gave them. of has those
 // of a file; nil: it has none. It is called with changing held, or before requests come.
 func (f *Server) groupVersions(list []*servedModel, of config.Traffic) {
@@ -121,7 +131,7 @@ func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirro
 		}
 		_, number := m.split()
 		one.answers = protocol.NewModel(v.name, member{m.backend(), one})
-		one.exact = protocol.NewModel(config.WithVersion(m.Name), m.backend())
+		one.exact = protocol.NewModel(config.WithVersion(m.Name), exactVersion{m.backend()})
 		one.answers.Version, one.exact.Version = number, number
 		r.versions = append(r.versions, one)
 		if config.WithVersion(m.Name) == mirror {
@@ -181,6 +191,7 @@ func (v *versions) shift(shares map[string]int) error {
 		}
 	}
 	v.route.Store(v.newRoute(members, asked, r.mirrorName()))
+	v.server.routeJobs(v.server.all())
 	v.server.log.Info("traffic is shifted", "model", v.name, "traffic", v.route.Load().shares())
 	return nil
 }

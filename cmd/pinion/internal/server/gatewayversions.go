@@ -1,0 +1,117 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"pinion/httpd"
+	"pinion/httpd/protocol"
+	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+)
+
+var _ jobqueue.Checker = (*gatewayModel)(nil)
+
+// SetSchema implements jobqueue.Checker. The first schema of a version makes it known.
+func (m *gatewayModel) SetSchema(s store.Schema) {
+	if s.Model == "" {
+		m.requestChecker.SetSchema(s)
+		return
+	}
+	v := m.findVersion(s.Model)
+	isNew := v == nil
+	if isNew {
+		v = m.newVersion(s.Model)
+	}
+	if s.OpenAPI != nil {
+		v.requestChecker.SetSchema(s)
+	}
+	if isNew {
+		m.addVersion(v)
+	}
+}
+
+// Check implements jobqueue.Checker.
+func (m *gatewayModel) Check(req *predict.Request, most int) (input []byte, warnings []string, err error) {
+	if v := m.findVersion(req.Version); v != nil {
+		m = v
+	}
+	return m.requestChecker.Check(req, most)
+}
+
+// newVersion makes a version of the model: its requests name it.
+func (m *gatewayModel) newVersion(version string) *gatewayModel {
+	v := &gatewayModel{
+		requestChecker: newRequestChecker(m.g.files, m.g.log), g: m.g, name: m.name + "@" + version, version: version,
+		member: m.member, metrics: m.metrics,
+	}
+	v.known = protocol.NewModel(v.name, v)
+	v.known.Version = version
+	return v
+}
+
+// addVersion lets requests find a version.
+func (m *gatewayModel) addVersion(v *gatewayModel) {
+	g := m.g
+	g.routing.Lock()
+	all := append(slices.Clone(m.allVersions()), v)
+	slices.SortFunc(all, func(a, b *gatewayModel) int { return strings.Compare(a.version, b.version) })
+	m.versions.Store(&all)
+	g.routing.Unlock()
+	g.showModels()
+}
+
+// allVersions are the versions that servers have told of; none: the model has none, or no server has told yet.
+func (m *gatewayModel) allVersions() []*gatewayModel {
+	if all := m.versions.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+func (m *gatewayModel) findVersion(version string) *gatewayModel {
+	for _, v := range m.allVersions() {
+		if v.version == version {
+			return v
+		}
+	}
+	return nil
+}
+
+// knownVersions are the versions as other protocols know them.
+func (m *gatewayModel) knownVersions() (known []*protocol.Model) {
+	for _, v := range m.allVersions() {
+		known = append(known, v.known)
+	}
+	if known == nil {
+		known = append(known, m.known)
+	}
+	return known
+}
+
+// queue is the model's, for requests that name the version, where it is one.
+func (m *gatewayModel) queue() httpd.JobQueue {
+	if m.version != "" {
+		return jobqueue.Version{Member: m.member, Name: m.version}
+	}
+	return m.member
+}
+
+// slotsOf is how many slots a server has for the model, or the version; false: it has not that version.
+func (m *gatewayModel) slotsOf(s *store.NamedStatus) (slots int, ok bool) {
+	if m.version == "" {
+		return s.Slots, true
+	}
+	slots, ok = s.Versions[m.version]
+	return slots, ok
+}
+
+// showModels lets requests find the models that there are now.
+func (g *gateway) showModels() {
+	g.routing.Lock()
+	defer g.routing.Unlock()
+	if g.http != nil {
+		g.http.SetModels(g.httpModels())
+	}
+}

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"testing"
+)
+
+// TestVersion_JobGoesToItsConsumer: only a server of the version gets a job that names it, by its class, and the
+// consumers of versions are no lanes.
+func TestVersion_JobGoesToItsConsumer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	accept := func(id, version string, class Class) {
+		j := Job{ID: id, Kind: Prediction, Class: class, Attempts: 1, Version: version}
+		if _, err := r.Accept(t.Context(), j, starting(id), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, version := range map[string]string{"a": "2", "b": "2.0-rc_1", "c": "2", "d": ""} {
+		accept(id, version, Normal)
+	}
+	accept("urgent", "2", High)
+
+	ran := make(chan string, 10)
+	s := r.Queue.Serve(newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		ran <- c.Job.ID + " " + c.Job.Version + " " + c.State.ModelVersion
+		return succeed(ctx, c)
+	}), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, "2") }()
+	if got := <-ran; got != "urgent 2 2" {
+		t.Errorf("got %q first, want the urgent one", got)
+	}
+	got := map[string]bool{<-ran: true, <-ran: true}
+	if !got["a 2 2"] || !got["c 2 2"] {
+		t.Errorf("got %v, want a and c of version 2", got)
+	}
+	r.eventually("two jobs are left", func() bool {
+		info, err := r.jobsInfo(t.Context())
+		return err == nil && info.State.Msgs == 2
+	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+	s.Wait()
+
+	info, err := r.jobsInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lanes, err := lanesOf(t.Context(), r.jobs, info); err != nil || lanes != 1 {
+		t.Errorf("got %d lanes and %v with %d consumers, want 1", lanes, err, info.State.Consumers)
+	}
+	admin, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := admin.Jobs(t.Context(), Normal, "", 0)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("got %d jobs and %v, want 2", len(entries), err)
+	}
+	for _, e := range entries {
+		if want := map[string]string{"b": "2.0-rc_1", "d": ""}[e.ID]; e.State.ModelVersion != want || e.Class != Normal {
+			t.Errorf("%s: got version %q and class %q, want %q and std", e.ID, e.State.ModelVersion, e.Class, want)
+		}
+	}
+}
+
+// TestVersion_SchemasAreListed by the versions' own names.
+func TestVersion_SchemasAreListed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	for _, version := range []string{"", "1", "2.0"} {
+		s := Schema{Model: version, Predict: true, OpenAPI: json.RawMessage(`{"v":"` + version + `"}`)}.Revised()
+		if err := r.WriteSchema(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := r.ReadVersions(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("got %d schemas and %v, want 2", len(all), err)
+	}
+	for _, s := range all {
+		if want := `{"v":"` + s.Model + `"}`; string(s.OpenAPI) != want {
+			t.Errorf("got %s of version %s, want %s", s.OpenAPI, s.Model, want)
+		}
+	}
+}
