@@ -77,6 +77,7 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := make(chan struct{})
+	defer close(end)
 	busy := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		<-end
 		return succeed(ctx, c)
@@ -96,5 +97,4 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 	if s := r.state("runs"); s.Status != Processing || busy.count("waits") != 0 {
 		t.Errorf("the first is %s, and the other one ran %d times here, want processing and 0", s.Status, busy.count("waits"))
 	}
-	close(end)
 }
