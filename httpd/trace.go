@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/trace"
 )
 
@@ -23,8 +24,10 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 	post, attrs := describe(fasthttp.MethodPost)
 	return func(ctx *fasthttp.RequestCtx) {
 		t := s.opt.Tracer.Begin(func(name string) string {
-			return string(
-				bytes.Join(ctx.Request.Header.PeekAll(name), []byte{','}))
+			if name == trace.ParentHeader && !transport.HasSeen(ctx, transport.SeenTraceParent) {
+				return ""
+			}
+			return string(bytes.Join(ctx.Request.Header.PeekAll(name), []byte{','}))
 		})
 		if t == nil {
 			h(ctx)

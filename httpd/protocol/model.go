@@ -248,10 +248,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	req.Tensors = c.Tensors
 	for i, input := range c.Inputs {
 		req.Input, req.Attachments = input, shared
-		if c.Trace != nil { // each row has its own span
-			row := *c.Trace
-			req.Trace = &row
-		}
+		req.Trace = c.Trace.Another() // each row has its own span
 		p, err := m.Create(req)
 		if err != nil {
 			r.abandon()

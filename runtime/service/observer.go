@@ -29,6 +29,9 @@ type Observer interface {
 // observe notes where the execution's time went until now, and reports its end to the observer. waited is its time in
 // the queue. Where the model never ran it counts all time but that of the files.
 func (x *execution) observe(r *predict.Result, waited time.Duration, reason string, now time.Time) {
+	if x.spans != nil && x.call != nil {
+		x.spans.submitted = x.call.Submitted()
+	}
 	x.spans.described(x.p, r)
 	x.spans.ended(r, waited, reason, now)
 	r.Times = predict.Times{Total: now.Sub(x.arrived), Queue: waited, Files: x.transfers, Predict: r.Elapsed}

@@ -257,7 +257,6 @@ func (x *execution) context() []byte {
 	if x.spans == nil {
 		return contextOf(req)
 	}
-	x.spans.submitted = time.Now()
 	in := x.spans.invoke
 	if len(req.Context) == 0 && in.State == "" {
 		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+traceParent+`":"`...)), `"}`...)

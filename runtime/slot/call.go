@@ -150,6 +150,9 @@ type batchItem struct {
 	suspect  bool                  // a worker died that was to prepare it: the next worker gets no other call beside it
 }
 
+// Submitted is when the call was submitted, for the goroutine that does it.
+func (c *Call) Submitted() time.Time { return c.since }
+
 // links makes a Call a member of one list at a time.
 type links struct{ prev, next *Call }
 

@@ -12,6 +12,9 @@ const (
 	Jaeger       // uber-trace-id
 )
 
+// ParentHeader is the W3C header that names a request's parent.
+const ParentHeader = "traceparent"
+
 const jaegerHeader = "uber-trace-id"
 
 // read finds the context of a request in its headers. peek returns "" where there is none.
@@ -27,7 +30,7 @@ func (f Form) read(peek func(name string) string) (c Context, ok bool) {
 	case Jaeger:
 		return ParseJaeger(peek(jaegerHeader))
 	}
-	parent := peek("traceparent")
+	parent := peek(ParentHeader)
 	if parent == "" {
 		return Context{}, false
 	}
@@ -46,7 +49,7 @@ func (f Form) write(c Context, set func(name, value string)) {
 	case Jaeger:
 		set(jaegerHeader, c.Jaeger())
 	default:
-		set("traceparent", c.Parent())
+		set(ParentHeader, c.Parent())
 		if c.State != "" {
 			set("tracestate", c.State)
 		}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -107,17 +108,30 @@ func (t *Tracer) At(c Context) *Trace {
 }
 
 func (t *Tracer) newTrace(id ID, parent Context, sampled bool) *Trace {
-	return &Trace{tracer: t, ID: id, Parent: parent, Sampled: sampled}
+	of := &Trace{tracer: t, ID: id, Parent: parent, Sampled: sampled}
+	of.ids.last.Store(rand.Uint64())
+	return of
 }
 
 // Trace is what one request, setup or batch leaves. Its fields do not change once it is shared.
 type Trace struct {
 	tracer  *Tracer
+	ids     spanIDs // safe for concurrent use
 	ID      ID
 	Parent  Context // the client's; zero: none
 	Sampled bool
 	// Server is the request's span, Prediction that of the prediction; zero: there is none.
 	Server, Prediction SpanID
+}
+
+// Another returns the same trace for another prediction of the request. nil returns nil.
+func (t *Trace) Another() *Trace {
+	if t == nil {
+		return nil
+	}
+	of := t.tracer.newTrace(t.ID, t.Parent, t.Sampled)
+	of.Server, of.Prediction = t.Server, t.Prediction
+	return of
 }
 
 func (t *Trace) Request() Context {
@@ -128,7 +142,7 @@ func (t *Trace) New() Context {
 	if t == nil {
 		return Context{}
 	}
-	return Context{Trace: t.ID, Span: newSpanID(), Sampled: t.Sampled, State: t.Parent.State}
+	return Context{Trace: t.ID, Span: t.ids.next(), Sampled: t.Sampled, State: t.Parent.State}
 }
 
 // Span starts a span below another one; the zero parent stands for the client's.
