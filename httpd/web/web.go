@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 )
@@ -63,21 +64,11 @@ func nav(links []Link) []byte {
 	return append(b, "  </nav>\n  "...)
 }
 
-// Handler answers with the page.
+// Handler answers with the page, which the first request makes: most servers start without anyone who looks.
 func Handler(s Source) fasthttp.RequestHandler {
-	style, script := append(bytes.Clone(baseStyle), s.Style...), s.script()
-	body := bytes.Replace(s.HTML, []byte("/*style*/"), style, 1)
-	body = bytes.Replace(body, []byte("/*models*/"), nav(s.Models), 1)
-	for name, text := range s.Texts {
-		body = bytes.ReplaceAll(body, []byte("/*"+name+"*/"), []byte(html.EscapeString(text)))
-	}
-	body = bytes.Replace(body, []byte("/*script*/"), script, 1)
-	policy := "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
-		"script-src " + digest(script) + "; style-src " + digest(style) + "; img-src data:"
-	if s.Media {
-		policy += " blob: *; media-src * data: blob:"
-	}
+	page := sync.OnceValues(s.page)
 	return func(ctx *fasthttp.RequestCtx) {
+		body, policy := page()
 		h := &ctx.Response.Header
 		h.SetContentType("text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", policy)
@@ -86,6 +77,23 @@ func Handler(s Source) fasthttp.RequestHandler {
 		h.Set("Cache-Control", "no-cache")
 		ctx.SetBody(body)
 	}
+}
+
+// page makes the page and its Content-Security-Policy.
+func (s Source) page() (body []byte, policy string) {
+	style, script := append(bytes.Clone(baseStyle), s.Style...), s.script()
+	body = bytes.Replace(s.HTML, []byte("/*style*/"), style, 1)
+	body = bytes.Replace(body, []byte("/*models*/"), nav(s.Models), 1)
+	for name, text := range s.Texts {
+		body = bytes.ReplaceAll(body, []byte("/*"+name+"*/"), []byte(html.EscapeString(text)))
+	}
+	body = bytes.Replace(body, []byte("/*script*/"), script, 1)
+	policy = "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
+		"script-src " + digest(script) + "; style-src " + digest(style) + "; img-src data:"
+	if s.Media {
+		policy += " blob: *; media-src * data: blob:"
+	}
+	return body, policy
 }
 
 func (s Source) script() []byte {
