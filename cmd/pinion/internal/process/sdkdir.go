@@ -2,9 +2,8 @@ package process
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -114,15 +113,17 @@ func intact(dir string) error {
 	})
 }
 
-// sdkSum names the content of the package, which never changes while the process runs.
+// sdkSum names the content of the package, which never changes while the process runs. A checksum is enough, because
+// intact compares every byte; each start waits for it.
 var sdkSum = sync.OnceValues(func() (string, error) {
-	h := sha256.New()
+	h, size := crc32.New(crc32.MakeTable(crc32.Castagnoli)), 0
 	err := eachFile(func(name string, data []byte) error {
 		fmt.Fprintf(h, "%s %d\n", name, len(data))
-		h.Write(data)
-		return nil
+		_, err := h.Write(data)
+		size += len(data)
+		return err
 	})
-	return hex.EncodeToString(h.Sum(nil)[:8]), err
+	return fmt.Sprintf("%08x%08x", h.Sum32(), size), err
 })
 
 // eachFile calls do with the files of the package. The data is there during the call only: one buffer serves all, for
