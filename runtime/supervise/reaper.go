@@ -22,14 +22,15 @@ func AdoptOrphans() (*Orphans, error) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
-		for { // for as long as this process lives
-			var again <-chan time.Time
-			if _, later := orphans.Reap(); later {
-				again = time.After(reapDelay)
-			}
+		again := time.After(reapDelay) // children that ended before: a look at all processes is no work for a start
+		for {                          // for as long as this process lives
 			select {
 			case <-ended:
 			case <-again:
+			}
+			again = nil
+			if _, later := orphans.Reap(); later {
+				again = time.After(reapDelay)
 			}
 		}
 	}()
