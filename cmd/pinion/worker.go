@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -21,10 +22,13 @@ import (
 // workerMain turns this process into a worker. It runs on the process's first thread.
 func workerMain(config string) int {
 	// Its Go only starts Python, so a cycle would be work for nothing. In a preload process no Go code may run after that:
-	// its threads stay asleep, and no new ones start.
+	// its threads stay asleep, and no new ones start. supervise.CollectorOff says so sooner, unless GOGC is set.
 	debug.SetGCPercent(-1)
 	// The model and its children must see neither the role nor our descriptors.
 	os.Unsetenv(supervise.EnvName)
+	if name, value, _ := strings.Cut(supervise.CollectorOff, "="); os.Getenv(name) == value {
+		os.Unsetenv(name)
+	}
 	syscall.CloseOnExec(supervise.ControlFD)
 	closeCPULimit()
 	spec, err := ipc.ParseWorkerConfig([]byte(config))

@@ -6,7 +6,9 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -43,11 +45,15 @@ func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s spec: %w", role, err)
 	}
+	env := append(t.env[:len(t.env):len(t.env)], EnvName+"="+string(config))
+	if !slices.ContainsFunc(t.env, func(one string) bool { return strings.HasPrefix(one, collector) }) {
+		env = append(env, CollectorOff)
+	}
 	return &exec.Cmd{
 		Path:       exe,
 		Args:       []string{"pinion: " + role},
 		Dir:        t.spec.Root,
-		Env:        append(t.env[:len(t.env):len(t.env)], EnvName+"="+string(config)),
+		Env:        env,
 		ExtraFiles: files,
 		// Its own group: terminal signals stay away, and one kill reaches all that it started.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},

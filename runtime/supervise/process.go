@@ -23,6 +23,13 @@ const (
 // removed before the model could see it.
 const EnvName = "PINION_WORKER"
 
+// CollectorOff keeps Go's collector off in a process of another role, for all that it does is to start Python. Code
+// comes too late: the first cycle begins while packages are initialised. The process removes it, so the model does not
+// see it; nobody else would write "off" like this.
+const CollectorOff = collector + "-1"
+
+const collector = "GOGC="
+
 // CancelSignal makes a worker look at its cancel words. Go must never handle it.
 const CancelSignal = unix.SIGUSR1
 

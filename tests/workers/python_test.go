@@ -203,6 +203,9 @@ func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 		if _, ok := environment["PINION_WORKER"]; ok {
 			t.Error("PINION_WORKER is visible: ok = true, want false")
 		}
+		if value, ok := environment["GOGC"]; ok {
+			t.Errorf("got GOGC=%s in the model's environment, want none", value)
+		}
 		if _, ok := environment["WEBHOOK_AUTH_TOKEN"]; ok {
 			t.Error("the token of webhooks is visible to the model: ok = true, want false")
 		}
@@ -238,4 +241,21 @@ func TestPython_ModelMayHandleSignalsThatWeDoNotUse(t *testing.T) {
 		harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
 			`["SIGUSR2", "SIGHUP", "SIGALRM", "SIGTERM", "SIGINT"]`)
 	})
+}
+
+// TestPython_ModelSeesUsersGOGC: what keeps Go's collector off in a worker is not seen, what the user has set is.
+func TestPython_ModelSeesUsersGOGC(t *testing.T) {
+	t.Parallel()
+	for _, preload := range [][]string{nil, {"--preload"}} {
+		s := harness.Ready(t, harness.Options{Model: "facts.py:environment", Env: []string{"GOGC=off"}, Args: preload})
+		var environment map[string]string
+		s.Succeed(harness.Input{}).Decode(t, &environment)
+		harness.Equal(t, "the user's GOGC", environment["GOGC"], "off")
+	}
+	s := harness.Ready(t, harness.Options{Model: "facts.py:environment", Args: []string{"--preload"}})
+	var environment map[string]string
+	s.Succeed(harness.Input{}).Decode(t, &environment)
+	if value, ok := environment["GOGC"]; ok {
+		t.Errorf("got GOGC=%s in a forked worker, want none", value)
+	}
 }
