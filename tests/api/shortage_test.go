@@ -24,19 +24,7 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 			if len(args) > 0 {
 				harness.SendSignal(t, s.Health().Preload.PID, syscall.SIGKILL)
 			}
-			var h harness.Health
-			harness.Eventually(t, "the shortage is shown", func() bool {
-				h = s.Health()
-				return h.Workers[0].NextStart != "" && strings.Contains(h.Workers[0].LastExit, "too many open files")
-			})
-			if h.Status != "STARTING" || h.Setup.Status == "failed" {
-				t.Errorf("got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
-			}
-			var a harness.Answer
-			harness.Eventually(t, "predictions are refused with the cause", func() bool {
-				a = s.Input(harness.Input{})
-				return strings.Contains(string(a.Body), "No worker can be started")
-			})
+			a := harness.WaitShortage(t, s, "too many open files")
 			harness.WantCode(t, "during the shortage", a, http.StatusServiceUnavailable)
 			if a.Header.Get("Retry-After") == "" {
 				t.Errorf("got no Retry-After: %s, want Retry-After non-empty", a)

@@ -66,6 +66,26 @@ func CancelEveryWait(t *testing.T, s *Server, more ...string) {
 	SameWorker(t, s, worker)
 }
 
+// WaitShortage waits until a server shows that no worker can be started, for a cause that has this text, and returns how
+// it refuses a prediction.
+func WaitShortage(t testing.TB, s *Server, cause string) (refusal Answer) {
+	t.Helper()
+	var h Health
+	Eventually(t, "the shortage is shown", func() bool {
+		h = s.Health()
+		w := h.Workers[0]
+		return w.NextStart != "" && w.LastExit != "" && strings.Contains(w.LastExit, cause)
+	})
+	if h.Status != "STARTING" || h.Setup.Status == "failed" {
+		t.Errorf("got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
+	}
+	Eventually(t, "predictions are refused with the cause", func() bool {
+		refusal = s.Input(Input{})
+		return strings.Contains(string(refusal.Body), "No worker can be started")
+	})
+	return refusal
+}
+
 // WaitWorkers waits until that many workers are ready, and each was replaced so often in all, with no successor in
 // setup.
 func WaitWorkers(t testing.TB, s *Server, workers, restarts int) Health {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,20 +142,29 @@ func TestBatchingVentu_VentuLarge(t *testing.T) {
 		harness.Equal(t, "bytes of an answer of 3 MB",
 			len(b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)).Text),
 			3_000_000)
-		letGo := b.holdVentu()
-		var answers []<-chan harness.Answer
-		for range 32 {
-			answers = append(answers, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", 10_000))))
-		}
-		b.waitMetric(queueLength, "32")
-		letGo()
-		for _, answer := range answers {
-			if a := b.ventuAnswer(<-answer); len(a.Text) != 10_000 || a.Together < 2 {
+		for _, a := range b.ventuTogether(32, 10_000) {
+			if len(a.Text) != 10_000 || a.Together < 2 {
 				t.Errorf("one of many was answered by %d bytes, in a batch of %d, want 10_000 bytes and at least 2", len(a.Text),
 					a.Together)
 			}
 		}
 	})
+}
+
+// ventuTogether returns the answers to that many texts of a size, which wait at the same time.
+func (b *batching) ventuTogether(texts, size int) (answers []ventuAnswer) {
+	b.t.Helper()
+	letGo := b.holdVentu()
+	var begun []<-chan harness.Answer
+	for range texts {
+		begun = append(begun, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", size))))
+	}
+	b.waitMetric(queueLength, strconv.Itoa(texts))
+	letGo()
+	for _, answer := range begun {
+		answers = append(answers, b.ventuAnswer(<-answer))
+	}
+	return answers
 }
 
 // TestBatchingVentu_VentuLeavesSocketsAlone: where a worker's socket is left alone, a batch of several is never larger
@@ -164,15 +174,8 @@ func TestBatchingVentu_VentuLeavesSocketsAlone(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-timeout", "60000", "-leave-sockets")
 		b.ventu()
-		letGo := b.holdVentu()
-		var answers []<-chan harness.Answer
-		for range 16 {
-			answers = append(answers, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", 10_000))))
-		}
-		b.waitMetric(queueLength, "16")
-		letGo()
-		for _, answer := range answers {
-			if a := b.ventuAnswer(<-answer); len(a.Text) != 10_000 || a.Together > 3 {
+		for _, a := range b.ventuTogether(16, 10_000) {
+			if len(a.Text) != 10_000 || a.Together > 3 {
 				t.Errorf("answered by %d bytes, in a batch of %d, want 10_000 bytes and at most 3", len(a.Text), a.Together)
 			}
 		}

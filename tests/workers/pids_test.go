@@ -70,17 +70,7 @@ func (g pidsGroup) current() int {
 // waitShort waits until the server waits for the end of the shortage, and checks what it says meanwhile.
 func waitShort(t *testing.T, s *harness.Server) {
 	t.Helper()
-	var h harness.Health
-	harness.Eventually(t, "the shortage is shown", func() bool {
-		h = s.Health()
-		return h.Workers[0].NextStart != "" && h.Workers[0].LastExit != ""
-	})
-	if h.Status != "STARTING" || h.Setup.Status == "failed" {
-		t.Errorf("got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
-	}
-	harness.Eventually(t, "predictions are refused with the cause", func() bool {
-		return strings.Contains(string(s.Input(harness.Input{}).Body), "No worker can be started")
-	})
+	harness.WaitShortage(t, s, "")
 	if restarts := s.Health().Workers[0].Restarts; restarts > 1 {
 		t.Errorf("got %d restarts during the shortage, want none counted", restarts)
 	}
