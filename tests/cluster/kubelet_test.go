@@ -3,10 +3,8 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -291,95 +289,6 @@ func (k *kubelet) tell(p *pod, ip string, started, ready bool, starts int) bool 
 			},
 		}, nil)
 	return err == nil
-}
-
-// commandOf is the command line of a pod's container, with the environment and the files that the manifest gives it.
-// Folders are replaced by those that hold their content here.
-func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
-	spec := p.Spec.Containers[0]
-	name, _, _ := strings.Cut(spec.Image, ":")
-	of := k.images[name]
-	if of == nil {
-		return nil, nil, fmt.Errorf("the test has no image %s", spec.Image)
-	}
-	program, dir := of(ip), filepath.Join(os.Getenv("TMPDIR"), ip)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, nil, err
-	}
-	folders := maps.Clone(program.files)
-	if folders == nil {
-		folders = map[string]string{}
-	}
-	files := map[string]map[string]string{}
-	for _, mount := range spec.VolumeMounts {
-		for _, v := range p.Spec.Volumes {
-			folder := filepath.Join(dir, v.Name)
-			switch {
-			case v.Name != mount.Name:
-			case v.ConfigMap.Name != "":
-				var config struct{ Data map[string]string }
-				if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/configmaps/"+v.ConfigMap.Name,
-					nil, &config); err != nil {
-					return nil, nil, err
-				}
-				folders[mount.MountPath], files[folder] = folder, config.Data
-			case v.PersistentVolumeClaim.ClaimName != "":
-				var claim struct{ Spec struct{ VolumeName string } }
-				if _, err := k.api.do(http.MethodGet,
-					"/api/v1/namespaces/"+p.Metadata.Namespace+"/persistentvolumeclaims/"+v.PersistentVolumeClaim.ClaimName, nil,
-					&claim); err != nil {
-					return nil, nil, err
-				}
-				folders[mount.MountPath] = filepath.Join(os.Getenv("TMPDIR"), claim.Spec.VolumeName)
-			}
-		}
-	}
-	var pairs []string
-	for _, path := range slices.SortedFunc(maps.Keys(folders),
-		func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
-		pairs = append(pairs, path, folders[path])
-	}
-	here := strings.NewReplacer(pairs...)
-	for folder, texts := range files {
-		for name, text := range texts {
-			if err := cmp.Or(os.MkdirAll(folder, 0o700),
-				os.WriteFile(filepath.Join(folder, name), []byte(here.Replace(text)), 0o600)); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	argv = slices.Clone(program.argv)
-	for _, arg := range spec.Args {
-		argv = append(argv, here.Replace(arg))
-	}
-	given, err := k.variables(p)
-	env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "HOSTNAME=" + p.Metadata.Name,
-		"KUBERNETES_SERVICE_HOST=10.96.0.1",
-	}, program.env...)
-	return append(argv, program.after...), append(env, given...), err
-}
-
-// variables are those of the manifest.
-func (k *kubelet) variables(p *pod) (list []string, err error) {
-	var pairs []string
-	for _, v := range p.Spec.Containers[0].Env {
-		value := strings.NewReplacer(pairs...).Replace(v.Value)
-		switch secret := v.ValueFrom.SecretKeyRef; {
-		case secret.Name != "":
-			var all struct{ Data map[string][]byte }
-			if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/secrets/"+secret.Name, nil,
-				&all); err != nil {
-				return nil, err
-			}
-			value = string(all.Data[secret.Key])
-		case v.ValueFrom.FieldRef.FieldPath == "metadata.name":
-			value = p.Metadata.Name
-		}
-		pairs = append(pairs, "$("+v.Name+")", value)
-		list = append(list, v.Name+"="+value)
-	}
-	return list, nil
 }
 
 // names are the lines of /etc/hosts: services and the pods of headless ones, as the cluster's DNS has them.

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	first := r.claims(r.Queue) // and never beats
+	b := r.other("b")
+	second := r.claims(b)
+	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 1 || s.Server != "b" {
+		t.Errorf("the state is %+v, want Attempt 2, Lost 1 and Server b", s)
+	}
+	if sign := first.Beat(t.Context()); sign != Lost {
+		t.Errorf("the first server's heartbeat says %d, want Lost", sign)
+	}
+	if err := first.End(t.Context(), Succeeded, json.RawMessage(`"late"`)); !errors.Is(err, ErrLost) {
+		t.Errorf("its end: %v, want ErrLost", err)
+	}
+	if err := second.End(t.Context(), Succeeded, json.RawMessage(`"second"`)); err != nil {
+		t.Error(err)
+	}
+	if s := r.state("p1"); string(s.Prediction) != `"second"` {
+		t.Errorf("the result is %s, want %q", s.Prediction, `"second"`)
+	}
+}
+
+// TestJobs_StaleAckLosesJob is trap 1: a server that acknowledges without asking whether the job is still its own
+// removes it. The message is then gone though its job runs elsewhere: if that server is lost too the job never ends.
+// Claim.End does not.
+func TestJobs_StaleAckLosesJob(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fenced %t", fenced), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			r.accept("p1")
+			first := r.claims(r.Queue)
+			r.claims(r.other("b"))
+			if fenced {
+				if err := first.End(t.Context(), Succeeded, starting("p1")); !errors.Is(err, ErrLost) {
+					t.Fatalf("got %v, want ErrLost", err)
+				}
+			} else {
+				naive(t, first.m)
+			}
+			want := uint64(0) // lost
+			if fenced {
+				want = 1
+			}
+			r.eventually("the message is or is not there", func() bool { return r.messages(r.names.jobs()) == want })
+			if fenced { // b is lost too, and c ends it
+				if err := r.claims(r.other("c")).End(t.Context(), Succeeded, starting("p1")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	release := make(chan struct{})
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-release
+		return succeed(ctx, c)
+	})
+	r.serve(r.Queue, run)
+	r.accept("p1")
+	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
+	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
+	if _, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}); what != elsewhere {
+		t.Errorf("the other server's claim is %s, want elsewhere", what)
+	}
+	close(release)
+	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
+	if run.count("p1") != 1 {
+		t.Errorf("it ran %d times, want 1", run.count("p1"))
+	}
+}
+
+func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1", func(j *Job) { j.Attempts = 2 })
+	r.claims(r.Queue)
+	r.claims(r.other("b"))
+	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{})
+	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 ||
+		!strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
+		t.Errorf(`%s: %+v, want what settled, Status failed, Lost 2 and Prediction with "gave up after 2 attempts"`, what, s)
+	}
+	r.eventually("its dead letter is left",
+		func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
+}

@@ -1,0 +1,116 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestEvents_LastSubscriberCancels what a stream request made, and nothing else.
+func TestEvents_LastSubscriberCancels(t *testing.T) {
+	for _, mode := range []Mode{Sync, Async, Stream} {
+		r := &runner{}
+		p := New("a", &Request{ID: "a", Mode: mode}, epoch, r, Options{})
+		one, _ := p.Subscribe()
+		two, _ := p.Subscribe()
+		one.Close()
+		one.Close()
+		if r.cancels.Load() != 0 {
+			t.Errorf("it was canceled while one was left: got %d, want 0", r.cancels.Load())
+		}
+		two.Close()
+		if got := r.cancels.Load() == 1; got != (mode == Stream) {
+			t.Errorf("mode %d: canceled: %v, want %t", mode, got, mode == Stream)
+		}
+	}
+	r := &runner{}
+	p := New("a", &Request{Mode: Stream}, epoch, r, Options{})
+	s, _ := p.Subscribe()
+	p.End(Result{Status: Succeeded}, epoch)
+	s.Close()
+	if r.cancels.Load() != 0 {
+		t.Errorf("it had ended, and was canceled: got %d, want 0", r.cancels.Load())
+	}
+}
+
+func TestEvents_TooManySubscribers(t *testing.T) {
+	p := observed(Options{})
+	var last *Subscription
+	for range MaxSubscribers {
+		s, err := p.Subscribe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = s
+	}
+	if _, err := p.Subscribe(); !errors.Is(err, ErrTooManySubscribers) {
+		t.Errorf("got %v, want ErrTooManySubscribers", err)
+	}
+	last.Close()
+	if _, err := p.Subscribe(); err != nil {
+		t.Errorf("one has left: %v", err)
+	}
+	if _, err := New("a", &Request{}, epoch, nil, Options{}).Subscribe(); !errors.Is(err, ErrNotObserved) {
+		t.Errorf("a prediction without events has a subscriber: %v, want ErrNotObserved", err)
+	}
+}
+
+// TestEvents_SubscriberThatStops while it waits.
+func TestEvents_SubscriberThatStops(t *testing.T) {
+	p := observed(Options{})
+	s, _ := p.Subscribe()
+	stop := make(chan struct{})
+	close(stop)
+	if _, err := s.Next(make([]Event, 0, 1), stop); !errors.Is(err, ErrStopped) {
+		t.Errorf("got %v, want ErrStopped", err)
+	}
+}
+
+// TestEvents_SubscribersInParallel: each sees each event once, in order, whenever it came.
+func TestEvents_SubscribersInParallel(t *testing.T) {
+	p := observed(Options{History: 1 << 16})
+	var wg sync.WaitGroup
+	var seen [8]atomic.Uint64
+	for i := range seen {
+		wg.Go(func() {
+			s, err := p.Subscribe()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n := uint64(0)
+			for {
+				got, err := s.Next(make([]Event, 0, 64), nil)
+				for _, e := range got {
+					if e.Kind == EventOutput {
+						if e.Index != n {
+							t.Errorf("event %d came, want %d", e.Index, n)
+						}
+						n++
+					}
+				}
+				seen[i].Store(n)
+				if err != nil {
+					if !errors.Is(err, io.EOF) || n != 20_000 {
+						t.Errorf("%d events, %v, want error io.EOF and n 20_000", n, err)
+					}
+					return
+				}
+			}
+		})
+	}
+	for i := range uint64(20_000) {
+		p.Output(fmt.Append(nil, i))
+		for k := range seen { // none may lag, which is another test's matter
+			for i > 500 && seen[k].Load() < i-500 {
+				runtime.Gosched()
+			}
+		}
+	}
+	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+	wg.Wait()
+}
