@@ -10,7 +10,7 @@ import (
 // Create accepts a prediction once the model is loaded, or refuses it. The caller must then call Run, or Start.
 func (s *Service) Create(req predict.Request) (p *predict.Prediction, err error) {
 	if req.Attempt == 0 { // else AcquireSlot has
-		if err := s.o.Lifecycle.Enter(req.Deadline); err != nil {
+		if err := s.o.Lifecycle.Enter(req.Deadline, req.Callers); err != nil {
 			return nil, err
 		}
 	}

@@ -5,8 +5,8 @@ import "time"
 // Lifecycle lets requests into a model that may not be loaded. Each that has entered leaves once it is a prediction, or
 // is refused.
 type Lifecycle interface {
-	// Enter may load the model. deadline is the request's, or zero.
-	Enter(deadline time.Time) error
+	// Enter may load the model. deadline is the request's, or zero; callers are the models that wait for it.
+	Enter(deadline time.Time, callers []string) error
 	// TryEnter is Enter without a wait; false: the model is not ready.
 	TryEnter() bool
 	Leave()
@@ -15,6 +15,6 @@ type Lifecycle interface {
 // alwaysLoaded is the Lifecycle of a model that is never unloaded.
 type alwaysLoaded struct{}
 
-func (alwaysLoaded) Enter(time.Time) error { return nil }
-func (alwaysLoaded) TryEnter() bool        { return true }
-func (alwaysLoaded) Leave()                {}
+func (alwaysLoaded) Enter(time.Time, []string) error { return nil }
+func (alwaysLoaded) TryEnter() bool                  { return true }
+func (alwaysLoaded) Leave()                          {}

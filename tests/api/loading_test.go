@@ -321,7 +321,7 @@ models:
   a: {path: a, load: on-demand, memory: 6GiB}
   b: {path: b, load: on-demand, memory: 6GiB}
   huge: {path: b, load: on-demand, memory: 11GiB}
-`)
+`, "--queue-timeout", "2s")
 	first := processOf(t, s, "a")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
 	running := make(chan harness.Answer, 1)
@@ -342,6 +342,43 @@ models:
 	harness.Eventually(t, "a has room",
 		func() bool { return harness.PredictBy(s, "a", harness.Input{}).Status == "succeeded" })
 	harness.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
+}
+
+// TestLoading_ModelThatIsUsedAllTheTimeMakesRoomInTurn: a request for another waits until it has ended what it runs, and
+// those that come for it meanwhile wait until it is loaded again. None fails.
+func TestLoading_ModelThatIsUsedAllTheTimeMakesRoomInTurn(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, `
+memory: 10GiB
+models:
+  a: {path: a, load: on-demand, memory: 6GiB}
+  b: {path: b, load: on-demand, memory: 6GiB, queue: 10}
+`, "--queue-timeout", "10m")
+	ask := func(model string, input harness.Input) <-chan harness.Answer {
+		answer := make(chan harness.Answer, 1)
+		go func() { answer <- harness.PredictBy(s, model, input) }()
+		return answer
+	}
+	var answers []<-chan harness.Answer
+	var gates []func()
+	for i, gate := range []string{"first", "second"} {
+		gates = append(gates, harness.MakeFIFO(t, filepath.Join(dir, "b"), gate))
+		answers = append(answers, ask("b", harness.Input{"gate": gate}))
+		if i == 0 {
+			s.WaitLog("waiting first")
+		}
+		harness.Eventually(t, "the second is queued", func() bool { return modelEntries(t, s)["b"].Queue.Length == i })
+	}
+	of := ask("a", harness.Input{})
+	s.WaitLog("the model ends what it runs, to make room for another")
+	late := ask("b", harness.Input{})
+	for i, open := range gates {
+		open()
+		harness.SaidBy(t, harness.Receive(t, answers[i]))
+	}
+	harness.SaidBy(t, harness.Receive(t, of))
+	harness.SaidBy(t, harness.Receive(t, late))
+	harness.Equal(t, "a", modelEntries(t, s)["a"].State, "unloaded")
 }
 
 // TestLoading_LoadedAgain many times, a model leaves nothing behind.

@@ -12,15 +12,16 @@ import (
 )
 
 // Enter lets a request into the model, which loads it if that is the model's way. deadline is the request's; zero: it
-// has none. leave follows once the service has the request, or has refused it.
-func (l *Lifecycle) Enter(deadline time.Time) error {
+// has none. callers are the models that wait for it. leave follows once the service has the request, or has refused
+// it.
+func (l *Lifecycle) Enter(deadline time.Time, callers []string) error {
 	l.touch()
 	l.entering.Add(1)
 	if l.open.Load() {
 		return nil
 	}
 	l.Leave()
-	return l.await(deadline)
+	return l.await(deadline, callers)
 }
 
 // TryEnter is Enter without a wait; false: the model is not ready.
@@ -93,9 +94,11 @@ func (l *Lifecycle) touch() {
 	}
 }
 
+var errGivesWay = errors.New("it makes room for another model and waits for its next turn")
+
 // await waits until a request can enter, where a request loads the model; else the service, or the error, says why it
 // cannot.
-func (l *Lifecycle) await(deadline time.Time) error {
+func (l *Lifecycle) await(deadline time.Time, callers []string) error {
 	ctx, cancel := context.Background(), func() {}
 	if wait := l.m.s.QueueTimeout; wait > 0 && (deadline.IsZero() || time.Until(deadline) > wait) {
 		deadline = time.Now().Add(wait)
@@ -104,22 +107,31 @@ func (l *Lifecycle) await(deadline time.Time) error {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 	}
 	defer cancel()
+	l.awaiting.Add(1)
+	defer l.awaiting.Add(-1)
 	for {
 		l.mu.Lock()
-		if l.state == Ready || l.admitsWhileLoading() {
+		if l.state == Ready && !l.givesWay.Load() || l.admitsWhileLoading() {
 			l.entering.Add(1)
 			l.mu.Unlock()
 			return nil
 		}
-		state, reason, byRequest := l.state, l.reason, l.byRequest()
+		state, reason, byRequest, changed := l.state, l.reason, l.byRequest(), l.changed
 		l.mu.Unlock()
 		switch {
+		case state == Ready:
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return l.refusal(errGivesWay)
+			}
 		case state == Failed:
 			return l.failed(reason)
 		case !byRequest:
 			return l.notLoaded()
 		}
-		if err := l.Load(ctx, false); err != nil {
+		if err := l.LoadByRequest(ctx, callers); err != nil {
 			return l.refusal(err)
 		}
 	}

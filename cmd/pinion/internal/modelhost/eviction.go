@@ -12,6 +12,7 @@ type Holder struct {
 	Name   string
 	Memory int64
 	Idle   bool      // nothing of it runs or waits, so it may be unloaded
+	Ends   bool      // else: it may once it has ended what it runs
 	Used   time.Time // when it was last used
 }
 

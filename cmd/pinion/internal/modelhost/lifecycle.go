@@ -19,6 +19,8 @@ type Lifecycle struct {
 	open     atomic.Bool
 	entering atomic.Int64
 	left     chan struct{} // a token: a request has left while the model was not open
+	awaiting atomic.Int64  // requests that wait until they can enter
+	givesWay atomic.Bool   // it is ready, but they wait until another model is loaded: see turn.go
 	used     atomic.Int64  // when a request last came or ended, in nanoseconds of Unix
 	starts   sync.WaitGroup
 
@@ -31,6 +33,9 @@ type Lifecycle struct {
 	changed      chan struct{} // closed at the next change of the state
 	need         int64         // bytes that it had when it was last loaded
 	idle         *time.Timer   // of --idle-timeout, or nil
+	began        time.Time     // when it was last loaded
+	turnEnds     time.Time     // before that it makes no room for another
+	waiters      int           // loads of others that wait for its memory
 }
 
 func newLifecycle(m *Model) *Lifecycle {
@@ -73,7 +78,14 @@ func (l *Lifecycle) move(e event, reason string) bool {
 		return false
 	}
 	l.state, l.reason = next, reason
+	l.givesWay.Store(false)
 	l.open.Store(next == Ready)
+	switch next {
+	case Loading:
+		l.began = time.Now()
+	case Ready:
+		l.turnEnds = time.Now().Add(max(leastTurn, time.Since(l.began)))
+	}
 	l.wake()
 	if next == Ready && l.idle != nil {
 		l.touch()
@@ -254,8 +266,8 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 		return false
 	}
 	l.open.Store(false) // from here on requests wait for l.mu
-	if !l.isIdle() || l.lastUse().After(since) {
-		l.open.Store(true)
+	if !l.isIdle() || !l.givesWay.Load() && l.lastUse().After(since) {
+		l.open.Store(!l.givesWay.Load())
 		return false
 	}
 	l.move(eventUnload, "")
@@ -263,8 +275,10 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 	return true
 }
 
-// rests reports whether no prediction runs, waits, or is about to.
-func (l *Lifecycle) isIdle() bool { return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 }
+// isIdle reports whether no prediction runs, waits, or is about to. What waits for the model's next turn does not count.
+func (l *Lifecycle) isIdle() bool {
+	return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 && (l.awaiting.Load() == 0 || l.givesWay.Load())
+}
 
 func (l *Lifecycle) lastUse() time.Time { return time.Unix(0, l.used.Load()) }
 

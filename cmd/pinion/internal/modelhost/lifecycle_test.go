@@ -128,7 +128,7 @@ func TestModel_RequestGivesUpWaitingForALoad(t *testing.T) {
 	r := newRig(t, nil)
 	m := r.add("a", "hangs", onDemand)
 	m.Begin()
-	err := m.Lifecycle.Enter(time.Now().Add(50 * time.Millisecond))
+	err := m.Lifecycle.Enter(time.Now().Add(50*time.Millisecond), nil)
 	if want := "Model a is still being loaded"; refused(err) != want {
 		t.Errorf("got %v, want %q", err, want)
 	}

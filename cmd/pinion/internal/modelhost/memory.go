@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"pinion/cmd/pinion/internal/config"
 )
 
 // makeRoom unloads models until one fits beside those that stay. leave follows once the model counts as loading.
@@ -68,6 +70,8 @@ func (h *Host) holders() (holders []Holder) {
 		holders = append(holders, Holder{
 			Name: m.Name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == Ready && m.Lifecycle.isIdle(),
 			Used: m.Lifecycle.lastUse(),
+			// A manual model would stay unloaded.
+			Ends: state == Unloading || (state == Ready || state == Loading) && m.s.Loading.When != config.Manual,
 		})
 	}
 	return holders

@@ -44,7 +44,7 @@ func (b backend) OpenAPI() ([]byte, bool) {
 // LoadOpenAPI returns the same for a prediction, which loads the model if a request does.
 func (b backend) LoadOpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
-	if ok || !b.m.Lifecycle.AcceptsOnDemand() || b.m.Lifecycle.Enter(time.Time{}) != nil {
+	if ok || !b.m.Lifecycle.AcceptsOnDemand() || b.m.Lifecycle.Enter(time.Time{}, nil) != nil {
 		return document, ok
 	}
 	b.m.Lifecycle.Leave()

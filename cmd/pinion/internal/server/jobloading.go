@@ -39,7 +39,7 @@ func (q *modelQueue) loadModels(ctx context.Context) {
 		}
 		for _, t := range q.toLoad(ctx) {
 			why := ""
-			if err := t.Lifecycle.Load(ctx, false); err != nil {
+			if err := t.Lifecycle.LoadByRequest(ctx, nil); err != nil {
 				why = err.Error()
 			}
 			if why != "" && why != refused[t.servedModel] && ctx.Err() == nil {
