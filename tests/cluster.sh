@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Runs the manifests of deploy/kubernetes in a control plane of Kubernetes with KEDA, which build.sh sources.
+# Runs the manifests of deploy/kubernetes and the chart of deploy/helm in a control plane of Kubernetes with KEDA, which build.sh sources.
 
 # shellcheck disable=SC2154 # build.sh, tests/pythons.sh and tests/suites.sh set cache, kept, keda, prometheus_operator and results
 readonly kubernetes=1.37.2
 readonly cluster=$kept/cluster/kubernetes-$kubernetes-keda-$keda
 
-## cluster          the manifests in a real control plane of Kubernetes with KEDA, NATS and Pinion, and nodes that the test
+## cluster          the manifests and the chart in a real control plane of Kubernetes with KEDA, NATS and Pinion, and nodes that the test
 ##                  plays; the first run builds Kubernetes and KEDA, which takes half an hour or more
 cmd_cluster() {
   need_test_tools
@@ -52,7 +52,10 @@ leave_out_scalers() {
 
 # cluster_suite runs the test, which plays the nodes.
 cluster_suite() {
-  CGO_ENABLED=0 go build -o "$cache/cluster/nats-server" github.com/nats-io/nats-server/v2 || return
+  local helm
+  helm=$(sed -n 's/^const helmCommand = "\(.*\)"$/\1/p' tests/docs/deploy_helm_test.go)
+  CGO_ENABLED=0 go build -o "$cache/cluster/nats-server" github.com/nats-io/nats-server/v2 &&
+    CGO_ENABLED=0 GOBIN=$(realpath "$cache/cluster") go install "$helm" || return
   go_suite 70-cluster PINION_BIN="$PWD/bin/pinion" PINION_PYTHON="$(choose_python)" PINION_TEST_CLUSTER="$cluster:$cache/cluster" \
     PINION_TEST_DEFINITIONS="$(module_folder "github.com/kedacore/keda/v2@v$keda"):$(module_folder "$prometheus_operator")" \
     -count=1 -timeout 60m ./tests/cluster

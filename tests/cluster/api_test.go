@@ -121,16 +121,19 @@ type pod struct {
 			}
 			VolumeMounts []struct{ Name, MountPath string }
 		}
-		Volumes []struct {
-			Name                  string
-			ConfigMap             struct{ Name string }
-			PersistentVolumeClaim struct{ ClaimName string }
-		}
+		Volumes []volume
 	}
 	Status struct {
 		Conditions []condition
 		PodIP      string
 	}
+}
+
+type volume struct {
+	Name                  string
+	ConfigMap             struct{ Name string }
+	Secret                struct{ SecretName string }
+	PersistentVolumeClaim struct{ ClaimName string }
 }
 
 type variable struct {

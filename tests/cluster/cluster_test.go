@@ -84,13 +84,14 @@ func (c *cluster) startNodes() {
 		c.t.Fatal(err)
 	}
 	pinion, nats := harness.Binary(c.t), program(c.t, "nats-server")
+	served := func(ip string) image {
+		return image{
+			argv: []string{pinion}, files: map[string]string{"/src": model},
+			env: []string{"PINION_HOST=" + ip, "PINION_PYTHON=" + os.Getenv("PINION_PYTHON"), "GATE=" + c.gate.Name()},
+		}
+	}
 	c.nodes = startKubelet(c.t, c.api, 3, map[string]func(ip string) image{
-		"registry.example.com/my-model": func(ip string) image {
-			return image{
-				argv: []string{pinion}, files: map[string]string{"/src": model},
-				env: []string{"PINION_HOST=" + ip, "PINION_PYTHON=" + os.Getenv("PINION_PYTHON"), "GATE=" + c.gate.Name()},
-			}
-		},
+		"registry.example.com/my-model": served, "registry.example.com/chat": served,
 		"docker.io/library/nats": func(ip string) image { // as its manifest says, but at the pod's address
 			return image{argv: []string{nats}, after: []string{"--addr", ip, "--cluster", "nats://" + ip + ":6222"}}
 		},
@@ -116,9 +117,17 @@ func (c *cluster) documented() (lines []string) {
 	}
 	_, section, _ := strings.Cut(string(page), "\n## Kubernetes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
+	loop := false
 	for line := range strings.Lines(section) {
-		if command, ok := strings.CutPrefix(line, "    "); ok {
-			lines = append(lines, strings.TrimSpace(command))
+		command, ok := strings.CutPrefix(line, "    ")
+		switch command = strings.TrimRight(command, "\n"); {
+		case !ok:
+		case loop:
+			lines[len(lines)-1] += "\n" + command
+			loop = command != "done"
+		default:
+			lines = append(lines, command)
+			loop = strings.HasPrefix(command, "for ")
 		}
 	}
 	if len(lines) < 2 {
@@ -336,9 +345,19 @@ func (c *cluster) deploySingle() {
 	c.kubectl("kubectl delete -n single deployment pinion")
 }
 
-// nothingWentWrong: no pod outlived its grace period, none ended by itself, and there were never more servers than
-// jobs.
+// nothingWentWrong: the nodes had no trouble, and there were never more servers than jobs.
 func (c *cluster) nothingWentWrong(jobs int) {
+	c.t.Helper()
+	c.noTrouble()
+	c.nodes.mu.Lock()
+	defer c.nodes.mu.Unlock()
+	if most := c.nodes.most["default/pinion"]; most != jobs {
+		c.t.Errorf("there were %d servers for %d jobs, want the same", most, jobs)
+	}
+}
+
+// noTrouble: no pod outlived its grace period, and none ended by itself.
+func (c *cluster) noTrouble() {
 	c.t.Helper()
 	k := c.nodes
 	k.mu.Lock()
@@ -348,9 +367,6 @@ func (c *cluster) nothingWentWrong(jobs int) {
 	}
 	if len(k.failed) > 0 {
 		c.t.Errorf("the nodes had trouble: %q, want none", k.failed)
-	}
-	if most := k.most["default/pinion"]; most != jobs {
-		c.t.Errorf("there were %d servers for %d jobs, want the same", most, jobs)
 	}
 }
 

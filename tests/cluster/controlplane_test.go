@@ -45,7 +45,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 		"t-keda,system:serviceaccount:keda:keda-operator,4,\"system:serviceaccounts,system:serviceaccounts:keda\"",
 	}
 	c.write("tokens.csv", strings.Join(users, "\n"))
-	bin := filepath.Dir(program(t, "kubectl"))
+	bin := filepath.Dir(program(t, "kubectl")) + ":" + filepath.Dir(program(t, "helm"))
 	c.env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig("admin", admin), "PATH="+bin+":"+os.Getenv("PATH"),
 		"HOME="+c.dir)
 
@@ -163,13 +163,12 @@ func (c *controlPlane) certify() (authority []byte) {
 // startKEDA defines the kinds of KEDA and the Prometheus Operator, and starts KEDA with the roles of its own manifests.
 func (c *controlPlane) startKEDA() {
 	c.t.Helper()
-	keda, prometheus, _ := strings.Cut(os.Getenv(envDefinitions), ":")
+	keda, _, _ := strings.Cut(os.Getenv(envDefinitions), ":")
 	keda += "/config/"
-	prometheus += "/example/prometheus-operator-crd/monitoring.coreos.com_"
+	c.definePrometheus()
 	c.kubectl("kubectl create namespace keda")
 	for _, what := range []string{
 		"-k " + keda + "crd", "-k " + keda + "rbac", "-f " + keda + "service_account/service_account.yaml",
-		"-f " + prometheus + "podmonitors.yaml", "-f " + prometheus + "prometheusrules.yaml",
 		"-f " + keda + "metrics-server/role.yaml", "-f " + keda + "metrics-server/role_binding.yaml",
 		"-f " + keda + "metrics-server/api_service.yaml",
 	} {
@@ -196,6 +195,16 @@ func (c *controlPlane) startKEDA() {
 		"--cert-dir="+c.dir,
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--lister-kubeconfig="+kubeconfig)
+}
+
+// definePrometheus defines the kinds of the Prometheus Operator.
+func (c *controlPlane) definePrometheus() {
+	c.t.Helper()
+	_, prometheus, _ := strings.Cut(os.Getenv(envDefinitions), ":")
+	for _, kind := range []string{"podmonitors", "prometheusrules"} {
+		c.kubectl("kubectl apply --server-side -f " + prometheus + "/example/prometheus-operator-crd/monitoring.coreos.com_" +
+			kind + ".yaml")
+	}
 }
 
 const externalMetrics = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.external.metrics.k8s.io"

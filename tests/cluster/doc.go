@@ -1,6 +1,6 @@
 // Package cluster runs deploy/kubernetes in a control plane of Kubernetes: etcd, the API server, the controller manager
-// and the scheduler, with KEDA's operator and metrics adapter. `./build.sh cluster` builds these from their modules and
-// runs the test in separate namespaces.
+// and the scheduler, with KEDA's operator and metrics adapter. Helm installs the chart of deploy/helm there. `./build.sh
+// cluster` builds these from their modules and runs the test in separate namespaces.
 //
 // The nodes are the test's. It plays their kubelets: it runs the containers' commands as processes, with the
 // environment, files, probes and ends that the manifests give them. Each pod has an address of its own, and /etc/hosts

@@ -240,7 +240,7 @@ func (k *kubelet) end(c *container, p *process) {
 		k.mu.Unlock()
 	}
 	p.kill()
-	path := "/api/v1/namespaces/" + c.pod.Metadata.Namespace + "/pods/" + c.pod.Metadata.Name
+	path := objectsOf(&c.pod) + "pods/" + c.pod.Metadata.Name
 	if code, err := k.api.do(http.MethodDelete, path,
 		object{"gracePeriodSeconds": 0, "preconditions": object{"uid": c.pod.Metadata.UID}}, nil); err != nil &&
 		code != http.StatusNotFound {
@@ -276,7 +276,7 @@ func (k *kubelet) tell(p *pod, ip string, started, ready bool, starts int) bool 
 	} {
 		conditions = append(conditions, object{"type": name, "status": word[holds], "lastTransitionTime": now()})
 	}
-	_, err := k.api.do(http.MethodPatch, "/api/v1/namespaces/"+p.Metadata.Namespace+"/pods/"+p.Metadata.Name+"/status",
+	_, err := k.api.do(http.MethodPatch, objectsOf(p)+"pods/"+p.Metadata.Name+"/status",
 		object{
 			"metadata": object{"uid": p.Metadata.UID}, // not the next one of this name
 			"status": object{

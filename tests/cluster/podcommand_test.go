@@ -31,24 +31,18 @@ func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
 	files := map[string]map[string]string{}
 	for _, mount := range spec.VolumeMounts {
 		for _, v := range p.Spec.Volumes {
-			folder := filepath.Join(dir, v.Name)
+			if v.Name != mount.Name {
+				continue
+			}
+			folder, texts, err := k.content(p, v)
 			switch {
-			case v.Name != mount.Name:
-			case v.ConfigMap.Name != "":
-				var config struct{ Data map[string]string }
-				if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/configmaps/"+v.ConfigMap.Name,
-					nil, &config); err != nil {
-					return nil, nil, err
-				}
-				folders[mount.MountPath], files[folder] = folder, config.Data
-			case v.PersistentVolumeClaim.ClaimName != "":
-				var claim struct{ Spec struct{ VolumeName string } }
-				if _, err := k.api.do(http.MethodGet,
-					"/api/v1/namespaces/"+p.Metadata.Namespace+"/persistentvolumeclaims/"+v.PersistentVolumeClaim.ClaimName, nil,
-					&claim); err != nil {
-					return nil, nil, err
-				}
-				folders[mount.MountPath] = filepath.Join(os.Getenv("TMPDIR"), claim.Spec.VolumeName)
+			case err != nil:
+				return nil, nil, err
+			case texts != nil:
+				folder = filepath.Join(dir, v.Name)
+				folders[mount.MountPath], files[folder] = folder, texts
+			case folder != "":
+				folders[mount.MountPath] = folder
 			}
 		}
 	}
@@ -78,6 +72,39 @@ func (k *kubelet) commandOf(p *pod, ip string) (argv, env []string, err error) {
 	return append(argv, program.after...), append(env, given...), err
 }
 
+// content is a volume's: the folder of a claim's disk, or the texts of files. An empty directory has neither.
+func (k *kubelet) content(p *pod, v volume) (folder string, texts map[string]string, err error) {
+	switch {
+	case v.ConfigMap.Name != "":
+		var config struct{ Data map[string]string }
+		_, err = k.api.do(http.MethodGet, objectsOf(p)+"configmaps/"+v.ConfigMap.Name, nil, &config)
+		return "", config.Data, err
+	case v.Secret.SecretName != "":
+		secret, err := k.secret(p, v.Secret.SecretName)
+		return "", secret, err
+	case v.PersistentVolumeClaim.ClaimName != "":
+		var claim struct{ Spec struct{ VolumeName string } }
+		_, err = k.api.do(http.MethodGet, objectsOf(p)+"persistentvolumeclaims/"+v.PersistentVolumeClaim.ClaimName, nil,
+			&claim)
+		return filepath.Join(os.Getenv("TMPDIR"), claim.Spec.VolumeName), nil, err
+	}
+	return "", nil, nil
+}
+
+// objectsOf is the path of what lies in the namespace of a pod.
+func objectsOf(p *pod) string { return "/api/v1/namespaces/" + p.Metadata.Namespace + "/" }
+
+// secret is what a secret of a pod's namespace holds.
+func (k *kubelet) secret(p *pod, name string) (map[string]string, error) {
+	var secret struct{ Data map[string][]byte }
+	_, err := k.api.do(http.MethodGet, objectsOf(p)+"secrets/"+name, nil, &secret)
+	texts := map[string]string{}
+	for key, value := range secret.Data {
+		texts[key] = string(value)
+	}
+	return texts, err
+}
+
 // variables are those of the manifest.
 func (k *kubelet) variables(p *pod) (list []string, err error) {
 	var pairs []string
@@ -85,12 +112,11 @@ func (k *kubelet) variables(p *pod) (list []string, err error) {
 		value := strings.NewReplacer(pairs...).Replace(v.Value)
 		switch secret := v.ValueFrom.SecretKeyRef; {
 		case secret.Name != "":
-			var all struct{ Data map[string][]byte }
-			if _, err := k.api.do(http.MethodGet, "/api/v1/namespaces/"+p.Metadata.Namespace+"/secrets/"+secret.Name, nil,
-				&all); err != nil {
+			all, err := k.secret(p, secret.Name)
+			if err != nil {
 				return nil, err
 			}
-			value = string(all.Data[secret.Key])
+			value = all[secret.Key]
 		case v.ValueFrom.FieldRef.FieldPath == "metadata.name":
 			value = p.Metadata.Name
 		}
