@@ -13,9 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/valyala/fasthttp"
+	"pinion/runtime/logtext"
 
-	"pinion/runtime/predict"
+	"github.com/valyala/fasthttp"
 )
 
 // access logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request
@@ -70,7 +70,7 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	if a.quiet && isProbe(ctx.Path()) || !a.admits(time.Since(a.begun)) {
 		return
 	}
-	method, path, status := methodName(ctx.Method()), predict.Clip(string(ctx.Path())), ctx.Response.StatusCode()
+	method, path, status := methodName(ctx.Method()), logtext.Clip(string(ctx.Path())), ctx.Response.StatusCode()
 	message := "request"
 	attrs := make([]slog.Attr, 0, 8)
 	if a.text {
@@ -83,7 +83,7 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 		}
 	}
 	if id, ok := ctx.UserValue(idKey{}).(string); ok {
-		attrs = append(attrs, slog.String("prediction_id", predict.Clip(id)))
+		attrs = append(attrs, slog.String("prediction_id", logtext.Clip(id)))
 	}
 	if id := requestID(ctx); id != nil {
 		attrs = append(attrs, slog.String("request_id", string(id)))

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"pinion/runtime/logtext"
 
-	"pinion/runtime/predict"
+	"github.com/valyala/fasthttp"
 )
 
 // pages is what a server logs, to be read while it logs.
@@ -64,7 +64,7 @@ func TestAccess_Lines(t *testing.T) {
 	want := []map[string]any{
 		{"method": "POST", "path": "/predictions", "status": 200.0, "prediction_id": "p1"},
 		{
-			"method": "GET", "path": "/nowhere/" + strings.Repeat("x", predict.MaxShown-len("/nowhere/")) + "…", "status": 404.0,
+			"method": "GET", "path": "/nowhere/" + strings.Repeat("x", logtext.MaxShown-len("/nowhere/")) + "…", "status": 404.0,
 			"prediction_id": nil,
 		},
 		{"method": "OTHER", "path": "/livez", "status": 405.0, "left_out": nil},

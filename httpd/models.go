@@ -9,6 +9,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 )
 
@@ -84,7 +85,7 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 		names = append(names, a.model.Name)
 	}
 	s.detail(ctx, fasthttp.StatusNotFound,
-		fmt.Sprintf("This server has no model %q. It has %s", predict.Clip(name), strings.Join(names, ", ")))
+		fmt.Sprintf("This server has no model %q. It has %s", logtext.Clip(name), strings.Join(names, ", ")))
 	return nil
 }
 

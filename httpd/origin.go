@@ -10,7 +10,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 	"pinion/runtime/request"
 )
 
@@ -60,11 +60,11 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 		text = "This page was opened at the name " + request.Show(h.Host()) +
 			" over plain http, and that name is not known to be " +
 			"this machine's own: it could be registered by anybody (DNS rebinding). Open the page by IP address or over https, " +
-			"or start the server with --allowed-host " + predict.Clip(nameOf(string(h.Host())))
+			"or start the server with --allowed-host " + logtext.Clip(nameOf(string(h.Host())))
 	default:
 		allowed := "ORIGIN"
 		if len(origin) > 0 && printable([]byte(origin)) {
-			allowed = predict.Clip(origin)
+			allowed = logtext.Clip(origin)
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}

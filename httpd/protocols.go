@@ -10,8 +10,8 @@ import (
 
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
-	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
 
@@ -151,7 +151,7 @@ func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "unknown path %s",
-		predict.Clip(string(ctx.Path())))) {
+		logtext.Clip(string(ctx.Path())))) {
 		p.root.unknown(ctx)
 	}
 }
@@ -162,8 +162,8 @@ func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		p.router.Handler(ctx)
 		return
 	}
-	if p.refuseFor(ctx, protocol.Errorf(protocol.BadMethod, "%s does not take %s", predict.Clip(string(ctx.Path())),
-		predict.Clip(string(ctx.Method())))) {
+	if p.refuseFor(ctx, protocol.Errorf(protocol.BadMethod, "%s does not take %s", logtext.Clip(string(ctx.Path())),
+		logtext.Clip(string(ctx.Method())))) {
 		return
 	}
 	p.root.methodNotAllowed(ctx)

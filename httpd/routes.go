@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/transport"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 )
 
 // maxReused is the largest buffer that a connection reuses for its next request, and the largest body that is copied.
@@ -184,7 +184,7 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if r == nil {
 		return
 	}
-	s.logPanic(r, slog.String("method", methodName(ctx.Method())), slog.String("path", predict.Clip(string(ctx.Path()))))
+	s.logPanic(r, slog.String("method", methodName(ctx.Method())), slog.String("path", logtext.Clip(string(ctx.Path()))))
 	ctx.Response.Reset()
 	echoRequestID(ctx)
 	ctx.SetConnectionClose()

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/transport"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 )
 
@@ -88,6 +89,6 @@ type quietLogger struct{ log *slog.Logger }
 
 func (l quietLogger) Printf(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug("http connection", "detail", predict.Clip(fmt.Sprintf(format, args...)))
+		l.log.Debug("http connection", "detail", logtext.Clip(fmt.Sprintf(format, args...)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -62,10 +63,10 @@ func readShares(body []byte) (map[string]int, error) {
 		name := rawjson.Name(key)
 		share, err := strconv.Atoi(string(value))
 		if err != nil {
-			return nil, fmt.Errorf("the share of %q must be a whole number from 0 to 100", predict.Clip(name))
+			return nil, fmt.Errorf("the share of %q must be a whole number from 0 to 100", logtext.Clip(name))
 		}
 		if _, twice := shares[name]; twice {
-			return nil, fmt.Errorf("%q is given twice", predict.Clip(name))
+			return nil, fmt.Errorf("%q is given twice", logtext.Clip(name))
 		}
 		shares[name] = share
 	}

@@ -24,7 +24,7 @@ func (d *dialog) Answer(dst []byte, h openai.Head, m *openai.Message, u openai.U
 	for _, c := range m.Calls {
 		dst = openai.AppendText(append(dst, `,{"type":"tool_use","id":`...), c.ID)
 		dst = openai.AppendText(append(dst, `,"name":`...), c.Name)
-		input := []byte(openai.Decoded(c.Arguments))
+		input := []byte(rawjson.KeyText(c.Arguments))
 		if len(input) == 0 {
 			input = []byte("{}")
 		}

@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"pinion/httpd/openai"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -45,7 +45,7 @@ func (d *dialog) readMessage(param string, message []byte) *openai.Error {
 	}
 	role := openai.Text(message, "role")
 	if role != "user" && role != "assistant" && role != "system" {
-		return openai.WrongValue(param+".role", "'"+predict.Clip(role)+"' is not one of 'user', 'assistant'.")
+		return openai.WrongValue(param+".role", "'"+logtext.Clip(role)+"' is not one of 'user', 'assistant'.")
 	}
 	value := openai.Member(message, "content")
 	switch {
@@ -99,7 +99,7 @@ func appendPart(dst []byte, param, kind string, block []byte) ([]byte, *openai.E
 	case "":
 		return dst, openai.Missing(param + ".type")
 	}
-	return dst, openai.Unsupported(param+".type", "blocks of type '"+predict.Clip(kind)+"' are not supported here")
+	return dst, openai.Unsupported(param+".type", "blocks of type '"+logtext.Clip(kind)+"' are not supported here")
 }
 
 // appendImage appends a picture as a URL, or a data URL.
@@ -118,7 +118,7 @@ func appendImage(dst []byte, param string, source []byte) ([]byte, *openai.Error
 		}
 		dst = append(dst, address...)
 	default:
-		return dst, openai.Unsupported(param+".type", "it must be 'base64' or 'url', not '"+predict.Clip(kind)+"'")
+		return dst, openai.Unsupported(param+".type", "it must be 'base64' or 'url', not '"+logtext.Clip(kind)+"'")
 	}
 	return append(dst, "}}"...), nil
 }
@@ -151,6 +151,6 @@ func appendDocument(dst []byte, param string, source []byte) ([]byte, *openai.Er
 		}
 		fallthrough
 	default:
-		return dst, openai.Unsupported(param+".type", "documents of type '"+predict.Clip(kind)+"' are not supported")
+		return dst, openai.Unsupported(param+".type", "documents of type '"+logtext.Clip(kind)+"' are not supported")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/openai"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -130,7 +130,7 @@ func (d *dialog) readToolChoice(value []byte) *openai.Error {
 			return err
 		}
 	default:
-		return openai.WrongValue("tool_choice.type", "'"+predict.Clip(kind)+"' is not one of 'auto', 'any', 'tool', 'none'.")
+		return openai.WrongValue("tool_choice.type", "'"+logtext.Clip(kind)+"' is not one of 'auto', 'any', 'tool', 'none'.")
 	}
 	if string(openai.Member(value, "disable_parallel_tool_use")) == "true" {
 		d.Add("parallel_tool_calls", []byte("false"))
@@ -149,7 +149,7 @@ func (d *dialog) readThinking(value []byte) *openai.Error {
 	case "disabled":
 		d.Add("enable_thinking", []byte("false"))
 	default:
-		return openai.WrongValue("thinking.type", "'"+predict.Clip(kind)+"' is not one of 'enabled', 'adaptive', 'disabled'.")
+		return openai.WrongValue("thinking.type", "'"+logtext.Clip(kind)+"' is not one of 'enabled', 'adaptive', 'disabled'.")
 	}
 	if budget := openai.Member(value, "budget_tokens"); rawjson.KindOf(budget) == rawjson.KindNumber {
 		d.Add("thinking_token_budget", budget)

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -151,14 +152,14 @@ func (i *invocation) store(s *protocol.Signature) *protocol.Error {
 		case f.Value.Kind != protocol.File:
 		case name != "":
 			return protocol.Errorf(protocol.BadInput,
-				"the body is %s, and the model has several file inputs: send application/json with URLs", predict.Clip(media))
+				"the body is %s, and the model has several file inputs: send application/json with URLs", logtext.Clip(media))
 		default:
 			name = f.Name
 		}
 	}
 	if name == "" {
 		return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has no file input: send application/json",
-			predict.Clip(media))
+			logtext.Clip(media))
 	}
 	files := i.model.NewAttachments()
 	number, err := files.Add("", media, bytes.NewReader(i.call.Body.Data))

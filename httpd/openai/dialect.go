@@ -6,8 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
-	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
+	"pinion/runtime/logtext"
 )
 
 // Dialect is another API for what chat functions do, such as OpenAI's Responses. It translates a request into one of
@@ -143,7 +142,7 @@ func (r *dialogRenderer) Ping(dst []byte) []byte { return r.q.dialog.Ping(r.begi
 func (r *dialogRenderer) End(dst []byte, err *protocol.Error) []byte {
 	dst = r.begin(dst)
 	if err != nil {
-		r.bad = errorOf(err)
+		r.bad = ErrorOf(err)
 	}
 	if r.bad == nil {
 		r.bad = r.reader.End(func(d *Delta) { dst = r.q.dialog.Delta(dst, d) })
@@ -203,12 +202,9 @@ func (q *request) otherModel(name, path string, e Endpoint) *Error {
 	}
 	return &Error{
 		Status: fasthttp.StatusNotFound, Type: TypeInvalid, Param: "model",
-		Message: "The model '" + predict.Clip(name) + "' does not answer " + path + ": " + does + ".",
+		Message: "The model '" + logtext.Clip(name) + "' does not answer " + path + ": " + does + ".",
 	}
 }
 
 // AppendText appends the text of a message's part as a JSON string.
 func AppendText(dst, text []byte) []byte { return append(append(append(dst, '"'), text...), '"') }
-
-// Decoded returns the text in the inside of a JSON string.
-func Decoded(text []byte) string { return rawjson.KeyText(text) }

@@ -43,7 +43,7 @@ func newHandlers(models protocol.Models, strict bool) *handlers {
 func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Protocol {
 	h := newHandlers(models, strict)
 	routes := instances.ModelListRoutes(models,
-		func(ctx *fasthttp.RequestCtx, err *protocol.Error) { Refuse(ctx, errorOf(err)) })
+		func(ctx *fasthttp.RequestCtx, err *protocol.Error) { Refuse(ctx, ErrorOf(err)) })
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },
@@ -58,7 +58,7 @@ func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Prot
 	return protocol.Protocol{
 		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1", cohereRerank},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
-			e := errorOf(err)
+			e := ErrorOf(err)
 			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is no unknown model
 				e.Code = ""
 			}
@@ -176,7 +176,7 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 	}
 	var failed *protocol.Error
 	if q.model, failed = h.models.Find(name, ""); failed != nil {
-		return errorOf(failed)
+		return ErrorOf(failed)
 	}
 	if q.function, err = h.function(q.model); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 // charge charges so many bytes more for what is made of the body.
 func (q *request) charge(bytes int64) *Error {
 	if err := q.x.Charge(&q.call.Body, bytes); err != nil {
-		return errorOf(err)
+		return ErrorOf(err)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (q *request) parse(e Endpoint) (*Body, *Error) {
 	if e == Transcriptions {
 		form, failed := q.x.Form()
 		if failed != nil {
-			return nil, errorOf(failed)
+			return nil, ErrorOf(failed)
 		}
 		q.call.Body = form.Body
 		if form.Attachments != nil {
@@ -232,7 +232,7 @@ func (q *request) parse(e Endpoint) (*Body, *Error) {
 func (q *request) readBody() *Error {
 	body, failed := q.x.Body()
 	if failed != nil {
-		return errorOf(failed)
+		return ErrorOf(failed)
 	}
 	q.call.Body = body
 	if text := q.x.NotJSON(body.Data); text != "" {
@@ -249,7 +249,7 @@ func (h *handlers) function(m *protocol.Model) (*Function, *Error) {
 		if err == nil {
 			err = &predict.NotReadyError{Reason: "the model has no schema yet"}
 		}
-		return nil, errorOf(protocol.ErrorOf(err))
+		return nil, ErrorOf(protocol.ErrorOf(err))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -348,7 +348,7 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 
 // errorOf is errorOf, with the prompt that is at fault where there are several.
 func (q *request) errorOf(err *protocol.Error) *Error {
-	e := errorOf(err)
+	e := ErrorOf(err)
 	if prompts := len(q.Inputs) / q.perPrompt; err.Row >= 0 && prompts > 1 {
 		e.Message = Indexed(q.Endpoint.subject(), err.Row/q.perPrompt) + ": " + e.Message
 	}

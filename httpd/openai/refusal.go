@@ -13,9 +13,7 @@ import (
 )
 
 // ErrorOf returns an error of a call as one of OpenAI's API.
-func ErrorOf(err *protocol.Error) *Error { return errorOf(err) }
-
-func errorOf(err *protocol.Error) *Error {
+func ErrorOf(err *protocol.Error) *Error {
 	e := &Error{Status: err.Kind.Status(), Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
 	switch err.Kind {
 	case protocol.BadInput:

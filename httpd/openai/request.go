@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -105,7 +106,7 @@ func (f *Function) checkMember(r *Request, b *Body, m *member) *Error {
 			r.ignored = append(r.ignored, m.name)
 			return nil
 		}
-		return invalid(m.name, CodeUnknownParameter, "Unknown parameter: '"+predict.Clip(m.name)+"'.")
+		return invalid(m.name, CodeUnknownParameter, "Unknown parameter: '"+logtext.Clip(m.name)+"'.")
 	}
 	value := b.get(m.name, p.kind)
 	if value == nil || m.name == f.Endpoint.subject() {
@@ -169,8 +170,8 @@ func (f *Function) readStreamOptions(r *Request, options []byte) *Error {
 				r.ignored = append(r.ignored, "stream_options."+name)
 				continue
 			}
-			return invalid("stream_options."+predict.Clip(name), CodeUnknownParameter,
-				"Unknown parameter: 'stream_options."+predict.Clip(name)+"'.")
+			return invalid("stream_options."+logtext.Clip(name), CodeUnknownParameter,
+				"Unknown parameter: 'stream_options."+logtext.Clip(name)+"'.")
 		}
 	}
 	return nil
@@ -255,7 +256,7 @@ func (r *Request) readFormat(b *Body) *Error {
 	r.format = formats[0]
 	if value := b.get(name, text); value != nil {
 		if r.format = rawjson.Text(value); !slices.Contains(formats, r.format) {
-			return WrongValue(name, "'"+predict.Clip(r.format)+"' is not one of "+listed(formats)+".")
+			return WrongValue(name, "'"+logtext.Clip(r.format)+"' is not one of "+listed(formats)+".")
 		}
 	}
 	if r.Endpoint == Transcriptions && r.Stream && r.format != "json" && r.format != "text" {

@@ -3,6 +3,7 @@ package openai
 import (
 	"strconv"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
 )
@@ -76,7 +77,7 @@ func stopTexts(value []byte) []string {
 func clipped(texts []string) []string {
 	out := make([]string, len(texts))
 	for i := range texts {
-		out[i] = predict.Clip(texts[i])
+		out[i] = logtext.Clip(texts[i])
 	}
 	return out
 }
@@ -111,7 +112,7 @@ func (r *Request) reasons(status predict.Status, output []byte) (reasons []strin
 	for i := range messages {
 		m := &messages[i]
 		if stopped := m.cut(r.Stop); stopped || status == predict.Succeeded {
-			reasons = append(reasons, predict.Clip(m.reason()))
+			reasons = append(reasons, logtext.Clip(m.reason()))
 		}
 	}
 	return reasons

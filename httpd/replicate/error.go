@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -65,5 +66,5 @@ func appendMember(dst []byte, name, value string) []byte {
 
 // notFound is the error of an id that the server does not know.
 func notFound(what, id string) *protocol.Error {
-	return protocol.Errorf(protocol.Unknown, "%s %q is not known to this server", what, predict.Clip(id))
+	return protocol.Errorf(protocol.Unknown, "%s %q is not known to this server", what, logtext.Clip(id))
 }

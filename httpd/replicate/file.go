@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/mediatype"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -79,8 +80,8 @@ func (h *handlers) readUpload(form protocol.Form) (*upload, *protocol.Error) {
 		}
 		u.metadata = append([]byte(nil), metadata...)
 	}
-	u.name = predict.Clip(cmp.Or(name, u.name, "file"))
-	u.mediaType = predict.Clip(cmp.Or(media, mediatype.Of(filepath.Ext(u.name)), "application/octet-stream"))
+	u.name = logtext.Clip(cmp.Or(name, u.name, "file"))
+	u.mediaType = logtext.Clip(cmp.Or(media, mediatype.Of(filepath.Ext(u.name)), "application/octet-stream"))
 	return u, nil
 }
 

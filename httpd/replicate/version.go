@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -84,7 +85,7 @@ func (h *handlers) ofVersion(text string) (m *protocol.Model, other string, err 
 		return list[0], text, nil
 	}
 	return nil, "", protocol.Errorf(protocol.BadInput, "version %q is not one of this server's: it has %s",
-		predict.Clip(text), h.versionList(list))
+		logtext.Clip(text), h.versionList(list))
 }
 
 // isVersionID reports whether a text has the form of Replicate's ids.

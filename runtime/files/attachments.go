@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 )
 
@@ -56,7 +57,8 @@ func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	switch err := save(path, source, s.options.MaxFile); {
 	case errors.Is(err, ErrTooLarge):
 		return 0, &predict.FileLimitError{Reason: fmt.Sprintf(
-			"The file %s is larger than %d bytes, the limit of --max-download", strconv.Quote(cut(name)), s.options.MaxFile)}
+			"The file %s is larger than %d bytes, the limit of --max-download", strconv.Quote(logtext.Clip(name)),
+			s.options.MaxFile)}
 	case source.err != nil:
 		return 0, source.err // and not as save tells it, in words for downloads
 	case err != nil:

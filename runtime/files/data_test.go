@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pinion/runtime/logtext"
 )
 
 func TestData(t *testing.T) {
@@ -131,10 +133,10 @@ func TestRedact(t *testing.T) {
 			t.Errorf("redact(%s) = %s, want %s", raw, got, want)
 		}
 	}
-	if got := cut(strings.Repeat("é", 150) + "x"); got != strings.Repeat("é", 100)+"…" {
+	if got := logtext.Clip(strings.Repeat("é", 150) + "x"); got != strings.Repeat("é", 100)+"…" {
 		t.Errorf("cut = %s, want %q", got, strings.Repeat("é", 100)+"…")
 	}
-	if got := cut("x" + strings.Repeat("é", 150)); got != "x"+strings.Repeat("é", 99)+"…" {
+	if got := logtext.Clip("x" + strings.Repeat("é", 150)); got != "x"+strings.Repeat("é", 99)+"…" {
 		t.Errorf("cut = %s, want %q", got, "x"+strings.Repeat("é", 99)+"…")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pinion/runtime/egress"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 )
 
 var (
@@ -59,7 +59,8 @@ type FetchError struct {
 }
 
 func (e *FetchError) Error() string {
-	return "cannot fetch " + e.URL + " for input " + strconv.Quote(cut(e.Field)) + ": " + cut(e.Cause.Error())
+	return "cannot fetch " + e.URL + " for input " + strconv.Quote(logtext.Clip(e.Field)) + ": " +
+		logtext.Clip(e.Cause.Error())
 }
 
 // Unwrap is the cause.
@@ -73,7 +74,8 @@ type UploadError struct {
 }
 
 func (e *UploadError) Error() string {
-	return "cannot upload output file " + strconv.Quote(cut(e.Name)) + " to " + e.URL + ": " + cut(e.Cause.Error())
+	return "cannot upload output file " + strconv.Quote(logtext.Clip(e.Name)) + " to " + e.URL + ": " +
+		logtext.Clip(e.Cause.Error())
 }
 
 // Unwrap is the cause.
@@ -86,15 +88,12 @@ func redact(raw string) string {
 		if end := strings.IndexAny(head, ";,"); end >= 0 {
 			head = head[:end]
 		}
-		return strings.ToValidUTF8(cut(head), "") + ",…"
+		return strings.ToValidUTF8(logtext.Clip(head), "") + ",…"
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return "(a URL that can't be read)"
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return cut(u.String())
+	return logtext.Clip(u.String())
 }
-
-// cut shortens text of clients and other servers for an error.
-func cut(s string) string { return predict.Clip(s) }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -71,7 +72,8 @@ func (s *Store) makeFolder(id string) (path string, remove func(), err error) {
 	}
 	return path, sync.OnceFunc(func() {
 		if err := removeAll(path); err != nil {
-			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", cut(id), "path", path, "error", err)
+			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", logtext.Clip(id), "path", path, "error",
+				err)
 		}
 	}), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -77,7 +78,7 @@ func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, erro
 		out = append(out, output[from:m.start]...)
 		file, err := o.open(m.file)
 		if err != nil {
-			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(cut(m.file)), diskError(err))
+			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(logtext.Clip(m.file)), diskError(err))
 		}
 		if info, err := file.Stat(); err == nil && !room(3*int(info.Size())) { // the content, and its growing text
 			file.Close()
@@ -86,7 +87,7 @@ func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, erro
 		content, err := io.ReadAll(file)
 		kind := typeOf(filepath.Base(m.file), file)
 		if err = errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(cut(m.file)), diskError(err))
+			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(logtext.Clip(m.file)), diskError(err))
 		}
 		out = appendDataURL(out, kind, content)
 		from = m.end

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -196,7 +197,7 @@ func (c Chunk) release() {
 func (u *Uploads) upload(ctx context.Context, f *chunkFile) (string, error) {
 	number, ok := numbered(f.file)
 	if !ok {
-		return "", &UploadError{cut(f.file), redact(u.to.Prefix), ErrNoFile}
+		return "", &UploadError{logtext.Clip(f.file), redact(u.to.Prefix), ErrNoFile}
 	}
 	found, err := u.store.upload(ctx, u.to, f.name, func() (*os.File, error) { return u.open(f.file) })
 	if err != nil {

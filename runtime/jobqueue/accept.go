@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -124,10 +125,10 @@ func (m *Member) refusal(id string, err error) error {
 		return &predict.QueueFullError{RetryAfter: retryAfterFull}
 	case errors.Is(err, store.ErrInDoubt):
 		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id",
-			predict.Clip(id))
+			logtext.Clip(id))
 		return &predict.InDoubtError{ID: id}
 	}
-	m.o.Logger.Warn("the job queue refused a request", "prediction_id", predict.Clip(id), "error", err)
+	m.o.Logger.Warn("the job queue refused a request", "prediction_id", logtext.Clip(id), "error", err)
 	return &predict.UnavailableError{Reason: sentence(err.Error())}
 }
 

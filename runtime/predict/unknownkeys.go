@@ -3,6 +3,7 @@ package predict
 import (
 	"slices"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -18,7 +19,7 @@ type UnknownKeys struct {
 
 // Add notes a key, as it is in the JSON.
 func (u *UnknownKeys) Add(key []byte) {
-	if name := Clip(rawjson.KeyText(key)); len(u.Names) < maxUnknownKeys && !slices.Contains(u.Names, name) {
+	if name := logtext.Clip(rawjson.KeyText(key)); len(u.Names) < maxUnknownKeys && !slices.Contains(u.Names, name) {
 		u.Names = append(u.Names, name)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -77,7 +78,7 @@ func badForm(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		text = "it ends too early"
 	}
-	return &Error{"invalid multipart/form-data: " + predict.Clip(text)}
+	return &Error{"invalid multipart/form-data: " + logtext.Clip(text)}
 }
 
 func (f *Form) add(part *multipart.Part, files *Files, room *Room) error {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -58,7 +59,7 @@ func (r *report) addText(field, kind, msg string) {
 func (r *report) full() bool { return r.more || r.stop }
 
 func problem(field, kind, msg string) predict.Problem {
-	return predict.Problem{Loc: []string{"body", "input", predict.Clip(field)}, Msg: msg, Type: kind}
+	return predict.Problem{Loc: []string{"body", "input", logtext.Clip(field)}, Msg: msg, Type: kind}
 }
 
 const missingText = "Field required"

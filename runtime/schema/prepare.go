@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -15,7 +16,7 @@ type (
 	File     = predict.File
 )
 
-// maxUnknown bounds how many unknown names, of predict.MaxShown bytes each, a client can make the server log.
+// maxUnknown bounds how many unknown names, of logtext.MaxShown bytes each, a client can make the server log.
 const maxUnknown = 100
 
 // rootField names the whole input in a problem.
@@ -113,7 +114,7 @@ func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed 
 		if next < 0 {
 			changed = true
 			if len(unknown) < maxUnknown {
-				if name := predict.Clip(rawjson.KeyText(key)); !slices.Contains(unknown, name) {
+				if name := logtext.Clip(rawjson.KeyText(key)); !slices.Contains(unknown, name) {
 					unknown = append(unknown, name)
 				}
 			}

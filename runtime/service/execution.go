@@ -10,6 +10,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/files"
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/schema"
@@ -129,7 +130,7 @@ func (x *execution) submit(input []byte) { x.service.o.Pool.Submit(x.newCall(inp
 // newCall makes the prediction's call. Its caller submits it next.
 func (x *execution) newCall(input []byte) *slot.Call {
 	s, p := x.service, x.p
-	call := slot.NewCall(predict.Clip(p.ID()), input, x.context())
+	call := slot.NewCall(logtext.Clip(p.ID()), input, x.context())
 	m := s.model.Load()
 	x.model = m
 	if p.Request.Tensors != nil {

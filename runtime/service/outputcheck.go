@@ -3,6 +3,7 @@ package service
 import (
 	"sync/atomic"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/schema"
 )
@@ -80,7 +81,7 @@ func (x *execution) fault(value []byte, check func(*schema.Output, []byte) strin
 	if fault != "" && o.check == WarnOfOutputs {
 		if !o.warned.Swap(true) {
 			x.service.o.Logger.Warn("an output is not what the return annotation says; the outputs after it are not checked",
-				"prediction_id", predict.Clip(x.p.ID()), "problem", fault, "fix", "--validate-output error fails such predictions")
+				"prediction_id", logtext.Clip(x.p.ID()), "problem", fault, "fix", "--validate-output error fails such predictions")
 		}
 		fault = ""
 	}

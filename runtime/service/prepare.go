@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -39,7 +40,7 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 		x.copied = size
 	}
 	if unknown := x.prepared.Unknown; len(unknown) > 0 {
-		attrs := []any{"prediction_id", predict.Clip(id), "inputs", unknown}
+		attrs := []any{"prediction_id", logtext.Clip(id), "inputs", unknown}
 		if req.RequestID != "" {
 			attrs = append(attrs, "request_id", req.RequestID)
 		}
@@ -51,7 +52,7 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 
 // warnUnknownKeys tells the client and the log of unknown keys. err is the refusal of the input, or nil.
 func (x *execution) warnUnknownKeys(id string, input *schema.Schema, req *predict.Request, err error) error {
-	attrs := []any{"prediction_id", predict.Clip(id), "keys", req.UnknownKeys.Names}
+	attrs := []any{"prediction_id", logtext.Clip(id), "keys", req.UnknownKeys.Names}
 	if req.RequestID != "" {
 		attrs = append(attrs, "request_id", req.RequestID)
 	}

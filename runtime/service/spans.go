@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/slot"
@@ -91,7 +92,7 @@ func (s *spans) sampled() *trace.Context {
 
 func (s *spans) named(id string) {
 	if s != nil {
-		s.id = predict.Clip(id)
+		s.id = logtext.Clip(id)
 		s.trace.SetLive(s.model, s.id, &s.prediction)
 	}
 }

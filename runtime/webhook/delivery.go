@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
@@ -324,7 +325,7 @@ func (d *delivery) retry(rec *predict.Record, retries int, err error) (tries int
 	s := d.sender
 	tries = 1
 	for last := false; !last && err != nil && tries <= retries && temporary(err); tries++ {
-		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()),
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", logtext.Clip(d.prediction.ID()),
 			"receiver", origin(d.target), "error", shown(err))
 		d.account.retried.Store(d.failure(err))
 		s.sleep(s.waits, s.backoff.After(tries, err), nil)
@@ -349,6 +350,6 @@ func (d *delivery) logFailure(event predict.Events, tries int, err error) {
 		d.warned = true
 		log = d.sender.o.Logger.Warn
 	}
-	log("webhook delivery failed", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver",
+	log("webhook delivery failed", "prediction_id", logtext.Clip(d.prediction.ID()), "event", eventName(event), "receiver",
 		origin(d.target), "tries", tries, "error", shown(err))
 }

@@ -7,7 +7,7 @@ import (
 	"net/url"
 
 	"pinion/runtime/egress"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 )
 
 var (
@@ -48,7 +48,7 @@ func plain(ctx context.Context, err error) error {
 }
 
 // origin returns the part of a URL that a log may show.
-func origin(u *url.URL) string { return predict.Clip(u.Scheme + "://" + u.Host) }
+func origin(u *url.URL) string { return logtext.Clip(u.Scheme + "://" + u.Host) }
 
 // shown clips an error for the log: it may have the host, which a client chose.
-func shown(err error) string { return predict.Clip(err.Error()) }
+func shown(err error) string { return logtext.Clip(err.Error()) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pinion/runtime/egress"
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
@@ -150,7 +151,7 @@ func (s *Sender) attach(p *predict.Prediction, a *Account) {
 func (s *Sender) target(webhook, id string) *url.URL {
 	u, err := url.Parse(webhook)
 	if err != nil || !egress.Sendable(u) { // httpd has checked it; the log must not show it
-		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(id), "error", ErrURL)
+		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", logtext.Clip(id), "error", ErrURL)
 		return nil
 	}
 	return u

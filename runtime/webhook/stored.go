@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
 )
@@ -42,7 +43,7 @@ func (s *Sender) postStored(ctx context.Context, e Stored, tries int, a *Account
 		d.report(predict.OnCompleted, Delivered)
 		return 0
 	case (temporary(err) || errors.Is(err, ErrTimeout)) && tries <= s.o.Retries:
-		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(e.Prediction),
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", logtext.Clip(e.Prediction),
 			"receiver", origin(target), "error", shown(err))
 		return s.backoff.After(tries, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/runtime/logtext"
 
 	"pinion/httpd/oip"
 )
@@ -40,7 +41,7 @@ func (h *health) Check(_ context.Context,
 	req *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
 	if !known(req.GetService()) {
-		return nil, status.Errorf(codes.NotFound, "unknown service %q: this server has %q", clip(req.GetService()),
+		return nil, status.Errorf(codes.NotFound, "unknown service %q: this server has %q", logtext.Clip(req.GetService()),
 			pb.GRPCInferenceService_ServiceDesc.ServiceName)
 	}
 	return h.state(), nil

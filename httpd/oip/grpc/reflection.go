@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/runtime/logtext"
 )
 
 // reflection describes the services to clients such as grpcurl. It sends the descriptors as they were compiled: gRPC's
@@ -92,7 +93,7 @@ func (r *reflection) answer(req *grpc_reflection_v1.ServerReflectionRequest) *gr
 func describe(out *grpc_reflection_v1.ServerReflectionResponse, path string) error {
 	packed := descriptors()[path]
 	if packed == nil {
-		return fmt.Errorf("no service of this server is in the file %q", clip(path))
+		return fmt.Errorf("no service of this server is in the file %q", logtext.Clip(path))
 	}
 	from, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

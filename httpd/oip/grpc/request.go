@@ -11,7 +11,7 @@ import (
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -39,7 +39,7 @@ func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 		}
 		switch {
 		case len(raw) > 0 && in.GetContents() != nil:
-			return nil, bad("input %q has contents, and the request raw_input_contents: send one of them", clip(t.Name))
+			return nil, bad("input %q has contents, and the request raw_input_contents: send one of them", logtext.Clip(t.Name))
 		case len(raw) > 0:
 			t.Raw = raw[i]
 		default:
@@ -85,9 +85,6 @@ func bad(format string, args ...any) *protocol.Error {
 	return protocol.Errorf(protocol.BadInput, format, args...)
 }
 
-// clip shortens what a client sent for a message.
-func clip(text string) string { return predict.Clip(text) }
-
 // parameter is a parameter as JSON.
 func parameter(name string, p *pb.InferParameter) ([]byte, *protocol.Error) {
 	switch v := p.GetParameterChoice().(type) {
@@ -101,11 +98,11 @@ func parameter(name string, p *pb.InferParameter) ([]byte, *protocol.Error) {
 		return rawjson.AppendQuoted(nil, v.StringParam), nil
 	case *pb.InferParameter_DoubleParam:
 		if math.IsNaN(v.DoubleParam) || math.IsInf(v.DoubleParam, 0) {
-			return nil, bad("parameter %q is not finite", clip(name))
+			return nil, bad("parameter %q is not finite", logtext.Clip(name))
 		}
 		return strconv.AppendFloat(nil, v.DoubleParam, 'g', -1, 64), nil
 	}
-	return nil, bad("parameter %q has no value", clip(name))
+	return nil, bad("parameter %q has no value", logtext.Clip(name))
 }
 
 // rawContents is the binary form of a tensor's typed contents.
@@ -121,7 +118,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		raw = make([]byte, 0, elements*t.Type.Size+4) // see the append
 		for i, v := range c.GetIntContents() {
 			if v>>(bits-1) != v>>31 {
-				return nil, bad("input %q: element %d: %d is not a valid %s", clip(t.Name), i, v, t.Type.Name)
+				return nil, bad("input %q: element %d: %d is not a valid %s", logtext.Clip(t.Name), i, v, t.Type.Name)
 			}
 			raw = le.AppendUint32(raw, uint32(v))[:len(raw)+t.Type.Size]
 		}
@@ -130,7 +127,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		raw = make([]byte, 0, elements*t.Type.Size+4)
 		for i, v := range c.GetUintContents() {
 			if uint64(v)>>(8*t.Type.Size) != 0 {
-				return nil, bad("input %q: element %d: %d is not a valid %s", clip(t.Name), i, v, t.Type.Name)
+				return nil, bad("input %q: element %d: %d is not a valid %s", logtext.Clip(t.Name), i, v, t.Type.Name)
 			}
 			raw = le.AppendUint32(raw, v)[:len(raw)+t.Type.Size]
 		}
@@ -149,10 +146,10 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 			raw = append(le.AppendUint32(raw, uint32(len(v))), v...)
 		}
 	default:
-		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", clip(t.Name), t.Type.Name)
+		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", logtext.Clip(t.Name), t.Type.Name)
 	}
 	if filled := filledContents(c); filled != elements {
-		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", clip(t.Name),
+		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", logtext.Clip(t.Name),
 			t.Type.Name, filled-elements)
 	}
 	return raw, nil

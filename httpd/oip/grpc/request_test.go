@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/runtime/logtext"
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
@@ -199,7 +200,7 @@ func FuzzRequest(f *testing.F) {
 
 func TestClip_BetweenCharacters(t *testing.T) {
 	for shift := range 4 {
-		if got := clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) ||
+		if got := logtext.Clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) ||
 			!strings.HasSuffix(got, "€…") {
 			t.Errorf("got %q, want whole characters and an ellipsis", got)
 		}

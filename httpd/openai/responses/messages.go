@@ -2,7 +2,7 @@ package responses
 
 import (
 	"pinion/httpd/openai"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -73,7 +73,7 @@ func (d *dialog) readItem(a *assistant, param string, item []byte) (err *openai.
 	case "":
 		return openai.Missing(param + ".type")
 	}
-	return openai.Unsupported(param+".type", "items of type '"+predict.Clip(kind)+"' are not supported")
+	return openai.Unsupported(param+".type", "items of type '"+logtext.Clip(kind)+"' are not supported")
 }
 
 func (d *dialog) readMessage(a *assistant, param string, item []byte) *openai.Error {
@@ -84,7 +84,7 @@ func (d *dialog) readMessage(a *assistant, param string, item []byte) *openai.Er
 		return openai.Missing(param + ".role")
 	default:
 		return openai.WrongValue(param+".role",
-			"'"+predict.Clip(role)+"' is not one of 'user', 'assistant', 'system', 'developer'.")
+			"'"+logtext.Clip(role)+"' is not one of 'user', 'assistant', 'system', 'developer'.")
 	}
 	value := openai.Member(item, "content")
 	if !openai.IsGiven(value) {
@@ -129,5 +129,5 @@ func appendPart(dst []byte, param, kind string, part []byte) ([]byte, *openai.Er
 		return dst, openai.Missing(param + ".type")
 	}
 	return dst, openai.WrongValue(param+".type",
-		"'"+predict.Clip(kind)+"' is not one of 'input_text', 'input_image', 'input_file', 'output_text', 'refusal'.")
+		"'"+logtext.Clip(kind)+"' is not one of 'input_text', 'input_image', 'input_file', 'output_text', 'refusal'.")
 }

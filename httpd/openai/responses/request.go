@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/openai"
-	"pinion/runtime/predict"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -162,7 +162,7 @@ func (d *dialog) readToolChoice(value []byte) *openai.Error {
 		return openai.WrongType("tool_choice", "a string or an object", value)
 	}
 	if kind := openai.Text(value, "type"); kind != "function" {
-		return openai.Unsupported("tool_choice.type", "it must be 'function', not '"+predict.Clip(kind)+"'")
+		return openai.Unsupported("tool_choice.type", "it must be 'function', not '"+logtext.Clip(kind)+"'")
 	}
 	return d.ChooseTool(value)
 }
@@ -195,7 +195,7 @@ func (d *dialog) readText(value []byte) *openai.Error {
 		d.Add("response_format", append(schema, "}}"...))
 	default:
 		return openai.WrongValue("text.format.type",
-			"'"+predict.Clip(kind)+"' is not one of 'text', 'json_object', 'json_schema'.")
+			"'"+logtext.Clip(kind)+"' is not one of 'text', 'json_object', 'json_schema'.")
 	}
 	return nil
 }

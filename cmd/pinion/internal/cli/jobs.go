@@ -19,6 +19,7 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 )
 
@@ -248,7 +249,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 func about(id string, err error) error {
 	if errors.Is(err, store.ErrUnknown) {
 		return fmt.Errorf("%s: no such job: it was never accepted, or has ended more than --result-ttl ago",
-			predict.Clip(id))
+			logtext.Clip(id))
 	}
-	return fmt.Errorf("%s: %w", predict.Clip(id), err)
+	return fmt.Errorf("%s: %w", logtext.Clip(id), err)
 }
