@@ -46,8 +46,8 @@ func newProtocols(s *Server) *protocols {
 // add adds the routes that replace native ones, or the others, to a table.
 func (p *protocols) add(to routeTable, replacing bool) {
 	to.others = true
-	for _, one := range p.list {
-		for _, r := range one.Routes {
+	for _, proto := range p.list {
+		for _, r := range proto.Routes {
 			route := r.Method + " " + r.Path
 			if r.Replaces != replacing || p.added[route] {
 				continue
@@ -74,8 +74,8 @@ func (p *protocols) replaces(method, path string) bool {
 	if p == nil {
 		return false
 	}
-	for _, one := range p.list {
-		for _, r := range one.Routes {
+	for _, proto := range p.list {
+		for _, r := range proto.Routes {
 			if r.Replaces && r.Path == path &&
 				(r.Method == method || r.Method == fasthttp.MethodGet && method == fasthttp.MethodHead) {
 				return true
@@ -191,13 +191,13 @@ func (p *protocols) escapeName(ctx *fasthttp.RequestCtx) bool {
 // isProbe reports whether a path of a protocol never requires a token.
 func (p *protocols) isProbe(path string) bool {
 	return p != nil && slices.ContainsFunc(p.list,
-		func(one protocol.Protocol) bool { return slices.Contains(one.Probes, path) })
+		func(proto protocol.Protocol) bool { return slices.Contains(proto.Probes, path) })
 }
 
 // isSigned reports whether a signature may stand for a token at a path.
 func (p *protocols) isSigned(path string) bool {
-	return p != nil && slices.ContainsFunc(p.list, func(one protocol.Protocol) bool {
-		return slices.ContainsFunc(one.Signed, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+	return p != nil && slices.ContainsFunc(p.list, func(proto protocol.Protocol) bool {
+		return slices.ContainsFunc(proto.Signed, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 	})
 }
 

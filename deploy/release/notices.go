@@ -68,19 +68,19 @@ func modules(arch string) ([]component, error) {
 		if p.Module == nil || p.Module.Main {
 			continue // the standard library, and our own
 		}
-		one := found[p.Module.Path]
-		if one == nil {
-			one = &component{name: p.Module.Path, version: p.Module.Version, sum: p.Module.Sum, dir: p.Module.Dir}
+		notice := found[p.Module.Path]
+		if notice == nil {
+			notice = &component{name: p.Module.Path, version: p.Module.Version, sum: p.Module.Sum, dir: p.Module.Dir}
 			if r := p.Module.Replace; r != nil {
-				one.version, one.dir = r.Version, r.Dir
+				notice.version, notice.dir = r.Version, r.Dir
 			}
-			found[p.Module.Path] = one
-			if err := one.addTexts(filepath.Join(one.dir, "licenses")); err != nil {
+			found[p.Module.Path] = notice
+			if err := notice.addTexts(filepath.Join(notice.dir, "licenses")); err != nil {
 				return nil, err
 			}
 		}
-		for dir := p.Dir; strings.HasPrefix(dir, one.dir); dir = filepath.Dir(dir) {
-			if err := one.addTexts(dir); err != nil {
+		for dir := p.Dir; strings.HasPrefix(dir, notice.dir); dir = filepath.Dir(dir) {
+			if err := notice.addTexts(dir); err != nil {
 				return nil, err
 			}
 		}

@@ -36,25 +36,25 @@ func writeSBOM(o options, arch string, binaries map[string][]byte, parts []compo
 	}}
 	refs := []string{companion}
 	for _, c := range parts {
-		one := cdx.Component{
+		component := cdx.Component{
 			Type: cdx.ComponentTypeLibrary, Name: c.name, Version: c.version, Licenses: licenses(c.licences),
 			PackageURL: "pkg:golang/" + c.name + "@" + c.version,
 		}
 		switch {
 		case c.name == "zig" || c.name == "glibc":
-			one.PackageURL = "pkg:generic/" + c.name + "@" + c.version
+			component.PackageURL = "pkg:generic/" + c.name + "@" + c.version
 		case c.version == "": // replaced by a folder of this repository
-			one.Version, one.PackageURL = o.version.String(), own+"#third_party/cpy3"
+			component.Version, component.PackageURL = o.version.String(), own+"#third_party/cpy3"
 		}
 		if sum, ok := strings.CutPrefix(c.sum, "h1:"); ok {
 			raw, err := base64.StdEncoding.DecodeString(sum)
 			if err != nil {
 				return nil, fmt.Errorf("read checksum of %s: %w", c.name, err)
 			}
-			one.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(raw)}}
+			component.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(raw)}}
 		}
-		one.BOMRef = one.PackageURL
-		components, refs = append(components, one), append(refs, one.BOMRef)
+		component.BOMRef = component.PackageURL
+		components, refs = append(components, component), append(refs, component.BOMRef)
 	}
 	bom.Components = &components
 	bom.Dependencies = &[]cdx.Dependency{{Ref: own, Dependencies: &refs}}

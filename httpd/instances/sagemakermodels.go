@@ -74,14 +74,14 @@ type modelPage struct {
 func pageAfter(token string, loaded []LoadedModel) modelPage {
 	slices.SortFunc(loaded, func(a, b LoadedModel) int { return strings.Compare(a.Name, b.Name) })
 	page := modelPage{Models: []LoadedModel{}}
-	for _, one := range loaded {
+	for _, model := range loaded {
 		switch {
-		case one.Name <= token:
+		case model.Name <= token:
 		case len(page.Models) == modelsPage:
 			page.Next = page.Models[modelsPage-1].Name
 			return page
 		default:
-			page.Models = append(page.Models, one)
+			page.Models = append(page.Models, model)
 		}
 	}
 	return page
@@ -90,21 +90,21 @@ func pageAfter(token string, loaded []LoadedModel) modelPage {
 // loaded returns the loaded model that the path names.
 func (m multi) loaded(x *protocol.Exchange) (LoadedModel, *protocol.Error) {
 	name := x.Param("name")
-	for _, one := range m.repository.Loaded() {
-		if one.Name == name {
-			return one, nil
+	for _, model := range m.repository.Loaded() {
+		if model.Name == name {
+			return model, nil
 		}
 	}
 	return LoadedModel{}, protocol.Errorf(protocol.Unknown, "model %.100q is not loaded", name)
 }
 
 func (m multi) show(x *protocol.Exchange) {
-	one, err := m.loaded(x)
+	model, err := m.loaded(x)
 	if err != nil {
 		Refuse(x.RequestCtx, err)
 		return
 	}
-	sendJSON(x, one)
+	sendJSON(x, model)
 }
 
 // load answers POST /models once the model takes predictions.
@@ -151,10 +151,10 @@ func (m multi) unload(x *protocol.Exchange) {
 // invoke answers POST /models/{name}/invoke as /invocations.
 func (m multi) invoke(x *protocol.Exchange) {
 	echoAttributes(x)
-	one, err := m.loaded(x)
+	loaded, err := m.loaded(x)
 	var model *protocol.Model
 	if err == nil {
-		model, err = m.models.Find(one.Name, "")
+		model, err = m.models.Find(loaded.Name, "")
 	}
 	if err == nil {
 		err = m.carryOut(x, model)

@@ -45,9 +45,9 @@ func (r *Request) Answered(s *protocol.Signature, shape Rows, answers []protocol
 
 // Item returns the tensors of one item of an iterator. No item of a concatenating one is joined with another.
 func (r *Request) Item(s *protocol.Signature, shape Rows, item []byte) ([]Tensor, *protocol.Error) {
-	one := protocol.Signature{Inputs: s.Inputs, Output: s.Output}
-	one.Output.Members = nil // an item is one tensor, as the metadata says
-	return r.Answered(&one, shape, []protocol.Answer{{Output: item}})
+	signature := protocol.Signature{Inputs: s.Inputs, Output: s.Output}
+	signature.Output.Members = nil // an item is one tensor, as the metadata says
+	return r.Answered(&signature, shape, []protocol.Answer{{Output: item}})
 }
 
 // checkOutputs refuses names that the model does not have, before it runs.

@@ -156,8 +156,8 @@ func (k kind) part(model []byte) []byte {
 	streaming := streams(model, k)
 	output := at(model, "components", "schemas", k.output)
 	file := isURI(output) || isURI(at(output, "items"))
-	one := "/" + k.plural + "/{" + strings.TrimSuffix(k.plural, "s") + "_id}"
-	for _, route := range [][2]string{{"/" + k.plural, "post"}, {one, "put"}, {one, "get"}} {
+	path := "/" + k.plural + "/{" + strings.TrimSuffix(k.plural, "s") + "_id}"
+	for _, route := range [][2]string{{"/" + k.plural, "post"}, {path, "put"}, {path, "get"}} {
 		for media, there := range map[string]bool{"text/event-stream": streaming, "application/octet-stream": file} {
 			if !there {
 				part = remove(part, "paths", route[0], route[1], "responses", "200", "content", media)

@@ -23,11 +23,11 @@ func (m *Model) find(version string) (*Model, *Error) {
 		return m, nil
 	}
 	var has []string
-	for _, one := range m.All() {
-		if one.Version == version {
-			return one, nil
+	for _, known := range m.All() {
+		if known.Version == version {
+			return known, nil
 		}
-		has = append(has, `"`+one.Version+`"`)
+		has = append(has, `"`+known.Version+`"`)
 	}
 	return nil, Errorf(Unknown, "model %q has no version %q: it has %s", m.Name, clip(version), strings.Join(has, ", "))
 }

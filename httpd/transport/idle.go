@@ -30,17 +30,17 @@ func (t *Transport) Idle() (found []connlimit.Idle) {
 	t.conns.mu.Lock()
 	defer t.conns.mu.Unlock()
 	for c := range t.conns.open {
-		one := connlimit.Idle{Peer: connlimit.PeerOf(c.RemoteAddr()), Conn: c}
+		candidate := connlimit.Idle{Peer: connlimit.PeerOf(c.RemoteAddr()), Conn: c}
 		if p := connPhase(c.phase.Load()); p != connActive && p != connClosed {
-			one.Since = t.began.Add(time.Duration(c.since.Load()))
+			candidate.Since = t.began.Add(time.Duration(c.since.Load()))
 		} else if due := c.receiving.Load(); due != 0 {
-			one.Receiving, one.Since = true, t.began.Add(time.Duration(due)-t.opt.HeaderTimeout)
+			candidate.Receiving, candidate.Since = true, t.began.Add(time.Duration(due)-t.opt.HeaderTimeout)
 		} else if since := c.blocked.waiting(now); since != 0 {
-			one.Blocked, one.Since = true, t.began.Add(time.Duration(since))
+			candidate.Blocked, candidate.Since = true, t.began.Add(time.Duration(since))
 		} else {
 			continue
 		}
-		found = append(found, one)
+		found = append(found, candidate)
 	}
 	return found
 }

@@ -194,12 +194,12 @@ func (l *Limit) closeIdle() (closed, found int) {
 	now := time.Now()
 	most := max(l.most/evictShare, need)
 	var worst class // of those that were closed
-	for _, one := range inOrder(idle, now) {
-		of := one.class(now)
+	for _, conn := range inOrder(idle, now) {
+		of := conn.class(now)
 		if closed == most || closed >= need && (of == young || of != worst) {
 			break
 		}
-		if one.Conn.CloseIdle() {
+		if conn.Conn.CloseIdle() {
 			closed, worst = closed+1, of
 		}
 	}

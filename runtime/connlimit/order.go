@@ -38,8 +38,8 @@ func (i Idle) class(now time.Time) class {
 // one that is the only idle one of its peer is left out: its client has had no time to send.
 func inOrder(idle []Idle, now time.Time) []Idle {
 	of := map[netip.Prefix]int{}
-	for _, one := range idle {
-		of[one.Peer]++
+	for _, conn := range idle {
+		of[conn.Peer]++
 	}
 	idle = slices.DeleteFunc(idle, func(i Idle) bool { return of[i.Peer] == 1 && i.class(now) == young })
 	slices.SortFunc(idle, func(a, b Idle) int {
@@ -66,7 +66,7 @@ func byPeer(idle []Idle) {
 		order[i] = ranked{idle[i], of[idle[i].Peer]}
 	}
 	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(b.left, a.left) })
-	for i, one := range order {
-		idle[i] = one.Idle
+	for i, conn := range order {
+		idle[i] = conn.Idle
 	}
 }

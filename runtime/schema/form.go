@@ -50,13 +50,13 @@ func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 func (n *node) appendForm(out []byte, values []predict.FormField) []byte {
 	kinds := n.kinds()
 	const text, array = 1 << rawjson.KindString, 1 << rawjson.KindArray
-	one := &values[0]
+	value := &values[0]
 	listed := kinds&array != 0 && kinds&text == 0 // n requires a list
 	switch {
 	case len(values) > 1:
-	case listed && one.Form == predict.FieldText && isJSON(one.Value, rawjson.KindArray),
-		listed && one.Form == predict.FieldJSON && rawjson.KindOf(one.Value) == rawjson.KindArray, !listed:
-		return n.appendField(out, one)
+	case listed && value.Form == predict.FieldText && isJSON(value.Value, rawjson.KindArray),
+		listed && value.Form == predict.FieldJSON && rawjson.KindOf(value.Value) == rawjson.KindArray, !listed:
+		return n.appendField(out, value)
 	}
 	out = append(out, '[')
 	item := n.formItem()

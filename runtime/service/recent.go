@@ -17,9 +17,9 @@ const maxInFlight = 30
 func (s *Service) Overview(n int) predict.Overview {
 	failed, unretained := s.ends.failed.list(), s.ends.unretained.list()
 	o := predict.Overview{Ended: append(summaries(s.registry.Ended(n)), unretained...), Failed: failed}
-	for _, one := range summaries(s.registry.InFlight(maxInFlight)) {
-		if one.QueuePosition = s.QueuePosition(one.Kind, one.ID); !one.Status.Terminal() {
-			o.InFlight = append(o.InFlight, one)
+	for _, summary := range summaries(s.registry.InFlight(maxInFlight)) {
+		if summary.QueuePosition = s.QueuePosition(summary.Kind, summary.ID); !summary.Status.Terminal() {
+			o.InFlight = append(o.InFlight, summary)
 		}
 	}
 	slices.SortFunc(o.InFlight, func(a, b predict.Summary) int {
@@ -43,18 +43,18 @@ func (s *Service) Search(text string, n int) (found []predict.Summary, searched 
 		if !p.TryHold() {
 			continue
 		}
-		one := p.Ending()
-		seen[key{one.Kind, one.ID, one.Completed}] = true
-		if one.Mentions(text) {
+		ending := p.Ending()
+		seen[key{ending.Kind, ending.ID, ending.Completed}] = true
+		if ending.Mentions(text) {
 			found = append(found, p.Summary())
 		}
 		p.Release()
 	}
-	for _, one := range append(s.ends.failed.list(), s.ends.unretained.list()...) {
-		if k := (key{one.Kind, one.ID, one.Completed}); !seen[k] {
+	for _, summary := range append(s.ends.failed.list(), s.ends.unretained.list()...) {
+		if k := (key{summary.Kind, summary.ID, summary.Completed}); !seen[k] {
 			seen[k] = true
-			if one.Mentions(text) {
-				found = append(found, one)
+			if summary.Mentions(text) {
+				found = append(found, summary)
 			}
 		}
 	}
@@ -64,9 +64,9 @@ func (s *Service) Search(text string, n int) (found []predict.Summary, searched 
 
 // Summary returns the summary of an ended prediction that Result does not find any more.
 func (s *Service) Summary(kind predict.Kind, id string) (predict.Summary, bool) {
-	for _, one := range append(s.ends.failed.list(), s.ends.unretained.list()...) {
-		if one.Kind == kind && one.ID == id {
-			return one, true
+	for _, summary := range append(s.ends.failed.list(), s.ends.unretained.list()...) {
+		if summary.Kind == kind && summary.ID == id {
+			return summary, true
 		}
 	}
 	return predict.Summary{}, false
@@ -95,15 +95,15 @@ func (s *Service) note(p *predict.Prediction, status predict.Status, retained bo
 	if s.o.Summaries == 0 || status != predict.Failed && retained {
 		return
 	}
-	one := p.Summary()
+	summary := p.Summary()
 	if s.o.Keep.TTL < 0 { // the operator wants nothing of a prediction to outlive it
-		one.Logs, one.Error = nil, ""
+		summary.Logs, summary.Error = nil, ""
 	}
 	if status == predict.Failed {
-		s.ends.failed.add(one, s.o.Summaries)
+		s.ends.failed.add(summary, s.o.Summaries)
 	}
 	if !retained {
-		s.ends.unretained.add(one, s.o.Summaries)
+		s.ends.unretained.add(summary, s.o.Summaries)
 	}
 }
 
@@ -114,14 +114,14 @@ type summaryRing struct {
 	next int // where the next one goes, once all has its full length
 }
 
-func (r *summaryRing) add(one predict.Summary, most int) {
+func (r *summaryRing) add(summary predict.Summary, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.all) < most {
-		r.all = append(r.all, one)
+		r.all = append(r.all, summary)
 		return
 	}
-	r.all[r.next] = one
+	r.all[r.next] = summary
 	r.next = (r.next + 1) % most
 }
 

@@ -81,14 +81,14 @@ func (s *Slot) runningID() uint64 {
 }
 
 func (p *Pool) cancelRun(r *batchRun, now time.Time) {
-	var one *Call
+	var overdue *Call
 	for _, c := range r.waiting() {
 		if !c.canceling {
-			c.overLimit, c.canceling, one = true, true, c
+			c.overLimit, c.canceling, overdue = true, true, c
 		}
 	}
-	if one != nil {
-		p.signalCancel(one, now.Add(p.o.CancelGrace))
+	if overdue != nil {
+		p.signalCancel(overdue, now.Add(p.o.CancelGrace))
 	}
 }
 

@@ -94,14 +94,14 @@ func metadataCost(md metadata.MD) (n int64) {
 }
 
 // begin registers a call.
-func (c *conn) begin(one *call) error {
+func (c *conn) begin(k *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls[one] = struct{}{}
-	if one.watch {
+	c.calls[k] = struct{}{}
+	if k.watch {
 		c.watches++
 		if all := c.srv.watches.Add(1); c.watches > watchesEach || all > maxWatches {
-			c.drop(one)
+			c.drop(k)
 			return status.Errorf(codes.ResourceExhausted, "too many Watch calls: at most %d of a connection, and %d in all",
 				watchesEach, maxWatches)
 		}
@@ -110,101 +110,101 @@ func (c *conn) begin(one *call) error {
 }
 
 // drop removes a call and ends its charge. Called with the lock held.
-func (c *conn) drop(one *call) {
-	if !one.ended {
-		c.forget(one)
-		c.free(one.cost)
+func (c *conn) drop(k *call) {
+	if !k.ended {
+		c.forget(k)
+		c.free(k.cost)
 	}
 }
 
 // forget removes a call. Called with the lock held.
-func (c *conn) forget(one *call) {
-	one.ended = true
-	delete(c.calls, one)
-	if one.watch {
+func (c *conn) forget(k *call) {
+	k.ended = true
+	delete(c.calls, k)
+	if k.watch {
 		c.watches--
 		c.srv.watches.Add(-1)
 	}
-	if one.probe {
+	if k.probe {
 		c.srv.probes.Add(-1)
 	}
 }
 
 // handle says that an interceptor ends the call.
-func (one *call) handle() {
-	if one != nil {
-		one.conn.mu.Lock()
-		one.handled = true
-		one.conn.mu.Unlock()
+func (k *call) handle() {
+	if k != nil {
+		k.conn.mu.Lock()
+		k.handled = true
+		k.conn.mu.Unlock()
 	}
 }
 
 // end ends the call. It is charged until gRPC has written its answers and its end: so long gRPC holds its metadata. Of
 // a call that the client canceled nothing is written.
-func (one *call) end() {
-	if one == nil {
+func (k *call) end() {
+	if k == nil {
 		return
 	}
-	c := one.conn
+	c := k.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.work(-one.busy)
-	one.busy = 0
-	one.due.Store(0)
+	c.work(-k.busy)
+	k.busy = 0
+	k.due.Store(0)
 	switch {
-	case errors.Is(context.Cause(one.ctx), context.Canceled):
-		c.drop(one)
-	case one.unsent.Load() > 0:
-		one.done = true
-	case !one.ended:
-		c.forget(one)
-		c.ending += one.cost
+	case errors.Is(context.Cause(k.ctx), context.Canceled):
+		c.drop(k)
+	case k.unsent.Load() > 0:
+		k.done = true
+	case !k.ended:
+		c.forget(k)
+		c.ending += k.cost
 	}
-	one.cancel(nil)
+	k.cancel(nil)
 }
 
 // work changes how many requests of the call are being read or run.
-func (one *call) work(n int) {
-	if one != nil {
-		one.conn.mu.Lock()
-		one.busy += n
-		one.conn.work(n)
-		one.conn.mu.Unlock()
+func (k *call) work(n int) {
+	if k != nil {
+		k.conn.mu.Lock()
+		k.busy += n
+		k.conn.work(n)
+		k.conn.mu.Unlock()
 	}
 }
 
 // awaitClient gives the client time to send.
-func (one *call) awaitClient() {
-	if one != nil {
-		one.due.Store(time.Now().Add(one.conn.srv.opt.Silence).UnixNano())
+func (k *call) awaitClient() {
+	if k != nil {
+		k.due.Store(time.Now().Add(k.conn.srv.opt.Silence).UnixNano())
 	}
 }
 
 // received says that the client need not send now.
-func (one *call) received() {
-	if one != nil {
-		one.due.Store(0)
+func (k *call) received() {
+	if k != nil {
+		k.due.Store(0)
 	}
 }
 
 // came gives the client more time, as n bytes of its message have come.
-func (one *call) came(n int) {
-	if one != nil {
-		one.due.Add(int64(n) * int64(time.Second) / bodyRate)
+func (k *call) came(n int) {
+	if k != nil {
+		k.due.Add(int64(n) * int64(time.Second) / bodyRate)
 	}
 }
 
 // cut ends a call whose message comes slowly while others wait for its memory.
-func (one *call) cut() {
-	one.cancel(memory.ErrFull)
+func (k *call) cut() {
+	k.cancel(memory.ErrFull)
 }
 
 // failed is the status of a call that was canceled by the server; nil: it was not.
-func (one *call) failed() error {
-	if one == nil {
+func (k *call) failed() error {
+	if k == nil {
 		return nil
 	}
-	switch cause := context.Cause(one.ctx); {
+	switch cause := context.Cause(k.ctx); {
 	case errors.Is(cause, errSilent):
 		return status.Error(codes.DeadlineExceeded, "the message did not arrive in time")
 	case errors.Is(cause, memory.ErrFull):

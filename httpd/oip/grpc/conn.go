@@ -139,8 +139,8 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	first, charged := !c.closed, c.charged
 	c.closed = true
-	for one := range c.calls {
-		c.drop(one)
+	for k := range c.calls {
+		c.drop(k)
 	}
 	c.mu.Unlock()
 	if first {
@@ -171,9 +171,9 @@ func (c *conn) CloseIdle() bool {
 // receives reports whether all requests are being read, and when the last of them is due. Called with the lock held.
 func (c *conn) receives() (due time.Time, yes bool) {
 	latest := int64(0)
-	for one := range c.calls {
-		if one.busy > 0 {
-			at := one.due.Load()
+	for k := range c.calls {
+		if k.busy > 0 {
+			at := k.due.Load()
 			if at == 0 {
 				return time.Time{}, false
 			}
@@ -264,17 +264,17 @@ func (s *Server) idle() (found []connlimit.Idle) {
 	for _, c := range s.conns.list() {
 		c.mu.Lock()
 		due, receives := c.receives()
-		one := connlimit.Idle{Since: c.since, Peer: connlimit.PeerOf(c.Conn.RemoteAddr()), Conn: c}
+		candidate := connlimit.Idle{Since: c.since, Peer: connlimit.PeerOf(c.Conn.RemoteAddr()), Conn: c}
 		switch {
 		case c.closed:
 		case receives:
-			one.Receiving, one.Since = true, due.Add(-s.opt.Silence)
-			found = append(found, one)
+			candidate.Receiving, candidate.Since = true, due.Add(-s.opt.Silence)
+			found = append(found, candidate)
 		case c.waits(unreadAfter):
-			one.Blocked, one.Since = true, c.written
-			found = append(found, one)
+			candidate.Blocked, candidate.Since = true, c.written
+			found = append(found, candidate)
 		case c.busy == 0 && c.unsent == 0:
-			found = append(found, one)
+			found = append(found, candidate)
 		}
 		c.mu.Unlock()
 	}
@@ -300,12 +300,12 @@ func (s *Server) sweep() {
 func (c *conn) overdue(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for one := range c.calls {
-		switch due := one.due.Load(); {
-		case one.ctx.Err() != nil && !one.handled:
-			c.drop(one)
+	for k := range c.calls {
+		switch due := k.due.Load(); {
+		case k.ctx.Err() != nil && !k.handled:
+			c.drop(k)
 		case due != 0 && now.UnixNano() > due:
-			one.cancel(errSilent)
+			k.cancel(errSilent)
 		}
 	}
 	return c.waits(c.srv.opt.WriteTimeout)

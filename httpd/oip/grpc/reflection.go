@@ -30,15 +30,15 @@ type reflection struct {
 // descriptors are the files of the services, compressed, by path.
 func descriptors() map[string][]byte {
 	files := map[string][]byte{}
-	for _, one := range []interface {
+	for _, list := range []interface {
 		protoreflect.ProtoMessage
 		Descriptor() ([]byte, []int)
 	}{
 		(*pb.ServerLiveRequest)(nil), (*grpc_health_v1.HealthCheckRequest)(nil),
 		(*grpc_reflection_v1.ServerReflectionRequest)(nil),
 	} {
-		packed, _ := one.Descriptor()
-		files[one.ProtoReflect().Descriptor().ParentFile().Path()] = packed
+		packed, _ := list.Descriptor()
+		files[list.ProtoReflect().Descriptor().ParentFile().Path()] = packed
 	}
 	return files
 }

@@ -137,7 +137,7 @@ func (q *Queue) requestDirect(ctx context.Context, verb string, lookup Lookup, w
 		}
 		absent = append(absent, name)
 		// Asked anew each time: a server that came since has published its status before it could be asked.
-		silent := slices.DeleteFunc(q.members.live(time.Now()), func(one string) bool { return slices.Contains(absent, one) })
+		silent := slices.DeleteFunc(q.members.live(time.Now()), func(id string) bool { return slices.Contains(absent, id) })
 		if len(silent) == 0 {
 			return nil
 		}

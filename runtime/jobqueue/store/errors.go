@@ -71,7 +71,7 @@ func Temporary(err error) bool {
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
 		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse,
 		jetstream.ErrJetStreamNotEnabled,
-	}, func(one error) bool { return errors.Is(err, one) })
+	}, func(target error) bool { return errors.Is(err, target) })
 }
 
 // code returns JetStream's error code; 0: the error is not from JetStream, so the outcome is not known.

@@ -50,18 +50,18 @@ func (s *Server) follow(id string, attempt int, inbox string) {
 
 // send sends the events that follow passes on to a member's inbox, for as long as the member is there.
 func (s *Server) send(inbox string, follow func(send func(Event) bool)) {
-	var gone atomic.Bool
+	var lost atomic.Bool
 	done := make(chan struct{})
 	defer close(done)
-	go s.probe(inbox, done, &gone)
+	go s.probe(inbox, done, &lost)
 	follow(func(e Event) bool {
 		text, err := json.Marshal(e)
-		return err == nil && !gone.Load() && s.q.nc.Publish(inbox, text) == nil
+		return err == nil && !lost.Load() && s.q.nc.Publish(inbox, text) == nil
 	})
 }
 
 // probe detects that the follower has left.
-func (s *Server) probe(inbox string, done <-chan struct{}, gone *atomic.Bool) {
+func (s *Server) probe(inbox string, done <-chan struct{}, lost *atomic.Bool) {
 	for {
 		select {
 		case <-done:
@@ -69,7 +69,7 @@ func (s *Server) probe(inbox string, done <-chan struct{}, gone *atomic.Bool) {
 		case <-time.After(probeInterval):
 		}
 		if _, err := s.q.nc.Request(inbox, nil, probeTimeout); errors.Is(err, nats.ErrNoResponders) {
-			gone.Store(true)
+			lost.Store(true)
 			return
 		}
 	}

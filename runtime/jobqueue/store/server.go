@@ -260,14 +260,14 @@ func (s *Server) subscribe() error {
 	}
 	var all []*nats.Subscription
 	for verb, answer := range map[string]nats.MsgHandler{"held": s.onOwner, "cancel": s.onCancel, "attach": s.onAttach} {
-		one, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answered(answer))
+		subscription, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answered(answer))
 		if err != nil {
 			for _, sub := range all {
 				_ = sub.Unsubscribe()
 			}
 			return err
 		}
-		all = append(all, one)
+		all = append(all, subscription)
 	}
 	s.subscribed = true
 	return nil

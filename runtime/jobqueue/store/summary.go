@@ -142,15 +142,15 @@ func summaryOf(ctx context.Context, js jetstream.JetStream, stream string) (s Su
 // the first that name a version, by its token.
 func (q *Queue) Delivery(ctx context.Context) (pending uint64, named map[string]uint64, delivered int, err error) {
 	all := q.jobs.ListConsumers(ctx)
-	for one := range all.Info() {
-		delivered += one.NumAckPending
-		if version, ok := versionOf(one.Name); !ok {
-			pending += one.NumPending
-		} else if one.NumPending > 0 {
+	for info := range all.Info() {
+		delivered += info.NumAckPending
+		if version, ok := versionOf(info.Name); !ok {
+			pending += info.NumPending
+		} else if info.NumPending > 0 {
 			if named == nil {
 				named = map[string]uint64{}
 			}
-			named[version] += one.NumPending
+			named[version] += info.NumPending
 		}
 	}
 	return pending, named, delivered, all.Err()

@@ -82,9 +82,9 @@ func (s *NATS) Check() error {
 		}
 		return nil
 	}
-	for _, one := range s.urls {
-		if word, _, _ := strings.Cut(one, ":"); word == "embed" {
-			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", one)
+	for _, server := range s.urls {
+		if word, _, _ := strings.Cut(server, ":"); word == "embed" {
+			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", server)
 		}
 	}
 	if err := (&store.Connection{

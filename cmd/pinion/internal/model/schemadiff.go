@@ -118,7 +118,7 @@ func (c *comparison) members(noun, prefix string, stored, made any, depth int) {
 	mp, _ := m["properties"].(map[string]any)
 	for _, name := range sortedKeys(sp, mp) {
 		what := fmt.Sprintf("%s%q", noun, prefix+name)
-		one, inStored := sp[name]
+		stored, inStored := sp[name]
 		other, inMade := mp[name]
 		if inStored != inMade {
 			c.only(what, inStored)
@@ -128,7 +128,7 @@ func (c *comparison) members(noun, prefix string, stored, made any, depth int) {
 			c.found = append(c.found, fmt.Sprintf("%s is %s in the file and %s in the source", what, necessity(was),
 				necessity(is)))
 		}
-		c.schema(what, prefix+name, one, other, depth)
+		c.schema(what, prefix+name, stored, other, depth)
 	}
 }
 
@@ -139,23 +139,23 @@ func (c *comparison) schema(what, path string, stored, made any, depth int) {
 	}
 	s, m := c.stored.plain(stored), c.made.plain(made)
 	for _, key := range sortedKeys(s, m) {
-		one, inStored := s[key]
+		stored, inStored := s[key]
 		other, inMade := m[key]
 		switch {
 		case key == "properties" || key == "required":
 		case key == "items" && inStored && inMade:
-			c.schema("an item of "+what, path, one, other, depth+1)
-		case key == "anyOf" && sameLength(one, other):
-			for i, option := range one.([]any) {
+			c.schema("an item of "+what, path, stored, other, depth+1)
+		case key == "anyOf" && sameLength(stored, other):
+			for i, option := range stored.([]any) {
 				c.schema(what, path, option, other.([]any)[i], depth+1)
 			}
 		case inStored != inMade:
 			if inMade {
-				one = other
+				stored = other
 			}
-			c.only(fmt.Sprintf("%s of %s (%s)", key, what, shown(one)), inStored)
-		case !sameValue(one, other):
-			c.found = append(c.found, fmt.Sprintf("%s of %s is %s in the file and %s in the source", key, what, shown(one),
+			c.only(fmt.Sprintf("%s of %s (%s)", key, what, shown(stored)), inStored)
+		case !sameValue(stored, other):
+			c.found = append(c.found, fmt.Sprintf("%s of %s is %s in the file and %s in the source", key, what, shown(stored),
 				shown(other)))
 		}
 	}

@@ -116,33 +116,33 @@ func (w workerSet) run() {
 	if w.preloader != nil {
 		w.preloader.Start()
 	}
-	for _, one := range w.all {
-		go one.Run()
+	for _, worker := range w.all {
+		go worker.Run()
 	}
 }
 
 // stop makes the workers leave, at once or when they are done. It does not wait.
 func (w workerSet) stop(now bool) {
 	w.preloader.Close()
-	for _, one := range w.all {
+	for _, worker := range w.all {
 		if now {
-			one.Kill()
+			worker.Kill()
 		} else {
-			one.Stop()
+			worker.Stop()
 		}
 	}
 }
 
 func (w workerSet) kill() {
-	for _, one := range w.all {
-		one.Kill()
+	for _, worker := range w.all {
+		worker.Kill()
 	}
 }
 
 // wait returns when the workers are gone.
 func (w workerSet) wait() {
-	for _, one := range w.all {
-		<-one.Done()
+	for _, worker := range w.all {
+		<-worker.Done()
 	}
 	w.preloader.Wait()
 }

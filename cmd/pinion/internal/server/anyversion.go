@@ -24,18 +24,18 @@ func (b anyVersion) primary() backend { return b.v.route.Load().primary().backen
 
 // Create gives a request to the version whose turn it is. If that takes nothing in any more, another one gets it.
 func (b anyVersion) Create(req predict.Request) (p *predict.Prediction, err error) {
-	if one := b.holder(req.Kind, req.ID); one != nil { // the request joins, or is refused
-		return exactVersion{one.backend()}.Create(req)
+	if holder := b.holder(req.Kind, req.ID); holder != nil { // the request joins, or is refused
+		return exactVersion{holder.backend()}.Create(req)
 	}
 	var tried []*target
 	for {
-		one := b.v.choose(tried)
-		p, err = member{one.backend(), one}.Create(req)
+		version := b.v.choose(tried)
+		p, err = member{version.backend(), version}.Create(req)
 		var notReady *predict.NotReadyError
 		if !errors.As(err, &notReady) || len(tried) == len(b.v.route.Load().versions) {
 			return p, err
 		}
-		tried = append(tried, one)
+		tried = append(tried, version)
 	}
 }
 
@@ -98,11 +98,11 @@ func (b anyVersion) Cancel(kind predict.Kind, id string) bool {
 
 // Ready says why no version takes predictions.
 func (b anyVersion) Ready() (err error) {
-	for _, one := range b.v.route.Load().versions {
-		if one.share == 0 {
+	for _, version := range b.v.route.Load().versions {
+		if version.share == 0 {
 			continue
 		}
-		if err = one.backend().Ready(); err == nil {
+		if err = version.backend().Ready(); err == nil {
 			return nil
 		}
 	}
@@ -111,11 +111,11 @@ func (b anyVersion) Ready() (err error) {
 
 // Defunct implements httpd.Service.
 func (b anyVersion) Defunct() (err error) {
-	for _, one := range b.v.route.Load().versions {
-		if one.share == 0 {
+	for _, version := range b.v.route.Load().versions {
+		if version.share == 0 {
 			continue
 		}
-		if err = one.Service.Defunct(); err == nil {
+		if err = version.Service.Defunct(); err == nil {
 			return nil
 		}
 	}
@@ -126,8 +126,8 @@ func (b anyVersion) Defunct() (err error) {
 func (b anyVersion) Health(ctx context.Context) health.Document {
 	h := b.primary().Health(ctx)
 	h.Models = map[string]string{}
-	for _, one := range b.v.route.Load().versions {
-		h.Models[config.WithVersion(one.Name)] = one.Service.Glance().Status
+	for _, version := range b.v.route.Load().versions {
+		h.Models[config.WithVersion(version.Name)] = version.Service.Glance().Status
 	}
 	return h
 }
@@ -160,8 +160,8 @@ func (b anyVersion) Unload() error {
 }
 
 func (b anyVersion) each(do func(*servedModel) error) error {
-	for _, one := range b.v.route.Load().versions {
-		if err := do(one.servedModel); err != nil {
+	for _, version := range b.v.route.Load().versions {
+		if err := do(version.servedModel); err != nil {
 			return err
 		}
 	}

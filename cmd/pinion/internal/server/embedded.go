@@ -33,8 +33,8 @@ func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	one := q.by[dir]
-	if one == nil {
+	opened := q.by[dir]
+	if opened == nil {
 		started, err := f.s.Jobs.NATS.Embed(dir, sync, len(f.models.every()), f.orphans, f.log)
 		if err != nil {
 			return nil, nil, err
@@ -42,19 +42,19 @@ func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave
 		if q.by == nil {
 			q.by = map[string]*embeddedQueue{}
 		}
-		one = &embeddedQueue{Embedded: started}
-		q.by[dir] = one
+		opened = &embeddedQueue{Embedded: started}
+		q.by[dir] = opened
 	}
-	one.users++
-	return one.Embedded, func() { q.leave(dir, one) }, nil
+	opened.users++
+	return opened.Embedded, func() { q.leave(dir, opened) }, nil
 }
 
 // leave ends a NATS server when no queue uses it any more.
-func (q *embeddedQueues) leave(dir string, one *embeddedQueue) {
+func (q *embeddedQueues) leave(dir string, opened *embeddedQueue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if one.users--; one.users == 0 {
+	if opened.users--; opened.users == 0 {
 		delete(q.by, dir)
-		one.Close()
+		opened.Close()
 	}
 }

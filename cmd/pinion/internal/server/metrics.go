@@ -87,8 +87,8 @@ func (f *Server) allMetrics() metricsPage {
 
 // versions is what build_info says of the model's side: empty for Python until a worker has reported it.
 func (m *servedModel) versions() (python, cog string) {
-	for _, one := range m.Workers() {
-		if st := one.Status(); st.Python != "" {
+	for _, worker := range m.Workers() {
+		if st := worker.Status(); st.Python != "" {
 			return st.Python, version.Cog
 		}
 	}
@@ -106,8 +106,8 @@ func (m *servedModel) load() metrics.Load {
 func (m *servedModel) workerStates() []metrics.Worker {
 	all := m.Workers()
 	now := make([]metrics.Worker, len(all))
-	for i, one := range all {
-		st := one.Status()
+	for i, worker := range all {
+		st := worker.Status()
 		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID}
 		if setup := st.Setup; !setup.Completed.IsZero() {
 			now[i].Setup = setup.Completed.Sub(setup.Started)

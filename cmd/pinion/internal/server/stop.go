@@ -248,9 +248,9 @@ func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 	for _, m := range f.models.every() {
 		m.StopWorkers(now)
 	}
-	gone := make(chan struct{})
+	exited := make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(exited)
 		for _, m := range f.models.every() {
 			m.WaitWorkers()
 		}
@@ -266,11 +266,11 @@ func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 		case <-end:
 			f.log.Warn("the time of the stop is over: killing the workers that have not ended")
 			kill()
-		case <-gone:
+		case <-exited:
 		}
 		close(late)
 	}()
-	if f.stop.signals.await(gone) {
+	if f.stop.signals.await(exited) {
 		<-late
 		return true
 	}
@@ -278,6 +278,6 @@ func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 		f.log.Warn("interrupted again: ending at once")
 		kill()
 	}
-	<-gone
+	<-exited
 	return now
 }

@@ -125,21 +125,21 @@ func (v *versions) regroup(members []*servedModel, of config.Traffic, mirrors []
 func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirror string) *route {
 	r := &route{}
 	for _, m := range members {
-		one := &target{servedModel: m, of: v, share: shares[config.WithVersion(m.Name)]}
+		version := &target{servedModel: m, of: v, share: shares[config.WithVersion(m.Name)]}
 		if before := v.find(m); before != nil {
-			one.mirrored = before.mirrored
+			version.mirrored = before.mirrored
 		}
 		_, number := m.split()
-		one.answers = protocol.NewModel(v.name, member{m.backend(), one})
-		one.exact = protocol.NewModel(config.WithVersion(m.Name), exactVersion{m.backend()})
-		one.answers.Version, one.exact.Version = number, number
-		r.versions = append(r.versions, one)
+		version.answers = protocol.NewModel(v.name, member{m.backend(), version})
+		version.exact = protocol.NewModel(config.WithVersion(m.Name), exactVersion{m.backend()})
+		version.answers.Version, version.exact.Version = number, number
+		r.versions = append(r.versions, version)
 		if config.WithVersion(m.Name) == mirror {
-			if one.mirrored == nil {
-				one.mirrored = &mirrored{}
+			if version.mirrored == nil {
+				version.mirrored = &mirrored{}
 			}
-			r.mirror = one
-			m.mirrored.Store(one.mirrored)
+			r.mirror = version
+			m.mirrored.Store(version.mirrored)
 		}
 	}
 	r.order = turns(r.versions)
@@ -151,8 +151,8 @@ func turns(list []*target) (order []*target) {
 	credit := make([]int, len(list))
 	for range 100 {
 		next := 0
-		for i, one := range list {
-			credit[i] += one.share
+		for i, version := range list {
+			credit[i] += version.share
 			if credit[i] > credit[next] {
 				next = i
 			}
@@ -178,9 +178,9 @@ func (v *versions) shift(shares map[string]int) error {
 	r := v.route.Load()
 	var members []*servedModel
 	var names []string
-	for _, one := range r.versions {
-		members, names = append(members, one.servedModel), append(names, one.Name)
-		asked[config.WithVersion(one.Name)] += 0 // one that is not named gets nothing
+	for _, version := range r.versions {
+		members, names = append(members, version.servedModel), append(names, version.Name)
+		asked[config.WithVersion(version.Name)] += 0 // one that is not named gets nothing
 	}
 	if err := config.CheckTraffic(asked, names); err != nil {
 		return err
@@ -206,8 +206,8 @@ func (r *route) mirrorName() string {
 // shares returns the share of each version.
 func (r *route) shares() config.Traffic {
 	shares := config.Traffic{}
-	for _, one := range r.versions {
-		shares[config.WithVersion(one.Name)] = one.share
+	for _, version := range r.versions {
+		shares[config.WithVersion(version.Name)] = version.share
 	}
 	return shares
 }
@@ -223,7 +223,7 @@ func (v *versions) find(m *servedModel) *target {
 	if r == nil {
 		return nil
 	}
-	i := slices.IndexFunc(r.versions, func(one *target) bool { return one.servedModel == m })
+	i := slices.IndexFunc(r.versions, func(version *target) bool { return version.servedModel == m })
 	if i < 0 {
 		return nil
 	}
@@ -236,9 +236,9 @@ func (v *versions) choose(without []*target) *target {
 	r := v.route.Load()
 	turn := int(v.turn.Add(1) % uint64(len(r.order)))
 	for i := range r.order {
-		one := r.order[(turn+i)%len(r.order)]
-		if !slices.Contains(without, one) && one.backend().Ready() == nil {
-			return one
+		version := r.order[(turn+i)%len(r.order)]
+		if !slices.Contains(without, version) && version.backend().Ready() == nil {
+			return version
 		}
 	}
 	return r.order[turn]
@@ -246,8 +246,8 @@ func (v *versions) choose(without []*target) *target {
 
 // exact returns the versions for requests that name them.
 func (v *versions) exact() (list []*protocol.Model) {
-	for _, one := range v.route.Load().versions {
-		list = append(list, one.exact)
+	for _, version := range v.route.Load().versions {
+		list = append(list, version.exact)
 	}
 	return list
 }
