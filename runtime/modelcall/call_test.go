@@ -134,7 +134,7 @@ func TestCall_AnswersWithTheOutput(t *testing.T) {
 func TestCall_IsShown(t *testing.T) {
 	r := newRig(t)
 	if got := r.caller.Calls(time.Now()); got.List != nil {
-		t.Errorf("got %+v before any call", got)
+		t.Errorf("got %+v before any call, want none", got)
 	}
 	r.call(`{"model":"callee","input":{"s":"x"}}`)
 	r.call(`{"model":"callee","input":{"s":"fail"}}`)

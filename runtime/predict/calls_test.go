@@ -41,7 +41,7 @@ func TestCalls_ShowTheTree(t *testing.T) {
 	at := epoch.Add(2 * time.Second)
 	got := parent.Calls(at).List
 	if len(got) != 1 || got[0].Status != "processing" || got[0].Seconds != 2 || len(got[0].List) != 1 {
-		t.Fatalf("while it runs: got %+v", got)
+		t.Fatalf("while it runs: got %+v, want len(got) 1, Status processing, Seconds 2 and len(List) 1", got)
 	}
 	grandchild.End(Result{Status: Failed, Error: strings.Repeat("é", 200)}, epoch.Add(time.Second))
 	inner.End(at)
@@ -49,11 +49,12 @@ func TestCalls_ShowTheTree(t *testing.T) {
 	call.End(at)
 	got = parent.Calls(epoch.Add(time.Hour)).List
 	if got[0].Status != "succeeded" || got[0].ID != "child" || got[0].Seconds != 2 {
-		t.Errorf("after its end: got %+v", got)
+		t.Errorf("after its end: got %+v, want Status succeeded, ID child and Seconds 2", got)
 	}
 	below := got[0].List[0]
 	if below.Status != "failed" || below.Seconds != 1 || below.Error != strings.Repeat("é", 100)+"…" {
-		t.Errorf("the call of the call: got %+v", below)
+		t.Errorf("the call of the call: got %+v, want Status failed, Seconds 1 and Error %q", below,
+			strings.Repeat("é", 100)+"…")
 	}
 }
 
@@ -87,7 +88,7 @@ func TestCalls_AreCharged(t *testing.T) {
 	budget := memory.New(16 << 20)
 	parent := New("a", &Request{ID: "a"}, epoch, &runner{}, Options{Memory: budget})
 	if !parent.Reserve() {
-		t.Fatal("got no room for the prediction")
+		t.Fatal("got no room for the prediction, want room")
 	}
 	for other := parent; other.Charge(1 << 20); {
 		continue
@@ -97,6 +98,6 @@ func TestCalls_AreCharged(t *testing.T) {
 		called(parent)
 	}
 	if got := parent.Calls(epoch); got.Omitted == 0 {
-		t.Errorf("got %d calls and none omitted", len(got.List))
+		t.Errorf("got %d calls and none omitted, want some omitted", len(got.List))
 	}
 }

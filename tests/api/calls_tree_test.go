@@ -104,6 +104,6 @@ func TestCallsTree_IsShown(t *testing.T) {
 	var members map[string]json.RawMessage
 	harness.Decode(t, s.Do(http.MethodGet, "/models/a/predictions/none", nil), &members)
 	if calls, has := members["calls"]; has {
-		t.Errorf("a prediction without calls has %s", calls)
+		t.Errorf("a prediction without calls has %s, want no calls", calls)
 	}
 }

@@ -59,6 +59,6 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 		t.Errorf("got %d versions, want 3: %+v", len(versions), versions)
 	}
 	if page := git("-C", origin, "show", "gh-pages:index.html"); !strings.Contains(page, "latest/") {
-		t.Errorf("got a root that does not lead to latest:\n%s", page)
+		t.Errorf("got a root that does not lead to latest/, want a link there:\n%s", page)
 	}
 }

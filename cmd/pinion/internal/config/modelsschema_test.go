@@ -30,7 +30,7 @@ func TestModelsSchema_HasEachKey(t *testing.T) {
 	}
 	for key, value := range of(one) {
 		if value.(map[string]any)["description"] == "" {
-			t.Errorf("%s has no description", key)
+			t.Errorf("%s has no description, want one", key)
 		}
 	}
 }
