@@ -80,6 +80,7 @@ func TimesRun(t testing.TB, s *Server, token string) (n int) {
 type Gateway struct {
 	*Server
 	Cmd *exec.Cmd
+	Log *Log
 }
 
 // StartGateway starts one. It has no Python.
@@ -122,5 +123,5 @@ func startGateway(t *testing.T, enter []string, nats string, args []string) Gate
 		line, listens = log.Find("listening")
 		return listens
 	})
-	return Gateway{At(line.Address), cmd}
+	return Gateway{At(line.Address), cmd, log}
 }

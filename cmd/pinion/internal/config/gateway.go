@@ -66,7 +66,7 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 	variables := slices.Concat(
 		s.Jobs.variables(f), []Variable{webhookSecret(&s.WebhookKey)},
 		variablesOf(f, "host", "auth-token-file", "model", "models", "queue-timeout", "deny-private-webhooks"),
-		variablesOf(f, "protocols", "openai-strict"),
+		variablesOf(f, "protocols", "openai-strict"), numbers(f, 0, "grpc-port"),
 	)
 	cog := cogVariables{f, env, &s.Warnings}
 	cog.read("port", "PORT", func(v string) error { return usertext.ParsePort(&s.Port, v) })
@@ -93,7 +93,6 @@ func (s *Gateway) check() error {
 	if err := s.checkModels(); err != nil {
 		return err
 	}
-	s.Protocols.GRPCPort = -1
 	if err := cmp.Or(s.Protocols.check(), s.Exposure.checkAllowedHosts()); err != nil {
 		return err
 	}

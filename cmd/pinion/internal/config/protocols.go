@@ -71,15 +71,15 @@ func (s *Protocols) bindNames(f *pflag.FlagSet) {
 		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, anthropic, replicate, or none (PINION_PROTOCOLS)")
 	f.BoolVar(&s.openAIStrict, "openai-strict", false,
 		"refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k (PINION_OPENAI_STRICT)")
+	f.IntVar(&s.GRPCPort, "grpc-port", -1,
+		"a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
+	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
 }
 
 func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 	s.bindNames(f)
 	f.StringVar(&s.model, "model", "",
 		"the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
-	f.IntVar(&s.GRPCPort, "grpc-port", -1,
-		"a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
-	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
 }
 
 func (s *Protocols) variables(f *pflag.FlagSet) []Variable {

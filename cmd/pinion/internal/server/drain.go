@@ -6,8 +6,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"pinion/httpd"
 )
 
 // signals are those that stop a server.
@@ -27,9 +25,15 @@ func (s signals) await(done <-chan struct{}) bool {
 	}
 }
 
+// shutdowner is what answers requests.
+type shutdowner interface {
+	// Shutdown lets the requests in flight end, until ctx does.
+	Shutdown(ctx context.Context) error
+}
+
 // drainHTTP stops a server without workers: nothing more is taken in, and what is in flight may be answered within the
 // grace. Then connections are closed. A SIGINT meanwhile ends everything at once, also after a SIGTERM: false.
-func drainHTTP(http *httpd.Server, grace time.Duration, s signals, log *slog.Logger) bool {
+func drainHTTP(http shutdowner, grace time.Duration, s signals, log *slog.Logger) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	answered := make(chan struct{})

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -13,6 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
+	"pinion/httpd/oip/grpc"
 	"pinion/httpd/protocol"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
@@ -35,6 +38,7 @@ type gateway struct {
 	finder   *finder                         // of models that have a queue; nil: --models says which there are
 	routing  sync.Mutex                      // held while http gets other models
 	http     *httpd.Server
+	grpc     *grpcServer // nil: off
 	ln       net.Listener
 	signals  signals
 
@@ -124,6 +128,12 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		portSetting{Flag: "-p", Variable: "PORT"}); err != nil {
 		return err
 	}
+	if g.grpc, err = openGRPC(&s.Protocols, &s.Exposure, auth, grpc.Options{
+		Models: protocol.Several(g.knownModels), Logger: g.log, MaxMessage: s.MaxBody, Memory: g.budget,
+		Connections: g.connections, OnCall: g.metrics.Call,
+	}); err != nil {
+		return err
+	}
 	names := []process.ModelInfo{}
 	for _, m := range g.all() {
 		names = append(names, process.ModelInfo{Name: m.name})
@@ -138,12 +148,15 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 
 // run answers until a signal. The error has the exit code.
 func (g *gateway) run() error {
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- g.http.Serve(g.ln) }()
+	if g.grpc != nil {
+		go func() { served <- g.grpc.Serve(g.grpc.ln) }()
+	}
 	select {
 	case sig := <-g.signals:
 		g.log.Info("shutting down", "signal", sig.String(), "grace", g.s.Grace.String())
-		if !drainHTTP(g.http, g.s.Grace, g.signals, g.log) {
+		if !drainHTTP(g, g.s.Grace, g.signals, g.log) {
 			return process.ExitWith(process.ExitInterrupted)
 		}
 		return nil
@@ -151,6 +164,13 @@ func (g *gateway) run() error {
 		g.log.Error("the gateway's socket failed", "error", err)
 		return process.ExitWith(process.ExitFailure)
 	}
+}
+
+// Shutdown lets the requests and calls in flight end, until ctx does.
+func (g *gateway) Shutdown(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- g.grpc.shutdown(ctx) }()
+	return cmp.Or(g.http.Shutdown(ctx), <-ended)
 }
 
 func (g *gateway) clean() {

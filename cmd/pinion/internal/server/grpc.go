@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
 	"pinion/httpd/oip/grpc"
 )
 
@@ -16,30 +17,33 @@ type grpcServer struct {
 }
 
 // openGRPC opens the port of --grpc-port, if one is wanted.
-func (f *Server) openGRPC() error {
-	if f.s.Protocols.GRPCPort < 0 {
-		return nil
+func (f *Server) openGRPC() (err error) {
+	f.endpoints.grpc, err = openGRPC(&f.s.Protocols, &f.s.Exposure, f.auth, grpc.Options{
+		Models: f.endpoints.models, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget,
+		Connections: f.connections, OnCall: f.metrics.Call, Tracer: f.telemetry.Tracer(),
+	})
+	return err
+}
+
+// openGRPC opens the port of a server or gateway; nil: none is wanted.
+func openGRPC(p *config.Protocols, e *config.Exposure, auth *tokenFile, o grpc.Options) (*grpcServer, error) {
+	if p.GRPCPort < 0 {
+		return nil, nil
 	}
-	host := f.s.Exposure.Address()
+	host := e.Address()
 	if strings.HasPrefix(host, "unix:") {
 		host = "127.0.0.1"
 	}
-	ln, address, err := listen(host, f.s.Protocols.GRPCPort,
-		portSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
+	ln, address, err := listen(host, p.GRPCPort, portSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := grpc.Options{
-		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget,
-		ControlFromAny: f.s.Exposure.AllowModelControl, Connections: f.connections, OnCall: f.metrics.Call,
-		Tracer: f.telemetry.Tracer(),
-	}
-	if tokens := f.auth.Tokens(); tokens != nil {
+	o.Version, o.ControlFromAny = version.Pinion, e.AllowModelControl
+	if tokens := auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
 	}
-	f.endpoints.grpc = &grpcServer{grpc.New(o), ln}
-	f.log.Info("serving gRPC", "grpc_address", strings.TrimPrefix(address, "http://"))
-	return nil
+	o.Logger.Info("serving gRPC", "grpc_address", strings.TrimPrefix(address, "http://"))
+	return &grpcServer{grpc.New(o), ln}, nil
 }
 
 // shutdown lets the calls in flight end.

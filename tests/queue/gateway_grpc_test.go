@@ -1,0 +1,105 @@
+package queue
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/harness"
+)
+
+// inferText is a request for a model of harness.SeveralModel.
+func inferText(model, text string) *pb.ModelInferRequest {
+	return &pb.ModelInferRequest{ModelName: model, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+		Name: "text", Datatype: "BYTES", Shape: []int64{1},
+		Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte(text)}},
+	}}}
+}
+
+// TestGatewayGRPC_IsWholeFront: with --grpc-port a gateway answers calls and streams, health, reflection and the index of
+// the models that servers have.
+func TestGatewayGRPC_IsWholeFront(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATSOf(t, "a", "b")
+	g := harness.StartGatewayWith(t, at.URL, "--models", "a,b", "--grpc-port", "0")
+	startSeveral(t, at.URL, t.TempDir(), []string{"a", "b"})
+	line, _ := g.Log.Find("serving gRPC")
+	conn, err := grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := pb.NewGRPCInferenceServiceClient(conn)
+	harness.Eventually(t, "the gateway knows the models", func() bool {
+		ready, err := client.ServerReady(t.Context(), &pb.ServerReadyRequest{})
+		one, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
+		return err == nil && ready.GetReady() && err2 == nil && len(one.GetInputs()) == 3
+	})
+	got, err := client.ModelInfer(t.Context(), inferText("b", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); !strings.HasPrefix(out, "b 3.") {
+		t.Errorf("got %q, want the answer of b", out)
+	}
+
+	stream, err := client.ModelStreamInfer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"a", "b"} {
+		if err := stream.Send(inferText(model, "x")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := stream.Recv()
+		if err != nil || answer.GetErrorMessage() != "" || answer.GetInferResponse().GetModelName() != model {
+			t.Errorf("got %v, %v, want an answer of %s", answer, err, model)
+		}
+	}
+
+	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
+		&grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"})
+	if err != nil || probe.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Errorf("got health %v, %v, want SERVING", probe, err)
+	}
+	listed, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listed.Send(&grpc_reflection_v1.ServerReflectionRequest{
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{ListServices: "*"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	services, err := listed.Recv()
+	if err != nil || !slices.ContainsFunc(services.GetListServicesResponse().GetService(),
+		func(s *grpc_reflection_v1.ServiceResponse) bool {
+			return s.GetName() == "inference.GRPCInferenceService"
+		}) {
+		t.Errorf("got services %v, %v, want inference.GRPCInferenceService", services, err)
+	}
+	index, err := client.RepositoryIndex(t.Context(), &pb.RepositoryIndexRequest{})
+	if err != nil || len(index.GetModels()) != 2 || index.GetModels()[1].GetName() != "b" ||
+		index.GetModels()[1].GetState() != "READY" {
+		t.Errorf("got the index %v, %v, want a and b, ready", index, err)
+	}
+	for code, call := range map[codes.Code]func() error{
+		codes.NotFound: func() error { _, err := client.ModelInfer(t.Context(), inferText("c", "x")); return err },
+		codes.PermissionDenied: func() error {
+			_, err := client.RepositoryModelUnload(t.Context(), &pb.RepositoryModelUnloadRequest{ModelName: "a"})
+			return err
+		},
+	} {
+		if err := call(); status.Code(err) != code {
+			t.Errorf("got %v, want %v", err, code)
+		}
+	}
+}
