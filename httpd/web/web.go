@@ -13,8 +13,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+//go:embed frame.html
+var frame []byte
+
 //go:embed base.css
 var baseStyle []byte
+
+//go:embed live.css
+var liveStyle []byte
 
 //go:embed scripts/*.js
 var baseScripts embed.FS
@@ -24,8 +30,9 @@ var baseNames = [...]string{"dom", "theme", "words", "status", "done", "bars", "
 
 // Source is what a page is made of.
 type Source struct {
-	// HTML has the marks /*style*/ and /*script*/ once each, and /*NAME*/ for each name of Texts.
-	HTML []byte
+	// Title is the document's, and HTML its body, with marks /*NAME*/ for each name of Texts.
+	Title string
+	HTML  []byte
 	// Style follows the shared style.
 	Style []byte
 	// Scripts has scripts/NAME.js for each of Names, which run in that order after the shared ones. All share one scope,
@@ -37,6 +44,8 @@ type Source struct {
 	Models []Link
 	// Texts replace their marks. They are escaped.
 	Texts map[string]string
+	// Live: the page has what the live views share.
+	Live bool
 	// Media: the page may show images, sounds and films of any origin.
 	Media bool
 }
@@ -81,8 +90,14 @@ func Handler(s Source) fasthttp.RequestHandler {
 
 // page makes the page and its Content-Security-Policy.
 func (s Source) page() (body []byte, policy string) {
-	style, script := append(bytes.Clone(baseStyle), s.Style...), s.script()
-	body = bytes.Replace(s.HTML, []byte("/*style*/"), style, 1)
+	style, script := bytes.Clone(baseStyle), s.script()
+	if s.Live {
+		style = append(style, liveStyle...)
+	}
+	style = append(style, s.Style...)
+	body = bytes.Replace(frame, []byte("/*body*/"), s.HTML, 1)
+	body = bytes.Replace(body, []byte("/*heading*/"), []byte(html.EscapeString(s.Title)), 1)
+	body = bytes.Replace(body, []byte("/*style*/"), style, 1)
 	body = bytes.Replace(body, []byte("/*models*/"), nav(s.Models), 1)
 	for name, text := range s.Texts {
 		body = bytes.ReplaceAll(body, []byte("/*"+name+"*/"), []byte(html.EscapeString(text)))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from page import Look
+from page import Look, Receiver
 from playwright.sync_api import Locator, expect
 
 
@@ -256,22 +254,8 @@ def live_crash(look: Look) -> None:
 
 def live_webhooks(look: Look) -> None:
     """Webhooks that are tried again and webhooks that are lost are problems in words, with the receiver and its answer."""
-    refuses = threading.Event()
-    refuses.set()
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response({"/lost": 410}.get(self.path, 503 if refuses.is_set() else 200))
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    receiver = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    threading.Thread(target=receiver.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{receiver.server_port}"
+    receiver = Receiver()
+    url = receiver.url
 
     def predict(path: str) -> None:
         body = {"input": {}, "webhook": url + path, "webhook_events_filter": ["completed"]}
@@ -288,7 +272,7 @@ def live_webhooks(look: Look) -> None:
     expect(look.page.locator("#ends")).to_contain_text("Webhooks tried again 2")
     assert not look.page.title().startswith("(!)"), look.page.title()  # they may still arrive
     look.audit("with webhooks that are tried again")
-    refuses.clear()
+    receiver.refuses = False
     expect(problems).to_be_empty()
     expect(look.page.locator("#ends")).not_to_contain_text("Webhooks")
     predict("/lost")

@@ -8,6 +8,8 @@ import os
 import pathlib
 import re
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from playwright.sync_api import Page, expect
 
@@ -126,3 +128,30 @@ class Look:
         headers = {} if wait else {"Prefer": "respond-async"}
         response = self.page.request.post(self.url + "/predictions", data={"id": id, "input": inputs}, headers=headers)
         assert response.status == (200 if wait else 202), response.text()
+
+
+class Receiver(ThreadingHTTPServer):
+    """Receives webhooks: 410 at /lost, elsewhere 503 as long as it refuses them."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.refuses = True
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Answer(BaseHTTPRequestHandler):
+    """The answer to a webhook."""
+
+    server: Receiver
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response({"/lost": 410}.get(self.path, 503 if self.server.refuses else 200))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        pass

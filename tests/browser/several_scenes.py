@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from page import Look
+from page import Look, Receiver
 from playwright.sync_api import expect
 
 TREE = ["processing", "b", "processing", "c"]
@@ -55,3 +55,73 @@ def live_calls(look: Look) -> None:
     look.opens("c/open")
     expect(tree.locator(".chip", has_text="succeeded")).to_have_count(2)
     look.audit("the calls in the live view")
+
+
+def live_models(look: Look) -> None:
+    """The live view has all models with their states and webhooks, and their tabs have the states' colours."""
+    page = look.page
+    receiver = Receiver()
+    look.load("/models/a/dashboard")
+    rows = page.locator("#all-models tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.locator(".chip")).to_have_text(["ready"] * 3)
+    expect(page.locator("#all-models")).not_to_contain_text("Webhooks")
+    assert page.request.post(look.url + "/models/c/unload").status == 200
+    expect(rows.nth(2).locator(".chip")).to_have_text("unloaded")
+    expect(page.get_by_role("navigation", name="Models").get_by_role("link", name="a", exact=True).locator(".dot")).to_have_class("dot good")
+    expect(page.get_by_role("navigation", name="Models").get_by_role("link", name="c", exact=True)).to_have_attribute("title", "unloaded")
+    for path in ("/lost", "/retried"):
+        body = {"input": {}, "webhook": receiver.url + path, "webhook_events_filter": ["completed"]}
+        assert page.request.post(look.url + "/models/b/predictions", data=body).status == 200
+    expect(rows.nth(1).locator("td").last).to_have_text("1 tried again, 1 lost")
+    expect(rows.nth(0).locator("td").last).to_have_text("–")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        look.audit(f"all models with their webhooks, {width} pixels wide")
+    receiver.refuses = False
+    expect(rows.nth(1).locator("td").last).to_have_text("1 lost")
+    rows.nth(1).get_by_role("link").click()
+    expect(page.locator("#problems")).to_contain_text("1 webhook lost in the last minute.")
+    receiver.shutdown()
+
+
+SIZES = [(390, 844), (1440, 900), (1920, 1080)]
+
+
+def fleet(look: Look) -> None:
+    """The live view of a gateway: servers and jobs of each model, dead letters, and what is wrong in words."""
+    page = look.page
+    look.load("/dashboard")
+    card = page.get_by_role("region", name="ocr", exact=True)
+    figures = card.locator(".figures")
+    expect(figures).to_contain_text("Waiting2")
+    expect(figures).to_contain_text("Running1")
+    expect(card.locator(".chip")).to_have_text("takes jobs")
+    expect(page.locator("#feed .dot")).to_have_class("dot good")
+    expect(page.locator("#problems")).to_be_empty()
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            look.audit(f"a fleet, {theme}, {width} pixels wide")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{width} pixels: wider than the screen"
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the models")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Try ocr")).to_be_focused()
+    look.ask("kill the server")
+    expect(page.locator("#problems")).to_contain_text("No server takes the jobs of ocr. 2 jobs wait for one.")
+    expect(page.get_by_role("link", name="Try ocr")).to_be_focused()
+    assert page.title().startswith("(!) "), page.title()
+    look.opens("ocr/open")  # so that the other one has a slot for the job that the first one ran
+    look.ask("start another")
+    expect(page.locator("#problems")).to_contain_text("1 dead letter of ocr: no server could end that job.", timeout=90_000)
+    expect(figures).to_contain_text("Dead letters1")
+    look.audit("a fleet with a dead letter")
+    look.loses = True
+    look.ask("stop the gateway")
+    expect(page.locator("#lost")).to_contain_text("The gateway cannot be reached.")
+    look.audit("a gateway that is gone")

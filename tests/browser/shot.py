@@ -1,4 +1,5 @@
-"""Takes pictures of the pages for the documents: shot.py BROWSER URL FOLDER. The model is models/live.py:Painter."""
+"""Takes pictures of the pages for the documents: shot.py BROWSER URL SEVERAL FOLDER. URL serves the Painter
+of models/live.py, SEVERAL the models of examples/pipeline and its Writer."""
 
 from __future__ import annotations
 
@@ -67,8 +68,48 @@ def dashboard(page: Page, url: str, file: pathlib.Path) -> None:
             client.join()
 
 
+PASSAGES = b"Operators may stop the server.\n\nClients may cancel their predictions.\n\nTrains leave at noon."
+
+
+def several(page: Page, url: str, folder: pathlib.Path) -> None:
+    """Take what the pages show of a server of several models: rank, decode, embed of examples/pipeline, and the writer."""
+    page.goto(url + "/docs")
+    page.locator("#in-question").fill("who may stop the server")
+    page.locator(".field[data-name=document] input[type=file]").set_input_files({"name": "handbook.txt", "mimeType": "text/plain", "buffer": PASSAGES})
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#calls li").first).to_be_visible()
+    page.locator("#side").screenshot(path=folder / "calls.png")
+    writes = url + "/models/writer"
+    for subject in ["the sea", "foxes", "snow", "May", "owls"] * 4:
+        stream(writes, subject, "")
+    stream(writes, "everything", "long-one")
+    page.goto(writes + "/dashboard")
+    problem = page.locator(".problem", has_text="seems stuck")
+    expect(problem).to_be_visible(timeout=60_000)
+    problem.get_by_role("button", name="Python stack").click()
+    expect(problem.locator("pre")).to_contain_text("look_up")
+    page.locator("#log-box summary").click()
+    page.locator("#problems").screenshot(path=folder / "dashboard-stuck.png")
+    page.locator(".breakdowns").screenshot(path=folder / "dashboard-tokens.png")
+    page.locator("#models-box").screenshot(path=folder / "dashboard-models.png")
+    page.request.post(url + "/models/decode/reload")
+    expect(page.locator("#log")).to_contain_text("reload")
+    page.locator("section", has=page.locator("#log-box")).screenshot(path=folder / "dashboard-log.png")
+    page.request.post(writes + "/predictions/long-one/cancel")
+
+
+def stream(url: str, subject: str, id: str) -> None:
+    """Read a stream to its end; with an id, do not wait for its end."""
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    method, path = ("PUT", "/predictions/" + id) if id else ("POST", "/predictions")
+    if id:
+        headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
+    body = f'{{"input": {{"subject": "{subject}"}}}}'.encode()
+    urllib.request.urlopen(urllib.request.Request(url + path, body, headers, method=method)).read()
+
+
 def main() -> None:
-    browser, url, folder = sys.argv[1:]
+    browser, url, several_url, folder = sys.argv[1:]
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=[*arguments, "--disable-gpu", "--disable-dev-shm-usage"])
@@ -77,6 +118,8 @@ def main() -> None:
         dashboard(page, url, pathlib.Path(folder, "dashboard.png"))
         page.set_viewport_size({"width": 1280, "height": 900})
         docs(page, url, pathlib.Path(folder, "page.png"))
+        page.set_viewport_size({"width": 1280, "height": 900})
+        several(page, several_url, pathlib.Path(folder))
         chromium.close()
 
 

@@ -5,7 +5,7 @@ import os
 import random
 import time
 
-from cog import BaseRunner, Input, batch, concurrent
+from cog import BaseRunner, ConcatenateIterator, Input, batch, concurrent, streaming
 
 
 class Live(BaseRunner):
@@ -57,3 +57,25 @@ def picture(chance: random.Random, steps: int) -> str:
         for y in range(n)
     )
     return "data:image/svg+xml;utf8," + f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {2 * n} {n}' width='960' height='480'>{tiles}</svg>".replace("%", "%25").replace("#", "%23")
+
+
+class Writer(BaseRunner):
+    """Writes a few words about a subject. A demonstration: it has few words."""
+
+    def setup(self) -> None:
+        print("weights: 100%|##########| 4/4")
+
+    @concurrent(max=4)
+    @streaming
+    def run(self, subject: str = Input(default="the sea", description="What to write about")) -> ConcatenateIterator[str]:
+        for word in f"There is much to say about {subject} and little room to say it".split():
+            time.sleep(0.01)
+            yield word + " "
+        if subject == "everything":
+            look_up(subject)
+
+
+def look_up(subject: str) -> None:
+    """Wait for an answer that never comes."""
+    while True:
+        time.sleep(1)

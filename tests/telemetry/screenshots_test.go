@@ -22,7 +22,8 @@ func TestPictures(t *testing.T) {
 	}
 	for name, width := range map[string]int{
 		"dashboard.png": 1280, "page.png": 1280, "dashboard-phone.png": 390,
-		"page-phone.png": 390,
+		"page-phone.png": 390, "calls.png": 710, "dashboard-stuck.png": 1232, "dashboard-tokens.png": 1232,
+		"dashboard-models.png": 1232, "dashboard-log.png": 1232,
 	} {
 		content, err := os.ReadFile(filepath.Join(pictures, name))
 		if err != nil {
@@ -51,5 +52,18 @@ func takePictures(t *testing.T) {
 		Dir: dir, Model: "live.py:Painter",
 		Args: []string{"--workers", "2", "--queue", "32"},
 	})
-	harness.RunTool(t, ".", nil, python, "-B", "browser/shot.py", chromium, s.Address, pictures)
+	several := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--queue", "256"}}
+	pipeline := harness.Example(t, "pipeline")
+	for _, name := range []string{"rank", "decode", "embed"} {
+		several.Models = append(several.Models, name+"="+filepath.Join(pipeline, name))
+	}
+	writer := filepath.Join(t.TempDir(), "writer")
+	if err := os.CopyFS(writer, os.DirFS(harness.Models(t))); err != nil {
+		t.Fatal(err)
+	}
+	harness.WriteFile(t, filepath.Join(writer, "cog.yaml"), "run: live.py:Writer\n")
+	several.Models = append(several.Models, "writer="+writer)
+	second := harness.Start(t, several)
+	harness.WaitModels(t, second)
+	harness.RunTool(t, ".", nil, python, "-B", "browser/shot.py", chromium, s.Address, second.Address, pictures)
 }

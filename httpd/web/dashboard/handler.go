@@ -15,7 +15,7 @@ import (
 )
 
 //go:embed page.html
-var frame []byte
+var body []byte
 
 //go:embed style.css
 var style []byte
@@ -33,8 +33,9 @@ func scriptNames() []string {
 // Page answers GET /dashboard, with links to the live views of all models; nil: there is one.
 func (v *View) Page(models []web.Link) fasthttp.RequestHandler {
 	return web.Handler(web.Source{
-		HTML: frame, Style: style, Scripts: scripts, Names: scriptNames(), Texts: map[string]string{"title": v.o.Model},
-		Models: models,
+		Title: v.o.Model + ": live view", HTML: body, Style: style, Scripts: scripts, Names: scriptNames(),
+		Texts:  map[string]string{"title": v.o.Model},
+		Models: models, Live: true,
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed page.html
-var frame []byte
+var body []byte
 
 //go:embed style.css
 var style []byte
@@ -69,7 +69,7 @@ func scriptNames() []string { return []string{"models", "start"} }
 
 // Page answers GET /dashboard.
 func (v *View) Page() fasthttp.RequestHandler {
-	return web.Handler(web.Source{HTML: frame, Style: style, Scripts: scripts, Names: scriptNames()})
+	return web.Handler(web.Source{Title: "Fleet: live view", HTML: body, Style: style, Scripts: scripts, Names: scriptNames(), Live: true})
 }
 
 // Data are the routes that have data, by path.

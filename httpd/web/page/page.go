@@ -10,7 +10,7 @@ import (
 )
 
 //go:embed page.html
-var frame []byte
+var body []byte
 
 //go:embed style.css
 var style []byte
@@ -31,12 +31,18 @@ func scriptNames() []string {
 const link = `    <a class="pill" id="live" href="/*dashboard*/">Live view</a>
 `
 
+// helpLink is the part of the page that leads to the documents.
+const helpLink = `    <a class="pill" id="help" href="/*help*/" target="_blank" rel="noreferrer">Help</a>
+`
+
 // Options of the page.
 type Options struct {
 	// Model is the model's name.
 	Model string
 	// Dashboard is the address of the live view, relative to the page's; "": the page has no link to it.
 	Dashboard string
+	// Help is the address of the document about the page; "": the page has no link to it.
+	Help string
 	// Root is the way from the page's folder to the server's root, as "/../.."; "": it is the root.
 	Root string
 	// Models are links to the pages of all models; nil: there is one.
@@ -49,13 +55,16 @@ type Options struct {
 
 // Handler answers with the page of a model.
 func Handler(o Options) fasthttp.RequestHandler {
-	html := frame
+	html := body
 	if o.Dashboard == "" {
-		html = bytes.Replace(frame, []byte(link), nil, 1)
+		html = bytes.Replace(body, []byte(link), nil, 1)
+	}
+	if o.Help == "" {
+		html = bytes.Replace(html, []byte(helpLink), nil, 1)
 	}
 	return web.Handler(web.Source{
-		HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
-		Texts:  map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root},
+		Title: o.Model, HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
+		Texts:  map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root, "help": o.Help},
 		Models: o.Models,
 	})
 }

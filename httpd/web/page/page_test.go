@@ -41,6 +41,14 @@ func TestPage(t *testing.T) {
 	if Handler(Options{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
 		t.Error("got a link to the live view, want none: there is no live view")
 	}
+	if bytes.Contains(alone.Response.Body(), []byte(">Help<")) {
+		t.Error("got a link to the documents, want none: their address is not known")
+	}
+	var helped fasthttp.RequestCtx
+	Handler(Options{Help: `https://docs.example/"x"`})(&helped)
+	if want := `href="https://docs.example/&#34;x&#34;"`; !bytes.Contains(helped.Response.Body(), []byte(want)) {
+		t.Errorf("got no link %s to the documents", want)
+	}
 	for _, from := range []string{
 		`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write",
 		"insertAdjacentHTML",

@@ -26,3 +26,6 @@ function offerCopy(button, text) {
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
 }
+
+// set writes a text where it is another one.
+const set = (element, text) => element.textContent !== text && (element.textContent = text);

@@ -14,3 +14,12 @@ function showServer(state, text) {
   $("status-word").textContent = word;
   $("status-text").textContent = text;
 }
+
+// showFeed says whether the figures of a live view are of now.
+function showFeed(look, text) {
+  $("feed").querySelector(".dot").className = `dot ${look}`;
+  $("feed-text").textContent = text;
+}
+
+// problemBox is something that is wrong, in words.
+const problemBox = ({ look, title, text }) => make("div", { className: `problem ${look}` }, make("p", {}, make("strong", {}, title), " ", text));

@@ -76,11 +76,6 @@ function showTitle(found) {
   document.title = worst ? `(!) ${worst.title} ${view.hello.model}` : `${view.hello.model}: live view`;
 }
 
-function showFeed(look, text) {
-  $("feed").querySelector(".dot").className = `dot ${look}`;
-  $("feed-text").textContent = text;
-}
-
 function showConnected() {
   document.body.classList.remove("lost");
   $("lost").hidden = true;

@@ -117,7 +117,7 @@ function showProblems(found) {
   shownProblems = text;
   $("problems").replaceChildren(
     ...found.map((p) => {
-      const box = make("div", { className: `problem ${p.look}` }, make("p", {}, make("strong", {}, p.title), " ", p.text));
+      const box = problemBox(p);
       if (p.done !== undefined) box.append(make("progress", { max: 100, value: p.done, "aria-label": "Progress of the setup" }));
       if (p.stuck && view.hello.docs) box.append(stackButton(p.stuck), cancelButton(p.stuck));
       if (p.stack) box.append(make("pre", { tabIndex: 0, "aria-label": "Python stack" }, p.stack));

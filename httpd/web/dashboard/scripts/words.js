@@ -40,6 +40,3 @@ const REASONS = {
 
 // PARTS are the parts of a prediction's time, in their order.
 const PARTS = [["queue", "Queue", "amber"], ["files", "Files", "teal"], ["predict", "Model", "blue"], ["overhead", "Server", "grey"]];
-
-// set writes a text where it is another one.
-const set = (element, text) => element.textContent !== text && (element.textContent = text);

@@ -1,44 +1,68 @@
 // The card of a model: its counts and its servers. Cards stay where they are, so that their links keep the focus.
 
-const figure = (name, value) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value }));
+const STATES_OF_SERVERS = { draining: "busy", "not loaded": "", "takes jobs": "good" };
 
-const seconds = (value) => (value === undefined ? "–" : value < 120 ? `${value.toFixed(value < 10 ? 1 : 0)} s` : `${Math.round(value / 60)} min`);
+const stateOf = ({ draining, slots }) => (draining ? "draining" : slots === 0 ? "not loaded" : "takes jobs");
+
+function figure(name, value, { look = "", of } = {}) {
+  const number = make("dd", { className: look }, typeof value === "number" ? groups(value) : value);
+  if (of !== undefined) number.append(make("small", {}, ` of ${groups(of)}`));
+  return make("div", {}, make("dt", {}, name), number);
+}
 
 function serverRow(server) {
-  const state = server.draining ? "draining" : server.slots === 0 ? "not loaded" : "takes jobs";
-  const cells = [server.name, state, `${server.slots - server.free} of ${server.slots}`, server.running, server.version];
-  return make("tr", {}, ...cells.map((text) => make("td", { textContent: String(text) })));
+  const state = stateOf(server);
+  const cells = [
+    ["", server.name],
+    ["", make("span", { className: `chip ${STATES_OF_SERVERS[state]}` }, state)],
+    ["Slots in use", `${groups(server.slots - server.free)} of ${groups(server.slots)}`],
+    ["Jobs", groups(server.running)],
+    ["Version", server.version],
+  ];
+  return make("tr", {}, ...cells.map(([name, content]) => make("td", { className: "number", "data-name": name }, content)));
 }
 
 function serverTable(model) {
-  if (model.servers.length === 0) return make("p", { className: "help", textContent: "No server takes its jobs." });
+  if (model.servers.length === 0) return make("p", { className: "help" }, "No server takes its jobs.");
   const heads = ["Server", "State", "Slots in use", "Jobs", "Version"];
-  const table = make("table", {},
-    make("caption", { className: "unseen", textContent: `Servers of ${model.name}` }),
-    make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { scope: "col", textContent: text })))),
+  return make("table", {},
+    make("caption", { className: "unseen" }, `Servers of ${model.name}`),
+    make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { scope: "col" }, text)))),
     make("tbody", {}, ...model.servers.map(serverRow)));
-  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `Servers of ${model.name}` }, table);
 }
 
 function newCard(model) {
-  const link = make("a", { href: model.docs, textContent: model.name });
-  const card = make("section", { className: "card", "aria-label": model.name }, make("h2", {}, link));
+  const link = make("a", { href: model.docs, className: "pill" }, `Try ${model.name}`);
+  const card = make("section", { className: "card", "aria-label": model.name }, make("div", { className: "head" }, make("h2", {}, model.name), make("span"), link));
   card.dataset.model = model.name;
   card.append(make("div", { className: "figures" }));
   return card;
 }
 
 function showModel(card, model) {
-  const figures = card.querySelector(".figures");
-  const focused = figures.contains(document.activeElement);
-  if (focused) return; // the next one follows in two seconds
-  const parts = [];
-  if (model.error) parts.push(make("p", { className: "problem bad", textContent: model.error }));
-  parts.push(make("dl", {},
-    figure("Servers", model.servers.filter((server) => !server.draining).length),
-    figure("Waiting", model.waiting), figure("Running", model.running),
-    figure("Oldest waiting", seconds(model.oldest_waiting)),
-    figure("Dead letters", model.dead), figure("Stored", `${model.stored} of ${model.capacity}`)));
-  parts.push(serverTable(model));
-  figures.replaceChildren(...parts);
+  const text = JSON.stringify(model);
+  if (card.shown === text) return;
+  card.shown = text;
+  card.querySelector(".figures").replaceChildren(
+    make("dl", {},
+      figure("Servers", model.servers.filter((server) => !server.draining).length),
+      figure("Waiting", model.waiting),
+      figure("Running", model.running),
+      figure("Oldest waiting", timeText(model.oldest_waiting)),
+      figure("Dead letters", model.dead, { look: model.dead ? "bad" : "" }),
+      figure("Stored", model.stored, { of: model.capacity })),
+    serverTable(model));
+}
+
+// problemsOf lists what is wrong with a model's queue: {look, title, text}.
+function problemsOf(model) {
+  const found = [];
+  const add = (look, title, text) => found.push({ look, title, text });
+  if (model.error) return [{ look: "bad", title: `The queue of ${model.name} cannot be used.`, text: model.error }];
+  if (model.waiting > 0 && !model.servers.some((server) => stateOf(server) !== "draining")) {
+    add("bad", `No server takes the jobs of ${model.name}.`, `${plural(model.waiting, "job")} ${model.waiting === 1 ? "waits" : "wait"} for one.`);
+  }
+  if (model.stored >= model.capacity) add("bad", `The queue of ${model.name} is full.`, "New jobs are refused (--jobs-capacity).");
+  if (model.dead > 0) add("busy", `${plural(model.dead, "dead letter")} of ${model.name}:`, `no server could end ${model.dead === 1 ? "that job" : "those jobs"}. pinion jobs list --model ${model.name} shows why.`);
+  return found;
 }

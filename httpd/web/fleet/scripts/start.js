@@ -2,6 +2,8 @@
 
 const ASK_EVERY = 2000;
 
+let shownProblems = "[]";
+
 function show(state) {
   const main = $("fleet");
   const cards = new Map([...main.querySelectorAll("section")].map((card) => [card.dataset.model, card]));
@@ -12,24 +14,39 @@ function show(state) {
     showModel(card, model);
   }
   for (const card of cards.values()) card.remove();
-  $("none").hidden = state.models.length > 0;
-  lost(state.error ?? "");
+  $("none").hidden = state.models.length > 0 || Boolean(state.error);
+  const found = state.models.flatMap(problemsOf);
+  if (state.error) found.unshift({ look: "bad", title: "The job queue cannot be used.", text: state.error });
+  showProblems(found);
 }
 
-function lost(why) {
+function showProblems(found) {
+  const text = JSON.stringify(found);
+  const worst = found.find((p) => p.look === "bad");
+  document.title = worst ? `(!) ${worst.title}` : "Fleet: live view";
+  if (text === shownProblems) return;
+  shownProblems = text;
+  $("problems").replaceChildren(...found.map(problemBox));
+  $("announced").textContent = found.map((p) => `${p.title} ${p.text}`).join(" ");
+}
+
+// connected says whether the gateway answers; what the page shows is old otherwise.
+function connected(why = "") {
+  document.body.classList.toggle("lost", why !== "");
   $("lost").hidden = why === "";
-  $("lost-text").textContent = why;
-  $("feed-text").textContent = why === "" ? "Live" : "Not connected";
+  set($("lost-text"), why);
+  showFeed(why === "" ? "good" : "bad", why === "" ? "Live" : "Not connected");
 }
 
 async function ask() {
   if (document.hidden) return;
   try {
     const response = await request("/dashboard/fleet");
-    if (!response.ok) throw new Error(`The gateway answers ${response.status}.`);
+    if (!response.ok) throw new Error((await response.json()).detail ?? `The gateway answers ${response.status}.`);
     show(await response.json());
+    connected();
   } catch (error) {
-    lost(error.message);
+    connected(error instanceof TypeError ? "The gateway cannot be reached." : error.message);
   }
 }
 

@@ -14,7 +14,7 @@ const SERVED = {
 
 // openAIEndpoint is the endpoint that the model's function answers; undefined: none.
 function openAIEndpoint() {
-  const endpoint = document.body.dataset.openai && model.document?.paths?.["/predictions"]?.post?.["x-cog-openai"];
+  const endpoint = document.querySelector("main").dataset.openai && model.document?.paths?.["/predictions"]?.post?.["x-cog-openai"];
   return SERVED[endpoint] && endpoint;
 }
 
@@ -24,7 +24,7 @@ function openAICode(url, input) {
   const endpoint = openAIEndpoint();
   const [method, known] = SERVED[endpoint];
   const streams = isStreaming() && writesText();
-  const own = [["model", document.body.dataset.openai]], extra = {};
+  const own = [["model", document.querySelector("main").dataset.openai]], extra = {};
   for (const [name, value] of Object.entries(input)) {
     if (known.includes(name)) own.push([name, value]);
     else extra[name] = value;
@@ -37,7 +37,7 @@ function openAICode(url, input) {
   if (used.secrets || tokenOf()) lines.push("import os", "");
   lines.push(
     "from openai import OpenAI", "",
-    `client = OpenAI(base_url=${JSON.stringify(serverURL(document.body.dataset.root + "/v1"))}, api_key=${tokenOf() ? `os.environ["${TOKEN_VARIABLE}"]` : '"any"'})`,
+    `client = OpenAI(base_url=${JSON.stringify(serverURL(document.querySelector("main").dataset.root + "/v1"))}, api_key=${tokenOf() ? `os.environ["${TOKEN_VARIABLE}"]` : '"any"'})`,
     `answer = client.${method}(`,
     ...own.map(([name, value]) => `    ${name}=${literal(value, leaf, "    ")},`),
     ")",

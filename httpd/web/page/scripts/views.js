@@ -75,7 +75,7 @@ function tableView(rows, name) {
     const value = row[key];
     if (value === undefined) return make("td");
     if (typeof value === "string" && !isFileText(value)) return make("td", {}, value);
-    if (typeof value === "number") return make("td", {}, numberView(value));
+    if (typeof value === "number") return make("td", { className: "number" }, numberView(value));
     return make("td", {}, hasFile(value) ? view(value, `${name}-${i + 1}-${key}`) : JSON.stringify(value));
   };
   const head = make("tr", {}, ...keys.map((key) => make("th", { scope: "col" }, key)));
