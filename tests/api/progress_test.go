@@ -148,6 +148,11 @@ func TestProgress_StandsOnTerminal(t *testing.T) {
 				harness.Eventually(t, "the terminal shows for how long the setup runs, and its bar", func() bool {
 					return setupLine.MatchString(term.String())
 				})
+				for _, draft := range strings.Split(term.String(), "\r\x1b[K") {
+					if strings.Contains(draft, "shards:  40%|") && !strings.Contains(draft, "setting up for ") {
+						t.Errorf("got the line %q, want the time of the setup in it", draft)
+					}
+				}
 			}
 			shards()
 			harness.Eventually(t, "the bar is whole and a line", func() bool {

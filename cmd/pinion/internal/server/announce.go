@@ -22,11 +22,13 @@ func (m *servedModel) announce() {
 		ticker := time.NewTicker(progressPause)
 		defer ticker.Stop()
 		draw = ticker.C
+		f.setupBegan.Store(time.Now().UnixNano())
+		defer f.setupBegan.Store(0)
 	}
 	for {
 		select {
-		case now := <-draw:
-			m.drawSetup(now)
+		case <-draw:
+			m.drawSetup()
 			continue
 		case <-m.Service.Changes():
 		}

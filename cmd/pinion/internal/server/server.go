@@ -23,21 +23,23 @@ import (
 
 // Server is the wired server of 'pinion serve': what the process has once, and its models.
 type Server struct {
-	s         *config.Server
-	log       *slog.Logger
-	sink      *logging.Sink        // where log goes
-	telemetry *telemetry.Telemetry // nil: it is off
-	sentry    *sentry.Reporter     // nil: it is off
-	dir       *process.RunDir
-	budget    *memory.Budget
-	files     *files.Store
-	webhooks  *webhook.Sender
-	heap      atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
-	gpus      *nvml.Sampler
-	auth      *tokenFile   // nil: no token is wanted
-	metrics   *metrics.Set // of the server; with one model, the model's too
-	orphans   *supervise.Orphans
-	endpoints endpoints
+	s   *config.Server
+	log *slog.Logger
+	// setupBegan is when the first setup began, for setupLog; 0: it has ended.
+	setupBegan atomic.Int64
+	sink       *logging.Sink        // where log goes
+	telemetry  *telemetry.Telemetry // nil: it is off
+	sentry     *sentry.Reporter     // nil: it is off
+	dir        *process.RunDir
+	budget     *memory.Budget
+	files      *files.Store
+	webhooks   *webhook.Sender
+	heap       atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
+	gpus       *nvml.Sampler
+	auth       *tokenFile   // nil: no token is wanted
+	metrics    *metrics.Set // of the server; with one model, the model's too
+	orphans    *supervise.Orphans
+	endpoints  endpoints
 	// connections bounds those of all endpoints together.
 	connections *connlimit.Limit
 	stop        *stop
@@ -62,6 +64,9 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 	f := &Server{
 		s: s, log: log, sink: sink, several: len(models) > 1 || read.File != nil || read.Folder != nil,
 		read: read,
+	}
+	if s.WantsUsageHint() && drawsDrafts(log) {
+		f.log = slog.New(setupLog{log.Handler(), &f.setupBegan})
 	}
 	if f.orphans, err = supervise.AdoptOrphans(); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -28,18 +29,41 @@ func eraseDraft(log *slog.Logger, w io.Writer) {
 }
 
 // drawSetup draws for how long the setup has run and what was written last, until the next record of the log.
-func (m *servedModel) drawSetup(now time.Time) {
+func (m *servedModel) drawSetup() {
 	h := m.Service.Glance()
 	if h.Status != "STARTING" || h.Setup == nil || h.Setup.Status != health.SetupStarting {
 		return
 	}
-	m.Log.Log(context.Background(), logtext.LevelDraft, setupProgress(h.Setup, now))
+	m.Log.Log(context.Background(), logtext.LevelDraft, lastLine(h.Setup.Logs))
+}
+
+// setupLog is a log whose drafts say for how long the setup has run: those of drawSetup, and a line of the model that has not
+// ended, as that of a bar. So both are one line.
+type setupLog struct {
+	slog.Handler
+	began *atomic.Int64 // since 1970, in nanoseconds; 0: none runs
+}
+
+// Handle implements slog.Handler.
+func (h setupLog) Handle(ctx context.Context, r slog.Record) error {
+	if began := h.began.Load(); r.Level == logtext.LevelDraft && began != 0 {
+		r.Message = setupProgress(r.Time.Sub(time.Unix(0, began)), r.Message)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h setupLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return setupLog{h.Handler.WithAttrs(attrs), h.began}
+}
+
+func (h setupLog) WithGroup(name string) slog.Handler {
+	return setupLog{h.Handler.WithGroup(name), h.began}
 }
 
 // setupProgress is the progress of a setup in one line. A bar that the model draws is part of it.
-func setupProgress(s *health.Setup, now time.Time) string {
-	text := fmt.Sprintf("setting up for %s", now.Sub(s.StartedAt.Time).Truncate(time.Second))
-	if line := lastLine(s.Logs); line != "" {
+func setupProgress(elapsed time.Duration, line string) string {
+	text := fmt.Sprintf("setting up for %s", elapsed.Truncate(time.Second))
+	if line != "" {
 		text += ": " + line
 	}
 	return text

@@ -1,15 +1,18 @@
 package server
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"pinion/runtime/health"
+	"pinion/runtime/logtext"
 )
 
 func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
-	began := time.Unix(1000, 0)
 	for _, c := range []struct {
 		logs  string
 		after time.Duration
@@ -22,9 +25,27 @@ func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
 		{"x\x1b[2J\x07y\n\n", time.Second, "setting up for 1s: x[2Jy"},
 		{strings.Repeat("é", maxLastLine) + "z", time.Second, "setting up for 1s: " + strings.Repeat("é", maxLastLine/2-1) + "z"},
 	} {
-		got := setupProgress(&health.Setup{StartedAt: health.Time{Time: began}, Logs: c.logs}, began.Add(c.after))
+		got := setupProgress(c.after, lastLine(c.logs))
 		if got != c.want {
 			t.Errorf("%.40q after %v: got %.80q, want %.80q", c.logs, c.after, got, c.want)
 		}
 	}
+}
+
+// TestSetupLog_DraftsHaveTheTime while the setup runs, and no other record.
+func TestSetupLog_DraftsHaveTheTime(t *testing.T) {
+	var out bytes.Buffer
+	var began atomic.Int64
+	log := slog.New(setupLog{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: logtext.LevelDraft}), &began}).With("a", 1)
+	says := func(level slog.Level, want string) {
+		t.Helper()
+		out.Reset()
+		if log.Log(context.Background(), level, "shards:  40%|"); !strings.Contains(out.String(), `msg="`+want+`"`) {
+			t.Errorf("got %s, want %q", &out, want)
+		}
+	}
+	says(logtext.LevelDraft, "shards:  40%|")
+	began.Store(time.Now().Add(-time.Hour).UnixNano())
+	says(logtext.LevelDraft, "setting up for 1h0m0s: shards:  40%|")
+	says(slog.LevelInfo, "shards:  40%|")
 }
