@@ -73,7 +73,8 @@ need_cc() {
 # ---- build ----
 
 # stamp prints the linker's flags with the version. All of it comes from git, so that two builds of
-# one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it.
+# one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it. PINION_DOCS is the address of
+# the documents' site, to which help and pages lead.
 stamp() {
   local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-} package=pinion/cmd/internal/version
   version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
@@ -83,7 +84,7 @@ stamp() {
     [[ -z $(git -c core.fileMode=false status --porcelain --untracked-files=no) ]] || commit+=-dirty
     seconds=${seconds:-$(git log -1 --format=%ct)}
   fi
-  echo "-X $package.Pinion=${version#v} -X $package.Commit=$commit -X $package.Date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
+  echo "-X $package.Pinion=${version#v} -X $package.Commit=$commit -X $package.Date=$(date -u -d "@${seconds:-0}" +%FT%TZ)${PINION_DOCS:+ -X $package.Docs=$PINION_DOCS}"
 }
 
 # go_build OUTPUT [FLAG...] builds the command, and beside it pinion-nats, which `--nats embed` starts; -trimpath keeps the place of

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/oneshot"
@@ -264,7 +265,8 @@ func (c *checkReport) Print(w io.Writer, asJSON bool) error {
 		also = " and " + terminal.Counted(warnings, "warning")
 	}
 	if problems > 0 {
-		fmt.Fprintf(w, "%s%s in %s\n", colours.Red(terminal.Counted(problems, "problem")), also, c.Folder)
+		fmt.Fprintf(w, "%s%s in %s\nSee %s\n", colours.Red(terminal.Counted(problems, "problem")), also, c.Folder,
+			version.DocsPage("how-to/troubleshooting"))
 		return nil
 	}
 	fmt.Fprintf(w, "%s%s: %s %s with Python %s (%s)\n", colours.Green("no problem"), also, cmp.Or(c.Predictor, c.Train),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/terminal"
@@ -21,7 +22,8 @@ func (r *doctorReport) Print(w io.Writer, dir string, asJSON bool) error {
 	for _, p := range differences {
 		fmt.Fprintln(w, colours.Yellow("different: ")+p.String())
 	}
-	_, err := fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"),
+	fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"),
 		terminal.Counted(len(r.Differences), "difference"), dir)
+	_, err := fmt.Fprintf(w, "See %s\n", version.DocsPage("how-to/move-from-cog"))
 	return err
 }

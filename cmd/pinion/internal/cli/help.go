@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"pinion/cmd/internal/version"
 )
 
 // commandGroups are the commands as the help lists them. Each command stands in one group.
@@ -104,6 +106,27 @@ func printHelp(cmd *cobra.Command, args []string) {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' explains a command.\n", cmd.CommandPath())
 	}
 	fmt.Fprintf(w, "\nManual page of the Debian package and the tarball: man %s\n", pageName(cmd))
+	fmt.Fprintf(w, "Documentation: %s\n", version.DocsPage(docsOf(cmd)))
+}
+
+// docsOf is the page of the documents about a command.
+func docsOf(cmd *cobra.Command) string {
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		switch cmd.Name() {
+		case "serve":
+			return "reference/flags"
+		case "gateway":
+			return "how-to/scale-out"
+		case "jobs":
+			return "reference/jobs"
+		case "batching":
+			return "how-to/batching-dropin"
+		}
+		if cmd.Parent() == cmd.Root() {
+			return "reference/cli"
+		}
+	}
+	return "tutorial/quickstart"
 }
 
 // printCommands prints the commands below a command, those of pinion in groups.

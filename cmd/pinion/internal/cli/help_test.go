@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/internal/version"
 )
 
 // TestHelp_EachFlagOfServeIsInOneGroup, and so is each command.
@@ -40,4 +45,19 @@ func TestHelp_EachFlagOfServeIsInOneGroup(t *testing.T) {
 			t.Errorf("the command %s is in %d groups, want %d", c.Name(), found[c.Name()], want)
 		}
 	}
+}
+
+// TestHelp_NamesAPageOfTheDocuments that exists, for each command.
+func TestHelp_NamesAPageOfTheDocuments(t *testing.T) {
+	var see func(*cobra.Command)
+	see = func(cmd *cobra.Command) {
+		page := version.DocsPage(docsOf(cmd))
+		if _, err := os.Stat(filepath.Join("..", "..", "..", "..", page)); err != nil {
+			t.Errorf("the help of %s names a page that is not there: %v", cmd.CommandPath(), err)
+		}
+		for _, below := range cmd.Commands() {
+			see(below)
+		}
+	}
+	see(newRoot())
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,10 +63,13 @@ func printServers(w io.Writer, rows []serverRow, now time.Time) error {
 	for _, r := range rows {
 		var names, folders []string
 		for _, m := range r.Models {
-			names, folders = append(names, m.Name), append(folders, m.Folder)
+			names = append(names, m.Name)
+			if m.Folder != "" { // a gateway has none
+				folders = append(folders, m.Folder)
+			}
 		}
 		t.row(strconv.Itoa(r.PID), r.Address, safe(r.Status), age(now, r.Started), safe(strings.Join(names, ", ")),
-			safe(strings.Join(folders, ", ")))
+			safe(cmp.Or(strings.Join(folders, ", "), "-")))
 	}
 	return t.Flush()
 }

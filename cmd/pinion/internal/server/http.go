@@ -179,12 +179,20 @@ func (m *servedModel) pageOptions(atRoot bool) page.Options {
 	o := page.Options{
 		Dir: m.of.Found.Dir, Logo: m.of.Found.Logo,
 		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.Name),
-		Models: m.links(atRoot, "docs"),
+		Models: m.links(atRoot, "docs"), Help: pageHelp(),
 	}
 	if !atRoot {
 		o.Root = "/../.."
 	}
 	return o
+}
+
+// pageHelp is the address of the document about the page; "": the documents have no address that is known.
+func pageHelp() string {
+	if version.Docs == "" {
+		return ""
+	}
+	return version.DocsPage("how-to/page")
 }
 
 // links lead from a page of the model to that of each model; nil: there is one model.
