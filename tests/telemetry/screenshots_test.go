@@ -52,7 +52,7 @@ func takePictures(t *testing.T) {
 		Dir: dir, Model: "live.py:Painter",
 		Args: []string{"--workers", "2", "--queue", "32"},
 	})
-	several := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--queue", "256"}}
+	several := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--queue", "256", "--reload"}}
 	pipeline := harness.Example(t, "pipeline")
 	for _, name := range []string{"rank", "decode", "embed"} {
 		several.Models = append(several.Models, name+"="+filepath.Join(pipeline, name))

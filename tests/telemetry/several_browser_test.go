@@ -32,7 +32,7 @@ func TestSeveralBrowser_CallsInBrowser(t *testing.T) {
 		t.Run(scene, func(t *testing.T) {
 			axe(t)
 			dir := t.TempDir()
-			o := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--queue", "4"}}
+			o := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--queue", "4", "--reload"}}
 			for _, name := range []string{"a", "b", "c"} {
 				folder := filepath.Join(dir, name)
 				harness.WriteFile(t, filepath.Join(folder, "run.py"), waitingModel)
