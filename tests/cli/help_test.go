@@ -38,7 +38,9 @@ func TestHelp_NamesManualPage(t *testing.T) {
 	c.Good(t, "man", dir)
 	for _, command := range []string{"", "serve", "jobs list"} {
 		_, page, _ := strings.Cut(c.Good(t, append(strings.Fields(command), "--help")...), "the tarball: man ")
-		if text := harness.ReadFile(t, filepath.Join(dir, strings.TrimSpace(page)+".1")); !strings.HasPrefix(text, ".TH PINION") {
+		harness.WantText(t, "the help", page, "\nDocumentation: docs/")
+		page, _, _ = strings.Cut(page, "\n")
+		if text := harness.ReadFile(t, filepath.Join(dir, page+".1")); !strings.HasPrefix(text, ".TH PINION") {
 			t.Errorf("pinion %s --help names %q, whose page begins with %.20q, want a manual page", command, page, text)
 		}
 	}
