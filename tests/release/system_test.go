@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/await"
 	"pinion/tests/harness"
 )
 
@@ -193,7 +194,8 @@ func (s *system) serve(line string) *server {
 		_ = v.cmd.Process.Kill() // it may have ended
 		<-v.done
 	})
-	harness.Eventually(s.t, line+" is ready", func() bool {
+	const limit = 15 * time.Minute // QEMU takes minutes on a busy machine
+	if !await.Within(limit, 50*time.Millisecond, func() bool {
 		select {
 		case <-v.done:
 			s.t.Fatalf("%s ended, want it to run: %v\n%s", line, v.cmd.ProcessState, v.log)
@@ -206,7 +208,9 @@ func (s *system) serve(line string) *server {
 		v.address = listening.Address
 		_, ready := v.log.Find("worker ready")
 		return ok && ready
-	})
+	}) {
+		s.t.Fatalf("%s is not ready within %s:\n%s", line, limit, v.log)
+	}
 	return v
 }
 
