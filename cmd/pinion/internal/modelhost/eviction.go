@@ -57,17 +57,31 @@ func chooseEvicted(name string, need, bound int64, holders []Holder) (evicted []
 		}
 	}
 	slices.SortStableFunc(idle, func(a, b Holder) int { return a.Used.Compare(b.Used) })
-	for _, h := range idle {
-		if need <= free {
-			break
-		}
-		free += h.Memory
-		evicted = append(evicted, h.Name)
-	}
-	if need > free {
+	evicted, ok := fewest(idle, need-free)
+	if !ok {
 		return nil, &NoRoomError{name, need, bound, busy}
 	}
 	return evicted, nil
+}
+
+// fewest chooses from the first on as many models as have that much memory, and of those none that need not go; false:
+// all of them have less.
+func fewest(models []Holder, memory int64) (names []string, ok bool) {
+	n := 0
+	for ; n < len(models) && memory > 0; n++ {
+		memory -= models[n].Memory
+	}
+	if memory > 0 {
+		return nil, false
+	}
+	for _, h := range models[:n] {
+		if memory+h.Memory <= 0 {
+			memory += h.Memory // a small one does not matter beside those behind it
+			continue
+		}
+		names = append(names, h.Name)
+	}
+	return names, true
 }
 
 // size is a number of bytes for people.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-
-	"pinion/cmd/pinion/internal/config"
 )
 
 // makeRoom unloads models until one fits beside those that stay. leave follows once the model counts as loading.
@@ -69,9 +67,7 @@ func (h *Host) holders() (holders []Holder) {
 		}
 		holders = append(holders, Holder{
 			Name: m.Name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == Ready && m.Lifecycle.isIdle(),
-			Used: m.Lifecycle.lastUse(),
-			// A manual model would stay unloaded.
-			Ends: state == Unloading || (state == Ready || state == Loading) && m.s.Loading.When != config.Manual,
+			Used: m.Lifecycle.lastUse(), Ends: m.Lifecycle.ends(),
 		})
 	}
 	return holders

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"pinion/cmd/pinion/internal/config"
 )
 
 // A model that is used all the time is never idle, so a model that waits for its memory would never be loaded. They
@@ -68,18 +70,25 @@ func chooseBusy(full *NoRoomError, need int64, callers []string) (names []string
 	for _, h := range full.Holders {
 		free -= h.Memory
 	}
-	busy := slices.Clone(full.Holders)
-	slices.SortStableFunc(busy, func(a, b Holder) int { return a.Used.Compare(b.Used) })
-	for _, h := range busy {
-		if need <= free {
-			break
-		}
-		if h.Ends && !slices.Contains(callers, h.Name) {
-			free += h.Memory
-			names = append(names, h.Name)
-		}
+	ending := slices.DeleteFunc(slices.Clone(full.Holders), func(h Holder) bool {
+		return !h.Ends || slices.Contains(callers, h.Name)
+	})
+	slices.SortStableFunc(ending, func(a, b Holder) int { return a.Used.Compare(b.Used) })
+	names, ok = fewest(ending, need-free)
+	return names, ok && len(names) > 0
+}
+
+// ends reports whether the model may make room once it has ended what it runs. A manual one would stay unloaded.
+func (l *Lifecycle) ends() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch l.state {
+	case Unloading:
+		return !l.closed
+	case Ready, Loading:
+		return !l.closed && l.m.s.Loading.When != config.Manual
 	}
-	return names, need <= free && len(names) > 0
+	return false
 }
 
 // beginWait notes that another model waits for this one's memory, and when.
@@ -106,7 +115,7 @@ func (l *Lifecycle) endWait(began time.Time) {
 	}
 }
 
-// makeIdle waits until the model runs nothing; false: ctx has ended, or the server stops. Once its turn is over, new
+// makeIdle waits until the model runs nothing, or leaves the server; false: ctx has ended. Once its turn is over, new
 // requests wait.
 func (l *Lifecycle) makeIdle(ctx context.Context) bool {
 	for {
@@ -118,10 +127,10 @@ func (l *Lifecycle) makeIdle(ctx context.Context) bool {
 			l.m.Log.Info("the model ends what it runs, to make room for another")
 		}
 		l.mu.Unlock()
-		if !closed && state != Loading && state != Unloading && (state != Ready || l.isIdle()) {
+		if closed || state != Loading && state != Unloading && (state != Ready || l.isIdle()) {
 			return true
 		}
-		if closed || !l.awaitIdle(ctx, state, changed, turn) {
+		if !l.awaitIdle(ctx, state, changed, turn) {
 			return false
 		}
 	}

@@ -23,8 +23,9 @@ func TestTurn_ChooseBusy(t *testing.T) {
 		ok      bool
 	}{
 		{need: 4, want: []string{"old"}, ok: true},
+		{need: 5, want: []string{"old"}, ok: true},
 		{need: 6, want: []string{"old", "new"}, ok: true},
-		{need: 9, want: []string{"old", "new"}},
+		{need: 9},
 		{need: 4, callers: []string{"new"}, want: []string{"old"}, ok: true},
 		{need: 4, callers: []string{"old"}, want: []string{"new"}, ok: true},
 		{need: 4, callers: []string{"old", "new"}},
