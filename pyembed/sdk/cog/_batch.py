@@ -166,6 +166,10 @@ def batch(
     in async code, blocking in threads. Predictions join and leave between batches. Up to
     concurrent batches run at once. The sum of the items' cost in a batch is at most max_cost.
 
+    Type checkers see Any for what is batched. The result of a call depends on who calls: an
+    awaitable in async code, a value on threads. And no type turns `list[T]` into T among named
+    parameters, or tells `run`, which a test calls with lists, from other methods.
+
     Raises TypeError and ValueError for invalid options, and TypeError for a
     generator, whose output belongs to one prediction.
 
