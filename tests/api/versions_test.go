@@ -272,7 +272,7 @@ func TestVersions_FilesThatCannotBeServed(t *testing.T) {
 	for text, want := range map[string]string{
 		"traffic: {ocr@1: 90, ocr@2: 5}\n":    `:5: traffic: the shares of ocr add up to 95: must be 100`,
 		"traffic: {ocr@1: 90, ocs@2: 10}\n":   `:5: traffic: there is no model "ocs@2"; is it ocr@2?`,
-		"traffic: {ocr@1: ninety}\n":          `:5: traffic: the share of ocr@1 is no whole number`,
+		"traffic: {ocr@1: ninety}\n":          `:5: traffic: invalid share of ocr@1: must be a whole number`,
 		"traffic: [90, 10]\n":                 `:5: traffic is a list, and should be a mapping`,
 		"traffic:\n  ocr@1: 90\n  ocr@1: 1\n": `:7: traffic: "ocr@1" is given twice`,
 		"mirror: ocr@3\n":                     `:5: mirror: there is no model "ocr@3"`,

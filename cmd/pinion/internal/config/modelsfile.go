@@ -168,7 +168,7 @@ func (r *modelsFileReader) traffic(traffic usertext.Entry) {
 		}
 		share, err := strconv.Atoi(entry.Value.Text)
 		if entry.Value.Kind != usertext.Number || err != nil {
-			r.mistakes.Add(entry.Line, fmt.Sprintf("traffic: the share of %s is no whole number", entry.Key),
+			r.mistakes.Add(entry.Line, fmt.Sprintf("traffic: invalid share of %s: must be a whole number", entry.Key),
 				"write it in percent, as "+entry.Key+": 10")
 			continue
 		}

@@ -35,7 +35,7 @@ func (i Binary) Change(version string) string {
 	was := "was replaced by another build"
 	switch file, err := os.Stat(i.path); {
 	case err != nil:
-		was = "is gone"
+		was = "was removed"
 	default:
 		running, err := os.Stat(RunningBinary)
 		if err != nil || os.SameFile(file, running) || sameBuild(i.path, RunningBinary) {

@@ -166,7 +166,7 @@ def only(result: Any) -> Any:
 
 
 def is_async_code() -> bool:
-    """Return whether a task calls. In a notebook a cell is no async code, although a loop runs."""
+    """Return whether a task calls. In a notebook a cell is not async code, although a loop runs."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return False

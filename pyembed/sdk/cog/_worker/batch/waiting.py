@@ -62,7 +62,7 @@ class _Unhashable:
             return bool(self._key == other._key)
         except Exception as exc:
             raise TypeError(
-                f"an argument that is no list parameter cannot be compared: {exc}; batches are "
+                f"an argument that is not a list parameter cannot be compared: {exc}; batches are "
                 "formed of calls with equal ones, so pass numbers or text, or make it a list[...]"
             ) from exc
 

@@ -50,7 +50,7 @@ _CODES = {
 
 
 class ArrayError(ValueError):
-    """A value that is no array of its type; the text follows the value's name and place."""
+    """A value that is not an array of its type; the text follows the value's name and place."""
 
 
 def read_kind(annotation: object, resolve: Callable[[Any], Any]) -> Array:
