@@ -2,14 +2,10 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +19,6 @@ import (
 	"pinion/httpd/web/page"
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/mediatype"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -84,20 +79,18 @@ func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) 
 			return nil, err
 		}
 	}
-	input, err := withFiles(req.Input, req.Attachments)
-	if err == nil {
-		input, err = withTensors(input, req.Tensors)
-	}
+	in, err := newJobInput(&req, m.g.budget)
 	if err != nil {
 		return nil, err
 	}
+	defer in.release()
 	sent := req
-	sent.Input, sent.Tensors, sent.Attachments, sent.Body, sent.Disk, sent.Shared = input, nil, nil, nil, nil, nil
+	sent.Input, sent.Tensors, sent.Attachments, sent.Body, sent.Disk, sent.Shared = in.input(), nil, nil, nil, nil, nil
 	if sent.Deadline.IsZero() {
 		sent.Deadline = time.Now().Add(m.g.s.QueueTimeout)
 	}
 	p, err := m.member.Submit(request.Submission{
-		Request: sent, Body: slices.Concat([]byte(`{"input":`), input, []byte{'}'}), ContentType: "application/json",
+		Request: sent, Body: in.body, ContentType: "application/json",
 	}, false)
 	if err != nil {
 		return nil, err
@@ -113,34 +106,6 @@ func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) 
 	}
 	m.g.budget.Free(req.Charged)
 	return p, nil
-}
-
-// withFiles replaces the placeholders of attached files by data URLs.
-func withFiles(input []byte, files predict.Attachments) ([]byte, error) {
-	if files == nil {
-		return input, nil
-	}
-	for {
-		before, placeholder, after, ok := predict.CutPlaceholder(input)
-		if !ok {
-			return input, nil
-		}
-		number, name, ok := predict.ReadPlaceholder(placeholder)
-		path := files.Path(number)
-		if !ok || path == "" {
-			return nil, errors.New("an attached file is missing")
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("read an attached file: %w", err)
-		}
-		media := mediatype.Of(filepath.Ext(name))
-		if media == "" {
-			media = "application/octet-stream"
-		}
-		data := base64.StdEncoding.AppendEncode([]byte(`"data:`+media+";base64,"), content)
-		input = slices.Concat(before, data, []byte{'"'}, after)
-	}
 }
 
 // SubmitAll has nothing to do: the jobs are in the queue.

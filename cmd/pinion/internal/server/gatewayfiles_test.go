@@ -1,0 +1,61 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+)
+
+// onDisk are attached files by their numbers.
+type onDisk []string
+
+func (f onDisk) Path(number int) string {
+	if number < len(f) {
+		return f[number]
+	}
+	return ""
+}
+
+func (f onDisk) Close() {}
+
+// TestJobInput_IsChargedWhileItLives, and refused before it is made where it does not fit.
+func TestJobInput_IsChargedWhileItLives(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(path, []byte(strings.Repeat("a", 3<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	input := append(predict.AppendPlaceholder([]byte(`{"a":`), 0, "a.txt"), '}')
+	req := &predict.Request{Input: input, Attachments: onDisk{path}}
+	budget := memory.New(16 << 20)
+	in, err := newJobInput(req, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"input":{"a":"data:text/plain;base64,` + strings.Repeat("YWFh", 1<<20) + `"}}`
+	if string(in.body) != want || string(in.input()) != want[len(beforeInput):len(want)-1] {
+		t.Errorf("got %.80s… of %d bytes, want %.80s… of %d", in.body, len(in.body), want, len(want))
+	}
+	if used := budget.Stats().Used; used < 4<<20 || used > 5<<20 {
+		t.Errorf("got %d bytes charged, want 4 MiB", used)
+	}
+	in.release()
+	if used := budget.Stats().Used; used != 0 {
+		t.Errorf("got %d bytes charged at the end, want none", used)
+	}
+	budget.Take(14<<20, 14<<20)
+	if _, err := newJobInput(req, budget); !errors.Is(err, memory.ErrFull) {
+		t.Errorf("got %v, want %v", err, memory.ErrFull)
+	}
+	if err := os.Truncate(path, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newJobInput(req, budget); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("got %v, want %v", err, memory.ErrTooLarge)
+	}
+}
