@@ -64,7 +64,9 @@ func Handler(o Options) fasthttp.RequestHandler {
 	}
 	return web.Handler(web.Source{
 		Title: o.Model, HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
-		Texts:  map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root, "help": o.Help},
+		Texts: map[string]string{
+			"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root, "help": o.Help,
+		},
 		Models: o.Models,
 	})
 }
