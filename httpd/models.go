@@ -10,6 +10,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 	"pinion/runtime/logtext"
+	"pinion/runtime/nearest"
 	"pinion/runtime/predict"
 )
 
@@ -85,7 +86,8 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 		names = append(names, a.model.Name)
 	}
 	s.detail(ctx, fasthttp.StatusNotFound,
-		fmt.Sprintf("This server has no model %q. It has %s", logtext.Clip(name), strings.Join(names, ", ")))
+		fmt.Sprintf("This server has no model %q. It has %s%s", logtext.Clip(name), strings.Join(names, ", "),
+			nearest.Hint(name, names)))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/nearest"
 )
 
 // Repository is the models that SageMaker loads and unloads while the server runs.
@@ -89,13 +90,22 @@ func pageAfter(token string, loaded []LoadedModel) modelPage {
 
 // loaded returns the loaded model that the path names.
 func (m multi) loaded(x *protocol.Exchange) (LoadedModel, *protocol.Error) {
-	name := x.Param("name")
-	for _, model := range m.repository.Loaded() {
+	name, loaded := x.Param("name"), m.repository.Loaded()
+	for _, model := range loaded {
 		if model.Name == name {
 			return model, nil
 		}
 	}
-	return LoadedModel{}, protocol.Errorf(protocol.Unknown, "model %.100q is not loaded", name)
+	return LoadedModel{}, NotLoaded(name, loaded)
+}
+
+// NotLoaded refuses a model that is not among the loaded ones.
+func NotLoaded(name string, loaded []LoadedModel) *protocol.Error {
+	names := make([]string, len(loaded))
+	for i, model := range loaded {
+		names[i] = model.Name
+	}
+	return protocol.Errorf(protocol.Unknown, "model %.100q is not loaded%s", name, nearest.Hint(name, names))
 }
 
 func (m multi) show(x *protocol.Exchange) {

@@ -1,6 +1,10 @@
 package protocol
 
-import "strings"
+import (
+	"strings"
+
+	"pinion/runtime/nearest"
+)
 
 // Several returns the models of a server: those that list returns, of which the first is the default.
 func Several(list func() []*Model) Models { return several{list} }
@@ -19,9 +23,20 @@ func (l several) Find(name, version string) (*Model, *Error) {
 			return m.find(own)
 		}
 	}
-	names := make([]string, len(models))
-	for i, m := range models {
-		names[i] = `"` + m.Name + `"`
+	return nil, unknown(name, models)
+}
+
+// unknown refuses a name that none of the models has, and names the nearest one.
+func unknown(name string, models []*Model) *Error {
+	var quoted, names []string
+	for _, m := range models {
+		quoted, names = append(quoted, `"`+m.Name+`"`), append(names, m.Name)
+		if m.Versions != nil {
+			for _, v := range m.Versions() {
+				names = append(names, m.Name+"@"+v.Version)
+			}
+		}
 	}
-	return nil, Errorf(Unknown, "unknown model %q: this server has %s", clip(name), strings.Join(names, ", "))
+	return Errorf(Unknown, "unknown model %q: this server has %s%s", clip(name), strings.Join(quoted, ", "),
+		nearest.Hint(name, names))
 }

@@ -3,6 +3,8 @@ package protocol
 import (
 	"slices"
 	"strings"
+
+	"pinion/runtime/nearest"
 )
 
 // Single returns m as the only model of a server.
@@ -12,7 +14,7 @@ type single struct{ model *Model }
 
 func (l single) Find(name, version string) (*Model, *Error) {
 	if name != l.model.Name {
-		return nil, Errorf(Unknown, "unknown model %q: this server has %q", clip(name), l.model.Name)
+		return nil, unknown(name, l.List())
 	}
 	return l.model.find(version)
 }
@@ -22,14 +24,15 @@ func (m *Model) find(version string) (*Model, *Error) {
 	if version == "" {
 		return m, nil
 	}
-	var has []string
+	var has, quoted []string
 	for _, known := range m.All() {
 		if known.Version == version {
 			return known, nil
 		}
-		has = append(has, `"`+known.Version+`"`)
+		has, quoted = append(has, known.Version), append(quoted, `"`+known.Version+`"`)
 	}
-	return nil, Errorf(Unknown, "model %q has no version %q: it has %s", m.Name, clip(version), strings.Join(has, ", "))
+	return nil, Errorf(Unknown, "model %q has no version %q: it has %s%s", m.Name, clip(version), strings.Join(quoted, ", "),
+		nearest.Hint(version, has))
 }
 
 func (l single) List() []*Model { return []*Model{l.model} }

@@ -133,6 +133,7 @@ func TestCalls_ModelCallsAnother(t *testing.T) {
 		{harness.Input{"text": "back"}, `model "a" is already among its callers: a → b → a`},
 		{harness.Input{"model": "a"}, `model "a" is already among its callers: a → a`},
 		{harness.Input{"model": "c"}, `unknown model "c": this server has "a", "b"`},
+		{harness.Input{"model": "bb"}, `unknown model "bb": this server has "a", "b"; did you mean "b"?`},
 	} {
 		failedWith(t, harness.PredictBy(s, "a", c.in), c.want)
 		c.in["catch"] = true

@@ -32,9 +32,10 @@ func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 				name+" 3.")
 		}
 	}
-	_, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: "c"})
-	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `this server has "a", "b"`) {
-		t.Errorf("an unknown one: %v, want Code %v and err with %q", err, codes.NotFound, `this server has "a", "b"`)
+	_, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: "bb"})
+	if want := `this server has "a", "b"; did you mean "b"?`; status.Code(err) != codes.NotFound ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("an unknown one: %v, want Code %v and err with %q", err, codes.NotFound, want)
 	}
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 	if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"} 2`; !strings.Contains(page, want) {

@@ -99,7 +99,7 @@ func TestVersions_Refusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"ocr@1":90}`:                      "the shares of ocr add up to 90: must be 100",
 		`{"ocr@1":90,"ocr@2":20}`:           "the shares of ocr add up to 110: must be 100",
-		`{"ocr@1":90,"ocr@3":10}`:           `there is no model \"ocr@3\"; is it ocr@`,
+		`{"ocr@1":90,"ocr@3":10}`:           `there is no model \"ocr@3\": the versions are ocr@1, ocr@2; did you mean \"ocr@1\"?`,
 		`{"other":100}`:                     `there is no model \"other@1\"`,
 		`{}`:                                "the shares of ocr add up to 0: must be 100",
 		`{"ocr@1":-10,"ocr@2":110}`:         "must be 0 to 100",
@@ -222,6 +222,24 @@ func TestVersions_OtherProtocols(t *testing.T) {
 		http.StatusOK, `"two 3.`)
 }
 
+// TestVersions_MisspeltNamesAreAsked after, by every way to name a model.
+func TestVersions_MisspeltNamesAreAsked(t *testing.T) {
+	t.Parallel()
+	s, _, _ := versionsFile(t, "", "--reload")
+	ask := func(near string) string { return fmt.Sprintf(`; did you mean \"%s\"?`, near) }
+	for path, near := range map[string]string{
+		"/models/orc/predictions": "ocr", "/models/OCR/load": "ocr", "/models/ocr@3/predictions": "ocr@1",
+		"/models/othr/unload": "other", "/models/ocrr@2/cancel": "ocr@2", "/models/orc/traffic": "ocr",
+		"/v2/models/orc/infer": "ocr", "/v2/models/ocrr@2/infer": "ocr@2", "/v2/repository/models/othr/load": "other",
+		"/v1/models/orc:predict": "ocr",
+	} {
+		harness.WantAnswer(t, path, s.Do(http.MethodPost, path, []byte(`{}`)), http.StatusNotFound, ask(near))
+	}
+	harness.WantAnswer(t, "OpenAI", s.Do(http.MethodGet, "/v1/models/orc", nil), http.StatusNotFound, ask("ocr"))
+	far := s.Do(http.MethodPost, "/models/translate/predictions", []byte(`{}`))
+	harness.WantAnswer(t, "no name is near", far, http.StatusNotFound, `It has ocr, ocr@1, ocr@2, other"}`)
+}
+
 // TestVersions_BrokenVersionGetsNothing: a share of a version that takes no predictions goes to the others.
 func TestVersions_BrokenVersionGetsNothing(t *testing.T) {
 	t.Parallel()
@@ -271,7 +289,7 @@ func TestVersions_FilesThatCannotBeServed(t *testing.T) {
 	file := filepath.Join(dir, "pinion.yaml")
 	for text, want := range map[string]string{
 		"traffic: {ocr@1: 90, ocr@2: 5}\n":    `:5: traffic: the shares of ocr add up to 95: must be 100`,
-		"traffic: {ocr@1: 90, ocs@2: 10}\n":   `:5: traffic: there is no model "ocs@2"; is it ocr@2?`,
+		"traffic: {ocr@1: 90, ocs@2: 10}\n":   `:5: traffic: there is no model "ocs@2": the versions are ocr@1, ocr@2, other@1; did you mean "ocr@2"?`,
 		"traffic: {ocr@1: ninety}\n":          `:5: traffic: invalid share of ocr@1: must be a whole number`,
 		"traffic: [90, 10]\n":                 `:5: traffic is a list, and should be a mapping`,
 		"traffic:\n  ocr@1: 90\n  ocr@1: 1\n": `:7: traffic: "ocr@1" is given twice`,

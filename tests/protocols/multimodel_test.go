@@ -71,6 +71,12 @@ func TestMultiModel_Contract(t *testing.T) {
 		harness.WantCode(t, "load "+name, s.Do(http.MethodPost, "/models", loads(name, folder(name))), http.StatusOK)
 	}
 	wantList("base", "one", "two")
+	for method, path := range map[string]string{
+		http.MethodDelete: "/models/tow", http.MethodGet: "/models/tow", http.MethodPost: "/models/tow/invoke",
+	} {
+		harness.WantAnswer(t, method+" of a misspelt name", s.Do(method, path, []byte(`{"x":1}`)), http.StatusNotFound,
+			`model \"tow\" is not loaded; did you mean \"two\"?`)
+	}
 	harness.Equal(t, "one", string(s.Do(http.MethodGet, "/models/one", nil).Body), entry("one"))
 	harness.WantAnswer(t, "load it again", s.Do(http.MethodPost, "/models", loads("one", folder("one"))),
 		http.StatusConflict, "is loaded already")

@@ -76,7 +76,7 @@ func TestGateway_OfSeveralModels(t *testing.T) {
 		model, _, _, text := harness.SaidBy(t, harness.PredictBy(g.Server, "b", harness.Input{"text": "x"}))
 		harness.Equal(t, about+": the answer of", model+" "+text, "b x")
 		harness.WantAnswer(t, about+": an unknown model", g.Do(http.MethodPost, "/models/bb/predictions", `{"input":{}}`),
-			http.StatusNotFound, `This server has no model \"bb\". It has a, b`)
+			http.StatusNotFound, `This server has no model \"bb\". It has a, b; did you mean \"b\"?`)
 		harness.WantCode(t, about+": what does not fit", g.Do(http.MethodPost, "/models/a/predictions", `{"input":{"text":1}}`),
 			http.StatusUnprocessableEntity)
 		harness.Eventually(t, about+": it lists the models, with what their servers say", func() bool {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 // NoCommand refuses what is no command, and names the nearest one.
@@ -20,7 +20,7 @@ func noCommand(root *cobra.Command, args []string) error {
 			names = append(append(names, c.Name()), c.Aliases...)
 		}
 	}
-	best := usertext.NearestWithin(len(args[0])/2, args[0], names)
+	best := nearest.Within(len(args[0])/2, args[0], names)
 	if best == "" {
 		return fmt.Errorf("unknown command %q; 'pinion help' lists the commands", args[0])
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 // FlagError says what is wrong with a flag, and what would be right.
@@ -43,7 +44,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	best := usertext.NearestWithin(len(name)/2, name, names)
+	best := nearest.Within(len(name)/2, name, names)
 	if cmd.Name() == "build" && slices.Contains(image.BuilderOptions(), name) {
 		return fmt.Errorf("%w; options of the builder stand after --, as in: pinion build -t NAME -- --%s", err, name)
 	}

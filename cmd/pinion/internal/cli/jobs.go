@@ -16,10 +16,10 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
-	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/logtext"
+	"pinion/runtime/nearest"
 	"pinion/runtime/predict"
 )
 
@@ -112,9 +112,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 func withNearest(err error) error {
 	var none *store.NoQueueError
 	if errors.As(err, &none) {
-		if near := usertext.Nearest(none.Model, none.Known); near != "" {
-			return fmt.Errorf("%w; is it %s?", err, near)
-		}
+		return fmt.Errorf("%w%s", err, nearest.Hint(none.Model, none.Known))
 	}
 	return err
 }

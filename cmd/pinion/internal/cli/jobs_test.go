@@ -239,7 +239,7 @@ func TestJobs_Refuses(t *testing.T) {
 		{[]string{"list", "--nats", r.url, "--model", "a b"}, `--model: invalid model name "a b"`},
 		{
 			[]string{"list", "--nats", r.url, "--model", "mm"},
-			"there is no job queue of the model mm; there are queues of m; is it m?",
+			"there is no job queue of the model mm; there are queues of m; did you mean \"m\"?",
 		},
 		{
 			[]string{"list", "--nats", r.url, "--model", "other"},

@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/batch"
+	"pinion/runtime/nearest"
 	"pinion/runtime/ventu"
 )
 
@@ -115,7 +116,7 @@ func unknownFlag(f *flag.FlagSet, args []string, err error) error {
 	}
 	var names []string
 	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
-	best := usertext.NearestWithin(len(name)/2, name, names)
+	best := nearest.Within(len(name)/2, name, names)
 	if best == "" {
 		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 // The keys of the file itself.
@@ -313,7 +314,7 @@ func (r *modelsFileReader) unknown(prefix string, entry usertext.Entry, known []
 
 // advise names the nearest word, or all.
 func (r *modelsFileReader) advise(word string, known []string, all string) string {
-	if near := usertext.Nearest(word, known); near != "" {
+	if near := nearest.Word(word, known); near != "" {
 		return fmt.Sprintf("write %q, if that is what is meant", near)
 	}
 	return all + strings.Join(slices.Sorted(slices.Values(known)), ", ")

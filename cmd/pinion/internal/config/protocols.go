@@ -19,6 +19,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/httpd/replicate"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/nearest"
 )
 
 // newProtocol makes the protocols of --protocols by name.
@@ -100,11 +101,8 @@ func (s *Protocols) check() error {
 		if name == noProtocols {
 			return fmt.Errorf("--protocols %s: none stands alone", strings.Join(s.Names, ","))
 		}
-		hint := ""
-		if near := usertext.Nearest(name, protocol.Names()); near != "" {
-			hint = fmt.Sprintf("; is it %s?", near)
-		}
-		return fmt.Errorf("--protocols %q: must be of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
+		return fmt.Errorf("--protocols %q: must be of %s, or none%s", name, strings.Join(protocol.Names(), ", "),
+			nearest.Hint(name, protocol.Names()))
 	}
 	switch {
 	case s.GRPCPort < -1 || s.GRPCPort > 65535:

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/logtext"
+	"pinion/runtime/nearest"
 )
 
 // FirstVersion is the version of a model whose name has none.
@@ -74,11 +75,8 @@ func checkVersion(name string, whole []string) error {
 	if slices.Contains(whole, name) {
 		return nil
 	}
-	hint := "."
-	if near := usertext.Nearest(name, whole); near != "" {
-		hint = "; is it " + near + "?"
-	}
-	return fmt.Errorf("there is no model %q%s The versions are %s", name, hint, strings.Join(whole, ", "))
+	return fmt.Errorf("there is no model %q: the versions are %s%s", logtext.Clip(name), strings.Join(whole, ", "),
+		nearest.Hint(name, whole))
 }
 
 // checkMirrors refuses what cannot get copies of requests.

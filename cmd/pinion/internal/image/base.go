@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 // base is the image that the Dockerfile starts from.
@@ -94,7 +94,7 @@ func (p *Plan) chooseCUDA(add reporter) {
 	switch {
 	case found == nil && asked.Value != "":
 		fix := fmt.Sprintf("write one of %s, %s", strings.Join(minors, ", "), own)
-		if near := usertext.Nearest(minor, minors); near != "" && strings.HasPrefix(near, strings.Split(minor, ".")[0]+".") {
+		if near := nearest.Word(minor, minors); near != "" && strings.HasPrefix(near, strings.Split(minor, ".")[0]+".") {
 			fix = fmt.Sprintf("write %q, if that will do, or another of %s, %s", near, strings.Join(minors, ", "), own)
 		}
 		add(asked.Line, fmt.Sprintf("build.cuda: NVIDIA has no image of CUDA %s with Ubuntu 22.04 or newer", asked.Value),

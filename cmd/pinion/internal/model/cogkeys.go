@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 // valueForm is what may stand at a place of cog.yaml.
@@ -185,7 +186,7 @@ func oneOf(words ...string) func(*usertext.Node) (string, string) {
 			return "", ""
 		}
 		fix := "write one of " + strings.Join(words, ", ")
-		if near := usertext.Nearest(n.Text, words); near != "" {
+		if near := nearest.Word(n.Text, words); near != "" {
 			fix = fmt.Sprintf("write %q, if that is what is meant", near)
 		}
 		return fmt.Sprintf("unknown value %q", n.Text), fix

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 const CogFile = "cog.yaml"
@@ -172,10 +173,10 @@ func (c *CogYAMLReport) keys(path string, n *usertext.Node, f *valueForm) {
 // Cog ignores those that it does not know.
 func (c *CogYAMLReport) unknownKey(path string, entry usertext.Entry, known []string) {
 	what := fmt.Sprintf("%sunknown key %q", prefix(path), entry.Key)
-	near := usertext.Nearest(entry.Key, known)
+	near := nearest.Word(entry.Key, known)
 	fix := fmt.Sprintf("write %q, if that is what is meant", near)
 	switch {
-	case near != "" && (c.strict || path == "" && usertext.Distance(entry.Key, near) <= 2):
+	case near != "" && (c.strict || path == "" && nearest.Distance(entry.Key, near) <= 2):
 		c.add(entry.Line, what, fix)
 	case c.strict:
 		c.add(entry.Line, what, "remove it; the keys here are "+strings.Join(known, ", "))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/runtime/nearest"
 )
 
 // Weight is an entry of weights.
@@ -123,7 +124,7 @@ func sourceRule(n *usertext.Node) (what, fix string) {
 	}
 	if !slices.Contains(sourceSchemes(), scheme) {
 		fix = "write one of " + strings.Join(sourceSchemes(), ", ") + ", or a path below this folder"
-		if near := usertext.Nearest(scheme, sourceSchemes()); near != "" {
+		if near := nearest.Word(scheme, sourceSchemes()); near != "" {
 			fix = fmt.Sprintf("write %s://, if that is what is meant", near)
 		}
 		return fmt.Sprintf("%.60q has an unknown scheme", scheme), fix

@@ -98,7 +98,7 @@ func (m *servedModel) loadError(err error) *protocol.Error {
 func (r repository) Remove(name string) *protocol.Error {
 	m := named(r.server.all(), name)
 	if m == nil || !m.isReady() {
-		return protocol.Errorf(protocol.Unknown, "model %.100q is not loaded", name)
+		return instances.NotLoaded(name, r.Loaded())
 	}
 	if m.added {
 		r.server.remove(m)

@@ -4,7 +4,6 @@
 //	ParseYAML          a tree whose values know their kind and line, so that a mistake can be named where it stands
 //	ParsePort, …       a value of a flag or variable; the error says what it was and what it may be, so that its caller
 //	                   only puts the name before it
-//	Nearest            the known word that is closest to a misspelt one
 //
 // A file that is named in a folder from elsewhere may be of any size, or a device that never ends. The tree takes YAML
 // with mistakes too: a key that is given twice is in it twice.

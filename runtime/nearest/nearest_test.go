@@ -1,0 +1,42 @@
+package nearest
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWord_NearestOrNone(t *testing.T) {
+	words := []string{"predict", "train", "run", strings.Repeat("w", longestWord)}
+	for given, want := range map[string]string{
+		"predcit": "predict", "trian": "train", "TRAIN": "train", "build": "", "runn": "run", "r": "", "": "",
+		strings.Repeat("w", longestWord-1):   words[3],
+		strings.Repeat("w", longestWord+1):   "",
+		strings.Repeat("predict", 1_000_000): "",
+	} {
+		if got := Word(given, words); got != want {
+			t.Errorf("nearest to %.20q is %.20q, want %.20q", given, got, want)
+		}
+	}
+}
+
+func TestHint_AsksOnlyForANearWord(t *testing.T) {
+	for given, want := range map[string]string{
+		"ocrr": `; did you mean "ocr"?`, "cor": `; did you mean "ocr"?`, "embedding": "",
+		"ocr@3": `; did you mean "ocr@2"?`,
+	} {
+		if got := Hint(given, []string{"ocr", "ocr@2", "rank"}); got != want {
+			t.Errorf("the hint for %q is %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestDistance_CountsASwapOnce(t *testing.T) {
+	for pair, want := range map[[2]string]int{{"ocr", "ocr"}: 0, {"ocr", "cor"}: 1, {"", "ocr"}: 3, {"embed", "rank"}: 5} {
+		if got := Distance(pair[0], pair[1]); got != want {
+			t.Errorf("the distance of %q and %q is %d, want %d", pair[0], pair[1], got, want)
+		}
+		if got := Distance(pair[1], pair[0]); got != want {
+			t.Errorf("the distance of %q and %q is %d, want %d", pair[1], pair[0], got, want)
+		}
+	}
+}
