@@ -17,6 +17,14 @@ func deliveries(t *testing.T, c *Claim) uint64 {
 	return meta.NumDelivered
 }
 
+// awaitPending waits until the consumer knows of n jobs: JetStream stores a job before it tells the consumers of it.
+func (r *rig) awaitPending(n uint64) {
+	r.t.Helper()
+	r.eventually(fmt.Sprintf("the consumer knows of %d jobs", n), func() bool {
+		return r.consumerInfo(consumer(Normal, 0)).NumPending == n
+	})
+}
+
 // TestPull_NothingIsPulledForBusyPlace: a pull that is open though no place is free would take a job from another
 // server, and give it back.
 func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
@@ -53,8 +61,7 @@ func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	for i := range 3 {
 		r.accept(fmt.Sprint("p", i))
 	}
-	// JetStream stores a job before it tells the consumers of it.
-	r.eventually("the consumer knows of all", func() bool { return r.consumerInfo(consumer(Normal, 0)).NumPending == 3 })
+	r.awaitPending(3)
 	for i := range 3 {
 		found := p.next(t.Context(), 1)
 		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
@@ -85,6 +92,7 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 	busy.time = time.Millisecond // so it was until now
 	r.accept("runs")
 	r.accept("waits")
+	r.awaitPending(2)
 	r.serve(r.Queue, busy)
 	if _, err := naks.NextMsg(20 * time.Second); err != nil {
 		t.Fatal(err)
