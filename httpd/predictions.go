@@ -1,9 +1,7 @@
 package httpd
 
 import (
-	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -188,7 +186,7 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 	}
 	if id, ok := pathID(ctx); ok {
 		if p, rec, ok := k.local(id); ok {
-			rec.Members = appendCalls(rec.Members, p.Calls(time.Now()))
+			rec.Members = p.Calls(time.Now()).AppendTo(rec.Members)
 			k.answerKept(ctx, p, &rec)
 			return
 		}
@@ -197,18 +195,6 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 		}
 	}
 	k.detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
-}
-
-// appendCalls appends the calls of a prediction to the members of its object.
-func appendCalls(members []byte, calls predict.Calls) []byte {
-	if calls.List == nil && calls.Omitted == 0 {
-		return members
-	}
-	text, err := json.Marshal(calls)
-	if err != nil {
-		return members
-	}
-	return append(append(slices.Clip(members), ','), text[1:len(text)-1]...)
 }
 
 // cancel answers at once. The request that created the prediction gets its result.

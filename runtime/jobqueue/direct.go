@@ -29,6 +29,8 @@ func (m *Member) ShowDirect(l store.Lookup) json.RawMessage {
 	}
 	if l.Brief {
 		rec.Input, rec.Output, rec.Logs = nil, nil, nil
+	} else {
+		rec.Members = p.Calls(time.Now()).AppendTo(rec.Members)
 	}
 	return m.encode(&rec)
 }

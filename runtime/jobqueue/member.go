@@ -217,7 +217,7 @@ func (m *Member) retryLoop(ctx context.Context, f func() error) {
 // post posts the webhook of a job that has ended.
 func (m *Member) post(ctx context.Context, p store.Posting) time.Duration {
 	return m.o.Webhooks.Post(ctx, webhook.Stored{
-		Prediction: p.ID, URL: p.Hook.URL, Body: withoutInput(p.Body), Propagation: p.Hook.Propagation,
+		Prediction: p.ID, URL: p.Hook.URL, Body: webhookBody(p.Body), Propagation: p.Hook.Propagation,
 	}, p.Tries)
 }
 

@@ -29,6 +29,18 @@ func readObject(id string, raw json.RawMessage) predict.Record {
 // encode writes a prediction object.
 func (m *Member) encode(rec *predict.Record) json.RawMessage { return m.encoder.Append(nil, rec) }
 
+// encodeEnded writes the object of a prediction that has ended, with its calls if they fit.
+func (m *Member) encodeEnded(p *predict.Prediction, rec *predict.Record) json.RawMessage {
+	own := rec.Members
+	rec.Members = p.Calls(time.Now()).AtEnd().AppendTo(own)
+	object := m.encode(rec)
+	if len(object) > store.MaxObject && len(rec.Members) > len(own) {
+		rec.Members = own
+		object = m.encode(rec)
+	}
+	return object
+}
+
 // RenderStarted implements store.Renderer.
 func (m *Member) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
@@ -76,12 +88,13 @@ func predictKind(k store.Kind) predict.Kind {
 	return predict.KindPrediction
 }
 
-// withoutInput is a prediction object as webhooks have it.
-func withoutInput(object []byte) []byte {
+// webhookBody is a prediction object as webhooks have it: without its input and its calls.
+func webhookBody(object []byte) []byte {
 	out := make([]byte, 0, len(object))
 	out = append(out, '{')
 	for key, value := range rawjson.Members(object) {
-		if rawjson.KeyText(key) == "input" {
+		switch rawjson.KeyText(key) {
+		case "input", "calls", "calls_omitted":
 			continue
 		}
 		if len(out) > 1 {

@@ -56,7 +56,7 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 	c.Yielded = p.Yielded()
 	rec.Input = slot.VisibleInput(rec.Kind, p.Input())
 	rec.CreatedText = readObject(rec.ID, c.State.Prediction).CreatedText
-	end := m.encode(&rec)
+	end := m.encodeEnded(p, &rec)
 	if len(end) > store.MaxObject {
 		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, fmt.Sprintf(
 			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end),

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -109,6 +110,7 @@ func (c *Call) End(now time.Time) {
 	}
 	left := maxCalls
 	c.state = c.stateAt(now, &left)
+	c.state.Calls = c.state.AtEnd()
 	for _, r := range c.callers {
 		if !r.take(maxCalls - left) {
 			c.state.Calls = Calls{Omitted: maxCalls - left + c.state.Omitted}
@@ -130,8 +132,11 @@ func (c *Call) stateAt(now time.Time, left *int) CallState {
 	}
 	rec := c.of.Record()
 	ended := now
-	if s.Status = Processing.String(); rec.Status.Terminal() { // a plain prediction does not say when the model begins it
+	switch {
+	case rec.Status.Terminal():
 		s.Status, s.Error, ended = rec.Status.String(), clipText(rec.Error, maxCallError), rec.Completed
+	case !c.of.waits(): // a plain prediction does not say when the model begins it
+		s.Status = Processing.String()
 	}
 	s.Seconds = max(0, ended.Sub(c.begun)).Round(time.Microsecond).Seconds()
 	s.Calls = c.of.callsNow(now, left)
@@ -180,6 +185,39 @@ func (p *Prediction) callsNow(now time.Time, left *int) (out Calls) {
 		out.List = append(out.List, s)
 	}
 	return out
+}
+
+// waiter is a Runner that knows whether the model has begun a prediction.
+type waiter interface{ Waits() bool }
+
+func (p *Prediction) waits() bool {
+	w, ok := p.Runner().(waiter)
+	return ok && w.Waits()
+}
+
+// AtEnd is the calls of a prediction that has ended, as they stay: the end of their caller cancels those that still run.
+func (c Calls) AtEnd() Calls {
+	c.List = slices.Clone(c.List)
+	for i := range c.List {
+		s := &c.List[i]
+		if s.Status == Starting.String() || s.Status == Processing.String() {
+			s.Status = Canceled.String()
+		}
+		s.Calls = s.AtEnd()
+	}
+	return c
+}
+
+// AppendTo appends the calls, if there are any, to further members of a prediction's object.
+func (c Calls) AppendTo(members []byte) []byte {
+	if c.List == nil && c.Omitted == 0 {
+		return members
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return members
+	}
+	return append(append(slices.Clip(members), ','), text[1:len(text)-1]...)
 }
 
 // CallsSize is how many bytes the calls take.

@@ -101,3 +101,57 @@ func TestCalls_AreCharged(t *testing.T) {
 		t.Errorf("got %d calls and none omitted, want some omitted", len(got.List))
 	}
 }
+
+// waitingRunner is the runner of a prediction that the model has not begun.
+type waitingRunner struct {
+	runner
+	waits bool
+}
+
+func (r *waitingRunner) Waits() bool { return r.waits }
+
+// TestCalls_OneThatWaitsIsStarting until the model begins it.
+func TestCalls_OneThatWaitsIsStarting(t *testing.T) {
+	parent := New("a", &Request{}, epoch, &runner{}, Options{})
+	queue := &waitingRunner{waits: true}
+	child := New("b", &Request{}, epoch, queue, Options{})
+	BeginCall([]*Prediction{parent}, "m", epoch).Accept(child)
+	status := func() string { return parent.Calls(epoch).List[0].Status }
+	if got := status(); got != "starting" {
+		t.Errorf("while it waits: got %s, want starting", got)
+	}
+	queue.waits = false
+	if got := status(); got != "processing" {
+		t.Errorf("while it runs: got %s, want processing", got)
+	}
+	child.End(Result{Status: Failed}, epoch)
+	queue.waits = true
+	if got := status(); got != "failed" {
+		t.Errorf("after its end: got %s, want failed", got)
+	}
+}
+
+// TestCalls_AtEnd are not shown as running, and those of the prediction itself stay as they are.
+func TestCalls_AtEnd(t *testing.T) {
+	parent := New("a", &Request{}, epoch, &runner{}, Options{})
+	child, _ := called(parent)
+	called(child)
+	done, _ := called(parent)
+	done.End(Result{Status: Succeeded}, epoch)
+	now := parent.Calls(epoch)
+	got := now.AtEnd().List
+	if got[0].Status != "canceled" || got[0].List[0].Status != "canceled" || got[1].Status != "succeeded" {
+		t.Errorf("got %+v, want canceled with a canceled call, and succeeded", got)
+	}
+	grandparent := New("g", &Request{}, epoch, &runner{}, Options{})
+	call := BeginCall([]*Prediction{grandparent}, "m", epoch)
+	call.Accept(parent)
+	parent.End(Result{Status: Canceled}, epoch)
+	call.End(epoch) // before the call of its prediction
+	if got := grandparent.Calls(epoch).List[0].List[0].Status; got != "canceled" {
+		t.Errorf("a call of a call that has ended: got %s, want canceled", got)
+	}
+	if now.List[0].Status != "processing" {
+		t.Errorf("the calls before: got %s, want processing", now.List[0].Status)
+	}
+}

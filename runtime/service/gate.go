@@ -35,6 +35,12 @@ func (x *execution) queuePosition() int {
 	return 0
 }
 
+// Waits reports whether the model has not begun the prediction.
+func (x *execution) Waits() bool {
+	call := x.sent()
+	return call == nil || x.service.o.Pool.QueuePosition(call) > 0
+}
+
 // QueuePosition is the position in the queue of the prediction with that id, from 1; 0: it is not queued.
 func (s *Service) QueuePosition(kind predict.Kind, id string) int {
 	if p := s.registry.Get(kind, id); p != nil {

@@ -107,3 +107,31 @@ func TestCallsTree_IsShown(t *testing.T) {
 		t.Errorf("a prediction without calls has %s, want no calls", calls)
 	}
 }
+
+// TestCallsTree_WaitingCallIsStarting: until the called model begins it, a call is shown as starting.
+func TestCallsTree_WaitingCallIsStarting(t *testing.T) {
+	t.Parallel()
+	s, dir := callingModels(t, map[string]string{"a": waitingModel, "b": waitingModel},
+		map[string]string{"a": ", predictor: run.py:run", "b": ", predictor: run.py:run"},
+		harness.Options{Args: []string{"--queue", "4"}})
+	open := harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
+	put := func(model, id string, in harness.Input) {
+		t.Helper()
+		a := s.Do(http.MethodPut, "/models/"+model+"/predictions/"+id, map[string]any{"input": in}, "Prefer", "respond-async")
+		harness.WantCode(t, "PUT "+id, a, http.StatusAccepted)
+	}
+	tree := func() string {
+		var got struct{ Calls []shownCall }
+		harness.Decode(t, s.Do(http.MethodGet, "/models/a/predictions/caller", nil), &got)
+		if len(got.Calls) == 1 && got.Calls[0].ID == "" {
+			return "" // not accepted yet
+		}
+		return treeOf(got.Calls)
+	}
+	put("b", "first", harness.Input{"path": []string{}, "gate": true})
+	put("a", "caller", harness.Input{"path": []string{"b"}})
+	harness.Eventually(t, "the call waits", func() bool { return tree() != "" })
+	harness.Equal(t, "the tree while it waits", tree(), "b starting")
+	open()
+	harness.Eventually(t, "the call ends", func() bool { return tree() == "b succeeded" })
+}

@@ -1,0 +1,100 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// callerModel calls a model, if it is told to; the other one may wait for its gate.
+const callerModel = `
+import cog
+
+def run(call: str = "", gate: str = "", fail: str = "") -> str:
+    if call:
+        return cog.call(call, gate=gate, fail=fail)
+    if gate:
+        open(gate).read()
+    if fail:
+        raise ValueError(fail)
+    return "end"
+`
+
+// startCallers serves the models a and b of callerModel from folders below dir.
+func startCallers(t *testing.T, nats, dir string) *harness.Server {
+	t.Helper()
+	o := harness.Options{
+		Python: harness.AnyPython(t).Path, Dir: dir, Args: []string{"--nats", nats, "--ack-wait", "15s", "--queue", "4"},
+	}
+	for _, name := range []string{"a", "b"} {
+		harness.WriteFile(t, filepath.Join(dir, name, "run.py"), callerModel)
+		harness.WriteFile(t, filepath.Join(dir, name, "cog.yaml"), "run: run.py:run\n")
+		o.Models = append(o.Models, name+"="+filepath.Join(dir, name))
+	}
+	s := harness.Start(t, o)
+	harness.WaitModels(t, s)
+	return s
+}
+
+// callsOf writes the calls of an answer: MODEL STATUS, and their errors.
+func callsOf(t *testing.T, a harness.Answer) string {
+	t.Helper()
+	var got struct {
+		Calls []struct{ Model, ID, Status, Error string }
+	}
+	harness.Decode(t, a, &got)
+	var parts []string
+	for _, c := range got.Calls {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Model, c.Status, c.Error)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// TestCalls_OfJob are in its object after its end: at a gateway, and at a server with a NATS server of its own, which
+// also shows them while the job runs. Webhooks have none, as those of a direct prediction.
+func TestCalls_OfJob(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATSOf(t, "a", "b")
+	for where, c := range map[string]struct{ nats, dir string }{
+		"gateway": {at.URL, t.TempDir()}, "embed": {"embed:" + t.TempDir(), t.TempDir()},
+	} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			s := startCallers(t, c.nats, c.dir)
+			asked := s
+			if where == "gateway" {
+				asked = harness.StartGatewayWith(t, c.nats, "--models", "a,b").Server
+			}
+			ends := func(id, status, want string, in harness.Input) harness.Answer {
+				t.Helper()
+				harness.EnqueueAt(t, asked, "a", id, in)
+				a := harness.WaitStatusAt(t, asked, "a", id, status)
+				harness.Equal(t, "the calls of "+id, callsOf(t, a), want)
+				return a
+			}
+			ends("called", "succeeded", "b succeeded", harness.Input{"call": "b"})
+			ends("failed", "failed", "b failed ValueError: no <b>words</b>",
+				harness.Input{"call": "b", "fail": "no <b>words</b>"})
+			ends("refused", "failed", `a refused model "a" is already among its callers: a → a`, harness.Input{"call": "a"})
+			var members map[string]json.RawMessage
+			harness.Decode(t, ends("none", "succeeded", "", harness.Input{}), &members)
+			if _, has := members["calls"]; has {
+				t.Errorf("a job without calls has %s, want no calls", members["calls"])
+			}
+
+			harness.MakeFIFO(t, filepath.Join(c.dir, "b"), "gate")
+			harness.EnqueueAt(t, asked, "a", "live", harness.Input{"call": "b", "gate": "gate"})
+			harness.Eventually(t, "the server that runs it shows the call", func() bool {
+				return callsOf(t, harness.StateAt(s, "a", "live")) == "b processing"
+			})
+			harness.WantCode(t, "cancel", asked.Do(http.MethodPost, "/models/a/predictions/live/cancel", nil), http.StatusOK)
+			a := harness.WaitStatusAt(t, asked, "a", "live", "canceled")
+			harness.Equal(t, "the calls of the canceled job", callsOf(t, a), "b canceled")
+		})
+	}
+}
