@@ -23,7 +23,7 @@ const (
 	NoPlace                  // no slot is free, or the queue is full
 	Waited                   // waited too long for a slot, or for memory
 	NotReady                 // not set up, draining, defunct, or not loaded
-	TooLarge                 // the body is too large
+	TooLarge                 // the body is too large, also for an empty memory budget
 	BadMethod                // the path has another method
 	Unauthorized             // there is no token, or a wrong one
 	Forbidden                // a page of another origin has sent it
@@ -121,9 +121,9 @@ func ErrorOf(err error) *Error {
 		e.Kind, e.RetryAfter = NoPlace, time.Second
 	case errors.Is(err, predict.ErrQueueTimeout):
 		e.Kind, e.RetryAfter = Waited, time.Second
-	case errors.As(err, &limit):
+	case errors.As(err, &limit), errors.Is(err, memory.ErrTooLarge):
 		e.Kind = TooLarge
-	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
+	case errors.Is(err, memory.ErrFull):
 		e.Kind, e.RetryAfter = Waited, time.Second
 	case errors.As(err, &notReady):
 		e.Kind, e.RetryAfter = NotReady, max(time.Second, notReady.RetryAfter)

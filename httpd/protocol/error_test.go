@@ -22,7 +22,7 @@ func TestError_Of(t *testing.T) {
 		{&predict.QueueFullError{RetryAfter: 3 * time.Second}, NoPlace, 3 * time.Second},
 		{predict.ErrQueueTimeout, Waited, time.Second},
 		{memory.ErrFull, Waited, time.Second},
-		{memory.ErrTooLarge, Waited, time.Second},
+		{memory.ErrTooLarge, TooLarge, 0},
 		{&predict.NotReadyError{Reason: "setup"}, NotReady, time.Second},
 		{predict.ErrInFlight, BadInput, 0},
 		{rawjson.Check([]byte("{")), BadInput, 0},

@@ -56,3 +56,25 @@ func TestGatewayMemory_BodiesShareMemoryOfGateway(t *testing.T) {
 		})
 	}
 }
+
+// TestGatewayMemory_FormOfAnotherProtocol: a file that as a job is larger than the gateway's budget is refused as too large,
+// without Retry-After, since it never fits. Smaller ones go on.
+func TestGatewayMemory_FormOfAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	enter := harness.NeedMemoryGroup(t, 128<<20) // so the budget is 32 MiB
+	at := harness.StartNATS(t).URL
+	harness.StartMember(t, at, harness.Options{Model: "generative.py:Transcriber"})
+	g := harness.StartGatewayIn(t, enter, at)
+	harness.Eventually(t, "the gateway knows the model",
+		func() bool { return g.Do(http.MethodGet, "/models/m/openapi.json", nil).Code == http.StatusOK })
+	transcribe := func(size int) harness.Answer {
+		return g.Do(http.MethodPost, "/v1/audio/transcriptions", []byte("--B\r\nContent-Disposition: form-data; "+
+			"name=\"model\"\r\n\r\nm\r\n--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n"+
+			strings.Repeat("s", size)+"\r\n--B--\r\n"), "Content-Type", "multipart/form-data; boundary=B")
+	}
+	got := transcribe(40 << 20)
+	harness.WantAnswer(t, "what never fits", got, http.StatusRequestEntityTooLarge,
+		"it is larger than the server's memory budget allows, which is 32 MiB")
+	harness.Equal(t, "Retry-After", got.Header.Get("Retry-After"), "")
+	harness.WantCode(t, "what fits", transcribe(4<<20), http.StatusOK)
+}

@@ -19,6 +19,7 @@ import (
 type jobInput struct {
 	body    []byte // {"input":…}
 	budget  *memory.Budget
+	request int64 // what the request itself is charged
 	charged int64
 }
 
@@ -26,7 +27,7 @@ const beforeInput = `{"input":`
 
 // newJobInput copies the input of a request. The error is of package memory if it does not fit into the budget.
 func newJobInput(req *predict.Request, budget *memory.Budget) (in *jobInput, err error) {
-	in = &jobInput{budget: budget}
+	in = &jobInput{budget: budget, request: req.Charged}
 	defer func() {
 		if err != nil {
 			in.release()
@@ -66,13 +67,14 @@ func (in *jobInput) input() []byte { return in.body[len(beforeInput) : len(in.bo
 
 // charge charges n more bytes. Small ones are not charged.
 func (in *jobInput) charge(n int64) error {
+	total := in.request + in.charged + n
 	switch {
 	case n < memory.MinCharge:
 		return nil
-	case n > in.budget.Max():
-		return in.budget.TooLarge()
-	case !in.budget.Take(n, in.charged+n):
-		return memory.ErrFull
+	case total > in.budget.Max():
+		return fmt.Errorf("the request needs %d bytes of memory as a job: %w", total, in.budget.TooLarge())
+	case !in.budget.Take(n, total):
+		return fmt.Errorf("the request needs %d bytes of memory as a job: %w", total, memory.ErrFull)
 	}
 	in.charged += n
 	return nil
