@@ -139,7 +139,7 @@ func TestInputsOfDiskBodiesAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		budget int64
 		status int
-	}{{30 * mib, 200}, {16 * mib, 503}} {
+	}{{30 * mib, 200}, {16 * mib, 413}} {
 		f, b := newFake(), memory.New(c.budget)
 		var used int64
 		f.runs = func(p *predict.Prediction) {
