@@ -50,25 +50,25 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 			s := serve(t, f, Options{Memory: b})
 			var clients []*client
 			for range c.many {
-				one := s.dial(t)
-				one.send(c.sent)
-				clients = append(clients, one)
+				slow := s.dial(t)
+				slow.send(c.sent)
+				clients = append(clients, slow)
 			}
 			await.Eventually(t, "they hold the memory", func() bool { return b.Stats().Used > 7*mib })
 			size := 3 * mib
 			await.Eventually(t, "a body is served", func() bool {
-				one := s.dial(t)
-				one.send(head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s{}", size,
+				slow := s.dial(t)
+				slow.send(head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s{}", size,
 					strings.Repeat(" ", size-2)))
-				answer, err := http.ReadResponse(one.br, nil)
+				answer, err := http.ReadResponse(slow.br, nil)
 				return err == nil && answer.StatusCode == http.StatusOK
 			})
 			b.Free(f.request().Charged) // the service's to do
 			if got := b.Stats().Cut; got == 0 {
 				t.Error("got none cut, want some")
 			}
-			for _, one := range clients {
-				one.Close()
+			for _, slow := range clients {
+				slow.Close()
 			}
 			await.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
 		})
@@ -120,8 +120,8 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 			for len(f.started) > 0 {
 				f.finish(<-f.started)
 			}
-			for _, one := range clients {
-				answer, err := http.ReadResponse(one.br, nil)
+			for _, waiting := range clients {
+				answer, err := http.ReadResponse(waiting.br, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,8 +18,8 @@ func TestChunkWriter_LargeBuffersAreCharged(t *testing.T) {
 	w.buf = append(w.buf, strings.Repeat("l", 1<<20)...)
 	written := make(chan error, 1)
 	go func() { written <- w.flush() }()
-	one := make([]byte, 1)
-	if _, err := there.Read(one); err != nil { // the write has begun
+	small := make([]byte, 1)
+	if _, err := there.Read(small); err != nil { // the write has begun
 		t.Fatal(err)
 	}
 	if got := budget.Stats().Used; got < 1<<20-bufferCost || got > 2<<20 {

@@ -22,8 +22,8 @@ const (
 // cors lets pages of some origins call this server from a browser (the Fetch standard, section 3.2). Cookies are not
 // allowed: the server uses none.
 type cors struct {
-	all     bool
-	origins []string
+	anyOrigin bool
+	origins   []string
 }
 
 // newCORS returns nil if no origin is allowed.
@@ -31,20 +31,20 @@ func newCORS(origins []string) *cors {
 	if len(origins) == 0 {
 		return nil
 	}
-	return &cors{all: slices.Contains(origins, "*"), origins: origins}
+	return &cors{anyOrigin: slices.Contains(origins, "*"), origins: origins}
 }
 
 // answer adds the CORS headers for a request's origin. It answers a preflight, and reports whether it was one.
 func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Response.Header
-	if !c.all {
+	if !c.anyOrigin {
 		h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin) // also without an Origin: caches must know
 	}
 	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
 	switch {
 	case len(origin) == 0:
 		return false
-	case c.all:
+	case c.anyOrigin:
 		h.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
 	case c.allows(origin):
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
@@ -68,7 +68,7 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 }
 
 // allows reports whether pages of that origin may call this server.
-func (c *cors) allows(origin []byte) bool { return c.all || originIn(c.origins, string(origin)) }
+func (c *cors) allows(origin []byte) bool { return c.anyOrigin || originIn(c.origins, string(origin)) }
 
 // originIn reports whether an origin is one of these, or fits one of these patterns: https://*.example.com has all
 // names below that one, and http://localhost:* all ports.

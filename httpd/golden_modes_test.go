@@ -282,7 +282,7 @@ func goldenOthers() []goldenCase {
 	}
 	preflight := origin("OPTIONS", "/predictions",
 		"Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n")
-	ours, all := Options{CORSOrigins: []string{"https://b.example", "https://a.example"}},
+	ours, everyOrigin := Options{CORSOrigins: []string{"https://b.example", "https://a.example"}},
 		Options{CORSOrigins: []string{"*"}}
 	other := Options{CORSOrigins: []string{"https://a.example.org"}}
 	return []goldenCase{
@@ -306,11 +306,11 @@ func goldenOthers() []goldenCase {
 		{name: "metrics_not_allowed", request: ask("POST", "/metrics", "", ""), opt: Options{Metrics: page}},
 
 		{name: "cors_preflight", request: preflight, opt: ours},
-		{name: "cors_preflight_all", request: preflight, opt: all},
+		{name: "cors_preflight_all", request: preflight, opt: everyOrigin},
 		{name: "cors_preflight_other", request: preflight, opt: other},
 		{name: "cors_preflight_off", request: preflight},
 		{name: "cors", request: origin("GET", "/livez", ""), opt: ours},
-		{name: "cors_all", request: origin("GET", "/livez", ""), opt: all},
+		{name: "cors_all", request: origin("GET", "/livez", ""), opt: everyOrigin},
 		{name: "cors_other", request: origin("GET", "/livez", ""), opt: other},
 		{name: "cors_no_origin", request: get("/livez"), opt: ours},
 		{name: "cors_off", request: origin("GET", "/livez", "")},

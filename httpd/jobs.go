@@ -36,7 +36,7 @@ const jobRoute = "/"
 type jobs struct {
 	*Server
 	queue Jobs
-	all   *route // of all jobs
+	list  *route // of all jobs
 }
 
 // NewJobs returns a server that makes every request a job: its body goes to the queue, for any method, path and
@@ -44,7 +44,7 @@ type jobs struct {
 // Options has it, /metrics is answered by the server.
 func NewJobs(queue Jobs, o Options) *Server {
 	s := New(nil, o)
-	j := &jobs{Server: s, queue: queue, all: &route{jobRoute, o.OnRequest}}
+	j := &jobs{Server: s, queue: queue, list: &route{jobRoute, o.OnRequest}}
 	s.route, s.jobs = j.route, true
 	return s
 }
@@ -55,7 +55,7 @@ func (j *jobs) route(ctx *fasthttp.RequestCtx) {
 		own(ctx)
 		return
 	}
-	ctx.SetUserValue(routeKey{}, j.all)
+	ctx.SetUserValue(routeKey{}, j.list)
 	j.carryOut(ctx)
 }
 

@@ -45,7 +45,7 @@ func TestForeignPage_ByReferer(t *testing.T) {
 func TestOrigin_ForeignPages(t *testing.T) {
 	closed := New(Always(newFake()), Options{})
 	open := New(Always(newFake()), Options{CORSOrigins: []string{"https://a.example", "null"}})
-	all := New(Always(newFake()), Options{CORSOrigins: []string{"*"}})
+	anyOrigin := New(Always(newFake()), Options{CORSOrigins: []string{"*"}})
 	for _, c := range []struct {
 		server             *Server
 		method             string
@@ -85,7 +85,7 @@ func TestOrigin_ForeignPages(t *testing.T) {
 		{open, "POST", "cross-site", "https://a.example", "localhost", false},
 		{open, "POST", "cross-site", "https://b.example", "localhost", true},
 		{open, "POST", "", "null", "localhost", false},
-		{all, "POST", "cross-site", "https://b.example", "localhost", false},
+		{anyOrigin, "POST", "cross-site", "https://b.example", "localhost", false},
 	} {
 		var ctx fasthttp.RequestCtx
 		h := &ctx.Request.Header

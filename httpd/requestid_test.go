@@ -13,20 +13,20 @@ import (
 
 // lockedBuffer is a log that is read while others write it.
 type lockedBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.all.Write(p)
+	return b.buffer.Write(p)
 }
 
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.all.String()
+	return b.buffer.String()
 }
 
 // TestRequestIDs: they are in every answer, in the request that the service gets, and in the access log.

@@ -133,12 +133,12 @@ func TestServer_KeepAliveAndPipelining(t *testing.T) {
 			t.Errorf("answer %d: %s, want it to contain %q", i, body, `"one-`+strconv.Itoa(i)+`"`)
 		}
 	}
-	var all strings.Builder
+	var requests strings.Builder
 	for i := range 20 {
-		all.WriteString(postRequest(`{"id":"many-` + strconv.Itoa(i) + `"}`))
+		requests.WriteString(postRequest(`{"id":"many-` + strconv.Itoa(i) + `"}`))
 	}
-	all.WriteString("GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
-	c.send(all.String())
+	requests.WriteString("GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
+	c.send(requests.String())
 	for i := range 20 {
 		if _, body := c.want(200); !strings.Contains(body, `"many-`+strconv.Itoa(i)+`"`) {
 			t.Errorf("pipelined answer %d: %s, want it to contain %q", i, body, `"many-`+strconv.Itoa(i)+`"`)

@@ -98,8 +98,8 @@ func TestPair_WorkersEndsShareTheirRoom(t *testing.T) {
 		}
 		return bytes
 	}
-	if one, each := room(1), room(100); each > one || each > 2*minSendBuffer {
-		t.Errorf("got room for %d bytes with one slot and %d with 100, want at most %d", one, each, 2*minSendBuffer)
+	if alone, each := room(1), room(100); each > alone || each > 2*minSendBuffer {
+		t.Errorf("got room for %d bytes with one slot and %d with 100, want at most %d", alone, each, 2*minSendBuffer)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 	var c *Conn
 	fd := rawEnd(t, &c)
 	defer unix.Close(fd)
-	for _, takes := range []bool{true, false} {
+	for _, isTaken := range []bool{true, false} {
 		ours, theirs, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -22,7 +22,7 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 		ours.Close()
 		got := -1
 		err = c.Recv(func(f *Frame) {
-			if takes {
+			if isTaken {
 				got = f.Descriptor()
 				if again := f.Descriptor(); again != -1 {
 					t.Errorf("the descriptor was handed over twice, as %d and %d, want -1", got, again)
@@ -32,7 +32,7 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if takes {
+		if isTaken {
 			unix.Close(got)
 		}
 		if _, err := theirs.WriteString("x"); err == nil {

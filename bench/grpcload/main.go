@@ -21,7 +21,7 @@ func main() {
 	length := flag.Duration("for", 2*time.Second, "how long")
 	flag.Parse()
 	var calls, wrong atomic.Int64
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	begin := time.Now()
 	for range *connections {
 		conn, err := grpc.NewClient(*address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -29,9 +29,9 @@ func main() {
 			log.Fatal(err)
 		}
 		defer conn.Close()
-		all.Go(func() { ask(begin.Add(*length), pb.NewGRPCInferenceServiceClient(conn), &calls, &wrong) })
+		wg.Go(func() { ask(begin.Add(*length), pb.NewGRPCInferenceServiceClient(conn), &calls, &wrong) })
 	}
-	all.Wait()
+	wg.Wait()
 	fmt.Printf("RESULT requests=%d us=%d wrong=%d\n", calls.Load(), time.Since(begin).Microseconds(), wrong.Load())
 }
 

@@ -64,7 +64,7 @@ func (b *bench) balanced() error {
 	queued := func(body string) error { return succeeds(gateway, body) }
 
 	for _, load := range balanceLoads {
-		var all [2][]time.Duration
+		var durations [2][]time.Duration
 		for round := range b.rounds + 1 {
 			for way, do := range []func(string) error{direct, queued} {
 				took, err := b.arrivals(load, uint64(round), do)
@@ -72,12 +72,12 @@ func (b *bench) balanced() error {
 					return err
 				}
 				if round > 0 { // the first one is to warm up
-					all[way] = append(all[way], took...)
+					durations[way] = append(durations[way], took...)
 				}
 			}
 		}
-		show(fmt.Sprintf("20 ms at %.0f %% load, fewest connections", 100*load), all[0])
-		show(fmt.Sprintf("20 ms at %.0f %% load, queue", 100*load), all[1])
+		show(fmt.Sprintf("20 ms at %.0f %% load, fewest connections", 100*load), durations[0])
+		show(fmt.Sprintf("20 ms at %.0f %% load, queue", 100*load), durations[1])
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (b *bench) arrivals(load float64, seed uint64, do func(body string) error) 
 	body := fmt.Sprintf(`{"input":{"sleep":%g}}`, balanceSleep.Seconds())
 	rate := load * balanceServers * balancePlaces / balanceSleep.Seconds()
 	var mu sync.Mutex
-	var all []time.Duration
+	var durations []time.Duration
 	var failed atomic.Pointer[error]
 	var sent sync.WaitGroup
 	began := time.Now()
@@ -102,7 +102,7 @@ func (b *bench) arrivals(load float64, seed uint64, do func(body string) error) 
 			}
 			took := time.Since(began) - at
 			mu.Lock()
-			all = append(all, took)
+			durations = append(durations, took)
 			mu.Unlock()
 		})
 	}
@@ -110,7 +110,7 @@ func (b *bench) arrivals(load float64, seed uint64, do func(body string) error) 
 	if err := failed.Load(); err != nil {
 		return nil, *err
 	}
-	return all, nil
+	return durations, nil
 }
 
 // succeeds sends a synchronous request.

@@ -29,9 +29,9 @@ func (b *bench) closed() error {
 		{"NATS", []int{b.nats.cmd.Process.Pid}},
 	}
 	for _, clients := range []int{1, b.clients} {
-		var all []time.Duration
+		var durations []time.Duration
 		var mu sync.Mutex
-		one := func() error {
+		runJob := func() error {
 			began := time.Now()
 			code, text, err := do(http.MethodPost, gateway.url+"/predictions", nothing)
 			if err == nil && code != http.StatusOK {
@@ -39,7 +39,7 @@ func (b *bench) closed() error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			all = append(all, time.Since(began))
+			durations = append(durations, time.Since(began))
 			return err
 		}
 		loop := *b
@@ -48,12 +48,12 @@ func (b *bench) closed() error {
 		var used [4]time.Duration
 		for round := range b.rounds + 1 {
 			if round == 1 { // the first was to warm up
-				all, rates = nil, nil
+				durations, rates = nil, nil
 				for i, p := range processes {
 					used[i] = cpu(p.pids)
 				}
 			}
-			rate, err := loop.rate(one)
+			rate, err := loop.rate(runJob)
 			if err != nil {
 				return err
 			}
@@ -62,10 +62,10 @@ func (b *bench) closed() error {
 		what := fmt.Sprintf("%d clients that wait at a gateway", clients)
 		fmt.Printf("%-44s %.0f/s\n", what, median(rates))
 		for i, p := range processes {
-			each := (cpu(p.pids) - used[i]) / time.Duration(len(all))
+			each := (cpu(p.pids) - used[i]) / time.Duration(len(durations))
 			fmt.Printf("%-44s %s\n", "  CPU time of a job, "+p.name, each.Round(time.Microsecond))
 		}
-		show(what, all)
+		show(what, durations)
 	}
 	return nil
 }

@@ -158,14 +158,16 @@ async def run(sleep: float = 0, n: int = 0) -> AsyncIterator[int]:
 `
 
 // show prints a distribution of times.
-func show(what string, all []time.Duration) {
-	slices.Sort(all)
-	at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1))].Round(10 * time.Microsecond) }
-	fmt.Printf("%-44s p50 %8s  p99 %8s  max %8s  (%d)\n", what, at(.5), at(.99), at(1), len(all))
+func show(what string, durations []time.Duration) {
+	slices.Sort(durations)
+	at := func(q float64) time.Duration {
+		return durations[int(q*float64(len(durations)-1))].Round(10 * time.Microsecond)
+	}
+	fmt.Printf("%-44s p50 %8s  p99 %8s  max %8s  (%d)\n", what, at(.5), at(.99), at(1), len(durations))
 }
 
 // median is the middle of some ratios.
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/2]
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }

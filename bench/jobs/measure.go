@@ -68,10 +68,10 @@ const nothing = `{"input":{}}`
 func (b *bench) rate(do func() error) (float64, error) {
 	var n atomic.Int64
 	var failed atomic.Pointer[error]
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	began := time.Now()
 	for range b.clients {
-		all.Go(func() {
+		wg.Go(func() {
 			for time.Since(began) < b.round && failed.Load() == nil {
 				if err := do(); err != nil {
 					failed.Store(&err)
@@ -80,7 +80,7 @@ func (b *bench) rate(do func() error) (float64, error) {
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	if err := failed.Load(); err != nil {
 		return 0, *err
 	}
@@ -104,7 +104,7 @@ func (b *bench) direct() error {
 		if round%2 == 1 {
 			first, second = second, first
 		}
-		one, err := b.rate(sync(first))
+		rate, err := b.rate(sync(first))
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (b *bench) direct() error {
 		if round == 0 { // to warm up
 			continue
 		}
-		if ratio := two / one; round%2 == 1 {
+		if ratio := two / rate; round%2 == 1 {
 			ratios = append(ratios, 1/ratio)
 		} else {
 			ratios = append(ratios, ratio)
@@ -151,7 +151,7 @@ func (b *bench) added() error {
 
 // canceled measures a cancel at a server that does not run the prediction, half of the times, until GET there says so.
 func (b *bench) canceled() error {
-	var all []time.Duration
+	var durations []time.Duration
 	for range 10 * b.rounds {
 		id, err := accept(b.on, `{"input":{"sleep":60}}`)
 		if err == nil {
@@ -168,9 +168,9 @@ func (b *bench) canceled() error {
 		if err := until(b.to, id, "canceled"); err != nil {
 			return err
 		}
-		all = append(all, time.Since(began))
+		durations = append(durations, time.Since(began))
 	}
-	show("cancel, until GET says canceled", all)
+	show("cancel, until GET says canceled", durations)
 	return nil
 }
 
@@ -192,11 +192,11 @@ func (b *bench) tokens() error {
 	}
 	var both [2][]time.Duration
 	var errs [2]error
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, p := range []*process{b.on, b.to} {
-		all.Go(func() { both[i], errs[i] = stream(http.MethodPut, p.url+"/predictions/"+id, body) })
+		wg.Go(func() { both[i], errs[i] = stream(http.MethodPut, p.url+"/predictions/"+id, body) })
 	}
-	all.Wait()
+	wg.Wait()
 	for i, name := range []string{"a token of a job at the server that took it", "the same at the other server"} {
 		if errs[i] != nil {
 			return errs[i]

@@ -107,9 +107,9 @@ func (b *bench) bare(nc *nats.Conn) (front *process, end func(), err error) {
 		store.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
 		return nil, nil, err
 	}
-	var all []*process
+	var servers []*process
 	end = func() {
-		for _, p := range all {
+		for _, p := range servers {
 			p.end()
 		}
 	}
@@ -131,9 +131,9 @@ func (b *bench) bare(nc *nats.Conn) (front *process, end func(), err error) {
 			end()
 			return nil, nil, err
 		}
-		all = append(all, p)
+		servers = append(servers, p)
 	}
-	return all[0], end, nil
+	return servers[0], end, nil
 }
 
 // records are what our servers store of a job.

@@ -31,18 +31,18 @@ func (b *bench) waiting() error {
 		return err
 	}
 	body := fmt.Sprintf(`{"input":{"text":"%s"}}`, strings.Repeat("x", 1000))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	var left atomic.Int64
 	left.Store(int64(b.jobs))
 	errs := make([]error, b.clients)
 	for i := range errs {
-		all.Go(func() {
+		wg.Go(func() {
 			for left.Add(-1) >= 0 && errs[i] == nil {
 				_, errs[i] = accept(gateway, body)
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func main() {
 	l.length = time.Duration(seconds * float64(time.Second))
 	l.drainLimit = l.length
 	begin := time.Now()
-	all := l.run(begin)
-	if err := report(all, time.Since(begin)); err != nil {
+	total := l.run(begin)
+	if err := report(total, time.Since(begin)); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
 	}
@@ -76,14 +76,14 @@ func (l *load) run(begin time.Time) *tally {
 		group.Go(func() { l.connection(begin, schedule, &parts[i]) })
 	}
 	group.Wait()
-	all := &tally{}
+	total := &tally{}
 	for _, part := range parts {
-		all.times = append(all.times, part.times...)
-		all.refused += part.refused
-		all.wrong += part.wrong
-		all.failed += part.failed
+		total.times = append(total.times, part.times...)
+		total.refused += part.refused
+		total.wrong += part.wrong
+		total.failed += part.failed
 	}
-	return all
+	return total
 }
 
 // tick tells when requests are due. Go's own timers would be up to a millisecond late on an idle machine, for they end

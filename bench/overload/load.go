@@ -27,7 +27,7 @@ func newLoad(s setting) *load {
 	l.request.SetRequestURI(l.url + "/predictions")
 	l.request.Header.SetMethod(fasthttp.MethodPost)
 	l.request.Header.SetContentType("application/json")
-	l.request.SetBodyRaw(fmt.Appendf(nil, `{"input":{"seconds":%g}}`, s.takes.Seconds()))
+	l.request.SetBodyRaw(fmt.Appendf(nil, `{"input":{"seconds":%g}}`, s.predictTime.Seconds()))
 	return l
 }
 

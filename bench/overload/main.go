@@ -17,7 +17,7 @@ type setting struct {
 	binary, python, address string
 	workers, queue          int
 	times                   float64
-	length, takes           time.Duration
+	length, predictTime     time.Duration
 	stolen                  float64 // the part of the machine's CPU time that its host gave to others meanwhile
 }
 
@@ -31,7 +31,7 @@ func main() {
 	flag.IntVar(&s.workers, "workers", 2, "its workers")
 	flag.IntVar(&s.queue, "queue", 16, "how many may wait")
 	flag.Float64Var(&s.times, "times", 10, "how much more than the peak is asked for")
-	flag.DurationVar(&s.takes, "takes", 5*time.Millisecond, "how long a prediction takes")
+	flag.DurationVar(&s.predictTime, "takes", 5*time.Millisecond, "how long a prediction takes")
 	flag.Parse()
 	s.length = time.Duration(*seconds * float64(time.Second))
 	debug.SetGCPercent(-1) // a collection here would be taken for a slow refusal
@@ -72,12 +72,12 @@ func (s setting) run() (result outcome, err error) {
 	if err := l.ready(); err != nil {
 		return 0, err
 	}
-	all, stolen := cpuTime()
+	total, stolen := cpuTime()
 	l.closed(places, s.length/20) // warm
 	peak := l.closed(places, s.length/3)
-	over := l.open(peak.rate()*s.times, s.length)
+	overload := l.open(peak.rate()*s.times, s.length)
 	peak.add(l.closed(places, s.length/3)) // or a machine that became slower meanwhile would be the server's fault
 	allNow, stolenNow := cpuTime()
-	s.stolen = (stolenNow - stolen) / max(allNow-all, 1)
-	return report(os.Stdout, s, peak, over), nil
+	s.stolen = (stolenNow - stolen) / max(allNow-total, 1)
+	return report(os.Stdout, s, peak, overload), nil
 }

@@ -63,9 +63,9 @@ const (
 )
 
 // report prints both parts, how they compare, and which promise was not kept.
-func report(out io.Writer, s setting, peak, over *tally) outcome {
+func report(out io.Writer, s setting, peak, overload *tally) outcome {
 	fmt.Fprintf(out, "%d workers, %d may wait, a prediction takes %v; for %v, load of the machine %s, of its CPU time %.1f %% taken by other machines\n",
-		s.workers, s.queue, s.takes, s.length, machineLoad(), 100*s.stolen)
+		s.workers, s.queue, s.predictTime, s.length, machineLoad(), 100*s.stolen)
 	fmt.Fprintf(out, "%-28s %12s %12s %8s\n", "", "peak", fmt.Sprintf("%g times", s.times), "ratio")
 	line := func(what string, a, b float64, unit string) {
 		ratio := "-"
@@ -74,17 +74,18 @@ func report(out io.Writer, s setting, peak, over *tally) outcome {
 		}
 		fmt.Fprintf(out, "%-28s %9.2f %-2s %9.2f %-2s %8s\n", what, a, unit, b, unit, ratio)
 	}
-	line("asked for, a second", float64(peak.asked)/peak.length.Seconds(), float64(over.asked)/over.length.Seconds(), "")
-	line("done, a second", peak.rate(), over.rate(), "")
+	line("asked for, a second", float64(peak.asked)/peak.length.Seconds(),
+		float64(overload.asked)/overload.length.Seconds(), "")
+	line("done, a second", peak.rate(), overload.rate(), "")
 	for _, part := range []float64{0.5, 0.9, 0.99} {
-		line(fmt.Sprintf("accepted, p%g", part*100), ms(at(peak.accepted, part)), ms(at(over.accepted, part)), "ms")
+		line(fmt.Sprintf("accepted, p%g", part*100), ms(at(peak.accepted, part)), ms(at(overload.accepted, part)), "ms")
 	}
 	for _, part := range []float64{0.5, 0.9, 0.99} {
-		line(fmt.Sprintf("refused, p%g", part*100), ms(at(peak.refused, part)), ms(at(over.refused, part)), "ms")
+		line(fmt.Sprintf("refused, p%g", part*100), ms(at(peak.refused, part)), ms(at(overload.refused, part)), "ms")
 	}
-	fmt.Fprintf(out, "refused %d of %d; neither accepted nor refused: %d\n", len(over.refused), over.asked,
-		peak.failed+over.failed)
-	missed := missed(peak, over)
+	fmt.Fprintf(out, "refused %d of %d; neither accepted nor refused: %d\n", len(overload.refused), overload.asked,
+		peak.failed+overload.failed)
+	missed := missed(peak, overload)
 	for _, promise := range missed {
 		fmt.Fprintln(out, "NOT KEPT:", promise)
 	}
@@ -101,23 +102,23 @@ func report(out io.Writer, s setting, peak, over *tally) outcome {
 }
 
 // missed are the promises that were not kept.
-func missed(peak, over *tally) (list []string) {
-	if over.rate() < throughputBound*peak.rate() {
+func missed(peak, overload *tally) (list []string) {
+	if overload.rate() < throughputBound*peak.rate() {
 		list = append(list, fmt.Sprintf("throughput keeps %g of its peak", throughputBound))
 	}
 	for _, part := range []float64{0.5, 0.99} {
-		if float64(at(over.accepted, part)) > latencyBound*float64(at(peak.accepted, part)) {
+		if float64(at(overload.accepted, part)) > latencyBound*float64(at(peak.accepted, part)) {
 			list = append(list, fmt.Sprintf("p%g of what is accepted grows by no more than a factor of %g", part*100,
 				latencyBound))
 		}
-		if at(over.refused, part) > refusedWithin {
+		if at(overload.refused, part) > refusedWithin {
 			list = append(list, fmt.Sprintf("p%g of what is refused is refused within %v", part*100, refusedWithin))
 		}
 	}
-	if len(over.refused) == 0 {
+	if len(overload.refused) == 0 {
 		list = append(list, "what is too much is refused")
 	}
-	if peak.failed+over.failed > 0 {
+	if peak.failed+overload.failed > 0 {
 		list = append(list, "everything is accepted or refused")
 	}
 	return list
@@ -135,7 +136,7 @@ func machineLoad() string {
 
 // cpuTime is the CPU time of the machine since it began, and what its host gave to others of it, in ticks; 0 where
 // unknown.
-func cpuTime() (all, stolen float64) {
+func cpuTime() (total, stolen float64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, 0
@@ -145,13 +146,13 @@ func cpuTime() (all, stolen float64) {
 	for i, field := range strings.Fields(first)[1:] {
 		ticks, _ := strconv.ParseFloat(field, 64)
 		if i < steal { // the rest is in user and nice already
-			all += ticks
+			total += ticks
 		}
 		if i == steal-1 {
 			stolen = ticks
 		}
 	}
-	return all, stolen
+	return total, stolen
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -91,8 +91,8 @@ func TestFootprint_Requests(t *testing.T) {
 		{"traced", "echo", []request{sync}, traced, 10}, // most windows have an attempt to export
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, one := range c.env {
-				name, value, _ := strings.Cut(one, "=")
+			for _, setting := range c.env {
+				name, value, _ := strings.Cut(setting, "=")
 				t.Setenv(name, value)
 			}
 			allocs, size := footprint(t, python, c.model, c.requests)

@@ -94,9 +94,9 @@ func debNames(t *testing.T, o options, files []file) []string {
 	return names(tar.NewReader(bytes.NewReader(archive)))
 }
 
-func names(archive *tar.Reader) (all []string) {
+func names(archive *tar.Reader) (list []string) {
 	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
-		all = append(all, header.Name)
+		list = append(list, header.Name)
 	}
-	return all
+	return list
 }

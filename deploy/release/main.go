@@ -88,7 +88,7 @@ func release(o options) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return fmt.Errorf("make output folder: %w", err)
 	}
-	var all []component
+	var components []component
 	linked := map[string][]component{}
 	for _, arch := range sortedKeys(o.binaries) {
 		found, err := modules(arch)
@@ -96,13 +96,13 @@ func release(o options) error {
 			return err
 		}
 		linked[arch] = found
-		all = append(all, found...)
+		components = append(components, found...)
 	}
 	tools, err := toolchain(o.zig, o.glibc)
 	if err != nil {
 		return err
 	}
-	notices, err := writeNotices(append(all, tools...))
+	notices, err := writeNotices(append(components, tools...))
 	if err != nil {
 		return err
 	}

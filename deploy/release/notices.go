@@ -85,14 +85,14 @@ func modules(arch string) ([]component, error) {
 			}
 		}
 	}
-	var all []component
+	var components []component
 	for _, name := range sortedKeys(found) {
 		if err := found[name].identify(); err != nil {
 			return nil, err
 		}
-		all = append(all, *found[name])
+		components = append(components, *found[name])
 	}
-	return all, nil
+	return components, nil
 }
 
 // addTexts adds the licences in a folder, if there is one.
@@ -185,12 +185,12 @@ func toolchain(zig, glibc string) ([]component, error) {
 }
 
 // writeNotices writes the texts of all components, each text once.
-func writeNotices(all []component) ([]byte, error) {
-	slices.SortStableFunc(all, func(a, b component) int { return cmp.Compare(a.name, b.name) })
+func writeNotices(components []component) ([]byte, error) {
+	slices.SortStableFunc(components, func(a, b component) int { return cmp.Compare(a.name, b.name) })
 	var out bytes.Buffer
 	out.WriteString("Pinion contains parts of the following software. Pinion's own licence is in the file LICENSE.\n")
 	seen := map[string]bool{}
-	for _, c := range all {
+	for _, c := range components {
 		for _, path := range c.texts {
 			text, err := os.ReadFile(path)
 			if err != nil {

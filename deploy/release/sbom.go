@@ -72,9 +72,9 @@ func hashes(binary []byte) *[]cdx.Hash {
 }
 
 func licenses(ids []string) *cdx.Licenses {
-	var all cdx.Licenses
+	var choices cdx.Licenses
 	for _, id := range ids {
-		all = append(all, cdx.LicenseChoice{License: &cdx.License{ID: id}})
+		choices = append(choices, cdx.LicenseChoice{License: &cdx.License{ID: id}})
 	}
-	return &all
+	return &choices
 }

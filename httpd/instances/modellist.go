@@ -21,12 +21,12 @@ type list struct {
 func ModelListRoutes(models protocol.Models, refuse func(*fasthttp.RequestCtx, *protocol.Error)) []protocol.Route {
 	l := &list{models, refuse, time.Now().Unix()}
 	return []protocol.Route{
-		{Method: fasthttp.MethodGet, Path: "/v1/models", Handle: l.all},
-		{Method: fasthttp.MethodGet, Path: "/v1/models/{model}", Handle: l.one},
+		{Method: fasthttp.MethodGet, Path: "/v1/models", Handle: l.allModels},
+		{Method: fasthttp.MethodGet, Path: "/v1/models/{model}", Handle: l.oneModel},
 	}
 }
 
-func (l *list) all(x *protocol.Exchange) {
+func (l *list) allModels(x *protocol.Exchange) {
 	if forAnthropic(x) {
 		l.allForAnthropic(x)
 		return
@@ -42,7 +42,7 @@ func (l *list) all(x *protocol.Exchange) {
 	x.Send("application/json", nil, append(append(body, names...), "]}"...))
 }
 
-func (l *list) one(x *protocol.Exchange) {
+func (l *list) oneModel(x *protocol.Exchange) {
 	m, err := l.models.Find(x.Param("model"), "")
 	if err != nil {
 		l.refuse(x.RequestCtx, err)

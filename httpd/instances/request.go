@@ -155,41 +155,41 @@ type parameter struct {
 // maxParameters is how many parameters a request may have.
 const maxParameters = 500
 
-func readParameters(object []byte) (all parameters, err *protocol.Error) {
-	all.index = map[string]int{}
+func readParameters(object []byte) (read parameters, err *protocol.Error) {
+	read.index = map[string]int{}
 	for key, value := range rawjson.Members(object) {
 		name := rawjson.Name(key)
-		if i, twice := all.index[name]; twice { // the last one counts
-			all.list[i].value = value
+		if i, twice := read.index[name]; twice { // the last one counts
+			read.list[i].value = value
 			continue
 		}
-		if len(all.list) == maxParameters {
-			return all, bad("parameters has more than %d members", maxParameters)
+		if len(read.list) == maxParameters {
+			return read, bad("parameters has more than %d members", maxParameters)
 		}
-		all.index[name] = len(all.list)
-		all.list = append(all.list, parameter{name, value})
+		read.index[name] = len(read.list)
+		read.list = append(read.list, parameter{name, value})
 	}
-	for _, p := range all.list {
-		all.size += len(`,"":`) + rawjson.QuotedLen([]byte(p.name)) + len(p.value)
+	for _, p := range read.list {
+		read.size += len(`,"":`) + rawjson.QuotedLen([]byte(p.name)) + len(p.value)
 	}
-	return all, nil
+	return read, nil
 }
 
 // into returns an instance's inputs, with those parameters that it does not have.
-func (all *parameters) into(input []byte) []byte {
-	if len(all.list) == 0 {
+func (ps *parameters) into(input []byte) []byte {
+	if len(ps.list) == 0 {
 		return input
 	}
-	has := make([]bool, len(all.list))
+	has := make([]bool, len(ps.list))
 	empty := true
 	for key := range rawjson.Members(input) {
 		empty = false
-		if i, ok := all.index[rawjson.Name(key)]; ok {
+		if i, ok := ps.index[rawjson.Name(key)]; ok {
 			has[i] = true
 		}
 	}
-	out := append(make([]byte, 0, len(input)+all.size), input[:len(input)-1]...) // without its brace
-	for i, p := range all.list {
+	out := append(make([]byte, 0, len(input)+ps.size), input[:len(input)-1]...) // without its brace
+	for i, p := range ps.list {
 		if has[i] {
 			continue
 		}

@@ -113,7 +113,7 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 // outputs.
 func TestRefusalsAreShort(t *testing.T) {
 	long := strings.Repeat("n", 1<<20)
-	many := func(one string) string { return strings.Repeat(one+",", MaxMembers) + one }
+	many := func(item string) string { return strings.Repeat(item+",", MaxMembers) + item }
 	distinct := make([]string, MaxMembers+1)
 	for i := range distinct {
 		distinct[i] = fmt.Sprintf(`{"name":"%d"}`, i)

@@ -90,15 +90,15 @@ func appendHead(dst []byte, e Endpoint, kind string, h Head) []byte {
 }
 
 func (r *Request) messages(results []Result) ([]message, *Error) {
-	var all []message
+	var parsed []message
 	for i := range results {
 		found, err := r.messagesOf(results[i].Output)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		parsed = append(parsed, found...)
 	}
-	return all, nil
+	return parsed, nil
 }
 
 // messagesOf returns the messages in the output of one prediction.
@@ -121,7 +121,7 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 		return nil, BadOutput("The model returned " + typeOf(output) + " for " + strconv.Itoa(want) +
 			" choices; it must be a list of them.")
 	}
-	var all []message
+	var parsed []message
 	indexed := 0
 	for _, item := range rawjson.Items(output) {
 		at := indexOf(item)
@@ -132,17 +132,17 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 		if at >= want {
 			return nil, tooManyChoices(at+1, want)
 		}
-		for len(all) <= at {
-			all = append(all, message{})
+		for len(parsed) <= at {
+			parsed = append(parsed, message{})
 		}
-		if err := all[at].add(item); err != nil {
+		if err := parsed[at].add(item); err != nil {
 			return nil, err
 		}
 	}
-	if len(all) < want {
-		return nil, tooManyChoices(len(all), want)
+	if len(parsed) < want {
+		return nil, tooManyChoices(len(parsed), want)
 	}
-	return all, nil
+	return parsed, nil
 }
 
 func tooManyChoices(got, want int) *Error {

@@ -8,14 +8,14 @@ import (
 var head = Head{ID: "p1", Created: 7, Model: "m"}
 
 func results(outputs ...string) []Result {
-	var all []Result
+	var list []Result
 	for _, o := range outputs {
-		all = append(all, Result{
+		list = append(list, Result{
 			Output:  []byte(o),
 			Metrics: []byte(`{"predict_time":0.1,"input_token_count":3,"output_token_count":2}`),
 		})
 	}
-	return all
+	return list
 }
 
 const (

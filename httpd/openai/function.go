@@ -23,7 +23,7 @@ const (
 	Rerank
 )
 
-var endpoints = [...]struct{ name, path, subject, operation string }{
+var endpoints = [...]struct{ name, path, prompt, operation string }{
 	Chat:           {"chat", "/v1/chat/completions", "messages", "chat"},
 	Completions:    {"completions", "/v1/completions", "prompt", "text_completion"},
 	Embeddings:     {"embeddings", "/v1/embeddings", "input", "embeddings"},
@@ -47,8 +47,8 @@ func (e Endpoint) Path() string { return endpoints[e].path }
 // Operation returns the endpoint's gen_ai.operation.name of the semantic conventions.
 func (e Endpoint) Operation() string { return endpoints[e].operation }
 
-// subject returns the parameter that brings what a request is about.
-func (e Endpoint) subject() string { return endpoints[e].subject }
+// promptName returns the name of the parameter that holds the prompts.
+func (e Endpoint) promptName() string { return endpoints[e].prompt }
 
 // Function is a model's function with @cog.openai.
 type Function struct {
@@ -101,28 +101,28 @@ func schemaOf(text json.RawMessage) (s valueSchema) {
 
 // contentForms returns the forms that the content of a message has, as the function's messages are declared. Where they
 // are declared as a dict alone, it is text: that is what a function without other words expects.
-func (all schemas) contentForms(messages *valueSchema) forms {
+func (defined schemas) contentForms(messages *valueSchema) forms {
 	taken := forms(0)
 	for _, part := range slices.Concat(messages.AnyOf, messages.AllOf) {
-		taken |= all.contentForms(&part)
+		taken |= defined.contentForms(&part)
 	}
 	if message := messages.Items; message != nil {
-		taken |= all.contentOf(message, 0)
+		taken |= defined.contentOf(message, 0)
 	}
 	return taken
 }
 
 // contentOf returns the forms of a message's content; 0: it is not declared.
-func (all schemas) contentOf(message *valueSchema, depth int) (taken forms) {
+func (defined schemas) contentOf(message *valueSchema, depth int) (taken forms) {
 	if depth > 10 {
 		return 0
 	}
-	if text, ok := all[strings.TrimPrefix(message.Ref, "#/components/schemas/")]; ok {
+	if text, ok := defined[strings.TrimPrefix(message.Ref, "#/components/schemas/")]; ok {
 		target := schemaOf(text)
-		taken |= all.contentOf(&target, depth+1)
+		taken |= defined.contentOf(&target, depth+1)
 	}
 	for _, part := range slices.Concat(message.AnyOf, message.AllOf) {
-		taken |= all.contentOf(&part, depth+1)
+		taken |= defined.contentOf(&part, depth+1)
 	}
 	if text, ok := message.Properties["content"]; ok {
 		content := schemaOf(text)
@@ -145,8 +145,8 @@ func ReadFunction(document []byte) (*Function, error) {
 	if name == "" {
 		return nil, nil
 	}
-	all := schemas(d.Schemas)
-	input, output := schemaOf(all["Input"]), schemaOf(all["Output"])
+	defined := schemas(d.Schemas)
+	input, output := schemaOf(defined["Input"]), schemaOf(defined["Output"])
 	for _, e := range Endpoints() {
 		if e.String() != name {
 			continue
@@ -157,8 +157,8 @@ func ReadFunction(document []byte) (*Function, error) {
 		for name, text := range input.Properties {
 			s := schemaOf(text)
 			f.inputs[name] = s.forms()
-			if name == Chat.subject() {
-				f.content = all.contentForms(&s)
+			if name == Chat.promptName() {
+				f.content = defined.contentForms(&s)
 			}
 		}
 		if f.content == 0 {
@@ -222,8 +222,8 @@ func (s *valueSchema) listForms() forms {
 	}
 }
 
-// takes reports whether the function has that parameter.
-func (f *Function) takes(name string) bool {
+// accepts reports whether the function has that parameter.
+func (f *Function) accepts(name string) bool {
 	_, ok := f.inputs[name]
 	return ok
 }

@@ -350,7 +350,7 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 func (q *request) errorOf(err *protocol.Error) *Error {
 	e := ErrorOf(err)
 	if prompts := len(q.Inputs) / q.perPrompt; err.Row >= 0 && prompts > 1 {
-		e.Message = Indexed(q.Endpoint.subject(), err.Row/q.perPrompt) + ": " + e.Message
+		e.Message = Indexed(q.Endpoint.promptName(), err.Row/q.perPrompt) + ": " + e.Message
 	}
 	return e
 }

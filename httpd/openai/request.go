@@ -64,7 +64,7 @@ func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Er
 	if err := f.readOptions(r, b); err != nil {
 		return nil, err
 	}
-	subjects, err := f.readSubject(r, b)
+	subjects, err := f.readPromptValues(r, b)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Er
 		return r, nil
 	}
 	rest := f.rest(b)
-	size := len(`{"":}`) + len(f.Endpoint.subject())
+	size := len(`{"":}`) + len(f.Endpoint.promptName())
 	for _, m := range rest {
 		size += len(`,"":`) + rawjson.QuotedLen([]byte(m.name)) + len(m.value)
 	}
@@ -86,7 +86,7 @@ func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Er
 		}
 	}
 	for _, s := range subjects {
-		input := append(rawjson.AppendQuoted(append(make([]byte, 0, s.len()+size), '{'), f.Endpoint.subject()), ':')
+		input := append(rawjson.AppendQuoted(append(make([]byte, 0, s.len()+size), '{'), f.Endpoint.promptName()), ':')
 		input = append(appendMembers(s.append(input), rest), '}')
 		for range r.perPrompt {
 			r.Inputs = append(r.Inputs, input)
@@ -98,10 +98,10 @@ func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Er
 // checkMember refuses a parameter that neither the API nor the function has, and one that cannot be served.
 func (f *Function) checkMember(r *Request, b *Body, m *member) *Error {
 	p, known := parameterOf(f.Endpoint, m.name)
-	if f.takes(m.name) && p.rule != read || f.takes(other(m.name)) {
+	if f.accepts(m.name) && p.rule != read || f.accepts(other(m.name)) {
 		return nil
 	}
-	if !known && !f.takes(m.name) {
+	if !known && !f.accepts(m.name) {
 		if f.ignores(m.name) {
 			r.ignored = append(r.ignored, m.name)
 			return nil
@@ -109,10 +109,10 @@ func (f *Function) checkMember(r *Request, b *Body, m *member) *Error {
 		return invalid(m.name, CodeUnknownParameter, "Unknown parameter: '"+logtext.Clip(m.name)+"'.")
 	}
 	value := b.get(m.name, p.kind)
-	if value == nil || m.name == f.Endpoint.subject() {
+	if value == nil || m.name == f.Endpoint.promptName() {
 		return nil
 	}
-	if m.name == "tool_choice" && f.takes("tools") && string(value) == `"none"` {
+	if m.name == "tool_choice" && f.accepts("tools") && string(value) == `"none"` {
 		p.neutral = nil
 	}
 	return p.check(value)
@@ -146,7 +146,7 @@ func (f *Function) readOptions(r *Request, b *Body) *Error {
 	if err := f.readChoices(r, b.get("n", number)); err != nil {
 		return err
 	}
-	if stop := b.get("stop", anything); stop != nil && !f.takes("stop") {
+	if stop := b.get("stop", anything); stop != nil && !f.accepts("stop") {
 		var err *Error
 		if r.Stop, err = readStop(stop); err != nil {
 			return err
@@ -193,7 +193,7 @@ func (f *Function) readChoices(r *Request, n []byte) *Error {
 		return WrongValue("n", "it must be between 1 and "+strconv.Itoa(most)+", not "+string(n)+".")
 	}
 	r.choices = count
-	if r.byModel = f.takes("n"); !r.byModel {
+	if r.byModel = f.accepts("n"); !r.byModel {
 		r.perPrompt = count
 	}
 	return nil
@@ -276,17 +276,17 @@ func listed(words []string) string {
 	return out
 }
 
-// rest returns the parameters that the function takes beside its subject.
+// rest returns the parameters that the function takes beside its prompts.
 func (f *Function) rest(b *Body) (list []member) {
 	for _, m := range b.members {
 		value := b.get(m.name, anything)
 		name := m.name
-		if o := other(name); o != "" && !f.takes(name) {
+		if o := other(name); o != "" && !f.accepts(name) {
 			if name = o; b.get(name, number) != nil {
 				continue // given under both names: that of the function counts
 			}
 		}
-		if value == nil || !f.takes(name) || name == f.Endpoint.subject() {
+		if value == nil || !f.accepts(name) || name == f.Endpoint.promptName() {
 			continue
 		}
 		if value = f.shape(name, value); value != nil {
@@ -299,7 +299,7 @@ func (f *Function) rest(b *Body) (list []member) {
 func (f *Function) formFields(b *Body) []predict.FormField {
 	var fields []predict.FormField
 	for _, m := range b.members {
-		if f.takes(m.name) {
+		if f.accepts(m.name) {
 			fields = append(fields, m.field...)
 		}
 	}

@@ -42,7 +42,7 @@ func TestRequest_ReadFunction(t *testing.T) {
 	if _, err := ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"moderations"}}}}`)); err == nil {
 		t.Error("an unknown endpoint is accepted: got no error, want an error")
 	}
-	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.takes("messages") {
+	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.accepts("messages") {
 		t.Errorf("got %+v, want a chat function that iterates and takes messages", f)
 	}
 }
@@ -51,7 +51,7 @@ func TestInputs(t *testing.T) {
 	chat := function(t, "chat", items, messages, `"temperature":{"type":"number"}`, `"max_tokens":{"type":"integer"}`,
 		`"voice":{"type":"string"}`)
 	texts := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"string"}}`)
-	one := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
+	single := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
 	tokens := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"integer"}}`)
 	either := function(t, "embeddings", `{}`,
 		`"input":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`)
@@ -76,8 +76,8 @@ func TestInputs(t *testing.T) {
 		},
 		{texts, `{"model":"m","input":["a","b"]}`, `{"input":["a","b"]}`},
 		{texts, `{"model":"m","input":"a"}`, `{"input":["a"]}`},
-		{one, `{"model":"m","input":["a","b"]}`, `{"input":"a"} {"input":"b"}`},
-		{one, `{"model":"m","input":"a"}`, `{"input":"a"}`},
+		{single, `{"model":"m","input":["a","b"]}`, `{"input":"a"} {"input":"b"}`},
+		{single, `{"model":"m","input":"a"}`, `{"input":"a"}`},
 		{either, `{"model":"m","input":"a"}`, `{"input":"a"}`},
 		{either, `{"model":"m","input":["a","b"]}`, `{"input":["a","b"]}`},
 		{tokens, `{"model":"m","input":[1,2]}`, `{"input":[1,2]}`},

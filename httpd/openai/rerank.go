@@ -15,7 +15,7 @@ const maxDocuments = 10_000
 
 // readDocuments returns the documents for the function's calls: all in one list, or each alone if it takes a text. A
 // document is a text, or an object with one.
-func (f *Function) readDocuments(r *Request, value []byte) ([]subject, *Error) {
+func (f *Function) readDocuments(r *Request, value []byte) ([]promptValue, *Error) {
 	const name = "documents"
 	if rawjson.KindOf(value) != array {
 		return nil, WrongType(name, "an array", value)
@@ -42,7 +42,7 @@ func (f *Function) readDocuments(r *Request, value []byte) ([]subject, *Error) {
 	case r.items == 0:
 		return nil, WrongValue(name, "it is empty.")
 	case f.inputs[name]&(formTexts|formList) != 0 && !objects:
-		return []subject{{value: value}}, nil
+		return []promptValue{{value: value}}, nil
 	case f.inputs[name]&(formTexts|formList) != 0:
 		list := []byte{'['}
 		for i, document := range r.documents {
@@ -52,15 +52,15 @@ func (f *Function) readDocuments(r *Request, value []byte) ([]subject, *Error) {
 			list = append(list, document...)
 		}
 		r.copied += int64(len(list))
-		return []subject{{value: append(list, ']')}}, nil
+		return []promptValue{{value: append(list, ']')}}, nil
 	case r.items > maxInputs:
 		return nil, WrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
 	}
-	var subjects []subject
+	var values []promptValue
 	for _, document := range r.documents {
-		subjects = append(subjects, subject{value: document})
+		values = append(values, promptValue{value: document})
 	}
-	return subjects, nil
+	return values, nil
 }
 
 // readRanking reads what the server does with the scores.

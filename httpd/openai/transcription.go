@@ -69,7 +69,7 @@ type segment struct {
 }
 
 func readSegments(list []byte) ([]segment, *Error) {
-	var all []segment
+	var segments []segment
 	for _, item := range rawjson.Items(list) {
 		s := segment{start: math.NaN(), end: math.NaN()}
 		for key, value := range rawjson.Members(item) {
@@ -91,9 +91,9 @@ func readSegments(list []byte) ([]segment, *Error) {
 		if math.IsNaN(s.start) || math.IsNaN(s.end) || s.text == nil {
 			return nil, BadOutput("The model returned segments of which one lacks start, end or text.")
 		}
-		all = append(all, s)
+		segments = append(segments, s)
 	}
-	return all, nil
+	return segments, nil
 }
 
 func seconds(value []byte) float64 {

@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-var all = Server{Title: "painter", Docs: true, Metrics: true, Reload: true, Shutdown: true}
+var fullServer = Server{Title: "painter", Docs: true, Metrics: true, Reload: true, Shutdown: true}
 
 // documents are those that the SDK makes, as Cog does: streaming, without, with trainings, with nothing else.
 func documents(t *testing.T) map[string][]byte {
@@ -56,7 +56,7 @@ func decode(t *testing.T, text []byte) map[string]any {
 // TestOpenapi_WhatModelSaysStays: who reads Cog's document finds everything of it in ours.
 func TestOpenapi_WhatModelSaysStays(t *testing.T) {
 	for name, model := range documents(t) {
-		before, after := decode(t, model), decode(t, complete(t, model, all))
+		before, after := decode(t, model), decode(t, complete(t, model, fullServer))
 		before["info"].(map[string]any)["title"] = "painter"
 		holds(t, name, before, after)
 	}
@@ -89,11 +89,11 @@ func holds(t *testing.T, place string, before, after any) {
 
 func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 	for name, model := range documents(t) {
-		once := complete(t, model, all)
-		if twice := complete(t, once, all); !bytes.Equal(once, twice) {
+		once := complete(t, model, fullServer)
+		if twice := complete(t, once, fullServer); !bytes.Equal(once, twice) {
 			t.Errorf("%s: it became %s: got %q, want %q", name, twice, once, twice)
 		}
-		named := complete(t, bytes.Replace(model, []byte(`"Cog"`), []byte(`"its own"`), 1), all)
+		named := complete(t, bytes.Replace(model, []byte(`"Cog"`), []byte(`"its own"`), 1), fullServer)
 		if title := string(at(named, "info", "title")); title != `"its own"` {
 			t.Errorf("%s: the title is %s, want %q", name, title, `"its own"`)
 		}
@@ -103,7 +103,7 @@ func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 // TestOpenapi_EveryReferenceLeadsSomewhere: and every operation has an id, and they differ.
 func TestOpenapi_EveryReferenceLeadsSomewhere(t *testing.T) {
 	for name, model := range documents(t) {
-		whole := decode(t, complete(t, model, all))
+		whole := decode(t, complete(t, model, fullServer))
 		schemas := whole["components"].(map[string]any)["schemas"].(map[string]any)
 		var walk func(v any)
 		walk = func(v any) {
@@ -145,19 +145,23 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 		path  []string
 		want  bool
 	}{
-		{"prediction", all, []string{"paths", "/reload"}, true},
+		{"prediction", fullServer, []string{"paths", "/reload"}, true},
 		{"prediction", Server{}, []string{"paths", "/reload"}, false},
 		{"prediction", Server{}, []string{"paths", "/metrics"}, false},
 		{"prediction", Server{}, []string{"paths", "/readyz"}, true},
-		{"prediction", all, []string{"paths", "/trainings/{training_id}"}, false},
-		{"training", all, []string{"paths", "/predictions/{prediction_id}"}, false},
-		{"training", all, []string{"paths", "/trainings/{training_id}", "get", "responses", "404"}, true},
-		{"training", all, []string{"components", "schemas", "TrainingForm", "properties"}, true},
-		{"both", all, []string{"paths", "/trainings", "post", "responses", "429"}, true},
-		{"both", all, []string{"paths", "/trainings", "post", "responses", "200", "content", "text/event-stream"}, false},
-		{"prediction", all, stream, false},
-		{"streaming", all, stream, true},
-		{"streaming", all, []string{
+		{"prediction", fullServer, []string{"paths", "/trainings/{training_id}"}, false},
+		{"training", fullServer, []string{"paths", "/predictions/{prediction_id}"}, false},
+		{"training", fullServer, []string{"paths", "/trainings/{training_id}", "get", "responses", "404"}, true},
+		{"training", fullServer, []string{"components", "schemas", "TrainingForm", "properties"}, true},
+		{"both", fullServer, []string{"paths", "/trainings", "post", "responses", "429"}, true},
+		{
+			"both", fullServer,
+			[]string{"paths", "/trainings", "post", "responses", "200", "content", "text/event-stream"},
+			false,
+		},
+		{"prediction", fullServer, stream, false},
+		{"streaming", fullServer, stream, true},
+		{"streaming", fullServer, []string{
 			"paths", "/predictions/{prediction_id}", "put", "responses", "200", "content",
 			"text/event-stream",
 		}, true},
@@ -167,7 +171,7 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 			t.Errorf("%s, %+v: %q is there: %v, want %t", c.model, c.s, c.path, got, c.want)
 		}
 	}
-	whole := complete(t, models["prediction"], all)
+	whole := complete(t, models["prediction"], fullServer)
 	for _, code := range []string{
 		"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500",
 		"502", "503",
@@ -195,7 +199,7 @@ func TestOpenapi_OnlyFileIsAnsweredAsFile(t *testing.T) {
 			{"/predictions/{prediction_id}", "put"},
 			{"/predictions/{prediction_id}", "get"},
 		} {
-			content := at(complete(t, model, all), "paths", route[0], route[1], "responses", "200", "content")
+			content := at(complete(t, model, fullServer), "paths", route[0], route[1], "responses", "200", "content")
 			if got := at(content, "application/octet-stream") != nil; got != want || at(content, "application/msgpack") == nil {
 				t.Errorf("%s, %s: %s, want %t and at non-nil", output, route, content, want)
 			}
@@ -211,7 +215,7 @@ func TestOpenapi_FormHasFiles(t *testing.T) {
 		"others":{"type":"array","items":{"type":"string","format":"uri"}},
 		"steps":{"type":"integer","example":7},
 		"webhook":{"type":"integer"}}}}}}`)
-	got := at(complete(t, model, all), "components", "schemas", "PredictionForm", "properties")
+	got := at(complete(t, model, fullServer), "components", "schemas", "PredictionForm", "properties")
 	for key, want := range map[string]string{
 		"image":   `{"title":"Image","type":"string","format":"binary"}`,
 		"others":  `{"type":"array","items":{"type":"string","format":"binary"}}`,
@@ -227,7 +231,7 @@ func TestOpenapi_FormHasFiles(t *testing.T) {
 
 func TestOpenapi_WhatIsNoDocumentIsRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "{", `{"a":1} x`} {
-		if whole, err := Complete([]byte(text), all); err == nil {
+		if whole, err := Complete([]byte(text), fullServer); err == nil {
 			t.Errorf("%q became %s: got no error, want an error", text, whole)
 		}
 	}
@@ -236,14 +240,14 @@ func TestOpenapi_WhatIsNoDocumentIsRefused(t *testing.T) {
 // TestOpenapi_TokensAreSecurityScheme: operations that want a token say so, and what they answer without one.
 func TestOpenapi_TokensAreSecurityScheme(t *testing.T) {
 	model := documents(t)["both"]
-	tokens := all
+	tokens := fullServer
 	tokens.Tokens, tokens.Public = true, []string{"/livez", "/docs"}
 	for _, c := range []struct {
 		s      Server
 		path   []string
 		wanted bool
 	}{
-		{all, []string{"/predictions", "post"}, false},
+		{fullServer, []string{"/predictions", "post"}, false},
 		{tokens, []string{"/predictions", "post"}, true},
 		{tokens, []string{"/trainings/{training_id}", "get"}, true},
 		{tokens, []string{"/metrics", "get"}, true},

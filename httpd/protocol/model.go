@@ -235,8 +235,8 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 			r.drop(&c)
 			return nil, r.errorOf(0, err)
 		}
-		r.one[0] = p
-		r.ps = r.one[:]
+		r.single[0] = p
+		r.ps = r.single[:]
 		return r, nil
 	}
 	req.Group = new(predict.Group)

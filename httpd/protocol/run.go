@@ -30,9 +30,9 @@ type Answer struct {
 
 // Answers are the results of a call, in the order of its inputs.
 type Answers struct {
-	List []Answer
-	run  *Run
-	one  [1]Answer
+	List   []Answer
+	run    *Run
+	single [1]Answer
 }
 
 // Release frees what the answers hold. They are not read afterwards.
@@ -42,7 +42,7 @@ func (a *Answers) Release() { a.run.Release() }
 type Run struct {
 	model  *Model
 	ps     []*predict.Prediction
-	one    [1]*predict.Prediction
+	single [1]*predict.Prediction
 	stream bool
 	rows   bool
 	after  func() // frees what the rows shared; nil: nothing
@@ -130,8 +130,8 @@ func (r *Run) Wait() (*Answers, *Error) {
 			return nil, r.errorOf(0, err)
 		}
 		r.answers.run = r
-		r.answers.one[0] = answerOf(r.ps[0], &rec)
-		r.answers.List = r.answers.one[:]
+		r.answers.single[0] = answerOf(r.ps[0], &rec)
+		r.answers.List = r.answers.single[:]
 		return &r.answers, nil
 	}
 	return r.waitRows()

@@ -49,11 +49,11 @@ func (r fakeRunner) Run(p *predict.Prediction) error {
 	return nil
 }
 
-func inputs(texts ...string) (all [][]byte) {
+func inputs(texts ...string) (list [][]byte) {
 	for _, text := range texts {
-		all = append(all, []byte(`{"x":"`+text+`"}`))
+		list = append(list, []byte(`{"x":"`+text+`"}`))
 	}
-	return all
+	return list
 }
 
 // TestRows: each row is a prediction, and the answers have their order.

@@ -31,7 +31,7 @@ func TestWatch_Moves(t *testing.T) {
 
 // target is a canceler that knows when it must not be called any more.
 type target struct {
-	over     atomic.Bool
+	removed  atomic.Bool
 	canceled atomic.Int32
 	wrong    *atomic.Int32
 	block    chan struct{}
@@ -44,7 +44,7 @@ func (c *target) Cancel() {
 		<-c.block
 	}
 	c.canceled.Add(1)
-	if c.over.Load() {
+	if c.removed.Load() {
 		c.wrong.Add(1)
 	}
 }
@@ -121,11 +121,11 @@ func TestWatcher_LateEventsAreIgnored(t *testing.T) {
 func TestWatcher_NoCancelAfterRemove(t *testing.T) {
 	w := newTestWatcher(t)
 	var wrong, seen atomic.Int32
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for worker := range 8 {
-		all.Add(1)
+		wg.Add(1)
 		go func() {
-			defer all.Done()
+			defer wg.Done()
 			rnd := rand.New(rand.NewPCG(uint64(worker), 1))
 			for round := 0; round < 2000 || round < 200_000 && seen.Load() == 0; round++ {
 				ours, theirs := pair(t)
@@ -147,7 +147,7 @@ func TestWatcher_NoCancelAfterRemove(t *testing.T) {
 					} else if disconnected {
 						seen.Add(1)
 					}
-					c.over.Store(true)
+					c.removed.Store(true)
 				}
 				if leave >= 3 {
 					unix.Close(theirs)
@@ -161,7 +161,7 @@ func TestWatcher_NoCancelAfterRemove(t *testing.T) {
 			}
 		}()
 	}
-	all.Wait()
+	wg.Wait()
 	if wrong.Load() != 0 {
 		t.Errorf("%d cancels came late, twice or for nothing, want 0", wrong.Load())
 	}
@@ -202,14 +202,14 @@ func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	budget := memory.New(0)
 	w := newWatcher(slog.New(slog.DiscardHandler), budget, 8<<20)
 	e := &Watch{fd: int32(fds[0])}
-	all := budget.Stats().Limit
-	if !budget.Take(all, 1) {
+	limit := budget.Stats().Limit
+	if !budget.Take(limit, 1) {
 		t.Fatal("an empty budget has no room: budget.Take(all, 1) = false, want true")
 	}
 	if n, full, open := w.readAhead(e); n != 0 || !full || !open {
 		t.Errorf("without room: %d bytes, full %v, open %v, want 0, true and true", n, full, open)
 	}
-	budget.Free(all)
+	budget.Free(limit)
 	n, full, open := w.readAhead(e)
 	if used := budget.Stats().Used; n != 1000 || full || !open || used != 1000 {
 		t.Errorf("%d bytes, full %v, open %v; %d bytes are charged, want 1000, false, true and 1000", n, full, open, used)

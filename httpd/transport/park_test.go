@@ -43,12 +43,12 @@ func TestPark_OnlyIdleConnections(t *testing.T) {
 	await.Eventually(t, "all are known", func() bool { return s.Stats().Open == 4 })
 	for range 10 {
 		s.conns.mu.Lock()
-		all := make([]*Conn, 0, 4)
+		conns := make([]*Conn, 0, 4)
 		for c := range s.conns.open {
-			all = append(all, c)
+			conns = append(conns, c)
 		}
 		s.conns.mu.Unlock()
-		for _, c := range all {
+		for _, c := range conns {
 			c.wakeRead()
 		}
 		s.sweep()

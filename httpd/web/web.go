@@ -112,11 +112,11 @@ func (s Source) page() (body []byte, policy string) {
 }
 
 func (s Source) script() []byte {
-	var all bytes.Buffer
-	all.WriteString("\"use strict\";\n(() => {\n")
+	var joined bytes.Buffer
+	joined.WriteString("\"use strict\";\n(() => {\n")
 	add := func(from fs.FS, name string) {
 		text, _ := fs.ReadFile(from, "scripts/"+name+".js") // the pages' tests compare the names with the folders
-		all.Write(text)
+		joined.Write(text)
 	}
 	for _, name := range baseNames {
 		add(baseScripts, name)
@@ -124,8 +124,8 @@ func (s Source) script() []byte {
 	for _, name := range s.Names {
 		add(s.Scripts, name)
 	}
-	all.WriteString("})();\n")
-	return all.Bytes()
+	joined.WriteString("})();\n")
+	return joined.Bytes()
 }
 
 func digest(text []byte) string {

@@ -40,8 +40,8 @@ func reals(t *testing.T) []real {
 				continue
 			}
 			seen[resolved] = true
-			if one, ok := describe(path); ok {
-				found = append(found, one)
+			if python, ok := describe(path); ok {
+				found = append(found, python)
 			}
 		}
 	}
@@ -63,11 +63,11 @@ print(sys.version_info < (3, 10))`).Output()
 	if err != nil || len(lines) < 3 {
 		return real{}, false
 	}
-	one := real{path: path, version: lines[0], library: lines[1], old: lines[2] == "True"}
-	if _, err := os.Stat(one.library); err != nil {
-		one.library = ""
+	described := real{path: path, version: lines[0], library: lines[1], old: lines[2] == "True"}
+	if _, err := os.Stat(described.library); err != nil {
+		described.library = ""
 	}
-	return one, true
+	return described, true
 }
 
 // findReal searches with an environment that chooses nothing.
@@ -80,14 +80,14 @@ func findReal(path string) (*Python, error) {
 	}})
 }
 
-func check(t *testing.T, one real, path string, inVenv bool) {
+func check(t *testing.T, want real, path string, inVenv bool) {
 	t.Helper()
 	got, err := findReal(path)
 	switch {
-	case one.old:
-		wantError(t, got, err, ErrTooOld, "Python "+one.version)
+	case want.old:
+		wantError(t, got, err, ErrTooOld, "Python "+want.version)
 		return
-	case one.library == "":
+	case want.library == "":
 		if !errors.Is(err, ErrNoLibPython) && !errors.Is(err, ErrFreeThreaded) {
 			t.Errorf("%s has no library, and yet %+v, %v, want ErrNoLibPython or ErrFreeThreaded", path, got, err)
 		}
@@ -100,23 +100,23 @@ func check(t *testing.T, one real, path string, inVenv bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if library != one.library {
-		t.Errorf("%s: library %s, sysconfig says %s, want the same", path, library, one.library)
+	if library != want.library {
+		t.Errorf("%s: library %s, sysconfig says %s, want the same", path, library, want.library)
 	}
-	if got.Version != one.version || got.Executable != path || got.Venv != inVenv {
-		t.Errorf("%s: got %+v, want version %s, venv %v", path, got, one.version, inVenv)
+	if got.Version != want.version || got.Executable != path || got.Venv != inVenv {
+		t.Errorf("%s: got %+v, want version %s, venv %v", path, got, want.version, inVenv)
 	}
 }
 
 func TestReal_Interpreters(t *testing.T) {
-	for _, one := range reals(t) {
-		t.Run(one.path, func(t *testing.T) {
-			check(t, one, one.path, false)
+	for _, python := range reals(t) {
+		t.Run(python.path, func(t *testing.T) {
+			check(t, python, python.path, false)
 			// By the name that says nothing.
-			if plain := filepath.Join(filepath.Dir(one.path), "python3"); executable(plain) == nil {
+			if plain := filepath.Join(filepath.Dir(python.path), "python3"); executable(plain) == nil {
 				if a, err := filepath.EvalSymlinks(plain); err == nil {
-					if b, err := filepath.EvalSymlinks(one.path); err == nil && a == b {
-						check(t, one, plain, false)
+					if b, err := filepath.EvalSymlinks(python.path); err == nil && a == b {
+						check(t, python, plain, false)
 					}
 				}
 			}
@@ -125,15 +125,15 @@ func TestReal_Interpreters(t *testing.T) {
 }
 
 func TestReal_Venvs(t *testing.T) {
-	for _, one := range reals(t) {
-		if one.old || one.library == "" {
+	for _, python := range reals(t) {
+		if python.old || python.library == "" {
 			continue
 		}
 		for _, flags := range [][]string{nil, {"--copies"}, {"--system-site-packages"}} {
-			t.Run(one.version+strings.Join(flags, ""), func(t *testing.T) {
-				dir := makeVenv(t, one.path, flags...)
+			t.Run(python.version+strings.Join(flags, ""), func(t *testing.T) {
+				dir := makeVenv(t, python.path, flags...)
 				for _, name := range []string{"python3", "python"} {
-					check(t, one, filepath.Join(dir, "bin", name), true)
+					check(t, python, filepath.Join(dir, "bin", name), true)
 				}
 			})
 		}
@@ -142,25 +142,25 @@ func TestReal_Venvs(t *testing.T) {
 
 // TestReal_NestedVenv: an environment made by the Python of another one.
 func TestReal_NestedVenv(t *testing.T) {
-	one := usable(t)
-	outer := makeVenv(t, one.path)
+	python := usable(t)
+	outer := makeVenv(t, python.path)
 	inner := makeVenv(t, filepath.Join(outer, "bin/python3"), "--copies")
-	check(t, one, filepath.Join(inner, "bin/python3"), true)
+	check(t, python, filepath.Join(inner, "bin/python3"), true)
 }
 
 // TestReal_Shim starts a real interpreter through a script, as pyenv's shims do.
 func TestReal_Shim(t *testing.T) {
-	one := usable(t)
+	python := usable(t)
 	shim := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(shim, []byte("#!/bin/sh\nexec \""+one.path+"\" \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(shim, []byte("#!/bin/sh\nexec \""+python.path+"\" \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	got, err := findReal(shim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Executable != one.path || got.Version != one.version {
-		t.Errorf("got %+v, want %s", got, one.path)
+	if got.Executable != python.path || got.Version != python.version {
+		t.Errorf("got %+v, want %s", got, python.path)
 	}
 }
 
@@ -175,52 +175,52 @@ func TestReal_Default(t *testing.T) {
 	}
 	t.Setenv("PINION_PYTHON", "")
 	t.Setenv("VIRTUAL_ENV", "")
-	one, ok := describe(strings.TrimSpace(string(out)))
-	if !ok || one.old || one.library == "" {
-		t.Skipf("Pinion cannot use the python3 of the PATH: %+v", one)
+	python, ok := describe(strings.TrimSpace(string(out)))
+	if !ok || python.old || python.library == "" {
+		t.Skipf("Pinion cannot use the python3 of the PATH: %+v", python)
 	}
 	got, err := Find(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Executable != one.path || got.Version != one.version || got.Source != "PATH" {
-		t.Errorf("got %+v, want %+v", got, one)
+	if got.Executable != python.path || got.Version != python.version || got.Source != "PATH" {
+		t.Errorf("got %+v, want %+v", got, python)
 	}
 }
 
 // TestReal_Probe compares what the probe says with what the headers say.
 func TestReal_Probe(t *testing.T) {
-	for _, one := range reals(t) {
-		if strings.HasPrefix(one.version, "2.") {
+	for _, python := range reals(t) {
+		if strings.HasPrefix(python.version, "2.") {
 			continue // has no -I; it is refused by its name
 		}
 		f := newFinder(Options{}, thisHost())
-		got, err := f.probe(one.path)
+		got, err := f.probe(python.path)
 		if err != nil {
-			t.Errorf("%s: %v", one.path, err)
+			t.Errorf("%s: %v", python.path, err)
 			continue
 		}
-		if got.version.String() != one.version || got.implementation != "cpython" || got.executable != one.path {
-			t.Errorf("%s: got %+v, want version %q, implementation cpython and executable %q", one.path, got, one.version,
-				one.path)
+		if got.version.String() != python.version || got.implementation != "cpython" || got.executable != python.path {
+			t.Errorf("%s: got %+v, want version %q, implementation cpython and executable %q", python.path, got, python.version,
+				python.path)
 		}
-		if one.library != "" && !slices.ContainsFunc(got.libraries, func(name string) bool {
+		if python.library != "" && !slices.ContainsFunc(got.libraries, func(name string) bool {
 			path, err := filepath.EvalSymlinks(filepath.Join(got.libdir, name))
-			return err == nil && path == one.library
+			return err == nil && path == python.library
 		}) {
-			t.Errorf("%s: got %v in %s, want %s", one.path, got.libraries, got.libdir, one.library)
+			t.Errorf("%s: got %v in %s, want %s", python.path, got.libraries, got.libdir, python.library)
 		}
 	}
 }
 
 // TestReal_NeedsNoProcess: the ordinary cases must not cost a start of Python.
 func TestReal_NeedsNoProcess(t *testing.T) {
-	for _, one := range reals(t) {
-		if one.old || one.library == "" {
+	for _, python := range reals(t) {
+		if python.old || python.library == "" {
 			continue
 		}
 		f := newFinder(Options{}, thisHost())
-		in, err := f.identify(one.path)
+		in, err := f.identify(python.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestReal_NeedsNoProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		if in.facts != nil {
-			t.Errorf("%s was started to find %s: got %+v, want nil", one.path, one.library, in.facts)
+			t.Errorf("%s was started to find %s: got %+v, want nil", python.path, python.library, in.facts)
 		}
 	}
 }
@@ -236,12 +236,12 @@ func TestReal_NeedsNoProcess(t *testing.T) {
 // usable returns one interpreter that Pinion can use.
 func usable(t *testing.T) real {
 	t.Helper()
-	all := reals(t)
-	at := slices.IndexFunc(all, func(one real) bool { return !one.old && one.library != "" })
+	pythons := reals(t)
+	at := slices.IndexFunc(pythons, func(python real) bool { return !python.old && python.library != "" })
 	if at < 0 {
 		t.Skip("no Python with a shared library on this machine")
 	}
-	return all[at]
+	return pythons[at]
 }
 
 func makeVenv(t *testing.T, python string, flags ...string) string {

@@ -14,12 +14,12 @@ type Batcher[T any] struct {
 	maxSize    int
 	cost       Cost
 	arrivals   Arrivals
-	all        queue[T]
+	arrived    queue[T]
 	groups     map[string]*group[T]
 	byDeadline deadlines[T]
 	emptied    *group[T] // the last group that was emptied, for reuse
 	serial     uint64
-	takes      uint64
+	takeCount  uint64
 }
 
 // New makes an empty batcher. The options have been checked (Options.Check).
@@ -30,11 +30,11 @@ func New[T any](o Options) *Batcher[T] {
 func newBatcher[T any](maxSize int, policy decider) *Batcher[T] {
 	return &Batcher[T]{
 		policy: policy, maxSize: maxSize,
-		all: queue[T]{of: allLinks[T]}, groups: map[string]*group[T]{},
+		arrived: queue[T]{of: allLinks[T]}, groups: map[string]*group[T]{},
 	}
 }
 
-func (b *Batcher[T]) Len() int { return b.all.len }
+func (b *Batcher[T]) Len() int { return b.arrived.len }
 
 // Cost is what the batcher has learned about the cost of batches.
 func (b *Batcher[T]) Cost() *Cost { return &b.cost }
@@ -65,7 +65,7 @@ func (b *Batcher[T]) insert(it *Item[T], front bool) {
 	}
 	it.group, it.heapIndex = g, -1
 	g.insert(it, front)
-	b.all.insert(it, front)
+	b.arrived.insert(it, front)
 	if it.Deadline > 0 {
 		heap.Push(&b.byDeadline, it)
 	}
@@ -79,7 +79,7 @@ func (b *Batcher[T]) Remove(it *Item[T]) bool {
 		return false
 	}
 	g.remove(it)
-	b.all.remove(it)
+	b.arrived.remove(it)
 	if it.heapIndex >= 0 {
 		heap.Remove(&b.byDeadline, it.heapIndex)
 	}
@@ -116,16 +116,16 @@ func (b *Batcher[T]) NextDeadline() time.Duration {
 // none but items wait, it returns the time at which to ask again; otherwise 0. The owner asks when a worker becomes
 // idle, an item arrives or is removed, or that time comes; after a batch it asks again for the next idle worker.
 func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) ([]*Item[T], time.Duration) {
-	b.takes++
+	b.takeCount++
 	b.arrivals.WorkerIdle()
 	var again time.Duration
 	// The key with the oldest item comes first. A held key reserves a worker: the next key needs another one.
-	for it := b.all.head; it != nil && idle > 0; it = it.all.next {
+	for it := b.arrived.head; it != nil && idle > 0; it = it.arrival.next {
 		g := it.group
-		if g.lastTake == b.takes {
+		if g.lastTake == b.takeCount {
 			continue
 		}
-		g.lastTake = b.takes
+		g.lastTake = b.takeCount
 		if g.alone {
 			return b.takeFrom(g, 1, dst), 0
 		}
@@ -133,7 +133,7 @@ func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) 
 			g.holdStart = now
 		}
 		d := b.policy.Decide(View{
-			Now: now, Ready: g.len, Waiting: b.all.len, Idle: idle, Workers: workers, HoldStart: g.holdStart,
+			Now: now, Ready: g.len, Waiting: b.arrived.len, Idle: idle, Workers: workers, HoldStart: g.holdStart,
 			Deadline: b.NextDeadline(), Cost: &b.cost, Arrivals: &b.arrivals,
 		})
 		if d.Run > 0 {
@@ -151,10 +151,10 @@ func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) 
 // TakeAhead asks for a batch for a busy worker, to lie ready for it, and appends it to dst: the next batch in turn, if
 // it is full and so cannot grow.
 func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
-	if b.all.head == nil {
+	if b.arrived.head == nil {
 		return dst
 	}
-	g := b.all.head.group
+	g := b.arrived.head.group
 	switch {
 	case g.alone:
 		return b.takeFrom(g, 1, dst)

@@ -7,17 +7,17 @@ import (
 )
 
 func values(batch []*Item[int]) []int {
-	var all []int
+	var list []int
 	for _, it := range batch {
-		all = append(all, it.Value)
+		list = append(list, it.Value)
 	}
-	return all
+	return list
 }
 
 // add adds items with these values and one key, all at one time.
-func add(b *Batcher[int], key string, now time.Duration, all ...int) []*Item[int] {
+func add(b *Batcher[int], key string, now time.Duration, values ...int) []*Item[int] {
 	var items []*Item[int]
-	for _, v := range all {
+	for _, v := range values {
 		it := &Item[int]{Value: v, Key: key}
 		b.Add(it, now)
 		items = append(items, it)

@@ -17,7 +17,7 @@ type Item[T any] struct {
 	serial    uint64
 	group     *group[T] // nil while it is not waiting
 	heapIndex int       // in the heap of deadlines; -1: not there
-	all       links[T]  // in order of arrival, of all keys
+	arrival   links[T]  // in order of arrival, of all keys
 	own       links[T]  // in order of arrival, of its key
 }
 
@@ -43,7 +43,7 @@ type queue[T any] struct {
 	of         func(*Item[T]) *links[T]
 }
 
-func allLinks[T any](it *Item[T]) *links[T] { return &it.all }
+func allLinks[T any](it *Item[T]) *links[T] { return &it.arrival }
 func ownLinks[T any](it *Item[T]) *links[T] { return &it.own }
 
 // insert inserts an item by its serial number. It searches from the front if front is set, else from the end.

@@ -268,7 +268,7 @@ func (c *randomOwner) drain(t *rapid.T) {
 	if len(c.ended) != c.next {
 		t.Fatalf("%d of %d left, want all", len(c.ended), c.next)
 	}
-	if len(c.b.groups) > 0 || len(c.b.byDeadline) > 0 || c.b.all.head != nil {
+	if len(c.b.groups) > 0 || len(c.b.byDeadline) > 0 || c.b.arrived.head != nil {
 		t.Fatal("an empty batcher holds something, want nothing")
 	}
 }

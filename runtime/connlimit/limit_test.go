@@ -33,8 +33,8 @@ func (c *client) CloseIdle() bool {
 // clients are a source.
 type clients []*client
 
-func (all *clients) idle() (found []Idle) {
-	for _, c := range *all {
+func (cs *clients) idle() (found []Idle) {
+	for _, c := range *cs {
 		if !c.busy && (!c.closed || c.lingers) {
 			found = append(found, Idle{c.receiving, c.blocked, c.since, c.peer, c})
 		}
@@ -42,27 +42,27 @@ func (all *clients) idle() (found []Idle) {
 	return found
 }
 
-func (all *clients) enter(l *Limit, busy bool) bool {
-	c := &client{since: time.Now().Add(time.Duration(len(*all))*time.Second - time.Hour), busy: busy}
+func (cs *clients) enter(l *Limit, busy bool) bool {
+	c := &client{since: time.Now().Add(time.Duration(len(*cs))*time.Second - time.Hour), busy: busy}
 	if !l.Enter(&c.Place) {
 		return false
 	}
-	*all = append(*all, c)
+	*cs = append(*cs, c)
 	return true
 }
 
 func TestLimit_OldestIdleIsClosed(t *testing.T) {
-	l, all := New(4), clients{}
-	l.Add(all.idle)
+	l, cs := New(4), clients{}
+	l.Add(cs.idle)
 	for i := range 4 {
-		if !all.enter(l, i == 0) {
+		if !cs.enter(l, i == 0) {
 			t.Fatalf("connection %d is refused, want it taken", i)
 		}
 	}
-	if !all.enter(l, false) {
+	if !cs.enter(l, false) {
 		t.Fatal("one more is refused, want the oldest idle one closed")
 	}
-	closed := slices.IndexFunc(all, func(c *client) bool { return c.closed })
+	closed := slices.IndexFunc(cs, func(c *client) bool { return c.closed })
 	if s := l.Stats(); closed != 1 || s != (Stats{Open: 4, Limit: 4, Evicted: 1}) {
 		t.Errorf("got connection %d closed and %+v, want the first idle one, and 4 open", closed, s)
 	}
@@ -70,37 +70,37 @@ func TestLimit_OldestIdleIsClosed(t *testing.T) {
 
 // TestLimit_ReceivingOnesAreClosedLast: while another is idle, one that has sent a part of a request stays.
 func TestLimit_ReceivingOnesAreClosedLast(t *testing.T) {
-	l, all := New(3), clients{}
-	l.Add(all.idle)
+	l, cs := New(3), clients{}
+	l.Add(cs.idle)
 	for range 3 {
-		all.enter(l, false)
+		cs.enter(l, false)
 	}
-	all[0].receiving, all[2].receiving = true, true
+	cs[0].receiving, cs[2].receiving = true, true
 	for i, want := range []int{1, 0, 2} {
-		if !all.enter(l, true) || !all[want].closed {
+		if !cs.enter(l, true) || !cs[want].closed {
 			t.Errorf("connection %d: client %d is open, want it closed", i, want)
 		}
 	}
-	if all.enter(l, true) {
+	if cs.enter(l, true) {
 		t.Error("one more is taken, want it refused: the others are busy")
 	}
 }
 
 // TestLimit_ThoseThatDoNotReadMakeRoom for one that has just connected, after those that are idle or receive.
 func TestLimit_ThoseThatDoNotReadMakeRoom(t *testing.T) {
-	l, all := New(4), clients{}
-	l.Add(all.idle)
+	l, cs := New(4), clients{}
+	l.Add(cs.idle)
 	for range 4 {
-		all.enter(l, false)
+		cs.enter(l, false)
 	}
-	all[0].blocked, all[1].receiving, all[3].since = true, true, time.Now()
+	cs[0].blocked, cs[1].receiving, cs[3].since = true, true, time.Now()
 	for i, want := range []int{2, 1, 0} {
-		all[3].since = time.Now() // it stays young
-		if !all.enter(l, true) || !all[want].closed {
+		cs[3].since = time.Now() // it stays young
+		if !cs.enter(l, true) || !cs[want].closed {
 			t.Errorf("connection %d: client %d is open, want it closed", i, want)
 		}
 	}
-	if all[3].closed {
+	if cs[3].closed {
 		t.Error("the one that has just connected is closed, want it open")
 	}
 }
@@ -108,39 +108,39 @@ func TestLimit_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 // TestLimit_YoungOnesAreClosedLast: a client that has just connected has had no time to send, but those that send half
 // requests had.
 func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
-	l, all := New(4), clients{}
-	l.Add(all.idle)
+	l, cs := New(4), clients{}
+	l.Add(cs.idle)
 	for range 4 {
-		all.enter(l, false)
+		cs.enter(l, false)
 	}
-	all[0].since, all[1].receiving, all[2].receiving = time.Now(), true, true
-	all[2].since = time.Now().Add(time.Hour) // it has sent much
+	cs[0].since, cs[1].receiving, cs[2].receiving = time.Now(), true, true
+	cs[2].since = time.Now().Add(time.Hour) // it has sent much
 	for _, want := range []int{3, 1, 2} {
-		if !all.enter(l, true) || !all[want].closed {
+		if !cs.enter(l, true) || !cs[want].closed {
 			t.Errorf("client %d is open, want it closed", want)
 		}
 	}
-	if all.enter(l, true) || all[0].closed {
+	if cs.enter(l, true) || cs[0].closed {
 		t.Error("got a connection closed that has just been opened, or one taken; want it kept: it is the only idle one")
 	}
-	all.enter(l, false)
-	all[0].since = time.Now().Add(-NewGrace)
+	cs.enter(l, false)
+	cs[0].since = time.Now().Add(-NewGrace)
 	l.searched = time.Time{} // as if it were long ago
-	if !all.enter(l, true) || !all[0].closed {
+	if !cs.enter(l, true) || !cs[0].closed {
 		t.Error("client 0 is open, want it closed: it has had its time")
 	}
 }
 
 // TestLimit_ClosedOnesMakeRoomOnce, though their server knows them until it has done with them.
 func TestLimit_ClosedOnesMakeRoomOnce(t *testing.T) {
-	l, all := New(4), clients{}
-	l.Add(all.idle)
+	l, cs := New(4), clients{}
+	l.Add(cs.idle)
 	for range 4 {
-		all.enter(l, false)
-		all[len(all)-1].lingers = true
+		cs.enter(l, false)
+		cs[len(cs)-1].lingers = true
 	}
 	for i := range 4 {
-		if !all.enter(l, true) || !all[i].closed {
+		if !cs.enter(l, true) || !cs[i].closed {
 			t.Errorf("connection %d: got client %d open, want it closed", i, i)
 		}
 	}
@@ -158,23 +158,23 @@ func TestLimit_PeerWithTheMostLosesItsOwn(t *testing.T) {
 		{"not reading", func(c *client) { c.blocked = true }},
 		{"young", func(c *client) { c.since = time.Now() }},
 	} {
-		l, all := New(8), clients{}
-		l.Add(all.idle)
+		l, cs := New(8), clients{}
+		l.Add(cs.idle)
 		for i := range 8 {
-			all.enter(l, false)
-			if all[i].peer = attacker; i < 2 {
-				all[i].peer = other
+			cs.enter(l, false)
+			if cs[i].peer = attacker; i < 2 {
+				cs[i].peer = other
 			}
-			c.set(all[i])
+			c.set(cs[i])
 		}
 		for range 4 {
-			all.enter(l, true)
+			cs.enter(l, true)
 		}
-		if all[0].closed || all[1].closed {
+		if cs[0].closed || cs[1].closed {
 			t.Errorf("%s: got clients of the peer with two closed, want those of the other", c.name)
 		}
-		all.enter(l, true)
-		if !all[0].closed {
+		cs.enter(l, true)
+		if !cs[0].closed {
 			t.Errorf("%s: the oldest is open, want it closed: both peers had two", c.name)
 		}
 	}
@@ -194,16 +194,16 @@ func TestLimit_PeerOf(t *testing.T) {
 }
 
 func TestLimit_BusyOnesStay(t *testing.T) {
-	l, all := New(2), clients{}
-	l.Add(all.idle)
-	all.enter(l, true)
-	all.enter(l, true)
-	if all.enter(l, true) {
+	l, cs := New(2), clients{}
+	l.Add(cs.idle)
+	cs.enter(l, true)
+	cs.enter(l, true)
+	if cs.enter(l, true) {
 		t.Error("a third one is taken, want it refused: the others are busy")
 	}
-	all[0].Leave()
-	all[0].Leave()
-	if !all.enter(l, true) || all.enter(l, true) {
+	cs[0].Leave()
+	cs[0].Leave()
+	if !cs.enter(l, true) || cs.enter(l, true) {
 		t.Error("want one place free after one has left twice")
 	}
 	if got := l.Stats().Refused; got != 2 {
@@ -230,8 +230,8 @@ func TestLimit_PartIsServedAboveWhole(t *testing.T) {
 	}
 	main[2].Leave()
 	probes[1].Leave()
-	if got, all := part.Stats().Open, l.Stats().Open; got != 0 || all != 1 {
-		t.Errorf("got %d open in the part and %d in all, want 0 and 1", got, all)
+	if got, total := part.Stats().Open, l.Stats().Open; got != 0 || total != 1 {
+		t.Errorf("got %d open in the part and %d in all, want 0 and 1", got, total)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	contents := map[string]bool{}
-	for _, p := range target.all() {
+	for _, p := range target.received() {
 		contents[p.Body] = true
 	}
 	if len(contents) != 4 {
@@ -116,14 +116,14 @@ func TestChunk_FilesOfOneNameGoOneAfterAnother(t *testing.T) {
 	}))
 	defer server.Close()
 	u := newUploads(t, newStore(t, Options{}), server.URL)
-	var all []Chunk
+	var list []Chunk
 	var want []string
 	for i := range chunks {
-		all = append(all, u.Chunk([]byte(leave(t, u, i, "step.png", fmt.Sprint(i)))))
+		list = append(list, u.Chunk([]byte(leave(t, u, i, "step.png", fmt.Sprint(i)))))
 		want = append(want, fmt.Sprint("/step.png ", i))
 	}
 	var callers sync.WaitGroup
-	for _, c := range slices.Backward(all) {
+	for _, c := range slices.Backward(list) {
 		callers.Go(func() {
 			if text, err := c.Resolve(t.Context()); err != nil || string(text) != `"`+server.URL+`/step.png"` {
 				t.Errorf("Resolve = %s, %v, want %q", text, err, `"`+server.URL+`/step.png"`)
@@ -223,8 +223,8 @@ func TestRewrite_ResolveForged(t *testing.T) {
 				u.Folder())
 		}
 	}
-	if all := target.all(); len(all) != 0 {
-		t.Errorf("uploaded: %v, want none", all)
+	if puts := target.received(); len(puts) != 0 {
+		t.Errorf("uploaded: %v, want none", puts)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestUpload_Canceled(t *testing.T) {
 		sleep(ctx, time.Hour)
 	}
 	if _, err := s.Upload(ctx, Destination{Prefix: broken.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) ||
-		len(broken.all()) != 1 {
+		len(broken.received()) != 1 {
 		t.Error(err)
 	}
 }

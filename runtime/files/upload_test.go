@@ -58,13 +58,13 @@ func newStorage(t *testing.T, answers map[string]http.HandlerFunc) *storage {
 	return s
 }
 
-// all is what was put, and forgets it.
-func (s *storage) all() []put {
+// received is what was put, and forgets it.
+func (s *storage) received() []put {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.puts
+	puts := s.puts
 	s.puts = nil
-	return all
+	return puts
 }
 
 // instant makes the waits of s take no time, and tells them.
@@ -118,11 +118,11 @@ func TestUpload(t *testing.T) {
 		if err != nil || found != target.URL+test.uri {
 			t.Errorf("%s: %s, %v, want %q", test.name, found, err, target.URL+test.uri)
 		}
-		all := target.all()
-		if len(all) != 1 {
-			t.Fatalf("%s: %d requests, want 1", test.name, len(all))
+		puts := target.received()
+		if len(puts) != 1 {
+			t.Fatalf("%s: %d requests, want 1", test.name, len(puts))
 		}
-		got := all[0]
+		got := puts[0]
 		if asked := got.Header.Get("Expect") == "100-continue"; asked != (test.name == "big.bin") {
 			t.Errorf("%s: asked before it was sent: %v, want %t", test.name, asked, test.name == "big.bin")
 		}
@@ -219,7 +219,7 @@ func TestUpload_FoundAt(t *testing.T) {
 				continue // whether the first answer's body was taken is up to the server
 			}
 			var uris []string
-			for _, p := range target.all() {
+			for _, p := range target.received() {
 				uris = append(uris, p.URI)
 				if p.Method != http.MethodPut || p.Body != content || p.Header.Get("Authorization") != "Basic dXNlcjpzZWNyZXQ=" {
 					t.Errorf("%d %s: got %s %s %v, want a PUT of the content with the credentials of the address", test.status,
@@ -242,9 +242,9 @@ func TestUpload_CredentialsStayWithTheirHost(t *testing.T) {
 		writeFile(t, "f.txt", "c")); err != nil {
 		t.Fatal(err)
 	}
-	all := there.all()
-	if len(all) != 1 || all[0].Header.Get("Authorization") != "" || all[0].Body != "c" || all[0].Length != 1 {
-		t.Errorf("%v, want len(all) 1, Authorization empty, Body c and Length 1", all)
+	puts := there.received()
+	if len(puts) != 1 || puts[0].Header.Get("Authorization") != "" || puts[0].Body != "c" || puts[0].Length != 1 {
+		t.Errorf("%v, want len(all) 1, Authorization empty, Body c and Length 1", puts)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestUpload_Retries(t *testing.T) {
 	if _, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, writeFile(t, "f.txt", "content")); err != nil {
 		t.Error(err)
 	}
-	for _, p := range target.all() {
+	for _, p := range target.received() {
 		if p.Body != "content" {
 			t.Errorf("a try sent %q, want content", p.Body)
 		}
@@ -353,8 +353,8 @@ func TestUpload_OfNoFile(t *testing.T) {
 		writeFile(t, "f", "")); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
-	if all := target.all(); len(all) != 0 {
-		t.Errorf("%d requests, want none", len(all))
+	if puts := target.received(); len(puts) != 0 {
+		t.Errorf("%d requests, want none", len(puts))
 	}
 }
 

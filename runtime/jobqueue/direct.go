@@ -100,8 +100,8 @@ func (f *follower) runDirect() error {
 	defer f.close()
 	f.stream.Request()
 	f.lastEvent = time.Now()
-	look := time.NewTicker(checkInterval)
-	defer look.Stop()
+	ticker := time.NewTicker(checkInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case msg := <-f.stream.C:
@@ -116,7 +116,7 @@ func (f *follower) runDirect() error {
 				}
 				return f.end(&store.State{Status: o.Status, Prediction: f.final})
 			}
-		case <-look.C:
+		case <-ticker.C:
 			if time.Since(f.lastEvent) < eventsTimeout {
 				continue
 			}

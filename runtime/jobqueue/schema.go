@@ -78,11 +78,11 @@ func (m *Member) publishSchema(ctx context.Context) error {
 
 // versions are "" and those of the model that this server has.
 func (m *Member) versions() []string {
-	all := []string{""}
+	versions := []string{""}
 	if m.o.Versions != nil {
-		all = slices.AppendSeq(all, maps.Keys(m.o.Versions()))
+		versions = slices.AppendSeq(versions, maps.Keys(m.o.Versions()))
 	}
-	return all
+	return versions
 }
 
 func sameModel(a, b *store.Schema) bool {
@@ -135,8 +135,8 @@ func (m *Member) refreshSchema(ctx context.Context) error {
 func (m *Member) refreshVersions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	all, err := m.queue.Load().ReadVersions(ctx)
-	for _, s := range all {
+	schemas, err := m.queue.Load().ReadVersions(ctx)
+	for _, s := range schemas {
 		m.learn(s)
 	}
 	return err

@@ -36,9 +36,9 @@ type Arrival struct {
 
 // arrivals are what clients are sending.
 type arrivals struct {
-	mu  sync.Mutex
-	all map[*Arrival]struct{}
-	cut atomic.Uint64
+	mu      sync.Mutex
+	pending map[*Arrival]struct{}
+	cut     atomic.Uint64
 }
 
 // Begin adds an arrival. cut ends it; it must not block, and is called at most once after each Hold. Call End.
@@ -49,10 +49,10 @@ func (b *Budget) Begin(a *Arrival, cut func()) {
 	a.budget, a.cut = b, cut
 	b.arrivals.mu.Lock()
 	defer b.arrivals.mu.Unlock()
-	if b.arrivals.all == nil {
-		b.arrivals.all = map[*Arrival]struct{}{}
+	if b.arrivals.pending == nil {
+		b.arrivals.pending = map[*Arrival]struct{}{}
 	}
-	b.arrivals.all[a] = struct{}{}
+	b.arrivals.pending[a] = struct{}{}
 }
 
 // Hold says how many bytes the arrival has charged to the budget from now on, and how many are still to come; negative:
@@ -76,7 +76,7 @@ func (a *Arrival) End() {
 		return
 	}
 	a.budget.arrivals.mu.Lock()
-	delete(a.budget.arrivals.all, a)
+	delete(a.budget.arrivals.pending, a)
 	a.budget.arrivals.mu.Unlock()
 }
 
@@ -105,15 +105,15 @@ func (b *Budget) cutSlowest(n int64) {
 
 // slowest returns the slowest arrivals, which have held n bytes, or all that are slow. They then hold nothing to be cut
 // for.
-func (all *arrivals) slowest(now time.Time, n int64) []*Arrival {
+func (as *arrivals) slowest(now time.Time, n int64) []*Arrival {
 	type slow struct {
 		*Arrival
 		rate float64
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
+	as.mu.Lock()
+	defer as.mu.Unlock()
 	var found []slow
-	for a := range all.all {
+	for a := range as.pending {
 		if rate, isSlow := a.rate(now); isSlow {
 			found = append(found, slow{a, rate})
 		}

@@ -42,8 +42,8 @@ func TestArrivals_SlowestIsCut(t *testing.T) {
 		for _, a := range []*Arrival{silent, slow, fast, unknown} {
 			a.End()
 		}
-		if got := b.Stats().Cut; got != 2 || len(b.arrivals.all) != 0 {
-			t.Errorf("got %d cut and %d left, want 2 and none", got, len(b.arrivals.all))
+		if got := b.Stats().Cut; got != 2 || len(b.arrivals.pending) != 0 {
+			t.Errorf("got %d cut and %d left, want 2 and none", got, len(b.arrivals.pending))
 		}
 	})
 }

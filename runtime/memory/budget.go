@@ -138,8 +138,8 @@ func (b *Budget) arriving() int64 { return b.limit - b.limit/16 }
 func (b *Budget) take(n, mark int64) bool {
 	for {
 		used := b.used.Load()
-		if over := used + n - mark; over > 0 {
-			if n > mark || b.evict == nil || !b.evict(over) {
+		if excess := used + n - mark; excess > 0 {
+			if n > mark || b.evict == nil || !b.evict(excess) {
 				return false
 			}
 			continue
@@ -265,11 +265,11 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	defer b.remove(w)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
-	look := time.NewTicker(cutPause)
-	defer look.Stop()
+	ticker := time.NewTicker(cutPause)
+	defer ticker.Stop()
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 			if b.isFirst(w) {
 				b.makeRoom(n, mark)
 			}

@@ -136,9 +136,9 @@ func TestEvicts(t *testing.T) {
 func TestBudget_NeverAbove(t *testing.T) {
 	const limit = MinBudget
 	b := New(limit)
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for seed := range uint64(8) {
-		all.Go(func() {
+		wg.Go(func() {
 			random := rand.New(rand.NewPCG(seed, 1))
 			for range 2000 {
 				n := random.Int64N(6 * mib)
@@ -157,7 +157,7 @@ func TestBudget_NeverAbove(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	if used := b.Stats().Used; used != 0 {
 		t.Errorf("%d bytes are left, want 0", used)
 	}

@@ -92,12 +92,12 @@ func newShared(room int) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create shared memory: %w", err)
 	}
-	all, err := mapShared(fd, room+SharedMost)
+	mapped, err := mapShared(fd, room+SharedMost)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &Shared{All: all, Room: room, FD: fd}, nil
+	return &Shared{All: mapped, Room: room, FD: fd}, nil
 }
 
 // mapShared gives a file that length for good, and maps it. No page is taken before it is used.
@@ -109,11 +109,11 @@ func mapShared(fd, length int) ([]byte, error) {
 		unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		return nil, fmt.Errorf("seal shared memory: %w", err)
 	}
-	all, err := unix.Mmap(fd, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mapped, err := unix.Mmap(fd, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map shared memory: %w", err)
 	}
-	return all, nil
+	return mapped, nil
 }
 
 // Wrote notes that the worker has written the room up to that offset in All.

@@ -112,9 +112,9 @@ func (g *gathered) counter(name, help string, n uint64) {
 }
 
 // histogram adds histograms with the same bounds together, without labels.
-func (g *gathered) histogram(name, help string, all ...*histogram) {
+func (g *gathered) histogram(name, help string, parts ...*histogram) {
 	g.family(name, Histogram, help)
-	g.sample(Sample{Histogram: sumOf(all...)})
+	g.sample(Sample{Histogram: sumOf(parts...)})
 }
 
 // pairs are labels from pairs of names and values.

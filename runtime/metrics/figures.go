@@ -71,9 +71,9 @@ func (f *Figures) add(outcome int, n uint64) {
 }
 
 // read copies histograms with the same bounds, together.
-func read(all ...*histogram) Buckets {
-	b := Buckets{Bounds: all[0].of, Counts: make([]uint64, len(all[0].buckets))}
-	for _, h := range all {
+func read(parts ...*histogram) Buckets {
+	b := Buckets{Bounds: parts[0].of, Counts: make([]uint64, len(parts[0].buckets))}
+	for _, h := range parts {
 		for i := range h.buckets {
 			b.Counts[i] += h.buckets[i].Load()
 		}

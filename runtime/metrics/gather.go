@@ -7,13 +7,13 @@ func (s *Set) Gather() []Family {
 		s.gatherJobs(&g)
 		return g
 	}
-	ofServer, ofModel := s.o.Scope != ScopeModel, s.o.Scope != ScopeServer
-	if ofModel {
+	hasServer, hasModel := s.o.Scope != ScopeModel, s.o.Scope != ScopeServer
+	if hasModel {
 		s.gatherBuild(&g)
 	}
 	s.gatherRequests(&g)
 	s.gatherCalls(&g)
-	if ofModel {
+	if hasModel {
 		s.gatherPredictions(&g)
 	}
 	if s.o.GPUs != nil {
@@ -23,14 +23,14 @@ func (s *Set) Gather() []Family {
 	s.gatherTelemetry(&g)
 	s.gatherMemory(&g)
 	s.gatherConnections(&g)
-	if ofServer {
+	if hasServer {
 		s.gatherWebhooks(&g)
 		s.gatherTransfers(&g)
 	}
-	if ofModel {
+	if hasModel {
 		s.model.gather(&g)
 	}
-	if ofServer {
+	if hasServer {
 		gatherGo(&g)
 		gatherProcess(&g)
 	}

@@ -98,10 +98,10 @@ func (h *histogram) observe(n time.Duration) (bucket int) {
 }
 
 // sumOf is the state of several histograms with the same bounds together.
-func sumOf(all ...*histogram) *Distribution {
-	d := &Distribution{bounds: all[0].bounds, Counts: make([]uint64, len(all[0].buckets))}
+func sumOf(parts ...*histogram) *Distribution {
+	d := &Distribution{bounds: parts[0].bounds, Counts: make([]uint64, len(parts[0].buckets))}
 	var sum int64
-	for _, h := range all {
+	for _, h := range parts {
 		for i := range h.buckets {
 			n := h.buckets[i].Load()
 			d.Counts[i] += n

@@ -35,8 +35,8 @@ func (s *Set) newMethodBatches(method string) *methodBatches {
 
 // gatherMethods adds the batches of methods, if the model has any.
 func (s *Set) gatherMethods(g *gathered) {
-	all := s.methods.snapshot()
-	if len(all) == 0 {
+	methods := s.methods.snapshot()
+	if len(methods) == 0 {
 		return
 	}
 	for _, f := range []struct {
@@ -57,7 +57,7 @@ func (s *Set) gatherMethods(g *gathered) {
 		},
 	} {
 		g.family(f.name, Histogram, f.help)
-		for _, of := range all {
+		for _, of := range methods {
 			g.sample(Sample{Labels: of.labels, Histogram: sumOf(f.of(of))})
 		}
 		g.sort()
@@ -66,12 +66,12 @@ func (s *Set) gatherMethods(g *gathered) {
 
 // methodSizes are the sizes of the batches of each method, for Figures.
 func (s *Set) methodSizes() map[string]Buckets {
-	all := s.methods.snapshot()
-	if len(all) == 0 {
+	methods := s.methods.snapshot()
+	if len(methods) == 0 {
 		return nil
 	}
-	sizes := make(map[string]Buckets, len(all))
-	for name, of := range all {
+	sizes := make(map[string]Buckets, len(methods))
+	for name, of := range methods {
 		sizes[name] = read(of.size)
 	}
 	return sizes

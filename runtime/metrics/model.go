@@ -114,9 +114,9 @@ func (m *model) number(name, value []byte, most int) {
 // taken reports whether a new name collides with a series of another name: "tokens_count" and "tokens". Two names that
 // are added at the same moment may both pass, and are then ambiguous.
 func (m *model) taken(name string) bool {
-	all := m.names.snapshot()
+	summaries := m.names.snapshot()
 	for _, suffix := range []string{"_sum", "_count"} {
-		if base, cut := strings.CutSuffix(name, suffix); cut && all[base] != nil || all[name+suffix] != nil {
+		if base, cut := strings.CutSuffix(name, suffix); cut && summaries[base] != nil || summaries[name+suffix] != nil {
 			return true
 		}
 	}
@@ -124,12 +124,12 @@ func (m *model) taken(name string) bool {
 }
 
 func (m *model) gather(g *gathered) {
-	all := m.names.snapshot()
-	for _, name := range slices.SortedFunc(maps.Keys(all), cmp.Compare[string]) {
+	summaries := m.names.snapshot()
+	for _, name := range slices.SortedFunc(maps.Keys(summaries), cmp.Compare[string]) {
 		g.family("pinion_model_"+name, Summary, "Recorded by the model.")
 		g.sample(Sample{Summary: &Observations{
-			Count: all[name].count.Load(),
-			Sum:   math.Float64frombits(all[name].sum.Load()),
+			Count: summaries[name].count.Load(),
+			Sum:   math.Float64frombits(summaries[name].sum.Load()),
 		}})
 	}
 	g.counter("pinion_dropped_model_values_total",

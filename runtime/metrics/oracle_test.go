@@ -48,7 +48,7 @@ func theirs(t *testing.T, r *prometheus.Registry, format string) string {
 // blocks parts a page by its families. The samples of counters and gauges are put in the library's order, which has no
 // meaning; that of a histogram's buckets has.
 func blocks(page string) map[string]string {
-	all := map[string]string{}
+	byName := map[string]string{}
 	for part := range strings.SplitSeq(strings.TrimSuffix(page, "# EOF\n"), "# HELP ") {
 		if part == "" {
 			continue
@@ -59,9 +59,9 @@ func blocks(page string) map[string]string {
 			slices.Sort(samples[2:]) // after the help text and the type
 			part = strings.Join(samples, "\n")
 		}
-		all[name] = part
+		byName[name] = part
 	}
-	return all
+	return byName
 }
 
 // TestOracle_PageIsWhatPrometheusOwnLibraryWrites: the same events, recorded in both.

@@ -67,17 +67,19 @@ func (s *Set) gatherRequests(g *gathered) {
 }
 
 // gatherAnswered adds how many requests or calls were answered, and how long they took, unless there was none.
-func gatherAnswered[K comparable](g *gathered, all map[K]*requests, count, countHelp, duration, durationHelp string) {
-	if len(all) == 0 {
+func gatherAnswered[K comparable](g *gathered, answered map[K]*requests,
+	count, countHelp, duration, durationHelp string,
+) {
+	if len(answered) == 0 {
 		return
 	}
 	g.family(count, Counter, countHelp)
-	for _, r := range all {
+	for _, r := range answered {
 		g.sample(Sample{Labels: r.labels, Value: float64(r.took.count())})
 	}
 	g.sort()
 	g.family(duration, Histogram, durationHelp)
-	for _, r := range all {
+	for _, r := range answered {
 		g.sample(Sample{Labels: r.labels, Histogram: sumOf(r.took)})
 	}
 	g.sort()

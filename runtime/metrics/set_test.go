@@ -283,9 +283,9 @@ func TestSet_RecordingAllocatesNothing(t *testing.T) {
 func TestSet_NothingIsLostWhereManyRecord(t *testing.T) {
 	s := New(Options{Load: func() Load { return Load{} }})
 	const goroutines, each = 8, 500
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for g := range goroutines {
-		all.Go(func() {
+		wg.Go(func() {
 			for i := range each {
 				plain(s, []byte(`{"tokens":2}`))
 				s.Request("/predictions", "POST", 200+(g*each+i)%100, 0)
@@ -295,12 +295,12 @@ func TestSet_NothingIsLostWhereManyRecord(t *testing.T) {
 			}
 		})
 	}
-	all.Go(func() {
+	wg.Go(func() {
 		for range 50 {
 			parse(t, s)
 		}
 	})
-	all.Wait()
+	wg.Wait()
 	wantLines(t, s,
 		`pinion_prediction_duration_seconds_count 4000`,
 		`pinion_model_tokens_sum 8000`,

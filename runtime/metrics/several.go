@@ -41,31 +41,31 @@ func (s Several) Write(accept string) (contentType string, body []byte) {
 
 // join has each family once, with the samples of all sets.
 func (s Several) join(gather func(*Set) []Family) []Family {
-	all := gather(s.Server)
-	at := make(map[string]int, len(all))
-	for i := range all {
-		at[all[i].Name] = i
+	families := gather(s.Server)
+	at := make(map[string]int, len(families))
+	for i := range families {
+		at[families[i].Name] = i
 	}
 	for _, m := range s.Models() {
 		for _, f := range gather(m.Set) {
 			samples := f.Samples
 			i, there := at[f.Name]
 			if !there {
-				i = len(all)
+				i = len(families)
 				at[f.Name] = i
 				f.Samples = nil
-				all = append(all, f)
+				families = append(families, f)
 			}
 			for _, sample := range samples {
 				sample.Labels = with(sample.Labels, labelModel, m.Name)
 				if m.Version != "" {
 					sample.Labels = with(sample.Labels, labelVersion, m.Version)
 				}
-				all[i].Samples = append(all[i].Samples, sample)
+				families[i].Samples = append(families[i].Samples, sample)
 			}
 		}
 	}
-	return all
+	return families
 }
 
 // with returns labels with one more, in the order of the names. The labels may be shared.

@@ -14,7 +14,7 @@ import (
 // names, and what belongs to the server has none.
 func TestSeveral(t *testing.T) {
 	var models []NamedSet
-	all := Several{
+	several := Several{
 		Server: New(Options{Scope: ScopeServer, Version: "1", Memory: func() memory.Stats { return memory.Stats{Used: 7} }}),
 		Models: func() []NamedSet { return models },
 	}
@@ -27,8 +27,8 @@ func TestSeveral(t *testing.T) {
 		set.Request("/predictions", "POST", 200, time.Millisecond)
 		models = append(models, NamedSet{Name: name, Set: set})
 	}
-	all.Server.Request("/metrics", "GET", 200, time.Millisecond)
-	_, body := all.Write("")
+	several.Server.Request("/metrics", "GET", 200, time.Millisecond)
+	_, body := several.Write("")
 	page := string(body)
 	for _, line := range []string{
 		`pinion_predictions_total{mode="sync",model="b",reason="",status="succeeded"} 1`,
@@ -42,7 +42,7 @@ func TestSeveral(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, f := range append(all.Gather(), all.GatherConventional()...) {
+	for _, f := range append(several.Gather(), several.GatherConventional()...) {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)

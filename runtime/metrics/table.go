@@ -12,13 +12,13 @@ type counter struct{ atomic.Uint64 }
 // table has an entry for each combination of labels. A lookup takes no lock, because the map is copied when a key is
 // added, which is rare. The zero value is ready.
 type table[K comparable, V any] struct {
-	mu  sync.Mutex // held during add
-	all atomic.Pointer[map[K]*V]
+	mu      sync.Mutex // held during add
+	entries atomic.Pointer[map[K]*V]
 }
 
 // snapshot returns the current map: do not write to it.
 func (t *table[K, V]) snapshot() map[K]*V {
-	if m := t.all.Load(); m != nil {
+	if m := t.entries.Load(); m != nil {
 		return *m
 	}
 	return nil
@@ -42,6 +42,6 @@ func (t *table[K, V]) add(key K, most int, fresh func(K) *V) *V {
 		v = fresh(key)
 	}
 	m[key] = v
-	t.all.Store(&m)
+	t.entries.Store(&m)
 	return v
 }

@@ -65,14 +65,14 @@ func (s *Set) initTransfers() {
 }
 
 func (s *Set) gatherTransfers(g *gathered) {
-	all := s.files.snapshot()
+	byKind := s.files.snapshot()
 	g.family("pinion_file_transfers_total", Counter, "Files whose download or upload has ended.")
-	for t, n := range all {
+	for t, n := range byKind {
 		g.value(float64(n.files.Load()), "direction", t.direction, "outcome", t.outcome)
 	}
 	g.sort()
 	g.family("pinion_file_transfer_bytes_total", Counter, "Bytes of files that were downloaded or uploaded.")
-	for t, n := range all {
+	for t, n := range byKind {
 		g.value(float64(n.bytes.Load()), "direction", t.direction, "outcome", t.outcome)
 	}
 	g.sort()

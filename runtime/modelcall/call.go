@@ -51,7 +51,7 @@ func (o *Options) Serve(caller string, of []*predict.Prediction, fd int) {
 		unix.Close(fd)
 		return
 	}
-	c := &call{o: o, conn: conn, caller: caller, of: of, over: make(chan struct{})}
+	c := &call{o: o, conn: conn, caller: caller, of: of, finished: make(chan struct{})}
 	for _, p := range of {
 		p.Hold()
 	}
@@ -60,11 +60,11 @@ func (o *Options) Serve(caller string, of []*predict.Prediction, fd int) {
 
 // call is one call.
 type call struct {
-	o      *Options
-	conn   *ipc.Conn
-	caller string
-	of     []*predict.Prediction
-	over   chan struct{} // closed once the caller wants nothing more
+	o        *Options
+	conn     *ipc.Conn
+	caller   string
+	of       []*predict.Prediction
+	finished chan struct{} // closed once the caller wants nothing more
 
 	unread unread // items
 
@@ -96,7 +96,7 @@ func (c *call) run() {
 	defer close(done)
 	go c.watchCaller(done)
 	c.carryOut(body)
-	<-c.over // the socket stays open until the caller has read the answer
+	<-c.finished // the socket stays open until the caller has read the answer
 }
 
 // watchSocket notes what the caller has read. It ends the call when the caller closes the socket, or has died.
@@ -133,7 +133,7 @@ func (c *call) cancel() {
 		p.Cancel()
 	}
 	if first {
-		close(c.over)
+		close(c.finished)
 	}
 }
 
@@ -220,7 +220,7 @@ func (c *call) carryOut(body []byte) {
 		return
 	}
 	c.answer(p, m.model, shape)
-	<-c.over // until then the socket may send from the record
+	<-c.finished // until then the socket may send from the record
 }
 
 // callers are the models that wait for this call, in order; the last one is the caller. The predictions of a batch may

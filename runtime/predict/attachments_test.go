@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-func TestAttachments_StandInsAreReadAndShown(t *testing.T) {
+func TestAttachments_PlaceholdersAreReadAndShown(t *testing.T) {
 	for _, name := range []string{"", "photo.png", `a"b\c`, "ünïcode 🙂.bin", "new\nline", "0:x", "\xff"} {
 		raw := AppendPlaceholder(nil, 17, name)
 		number, got, ok := ReadPlaceholder(raw)

@@ -35,7 +35,7 @@ type CallState struct {
 // callRecord is what a prediction has of its calls.
 type callRecord struct {
 	mu      sync.Mutex
-	all     []*Call
+	calls   []*Call
 	size    int // of all, with the calls that their predictions made
 	omitted int
 }
@@ -73,7 +73,7 @@ func BeginCall(callers []*Prediction, model string, now time.Time) *Call {
 		fits := p.Charge(callCost) && r.take(1)
 		r.mu.Lock()
 		if fits {
-			r.all = append(r.all, c)
+			r.calls = append(r.calls, c)
 		} else {
 			r.omitted++
 		}
@@ -170,12 +170,12 @@ func (p *Prediction) callsNow(now time.Time, left *int) (out Calls) {
 		return out
 	}
 	r.mu.Lock()
-	all := slices.Clip(r.all)
+	calls := slices.Clip(r.calls)
 	out.Omitted = r.omitted
 	r.mu.Unlock()
-	for i, c := range all {
+	for i, c := range calls {
 		if *left == 0 {
-			out.Omitted += len(all) - i
+			out.Omitted += len(calls) - i
 			break
 		}
 		*left--

@@ -48,15 +48,15 @@ func (w *watcher) Observe(rec Record, e Event) {
 }
 
 func (w *watcher) outputs() []string {
-	var all []string
+	var list []string
 	for _, rec := range w.records {
 		out := string(rec.Output)
 		if rec.Open {
 			out += "]"
 		}
-		all = append(all, out)
+		list = append(list, out)
 	}
-	return all
+	return list
 }
 
 // TestEvents_EveryEventIsEmitted to an early subscriber, a late one and the observers, in one order.

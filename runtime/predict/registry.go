@@ -315,13 +315,13 @@ func (r *Registry) Len() int {
 func (r *Registry) All() []*Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]*Prediction, 0, r.inFlight)
+	list := make([]*Prediction, 0, r.inFlight)
 	for _, p := range r.by {
 		if !p.finished {
-			all = append(all, p)
+			list = append(list, p)
 		}
 	}
-	return all
+	return list
 }
 
 // Close drops the retained predictions, and retains no more.

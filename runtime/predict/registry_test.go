@@ -26,13 +26,13 @@ func TestRegistry(t *testing.T) {
 		r.Len() != 2 {
 		t.Errorf("it holds %d, want a and b", r.Len())
 	}
-	all := r.All()
-	if len(all) != 2 || !slices.Contains(all, a) || !slices.Contains(all, b) {
-		t.Errorf("all: %v, want len(all) 2 and all with %+v and with %+v", all, a, b)
+	registered := r.All()
+	if len(registered) != 2 || !slices.Contains(registered, a) || !slices.Contains(registered, b) {
+		t.Errorf("all: %v, want len(all) 2 and all with %+v and with %+v", registered, a, b)
 	}
 	r.Remove(a)
 	r.Remove(a)
-	if r.Get(KindPrediction, "a") != nil || r.Len() != 1 || len(all) != 2 {
+	if r.Get(KindPrediction, "a") != nil || r.Len() != 1 || len(registered) != 2 {
 		t.Errorf("it holds %d after one was removed, want Get nil, Len 1 and len(all) 2", r.Len())
 	}
 	if err := r.Add(again); err != nil {

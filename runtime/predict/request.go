@@ -138,7 +138,7 @@ type DiskBody interface {
 }
 
 // OtherInput reports whether two digests are known to be of different inputs.
-func OtherInput(one, other string) bool { return one != "" && other != "" && one != other }
+func OtherInput(ours, other string) bool { return ours != "" && other != "" && ours != other }
 
 // observed reports whether a client may ask for the prediction before its end, or EmitsItems is set. No client knows
 // the id of a plain synchronous request before its answer, so such a prediction emits no events.

@@ -15,10 +15,10 @@ func TestEvents_LastSubscriberCancels(t *testing.T) {
 	for _, mode := range []Mode{Sync, Async, Stream} {
 		r := &runner{}
 		p := New("a", &Request{ID: "a", Mode: mode}, epoch, r, Options{})
-		one, _ := p.Subscribe()
+		first, _ := p.Subscribe()
 		two, _ := p.Subscribe()
-		one.Close()
-		one.Close()
+		first.Close()
+		first.Close()
 		if r.cancels.Load() != 0 {
 			t.Errorf("it was canceled while one was left: got %d, want 0", r.cancels.Load())
 		}

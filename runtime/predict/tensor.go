@@ -77,9 +77,9 @@ const (
 	Below = "-1e999999999"
 )
 
-// StandIns returns raw with JSON in the places of its tensors, to be checked against a schema: an empty list for an
-// array, Above and Below for an infinity, and nan for a NaN.
-func StandIns(raw []byte, nan string) []byte {
+// WithPlaceholders returns raw with JSON in the places of its tensors, to be checked against a schema: an empty list
+// for an array, Above and Below for an infinity, and nan for a NaN.
+func WithPlaceholders(raw []byte, nan string) []byte {
 	var out []byte
 	for {
 		before, rest, found := bytes.Cut(raw, []byte(tensorHead))

@@ -93,9 +93,9 @@ func (b *bound) message() string {
 }
 
 // count returns "1 character", "2 characters".
-func count(n int, one, many string) string {
+func count(n int, singular, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return "1 " + singular
 	}
 	return strconv.Itoa(n) + " " + many
 }

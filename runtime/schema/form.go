@@ -78,21 +78,21 @@ func (n *node) appendField(out []byte, f *predict.FormField) []byte {
 
 func (n *node) appendText(out, text []byte) []byte {
 	kinds := n.kinds()
-	takes := func(k rawjson.Kind) bool { return kinds&(1<<k) != 0 }
+	accepts := func(k rawjson.Kind) bool { return kinds&(1<<k) != 0 }
 	trimmed := bytes.TrimSpace(text)
 	valid := rawjson.Check(trimmed) == nil
 	kind := rawjson.KindOf(trimmed)
 	literal := valid && kind != rawjson.KindString && kind != rawjson.KindNull
 	switch {
-	case literal && takes(kind) && n.accepts(trimmed):
+	case literal && accepts(kind) && n.accepts(trimmed):
 		return append(out, trimmed...)
-	case takes(rawjson.KindBool) && isWord(trimmed, "true", "on", "yes"):
+	case accepts(rawjson.KindBool) && isWord(trimmed, "true", "on", "yes"):
 		return append(out, "true"...)
-	case takes(rawjson.KindBool) && isWord(trimmed, "false", "off", "no"):
+	case accepts(rawjson.KindBool) && isWord(trimmed, "false", "off", "no"):
 		return append(out, "false"...)
-	case kinds == 0 || takes(rawjson.KindString):
+	case kinds == 0 || accepts(rawjson.KindString):
 		return rawjson.AppendQuotedBytes(out, text)
-	case takes(rawjson.KindNull) && (len(trimmed) == 0 || string(trimmed) == "null"):
+	case accepts(rawjson.KindNull) && (len(trimmed) == 0 || string(trimmed) == "null"):
 		return append(out, "null"...)
 	case literal:
 		return append(out, trimmed...) // of the wrong kind: Prepare reports it

@@ -123,16 +123,16 @@ func TestForm_JoinsFields(t *testing.T) {
 
 func TestForm_AttachedFilesStandWhereFilesMay(t *testing.T) {
 	s := formSchemaOf(t)
-	zero, one := string(predict.AppendPlaceholder(nil, 0, `a"b.png`)), string(predict.AppendPlaceholder(nil, 1, ""))
+	zero, first := string(predict.AppendPlaceholder(nil, 0, `a"b.png`)), string(predict.AppendPlaceholder(nil, 1, ""))
 	for _, c := range []struct {
 		pairs []string
 		files []string // field and number
 	}{
 		{[]string{"f", zero}, []string{"f 0"}},
-		{[]string{"of", one, "f", zero}, []string{"of 1", "f 0"}},
+		{[]string{"of", first, "f", zero}, []string{"of 1", "f 0"}},
 		{[]string{"fs", zero}, []string{"fs/0 0"}},
-		{[]string{"fs", zero, "fs", "data:,x", "fs", one}, []string{"fs/0 0", "fs/1 data:,x", "fs/2 1"}},
-		{[]string{"unknown", zero, "f", one}, []string{"f 1"}},
+		{[]string{"fs", zero, "fs", "data:,x", "fs", first}, []string{"fs/0 0", "fs/1 data:,x", "fs/2 1"}},
+		{[]string{"unknown", zero, "f", first}, []string{"f 1"}},
 	} {
 		p, err := s.PrepareAttached([]byte(formOf(t, s, `{}`, append(c.pairs,
 			"s", "x", "i", "1", "n", "1", "b", "on", "c", "1", "u", "1", "l", "1", "ls", "1", "o", "{}")...)))

@@ -4,7 +4,7 @@ import "slices"
 
 // mark finishes the nodes that roots reach, and returns them: it sets hasURI and hasSecret of each. endless: a schema
 // contains itself without a member or item between, so no value could be checked.
-func mark(roots []*node) (all []*node, endless bool) {
+func mark(roots []*node) (nodes []*node, endless bool) {
 	seen := map[*node]bool{}
 	var gather func(n *node)
 	gather = func(n *node) {
@@ -12,7 +12,7 @@ func mark(roots []*node) (all []*node, endless bool) {
 			return
 		}
 		seen[n] = true
-		all = append(all, n)
+		nodes = append(nodes, n)
 		for _, child := range n.children() {
 			gather(child)
 		}
@@ -21,12 +21,12 @@ func mark(roots []*node) (all []*node, endless bool) {
 		gather(n)
 	}
 
-	if cyclic(all) {
+	if cyclic(nodes) {
 		return nil, true
 	}
 	for changed := true; changed; {
 		changed = false
-		for _, n := range all {
+		for _, n := range nodes {
 			uri, secret := n.hasURI || n.uri, n.hasSecret || n.secret
 			for _, child := range n.children() {
 				uri = uri || child.hasURI
@@ -38,11 +38,11 @@ func mark(roots []*node) (all []*node, endless bool) {
 			}
 		}
 	}
-	return all, false
+	return nodes, false
 }
 
 // cyclic reports whether a node among all applies itself to the same value.
-func cyclic(all []*node) bool {
+func cyclic(nodes []*node) bool {
 	const open, done = 1, 2
 	state := map[*node]int{}
 	var walk func(n *node) bool
@@ -56,7 +56,7 @@ func cyclic(all []*node) bool {
 		state[n] = done
 		return false
 	}
-	return slices.ContainsFunc(all, func(n *node) bool { return state[n] == 0 && walk(n) })
+	return slices.ContainsFunc(nodes, func(n *node) bool { return state[n] == 0 && walk(n) })
 }
 
 // inPlace returns the schemas that apply to the same value as n.

@@ -300,5 +300,6 @@ func (n *node) takesTensors(raw []byte) bool {
 	case predict.IsTensor(raw) && n.types.accept(rawjson.KindArray, raw):
 		return true
 	}
-	return n.accepts(predict.StandIns(raw, predict.Above)) && n.accepts(predict.StandIns(raw, predict.Below))
+	return n.accepts(predict.WithPlaceholders(raw, predict.Above)) &&
+		n.accepts(predict.WithPlaceholders(raw, predict.Below))
 }

@@ -38,11 +38,11 @@ func (d *document) compileOutput(component string) (*Output, error) {
 	if o.whole, err = d.compile(m); err != nil {
 		return nil, err
 	}
-	all, endless := mark([]*node{o.whole})
+	nodes, endless := mark([]*node{o.whole})
 	if endless {
 		return nil, fmt.Errorf("a schema contains itself")
 	}
-	for _, n := range all {
+	for _, n := range nodes {
 		n.uri = false
 	}
 	if m["x-cog-array-type"] == "iterator" {

@@ -258,7 +258,7 @@ func (x *execution) Started() { x.p.Begin(time.Now()) }
 func (x *execution) Output(item []byte) {
 	if items := x.p.Request.Items; items != nil {
 		x.observeItem()
-		if x.acceptsItem(withStandIns(item)) {
+		if x.acceptsItem(withPlaceholders(item)) {
 			items(item, x.pause)
 		}
 		return

@@ -47,7 +47,7 @@ func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) 
 // checkOutput checks the final output of a prediction. A refused output fails it.
 func (x *execution) checkOutput(r *predict.Result) {
 	if x.refused == "" && r.Status == predict.Succeeded && r.Output != nil {
-		x.refused = x.fault(predict.StandIns(r.Output, predict.Above), (*schema.Output).Check)
+		x.refused = x.fault(predict.WithPlaceholders(r.Output, predict.Above), (*schema.Output).Check)
 	}
 	if x.refused != "" {
 		*r = predict.Result{

@@ -72,9 +72,9 @@ func (s *Service) Summary(kind predict.Kind, id string) (predict.Summary, bool) 
 	return predict.Summary{}, false
 }
 
-func summaries(all []*predict.Prediction) []predict.Summary {
-	out := make([]predict.Summary, 0, len(all))
-	for _, p := range all {
+func summaries(predictions []*predict.Prediction) []predict.Summary {
+	out := make([]predict.Summary, 0, len(predictions))
+	for _, p := range predictions {
 		if p.TryHold() {
 			out = append(out, p.Summary())
 			p.Release()
@@ -109,19 +109,19 @@ func (s *Service) note(p *predict.Prediction, status predict.Status, retained bo
 
 // summaryRing is the last summaries that were added.
 type summaryRing struct {
-	mu   sync.Mutex
-	all  []predict.Summary
-	next int // where the next one goes, once all has its full length
+	mu      sync.Mutex
+	entries []predict.Summary
+	next    int // where the next one goes, once entries has its full length
 }
 
 func (r *summaryRing) add(summary predict.Summary, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.all) < most {
-		r.all = append(r.all, summary)
+	if len(r.entries) < most {
+		r.entries = append(r.entries, summary)
 		return
 	}
-	r.all[r.next] = summary
+	r.entries[r.next] = summary
 	r.next = (r.next + 1) % most
 }
 
@@ -129,7 +129,7 @@ func (r *summaryRing) add(summary predict.Summary, most int) {
 func (r *summaryRing) list() []predict.Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := append(slices.Clone(r.all[r.next:]), r.all[:r.next]...)
+	out := append(slices.Clone(r.entries[r.next:]), r.entries[:r.next]...)
 	slices.Reverse(out)
 	return out
 }

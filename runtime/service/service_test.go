@@ -45,7 +45,8 @@ func TestRefusals(t *testing.T) {
 		h := build(t, "fails", 5, "")
 		h.until("SETUP_FAILED")
 		h.refused("Setup has failed: GET /health-check for its logs.")
-		if got := h.Health(); got.Setup.Status != health.SetupFailed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" ||
+		if got := h.Health(); got.Setup.Status != health.SetupFailed || got.Version["cog"] != "0.23.0" ||
+			got.Version["python"] != "3.13.0" ||
 			got.Version["pinion"] != "test" {
 			t.Errorf(`health: %+v, want Failed true, Version["cog"] 0.23.0, Version["python"] 3.13.0 and Version["pinion"] test`,
 				got)
@@ -101,13 +102,13 @@ func TestRefusals(t *testing.T) {
 	t.Run("a full queue", func(t *testing.T) {
 		h := build(t, "good", 1, "")
 		h.until("READY")
-		one, two := waiting(h.create("one", `{"s":"forever"}`)), waiting(h.create("two", `{"s":"x"}`))
+		first, second := waiting(h.create("one", `{"s":"forever"}`)), waiting(h.create("two", `{"s":"x"}`))
 		var full *predict.QueueFullError
 		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.As(err, &full) {
 			t.Errorf("got %v, want a full queue", err)
 		}
 		h.CancelAll()
-		for _, done := range []<-chan error{one, two} {
+		for _, done := range []<-chan error{first, second} {
 			if err := h.ended(done); err != nil {
 				t.Error(err)
 			}

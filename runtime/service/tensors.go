@@ -75,11 +75,11 @@ func WithoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors
 	return append(json, before...), tensors
 }
 
-// withStandIns returns an item with JSON in the places of its tensors.
-func withStandIns(item []byte) []byte {
+// withPlaceholders returns an item with JSON in the places of its tensors.
+func withPlaceholders(item []byte) []byte {
 	if !ipc.HasTensor(item) {
 		return item
 	}
 	json, _ := WithoutTensors(item, nil)
-	return predict.StandIns(json, predict.Above)
+	return predict.WithPlaceholders(json, predict.Above)
 }

@@ -13,14 +13,14 @@ import (
 
 // recordedEvents is an EventSink that records its events.
 type recordedEvents struct {
-	mu  sync.Mutex
-	all []string
+	mu   sync.Mutex
+	list []string
 }
 
 func (n *recordedEvents) add(words ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.all = append(n.all, strings.Join(words, " "))
+	n.list = append(n.list, strings.Join(words, " "))
 }
 
 func (n *recordedEvents) Started()                       { n.add("started") }
@@ -67,8 +67,8 @@ func TestBatchMore_LogsOfBatch(t *testing.T) {
 			t.Errorf("%s logged %q, want %q", fs[i].Name, got, want)
 		}
 	}
-	if want := []string{"started", `metric {"name":"m"}`, "stdout ours\n"}; !slices.Equal(events.all, want) {
-		t.Errorf("got the events %q, want %q", events.all, want)
+	if want := []string{"started", `metric {"name":"m"}`, "stdout ours\n"}; !slices.Equal(events.list, want) {
+		t.Errorf("got the events %q, want %q", events.list, want)
 	}
 	r.noneLeft()
 }

@@ -22,11 +22,11 @@ func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6")
 	parked(t, fs...)
-	one, two, three, four := r.item("1"), r.item("2"), r.item("3"), r.item("4") // two full batches, and no more
+	first, second, third, fourth := r.item("1"), r.item("2"), r.item("3"), r.item("4") // two full batches, and no more
 	inSlot(t, r, 0, 2)
-	r.prepared(two)
+	r.prepared(second)
 	tr := r.begin("2")
-	r.prepared(four, one, three, three) // a batch has the order in which its items were prepared
+	r.prepared(fourth, first, third, third) // a batch has the order in which its items were prepared
 	for _, f := range fs[:4] {
 		await.Eventually(t, f.Name+" is ready", func() bool { return locked(p, func() bool { return f.batch.prepared }) })
 	}
@@ -53,9 +53,9 @@ func TestBatchPrepare_FailedPreparation(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
-	one := r.item("1")
+	first := r.item("1")
 	rest := []request{r.item("2"), r.item("3"), r.item("4")}
-	r.answer(ipc.KindFailed, one)
+	r.answer(ipc.KindFailed, first)
 	if res := fs[0].result(); res.Kind != ipc.KindFailed || res.Elapsed != time.Millisecond {
 		t.Errorf("kind %d, error %v, %s, want %v and %v", res.Kind, res.Err, res.Elapsed, ipc.KindFailed, time.Millisecond)
 	}
@@ -106,10 +106,10 @@ func TestBatchPrepare_DeadlineDuringPreparation(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	f := startWith(t, p, "1", func(c *Call) { c.Deadline = time.Now().Add(10 * time.Millisecond) })
-	one := r.item("1")
+	first := r.item("1")
 	f.failed(predict.ErrQueueTimeout)
-	r.dropped(one)
-	r.answer(ipc.KindCanceled, one)
+	r.dropped(first)
+	r.answer(ipc.KindCanceled, first)
 	next := start(t, p, "2")
 	two := r.item("2")
 	r.prepared(two)
@@ -137,9 +137,9 @@ func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
 	fs[0].failedWithExit("died")
 	r = newBatchWorker(t, p, preparing())
 	for _, name := range []string{"2", "3", "4", "5"} {
-		one := r.item(name)
+		named := r.item(name)
 		inSlot(t, r, 0, int('5'-name[0]))
-		r.prepared(one)
+		r.prepared(named)
 		r.answerAll(r.begin(name))
 	}
 	succeeded(fs[1:]...)

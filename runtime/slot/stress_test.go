@@ -104,13 +104,13 @@ func (s *stressTest) round(number int, total *tally) {
 			s.mu.Unlock()
 		})
 	}
-	over := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
 		clients.Wait()
-		close(over)
+		close(ended)
 	}()
 	select {
-	case <-over:
+	case <-ended:
 	case <-time.After(await.Timeout):
 		s.t.Fatalf("a call runs after %s, want its end\n%s", await.Timeout, await.Stacks())
 	}

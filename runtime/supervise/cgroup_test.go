@@ -125,9 +125,9 @@ func TestCgroup_OOMWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(ShortageYes)
-	w.look()
+	w.check()
 	expect(ShortageYes)
-	w.look()
+	w.check()
 	expect(ShortageNo)
 	if w.limit != 1<<20 {
 		t.Errorf("the limit is %d, want %d", w.limit, 1<<20)

@@ -46,7 +46,7 @@ func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error)
 		return nil, fmt.Errorf("encode %s spec: %w", role, err)
 	}
 	env := append(t.env[:len(t.env):len(t.env)], EnvName+"="+string(config))
-	if !slices.ContainsFunc(t.env, func(one string) bool { return strings.HasPrefix(one, collector) }) {
+	if !slices.ContainsFunc(t.env, func(setting string) bool { return strings.HasPrefix(setting, collector) }) {
 		env = append(env, CollectorOff)
 	}
 	return &exec.Cmd{

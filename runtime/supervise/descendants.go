@@ -19,7 +19,7 @@ type proc struct {
 }
 
 // processes lists all processes that this one may see.
-func processes() (all []proc) {
+func processes() (list []proc) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil // without /proc no process can be found
@@ -34,31 +34,31 @@ func processes() (all []proc) {
 		if f := statOf(pid); len(f) > 2 {
 			parent, _ := strconv.Atoi(f[1]) // the kernel writes numbers
 			group, _ := strconv.Atoi(f[2])
-			all = append(all, proc{pid, parent, group, f[0] == "Z" || f[0] == "X"})
+			list = append(list, proc{pid, parent, group, f[0] == "Z" || f[0] == "X"})
 		}
 	}
-	return all
+	return list
 }
 
 // descendants are the processes that c started, and those that they started, without c. Some have lost their parents,
 // and are children of this process now.
 func (c *child) descendants() (found []proc) {
-	all := processes()
+	procs := processes()
 	belongs := map[int]bool{c.pid: true}
-	for _, p := range all {
+	for _, p := range procs {
 		if p.group == c.pid || c.orphans.belongsTo(c, p) {
 			belongs[p.pid] = true
 		}
 	}
 	for grown := true; grown; {
 		grown = false
-		for _, p := range all {
+		for _, p := range procs {
 			if belongs[p.parent] && !belongs[p.pid] && !c.orphans.isOwn(p.pid) {
 				belongs[p.pid], grown = true, true
 			}
 		}
 	}
-	for _, p := range all {
+	for _, p := range procs {
 		if p.pid != c.pid && belongs[p.pid] && !c.orphans.isOwn(p.pid) {
 			found = append(found, p)
 		}

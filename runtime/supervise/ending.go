@@ -32,11 +32,11 @@ type urgency struct{ atomic.Bool }
 // endDescendants ends what c started, and returns when it has ended, or cannot be ended. c itself has ended, and is not
 // reaped: no other process group can have its number.
 func (c *child) endDescendants() {
-	all := c.descendants()
-	if len(all) == 0 {
+	procs := c.descendants()
+	if len(procs) == 0 {
 		return
 	}
-	killForks(all)
+	killForks(procs)
 	if c.await(endGrace) {
 		return
 	}
@@ -61,12 +61,12 @@ func (c *child) endDescendants() {
 
 // killForks kills copies of the worker, as multiprocessing starts them: none of them is a helper, and what they hold
 // open keeps the helpers from ending.
-func killForks(all []proc) {
+func killForks(procs []proc) {
 	binary, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return
 	}
-	for _, p := range all {
+	for _, p := range procs {
 		if target, err := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/exe"); err == nil && target == binary {
 			_ = unix.Kill(p.pid, unix.SIGKILL) // fails only if it has ended
 		}

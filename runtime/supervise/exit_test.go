@@ -38,7 +38,7 @@ func TestExit_DeathInSetup(t *testing.T) {
 	for how, words := range deaths() {
 		t.Run(how, func(t *testing.T) {
 			s := act(t, "dies-in-setup "+how, nil)
-			st := s.over()
+			st := s.end()
 			says(t, "the exit", st.LastExit, append(words, "during setup")...)
 			if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Completed.IsZero() || st.State != Exited ||
 				st.PID != 0 {
@@ -62,7 +62,7 @@ func TestExit_DeathInPrediction(t *testing.T) {
 			s := act(t, "dies-running "+how, func(o *Options) { o.Policy.Restart = Never })
 			s.until("ready", ready)
 			c := s.ask("doomed", `{}`)
-			s.over()
+			s.end()
 			r := c.result()
 			lost, ok := errors.AsType[*slot.WorkerExitError](r.Err)
 			if !ok {
@@ -84,7 +84,7 @@ func TestExit_DeathBetweenPredictions(t *testing.T) {
 	for how, words := range deaths() {
 		t.Run(how, func(t *testing.T) {
 			s := act(t, "dies-idle "+how, func(o *Options) { o.Policy.Restart = Never })
-			st := s.over()
+			st := s.end()
 			says(t, "the exit", st.LastExit, append(words, "between predictions")...)
 			if !st.Defunct || st.SetupFailed || st.Setup.Failed {
 				t.Errorf("got %+v, want Defunct true, SetupFailed false and Failed false", st)
@@ -101,7 +101,7 @@ func TestSetupTimeout(t *testing.T) {
 	for ref, state := range map[string]State{"silent": Starting, "says 32": Starting, "says 32 33": Setup} {
 		t.Run(ref, func(t *testing.T) {
 			s := act(t, ref, func(o *Options) { o.Timeouts.Setup = 300 * time.Millisecond })
-			st := s.over()
+			st := s.end()
 			if st.LastExit != "Setup timed out after 300ms" || !st.SetupFailed || st.Setup.Logs != st.LastExit+"\n" {
 				t.Errorf(`got %+v, want LastExit "Setup timed out after 300ms", SetupFailed true and Logs %q`, st, st.LastExit+"\n")
 			}
@@ -144,7 +144,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 		"a kind of the front's":      kinds(ipc.KindHello, ipc.KindShutdown),
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := act(t, ref, nil).over()
+			st := act(t, ref, nil).end()
 			says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind")
 			if !st.SetupFailed {
 				t.Errorf("got %+v, want SetupFailed true", st)
@@ -154,7 +154,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 	t.Run("ready twice", func(t *testing.T) {
 		s := act(t, kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindReady, ipc.KindReady),
 			func(o *Options) { o.Policy.Restart = Never })
-		st := s.over()
+		st := s.end()
 		says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind Ready")
 		if load := s.pool.Load(); load.Slots != 0 {
 			t.Errorf("%d slots are left, want 0", load.Slots)
@@ -162,7 +162,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 	})
 	t.Run("ready after a failure", func(t *testing.T) {
 		s := act(t, "fails-and-lies lies", nil)
-		st := s.over()
+		st := s.end()
 		if !st.SetupFailed || st.LastExit != "ValueError: no weights" || st.Setup.Completed.IsZero() {
 			t.Errorf(`got %+v, want SetupFailed true, LastExit "ValueError: no weights" and Completed non-zero`, st)
 		}
@@ -172,7 +172,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 // TestExit_FailedSetupThatStays: threads that the model started may keep the process. Health must come to its end.
 func TestExit_FailedSetupThatStays(t *testing.T) {
 	s := act(t, "fails-and-lies", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
-	st := s.over()
+	st := s.end()
 	if !st.SetupFailed || !st.Defunct || st.LastExit != "ValueError: no weights" {
 		t.Errorf(`got %+v, want SetupFailed true, Defunct true and LastExit "ValueError: no weights"`, st)
 	}
@@ -183,7 +183,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 	for _, when := range []string{"start", "setup", "ready"} {
 		t.Run("control, at "+when, func(t *testing.T) {
 			s := act(t, "closes-control "+when, func(o *Options) { o.Policy.Restart = Never })
-			st := s.over()
+			st := s.end()
 			says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
 			if st.SetupFailed != (when != "ready") {
 				t.Errorf("got %+v, want SetupFailed %t", st, when != "ready")
@@ -194,7 +194,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 		s := act(t, "closes-slot", func(o *Options) { o.Policy.Restart = Never })
 		s.until("ready", ready)
 		c := s.ask("waits", `{}`)
-		st := s.over()
+		st := s.end()
 		says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
 		// It had not begun it: the call waits for the next worker, of which there is none.
 		s.pool.Cancel(c.Call)
@@ -209,7 +209,7 @@ func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	s := act(t, "leaves-group", nil)
 	await.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
 	s.Kill()
-	st := s.over()
+	st := s.end()
 	if st.State != Exited || st.PID != 0 {
 		t.Errorf("got %+v, want State %v and PID 0", st, Exited)
 	}

@@ -67,7 +67,7 @@ func TestExitCauses(t *testing.T) {
 				if c.change != nil {
 					c.change(o)
 				}
-			}).over()
+			}).end()
 			seen.want(t, c.want)
 		})
 	}
@@ -85,7 +85,7 @@ func TestExitCauses_OfLife(t *testing.T) {
 	s.Renew("as a test")
 	s.until("a third", func(now Status) bool { return ready(now) && now.Restarts == 2 })
 	s.Stop()
-	s.over()
+	s.end()
 	seen.want(t, CauseSignaled, CauseLeft, CauseLeft)
 }
 

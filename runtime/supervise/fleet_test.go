@@ -24,7 +24,7 @@ func TestSetupThatFailsSometimes(t *testing.T) {
 	late.until("ready", ready)
 	for _, s := range []*stage{bad, good, late} {
 		s.Stop()
-		s.over()
+		s.end()
 	}
 }
 
@@ -36,10 +36,10 @@ func TestSetupRetries(t *testing.T) {
 		t.Errorf("got %+v, want Restarts 2 and Defunct false", st)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 
 	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.Policy.SetupRetries = 2 })
-	if st := s.over(); !st.SetupFailed || st.Restarts != 2 {
+	if st := s.end(); !st.SetupFailed || st.Restarts != 2 {
 		t.Errorf("got %+v, want SetupFailed true and Restarts 2", st)
 	}
 }
@@ -55,7 +55,7 @@ func TestLinger(t *testing.T) {
 			t.Errorf("got %+v, want Defunct false, SetupFailed false and Failed false", st)
 		}
 		s.Stop()
-		s.over()
+		s.end()
 	}
 }
 
@@ -70,6 +70,6 @@ func TestFleet_LingerEnds(t *testing.T) {
 		case <-time.After(0):
 		}
 		end(s)
-		s.over()
+		s.end()
 	}
 }

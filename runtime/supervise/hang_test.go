@@ -30,7 +30,7 @@ func TestHang(t *testing.T) {
 // TestHang_UnansweredPings: a worker that works but does not answer is replaced, too.
 func TestHang_UnansweredPings(t *testing.T) {
 	s := act(t, "lives ignores-pings", func(o *Options) { o.Timeouts.Hang, o.Policy.Restart = hangSoon, Never })
-	st := s.over()
+	st := s.end()
 	says(t, "the last exit", st.LastExit, "it has not answered on its control channel")
 }
 

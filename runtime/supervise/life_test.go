@@ -40,7 +40,7 @@ func TestReplacement(t *testing.T) {
 		t.Errorf("got %+v, want Restarts 1, State %v and PID not 0", st, Ready)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	if want := []State{
 		Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining,
 		Exited,
@@ -52,7 +52,7 @@ func TestReplacement(t *testing.T) {
 // TestLife_FiveDeaths within a minute and without a success: no more are started.
 func TestLife_FiveDeaths(t *testing.T) {
 	s := act(t, "dies-idle SEGV", nil)
-	st := s.over()
+	st := s.end()
 	if st.Restarts != 4 || !st.Defunct || st.SetupFailed {
 		t.Errorf("got %+v, want Restarts 4, Defunct true and SetupFailed false", st)
 	}
@@ -73,7 +73,7 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	}
 	s.until("ready", func(st Status) bool { return st.Restarts == 8 && ready(st) })
 	s.Kill()
-	s.over()
+	s.end()
 	if want := make([]time.Duration, 8); !slices.Equal(s.pauses, want) {
 		t.Errorf("the pauses were %v, want none", s.pauses)
 	}
@@ -83,7 +83,7 @@ func TestLife_SuccessInBetween(t *testing.T) {
 // set up.
 func TestSetupThatFailsLater(t *testing.T) {
 	s := act(t, "good-once 3", nil)
-	st := s.over()
+	st := s.end()
 	if !st.Defunct || st.SetupFailed || !st.Setup.Failed || st.Restarts != 4 {
 		t.Errorf("got %+v, want Defunct true, SetupFailed false, Failed true and Restarts 4", st)
 	}
@@ -103,7 +103,7 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 	default:
 	}
 	s.Kill()
-	s.over()
+	s.end()
 	if r := c.result(); string(r.Logs) != "still at it\n" {
 		t.Errorf("its logs are %q, want %q", r.Logs, "still at it\n")
 	}
@@ -153,7 +153,7 @@ func TestLife_StopAndKill(t *testing.T) {
 			s.until("there", c.until)
 			before := s.Status().LastExit
 			c.stop(s)
-			st := s.over()
+			st := s.end()
 			if st.State != Exited || st.Defunct || st.PID != 0 || st.LastExit != before {
 				t.Errorf("got %+v, want State %v, Defunct false, PID 0 and LastExit %q", st, Exited, before)
 			}
@@ -169,7 +169,7 @@ func TestLife_WorkerThatIgnoresShutdown(t *testing.T) {
 	s := act(t, "says 32 33 34", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
 	s.until("ready", ready)
 	s.Stop()
-	st := s.over()
+	st := s.end()
 	if st.LastExit != "" || st.Defunct {
 		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
 	}
@@ -178,7 +178,7 @@ func TestLife_WorkerThatIgnoresShutdown(t *testing.T) {
 // TestLife_WorkerThatCannotStart: there is no such binary.
 func TestLife_WorkerThatCannotStart(t *testing.T) {
 	s := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" })
-	st := s.over()
+	st := s.end()
 	says(t, "the last exit", st.LastExit, "start worker process", "no such file")
 	if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Logs != st.LastExit || st.State != Exited {
 		t.Errorf("got %+v, want Defunct true, SetupFailed true, Failed true, Logs %q and State %v", st, st.LastExit, Exited)
@@ -203,7 +203,7 @@ func TestGrandchild(t *testing.T) {
 			})
 			t.Cleanup(func() { _ = unix.Kill(-pid, unix.SIGKILL) }) // the noisy one has ended by itself
 			c := s.ask("doomed", `{}`)
-			st := s.over()
+			st := s.end()
 			says(t, "the exit", st.LastExit, "worker killed (SIGKILL) while running this prediction")
 			if r := c.result(); r.Err == nil || r.Err.Error() != st.LastExit {
 				t.Errorf("the prediction ended with %+v, want an error and Err %q", r, st.LastExit)
@@ -231,7 +231,7 @@ func TestLife_LogsOfLife(t *testing.T) {
 		}
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	lines := s.journal.lines()
 	var wants []string
 	wants = append(wants, "stdout  one", "stderr  two", "stdout  three, \xff\xfe")

@@ -31,7 +31,7 @@ func (s *Supervisor) request(r renewal) {
 func (s *Supervisor) runProcess() outcome {
 	l := lifecycle{sup: s, current: s.launch(false), renewals: s.renewals, keepsTurn: s.turn}
 	for {
-		if ended, over := l.step(); over {
+		if ended, done := l.step(); done {
 			return ended
 		}
 	}

@@ -59,7 +59,7 @@ func TestRenew(t *testing.T) {
 		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	if len(s.pauses) != 0 {
 		t.Errorf("there were pauses: %v, want none", s.pauses)
 	}
@@ -97,7 +97,7 @@ func TestLifecycle_RenewStopFirst(t *testing.T) {
 		t.Errorf("generation %s answers, want 2", got)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	want := []State{Starting, Setup, Ready, Draining, Exited, Starting, Setup, Ready, Draining, Exited}
 	if fmt.Sprint(s.states) != fmt.Sprint(want) {
 		t.Errorf("it was %v, want %v", s.states, want)
@@ -114,7 +114,7 @@ func TestLifecycle_SuccessorThatFails(t *testing.T) {
 		t.Errorf("generation %s answers, want 4", got)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	if want := fmt.Sprint([]time.Duration{time.Second, time.Second}); fmt.Sprint(s.pauses) != want {
 		t.Errorf("the pauses were %v, want %v", s.pauses, want)
 	}
@@ -140,8 +140,8 @@ func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 		second.until("renewed", settled(1))
 		first.Stop()
 		second.Stop()
-		first.over()
-		second.over()
+		first.end()
+		second.end()
 		if len(fleet.turn) != 0 {
 			t.Errorf("somebody kept the turn: got %d, want none", len(fleet.turn))
 		}
@@ -224,7 +224,7 @@ func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 	s.until("the successor is the worker",
 		func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
 	s.Kill()
-	s.over()
+	s.end()
 }
 
 // TestLifecycle_LostGPU: a worker that says so is replaced after its answer, which counts as a death.
@@ -241,7 +241,7 @@ func TestLifecycle_LostGPU(t *testing.T) {
 		t.Errorf("generation %s answers, want 2", got)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	if want := fmt.Sprint([]time.Duration{0}); fmt.Sprint(s.pauses) != want {
 		t.Errorf("the pauses were %v, want %v", s.pauses, want)
 	}

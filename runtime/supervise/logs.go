@@ -268,8 +268,8 @@ func (l *logs) TakeAll() []byte {
 
 func (l *logs) Close() {
 	l.mu.Lock()
-	all := l.all()
-	for _, p := range all {
+	pipes := l.all()
+	for _, p := range pipes {
 		p.closed = true
 		if p.unattributed != nil {
 			p.unattributed.end()
@@ -279,16 +279,16 @@ func (l *logs) Close() {
 	l.server.stop()
 	l.mu.Unlock()
 	// Without the lock: closing waits for the reads in progress, which wait for the lock.
-	for _, p := range all {
+	for _, p := range pipes {
 		p.file.Close()
 	}
 	l.done.Wait()
 }
 
 func joined(texts []slot.Text) []byte {
-	var all []byte
+	var text []byte
 	for _, t := range texts {
-		all = append(all, t.Text...)
+		text = append(text, t.Text...)
 	}
-	return all
+	return text
 }

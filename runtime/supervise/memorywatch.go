@@ -16,7 +16,7 @@ const oomLooks = 5
 func (w *worker) checkMemory() {
 	m := &w.memory
 	if m.looks++; m.looks%oomLooks == 0 {
-		m.oom.look()
+		m.oom.check()
 	}
 	limit := w.sup.o.Policy.MaxMemory
 	if limit <= 0 || w.setup.stage != Ready || m.exceeded {

@@ -32,8 +32,8 @@ func newOOMWatch(g memoryGroup) *oomWatch {
 	return w
 }
 
-// look is called every few seconds.
-func (w *oomWatch) look() {
+// check is called every few seconds.
+func (w *oomWatch) check() {
 	if n, ok := w.group.kills(); ok {
 		w.older, w.newer = w.newer, n
 	}

@@ -32,5 +32,5 @@ func TestOOM_KernelTakesWorkerFirst(t *testing.T) {
 		t.Errorf("the worker's score is changed by %d, the front's by %d; want %d", worker, own, want)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 }

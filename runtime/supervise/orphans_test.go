@@ -127,7 +127,7 @@ func TestOrphans_ExitBesideReaper(t *testing.T) {
 			}
 		}
 	}()
-	st := s.over()
+	st := s.end()
 	says(t, "the last exit", st.LastExit, "worker exited with code 42")
 }
 

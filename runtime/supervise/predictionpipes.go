@@ -119,14 +119,14 @@ func (l *logs) forget(p *pipe) {
 
 // all returns every pipe. Called with the lock held.
 func (l *logs) all() []*pipe {
-	var all []*pipe
+	var pipes []*pipe
 	for _, p := range l.pipes {
 		if p != nil {
-			all = append(all, p)
+			pipes = append(pipes, p)
 		}
 	}
 	for p := range l.unattributed.pipes {
-		all = append(all, p)
+		pipes = append(pipes, p)
 	}
-	return all
+	return pipes
 }

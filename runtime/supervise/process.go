@@ -206,8 +206,8 @@ func (p *process) terminate(cause ExitCause, why string) {
 const (
 	// closedGrace is how long a worker may live on after it closed a channel.
 	closedGrace = time.Second
-	// closedLook is how long after that a process that has died is certainly seen to exit.
-	closedLook = 20 * time.Millisecond
+	// closeTimeout is how long after that a process that has died is certainly seen to exit.
+	closeTimeout = 20 * time.Millisecond
 	// closedReason is why a worker that closed a channel ends.
 	closedReason = "it closed its channel to the server and lived on"
 	// lostControlReason is the same for the control channel.
@@ -219,12 +219,12 @@ const (
 func (p *process) Closed() {
 	p.ending.close()
 	go func() {
-		look := time.After(closedLook)
+		timeout := time.After(closeTimeout)
 		for {
 			select {
 			case <-p.child.exited:
 				return
-			case <-look:
+			case <-timeout:
 				p.child.signal(func(int) { p.closed = p.closed || p.child.living() })
 				continue
 			case <-time.After(closedGrace):

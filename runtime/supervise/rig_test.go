@@ -121,8 +121,8 @@ func (s *stage) note() {
 	}
 }
 
-// over waits until no worker follows.
-func (s *stage) over() Status {
+// end waits until no worker follows.
+func (s *stage) end() Status {
 	s.t.Helper()
 	select {
 	case <-s.Done():

@@ -24,10 +24,10 @@ func (l *logs) AddSetup(text []byte) {
 func (l *logs) SetupText(runs bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all logtext.Text
-	all.Add(l.setup.Bytes())
+	var text logtext.Text
+	text.Add(l.setup.Bytes())
 	for i := 0; runs && i < len(l.text); i++ {
-		all.Add(l.text[i].text)
+		text.Add(l.text[i].text)
 	}
-	return strings.ToValidUTF8(string(all.Bytes()), "\uFFFD")
+	return strings.ToValidUTF8(string(text.Bytes()), "\uFFFD")
 }

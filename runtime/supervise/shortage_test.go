@@ -36,7 +36,7 @@ func TestStart_ShortageIsNoDeath(t *testing.T) {
 				t.Errorf("got %+v, want a worker like any other", st)
 			}
 			s.Stop()
-			s.over()
+			s.end()
 			pauses := fmt.Sprint(s.pauses[:5], len(s.pauses))
 			if want := "[500ms 1s 2s 4s 5s] 20"; pauses != want {
 				t.Errorf("got pauses %s, want %s", pauses, want)
@@ -61,7 +61,7 @@ func TestStart_ShortageOfLaterWorker(t *testing.T) {
 		t.Errorf("got %+v, want neither defunct nor blocked", st)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 }
 
 func TestStart_ShortageIsShown(t *testing.T) {
@@ -83,19 +83,19 @@ func TestStart_ShortageIsShown(t *testing.T) {
 	free.Store(true)
 	s.until("ready", ready)
 	s.Stop()
-	s.over()
+	s.end()
 }
 
 // TestStart_ShortageInWorker: its process was started, and found no threads for itself.
 func TestStart_ShortageInWorker(t *testing.T) {
-	over := filepath.Join(t.TempDir(), "over")
-	s := act(t, "lacks until "+over, func(o *Options) { o.Policy.Linger = true })
+	marker := filepath.Join(t.TempDir(), "over")
+	s := act(t, "lacks until "+marker, func(o *Options) { o.Policy.Linger = true })
 	st := s.until("blocked", func(st Status) bool { return st.Blocked })
 	if st.Defunct || st.Setup.Failed {
 		t.Errorf("got %+v, want neither defunct nor a failed setup", st)
 	}
 	says(t, "the last exit", st.LastExit, syscall.EAGAIN.Error())
-	if err := os.WriteFile(over, nil, 0o600); err != nil {
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	st = s.until("ready", ready)
@@ -103,7 +103,7 @@ func TestStart_ShortageInWorker(t *testing.T) {
 		t.Errorf("got %+v, want a worker like any other", st)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 }
 
 func TestStart_ShortageEndsWithNever(t *testing.T) {
@@ -111,7 +111,7 @@ func TestStart_ShortageEndsWithNever(t *testing.T) {
 		short(1, syscall.EAGAIN)(o)
 		o.Policy.Restart, o.Policy.Linger = Never, false
 	})
-	if st := s.over(); !st.Defunct || !st.Hopeless {
+	if st := s.end(); !st.Defunct || !st.Hopeless {
 		t.Errorf("got %+v, want defunct", st)
 	}
 }
@@ -135,7 +135,7 @@ func TestStart_SuccessorWaitsForEndOfShortage(t *testing.T) {
 		renew(s)
 		s.until("renewed", settled(1))
 		s.Stop()
-		s.over()
+		s.end()
 	}
 }
 
@@ -177,7 +177,7 @@ func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
 		t.Errorf("got an answer of generation %s, want 7", got)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 	want := fmt.Sprint([]time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, firstPause, 0, 2 * firstPause, 0})
 	if got := fmt.Sprint(s.pauses); got != want {
 		t.Errorf("got pauses %s, want %s", got, want)
@@ -207,7 +207,7 @@ func TestBreaker_IsDefunctWhileOneIsTried(t *testing.T) {
 		return ready(st) && !st.Defunct
 	})
 	s.Stop()
-	s.over()
+	s.end()
 }
 
 func TestBreaker_NeverStaysDefunct(t *testing.T) {
@@ -217,7 +217,7 @@ func TestBreaker_NeverStaysDefunct(t *testing.T) {
 		t.Errorf("got %+v, want no other start", st)
 	}
 	s.Stop()
-	s.over()
+	s.end()
 }
 
 func TestBreaker_PausesDouble(t *testing.T) {

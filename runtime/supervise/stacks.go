@@ -54,19 +54,19 @@ func (p *process) Stack(ctx context.Context, slot int) (string, error) {
 	}
 	text, err := p.stacks.await(ctx, p, id, false)
 	if err != nil || p.threads.Load() {
-		return ofModel(text), err
+		return modelLines(text), err
 	}
 	rest, stop := context.WithTimeout(ctx, stacksTimeout)
 	defer stop()
 	more, _ := p.stacks.await(rest, p, id, true) // the rest is shown only if Python says it
 	if strings.HasPrefix(more, "Task") {
-		return more + "\nEvent loop:\n" + ofModel(text), nil
+		return more + "\nEvent loop:\n" + modelLines(text), nil
 	}
-	return ofModel(text) + more, nil
+	return modelLines(text) + more, nil
 }
 
-// ofModel leaves out the lines of the cog package that serves the model.
-func ofModel(text string) string {
+// modelLines leaves out the lines of the cog package that serves the model.
+func modelLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.Contains(line, "/cog/_worker/") && !strings.HasPrefix(line, `  File "<string>"`) {

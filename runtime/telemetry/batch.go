@@ -114,28 +114,28 @@ func (b *spanBatcher) run() {
 	tick := time.NewTicker(b.limits.Delay)
 	defer tick.Stop()
 	for stopping := false; !stopping; {
-		all := true
+		whole := true
 		select {
 		case <-b.full:
-			all = false
+			whole = false
 		case <-tick.C:
 		case <-b.stopping:
 			stopping = true
 		}
-		for batch := b.take(all); batch != nil; batch = b.take(all) {
+		for batch := b.take(whole); batch != nil; batch = b.take(whole) {
 			b.send(batch)
 		}
 	}
 }
 
 // take returns the oldest batch, or nil. all: one that is not full will do.
-func (b *spanBatcher) take(all bool) (batch *spanBatch) {
+func (b *spanBatcher) take(whole bool) (batch *spanBatch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) > 0 {
 		batch = b.waiting[0]
 		b.waiting = slices.Delete(b.waiting, 0, 1)
-	} else if all && b.open.n > 0 {
+	} else if whole && b.open.n > 0 {
 		batch, b.open = b.open, b.empty()
 	}
 	return batch

@@ -62,11 +62,11 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := sender.Tracer().Root()
+	sampled := sender.Tracer().Root()
 	end := func(names ...string) {
-		g := one.Group()
+		g := sampled.Group()
 		for _, name := range names {
-			g.Add(one.New(), name, trace.SpanID{}, time.Now(), time.Now(), nil).Worker = name == "worker"
+			g.Add(sampled.New(), name, trace.SpanID{}, time.Now(), time.Now(), nil).Worker = name == "worker"
 		}
 		g.Send()
 	}

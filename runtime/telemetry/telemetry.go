@@ -174,10 +174,10 @@ func (t *Telemetry) Stop() {
 	if t.records != nil {
 		stop(t.records.Shutdown)
 	}
-	all := make(chan struct{})
-	go func() { stopped.Wait(); close(all) }()
+	done := make(chan struct{})
+	go func() { stopped.Wait(); close(done) }()
 	select { // the SDK's own waits do not all heed the context
-	case <-all:
+	case <-done:
 	case <-ctx.Done():
 	}
 	t.spanQueue.abandon()

@@ -112,10 +112,10 @@ func TestWire_GroupsAreSent(t *testing.T) {
 		},
 	}
 	for range 2 {
-		one := tracer.Root()
-		g := one.Group()
+		first := tracer.Root()
+		g := first.Group()
 		for _, name := range []string{"a", "w", "b"} {
-			s := g.Add(one.New(), name, SpanID{}, time.Now(), time.Now(), nil)
+			s := g.Add(first.New(), name, SpanID{}, time.Now(), time.Now(), nil)
 			if s.Worker = name == "w"; s.Worker {
 				s.Fail(time.Now(), "kind", " fails")
 			}

@@ -19,8 +19,8 @@ type Queue struct {
 	workers      map[*worker]struct{} // those that have said that they are ready
 	idle         []*worker            // of these, those that have nothing to do; the longest idle first
 	retries      []*Job               // unanswered by a worker: each goes to another one, alone
-	faults       map[int]standing     // of processes whose connection has ended over what they sent
-	all          map[*worker]struct{} // every connection
+	faults       map[int]faultRecord  // of processes whose connection has ended over what they sent
+	connected    map[*worker]struct{} // every connection
 	listeners    []net.Listener
 	inFlight     int           // jobs that have not ended
 	waitingSince time.Duration // when an idle worker was first refused what waits; 0: none is
@@ -38,7 +38,7 @@ func New(o Options) *Queue {
 	q := &Queue{
 		opt: o, began: time.Now(),
 		batcher: batch.New[*Job](o.policy()),
-		workers: map[*worker]struct{}{}, all: map[*worker]struct{}{}, faults: map[int]standing{},
+		workers: map[*worker]struct{}{}, connected: map[*worker]struct{}{}, faults: map[int]faultRecord{},
 	}
 	q.timer = time.AfterFunc(time.Hour, q.tick)
 	q.timer.Stop()
@@ -229,7 +229,7 @@ func (q *Queue) Close() {
 	for _, ln := range q.listeners {
 		ln.Close()
 	}
-	for w := range q.all {
+	for w := range q.connected {
 		w.conn.Close()
 	}
 	for _, j := range q.retries {

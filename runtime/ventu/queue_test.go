@@ -78,9 +78,9 @@ func TestQueue_ErrorIDs(t *testing.T) {
 	w := r.worker()
 	busy := r.submit("busy")
 	items := w.take()
-	var all []*pending
+	var submitted []*pending
 	for i := range 4 {
-		all = append(all, r.submit(fmt.Sprint(i)))
+		submitted = append(submitted, r.submit(fmt.Sprint(i)))
 	}
 	w.echo(items)
 	busy.ends(200, "*")
@@ -88,27 +88,27 @@ func TestQueue_ErrorIDs(t *testing.T) {
 	// The errors first, and the answers in another order than asked for.
 	w.send(framed(pairs("error_ids", items[1].id+items[3].id+strings.Repeat("?", 36),
 		items[3].id, "bad3", items[2].id, "good2", items[0].id, "good0", items[1].id, "bad1")))
-	all[0].ends(200, "good0")
-	all[1].ends(422, "bad1")
-	all[2].ends(200, "good2")
-	all[3].ends(422, "bad3")
+	submitted[0].ends(200, "good0")
+	submitted[1].ends(422, "bad1")
+	submitted[2].ends(200, "good2")
+	submitted[3].ends(422, "bad3")
 }
 
 func TestQueue_SizesOfBatches(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 4})
-	var all []*pending
+	var submitted []*pending
 	for i := range 11 {
-		all = append(all, r.submit(fmt.Sprint(i)))
+		submitted = append(submitted, r.submit(fmt.Sprint(i)))
 	}
 	w := r.worker()
 	var sizes []int
-	for n := 0; n < len(all); {
+	for n := 0; n < len(submitted); {
 		items := w.take()
 		n += len(items)
 		sizes = append(sizes, len(items))
 		w.echo(items)
 	}
-	for i, p := range all {
+	for i, p := range submitted {
 		p.ends(200, fmt.Sprint("re: ", i))
 	}
 	if slices.Max(sizes) > 4 || sizes[0] != 4 {
@@ -179,11 +179,11 @@ func TestQueue_CancelWhileHeld(t *testing.T) {
 
 func TestQueue_TwoWorkersShare(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 1})
-	one, two := r.worker(), r.worker()
+	left, right := r.worker(), r.worker()
 	a, b := r.submit("a"), r.submit("b")
-	first, second := one.take(), two.take() // each has one at the same time
-	two.echo(second)
-	one.echo(first)
+	first, second := left.take(), right.take() // each has one at the same time
+	right.echo(second)
+	left.echo(first)
 	a.ends(200, "re: a")
 	b.ends(200, "re: b")
 }
@@ -216,14 +216,14 @@ func TestReady(t *testing.T) {
 func TestLarge(t *testing.T) {
 	networks(t, func(t *testing.T, network string) {
 		r := newRig(t, network, Options{Timeout: time.Hour})
-		var all []*pending
+		var submitted []*pending
 		var bodies []string
 		for i, size := range []int{300_000, 3_000_000, 1, 20_000, 70_000, 9_000_000} {
 			bodies = append(bodies, string(bytes.Repeat([]byte{byte('a' + i)}, size)))
-			all = append(all, r.submit(bodies[i]))
+			submitted = append(submitted, r.submit(bodies[i]))
 		}
 		r.worker().run()
-		for i, p := range all {
+		for i, p := range submitted {
 			p.ends(200, "re: "+bodies[i])
 		}
 	})
@@ -233,7 +233,7 @@ func TestLarge(t *testing.T) {
 func TestQueue_MixedBatchesAreBounded(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	body := strings.Repeat("b", mixedFrame/3)
-	all := []*pending{r.submit(body), r.submit(body), r.submit(body), r.submit("small")}
+	submitted := []*pending{r.submit(body), r.submit(body), r.submit(body), r.submit("small")}
 	w := r.worker()
 	for _, want := range []int{2, 2} {
 		items := w.take()
@@ -246,7 +246,7 @@ func TestQueue_MixedBatchesAreBounded(t *testing.T) {
 		}
 		w.send(framed(pairs(kv...)))
 	}
-	for _, p := range all {
+	for _, p := range submitted {
 		p.ends(200, "ok")
 	}
 }

@@ -68,9 +68,9 @@ func (r *reader) answers(length int64, jobs []*Job) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]answer, len(jobs))
-	for i := range all {
-		all[i].none = true
+	answers := make([]answer, len(jobs))
+	for i := range answers {
+		answers[i].none = true
 	}
 	at := places{jobs: jobs}
 	var bad []byte // error_ids
@@ -98,15 +98,15 @@ func (r *reader) answers(length int64, jobs []*Job) ([]answer, error) {
 		}
 		place := at.of(name)
 		switch {
-		case place < 0 || !all[place].none: // not asked for, or not again
+		case place < 0 || !answers[place].none: // not asked for, or not again
 			err = r.skip(n)
 		case n > r.most:
-			all[place] = answer{status: StatusUnanswered, body: fmt.Appendf(nil,
+			answers[place] = answer{status: StatusUnanswered, body: fmt.Appendf(nil,
 				"The worker's answer has %d bytes, and %d is the most", n, r.most)}
 			err = r.skip(n)
 		default:
-			all[place] = answer{status: StatusDone}
-			all[place].body, err = r.bytes(n)
+			answers[place] = answer{status: StatusDone}
+			answers[place].body, err = r.bytes(n)
 		}
 		if err != nil {
 			return nil, err
@@ -115,18 +115,18 @@ func (r *reader) answers(length int64, jobs []*Job) ([]answer, error) {
 	if r.left != 0 {
 		return nil, fmt.Errorf("%w: %d bytes follow its map", errMalformed, r.left)
 	}
-	return all, at.markErrors(all, bad)
+	return answers, at.markErrors(answers, bad)
 }
 
 // markErrors gives those answers another status whose ids stand one after the other in bad.
-func (p *places) markErrors(all []answer, bad []byte) error {
+func (p *places) markErrors(answers []answer, bad []byte) error {
 	if len(bad)%idLength != 0 {
 		return fmt.Errorf("%w: its %s have %d bytes, which is not a multiple of %d", errMalformed, errorIDs, len(bad),
 			idLength)
 	}
 	for ; len(bad) > 0; bad = bad[idLength:] {
-		if i := p.of(bad[:idLength]); i >= 0 && all[i].status == StatusDone {
-			all[i].status = StatusInvalid
+		if i := p.of(bad[:idLength]); i >= 0 && answers[i].status == StatusDone {
+			answers[i].status = StatusInvalid
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (p *places) markErrors(all []answer, bad []byte) error {
 type places struct {
 	jobs []*Job
 	next int
-	all  map[id]int
+	byID map[id]int
 }
 
 // of is the place of a job; -1: no job has that id.
@@ -149,13 +149,13 @@ func (p *places) of(name []byte) int {
 		p.next++
 		return p.next - 1
 	}
-	if p.all == nil {
-		p.all = make(map[id]int, len(p.jobs))
+	if p.byID == nil {
+		p.byID = make(map[id]int, len(p.jobs))
 		for i, j := range p.jobs {
-			p.all[j.id] = i
+			p.byID[j.id] = i
 		}
 	}
-	if i, ok := p.all[want]; ok {
+	if i, ok := p.byID[want]; ok {
 		p.next = i + 1
 		return i
 	}

@@ -17,10 +17,10 @@ import (
 func TestRequeue_FailedWorker(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 2})
 	dying, other := r.worker(), r.worker()
-	var all []*pending
-	all = append(all, r.submit("0"), r.submit("1"))
+	var submitted []*pending
+	submitted = append(submitted, r.submit("0"), r.submit("1"))
 	first, second := dying.takeBodies("0"), other.takeBodies("1")
-	all = append(all, r.submit("2"), r.submit("3"), r.submit("4"), r.submit("5"))
+	submitted = append(submitted, r.submit("2"), r.submit("3"), r.submit("4"), r.submit("5"))
 	dying.echo(first)
 	dying.takeBodies("2", "3")
 	dying.conn.Close()
@@ -29,7 +29,7 @@ func TestRequeue_FailedWorker(t *testing.T) {
 	other.echo(other.takeBodies("2"))
 	other.echo(other.takeBodies("3"))
 	other.echo(other.takeBodies("4", "5"))
-	for i, p := range all {
+	for i, p := range submitted {
 		p.ends(200, fmt.Sprint("re: ", i))
 	}
 	r.saw("a failed worker", func(c counts) bool { return c.failed == 1 && c.left == 0 })
@@ -37,15 +37,15 @@ func TestRequeue_FailedWorker(t *testing.T) {
 
 func TestRequeue_TwoWorkersFail(t *testing.T) {
 	r := newRig(t, "unix", Options{})
-	one, two, three := r.worker(), r.worker(), r.worker()
+	first, second, third := r.worker(), r.worker(), r.worker()
 	p := r.submit("poison")
-	one.takeBodies("poison")
-	one.conn.Close()
-	two.takeBodies("poison")
-	two.conn.Close()
+	first.takeBodies("poison")
+	first.conn.Close()
+	second.takeBodies("poison")
+	second.conn.Close()
 	p.ends(502, "*")
 	q := r.submit("next")
-	three.echo(three.takeBodies("next"))
+	third.echo(third.takeBodies("next"))
 	q.ends(200, "re: next")
 }
 

@@ -60,7 +60,7 @@ func (q *Queue) admit(conn net.Conn) {
 func (q *Queue) silent() (found []connlimit.Idle) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for w := range q.all {
+	for w := range q.connected {
 		if w.phase == workerFresh {
 			found = append(found, connlimit.Idle{Since: w.since, Peer: connlimit.PeerOf(w.conn.RemoteAddr()), Conn: w})
 		}

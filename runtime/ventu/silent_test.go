@@ -20,7 +20,7 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- q.Serve(ln) }()
-	var all []net.Conn
+	var conns []net.Conn
 	for i := range 3 {
 		await.Eventually(t, "those before it are served", func() bool { return len(q.silent()) == i })
 		conn, err := net.Dial("tcp", ln.Addr().String())
@@ -28,10 +28,10 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		all = append(all, conn)
+		conns = append(conns, conn)
 	}
-	closed := make(chan error, len(all))
-	for _, conn := range all {
+	closed := make(chan error, len(conns))
+	for _, conn := range conns {
 		go func() {
 			_, err := conn.Read(make([]byte, 1))
 			closed <- err

@@ -10,7 +10,7 @@ import (
 // Each wrong answer of a worker costs a job its second try. After mostFaults faulty batches in a row, with an
 // unanswered job or a broken protocol, the worker is suspended: it gets no batch for a time that doubles until a batch
 // is answered right. The last worker in service is never suspended, and all return when no other is in service. A local
-// process keeps its standing when it reconnects; one on another machine starts anew.
+// process keeps its record when it reconnects; one on another machine starts anew.
 const (
 	maxFaults         = 3
 	firstSuspension   = time.Second
@@ -18,8 +18,8 @@ const (
 	maxRemembered     = 256 // processes that have broken the protocol
 )
 
-// standing is how a worker has answered.
-type standing struct {
+// faultRecord counts what a worker answered wrong.
+type faultRecord struct {
 	wrong     int           // batches in a row that were not answered right
 	suspended time.Duration // length of the last suspension; 0: none
 	at        time.Duration // when the last of them was
@@ -27,14 +27,14 @@ type standing struct {
 
 // wrong counts a batch that w did not answer right. The lock is held.
 func (w *worker) wrong(now time.Duration) {
-	w.standing.wrong++
-	w.standing.at = now
+	w.record.wrong++
+	w.record.at = now
 }
 
 // right clears the faults: each job of a batch has its answer. The lock is held.
-func (w *worker) right() { w.standing = standing{} }
+func (w *worker) right() { w.record = faultRecord{} }
 
-// remember stores the standing of a process that broke the protocol. The lock is held.
+// remember stores the faults of a process that broke the protocol. The lock is held.
 func (q *Queue) remember(w *worker, now time.Duration) {
 	if w.recv.pid == 0 {
 		return
@@ -47,23 +47,23 @@ func (q *Queue) remember(w *worker, now time.Duration) {
 		}
 	}
 	if len(q.faults) < maxRemembered {
-		q.faults[w.recv.pid] = w.standing
+		q.faults[w.recv.pid] = w.record
 	}
 }
 
-// restore gives a new worker the stored standing of its process. The lock is held.
+// restore gives a new worker the stored faults of its process. The lock is held.
 func (q *Queue) restore(w *worker, now time.Duration) {
 	if s, known := q.faults[w.recv.pid]; known && w.recv.pid != 0 {
 		delete(q.faults, w.recv.pid)
 		if now-s.at <= longestSuspension {
-			w.standing = s
+			w.record = s
 		}
 	}
 }
 
 // idleOrSuspend makes a worker without a batch idle, or suspends it. The lock is held.
 func (q *Queue) idleOrSuspend(w *worker) {
-	if s := &w.standing; s.wrong >= maxFaults && q.inService(w) > 0 {
+	if s := &w.record; s.wrong >= maxFaults && q.inService(w) > 0 {
 		s.suspended = min(longestSuspension, max(firstSuspension, 2*s.suspended))
 		w.move(workerSuspended)
 		w.resumeTimer = time.AfterFunc(s.suspended, func() { q.endSuspension(w) })

@@ -56,7 +56,7 @@ type worker struct {
 	phase       workerPhase
 	evicted     bool       // closed for another connection while it was fresh, which it stays
 	batch       *sentBatch // what it has; nil: nothing
-	standing    standing
+	record      faultRecord
 	resumeTimer *time.Timer // ends its suspension
 }
 
@@ -77,7 +77,7 @@ func (q *Queue) serve(conn net.Conn, place *connlimit.Place) {
 		writerDone: make(chan struct{}), place: place, since: time.Now(),
 	}
 	q.mu.Lock()
-	q.all[w] = struct{}{}
+	q.connected[w] = struct{}{}
 	closed := q.closed
 	q.mu.Unlock()
 	if closed {
@@ -192,7 +192,7 @@ func (w *worker) leave(err error) {
 	if w.resumeTimer != nil {
 		w.resumeTimer.Stop()
 	}
-	delete(q.all, w)
+	delete(q.connected, w)
 	delete(q.workers, w)
 	if i := slices.Index(q.idle, w); i >= 0 {
 		q.idle = slices.Delete(q.idle, i, i+1)

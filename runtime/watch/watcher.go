@@ -170,19 +170,19 @@ func (w *Watcher) settle() {
 			continue
 		}
 		if isSource(name) {
-			w.look(name)
+			w.check(name)
 		}
 		for inside := range w.known { // of a folder that was removed or replaced
 			if isBelow(inside, name) {
-				w.look(inside)
+				w.check(inside)
 			}
 		}
 	}
 	clear(w.pending)
 }
 
-// look compares one file with its last report.
-func (w *Watcher) look(name string) {
+// check compares one file with its last report.
+func (w *Watcher) check(name string) {
 	before, was := w.known[name]
 	switch now, err := sumOf(filepath.Join(w.dir, name)); {
 	case err != nil && was:

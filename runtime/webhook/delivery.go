@@ -50,7 +50,7 @@ type delivery struct {
 	logged    int    // bytes of logs in the record of the last EventLog
 	reserved  int64  // bytes reserved since the prediction's end
 	begun     bool   // start was queued
-	over      bool   // the prediction has ended
+	isEnded   bool   // the prediction has ended
 	ended     time.Time
 	running   bool // run is running
 
@@ -68,7 +68,7 @@ func (d *delivery) Observe(rec predict.Record, e predict.Event) {
 	want := d.prediction.Request.WebhookEvents
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.over {
+	if d.isEnded {
 		return
 	}
 	switch e.Kind {
@@ -146,7 +146,7 @@ func (d *delivery) supersedeLogs() {
 
 // end enters the last event. Called with the lock held.
 func (d *delivery) end(rec predict.Record, want predict.Events) {
-	d.over, d.ended = true, d.sender.now()
+	d.isEnded, d.ended = true, d.sender.now()
 	d.sender.count(0, 1)
 	d.account.ended.Add(1)
 	if d.reserved = d.prediction.Charged(); !d.sender.reserve(d.reserved) {
@@ -192,7 +192,7 @@ func (d *delivery) next() (it item, wait time.Duration) {
 	s := d.sender
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.over && (s.hastened() || s.now().Sub(d.ended) > s.o.Timeout) {
+	if d.isEnded && (s.hastened() || s.now().Sub(d.ended) > s.o.Timeout) {
 		d.shorten()
 	}
 	if len(d.queue) > 0 {
@@ -258,9 +258,9 @@ func (d *delivery) finish() bool {
 		return false
 	}
 	d.running = false
-	over, reserved := d.over, d.reserved
+	isEnded, reserved := d.isEnded, d.reserved
 	d.mu.Unlock()
-	if !over {
+	if !isEnded {
 		d.sender.count(-1, 0)
 		return true
 	}

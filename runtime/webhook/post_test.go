@@ -228,13 +228,13 @@ func TestRedirects(t *testing.T) {
 			if len(here) != test.here || len(there) != test.there {
 				t.Errorf("%d and %d requests, want %d and %d", len(here), len(there), test.here, test.there)
 			}
-			all := append(here, there...)
-			for _, h := range all {
+			hooks := append(here, there...)
+			for _, h := range hooks {
 				if h.Method != http.MethodPost || brief(h) != `succeeded 1 ""` {
 					t.Errorf("a request is %s %s, want Method POST and brief %q", h.Method, h.Raw, `succeeded 1 ""`)
 				}
 			}
-			if got := all[len(all)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth ||
+			if got := hooks[len(hooks)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth ||
 				len(there) > 0 && got != test.auth {
 				t.Errorf("Authorization at the end: %q, want %q and %q", got, test.auth, test.auth)
 			}
@@ -294,8 +294,8 @@ func TestPost_ConnectionsAreReused(t *testing.T) {
 func TestPost_PayloadIsDetached(t *testing.T) {
 	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
 	for range 2 { // it can be sent again
-		if all, err := io.ReadAll(p.open()); err != nil || string(all) != "abcd" {
-			t.Errorf("read %q, %v, want abcd", all, err)
+		if text, err := io.ReadAll(p.open()); err != nil || string(text) != "abcd" {
+			t.Errorf("read %q, %v, want abcd", text, err)
 		}
 	}
 	r := p.open()

@@ -77,13 +77,13 @@ func (r *receiver) next(t *testing.T) hook {
 }
 
 // rest is every request that came and was not looked at. Nothing may be under way.
-func (r *receiver) rest() (all []hook) {
+func (r *receiver) rest() (hooks []hook) {
 	for {
 		select {
 		case h := <-r.hooks:
-			all = append(all, h)
+			hooks = append(hooks, h)
 		default:
-			return all
+			return hooks
 		}
 	}
 }
@@ -138,34 +138,34 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// subject is a prediction with a webhook, and whether what it held was given back.
-type subject struct {
+// testDelivery is a prediction with a webhook, and whether what it held was given back.
+type testDelivery struct {
 	*predict.Prediction
 	released chan struct{}
 }
 
-func attach(t *testing.T, s *Sender, request predict.Request) *subject {
+func attach(t *testing.T, s *Sender, request predict.Request) *testDelivery {
 	t.Helper()
 	if request.ID == "" {
 		request.ID = "p1"
 	}
-	p := &subject{predict.New(request.ID, &request, time.Now(), nil, predict.Options{}), make(chan struct{})}
+	p := &testDelivery{predict.New(request.ID, &request, time.Now(), nil, predict.Options{}), make(chan struct{})}
 	p.OnRelease(func() { close(p.released) })
 	s.Attach(p.Prediction)
 	return p
 }
 
-func (p *subject) succeed(output string) {
+func (p *testDelivery) succeed(output string) {
 	p.End(predict.Result{Status: predict.Succeeded, Output: []byte(output)}, time.Now())
 	p.Release()
 }
 
-func (p *subject) yielded() {
+func (p *testDelivery) yielded() {
 	p.End(predict.Result{Status: predict.Succeeded, Yielded: true}, time.Now())
 	p.Release()
 }
 
-func (p *subject) log(text string) { p.Log("stdout", []byte(text)) }
+func (p *testDelivery) log(text string) { p.Log("stdout", []byte(text)) }
 
 // drain waits until everything is delivered.
 func drain(t *testing.T, s *Sender) {
@@ -178,7 +178,7 @@ func drain(t *testing.T, s *Sender) {
 }
 
 // gone waits until p let go of what it held.
-func (p *subject) wantReleased(t *testing.T) {
+func (p *testDelivery) wantReleased(t *testing.T) {
 	t.Helper()
 	select {
 	case <-p.released:

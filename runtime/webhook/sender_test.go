@@ -24,7 +24,7 @@ func TestSender_HangingReceiver(t *testing.T) {
 		}
 	})
 	s, _, outcomes := newSender(t, Options{})
-	var all []*subject
+	var deliveries []*testDelivery
 	for i := range 300 {
 		p := attach(t, s, predict.Request{
 			ID: fmt.Sprint("h", i), Webhook: hanging.URL + "/hang",
@@ -32,9 +32,9 @@ func TestSender_HangingReceiver(t *testing.T) {
 		})
 		p.Begin(time.Now())
 		p.succeed("1")
-		all = append(all, p)
+		deliveries = append(deliveries, p)
 	}
-	for range all {
+	for range deliveries {
 		<-entered
 	}
 	other := newReceiver(t, nil)
@@ -47,7 +47,7 @@ func TestSender_HangingReceiver(t *testing.T) {
 		t.Errorf(`outcomes %s, want "[completed delivered:2]"`, got)
 	}
 	open()
-	for _, p := range all {
+	for _, p := range deliveries {
 		p.wantReleased(t)
 	}
 	if got := outcomes.String(); got != "[completed delivered:2 start delivered:300]" {
@@ -163,9 +163,9 @@ func TestMany(t *testing.T) {
 		w.Header().Set("Taken", "1")
 	})
 	s, _, outcomes := newSender(t, Options{Backoff: time.Millisecond, Throttle: time.Millisecond})
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range 100 {
-		all.Go(func() {
+		wg.Go(func() {
 			p := attach(t, s, predict.Request{ID: fmt.Sprint(i), Webhook: r.URL, WebhookEvents: predict.AllEvents})
 			p.Begin(time.Now())
 			for range 5 {
@@ -176,7 +176,7 @@ func TestMany(t *testing.T) {
 			p.wantReleased(t)
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	drain(t, s)
 	if !strings.Contains(outcomes.String(), "completed delivered:100 ") ||
 		strings.Contains(outcomes.String(), "completed failed") {
@@ -221,9 +221,9 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 	b := memory.New(16 << 20)
 	s, log, outcomes := newSender(t, Options{Memory: b, MaxPendingBytes: 3 << 20})
 	item := bytes.Repeat([]byte("1"), 100_000)
-	var all []*subject
+	var deliveries []*testDelivery
 	for range 2 {
-		p := &subject{predict.New("p1", &predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents},
+		p := &testDelivery{predict.New("p1", &predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents},
 			time.Now(), nil,
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })
@@ -236,7 +236,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 		for range 20 {
 			p.Output(item)
 		}
-		all = append(all, p)
+		deliveries = append(deliveries, p)
 	}
 	if used := b.Stats().Used; used < 2*2_000_000 || used > 16<<20 {
 		t.Errorf("%d bytes are charged, want %d to %d", used, 2*2_000_000, 16<<20)
@@ -244,12 +244,12 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 	if waiting := s.outputs.Load(); waiting == 0 || waiting > 3<<20/2 {
 		t.Errorf("outputs that wait take %d bytes, want at most half of MaxPendingBytes", waiting)
 	}
-	all[0].Charge(2 << 20)
-	all[1].Charge(2 << 20)
-	all[0].yielded()
-	all[1].yielded() // too much beside the other
+	deliveries[0].Charge(2 << 20)
+	deliveries[1].Charge(2 << 20)
+	deliveries[0].yielded()
+	deliveries[1].yielded() // too much beside the other
 	open()
-	for _, p := range all {
+	for _, p := range deliveries {
 		p.wantReleased(t)
 	}
 	drain(t, s)

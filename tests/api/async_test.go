@@ -238,7 +238,7 @@ func TestAsync_FailuresAreTheirOwn(t *testing.T) {
 func TestAsync_DeathFailsEveryRunningPredictionOfAsyncWorker(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.AnyPython(t), 3, "--queue", "5")
-	one := s.Begin("one", harness.Input{"what": "wait", "name": "one"})
+	first := s.Begin("one", harness.Input{"what": "wait", "name": "one"})
 	two := s.Begin("two", harness.Input{"what": "wait", "name": "two"})
 	s.WaitLog("begun one")
 	s.WaitLog("begun two")
@@ -246,7 +246,7 @@ func TestAsync_DeathFailsEveryRunningPredictionOfAsyncWorker(t *testing.T) {
 	// all slots are taken: it lies in a socket or in the queue
 	waiting := s.Request("waiting", harness.Input{"name": "waited"})
 	harness.SendSignal(t, s.Worker(), syscall.SIGABRT)
-	for name, answer := range map[string]<-chan harness.Answer{"one": one, "two": two, "dying": dying.Answer} {
+	for name, answer := range map[string]<-chan harness.Answer{"one": first, "two": two, "dying": dying.Answer} {
 		a := harness.Receive(t, answer)
 		if a.Status != "failed" || !strings.HasPrefix(a.Error, "worker killed by SIGABRT while running") {
 			t.Errorf(`%s: %s, want Status failed and Error starting with "worker killed by SIGABRT while running"`, name, a)

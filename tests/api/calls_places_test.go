@@ -153,9 +153,9 @@ func TestCallsPlaces_Chains(t *testing.T) {
 		code[name], keys[name] = passingModel, ", predictor: run.py:run"
 	}
 	s, _ := callingModels(t, code, keys, harness.Options{})
-	all := []string{"b", "c", "d", "e", "f", "ocr@2"}
-	harness.Equal(t, "a chain", harness.PredictBy(s, "a", harness.Input{"to": all}).Text(t), "end")
-	failedWith(t, harness.PredictBy(s, "a", harness.Input{"to": append(slices.Clone(all), "a")}),
+	models := []string{"b", "c", "d", "e", "f", "ocr@2"}
+	harness.Equal(t, "a chain", harness.PredictBy(s, "a", harness.Input{"to": models}).Text(t), "end")
+	failedWith(t, harness.PredictBy(s, "a", harness.Input{"to": append(slices.Clone(models), "a")}),
 		`model "a" is already among its callers: a → b → c → d → e → f → ocr → a`)
 	for _, back := range []string{"ocr", "ocr@1", "ocr@2"} {
 		for _, first := range []string{"ocr", "ocr@1", "ocr@2"} {

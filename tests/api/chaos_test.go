@@ -52,7 +52,7 @@ func (c *chaos) ended(id, status string) {
 	c.ends[id][status] = true
 }
 
-func over(status string) bool {
+func isFinal(status string) bool {
 	return status == "succeeded" || status == "failed" || status == "canceled"
 }
 
@@ -77,13 +77,13 @@ func (c *chaos) receive(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	refuse := c.random.IntN(2) == 0 && c.tries[id] < maxRefusals
 	drop := c.random.IntN(4) == 0
-	if refuse && (!isHook || over(p.Status)) {
+	if refuse && (!isHook || isFinal(p.Status)) {
 		c.tries[id]++
 	}
 	if isHook && c.delivered[id] > 0 {
 		c.faults = append(c.faults, fmt.Sprintf("%s: %s is told after completed was taken in", id, p.Status))
 	}
-	if !refuse && over(p.Status) {
+	if !refuse && isFinal(p.Status) {
 		c.delivered[id]++
 	}
 	c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *chaos) receive(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // breaks the connection off
 	case refuse:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case isHook && over(p.Status):
+	case isHook && isFinal(p.Status):
 		c.ended(id, p.Status)
 	}
 }
@@ -203,7 +203,7 @@ func (c *chaos) answered(a ask, body []byte) error {
 	if err := json.Unmarshal(body, &p); err != nil || p.ID != a.id {
 		return fmt.Errorf("the answer is %q", body)
 	}
-	if over(p.Status) {
+	if isFinal(p.Status) {
 		c.ended(a.id, p.Status)
 	}
 	return nil
@@ -265,9 +265,9 @@ func testChaos(t *testing.T, o harness.Options) {
 		s.CloseIdle()
 		descriptors, resident := harness.Descriptors(t, s.PID), harness.Resident(t, s.PID)
 		for round := range harness.Soak(50, 1) {
-			all := c.asks(round)
-			c.run(t, all, 4)
-			c.settle(t, all)
+			asks := c.asks(round)
+			c.run(t, asks, 4)
+			c.settle(t, asks)
 			if t.Failed() {
 				break
 			}
@@ -298,7 +298,7 @@ func testChaos(t *testing.T, o harness.Options) {
 }
 
 // run carries all out at once, some at a time, and kills workers meanwhile.
-func (c *chaos) run(t *testing.T, all []ask, kills int) {
+func (c *chaos) run(t *testing.T, asks []ask, kills int) {
 	t.Helper()
 	const width = 16
 	var mu sync.Mutex
@@ -306,11 +306,11 @@ func (c *chaos) run(t *testing.T, all []ask, kills int) {
 	next := func() (a ask, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if done == len(all) {
+		if done == len(asks) {
 			return a, false
 		}
 		done++
-		return all[done-1], true
+		return asks[done-1], true
 	}
 	begun := func() int {
 		mu.Lock()
@@ -329,7 +329,7 @@ func (c *chaos) run(t *testing.T, all []ask, kills int) {
 		})
 	})
 	for kill := range kills {
-		at := len(all) * (kill + 1) / (kills + 1)
+		at := len(asks) * (kill + 1) / (kills + 1)
 		harness.Eventually(t, "enough predictions have begun", func() bool { return t.Failed() || begun() >= at })
 		for _, worker := range c.s.Health().Workers[kill%2:] {
 			if worker.PID != 0 {
@@ -342,14 +342,14 @@ func (c *chaos) run(t *testing.T, all []ask, kills int) {
 }
 
 // settle waits until all is over, and looks at what became of each.
-func (c *chaos) settle(t *testing.T, all []ask) {
+func (c *chaos) settle(t *testing.T, asks []ask) {
 	t.Helper()
 	counts := map[string]int{}
-	for _, a := range all {
+	for _, a := range asks {
 		var last harness.Answer
 		harness.Eventually(t, a.id+" has ended", func() bool {
 			last = c.s.Do(http.MethodGet, "/predictions/"+a.id, nil)
-			return last.Code == http.StatusNotFound || over(last.Status)
+			return last.Code == http.StatusNotFound || isFinal(last.Status)
 		})
 		if last.Code == http.StatusNotFound { // its client left before the server had read its request
 			counts["never taken"]++

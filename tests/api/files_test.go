@@ -135,14 +135,14 @@ func TestPathOutputsBecomeDataURLs(t *testing.T) {
 			harness.EqualJSON(t, model, a.Output, c.want)
 			continue
 		}
-		var all [256]byte
-		for i := range all {
-			all[i] = byte(i)
+		var content [256]byte
+		for i := range content {
+			content[i] = byte(i)
 		}
 		want, _ := json.Marshal(map[string]any{ // strings only
 			"files": []any{
 				dataURL("application/json", "{}"),
-				map[string]any{"second": dataURL("application/octet-stream", string(all[:]))},
+				map[string]any{"second": dataURL("application/octet-stream", string(content[:]))},
 			},
 			"open": dataURL("text/plain", "3"),
 		})

@@ -48,9 +48,9 @@ func TestDocuments_LoadNothing(t *testing.T) {
 			harness.WantCode(t, "POST "+path+" "+strings.Join(headers, ": "), got, http.StatusForbidden)
 		}
 	}
-	for name, one := range modelEntries(t, s) {
-		if one.State != "unloaded" {
-			t.Errorf("%s is %s, want unloaded", name, one.State)
+	for name, entry := range modelEntries(t, s) {
+		if entry.State != "unloaded" {
+			t.Errorf("%s is %s, want unloaded", name, entry.State)
 		}
 	}
 	harness.WantCode(t, "a page of this server",

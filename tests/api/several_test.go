@@ -36,11 +36,11 @@ func modelEntries(t testing.TB, s *harness.Server) map[string]modelEntry {
 	t.Helper()
 	var list struct{ Models []modelEntry }
 	harness.Decode(t, s.Do(http.MethodGet, "/models", nil), &list)
-	all := map[string]modelEntry{}
+	entries := map[string]modelEntry{}
 	for _, m := range list.Models {
-		all[m.Name] = m
+		entries[m.Name] = m
 	}
-	return all
+	return entries
 }
 
 // TestSeveral_Models on two Pythons: each answers below its name, the first one at the root too.

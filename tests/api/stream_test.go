@@ -80,21 +80,21 @@ func TestStream_HasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	const most = 1024
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Stream"})
 	open := harness.MakeFIFO(t, s.Dir, "gate")
-	all := []*subscriber{subscribe(t, s, "many", `{"input":{"do":["yield 1","wait gate","yield 2"]}}`, 0)}
+	subscribers := []*subscriber{subscribe(t, s, "many", `{"input":{"do":["yield 1","wait gate","yield 2"]}}`, 0)}
 	for range most - 1 {
-		all = append(all, subscribe(t, s, "many", "{}", 0))
+		subscribers = append(subscribers, subscribe(t, s, "many", "{}", 0))
 	}
 	harness.Equal(t, "the code for one more", subscribe(t, s, "many", "{}", 0).answer.StatusCode,
 		http.StatusTooManyRequests)
-	all[0].conn.Close() // its place is free, and the prediction goes on
+	subscribers[0].conn.Close() // its place is free, and the prediction goes on
 	harness.Eventually(t, "another has its place", func() bool {
-		one := subscribe(t, s, "many", "{}", 0)
-		all[0] = one
-		return one.answer.StatusCode == http.StatusOK
+		reader := subscribe(t, s, "many", "{}", 0)
+		subscribers[0] = reader
+		return reader.answer.StatusCode == http.StatusOK
 	})
 	open()
-	for i, one := range all {
-		kind, data, outputs, err := one.rest()
+	for i, reader := range subscribers {
+		kind, data, outputs, err := reader.rest()
 		if err != nil || kind != "completed" || outputs != 2 || !strings.Contains(data, `"output":[1,2]`) {
 			t.Fatalf("subscriber %d: %s %s after %d outputs, %v, want kind completed, outputs 2 and data with %q", i, kind, data,
 				outputs, err, `"output":[1,2]`)
@@ -130,8 +130,8 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 		t.Errorf("the front grew by %d MiB, want at most %d", grown>>20, 256<<20)
 	}
 	lagged := 0
-	for i, one := range waiting {
-		kind, data, outputs, err := one.rest()
+	for i, reader := range waiting {
+		kind, data, outputs, err := reader.rest()
 		if err != nil {
 			t.Fatalf("slow subscriber %d: %v", i, err)
 		}

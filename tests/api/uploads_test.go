@@ -56,7 +56,7 @@ func newUploadStore(t *testing.T, answer func(http.ResponseWriter)) *uploadStore
 	return s
 }
 
-func (s *uploadStore) all() []string {
+func (s *uploadStore) list() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.puts)
@@ -76,7 +76,7 @@ func TestUploads_OfOneNameKeepOrderInWhichTheyWereYielded(t *testing.T) {
 		for i := range 6 {
 			want = append(want, fmt.Sprint("/step.png ", i))
 		}
-		if got := store.all(); !slices.Equal(got, want) {
+		if got := store.list(); !slices.Equal(got, want) {
 			t.Fatalf("round %d: got the uploads %q, want %q", round, got, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestUploads_OfOneNameInListHaveURLsOfTheirOwn(t *testing.T) {
 	a := s.Succeed(harness.Input{})
 	harness.EqualJSON(t, "the output", a.Output,
 		fmt.Sprintf(`["%[1]s/step.png","%[1]s/step-1.png","%[1]s/step-2.png"]`, store.URL))
-	got := store.all()
+	got := store.list()
 	slices.Sort(got)
 	harness.Equal(t, "the uploads", fmt.Sprint(got), "[/step-1.png 1 /step-2.png 2 /step.png 0]")
 }

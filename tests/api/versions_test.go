@@ -39,19 +39,19 @@ func shares(t testing.TB, s *harness.Server, path string, n int) map[string]int 
 	return count
 }
 
-func wantShares(t testing.TB, s *harness.Server, one, two int) {
+func wantShares(t testing.TB, s *harness.Server, first, second int) {
 	t.Helper()
 	for _, path := range []string{"/predictions", "/models/ocr/predictions"} {
-		if got := shares(t, s, path, 100); got["one"] != one || got["two"] != two {
-			t.Errorf("%s: got %v, want one %d and two %d", path, got, one, two)
+		if got := shares(t, s, path, 100); got["one"] != first || got["two"] != second {
+			t.Errorf("%s: got %v, want one %d and two %d", path, got, first, second)
 		}
 	}
 }
 
-func shift(t testing.TB, s *harness.Server, one, two int) {
+func shift(t testing.TB, s *harness.Server, first, second int) {
 	t.Helper()
-	got := s.Do(http.MethodPost, "/models/ocr/traffic", map[string]any{"ocr@1": one, "ocr@2": two})
-	harness.WantAnswer(t, "traffic", got, http.StatusOK, fmt.Sprintf(`{"traffic":{"ocr@1":%d,"ocr@2":%d}}`, one, two))
+	got := s.Do(http.MethodPost, "/models/ocr/traffic", map[string]any{"ocr@1": first, "ocr@2": second})
+	harness.WantAnswer(t, "traffic", got, http.StatusOK, fmt.Sprintf(`{"traffic":{"ocr@1":%d,"ocr@2":%d}}`, first, second))
 }
 
 // TestVersions_Shares: of each 100 requests, each version gets its share, as the file and then a client says.

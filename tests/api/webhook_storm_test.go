@@ -41,10 +41,10 @@ def run(n: int = 3000) -> Iterator[int]:
 			t.Errorf("got %d deliveries of logs and completed, want at most %d", len(got), most+1)
 		}
 		before := -1
-		for i, one := range got {
+		for i, hook := range got {
 			var list []int
-			if len(one.Output) > 0 && json.Unmarshal(one.Output, &list) != nil {
-				t.Fatalf("delivery %d has the output %.100s, want no error", i, one.Output)
+			if len(hook.Output) > 0 && json.Unmarshal(hook.Output, &list) != nil {
+				t.Fatalf("delivery %d has the output %.100s, want no error", i, hook.Output)
 			}
 			last := i == len(got)-1
 			if id == "outputs" && !last && len(list) <= before && i > 0 || last && len(list) != items {

@@ -16,8 +16,8 @@ func Eventually(t testing.TB, what string, reached func() bool, instead ...func(
 	if Within(Timeout, time.Millisecond, reached) {
 		return
 	}
-	for _, look := range instead {
-		t.Logf("instead: %v", look())
+	for _, check := range instead {
+		t.Logf("instead: %v", check())
 	}
 	t.Fatalf("not within %s: want %s\n%s", Timeout, what, Stacks())
 }

@@ -21,8 +21,8 @@ func NoLeak(t testing.TB, checks ...func()) {
 		Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
 		Eventually(t, "the descriptors are closed", func() bool { return len(descriptors(t)) <= fds },
 			func() any { return descriptors(t) })
-		for _, look := range checks {
-			look()
+		for _, check := range checks {
+			check()
 		}
 	})
 }

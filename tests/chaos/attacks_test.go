@@ -32,8 +32,8 @@ const (
 type attack struct {
 	name   string
 	strike func(t *testing.T, s *harness.Server)
-	// over is called when all attacks have struck: it waits for what becomes of this one. It may be nil.
-	over func(t *testing.T, s *harness.Server)
+	// after is called when all attacks have struck: it waits for what becomes of this one. It may be nil.
+	after func(t *testing.T, s *harness.Server)
 }
 
 // attacks are what clients without a token can do.
@@ -91,7 +91,7 @@ func half(request string) func(*testing.T, *harness.Server) {
 }
 
 // dialed are so many connections of hostile clients, on which this was sent.
-func dialed(t *testing.T, s *harness.Server, n int, text string) (all []net.Conn) {
+func dialed(t *testing.T, s *harness.Server, n int, text string) (conns []net.Conn) {
 	from := net.Dialer{LocalAddr: rawgrpc.Address()}
 	for range n {
 		conn, err := from.Dial("tcp", harness.Host(s))
@@ -100,9 +100,9 @@ func dialed(t *testing.T, s *harness.Server, n int, text string) (all []net.Conn
 		}
 		t.Cleanup(func() { conn.Close() })
 		_, _ = io.WriteString(conn, text) // it may have been closed already
-		all = append(all, conn)
+		conns = append(conns, conn)
 	}
-	return all
+	return conns
 }
 
 // calls makes gRPC calls on as many connections as there are attackers.
@@ -142,8 +142,8 @@ func TestAttacks(t *testing.T) {
 	}
 	s := harness.Ready(t, o)
 	l := beginLoad(t, s)
-	all := attacks(t)
-	for _, a := range all {
+	list := attacks(t)
+	for _, a := range list {
 		l.enter(a.name, false)
 		l.more(honest)
 		a.strike(t, s)
@@ -154,9 +154,9 @@ func TestAttacks(t *testing.T) {
 		l.enter(a.name+", with another worker", false)
 		l.served()
 	}
-	for _, a := range all {
-		if a.over != nil {
-			a.over(t, s)
+	for _, a := range list {
+		if a.after != nil {
+			a.after(t, s)
 		}
 	}
 	l.end()

@@ -126,7 +126,7 @@ func (g *rig) await(id string) {
 	var a harness.Answer
 	err := until(func() bool {
 		a = g.s.Do(http.MethodGet, "/predictions/"+id, nil)
-		return a.Err != nil || a.Code != http.StatusOK || over(a.Status)
+		return a.Err != nil || a.Code != http.StatusOK || isFinal(a.Status)
 	})
 	if err == nil {
 		err = a.Err
@@ -138,7 +138,7 @@ func (g *rig) await(id string) {
 	g.note(observed("look", id, a.Code, a.Prediction))
 }
 
-func over(status string) bool {
+func isFinal(status string) bool {
 	return status == "succeeded" || status == "failed" || status == "canceled"
 }
 

@@ -148,8 +148,8 @@ func (c *collectorScene) sample(state string) (m collectorSample) {
 		}
 	}
 	m.resident, m.descriptors = harness.Resident(c.t, c.s.PID), harness.Descriptors(c.t, c.s.PID)
-	all := len(c.s.Log.Lines())
-	m.lines, c.lines = all-c.lines, all
+	lines := len(c.s.Log.Lines())
+	m.lines, c.lines = lines-c.lines, lines
 	c.t.Logf("%s %-14s requests %7d, resident %.1f MiB, descriptors %d, goroutines %d, spans dropped %d, log lines %d",
 		time.Now().Format(time.TimeOnly), state, c.asked, float64(m.resident)/(1<<20), m.descriptors, m.goroutines, m.dropped,
 		m.lines)

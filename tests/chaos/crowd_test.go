@@ -105,7 +105,7 @@ func (c *crowd) accepted(at *harness.Server, path string, body any, token string
 func (c *crowd) await(at *harness.Server, path string) (a harness.Answer) {
 	limit := time.Now().Add(2 * timeout) // one that is lost counts as such after a minute
 	for time.Now().Before(limit) {
-		if a = at.Do(http.MethodGet, path, nil); over(a.Status) || c.t.Failed() {
+		if a = at.Do(http.MethodGet, path, nil); isFinal(a.Status) || c.t.Failed() {
 			return a
 		}
 		time.Sleep(honestPause)

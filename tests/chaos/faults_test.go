@@ -191,14 +191,14 @@ func (g *rig) victim(r *rand.Rand) int {
 }
 
 // planned draws faults: each of them once where there is room, and then by their weights.
-func planned(r *rand.Rand, n int, all []fault) []fault {
+func planned(r *rand.Rand, n int, faults []fault) []fault {
 	var weighed []fault
-	for _, f := range all {
+	for _, f := range faults {
 		for range f.weight {
 			weighed = append(weighed, f)
 		}
 	}
-	plan := slices.Clone(all)
+	plan := slices.Clone(faults)
 	for len(plan) < n {
 		plan = append(plan, weighed[r.IntN(len(weighed))])
 	}

@@ -78,7 +78,7 @@ func TestFleet(t *testing.T) {
 	clients.Wait()
 	<-faulted
 	t.Logf("seed %d: %d accepted, %d faults", seed, f.accepted.Load(), planned)
-	f.look(jobs)
+	f.check(jobs)
 	f.judge()
 }
 
@@ -249,8 +249,8 @@ func (f *fleet) note(n map[string]string) {
 	}
 }
 
-// look waits until each prediction has ended and its webhook came, and notes its end as two servers tell it.
-func (f *fleet) look(jobs int) {
+// check waits until each prediction has ended and its webhook came, and notes its end as two servers tell it.
+func (f *fleet) check(jobs int) {
 	source := rand.New(rand.NewPCG(1, 1))
 	var last answer
 	for i := range jobs {

@@ -76,7 +76,7 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case refuse:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case over(p.Status):
+	case isFinal(p.Status):
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		c := h.chanOf(id)

@@ -49,7 +49,7 @@ func (g *rig) descriptors() map[string]int {
 // starts another for each that has lost its CPU within a system call, and none goes again, so that the first figure
 // tells also how busy the machine was: where a dozen processes shared two CPUs, all 12 threads of a front were seen to
 // wait for one.
-func (g *rig) threads() (all int, waiting []string) {
+func (g *rig) threads() (total int, waiting []string) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.s.PID)) // a fixed pattern
 	for _, task := range tasks {
 		line, err := os.ReadFile(filepath.Join(task, "syscall"))

@@ -75,9 +75,9 @@ func TestMemory_ChaosOfMemory(t *testing.T) {
 	before := harness.Resident(t, s.PID)
 	const clients = 8
 	share := setting(t, "PINION_CHAOS_FAULTS", harness.Soak(8000, 200)) / clients
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for client := range clients {
-		all.Go(func() {
+		wg.Go(func() {
 			r := source(seed, client)
 			for n := range share {
 				if worker := s.Worker0(); client == 0 && n%20 == 19 && worker > 0 {
@@ -87,7 +87,7 @@ func TestMemory_ChaosOfMemory(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	s.WaitHealth("READY")
 	if h := s.Health(); h.Memory.UsedBytes > h.Memory.LimitBytes {
 		t.Errorf("%+v, want UsedBytes at most %d", h.Memory, h.Memory.LimitBytes)

@@ -32,11 +32,11 @@ func source(seed uint64, part ...int) *rand.Rand {
 
 // modes are the ways to ask.
 func modes(streams bool) []string {
-	all := []string{"sync", "sync", "put", "async", "async", "wait"}
+	list := []string{"sync", "sync", "put", "async", "async", "wait"}
 	if streams {
-		return append(all, "stream", "stream")
+		return append(list, "stream", "stream")
 	}
-	return all
+	return list
 }
 
 // newRequest makes a client's n-th of a round.

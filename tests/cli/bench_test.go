@@ -89,7 +89,8 @@ func TestCLIBench_MeasuresServer(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: c.Dir, Model: "run.py:now_and_then", Args: []string{"--queue", "8"}})
 	// All of a run by the clock are made: 60 a second for half a second.
 	b := readBenched(t, c.Good(t, "bench", s.Address, "--rate", "60", "-d", "500ms", "--warmup", "0", "-o", "-"))
-	if all := b.Succeeded + b.Failed; all != 30 || b.AskedRate != 60 || b.Failures["the prediction failed"] != b.Failed ||
+	if total := b.Succeeded + b.Failed; total != 30 || b.AskedRate != 60 ||
+		b.Failures["the prediction failed"] != b.Failed ||
 		b.Failed < 9 {
 		t.Errorf("it is %+v, want all 30, AskedRate 60, Failures %d and Failed at least 9", b, b.Failed)
 	}

@@ -19,13 +19,14 @@ func TestHelp_ServeShowsCommonFlags(t *testing.T) {
 	harness.Equal(t, "flags", len(flag.FindAllString(short, -1)), 15)
 	harness.Equal(t, "examples", strings.Count(short, "\n  pinion serve"), 4) // the last is the usage
 	harness.WantText(t, "the help", short, "Common flags:", "--port", "'pinion serve --help all' shows every flag")
-	all := harness.CLI{}.Good(t, "serve", "--help", "all")
-	if got := len(flag.FindAllString(all, -1)); got < 60 {
+	full := harness.CLI{}.Good(t, "serve", "--help", "all")
+	if got := len(flag.FindAllString(full, -1)); got < 60 {
 		t.Errorf("got %d flags, want all", got)
 	}
-	harness.WantText(t, "all flags", all, "The model:", "Workers:", "--busy-poll", "Job queue:", "--nats", "Log and end:")
-	harness.Equal(t, "help serve all", harness.CLI{}.Good(t, "help", "serve", "all"), all)
-	harness.WantText(t, "the commands", harness.CLI{}.Good(t, "help"), "Make and try a model:", "Serve:", "Images:", "Other:")
+	harness.WantText(t, "all flags", full, "The model:", "Workers:", "--busy-poll", "Job queue:", "--nats", "Log and end:")
+	harness.Equal(t, "help serve all", harness.CLI{}.Good(t, "help", "serve", "all"), full)
+	harness.WantText(t, "the commands", harness.CLI{}.Good(t, "help"), "Make and try a model:", "Serve:", "Images:",
+		"Other:")
 	harness.WantText(t, "of another command", harness.CLI{}.Bad(t, 2, "help", "check", "all"),
 		`pinion check has no command "all"`)
 }

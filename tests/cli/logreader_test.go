@@ -159,8 +159,8 @@ func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, harness.BareEnv(), write, write
 	harness.StartCommand(t, cmd)
 	write.Close()
-	one := make([]byte, 1)
-	if _, err := io.ReadFull(read, one); err != nil {
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(read, first); err != nil {
 		t.Fatal(err)
 	}
 	read.Close()

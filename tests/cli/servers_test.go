@@ -19,12 +19,12 @@ type listedServer struct {
 	Models          []struct{ Name, Folder string }
 }
 
-func listServers(t *testing.T, c harness.CLI) (all []listedServer) {
+func listServers(t *testing.T, c harness.CLI) (servers []listedServer) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(c.Good(t, "ps", "--json")), &all); err != nil {
+	if err := json.Unmarshal([]byte(c.Good(t, "ps", "--json")), &servers); err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return servers
 }
 
 // TestServers_AreListedAndStopped by process id, port, model and folder.
@@ -40,23 +40,24 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 	for range 3 {
 		servers = append(servers, harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", model), Tmp: tmp}))
 	}
-	all := listServers(t, c)
-	if len(all) != 3 {
-		t.Fatalf("got %d servers, want 3: %v", len(all), all)
+	listed := listServers(t, c)
+	if len(listed) != 3 {
+		t.Fatalf("got %d servers, want 3: %v", len(listed), listed)
 	}
 	for i, s := range servers {
-		harness.Equal(t, "address", all[i].Address, s.Address)
-		harness.Equal(t, "folder", all[i].Models[0].Folder, s.Dir)
-		harness.Equal(t, "status", all[i].Status, "READY")
+		harness.Equal(t, "address", listed[i].Address, s.Address)
+		harness.Equal(t, "folder", listed[i].Models[0].Folder, s.Dir)
+		harness.Equal(t, "status", listed[i].Status, "READY")
 	}
 	harness.WantText(t, "the table", c.Good(t, "ps"), "STATUS", servers[1].Address, "READY", servers[2].Dir)
 	harness.WantText(t, "which one", c.Bad(t, 2, "stop"), "name one server by its process id", servers[1].Address)
 	harness.WantText(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server is called "nothing"`, servers[0].Address)
 	harness.WantText(t, "two", c.Bad(t, 2, "stop", "a", "b"), "takes one server, not a, b")
 	port := servers[0].Address[strings.LastIndex(servers[0].Address, ":")+1:]
-	harness.WantText(t, "by port", c.Good(t, "stop", port), fmt.Sprintf("stopped %d, %s", all[0].PID, servers[0].Address))
-	harness.WantText(t, "by folder", c.Good(t, "stop", servers[1].Dir), fmt.Sprint("stopped ", all[1].PID))
-	harness.WantText(t, "the only one", c.Good(t, "stop"), fmt.Sprint("stopped ", all[2].PID))
+	harness.WantText(t, "by port", c.Good(t, "stop", port),
+		fmt.Sprintf("stopped %d, %s", listed[0].PID, servers[0].Address))
+	harness.WantText(t, "by folder", c.Good(t, "stop", servers[1].Dir), fmt.Sprint("stopped ", listed[1].PID))
+	harness.WantText(t, "the only one", c.Good(t, "stop"), fmt.Sprint("stopped ", listed[2].PID))
 	for _, s := range servers {
 		s.Ended(0)
 	}
@@ -131,8 +132,8 @@ class Runner(BaseRunner):
 	server.Stderr = log
 	harness.StartCommand(t, server)
 	harness.Eventually(t, "it is ready", func() bool {
-		all := listServers(t, c)
-		return len(all) == 1 && all[0].Status == "READY"
+		listed := listServers(t, c)
+		return len(listed) == 1 && listed[0].Status == "READY"
 	})
 	harness.WantText(t, "its log", c.Good(t, "logs"), "listening", "one", "two")
 	harness.Equal(t, "one line", strings.Count(c.Good(t, "logs", "-n", "1"), "\n"), 1)

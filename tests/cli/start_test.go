@@ -23,7 +23,7 @@ func TestStart_PythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T)
 		return path
 	}
 	// A stand-in answers the question that the locator asks an interpreter that is no ELF file.
-	standIn := func(changes string) string {
+	placeholder := func(changes string) string {
 		return script("python3", fmt.Sprintf(`#!%s
 import sys, sysconfig
 %s
@@ -37,10 +37,10 @@ exec(sys.argv[1])
 	}{
 		{"not there", "/nowhere/python3", []string{"--python", "/nowhere/python3", "there is no"}},
 		{"no program", script("text", ""), []string{"text"}},
-		{"free-threaded", standIn(`real = sysconfig.get_config_var
+		{"free-threaded", placeholder(`real = sysconfig.get_config_var
 sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else real(name)
 `), []string{"free-threaded"}},
-		{"no shared library", standIn(`real = sysconfig.get_config_var
+		{"no shared library", placeholder(`real = sysconfig.get_config_var
 own = {"LIBDIR": "/nowhere/lib", "INSTSONAME": "libpython3.99.a", "LDLIBRARY": "libpython3.99.a"}
 sysconfig.get_config_var = lambda name: own.get(name) or real(name)
 sys.base_prefix = sys.prefix = "/nowhere"

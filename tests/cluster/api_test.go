@@ -158,7 +158,7 @@ func (a *api) pods(namespace string) (list []pod, err error) {
 	if namespace != "" {
 		path = "/api/v1/namespaces/" + namespace + "/pods"
 	}
-	var all struct{ Items []pod }
-	_, err = a.do(http.MethodGet, path, nil, &all)
-	return all.Items, err
+	var response struct{ Items []pod }
+	_, err = a.do(http.MethodGet, path, nil, &response)
+	return response.Items, err
 }

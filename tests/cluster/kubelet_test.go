@@ -19,7 +19,7 @@ type kubelet struct {
 	api    *api
 	images map[string]func(ip string) image // by their names without a tag
 	done   chan struct{}
-	all    sync.WaitGroup
+	wg     sync.WaitGroup
 
 	mu     sync.Mutex
 	byUID  map[string]*container
@@ -66,11 +66,11 @@ func startKubelet(t *testing.T, a *api, nodes int, images map[string]func(ip str
 		t: t, api: a, images: images, done: make(chan struct{}), byUID: map[string]*container{},
 		most: map[string]int{},
 	}
-	k.all.Add(1)
+	k.wg.Add(1)
 	go k.work()
 	t.Cleanup(func() {
 		close(k.done)
-		k.all.Wait()
+		k.wg.Wait()
 	})
 	return k
 }
@@ -79,7 +79,7 @@ func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 // work compares what runs with what the API server wants.
 func (k *kubelet) work() {
-	defer k.all.Done()
+	defer k.wg.Done()
 	for hosts := ""; ; {
 		if list, err := k.api.pods(""); err == nil {
 			k.compare(list)
@@ -129,7 +129,7 @@ func (k *kubelet) compare(list []pod) {
 			k.count++
 			c = &container{pod: p, stop: make(chan struct{}), gone: make(chan struct{})}
 			k.byUID[p.Metadata.UID] = c
-			k.all.Add(1)
+			k.wg.Add(1)
 			go k.run(c, fmt.Sprintf("10.244.1.%d", k.count))
 		}
 		if p.Metadata.DeletionTimestamp == nil {
@@ -154,7 +154,7 @@ const nameLabel = "app.kubernetes.io/name"
 
 // run runs a pod's container until the pod goes. It starts it again when it ends by itself.
 func (k *kubelet) run(c *container, ip string) {
-	defer k.all.Done()
+	defer k.wg.Done()
 	argv, env, err := k.commandOf(&c.pod, ip)
 	if err != nil {
 		k.fail("prepare %s: %v", c.pod.Metadata.Name, err)
@@ -222,7 +222,7 @@ func (k *kubelet) watch(c *container, p *process, ip string, starts int) bool {
 
 // end is how Kubernetes ends a pod: the hook, SIGTERM, and SIGKILL once the grace period is over.
 func (k *kubelet) end(c *container, p *process) {
-	over := time.After(time.Duration(c.pod.Metadata.DeletionGracePeriodSeconds) * time.Second)
+	timeout := time.After(time.Duration(c.pod.Metadata.DeletionGracePeriodSeconds) * time.Second)
 	select {
 	case <-p.exited:
 	case <-time.After(time.Duration(c.pod.Spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds) * time.Second):
@@ -234,7 +234,7 @@ func (k *kubelet) end(c *container, p *process) {
 		k.t.Logf("%s ended %s after SIGTERM", c.pod.Metadata.Name, time.Since(began).Round(100*time.Millisecond))
 	case <-k.done:
 		return
-	case <-over:
+	case <-timeout:
 		k.mu.Lock()
 		k.killed = append(k.killed, c.pod.Metadata.Name)
 		k.mu.Unlock()

@@ -112,11 +112,11 @@ func (k *kubelet) variables(p *pod) (list []string, err error) {
 		value := strings.NewReplacer(pairs...).Replace(v.Value)
 		switch secret := v.ValueFrom.SecretKeyRef; {
 		case secret.Name != "":
-			all, err := k.secret(p, secret.Name)
+			values, err := k.secret(p, secret.Name)
 			if err != nil {
 				return nil, err
 			}
-			value = all[secret.Key]
+			value = values[secret.Key]
 		case v.ValueFrom.FieldRef.FieldPath == "metadata.name":
 			value = p.Metadata.Name
 		}

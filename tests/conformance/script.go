@@ -51,7 +51,7 @@ func (g *group) setup(env *testscript.Env) error {
 
 // commands are those of the package's documentation.
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
-	all := map[string]func(*testscript.TestScript, bool, []string){}
+	list := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, do := range map[string]func(*script, []string) error{
 		"serve": (*script).serve, "start": (*script).start, "health": (*script).health,
 		">": (*script).request, "<": (*script).expect, "begin": (*script).begin, "raw": (*script).raw, "end": (*script).end,
@@ -61,7 +61,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"received": (*script).received,
 		"files":    (*script).files, "signal": (*script).signal, "crash": (*script).crash, "exit": (*script).exit,
 	} {
-		all[name] = func(ts *testscript.TestScript, negated bool, args []string) {
+		list[name] = func(ts *testscript.TestScript, negated bool, args []string) {
 			if negated {
 				ts.Fatalf("! has no meaning before %s", name)
 			}
@@ -73,7 +73,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 			ts.Check(do(s, args))
 		}
 	}
-	return all
+	return list
 }
 
 // errUsage: a command has too few arguments.

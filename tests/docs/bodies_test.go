@@ -21,9 +21,9 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 		Dir:  harness.ModelOf(t, "../docs/how-to/bodies.md"),
 		Args: []string{"--workers", "2", "--queue", "20"},
 	})
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range 20 {
-		all.Go(func() {
+		wg.Go(func() {
 			content := bytes.Repeat([]byte(fmt.Sprintf("%d ", i)), 1000)
 			var form bytes.Buffer
 			w := multipart.NewWriter(&form)
@@ -42,7 +42,7 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
 		t.Fatal(err)

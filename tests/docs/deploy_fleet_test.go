@@ -21,23 +21,23 @@ const fleetFolder = "../deploy/kubernetes/fleet/"
 // fleetObjects are the objects of the fleet's manifests, by kind and name.
 func fleetObjects(t *testing.T) map[string]harness.Manifest {
 	t.Helper()
-	all := map[string]harness.Manifest{}
+	objects := map[string]harness.Manifest{}
 	for _, file := range harness.ReadManifests(t, fleetFolder+"kustomization.yaml")[0].Texts(t, "resources") {
 		for _, d := range harness.ReadManifests(t, fleetFolder+file) {
-			all[d.Text(t, "kind")+" "+d.Text(t, "metadata", "name")] = d
+			objects[d.Text(t, "kind")+" "+d.Text(t, "metadata", "name")] = d
 		}
 	}
-	return all
+	return objects
 }
 
 // TestDeployFleet_FleetScalesOnItsQueue: KEDA asks for the consumers that a server with the manifest's arguments makes.
 func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	t.Parallel()
-	all := fleetObjects(t)
+	objects := fleetObjects(t)
 	container := []any{"spec", "template", "spec", "containers", 0}
-	args := all["Deployment pinion"].Texts(t, append(slices.Clone(container), "args")...)
+	args := objects["Deployment pinion"].Texts(t, append(slices.Clone(container), "args")...)
 	accepted(t, args)
-	gateway := all["Deployment pinion-gateway"].Texts(t, append(slices.Clone(container), "args")...)
+	gateway := objects["Deployment pinion-gateway"].Texts(t, append(slices.Clone(container), "args")...)
 	accepted(t, gateway)
 	if !slices.Equal(gateway[1:], args[2:]) {
 		t.Errorf("the gateway has the settings %q, and servers %q, want %q", gateway[1:], args[2:], args[2:])
@@ -54,7 +54,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	for _, lane := range list.Lanes {
 		have = append(have, lane.Name)
 	}
-	scaled := all["ScaledObject pinion"]
+	scaled := objects["ScaledObject pinion"]
 	formula := scaled.Text(t, "spec", "advanced", "scalingModifiers", "formula")
 	for i := range scaled.At(t, "spec", "triggers").([]any) {
 		harness.Equal(t, "a trigger asks for the stream", scaled.Text(t, "spec", "triggers", i, "metadata", "stream"),
@@ -69,16 +69,16 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	if !slices.Equal(have, want) {
 		t.Errorf("KEDA asks for the consumers %q, and there are %q, want the same", want, have)
 	}
-	if target := scaled.Text(t, "spec", "scaleTargetRef", "name"); all["Deployment "+target] == nil {
+	if target := scaled.Text(t, "spec", "scaleTargetRef", "name"); objects["Deployment "+target] == nil {
 		t.Errorf("there is no deployment %s, want non-nil", target)
 	}
-	pod := all["Deployment pinion"].Text(t, "spec", "template", "metadata", "labels")
+	pod := objects["Deployment pinion"].Text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
-		"the service": all["Service pinion"].Text(t, "spec", "selector"),
-		"the budget":  all["PodDisruptionBudget pinion"].Text(t, "spec", "selector", "matchLabels"),
+		"the service": objects["Service pinion"].Text(t, "spec", "selector"),
+		"the budget":  objects["PodDisruptionBudget pinion"].Text(t, "spec", "selector", "matchLabels"),
 		"the monitor": labelOf(
-			all["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
-		"the network policy": all["NetworkPolicy nats"].Text(t, "spec", "ingress", 0, "from", 0, "podSelector",
+			objects["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
+		"the network policy": objects["NetworkPolicy nats"].Text(t, "spec", "ingress", 0, "from", 0, "podSelector",
 			"matchLabels"),
 	} {
 		harness.Equal(t, what+" selects", selector, pod)
@@ -89,20 +89,20 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 // pods that are ended while they work.
 func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 	t.Parallel()
-	all := fleetObjects(t)
-	scaled := all["ScaledObject pinion"]
+	objects := fleetObjects(t)
+	scaled := objects["ScaledObject pinion"]
 	target := scaled.Text(t, "spec", "advanced", "scalingModifiers", "target")
 	for i := range scaled.At(t, "spec", "triggers").([]any) {
 		at := scaled.Text(t, "spec", "triggers", i, "metadata", "natsServerMonitoringEndpoint")
 		name, rest, _ := strings.Cut(at, ".")
-		if service := all["Service "+name]; service == nil || service.Text(t, "spec", "clusterIP") != "None" ||
+		if service := objects["Service "+name]; service == nil || service.Text(t, "spec", "clusterIP") != "None" ||
 			!strings.HasSuffix(rest, ":8222") {
 			t.Errorf("KEDA asks %s, want each of the servers of NATS", at)
 		}
 		harness.Equal(t, "the lag is divided by", scaled.Text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
 	}
 	nats := harness.StartNATSOf(t, "my-model")
-	args := all["Deployment pinion"].Texts(t, "spec", "template", "spec", "containers", 0, "args")
+	args := objects["Deployment pinion"].Texts(t, "spec", "template", "spec", "containers", 0, "args")
 	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
 	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: append(args, "--nats", nats.URL)})
 	if slots := len(s.Health().Workers); fmt.Sprint(slots) != target { // each of them has one
@@ -110,8 +110,8 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 	}
 	var grace, wait int
 	pod := []any{"spec", "template", "spec"}
-	fmt.Sscan(all["Deployment pinion"].Text(t, append(pod, "terminationGracePeriodSeconds")...), &grace)
-	fmt.Sscan(all["Deployment pinion"].Text(t,
+	fmt.Sscan(objects["Deployment pinion"].Text(t, append(pod, "terminationGracePeriodSeconds")...), &grace)
+	fmt.Sscan(objects["Deployment pinion"].Text(t,
 		append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
 	const ends = 30 + 10 // --grace and --cancel-grace
 	if grace <= wait+ends {
@@ -126,9 +126,9 @@ func labelOf(name string) string { return fmt.Sprint(map[string]any{"app.kuberne
 func TestDeployFleet_NATSOfFleet(t *testing.T) {
 	t.Setenv("POD_NAME", "nats-0")
 	t.Setenv("NATS_PASSWORD", "the-password")
-	all := fleetObjects(t)
+	objects := fleetObjects(t)
 	file := filepath.Join(t.TempDir(), "nats.conf")
-	harness.WriteFile(t, file, all["ConfigMap nats"].Text(t, "data", "nats.conf"))
+	harness.WriteFile(t, file, objects["ConfigMap nats"].Text(t, "data", "nats.conf"))
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -137,9 +137,9 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 		len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
 		t.Errorf("got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
 	}
-	url := all["Deployment pinion"].Text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
+	url := objects["Deployment pinion"].Text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
 	harness.Equal(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
-	image := all["StatefulSet nats"].Text(t, "spec", "template", "spec", "containers", 0, "image")
+	image := objects["StatefulSet nats"].Text(t, "spec", "template", "spec", "containers", 0, "image")
 	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil ||
 		!strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
 		t.Errorf("Kubernetes has %s, the tests %s: %v, want the same there and in the compose file", image, server.VERSION,

@@ -65,8 +65,8 @@ func TestDeploy_ComposeFiles(t *testing.T) {
 
 func TestDeploy_KubernetesManifests(t *testing.T) {
 	t.Parallel()
-	all := harness.ReadManifests(t, "../deploy/kubernetes/pinion.yaml")
-	deployment, service := all[0], all[1]
+	objects := harness.ReadManifests(t, "../deploy/kubernetes/pinion.yaml")
+	deployment, service := objects[0], objects[1]
 	monitor := harness.ReadManifests(t, "../deploy/kubernetes/podmonitor.yaml")[0]
 	pod := []any{"spec", "template", "spec"}
 	in := func(more ...any) []any { return append(append(slices.Clone(pod), "containers", 0), more...) }

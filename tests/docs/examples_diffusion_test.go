@@ -89,10 +89,10 @@ func TestExamplesDiffusion_BatchedStepsGiveTheSamePictures(t *testing.T) {
 		answers[n] = together.Begin(fmt.Sprint("picture-", n), inputs[n])
 	}
 	for n, input := range inputs {
-		var one []string
-		alone.Succeed(input).Decode(t, &one)
-		if got := harness.Receive(t, answers[n]).Text(t); !slices.Equal(one, []string{got}) {
-			t.Errorf("picture %d differs from the one that is made alone: got %q, want %q", n, one, []string{got})
+		var picture []string
+		alone.Succeed(input).Decode(t, &picture)
+		if got := harness.Receive(t, answers[n]).Text(t); !slices.Equal(picture, []string{got}) {
+			t.Errorf("picture %d differs from the one that is made alone: got %q, want %q", n, picture, []string{got})
 		}
 	}
 	var got harness.MetricFamilies

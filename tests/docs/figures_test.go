@@ -265,7 +265,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 	performance, bench := readPage(t, "../docs/explanation/performance.md").text,
 		readPage(t, "../docs/reference/benchmarks.md").text
 	architecture, modules := readPage(t, "../ARCHITECTURE.md").text, readPage(t, "../go.mod").text
-	one := func(text, expression string) string {
+	match := func(text, expression string) string {
 		t.Helper()
 		m := regexp.MustCompile(expression).FindStringSubmatch(text)
 		if m == nil {
@@ -273,23 +273,23 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 		}
 		return m[1]
 	}
-	cog := one(harness.CLI{}.Good(t, "version"), `cog interface (\S+)`)
+	cog := match(harness.CLI{}.Good(t, "version"), `cog interface (\S+)`)
 	for what, got := range map[string]string{
-		"the page of costs, the runtime of Cog": one(performance, `Cog (\d[\d.]*\d)'s own runtime`),
-		"docs/reference/benchmarks.md, coglet":  one(bench, `coglet \(Cog\): (\d[\d.]*\d)`),
+		"the page of costs, the runtime of Cog": match(performance, `Cog (\d[\d.]*\d)'s own runtime`),
+		"docs/reference/benchmarks.md, coglet":  match(bench, `coglet \(Cog\): (\d[\d.]*\d)`),
 	} {
 		harness.Equal(t, what, got, cog)
 	}
 	for what, versions := range map[string][2]string{
-		"FastAPI": {one(performance, `FastAPI (\d[\d.]*\d) on`), one(bench, `FastAPI, uvicorn: (\d[\d.]*\d)`)},
-		"uvicorn": {one(performance, `on uvicorn (\d[\d.]*\d)`), one(bench, `, uvicorn (\d[\d.]*\d)`)},
-		"Python":  {one(performance, `\(Python (3\.\d+), `), one(bench, `Python (3\.\d+\.\d+)`)},
+		"FastAPI": {match(performance, `FastAPI (\d[\d.]*\d) on`), match(bench, `FastAPI, uvicorn: (\d[\d.]*\d)`)},
+		"uvicorn": {match(performance, `on uvicorn (\d[\d.]*\d)`), match(bench, `, uvicorn (\d[\d.]*\d)`)},
+		"Python":  {match(performance, `\(Python (3\.\d+), `), match(bench, `Python (3\.\d+\.\d+)`)},
 		"fasthttp": {
-			one(architecture, `\| valyala/fasthttp (\d[\d.]*\d) \|`),
-			one(modules, `github.com/valyala/fasthttp v(\S+)`),
+			match(architecture, `\| valyala/fasthttp (\d[\d.]*\d) \|`),
+			match(modules, `github.com/valyala/fasthttp v(\S+)`),
 		},
-		"the page": {one(bench, `fasthttp (\d[\d.]*\d), sonic`), one(modules, `github.com/valyala/fasthttp v(\S+)`)},
-		"sonic":    {one(bench, `, sonic (\d[\d.]*\d)`), one(modules, `github.com/bytedance/sonic v(\S+)`)},
+		"the page": {match(bench, `fasthttp (\d[\d.]*\d), sonic`), match(modules, `github.com/valyala/fasthttp v(\S+)`)},
+		"sonic":    {match(bench, `, sonic (\d[\d.]*\d)`), match(modules, `github.com/bytedance/sonic v(\S+)`)},
 	} {
 		if versions[1] != versions[0] && !strings.HasPrefix(versions[1], versions[0]+".") {
 			t.Errorf("%s: %s beside %s, want %q or starting with %q", what, versions[0], versions[1], versions[0],

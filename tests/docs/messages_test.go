@@ -12,7 +12,7 @@ import (
 // sourceText is the text of all sources that have messages for users, with string literals joined and unescaped.
 func sourceText(t *testing.T) string {
 	t.Helper()
-	var all strings.Builder
+	var source strings.Builder
 	for _, root := range []string{"../cmd", "../runtime", "../httpd", "../ipc", "../pyembed"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") ||
@@ -22,7 +22,7 @@ func sourceText(t *testing.T) string {
 			switch filepath.Ext(path) {
 			case ".go", ".py", ".c", ".h":
 				text, err := os.ReadFile(path)
-				all.Write(text)
+				source.Write(text)
 				return err
 			}
 			return nil
@@ -31,7 +31,7 @@ func sourceText(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	joined := regexp.MustCompile(`"\s*\+?\s*\n\s*f?"`).ReplaceAllString(all.String(), "")
+	joined := regexp.MustCompile(`"\s*\+?\s*\n\s*f?"`).ReplaceAllString(source.String(), "")
 	return strings.ReplaceAll(joined, `\"`, `"`)
 }
 

@@ -11,10 +11,10 @@ import (
 // TestThreads_ShareOneContext: four predictions at once cost one context, not four.
 func TestThreads_ShareOneContext(t *testing.T) {
 	base := usedMemory(t)
-	one := start(t, "Model", harness.Options{Env: []string{"GPU_TEST_HOLD=4294967296"}})
-	wantProduct(t, one, 512, 3)
+	single := start(t, "Model", harness.Options{Env: []string{"GPU_TEST_HOLD=4294967296"}})
+	wantProduct(t, single, 512, 3)
 	alone := usedMemory(t) - base
-	one.Stop()
+	single.Stop()
 	harness.Eventually(t, "the memory is free", func() bool { return usedMemory(t) < base+alone/2 })
 
 	s := start(t, "Threads", harness.Options{

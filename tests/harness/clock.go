@@ -85,7 +85,7 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 		}
 	}()
 	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		stopped, within, err := v.look(pid)
+		stopped, within, err := v.read(pid)
 		switch {
 		case err != nil:
 			return err
@@ -105,8 +105,8 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 	return fmt.Errorf("it does not stop within %s", timeout)
 }
 
-// look reports whether every thread stands still, and whether one of them does so within what is to be written over.
-func (v *vdso) look(pid int) (stopped, within bool, err error) {
+// read reports whether every thread stands still, and whether one of them does so within what is to be written over.
+func (v *vdso) read(pid int) (stopped, within bool, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
 		return false, false, unix.ESRCH

@@ -57,7 +57,7 @@ func (d Manifest) Texts(t *testing.T, path ...any) (list []string) {
 }
 
 // ReadManifests reads the documents of a YAML file.
-func ReadManifests(t *testing.T, file string) (all []Manifest) {
+func ReadManifests(t *testing.T, file string) (manifests []Manifest) {
 	t.Helper()
 	text := ReadFile(t, file)
 	for part := range strings.SplitSeq(text, "\n---\n") {
@@ -65,9 +65,9 @@ func ReadManifests(t *testing.T, file string) (all []Manifest) {
 		if err := yaml.Unmarshal([]byte(part), &d); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		all = append(all, d)
+		manifests = append(manifests, d)
 	}
-	return all
+	return manifests
 }
 
 // ObservabilityFolder has the files for Prometheus, Grafana and a collector.

@@ -96,13 +96,13 @@ func StartNATSCluster(t testing.TB) []*NATS {
 	t.Helper()
 	const servers = 3
 	ports := freePorts(t, 2*servers)
-	all := make([]*NATS, servers)
-	for i := range all {
-		all[i] = startNATS(t, natsSettings{
+	cluster := make([]*NATS, servers)
+	for i := range cluster {
+		cluster[i] = startNATS(t, natsSettings{
 			Name: fmt.Sprint("nats", i), Port: ports[i], Dir: t.TempDir(), Cluster: ports[servers+i], Peers: ports[servers:],
 		})
 	}
-	return all
+	return cluster
 }
 
 func startNATS(t testing.TB, settings natsSettings) *NATS {

@@ -23,11 +23,11 @@ func Scrape(t testing.TB, s *Server) MetricFamilies {
 			a.Header.Get("Content-Type"), a)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	all, err := parser.TextToMetricFamilies(bytes.NewReader(a.Body))
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(a.Body))
 	if err != nil {
 		t.Fatalf("read the metrics: %v in\n%s", err, a.Body)
 	}
-	return all
+	return families
 }
 
 // Value is a sample: of a histogram or summary, how many there were. labels are pairs of names and values. A family

@@ -31,15 +31,15 @@ func NewHookReceiver(t testing.TB) *HookReceiver {
 	r := &HookReceiver{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		text, _ := io.ReadAll(request.Body)
-		one := Webhook{Header: request.Header}
-		if err := json.Unmarshal(text, &one.Prediction); err != nil {
+		hook := Webhook{Header: request.Header}
+		if err := json.Unmarshal(text, &hook.Prediction); err != nil {
 			t.Errorf("a webhook is %q: %v", text, err)
 		}
 		if r.Hold != nil {
-			r.Hold(&one.Prediction)
+			r.Hold(&hook.Prediction)
 		}
 		r.mu.Lock()
-		r.got = append(r.got, one)
+		r.got = append(r.got, hook)
 		r.mu.Unlock()
 	}))
 	t.Cleanup(r.Close)
@@ -50,5 +50,5 @@ func NewHookReceiver(t testing.TB) *HookReceiver {
 func (r *HookReceiver) Of(id string) []Webhook {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.got), func(one Webhook) bool { return one.ID != id })
+	return slices.DeleteFunc(slices.Clone(r.got), func(hook Webhook) bool { return hook.ID != id })
 }

@@ -40,8 +40,8 @@ func TestBatching_Attacks(t *testing.T) {
 	b.waitMetric(readyWorkers, "1") // until then it is one of those that may be closed
 	clients := func(n int, text string) []net.Conn {
 		from := net.Dialer{LocalAddr: rawgrpc.Address()}
-		all := make([]net.Conn, n)
-		for i := range all {
+		conns := make([]net.Conn, n)
+		for i := range conns {
 			conn, err := from.Dial("tcp", harness.Host(b.server))
 			if err != nil {
 				t.Fatal(err)
@@ -49,9 +49,9 @@ func TestBatching_Attacks(t *testing.T) {
 			t.Cleanup(func() { conn.Close() })
 			_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 			_, _ = io.WriteString(conn, text) // it may have been closed already
-			all[i] = conn
+			conns[i] = conn
 		}
-		return all
+		return conns
 	}
 	for _, attack := range []struct {
 		name, text string
@@ -65,9 +65,9 @@ func TestBatching_Attacks(t *testing.T) {
 			strings.Repeat("x", batchingBody)), false},
 		{"bodies that drip", head + "Content-Length: 8000000\r\n\r\n", true},
 	} {
-		all := clients(batchingAttackers, attack.text)
+		conns := clients(batchingAttackers, attack.text)
 		if attack.drips {
-			for _, conn := range all {
+			for _, conn := range conns {
 				go func() {
 					for {
 						if _, err := io.WriteString(conn, strings.Repeat("x", 1000)); err != nil {

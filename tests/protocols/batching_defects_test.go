@@ -16,7 +16,7 @@ import (
 func TestBatchingDefects_BatchingQueueFull(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-capacity", "2")
-	one, two := b.begin("one"), b.begin("two")
+	first, second := b.begin("one"), b.begin("two")
 	b.waitMetric(queueLength, "2")
 	got := b.post("three")
 	if got.Code != 429 || strings.Contains(string(got.Body), "three") || got.Header.Get("Retry-After") == "" {
@@ -24,8 +24,8 @@ func TestBatchingDefects_BatchingQueueFull(t *testing.T) {
 			got.Header)
 	}
 	b.worker().run()
-	b.want(<-one, 200, "one!")
-	b.want(<-two, 200, "two!")
+	b.want(<-first, 200, "one!")
+	b.want(<-second, 200, "two!")
 	harness.Equal(t, "refusals counted",
 		b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`), "1")
 }
@@ -68,7 +68,7 @@ func TestBatchingDefects_BatchingReset(t *testing.T) {
 	b := startBatching(t, "tcp", "-timeout", "3600000")
 	dying, other := b.worker(), b.worker()
 	b.waitMetric(readyWorkers, "2")
-	one, two := b.begin("one"), b.begin("two")
+	first, second := b.begin("one"), b.begin("two")
 	_, taken := dying.take(), other.take()
 	if err := dying.conn.(*net.TCPConn).SetLinger(0); err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func TestBatchingDefects_BatchingReset(t *testing.T) {
 	b.waitMetric(readyWorkers, "1")
 	other.echo(taken)
 	other.run()
-	b.want(<-one, 200, "one!")
-	b.want(<-two, 200, "two!")
+	b.want(<-first, 200, "one!")
+	b.want(<-second, 200, "two!")
 	harness.Equal(t, "lost workers in the log", b.log.Count("worker lost"), 1)
 }
 

@@ -85,11 +85,11 @@ func TestBatching_Latency(t *testing.T) {
 	b := startBatching(t, "unix", "-latency", "3600000", "-batch", "2", "-timeout", "3600000")
 	w := b.worker()
 	b.waitMetric(readyWorkers, "1")
-	one := b.begin("one")
+	first := b.begin("one")
 	b.waitMetric(queueLength, "1") // although the worker is idle
 	two := b.begin("two")
 	w.echo(w.take("one", "two"))
-	b.want(<-one, 200, "one!")
+	b.want(<-first, 200, "one!")
 	b.want(<-two, 200, "two!")
 
 	short := startBatching(t, "unix", "-latency", "1", "-timeout", "3600000")

@@ -187,7 +187,7 @@ func TestBatchingVentu_VentuWorkers(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-timeout", "3600000", "-batch", "2")
-		one := b.ventu()
+		worker := b.ventu()
 		letGo := b.holdVentu()
 		two := b.ventu()
 		harness.Equal(t, "the process that answered", b.ventuAnswer(b.post(`{"text": "x"}`)).PID, two.Process.Pid)
@@ -195,8 +195,8 @@ func TestBatchingVentu_VentuWorkers(t *testing.T) {
 
 		// Killed in the midst of a batch, which goes to the other one.
 		letGo = b.holdVentu()
-		busy := one
-		if a := b.ventuAnswer(b.post(`{"text": "which"}`)); a.PID == one.Process.Pid {
+		busy := worker
+		if a := b.ventuAnswer(b.post(`{"text": "which"}`)); a.PID == worker.Process.Pid {
 			busy = two
 		}
 		if err := busy.Process.Signal(syscall.SIGKILL); err != nil {

@@ -51,7 +51,7 @@ func TestTensorsBySharedMemory(t *testing.T) {
 				a.Body[:min(300, len(a.Body))], want)
 		}
 	}
-	all := func() {
+	regions := func() {
 		var clients sync.WaitGroup
 		for client := range 6 {
 			clients.Go(func() {
@@ -62,7 +62,7 @@ func TestTensorsBySharedMemory(t *testing.T) {
 		}
 		clients.Wait()
 	}
-	all()
+	regions()
 	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.Worker())); err != nil ||
 		!strings.Contains(string(maps), "pinion-tensors") {
 		t.Errorf(`the worker has no shared memory (%v): got %.300q, want it to contain "pinion-tensors"`, err, string(maps))
@@ -78,13 +78,13 @@ func TestTensorsBySharedMemory(t *testing.T) {
 	s.WaitLog("waiting")
 	left()
 	<-done
-	all()
+	regions()
 
 	body, head = binaryTensor(250_000, 8, "crash")
 	harness.WantCode(t, "after a crash", s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head),
 		http.StatusInternalServerError)
 	s.WaitHealth("READY")
-	all()
+	regions()
 }
 
 // TestOipShared_OtherModelsShareMemory: async and batched models read their arrays from shared memory, and answer by

@@ -161,7 +161,10 @@ func wantRPC(t *testing.T, err error, code codes.Code, text string) {
 // count, and go with their connections.
 func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--model=m", "--grpc-port=0", "--queue=100"}})
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text",
+		Args:  []string{"--model=m", "--grpc-port=0", "--queue=100"},
+	})
 	text := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(text)
 	request := &pb.ModelInferRequest{ModelName: "m", Inputs: []*pb.ModelInferRequest_InferInputTensor{{
@@ -169,7 +172,7 @@ func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 		Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte(hex.EncodeToString(text))}},
 	}}}
 	const many = 8
-	var all []*grpc.ClientConn
+	var conns []*grpc.ClientConn
 	for range many {
 		conn, _ := s.GRPC()
 		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
@@ -183,7 +186,7 @@ func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, conn)
+		conns = append(conns, conn)
 	}
 	harness.Eventually(t, "all have been answered", func() bool {
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body),
@@ -193,8 +196,9 @@ func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 		used, _, _ := harness.MemoryBudget(t, s)
 		return used > many*2<<20 && used < many*3<<20
 	})
-	for _, conn := range all {
+	for _, conn := range conns {
 		conn.Close()
 	}
-	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 1<<20 })
+	harness.Eventually(t, "nothing is left in use",
+		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 1<<20 })
 }

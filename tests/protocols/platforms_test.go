@@ -319,7 +319,7 @@ func TestPlatforms_NamesThatPathsEscape(t *testing.T) {
 func TestPaths_Escaped(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "platforms.py:Adder", Args: []string{"--model", "a"}})
-	for _, one := range []struct{ method, path, body string }{
+	for _, request := range []struct{ method, path, body string }{
 		{http.MethodGet, "/", ""},
 		{http.MethodGet, "/health-check", ""},
 		{http.MethodGet, "/livez", ""},
@@ -343,16 +343,16 @@ func TestPaths_Escaped(t *testing.T) {
 		{http.MethodPost, "/invocations", `{"instances":[1]}`},
 	} {
 		escaped := ""
-		for _, c := range []byte(one.path) {
+		for _, c := range []byte(request.path) {
 			if c == '/' {
 				escaped += "/"
 			} else {
 				escaped += fmt.Sprintf("%%%02x", c)
 			}
 		}
-		want, got := s.Do(one.method, one.path, one.body), s.Do(one.method, escaped, one.body)
+		want, got := s.Do(request.method, request.path, request.body), s.Do(request.method, escaped, request.body)
 		if want.Code >= 400 || got.Code != want.Code || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") {
-			t.Errorf("%s %s: got %s, want %s", one.method, escaped, got, want)
+			t.Errorf("%s %s: got %s, want %s", request.method, escaped, got, want)
 		}
 	}
 	for path, code := range map[string]int{

@@ -14,12 +14,13 @@ import (
 
 // natsOf is the process of a server's embedded NATS; 0: there is none.
 func natsOf(s *harness.Server) int {
-	all := s.Processes()
-	at := slices.IndexFunc(all, func(pid int) bool { return strings.HasPrefix(harness.CommandLine(pid), "pinion-nats ") })
+	processes := s.Processes()
+	at := slices.IndexFunc(processes,
+		func(pid int) bool { return strings.HasPrefix(harness.CommandLine(pid), "pinion-nats ") })
 	if at < 0 {
 		return 0
 	}
-	return all[at]
+	return processes[at]
 }
 
 // TestEmbeddedNATS_IsStartedAgain: its death takes no accepted job, and no prediction that runs.

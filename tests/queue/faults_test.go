@@ -220,15 +220,15 @@ func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 	for _, n := range cluster {
 		urls = append(urls, n.URL)
 	}
-	all := strings.Join(urls, ",")
+	joined := strings.Join(urls, ",")
 	// Two members join when the three servers of NATS have found each other.
 	args := []string{"--nats-replicas", "3", "--ack-wait", "30s"}
-	a := harness.StartMember(t, all, harness.Options{Args: args})
+	a := harness.StartMember(t, joined, harness.Options{Args: args})
 	harness.Eventually(t, "it joins", func() bool {
 		return a.Create(map[string]any{"id": "first", "input": harness.Input{}}, "Prefer",
 			"respond-async").Code == http.StatusAccepted
 	})
-	b := harness.StartMember(t, all, harness.Options{Dir: a.Dir, Args: args})
+	b := harness.StartMember(t, joined, harness.Options{Dir: a.Dir, Args: args})
 	var accepted sync.Map
 	var count atomic.Int64
 	var clients sync.WaitGroup

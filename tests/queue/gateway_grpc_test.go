@@ -40,8 +40,8 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	client := pb.NewGRPCInferenceServiceClient(conn)
 	harness.Eventually(t, "the gateway knows the models", func() bool {
 		ready, err := client.ServerReady(t.Context(), &pb.ServerReadyRequest{})
-		one, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
-		return err == nil && ready.GetReady() && err2 == nil && len(one.GetInputs()) == 3
+		metadata, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
+		return err == nil && ready.GetReady() && err2 == nil && len(metadata.GetInputs()) == 3
 	})
 	got, err := client.ModelInfer(t.Context(), inferText("b", "x"))
 	if err != nil {

@@ -41,8 +41,8 @@ func TestQueue_RunsAnyID(t *testing.T) {
 			})
 		}
 		harness.Eventually(t, "its last webhook came", func() bool {
-			all := hooks.Of(id)
-			return len(all) > 0 && all[len(all)-1].Status == "succeeded"
+			posted := hooks.Of(id)
+			return len(posted) > 0 && posted[len(posted)-1].Status == "succeeded"
 		})
 		harness.Equal(t, "runs of "+id, harness.TimesRun(t, a, fmt.Sprint("token", i)), 1)
 	}

@@ -170,18 +170,20 @@ func (m *mixed) both() []*version { return []*version{m.accepts, m.run} }
 // ends waits until both tell the same end, its webhook came, and it ran that often.
 func (m *mixed) ends(id, status string, runs int) harness.Answer {
 	m.Helper()
-	one, other := harness.WaitStatus(m.T, m.accepts.Server, id, status), harness.WaitStatus(m.T, m.run.Server, id, status)
-	if string(one.Body) != string(other.Body) {
-		m.Errorf("the %s one says %s, and the other %s", m.accepts.name, one.Body, other.Body)
+	accepted, other := harness.WaitStatus(m.T, m.accepts.Server, id, status),
+		harness.WaitStatus(m.T, m.run.Server, id, status)
+	if string(accepted.Body) != string(other.Body) {
+		m.Errorf("the %s one says %s, and the other %s", m.accepts.name, accepted.Body, other.Body)
 	}
 	harness.Eventually(m.T, "the webhook of "+id+" came", func() bool {
-		all := m.hooks.Of(id)
-		return len(all) > 0 && all[len(all)-1].Status == status && all[len(all)-1].Header.Get("Webhook-Id") == id
+		posted := m.hooks.Of(id)
+		return len(posted) > 0 && posted[len(posted)-1].Status == status &&
+			posted[len(posted)-1].Header.Get("Webhook-Id") == id
 	})
 	if n := harness.TimesRun(m.T, m.accepts.Server, id); n != runs {
 		m.Errorf("%s ran %d times, want %d", id, n, runs)
 	}
-	return one
+	return accepted
 }
 
 func (m *mixed) succeeds() {

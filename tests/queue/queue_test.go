@@ -97,11 +97,11 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 		t.Fatalf("got %v, want Code 202", a)
 	}
 	harness.Eventually(t, "completed came", func() bool {
-		all := hooks.Of("p1")
-		return len(all) > 0 && all[len(all)-1].Status == "succeeded"
+		posted := hooks.Of("p1")
+		return len(posted) > 0 && posted[len(posted)-1].Status == "succeeded"
 	})
-	all := hooks.Of("p1")
-	first, last := all[0], all[len(all)-1]
+	posted := hooks.Of("p1")
+	first, last := posted[0], posted[len(posted)-1]
 	if first.Status != "processing" || first.Header.Get("Pinion-Attempt") != "1" || first.Header.Get("Webhook-Id") != "" {
 		t.Errorf("the first webhook is %s with %v, want Status processing, Pinion-Attempt 1 and Webhook-Id empty",
 			first.Status, first.Header)

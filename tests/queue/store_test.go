@@ -53,9 +53,9 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	harness.Enqueue(t, s, "p1", harness.Input{})
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	s.Kill()
-	all, err := filepath.Glob(streamFolder(store, "*"))
-	if err != nil || len(all) != 6 {
-		t.Fatalf("the store has %q, %v, want 6", all, err)
+	files, err := filepath.Glob(streamFolder(store, "*"))
+	if err != nil || len(files) != 6 {
+		t.Fatalf("the store has %q, %v, want 6", files, err)
 	}
 	refused := func(want string) {
 		t.Helper()
@@ -67,8 +67,8 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	}
 	damage(t, streamFolder(store, "KV_pinion_state_m"))
 	refused("the stream KV_pinion_state_m cannot be opened")
-	for _, one := range all {
-		damage(t, one)
+	for _, file := range files {
+		damage(t, file)
 	}
 	refused("cannot be opened, for its files are damaged")
 }

@@ -99,8 +99,8 @@ func TestVersions_PromotionLosesNoJob(t *testing.T) {
 		harness.EnqueueAt(t, s, "ocr", fmt.Sprint("waits", i), harness.Input{})
 	}
 	harness.EnqueueAt(t, s, "ocr@1", "named", harness.Input{})
-	shift := func(one, two int) {
-		a := s.Do(http.MethodPost, "/models/ocr/traffic", map[string]any{"ocr@1": one, "ocr@2": two})
+	shift := func(first, second int) {
+		a := s.Do(http.MethodPost, "/models/ocr/traffic", map[string]any{"ocr@1": first, "ocr@2": second})
 		harness.WantCode(t, "traffic", a, http.StatusOK)
 	}
 	shift(0, 100)

@@ -51,7 +51,7 @@ def run(text: str = "", n: int = 1) -> str:
 	// its schema and the streams are looked for first
 	harness.WantStatus(t, "the first job", g.Input(harness.Input{}), "succeeded")
 	reads := watched(t, nats, "$JS.API.STREAM.MSG.GET.PINION_STATE_m")
-	all := watched(t, nats, "$JS.API.>")
+	calls := watched(t, nats, "$JS.API.>")
 	follows, notices := watched(t, nats, "pinion.attach.>"), watched(t, nats, "pinion.reply.m.>")
 	for i := range 20 {
 		text := fmt.Sprintf("é%d", i)
@@ -62,7 +62,7 @@ def run(text: str = "", n: int = 1) -> str:
 		}
 	}
 	harness.Eventually(t, "the notices are seen", func() bool { return notices() >= 40 })
-	if got := all(); got == 0 {
+	if got := calls(); got == 0 {
 		t.Errorf("no request to JetStream was seen: the test is blind: got %d, want anything but 0", got)
 	}
 	// A machine that halts for longer than a gateway waits for a notice may cost a read.

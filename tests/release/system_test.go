@@ -61,11 +61,11 @@ func newSystem(t *testing.T, name string) *system {
 	if _, err := os.Stat(root); err != nil {
 		t.Skipf("its root file system could not be made: %v", err)
 	}
-	return over(t, name, root)
+	return overlay(t, name, root)
 }
 
-// over is a system whose files are those of lower until it changes them.
-func over(t *testing.T, arch, lower string) *system {
+// overlay is a system whose files are those of lower until it changes them.
+func overlay(t *testing.T, arch, lower string) *system {
 	t.Helper()
 	s := &system{t: t, arch: arch, lower: lower, layer: harness.ShortTempDir(t)}
 	for _, name := range []string{"root", "upper", "work"} {
@@ -79,7 +79,7 @@ func over(t *testing.T, arch, lower string) *system {
 // copy is a system that begins as this one is. This one must not change any more.
 func (s *system) copy(t *testing.T) *system {
 	t.Helper()
-	return over(t, s.arch, filepath.Join(s.layer, "upper")+":"+s.lower)
+	return overlay(t, s.arch, filepath.Join(s.layer, "upper")+":"+s.lower)
 }
 
 // of is this system in another test.

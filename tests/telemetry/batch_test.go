@@ -95,7 +95,7 @@ func TestBatch_BatchesAreTraced(t *testing.T) {
 				"00-"+harness.ClientTrace+"-"+harness.ClientParent+"-01")
 			s.Stop()
 			checkBatch(t, c)
-			for _, span := range ofModel(c) {
+			for _, span := range modelSpans(c) {
 				if span.Name == "training" && span.TraceID() != harness.ClientTrace {
 					t.Errorf("the training's span is %v, want TraceID 0af7651916cd43dd8448eb211c80319c", span)
 				}
@@ -126,14 +126,14 @@ func startGated(t *testing.T, python, dir, model string) (
 
 func checkBatch(t *testing.T, c *harness.Collector) {
 	t.Helper()
-	all := c.Spans()
-	at := slices.IndexFunc(all, func(s *harness.Span) bool {
+	spans := c.Spans()
+	at := slices.IndexFunc(spans, func(s *harness.Span) bool {
 		return s.Name == "pinion.batch" && s.Attrs()["pinion.batch.size"] == int64(3)
 	})
 	if at < 0 {
-		t.Fatalf("no batch of 3 among %v: got %d, want at least 0", all, at)
+		t.Fatalf("no batch of 3 among %v: got %d, want at least 0", spans, at)
 	}
-	batch := all[at]
+	batch := spans[at]
 	if a := batch.Attrs(); a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || batch.ParentID() != "" ||
 		batch.Resource["cog.process.role"] != "worker" {
 		t.Errorf("the batch has %v %v, want slot 0.0 of worker 0, no parent, and the worker's resource", a, batch)
@@ -143,7 +143,7 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 		links[hex.EncodeToString(l.SpanId)] = true
 	}
 	harness.Equal(t, "links of the batch", len(links), 3)
-	for _, span := range all {
+	for _, span := range spans {
 		switch a := span.Attrs(); {
 		case span.Name == "work" && span.TraceID() == batch.TraceID():
 			items++
@@ -161,7 +161,7 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 		}
 	}
 	if items != 5 { // the model's span, and two of each sampled item
-		t.Errorf("%d spans belong to the batch, of %v, want 5", items, all)
+		t.Errorf("%d spans belong to the batch, of %v, want 5", items, spans)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestBatch_StagesOfBatchesAreTraced(t *testing.T) {
 					runs[span.TraceID()] = span.SpanID()
 				}
 			}
-			for _, span := range ofModel(c) {
+			for _, span := range modelSpans(c) {
 				if stage, text, _ := strings.Cut(span.Name, " "); stage != "work" {
 					stages++
 					item, _ := strconv.Atoi(text)

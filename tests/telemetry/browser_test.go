@@ -108,7 +108,7 @@ func TestBrowser_PageInBrowser(t *testing.T) {
 			if scene.scene != "" {
 				function = scene.scene
 			}
-			if out := look(t, function, address, dir, nil); scene.code {
+			if out := capture(t, function, address, dir, nil); scene.code {
 				codeWorks(t, out)
 			}
 		})
@@ -121,9 +121,9 @@ const axeFile = "browser/node_modules/axe-core/axe.min.js"
 // axe skips a test where axe-core is missing.
 func axe(t *testing.T) { t.Helper(); harness.Tool(t, axeFile) }
 
-// look runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to
+// capture runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to
 // do, by name.
-func look(t *testing.T, scene, address, dir string, actions map[string]func()) []byte {
+func capture(t *testing.T, scene, address, dir string, actions map[string]func()) []byte {
 	t.Helper()
 	python := harness.Tool(t, "venvs/playwright/bin/python")
 	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",

@@ -288,7 +288,7 @@ func placesOf(spans []*harness.Span) map[string]map[string]string {
 	for _, s := range spans {
 		byID[s.SpanID()] = s
 	}
-	all := map[string]map[string]string{}
+	byPlace := map[string]map[string]string{}
 	for _, s := range spans {
 		attrs := map[string]string{"status": s.Status.GetCode().String(), "state": s.TraceState}
 		for name, value := range s.Attrs() {
@@ -317,9 +317,9 @@ func placesOf(spans []*harness.Span) map[string]map[string]string {
 		if len(request) > 2 {
 			request = "setup"
 		}
-		all[fmt.Sprintf("%s: %s (%s, %v)", request, names, s.Kind, s.Resource["cog.process.role"])] = attrs
+		byPlace[fmt.Sprintf("%s: %s (%s, %v)", request, names, s.Kind, s.Resource["cog.process.role"])] = attrs
 	}
-	return all
+	return byPlace
 }
 
 // startCog starts Cog's own server.

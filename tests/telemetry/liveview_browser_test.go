@@ -57,7 +57,7 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 			if !scene.tokens {
 				s.WaitHealth("READY")
 			}
-			look(t, "live_"+scene.name, s.Address, o.Dir, map[string]func(){
+			capture(t, "live_"+scene.name, s.Address, o.Dir, map[string]func(){
 				"stop":             s.Stop,
 				"terminate":        func() { s.Signal(syscall.SIGTERM) },
 				"wait for the end": func() { s.Ended(0) },

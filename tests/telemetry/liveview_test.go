@@ -90,8 +90,8 @@ func TestLiveView_SaysWhatAllModelsDo(t *testing.T) {
 			return !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(text, part) })
 		})
 	}
-	one := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
-	text := string(one.Raw("GET /dashboard/events HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
+	single := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
+	text := string(single.Raw("GET /dashboard/events HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
 	if !strings.Contains(text, `"status":"READY"`) || strings.Contains(text, `"models":[`) {
 		t.Errorf("a server of one model: got %s, want it with %q and without %q", text, `"status":"READY"`, `"models":[`)
 	}

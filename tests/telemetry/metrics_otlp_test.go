@@ -19,15 +19,15 @@ const (
 
 // lastMetrics are the newest of each metric, by name.
 func lastMetrics(c *harness.Collector) map[string]*metricpb.Metric {
-	all := map[string]*metricpb.Metric{}
+	byName := map[string]*metricpb.Metric{}
 	for _, export := range c.Metrics() {
 		for _, scope := range export.GetScopeMetrics() {
 			for _, m := range scope.GetMetrics() {
-				all[m.GetName()] = m
+				byName[m.GetName()] = m
 			}
 		}
 	}
-	return all
+	return byName
 }
 
 // sentValue is the value of a data point: of a histogram, how many there were. labels are pairs of names and values.

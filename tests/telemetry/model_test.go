@@ -96,9 +96,9 @@ func TestModels_SpansAreChildren(t *testing.T) {
 			if a := s.Do(http.MethodPost, c.path, body); strings.Contains(string(a.Body), harness.ClientTrace) {
 				t.Errorf("a later prediction is in the trace of the one before, want its own: %s", a)
 			}
-			harness.Eventually(t, "the model's spans come", func() bool { return len(ofModel(collector)) >= 2*c.spans })
+			harness.Eventually(t, "the model's spans come", func() bool { return len(modelSpans(collector)) >= 2*c.spans })
 			s.Stop()
-			invoke, model := "", ofModel(collector)
+			invoke, model := "", modelSpans(collector)
 			for _, span := range collector.Spans() {
 				if span.TraceID() == harness.ClientTrace && strings.HasSuffix(span.Name, ".invoke") {
 					invoke = span.SpanID()
@@ -119,8 +119,8 @@ func TestModels_SpansAreChildren(t *testing.T) {
 	}
 }
 
-// ofModel are the spans that the model made.
-func ofModel(c *harness.Collector) []*harness.Span {
+// modelSpans are the spans that the model made.
+func modelSpans(c *harness.Collector) []*harness.Span {
 	return slices.DeleteFunc(c.Spans(), func(s *harness.Span) bool { return s.Scope != "model" })
 }
 
@@ -155,7 +155,7 @@ def configure_instrumentation():
 	harness.Eventually(t, "it is ready", func() bool { return s.Health().Status == "READY" })
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}})
 	harness.WantText(t, "the setup's logs", s.Health().Setup.Logs, "instrumented")
-	if spans := ofModel(collector); len(spans) != 2 || spans[0].Resource["cog.process.role"] != "worker" {
+	if spans := modelSpans(collector); len(spans) != 2 || spans[0].Resource["cog.process.role"] != "worker" {
 		t.Errorf(`the model's spans are %v, want len(spans) 2 and Resource["cog.process.role"] worker`, spans)
 	}
 	for _, c := range []struct{ hooks, want string }{

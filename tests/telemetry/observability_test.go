@@ -34,7 +34,7 @@ type alert struct {
 	Expr  string
 }
 
-func readAlerts(t *testing.T) (all []alert) {
+func readAlerts(t *testing.T) (alerts []alert) {
 	t.Helper()
 	text := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts.yaml"))
 	var file struct {
@@ -44,9 +44,9 @@ func readAlerts(t *testing.T) (all []alert) {
 		t.Fatal(err)
 	}
 	for _, g := range file.Groups {
-		all = append(all, g.Rules...)
+		alerts = append(alerts, g.Rules...)
 	}
-	return all
+	return alerts
 }
 
 // TestObservability_AlertsAskForWhatIsServed: each name and label in an alert is one that the server has.
@@ -116,14 +116,14 @@ func TestObservability_Stack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	all := text
+	texts := text
 	for _, name := range []string{
 		"collector.yaml", "prometheus.yaml",
 		"grafana/provisioning/datasources/datasources.yaml",
 	} {
-		all += harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, name))
+		texts += harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, name))
 	}
-	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllStringSubmatch(all, -1) {
+	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllStringSubmatch(texts, -1) {
 		if _, known := services[m[1]]; !known && m[1] != "localhost" {
 			t.Errorf("there is no service %s: got %q, want localhost", m[0], m[1])
 		}

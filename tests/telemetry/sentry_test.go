@@ -15,19 +15,19 @@ import (
 func sentryServer(t *testing.T) (dsn string, reports func() string) {
 	t.Helper()
 	var mu sync.Mutex
-	var all strings.Builder
+	var received strings.Builder
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
-		all.WriteString(r.URL.Path + " ")
-		all.Write(body)
+		received.WriteString(r.URL.Path + " ")
+		received.Write(body)
 	}))
 	t.Cleanup(server.Close)
 	return strings.Replace(server.URL, "//", "//abc@", 1) + "/7", func() string {
 		mu.Lock()
 		defer mu.Unlock()
-		return all.String()
+		return received.String()
 	}
 }
 

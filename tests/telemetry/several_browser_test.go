@@ -41,7 +41,7 @@ func TestSeveralBrowser_CallsInBrowser(t *testing.T) {
 			}
 			s := harness.Start(t, o)
 			harness.WaitModels(t, s)
-			look(t, scene, s.Address, dir, nil)
+			capture(t, scene, s.Address, dir, nil)
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestSeveralBrowser_FleetInBrowser(t *testing.T) {
 		harness.WantCode(t, "the job "+id, g.Do(http.MethodPut, "/models/ocr/predictions/"+id,
 			map[string]any{"input": harness.Input{"gate": true}}, "Prefer", "respond-async"), http.StatusAccepted)
 	}
-	look(t, "fleet", g.Address, dir, map[string]func(){
+	capture(t, "fleet", g.Address, dir, map[string]func(){
 		"kill the server":  s.Kill,
 		"start another":    func() { harness.WaitModels(t, harness.Start(t, o)) },
 		"stop the gateway": func() { _ = g.Cmd.Process.Signal(syscall.SIGTERM) },

@@ -90,7 +90,7 @@ func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 	harness.WantCode(t, "an invalid input",
 		s.Do(http.MethodPost, "/models/b/predictions", map[string]any{"input": harness.Input{"gate": 3}}),
 		http.StatusUnprocessableEntity)
-	harness.Eventually(t, "the models' spans come", func() bool { return len(ofModel(c)) == 4 }) // two of setups
+	harness.Eventually(t, "the models' spans come", func() bool { return len(modelSpans(c)) == 4 }) // two of setups
 	s.Stop()
 
 	exemplar := false

@@ -66,11 +66,11 @@ func texts(values ...string) []harness.Input {
 // receiveAll returns the answers, by their texts.
 func receiveAll(t testing.TB, answers map[string]<-chan harness.Answer) map[string]harness.Answer {
 	t.Helper()
-	all := map[string]harness.Answer{}
+	byName := map[string]harness.Answer{}
 	for text, a := range answers {
-		all[text] = harness.Receive(t, a)
+		byName[text] = harness.Receive(t, a)
 	}
-	return all
+	return byName
 }
 
 // TestBatches_WaitingPredictionsAreBatch: what comes while the model is busy leaves together, in order, with equal
@@ -86,14 +86,14 @@ func TestBatches_WaitingPredictionsAreBatch(t *testing.T) {
 				harness.Input{"text": "d", "times": 2})
 			open()
 			harness.Receive(t, gate)
-			all := receiveAll(t, answers)
+			received := receiveAll(t, answers)
 			for text, want := range map[string]string{"a": "A", "b": "BB", "c": "C", "d": "DD"} {
-				harness.WantOutput(t, text, all[text], want)
-				if m := all[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
+				harness.WantOutput(t, text, received[text], want)
+				if m := received[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
 					t.Errorf(`%s: metrics are %v, want m["batch_size"] 2.0, m["queue_time"] non-nil and m["predict_time"] non-nil`,
 						text, m)
 				}
-				harness.Equal(t, text+": logs", all[text].Logs, "batch of 2\n")
+				harness.Equal(t, text+": logs", received[text].Logs, "batch of 2\n")
 			}
 			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
 				t.Errorf("%s: the model had %q, want %q", class, got, []string{"1 gate", "1 a c", "2 b d"})
@@ -128,12 +128,12 @@ func TestBatches_BadItemFailsAlone(t *testing.T) {
 		answers := beginAll(t, s, texts("a", "raise-1", "b", "bad-1", "c")...)
 		open()
 		harness.Receive(t, gate)
-		all := receiveAll(t, answers)
+		received := receiveAll(t, answers)
 		for _, text := range []string{"a", "b", "c"} {
-			harness.WantOutput(t, text, all[text], strings.ToUpper(text))
+			harness.WantOutput(t, text, received[text], strings.ToUpper(text))
 		}
-		harness.WantFailed(t, "raise-1", all["raise-1"], "ValueError: no raise-1 here")
-		harness.WantFailed(t, "bad-1", all["bad-1"], "bad-1 alone")
+		harness.WantFailed(t, "raise-1", received["raise-1"], "ValueError: no raise-1 here")
+		harness.WantFailed(t, "bad-1", received["bad-1"], "bad-1 alone")
 	}
 }
 
@@ -176,10 +176,10 @@ func TestBatches_DeathInBatch(t *testing.T) {
 		answers := beginAll(t, s, texts("a", "die", "b")...)
 		open()
 		harness.Receive(t, gate)
-		all := receiveAll(t, answers)
-		harness.WantOutput(t, "a", all["a"], "A")
-		harness.WantOutput(t, "b", all["b"], "B")
-		harness.WantFailed(t, "die", all["die"], "exit")
+		received := receiveAll(t, answers)
+		harness.WantOutput(t, "a", received["a"], "A")
+		harness.WantOutput(t, "b", received["b"], "B")
+		harness.WantFailed(t, "die", received["die"], "exit")
 		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"}) {
 			t.Errorf("the model had %q, want the item that kills its worker alone at last", got)
 		}
@@ -208,9 +208,9 @@ func TestBatches_KilledBatchComesBack(t *testing.T) {
 	harness.Eventually(t, "the gate is closed", func() bool { return slices.Contains(batches(t, s), "1 gate") })
 	harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")
 	killWorker(t, s) // it may have ended them by now
-	all := receiveAll(t, answers)
-	harness.WantOutput(t, "a", all["a"], "A")
-	harness.WantOutput(t, "b", all["b"], "B")
+	received := receiveAll(t, answers)
+	harness.WantOutput(t, "a", received["a"], "A")
+	harness.WantOutput(t, "b", received["b"], "B")
 }
 
 // TestBatches_CancelInBatch: before it starts the prediction is taken out; while it runs it is answered at once, and
@@ -264,18 +264,18 @@ func TestStages(t *testing.T) {
 		delete(answers, "refuse")
 		open()
 		harness.Receive(t, gate)
-		all := receiveAll(t, answers)
+		received := receiveAll(t, answers)
 		for _, name := range []string{"a", "bb"} {
 			var out map[string]string
-			all[name].Decode(t, &out)
+			received[name].Decode(t, &out)
 			upper := strings.ToUpper(name) + "!"
-			if !maps.Equal(out, map[string]string{"text": upper}) || all[name].Status != "succeeded" {
-				t.Errorf("%s: %s, want out %v and Status succeeded", name, all[name], map[string]string{"text": upper})
+			if !maps.Equal(out, map[string]string{"text": upper}) || received[name].Status != "succeeded" {
+				t.Errorf("%s: %s, want out %v and Status succeeded", name, received[name], map[string]string{"text": upper})
 			}
-			if m := all[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
+			if m := received[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
 				t.Errorf(`%s: metrics are %v, want m["letters"] %v and m["batch_size"] 2.0`, name, m, float64(len(name)))
 			}
-			harness.Equal(t, name+": logs", all[name].Logs, "before "+name+"\nafter "+upper+"\n")
+			harness.Equal(t, name+": logs", received[name].Logs, "before "+name+"\nafter "+upper+"\n")
 		}
 		count := map[string]int{}
 		for _, line := range batches(t, s) {

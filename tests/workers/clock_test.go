@@ -89,12 +89,12 @@ func TestClock_JumpOfClockEndsNothing(t *testing.T) {
 			least := time.Since(begun).Seconds()
 			harness.WriteFile(t, filepath.Join(s.Dir, "open"), "")
 			first := harness.Receive(t, running.Answer)
-			all := []harness.Answer{first}
+			received := []harness.Answer{first}
 			for range 3 {
-				all = append(all, harness.Receive(t, waiting))
+				received = append(received, harness.Receive(t, waiting))
 			}
 			most := time.Since(begun).Seconds() + 1
-			for _, a := range all {
+			for _, a := range received {
 				took, ok := a.Metrics["predict_time"].(float64)
 				if a.Code != http.StatusOK || a.Status != "succeeded" || !ok || took < 0 || took > most {
 					t.Errorf("got %s, want Code 200, Status succeeded, ok true and took 0 to %v", a, most)

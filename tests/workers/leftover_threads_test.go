@@ -28,7 +28,7 @@ func leftoverLibrary(t *testing.T) []string {
 // too, where one runs at a time.
 func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 	t.Parallel()
-	all := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"
+	everyLine := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"
 	native := leftoverLibrary(t)
 	for _, c := range []struct {
 		class string
@@ -37,8 +37,11 @@ func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T
 		begin string // the logs of the one that starts it, except for its kind
 		logs  string
 	}{
-		{"Runner", nil, leftoverThreads, "\nin between\nraw start\n", all},
-		{"Async", nil, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\nin between\nraw start\n", all},
+		{"Runner", nil, leftoverThreads, "\nin between\nraw start\n", everyLine},
+		{
+			"Async", nil, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\nin between\nraw start\n",
+			everyLine,
+		},
 		{
 			"Async",
 			[]string{"--concurrency", "2"},

@@ -15,12 +15,12 @@ import (
 // up, and by itself does not go below 2. A limit shows only where there are more CPUs.
 func TestLimits_CPULimitBoundsFrontsThreads(t *testing.T) {
 	t.Parallel()
-	all := runtime.NumCPU()
+	cpus := runtime.NumCPU()
 	for _, c := range []struct{ millis, want int }{{3000, 3}, {2500, 3}, {2000, 2}, {1000, 2}, {500, 2}} {
 		t.Run(fmt.Sprintf("%d thousandths of a CPU", c.millis), func(t *testing.T) {
 			t.Parallel()
-			if all <= c.want {
-				t.Skipf("there are only %d CPUs", all)
+			if cpus <= c.want {
+				t.Skipf("there are only %d CPUs", cpus)
 			}
 			group := newCPUGroup(t, c.millis)
 			s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", gated), Wrap: group.enter()})
@@ -31,7 +31,7 @@ func TestLimits_CPULimitBoundsFrontsThreads(t *testing.T) {
 			if err := group.limit(0); err != nil {
 				t.Fatal(err)
 			}
-			harness.Eventually(t, "without a limit the front uses all CPUs", func() bool { return threads() == all })
+			harness.Eventually(t, "without a limit the front uses all CPUs", func() bool { return threads() == cpus })
 			if err := group.limit(c.millis); err != nil {
 				t.Fatal(err)
 			}

@@ -66,10 +66,10 @@ func TestMemory_FrontHasTwiceItsBudgetAtMost(t *testing.T) {
 func apart(t *testing.T, s *harness.Server) {
 	t.Helper()
 	const body = `{"input":{"n":2000,"size":400}}`
-	var all []net.Conn
+	var conns []net.Conn
 	for range 4000 {
 		conn := s.Dial()
-		all = append(all, conn)
+		conns = append(conns, conn)
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		_, err := fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+
 			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -77,13 +77,13 @@ func apart(t *testing.T, s *harness.Server) {
 			t.Fatal(err)
 		}
 	}
-	for _, conn := range all {
+	for _, conn := range conns {
 		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Minute))
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
 			t.Fatalf("one of 4000 clients got no answer: %v", err)
 		}
 	}
-	for _, conn := range all {
+	for _, conn := range conns {
 		conn.Close()
 	}
 }

@@ -225,14 +225,14 @@ func TestMemory_OnePredictionThatDoesNotFit(t *testing.T) {
 // server serves on.
 func TestMemory_WebhooksThatWaitDoNotFillMemory(t *testing.T) {
 	t.Parallel()
-	var takes atomic.Bool
+	var accepts atomic.Bool
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !takes.Load() {
+		if !accepts.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	t.Cleanup(receiver.Close)
-	defer takes.Store(true) // the server waits for the last of them before it ends
+	defer accepts.Store(true) // the server waits for the last of them before it ends
 	s, _ := harness.StartConfined(t, "run.py:Runner", 256)
 	for i := range harness.Soak(300, 150) { // of 1 MB each
 		a := s.Create(map[string]any{"input": harness.Input{"n": 10, "size": 100_000}, "webhook": receiver.URL})

@@ -19,11 +19,11 @@ const meet = 4
 // beginMeet begins that many predictions at once, with the tokens t0, t1, ….
 func beginMeet(s *harness.Server, in harness.Input) (answers [meet]<-chan harness.Answer) {
 	for i := range answers {
-		one := harness.Input{"token": fmt.Sprint("t", i)}
+		input := harness.Input{"token": fmt.Sprint("t", i)}
 		for name, value := range in {
-			one[name] = value
+			input[name] = value
 		}
-		answers[i] = s.Begin(fmt.Sprint("t", i, "-", in["how"]), one)
+		answers[i] = s.Begin(fmt.Sprint("t", i, "-", in["how"]), input)
 	}
 	return answers
 }

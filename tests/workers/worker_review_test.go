@@ -115,9 +115,9 @@ func TestWorkerReview_LoggersFromBeforeFollowPrediction(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
-		one := s.Begin("one", harness.Input{"what": "log", "name": "one"})
+		first := s.Begin("one", harness.Input{"what": "log", "name": "one"})
 		two := s.Begin("two", harness.Input{"what": "log", "name": "two"})
-		for name, begun := range map[string]<-chan harness.Answer{"one": one, "two": two} {
+		for name, begun := range map[string]<-chan harness.Answer{"one": first, "two": two} {
 			want := fmt.Sprintf("logged by %s\nprinted by %s\n", name, name)
 			harness.Equal(t, "logs", harness.Receive(t, begun).Logs, want)
 		}

@@ -137,8 +137,8 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	if got := b.Stats().Used; got != connCost {
 		t.Errorf("got %d bytes charged after a call that its client canceled, want %d", got, connCost)
 	}
-	one, _ := begin()
-	one.end()
+	ended, _ := begin()
+	ended.end()
 	written := make(chan error, 1)
 	go func() {
 		_, err := c.Write([]byte("end"))

@@ -100,7 +100,7 @@ func (c *conn) begin(k *call) error {
 	c.calls[k] = struct{}{}
 	if k.watch {
 		c.watches++
-		if all := c.srv.watches.Add(1); c.watches > watchesEach || all > maxWatches {
+		if total := c.srv.watches.Add(1); c.watches > watchesEach || total > maxWatches {
 			c.drop(k)
 			return status.Errorf(codes.ResourceExhausted, "too many Watch calls: at most %d of a connection, and %d in all",
 				watchesEach, maxWatches)

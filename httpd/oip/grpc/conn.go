@@ -230,30 +230,30 @@ func (c *conn) free(n int64) {
 // conns are the open connections of a server.
 type conns struct {
 	mu    sync.Mutex
-	all   map[*conn]struct{}
+	set   map[*conn]struct{}
 	sweep *time.Timer // runs while there are connections
 	every time.Duration
 }
 
-func (all *conns) add(c *conn) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.all[c] = struct{}{}; len(all.all) == 1 {
-		all.sweep.Reset(all.every)
+func (cs *conns) add(c *conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.set[c] = struct{}{}; len(cs.set) == 1 {
+		cs.sweep.Reset(cs.every)
 	}
 }
 
-func (all *conns) remove(c *conn) {
-	all.mu.Lock()
-	delete(all.all, c)
-	all.mu.Unlock()
+func (cs *conns) remove(c *conn) {
+	cs.mu.Lock()
+	delete(cs.set, c)
+	cs.mu.Unlock()
 }
 
-func (all *conns) list() []*conn {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	list := make([]*conn, 0, len(all.all))
-	for c := range all.all {
+func (cs *conns) list() []*conn {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	list := make([]*conn, 0, len(cs.set))
+	for c := range cs.set {
 		list = append(list, c)
 	}
 	return list

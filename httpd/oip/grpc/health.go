@@ -97,7 +97,7 @@ func (st *states) watch(s *Server) <-chan struct{} {
 	defer st.mu.Unlock()
 	if st.watched++; st.watched == 1 {
 		st.ready, st.changed = oip.Ready(s.opt.Models), make(chan struct{})
-		st.timer = time.AfterFunc(watchInterval, func() { st.look(s) })
+		st.timer = time.AfterFunc(watchInterval, func() { st.refresh(s) })
 	}
 	return st.changed
 }
@@ -117,8 +117,8 @@ func (st *states) leave() {
 	}
 }
 
-// look wakes the Watch calls if the state has changed.
-func (st *states) look(s *Server) {
+// refresh wakes the Watch calls if the state has changed.
+func (st *states) refresh(s *Server) {
 	ready := oip.Ready(s.opt.Models)
 	st.mu.Lock()
 	defer st.mu.Unlock()

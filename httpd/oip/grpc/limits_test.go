@@ -193,8 +193,8 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	call := busy.Call(inferMethod)
 	busy.Announce(call, 1000, nil)
 	await.Eventually(t, "a request is being read", func() bool {
-		all := s.idle()
-		return limit.Stats().Open == 1 && len(all) == 1 && all[0].Receiving
+		idle := s.idle()
+		return limit.Stats().Open == 1 && len(idle) == 1 && idle[0].Receiving
 	})
 	watching := rawgrpc.Dial(t, s.address)
 	watching.Message(watching.Call(watchMethod), nil)
@@ -204,8 +204,8 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	}
 	defer silent.Close()
 	await.Eventually(t, "three are open, for a while", func() bool {
-		all := s.idle()
-		return len(all) == 3 && !slices.ContainsFunc(all, func(c connlimit.Idle) bool {
+		idle := s.idle()
+		return len(idle) == 3 && !slices.ContainsFunc(idle, func(c connlimit.Idle) bool {
 			return time.Since(c.Since) <= connlimit.NewGrace
 		})
 	})
@@ -259,12 +259,12 @@ func TestConnections_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 		c.unsent, c.written = 1, written
 	}
 	set(time.Now().Add(time.Hour)) // as if it had just been
-	if all := s.idle(); len(all) != 0 || c.CloseIdle() {
-		t.Errorf("got %+v closed for others, want none: its answer is being written", all)
+	if idle := s.idle(); len(idle) != 0 || c.CloseIdle() {
+		t.Errorf("got %+v closed for others, want none: its answer is being written", idle)
 	}
 	set(time.Now().Add(-time.Hour))
-	if all := s.idle(); len(all) != 1 || !all[0].Blocked {
-		t.Errorf("got %+v, want one that does not read", all)
+	if idle := s.idle(); len(idle) != 1 || !idle[0].Blocked {
+		t.Errorf("got %+v, want one that does not read", idle)
 	}
 	s.healthy(t)
 	if got := limit.Stats(); got.Evicted != 1 || got.Refused != 0 {

@@ -91,7 +91,7 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{opt: o, closing: make(chan struct{})}
 	s.conns = conns{
-		all: map[*conn]struct{}{}, every: min(time.Second, o.Silence/4, o.WriteTimeout/4),
+		set: map[*conn]struct{}{}, every: min(time.Second, o.Silence/4, o.WriteTimeout/4),
 		sweep: time.AfterFunc(time.Hour, s.sweep),
 	}
 	s.conns.sweep.Stop()

@@ -103,14 +103,14 @@ type batchSizes struct {
 
 // batchesOf are those of predictions and of each method that had some since the start.
 func batchesOf(w window) []batchSizes {
-	var all []batchSizes
+	var sizes []batchSizes
 	if n := count(w.BatchSize); n > 0 {
-		all = append(all, sizesOf("", w.BatchSize))
+		sizes = append(sizes, sizesOf("", w.BatchSize))
 	}
 	for _, method := range slices.Sorted(maps.Keys(w.MethodSizes)) {
-		all = append(all, sizesOf(method, w.MethodSizes[method]))
+		sizes = append(sizes, sizesOf(method, w.MethodSizes[method]))
 	}
-	return all
+	return sizes
 }
 
 func sizesOf(method string, d metrics.Buckets) batchSizes {

@@ -65,8 +65,8 @@ func (v *View) events(ctx *fasthttp.RequestCtx) {
 	if !ctx.Request.Header.IsHTTP11() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		all := v.whole()
-		ctx.SetBody(append(all[0], all[1]...))
+		pages := v.whole()
+		ctx.SetBody(append(pages[0], pages[1]...))
 		return
 	}
 	follower := v.follow()

@@ -113,10 +113,10 @@ func (v *View) log(n uint64) *newRecords {
 
 // figures returns the event of this moment. Called with the lock held.
 func (v *View) figures(now time.Time) figures {
-	all := v.history.samples[len(v.history.samples)-1].Figures
+	latest := v.history.samples[len(v.history.samples)-1].Figures
 	e := figures{At: Milliseconds(now), Ended: map[string]any{
-		"succeeded": all.Succeeded, "failed": all.Failed, "refused": all.Refused, "canceled": all.Canceled,
-		"reasons": all.Reasons,
+		"succeeded": latest.Succeeded, "failed": latest.Failed, "refused": latest.Refused, "canceled": latest.Canceled,
+		"reasons": latest.Reasons,
 	}}
 	if len(v.history.samples) > 1 {
 		e.Recent = recentOf(v.history.since(minute))

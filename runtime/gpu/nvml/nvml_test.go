@@ -68,7 +68,7 @@ func TestNvml_HangingDriver(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	l := s.look
+	l := s.sampling
 	s.mu.Unlock()
 	if l == nil || !l.late {
 		t.Fatalf("the look that hangs is %+v, want late true", l)

@@ -24,12 +24,12 @@ type Sampler struct {
 	o    Options
 	read func() []Sample // by one goroutine at a time
 
-	mu   sync.Mutex
-	look *look // the one that is under way; nil: none is
+	mu       sync.Mutex
+	sampling *sampling // the one that is under way; nil: none is
 }
 
-// look is one reading of all GPUs.
-type look struct {
+// sampling is one reading of all GPUs.
+type sampling struct {
 	done    chan struct{}
 	late    bool // somebody has given up waiting for it
 	samples []Sample
@@ -49,10 +49,10 @@ func New(o Options) *Sampler {
 // Samples are those of the GPUs that can be read now; none where there are none, or the driver takes too long.
 func (s *Sampler) Samples() []Sample {
 	s.mu.Lock()
-	l := s.look
+	l := s.sampling
 	if l == nil {
-		l = &look{done: make(chan struct{})}
-		s.look = l
+		l = &sampling{done: make(chan struct{})}
+		s.sampling = l
 		go s.carryOut(l)
 	}
 	late := l.late
@@ -73,10 +73,10 @@ func (s *Sampler) Samples() []Sample {
 	}
 }
 
-func (s *Sampler) carryOut(l *look) {
+func (s *Sampler) carryOut(l *sampling) {
 	l.samples = s.read()
 	s.mu.Lock()
-	s.look = nil
+	s.sampling = nil
 	s.mu.Unlock()
 	close(l.done)
 }

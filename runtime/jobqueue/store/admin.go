@@ -99,29 +99,29 @@ func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int)
 	if class == "" {
 		return a.jobs(ctx, ">", status, limit)
 	}
-	all, err := a.jobs(ctx, string(class)+".>", status, limit)
+	entries, err := a.jobs(ctx, string(class)+".>", status, limit)
 	if err != nil {
 		return nil, err
 	}
 	named, err := a.jobs(ctx, atVersion+".*."+string(class)+".>", status, limit) // a version of the model
-	all = append(all, named...)
-	slices.SortStableFunc(all, func(x, y Entry) int { return x.Accepted.Compare(y.Accepted) })
-	if limit > 0 && len(all) > limit {
-		all = all[:limit]
+	entries = append(entries, named...)
+	slices.SortStableFunc(entries, func(x, y Entry) int { return x.Accepted.Compare(y.Accepted) })
+	if limit > 0 && len(entries) > limit {
+		entries = entries[:limit]
 	}
-	return all, err
+	return entries, err
 }
 
 // jobs returns those whose subjects end so.
-func (a *Admin) jobs(ctx context.Context, subjects string, status Status, limit int) (all []Entry, err error) {
+func (a *Admin) jobs(ctx context.Context, subjects string, status Status, limit int) (entries []Entry, err error) {
 	err = walk(ctx, a.q.jobs, 1, "pinion.job."+a.q.o.Model+"."+subjects, func(m *jetstream.RawStreamMsg) (bool, error) {
 		e, err := a.entry(ctx, m)
 		if err == nil && !e.State.Status.Ended() && (status == "" || e.State.Status == status) {
-			all = append(all, e)
+			entries = append(entries, e)
 		}
-		return limit == 0 || len(all) < limit, err
+		return limit == 0 || len(entries) < limit, err
 	})
-	return all, err
+	return entries, err
 }
 
 // entry reads a job's message, and its state.
@@ -170,12 +170,12 @@ func readSubject(subject string) (at place, ok bool) {
 
 // Letters returns the oldest dead letters; limit 0: all.
 func (a *Admin) Letters(ctx context.Context, limit int) ([]Letter, error) {
-	var all []Letter
+	var letters []Letter
 	err := walk(ctx, a.dead, 1, a.letterSubject("*"), func(m *jetstream.RawStreamMsg) (bool, error) {
-		all = append(all, readLetter(m))
-		return limit == 0 || len(all) < limit, nil
+		letters = append(letters, readLetter(m))
+		return limit == 0 || len(letters) < limit, nil
 	})
-	return all, err
+	return letters, err
 }
 
 func (a *Admin) letterSubject(token string) string { return "pinion.dead." + a.q.o.Model + "." + token }

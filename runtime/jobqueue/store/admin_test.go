@@ -38,10 +38,11 @@ func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 	r.accept("waits")
 	r.accept("urgent", func(j *Job) { j.Class = High })
 	a := r.admin()
-	all, err := a.Jobs(t.Context(), "", "", 0)
-	if err != nil || len(all) != 3 || all[0].ID != "runs" || all[0].State.Status != Processing || all[0].Tenant != "t1" ||
-		all[2].Class != High || all[1].Tenant != "" {
-		t.Fatalf("all jobs are %+v, %v, want three, of which that of tenant t1 and class hi runs", all, err)
+	entries, err := a.Jobs(t.Context(), "", "", 0)
+	if err != nil || len(entries) != 3 || entries[0].ID != "runs" || entries[0].State.Status != Processing ||
+		entries[0].Tenant != "t1" ||
+		entries[2].Class != High || entries[1].Tenant != "" {
+		t.Fatalf("all jobs are %+v, %v, want three, of which that of tenant t1 and class hi runs", entries, err)
 	}
 	for _, c := range []struct {
 		class  Class
@@ -170,11 +171,11 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 		t.Errorf("the same again: %+v, %v, want none", changes, err)
 	}
 	r.accept("p2")
-	one := 1
+	limit := 1
 	small := int64(1)
 	for field, l := range map[string]Limits{
 		"max_msgs": {Capacity: &small}, "max_bytes": {Bytes: &small},
-		"lanes": {Lanes: &one},
+		"lanes": {Lanes: &limit},
 	} {
 		var refused *LimitError
 		if changes, err := a.Apply(t.Context(), l); !errors.As(err, &refused) || refused.Field != field || len(changes) != 0 {

@@ -42,10 +42,10 @@ func (a *Admin) Apply(ctx context.Context, l Limits) ([]Change, error) {
 		return nil, err
 	}
 	n := a.q.names
-	var all []Change
+	var changes []Change
 	for _, name := range []string{n.jobs(), n.hooks(), n.dead(), n.states()} {
-		if err := a.applyStream(ctx, name, &l, &all); err != nil {
-			return all, err
+		if err := a.applyStream(ctx, name, &l, &changes); err != nil {
+			return changes, err
 		}
 	}
 	o := a.q.o
@@ -53,11 +53,11 @@ func (a *Admin) Apply(ctx context.Context, l Limits) ([]Change, error) {
 		o.Lanes = *l.Lanes
 	}
 	for _, want := range o.consumers() {
-		if err := a.applyConsumer(ctx, want, &l, &all); err != nil {
-			return all, err
+		if err := a.applyConsumer(ctx, want, &l, &changes); err != nil {
+			return changes, err
 		}
 	}
-	return all, nil
+	return changes, nil
 }
 
 // checkLimits refuses what would strand jobs, and returns how many lanes there are.
@@ -91,15 +91,15 @@ func (a *Admin) checkLimits(ctx context.Context, l *Limits) (lanes int, err erro
 }
 
 // applyStream changes a stream. Bounds are those of the jobs' stream alone.
-func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, all *[]Change) error {
+func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, changes *[]Change) error {
 	stream, err := a.q.js.Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("look at the stream %s: %w", name, err)
 	}
-	next, before := stream.CachedInfo().Config, len(*all)
+	next, before := stream.CachedInfo().Config, len(*changes)
 	note := func(field string, have, want any) {
 		if have != want {
-			*all = append(*all, Change{"the stream " + name, field, fmt.Sprint(have), fmt.Sprint(want)})
+			*changes = append(*changes, Change{"the stream " + name, field, fmt.Sprint(have), fmt.Sprint(want)})
 		}
 	}
 	if l.Replicas != nil {
@@ -124,25 +124,25 @@ func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, all *[]
 			next.MaxMsgsPerSubject, next.DiscardNewPerSubject = each, each > 0
 		}
 	}
-	if len(*all) == before {
+	if len(*changes) == before {
 		return nil
 	}
 	if _, err := a.q.js.UpdateStream(ctx, next); err != nil {
-		*all = (*all)[:before]
+		*changes = (*changes)[:before]
 		return fmt.Errorf("change the stream %s: %w", name, err)
 	}
 	return nil
 }
 
 // applyConsumer changes a lane's consumer, or makes it.
-func (a *Admin) applyConsumer(ctx context.Context, want jetstream.ConsumerConfig, l *Limits, all *[]Change) error {
+func (a *Admin) applyConsumer(ctx context.Context, want jetstream.ConsumerConfig, l *Limits, changes *[]Change) error {
 	what := "the consumer " + want.Durable
 	if have, err := a.q.jobs.Consumer(ctx, want.Durable); err == nil {
 		next := have.CachedInfo().Config
 		if l.AckWait == nil || next.AckWait == *l.AckWait {
 			return nil
 		}
-		*all = append(*all, Change{what, "ack_wait", next.AckWait.String(), l.AckWait.String()})
+		*changes = append(*changes, Change{what, "ack_wait", next.AckWait.String(), l.AckWait.String()})
 		next.AckWait = *l.AckWait
 		want = next
 	} else {
@@ -154,10 +154,10 @@ func (a *Admin) applyConsumer(ctx context.Context, want jetstream.ConsumerConfig
 		if l.AckWait != nil {
 			want.AckWait = *l.AckWait
 		}
-		*all = append(*all, Change{what, "lane", "", "made"})
+		*changes = append(*changes, Change{what, "lane", "", "made"})
 	}
 	if _, err := a.q.jobs.CreateOrUpdateConsumer(ctx, want); err != nil {
-		*all = (*all)[:len(*all)-1]
+		*changes = (*changes)[:len(*changes)-1]
 		return fmt.Errorf("change %s: %w", what, err)
 	}
 	return nil

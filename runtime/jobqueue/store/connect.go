@@ -194,13 +194,13 @@ func (c *Connection) used(err error) string {
 
 // shown is the URLs without passwords and tokens.
 func (c *Connection) shown() string {
-	var all []string
+	var urls []string
 	for _, text := range c.URLs {
 		if u, err := url.Parse(text); err == nil {
-			all = append(all, redacted(u))
+			urls = append(urls, redacted(u))
 		}
 	}
-	return strings.Join(all, ",")
+	return strings.Join(urls, ",")
 }
 
 // redacted is a URL without its password. A user without one is a token.

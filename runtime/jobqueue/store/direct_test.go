@@ -90,11 +90,11 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	gone := member("gone")
 	gone.PublishStatus(ServerStatus{})
 	r.eventually("a server is known that does not answer", known(3))
-	over, cancel := context.WithTimeout(t.Context(), time.Hour)
+	ended, cancel := context.WithTimeout(t.Context(), time.Hour)
 	waits := make(chan struct{})
 	go func() {
 		defer close(waits)
-		_, _ = asker.LookupDirect(over, Lookup{Kind: Prediction, ID: "unknown"}, time.Hour)
+		_, _ = asker.LookupDirect(ended, Lookup{Kind: Prediction, ID: "unknown"}, time.Hour)
 	}()
 	select {
 	case <-waits:

@@ -28,7 +28,7 @@ func (a *Admin) Ended(ctx context.Context, failed bool, limit int) ([]EndedJob, 
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of jobs: %w", err)
 	}
-	var all []EndedJob
+	var ended []EndedJob
 	first, end := info.State.FirstSeq, info.State.LastSeq+1
 	for size := uint64(256); end > first; size *= 2 {
 		begin := max(first, end-min(size, end))
@@ -37,17 +37,17 @@ func (a *Admin) Ended(ctx context.Context, failed bool, limit int) ([]EndedJob, 
 			return nil, err
 		}
 		slices.Reverse(part)
-		all = append(all, part...)
-		if limit > 0 && len(all) >= limit {
-			return all[:limit], nil
+		ended = append(ended, part...)
+		if limit > 0 && len(ended) >= limit {
+			return ended[:limit], nil
 		}
 		end = begin
 	}
-	return all, nil
+	return ended, nil
 }
 
 // endedBetween returns the jobs whose last state is an end, in messages from begin on and before end.
-func (a *Admin) endedBetween(ctx context.Context, begin, end uint64, failed bool) (all []EndedJob, err error) {
+func (a *Admin) endedBetween(ctx context.Context, begin, end uint64, failed bool) (ended []EndedJob, err error) {
 	subject := strings.TrimSuffix(a.q.names.stateKey(""), token("")) + "*"
 	err = walk(ctx, a.q.states, begin, subject, func(m *jetstream.RawStreamMsg) (bool, error) {
 		if m.Sequence >= end {
@@ -58,13 +58,13 @@ func (a *Admin) endedBetween(ctx context.Context, begin, end uint64, failed bool
 			failed && job.State.Status != Failed {
 			return true, nil
 		}
-		return true, a.addEnded(ctx, &job, &all)
+		return true, a.addEnded(ctx, &job, &ended)
 	})
-	return all, err
+	return ended, err
 }
 
 // addEnded adds an ended job with what its prediction says.
-func (a *Admin) addEnded(ctx context.Context, job *EndedJob, all *[]EndedJob) error {
+func (a *Admin) addEnded(ctx context.Context, job *EndedJob, ended *[]EndedJob) error {
 	result, err := a.q.loadResult(ctx, job.State.Prediction)
 	if errors.Is(err, jetstream.ErrObjectNotFound) { // it has expired, and the state will
 		return nil
@@ -77,7 +77,7 @@ func (a *Admin) addEnded(ctx context.Context, job *EndedJob, all *[]EndedJob) er
 	result.Release()
 	if object.ID != "" {
 		job.ID, job.Error = object.ID, object.Error
-		*all = append(*all, *job)
+		*ended = append(*ended, *job)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Postin
 	if err != nil {
 		return fmt.Errorf("find the consumer %s: %w", sender, err)
 	}
-	var all sync.WaitGroup
-	defer all.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	permits := make(chan struct{}, maxHooks)
 	for ctx.Err() == nil {
 		permits <- struct{}{}
@@ -42,7 +42,7 @@ func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Postin
 			<-permits
 			continue
 		}
-		all.Go(func() {
+		wg.Go(func() {
 			defer func() { <-permits }()
 			q.post(ctx, m, send)
 		})

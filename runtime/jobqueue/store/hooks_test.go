@@ -11,15 +11,15 @@ import (
 func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	posted := func(q *Queue) (all chan Posting, stop func()) {
+	posted := func(q *Queue) (postings chan Posting, stop func()) {
 		t.Helper()
-		all = make(chan Posting, 8)
+		postings = make(chan Posting, 8)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			if err := q.SendHooks(ctx, func(ctx context.Context, p Posting) time.Duration {
-				all <- p
+				postings <- p
 				<-ctx.Done() // its receiver does not answer
 				return 0
 			}); err != nil {
@@ -31,7 +31,7 @@ func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
 			<-ended
 		}
 		t.Cleanup(stop)
-		return all, stop
+		return postings, stop
 	}
 	r.accept("p1")
 	if err := r.claims(r.Queue).End(t.Context(), Succeeded, starting("p1")); err != nil {

@@ -19,8 +19,8 @@ func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
 	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 1 || s.Server != "b" {
 		t.Errorf("the state is %+v, want Attempt 2, Lost 1 and Server b", s)
 	}
-	if sign := first.Beat(t.Context()); sign != Lost {
-		t.Errorf("the first server's heartbeat says %d, want Lost", sign)
+	if result := first.Beat(t.Context()); result != Lost {
+		t.Errorf("the first server's heartbeat says %d, want Lost", result)
 	}
 	if err := first.End(t.Context(), Succeeded, json.RawMessage(`"late"`)); !errors.Is(err, ErrLost) {
 		t.Errorf("its end: %v, want ErrLost", err)

@@ -204,8 +204,8 @@ func TestJobs_CancelThatNoServerHeard(t *testing.T) {
 	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatalf("got %t %v, want true", ok, err)
 	}
-	if sign := c.Beat(t.Context()); sign != CancelAsked {
-		t.Errorf("the heartbeat says %d, want CancelAsked", sign)
+	if result := c.Beat(t.Context()); result != CancelAsked {
+		t.Errorf("the heartbeat says %d, want CancelAsked", result)
 	}
 }
 

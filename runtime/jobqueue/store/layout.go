@@ -122,13 +122,13 @@ func (o Options) streams() []jetstream.StreamConfig {
 // consumers are the consumers of the jobs' stream.
 func (o Options) consumers() []jetstream.ConsumerConfig {
 	n := names{o.Model}
-	var all []jetstream.ConsumerConfig
+	var consumers []jetstream.ConsumerConfig
 	for _, class := range Classes {
 		for lane := range o.Lanes {
-			all = append(all, o.jobsConsumer(consumer(class, lane), n.lane(class, lane)))
+			consumers = append(consumers, o.jobsConsumer(consumer(class, lane), n.lane(class, lane)))
 		}
 	}
-	return all
+	return consumers
 }
 
 func (o Options) jobsConsumer(name, subjects string) jetstream.ConsumerConfig {
@@ -149,14 +149,14 @@ type ownConsumer struct {
 
 func (o Options) allConsumers() []ownConsumer {
 	n := names{o.Model}
-	all := []ownConsumer{{n.hooks(), jetstream.ConsumerConfig{
+	consumers := []ownConsumer{{n.hooks(), jetstream.ConsumerConfig{
 		Durable: sender, AckPolicy: jetstream.AckExplicitPolicy, AckWait: hookWait,
 		MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
 	}}}
 	for _, c := range o.consumers() {
-		all = append(all, ownConsumer{n.jobs(), c})
+		consumers = append(consumers, ownConsumer{n.jobs(), c})
 	}
-	return all
+	return consumers
 }
 
 // layoutWait is how long a server waits for parts that another one is making.
@@ -285,13 +285,13 @@ func lanesOf(ctx context.Context, jobs jetstream.Stream, info *jetstream.StreamI
 		return lanes, nil
 	}
 	lanes = 0
-	all := jobs.ListConsumers(ctx)
-	for one := range all.Info() {
-		if lane, ok := strings.CutPrefix(one.Name, string(Low)+"-"); ok && !strings.HasPrefix(lane, atVersion) {
+	consumers := jobs.ListConsumers(ctx)
+	for consumer := range consumers.Info() {
+		if lane, ok := strings.CutPrefix(consumer.Name, string(Low)+"-"); ok && !strings.HasPrefix(lane, atVersion) {
 			lanes++
 		}
 	}
-	if err := all.Err(); err != nil {
+	if err := consumers.Err(); err != nil {
 		return 0, fmt.Errorf("count lanes: %w", err)
 	}
 	return lanes, nil
@@ -339,8 +339,8 @@ type setting struct {
 	have, want any
 }
 
-func firstDifference(what string, all []setting) error {
-	for _, f := range all {
+func firstDifference(what string, settings []setting) error {
+	for _, f := range settings {
 		if f.have != f.want {
 			return &MismatchError{what, f.name, fmt.Sprint(f.have), fmt.Sprint(f.want)}
 		}

@@ -93,17 +93,17 @@ func TestLayout_MembersMayComeAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	o := r.o
 	o.Model = "other"
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for range 8 {
-		all.Add(1)
+		wg.Add(1)
 		go func() {
-			defer all.Done()
+			defer wg.Done()
 			if _, err := Open(t.Context(), r.nc, o); err != nil {
 				t.Errorf("got %v", err)
 			}
 		}()
 	}
-	all.Wait()
+	wg.Wait()
 }
 
 func TestLayout_OldServersAreRefused(t *testing.T) {

@@ -56,15 +56,15 @@ func (m *membership) update(server string, status ServerStatus, now time.Time) {
 }
 
 // live returns the servers from which a status came lately.
-func (m *membership) live(now time.Time) (all []string) {
+func (m *membership) live(now time.Time) (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, s := range m.servers {
 		if now.Sub(s.at) <= statusTTL {
-			all = append(all, name)
+			names = append(names, name)
 		}
 	}
-	return all
+	return names
 }
 
 // totals counts the live servers that take jobs, and the jobs that run on all.
@@ -120,17 +120,17 @@ type NamedStatus struct {
 }
 
 // Servers returns the live servers, by name.
-func (q *Queue) Servers() (all []NamedStatus) {
+func (q *Queue) Servers() (servers []NamedStatus) {
 	q.members.mu.Lock()
 	defer q.members.mu.Unlock()
 	now := time.Now()
 	for name, s := range q.members.servers {
 		if now.Sub(s.at) <= statusTTL && !s.Gone {
-			all = append(all, NamedStatus{name, s.ServerStatus})
+			servers = append(servers, NamedStatus{name, s.ServerStatus})
 		}
 	}
-	slices.SortFunc(all, func(a, b NamedStatus) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	slices.SortFunc(servers, func(a, b NamedStatus) int { return strings.Compare(a.Name, b.Name) })
+	return servers
 }
 
 // Fleet counts the live servers that take jobs, and the jobs that run there.

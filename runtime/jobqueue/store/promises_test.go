@@ -148,11 +148,11 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := store.List(t.Context())
+		objects, err := store.List(t.Context())
 		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 			t.Fatal(err)
 		}
-		return len(all)
+		return len(objects)
 	}
 	r.accept("late", large, func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
 	r.accept("canceled", large)

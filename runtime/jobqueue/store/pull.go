@@ -79,33 +79,33 @@ func (p *puller) findLanes(ctx context.Context) error {
 	if o.Lanes, err = lanesOf(ctx, p.q.jobs, info); err != nil || o.Lanes == p.lanes {
 		return err
 	}
-	var all []*source
+	var sources []*source
 	for _, c := range o.consumers() {
 		consumer, err := p.q.js.Consumer(ctx, p.q.names.jobs(), c.Durable)
 		if err != nil {
 			return fmt.Errorf("find the consumer %s: %w", c.Durable, err)
 		}
-		all = append(all, &source{Consumer: consumer})
+		sources = append(sources, &source{Consumer: consumer})
 	}
-	for i, c := range all {
+	for i, c := range sources {
 		if class, lane := i/o.Lanes, i%o.Lanes; lane < p.lanes {
-			all[i] = p.sources[class*p.lanes+lane] // it is pulled from already
+			sources[i] = p.sources[class*p.lanes+lane] // it is pulled from already
 			continue
 		}
 		p.pulls.Go(func() { p.pull(p.pulling, c) })
 	}
-	p.sources, p.lanes = all, o.Lanes
+	p.sources, p.lanes = sources, o.Lanes
 	return nil
 }
 
 // versionConsumers are the consumers of the jobs that name a version of the model.
-func (o Options) versionConsumers(version string) (all []jetstream.ConsumerConfig) {
+func (o Options) versionConsumers(version string) (consumers []jetstream.ConsumerConfig) {
 	for _, class := range Classes {
 		c := o.jobsConsumer(versionConsumer(version, class), names{o.Model}.versionClass(version, class)+">")
 		c.InactiveThreshold = versionKept
-		all = append(all, c)
+		consumers = append(consumers, c)
 	}
-	return all
+	return consumers
 }
 
 // versionKept is for how long the consumers and the schema of a version are kept that no server has: as long as the

@@ -71,7 +71,7 @@ func (q *Queue) ReadSchema(ctx context.Context) (Schema, error) {
 }
 
 // ReadVersions returns what servers wrote of the model's versions.
-func (q *Queue) ReadVersions(ctx context.Context) (all []Schema, err error) {
+func (q *Queue) ReadVersions(ctx context.Context) (schemas []Schema, err error) {
 	info, err := q.states.Info(ctx, jetstream.WithSubjectFilter(q.names.versionSchemaKey("*")))
 	if err != nil {
 		return nil, fmt.Errorf("list the model's versions: %w", err)
@@ -82,10 +82,10 @@ func (q *Queue) ReadVersions(ctx context.Context) (all []Schema, err error) {
 			return nil, err
 		}
 		if s.Model != "" {
-			all = append(all, s)
+			schemas = append(schemas, s)
 		}
 	}
-	return all, nil
+	return schemas, nil
 }
 
 func (q *Queue) readSchema(ctx context.Context, key string) (Schema, error) {

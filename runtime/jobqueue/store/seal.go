@@ -16,7 +16,7 @@ import (
 // Keys seal what clients sent and get, so that NATS, its disks and its backups do not have it in the clear: bodies,
 // prediction objects, webhooks and the URLs of these. Ids, times, sizes and states stay readable. A nil *Keys seals
 // nothing.
-type Keys struct{ all []cipher.AEAD }
+type Keys struct{ sealers []cipher.AEAD }
 
 // keyBytes is the size of an AES-256 key.
 const keyBytes = 32
@@ -45,9 +45,9 @@ func ReadKeys(path string) (*Keys, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.all = append(k.all, sealer)
+		k.sealers = append(k.sealers, sealer)
 	}
-	if len(k.all) == 0 {
+	if len(k.sealers) == 0 {
 		return nil, fmt.Errorf("%s has no key", path)
 	}
 	return k, nil
@@ -64,7 +64,7 @@ func (k *Keys) seal(what string, data []byte) []byte {
 	if k == nil {
 		return data
 	}
-	sealer := k.all[0]
+	sealer := k.sealers[0]
 	nonce := make([]byte, sealer.NonceSize(), len(sealedPrefix)+sealer.NonceSize()+len(data)+sealer.Overhead())
 	_, _ = rand.Read(nonce) // never fails
 	out := append(bytes.Clone(sealedPrefix), nonce...)
@@ -78,7 +78,7 @@ func (k *Keys) open(what string, data []byte) ([]byte, error) {
 		return data, nil
 	}
 	if k != nil {
-		for _, sealer := range k.all {
+		for _, sealer := range k.sealers {
 			if len(rest) < sealer.NonceSize() {
 				break
 			}

@@ -258,16 +258,16 @@ func (s *Server) subscribe() error {
 	if s.subscribed {
 		return nil
 	}
-	var all []*nats.Subscription
+	var subscriptions []*nats.Subscription
 	for verb, answer := range map[string]nats.MsgHandler{"held": s.onOwner, "cancel": s.onCancel, "attach": s.onAttach} {
 		subscription, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answered(answer))
 		if err != nil {
-			for _, sub := range all {
+			for _, sub := range subscriptions {
 				_ = sub.Unsubscribe()
 			}
 			return err
 		}
-		all = append(all, subscription)
+		subscriptions = append(subscriptions, subscription)
 	}
 	s.subscribed = true
 	return nil

@@ -52,7 +52,7 @@ func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Summary
+	var summaries []Summary
 	for _, info := range queues {
 		s, err := summaryOf(ctx, js, info.Config.Name)
 		switch {
@@ -61,10 +61,10 @@ func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
 		case err != nil:
 			return nil, err
 		}
-		all = append(all, s)
+		summaries = append(summaries, s)
 	}
-	slices.SortFunc(all, func(a, b Summary) int { return strings.Compare(a.Model, b.Model) })
-	return all, nil
+	slices.SortFunc(summaries, func(a, b Summary) int { return strings.Compare(a.Model, b.Model) })
+	return summaries, nil
 }
 
 // Models are the names of the models that have a queue, sorted.
@@ -86,11 +86,11 @@ func modelsOf(ctx context.Context, js jetstream.JetStream) (models []string, err
 }
 
 // queuesOf are the streams of jobs.
-func queuesOf(ctx context.Context, js jetstream.JetStream) (all []*jetstream.StreamInfo, err error) {
+func queuesOf(ctx context.Context, js jetstream.JetStream) (streams []*jetstream.StreamInfo, err error) {
 	list := js.ListStreams(ctx)
 	for info := range list.Info() {
 		if strings.HasPrefix(info.Config.Name, jobsPrefix) {
-			all = append(all, info)
+			streams = append(streams, info)
 		}
 	}
 	if err := list.Err(); err != nil {
@@ -99,7 +99,7 @@ func queuesOf(ctx context.Context, js jetstream.JetStream) (all []*jetstream.Str
 		}
 		return nil, fmt.Errorf("list the job queues: %w", err)
 	}
-	return all, nil
+	return streams, nil
 }
 
 // Summary says how this queue stands.
@@ -141,8 +141,8 @@ func summaryOf(ctx context.Context, js jetstream.JetStream, stream string) (s Su
 // Delivery counts jobs: those that no server has got yet, and those that one has, or has given back. named are those of
 // the first that name a version, by its token.
 func (q *Queue) Delivery(ctx context.Context) (pending uint64, named map[string]uint64, delivered int, err error) {
-	all := q.jobs.ListConsumers(ctx)
-	for info := range all.Info() {
+	consumers := q.jobs.ListConsumers(ctx)
+	for info := range consumers.Info() {
 		delivered += info.NumAckPending
 		if version, ok := versionOf(info.Name); !ok {
 			pending += info.NumPending
@@ -153,5 +153,5 @@ func (q *Queue) Delivery(ctx context.Context) (pending uint64, named map[string]
 			named[version] += info.NumPending
 		}
 	}
-	return pending, named, delivered, all.Err()
+	return pending, named, delivered, consumers.Err()
 }

@@ -29,16 +29,16 @@ func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
 	t.Parallel()
 	const lanes = 8
 	r := newRig(t, func(o *Options) { o.Lanes, o.AckWait = lanes, 30*time.Second })
-	pulls := func() (all, without int) {
+	pulls := func() (total, without int) {
 		for _, class := range Classes {
 			for lane := range lanes {
 				n := r.consumerInfo(consumer(class, lane)).NumWaiting
-				if all += n; n == 0 {
+				if total += n; n == 0 {
 					without++
 				}
 			}
 		}
-		return all, without
+		return total, without
 	}
 	gate := make(chan struct{})
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -54,8 +54,8 @@ func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
 	r.accept("p1")
 	r.eventually("it runs", func() bool { return run.count("p1") == 1 })
 	r.eventually("no pull waits while the only place is taken", func() bool {
-		all, _ := pulls()
-		return all == 0
+		total, _ := pulls()
+		return total == 0
 	})
 }
 

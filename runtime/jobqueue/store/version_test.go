@@ -81,11 +81,11 @@ func TestVersion_SchemasAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := r.ReadVersions(t.Context())
-	if err != nil || len(all) != 2 {
-		t.Fatalf("got %d schemas and %v, want 2", len(all), err)
+	schemas, err := r.ReadVersions(t.Context())
+	if err != nil || len(schemas) != 2 {
+		t.Fatalf("got %d schemas and %v, want 2", len(schemas), err)
 	}
-	for _, s := range all {
+	for _, s := range schemas {
 		if want := `{"v":"` + s.Model + `"}`; string(s.OpenAPI) != want {
 			t.Errorf("got %s of version %s, want %s", s.OpenAPI, s.Model, want)
 		}

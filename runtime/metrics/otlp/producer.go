@@ -34,15 +34,16 @@ var _ sdkmetric.Producer = Producer{}
 
 func (p Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	c := conversion{start: p.Set.Started(), now: time.Now()}
-	var all []metricdata.Metrics
+	var produced []metricdata.Metrics
 	for _, families := range [][]metrics.Family{p.Set.Gather(), p.Set.GatherConventional()} {
 		for i := range families {
 			if f := &families[i]; len(f.Samples) > 0 {
-				all = append(all, c.metric(f))
+				produced = append(produced, c.metric(f))
 			}
 		}
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope, Version: p.Version}, Metrics: all}}, nil
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope, Version: p.Version}, Metrics: produced}},
+		nil
 }
 
 // conversion is the time that all data of one export has.
@@ -114,15 +115,15 @@ func (c conversion) summaries(f *metrics.Family) []metricdata.SummaryDataPoint {
 }
 
 func attributes(labels []metrics.Label) attribute.Set {
-	all := make([]attribute.KeyValue, len(labels))
+	list := make([]attribute.KeyValue, len(labels))
 	for i, l := range labels {
-		all[i] = attribute.String(l.Name, l.Value)
+		list[i] = attribute.String(l.Name, l.Value)
 		if l.Name == metrics.StatusCode {
 			code, _ := strconv.Atoi(l.Value) // it was made from a number
-			all[i] = attribute.Int(l.Name, code)
+			list[i] = attribute.Int(l.Name, code)
 		}
 	}
-	return attribute.NewSet(all...)
+	return attribute.NewSet(list...)
 }
 
 // unitOf is the unit that a name ends in.

@@ -71,14 +71,14 @@ func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	if err != nil || len(scopes) != 1 {
 		t.Fatalf("%d scopes, %v, want 1", len(scopes), err)
 	}
-	all := map[string]metricdata.Metrics{}
+	byName := map[string]metricdata.Metrics{}
 	for _, m := range scopes[0].Metrics {
-		if _, twice := all[m.Name]; twice {
+		if _, twice := byName[m.Name]; twice {
 			t.Errorf("%s is there twice: twice = true, want false", m.Name)
 		}
-		all[m.Name] = m
+		byName[m.Name] = m
 	}
-	return all
+	return byName
 }
 
 // typeOf is the type that Prometheus makes of a metric.
@@ -102,7 +102,7 @@ func typeOf(m metricdata.Metrics) (otlptranslator.MetricType, dto.MetricType) {
 // has.
 func TestProducer_AllOfPageIsSent(t *testing.T) {
 	s := used()
-	all := produce(t, s)
+	produced := produce(t, s)
 	_, text := s.Write("")
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	page, err := parser.TextToMetricFamilies(bytes.NewReader(text))
@@ -111,7 +111,7 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 	}
 	namer := otlptranslator.MetricNamer{WithMetricSuffixes: true}
 	sent := map[string]metricdata.Metrics{}
-	for name, m := range all {
+	for name, m := range produced {
 		kind, prometheus := typeOf(m)
 		translated, err := namer.Build(otlptranslator.Metric{Name: name, Unit: m.Unit, Type: kind})
 		if err != nil {
@@ -141,32 +141,32 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 }
 
 // attributesOf are those of each data point, as text.
-func attributesOf(m metricdata.Metrics) (all []string) {
+func attributesOf(m metricdata.Metrics) (list []string) {
 	text := func(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
 	switch data := m.Data.(type) {
 	case metricdata.Sum[float64]:
 		for _, p := range data.DataPoints {
-			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Value))
+			list = append(list, fmt.Sprintf("%s %v", text(p.Attributes), p.Value))
 		}
 	case metricdata.Gauge[float64]:
 		for _, p := range data.DataPoints {
-			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Value))
+			list = append(list, fmt.Sprintf("%s %v", text(p.Attributes), p.Value))
 		}
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
-			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Count))
+			list = append(list, fmt.Sprintf("%s %v", text(p.Attributes), p.Count))
 		}
 	case metricdata.Summary:
 		for _, p := range data.DataPoints {
-			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Count))
+			list = append(list, fmt.Sprintf("%s %v", text(p.Attributes), p.Count))
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(list)
+	return list
 }
 
 func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
-	all := produce(t, used())
+	sent := produce(t, used())
 	for _, want := range []struct {
 		name, unit string
 		points     []string
@@ -193,7 +193,7 @@ func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 			"http.request.method=POST,http.response.status_code=200,http.route=/predictions,url.scheme=http 1",
 		}},
 	} {
-		m := all[want.name]
+		m := sent[want.name]
 		if got := attributesOf(m); m.Unit != want.unit || !slices.Equal(got, want.points) {
 			t.Errorf("%s, unit %q:\n got %q\nwant %q, unit %q", want.name, m.Unit, got, want.points, want.unit)
 		}
@@ -202,13 +202,13 @@ func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 		"cog.runtime.prediction.count": true, "cog.runtime.prediction.active": false,
 		"cog.runtime.slot.count": false,
 	} {
-		if sum, ok := all[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up ||
+		if sum, ok := sent[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up ||
 			sum.Temporality != metricdata.CumulativeTemporality {
-			t.Errorf("%s is %T, %+v, want ok true, IsMonotonic %t and Temporality %v", name, all[name].Data, sum, up,
+			t.Errorf("%s is %T, %+v, want ok true, IsMonotonic %t and Temporality %v", name, sent[name].Data, sum, up,
 				metricdata.CumulativeTemporality)
 		}
 	}
-	for _, p := range all["http.server.request.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
+	for _, p := range sent["http.server.request.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
 		if code, ok := p.Attributes.Value(metrics.StatusCode); !ok || code.Type() != attribute.INT64 {
 			t.Errorf("the status code is %v, want ok true and Type %v", code, attribute.INT64)
 		}
@@ -216,12 +216,12 @@ func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 }
 
 func TestProducer_ExemplarsNameTheirTrace(t *testing.T) {
-	all := produce(t, used())
+	sent := produce(t, used())
 	for _, name := range []string{
 		"pinion_predict_seconds", "pinion_time_to_first_output_seconds",
 		"cog.runtime.prediction.duration",
 	} {
-		data := all[name].Data.(metricdata.Histogram[float64])
+		data := sent[name].Data.(metricdata.Histogram[float64])
 		found := 0
 		for _, p := range data.DataPoints {
 			for _, e := range p.Exemplars {

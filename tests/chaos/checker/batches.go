@@ -16,7 +16,7 @@ type call struct {
 	ended, raised bool
 	// first is the call with which their batch began: what raised is called again in halves.
 	first *call
-	all   []*call // of the batch, where this is its first
+	items []*call // of the batch, where this is its first
 }
 
 // together takes a line of the model's about a call: "batch NUMBER PID NANOSECONDS KEY TOKEN...", "raised NUMBER PID",
@@ -29,7 +29,7 @@ func (r *record) together(f []string, pid int) error {
 	if f[0] != "batch" {
 		for _, c := range slices.Backward(r.calls) {
 			if c.pid == pid && c.number == number {
-				c.over(f[0] == "ended")
+				c.end(f[0] == "ended")
 				return nil
 			}
 		}
@@ -56,7 +56,7 @@ func (r *record) together(f []string, pid int) error {
 	return nil
 }
 
-func (c *call) over(well bool) {
+func (c *call) end(well bool) {
 	c.ended, c.raised = well, !well
 	for _, p := range c.members {
 		if well {
@@ -77,7 +77,7 @@ func (r *record) begin(c *call) {
 		}
 		p.calls = append(p.calls, c)
 	}
-	c.first.all = append(c.first.all, c)
+	c.first.items = append(c.first.items, c)
 }
 
 // lastCall is the last call in which the model had it, or nil.
@@ -91,7 +91,7 @@ func (p *prediction) lastCall() *call {
 // says is what the whole batch prints.
 func (c *call) says() string {
 	var b strings.Builder
-	for _, part := range c.first.all {
+	for _, part := range c.first.items {
 		for _, p := range part.members {
 			if p.asked.Says {
 				b.WriteString(p.asked.Token + "\n")

@@ -128,10 +128,10 @@ func (v *findings) casualties() {
 			allowed = v.limits.slots * v.limits.behind
 		}
 		most += allowed
-		if over := diedWith - v.limits.slots; over > 0 {
-			v.counts["beyond the slots of their worker"] += over
+		if excess := diedWith - v.limits.slots; excess > 0 {
+			v.counts["beyond the slots of their worker"] += excess
 			if h.rubbish {
-				v.counts["of these behind rubbish"] += over
+				v.counts["of these behind rubbish"] += excess
 			}
 		}
 		if diedWith > allowed {

@@ -76,8 +76,8 @@ func ownText(e *entry, text string, pad int) error {
 }
 
 func ownList(e *entry, text string, items, pad int) error {
-	one := len(text) + len(`"",`)
-	if want := items*one + one + pad + 1; e.Length != want {
+	size := len(text) + len(`"",`)
+	if want := items*size + size + pad + 1; e.Length != want {
 		return fmt.Errorf("the output has %d bytes, want %d", e.Length, want)
 	}
 	if e.Output == nil {

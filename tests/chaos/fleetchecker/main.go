@@ -38,12 +38,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: fleetchecker -attempts N journal.jsonl ledger.txt")
 		os.Exit(2)
 	}
-	all, err := read(flag.Arg(0), flag.Arg(1))
+	records, err := read(flag.Arg(0), flag.Arg(1))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fleetchecker:", err)
 		os.Exit(2)
 	}
-	broken, summary := check(all, *attempts)
+	broken, summary := check(records, *attempts)
 	for _, line := range broken {
 		fmt.Println(line)
 	}
@@ -54,12 +54,12 @@ func main() {
 }
 
 func read(journal, ledger string) (map[string]*record, error) {
-	all := map[string]*record{}
+	records := map[string]*record{}
 	of := func(id string) *record {
-		if all[id] == nil {
-			all[id] = &record{}
+		if records[id] == nil {
+			records[id] = &record{}
 		}
-		return all[id]
+		return records[id]
 	}
 	err := lines(journal, func(line string) error {
 		var n note
@@ -94,7 +94,7 @@ func read(journal, ledger string) (map[string]*record, error) {
 			return nil
 		})
 	}
-	return all, err
+	return records, err
 }
 
 func lines(path string, do func(string) error) error {
@@ -121,10 +121,10 @@ func lines(path string, do func(string) error) error {
 }
 
 // check returns a line for each promise that was broken, and a summary.
-func check(all map[string]*record, attempts int) (broken []string, summary string) {
+func check(records map[string]*record, attempts int) (broken []string, summary string) {
 	var accepted, again int
 	ended := map[string]int{}
-	for id, r := range all {
+	for id, r := range records {
 		if !r.accepted {
 			broken = append(broken, id+": it was never accepted")
 			continue

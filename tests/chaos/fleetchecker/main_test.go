@@ -50,11 +50,11 @@ func TestMain_CheckerFindsBrokenPromises(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		all, err := read(journal, ledger)
+		records, err := read(journal, ledger)
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken, summary := check(all, 2)
+		broken, summary := check(records, 2)
 		if want == "" && len(broken) > 0 || want != "" && (len(broken) != 1 || !strings.Contains(broken[0], want)) {
 			t.Errorf("%q: %q, %s, want len(broken) empty and 1 and broken[0] with %q", want, broken, summary, want)
 		}

@@ -76,11 +76,11 @@ func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
 	})
 }
 
-func suffixed(words []string, suffix string) (all []string) {
+func suffixed(words []string, suffix string) (choices []string) {
 	for _, w := range words {
-		all = append(all, w+suffix)
+		choices = append(choices, w+suffix)
 	}
-	return all
+	return choices
 }
 
 // fieldsOf are the inputs of the model in a folder, as its source alone tells them; nil: it does not.

@@ -41,9 +41,9 @@ func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 	defer cancel()
 	view := modelsView{Models: []queueView{}}
 	err := c.everyNATS(func(nc *nats.Conn) error {
-		all, err := store.Summaries(ctx, nc)
-		for i := range all {
-			q := &all[i]
+		summaries, err := store.Summaries(ctx, nc)
+		for i := range summaries {
+			q := &summaries[i]
 			view.Models = append(view.Models, queueView{
 				Model: q.Model, Stream: q.Stream, Stored: q.Stored, Waiting: q.Waiting, Dead: q.Dead,
 				Capacity: q.Capacity, OldestWaiting: instant(q.Oldest), oldest: q.Oldest,
@@ -71,12 +71,12 @@ func (c *jobsCommand) everyNATS(f func(*nats.Conn) error) error {
 	if err != nil {
 		return err
 	}
-	all, err := os.ReadDir(folders)
+	entries, err := os.ReadDir(folders)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	var none error = &store.NotServedError{Dir: filepath.Join(folders, "MODEL"), Cause: os.ErrNotExist}
-	for _, folder := range all {
+	for _, folder := range entries {
 		nc, err := store.ConnectSocket(filepath.Join(folders, folder.Name()), nats.Name("pinion jobs"))
 		if err != nil { // no server runs with it
 			continue

@@ -73,14 +73,14 @@ func (s *showView) table(w io.Writer) error {
 }
 
 // printChanges prints what 'pinion jobs apply' has changed.
-func printChanges(w io.Writer, all []store.Change) error {
-	if len(all) == 0 {
+func printChanges(w io.Writer, changes []store.Change) error {
+	if len(changes) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to change")
 		return err
 	}
 	t := newTable(w)
 	t.row("WHAT", "FIELD", "BEFORE", "AFTER")
-	for _, c := range all {
+	for _, c := range changes {
 		t.row(c.What, c.Field, c.Before, c.After)
 	}
 	return t.Flush()

@@ -130,20 +130,20 @@ func oneServer(cmd *cobra.Command, args []string) error {
 }
 
 // findServer finds the server that an argument means, or the only one.
-func findServer(all []process.ServerInfo, args []string) (process.ServerInfo, error) {
+func findServer(running []process.ServerInfo, args []string) (process.ServerInfo, error) {
 	var found []process.ServerInfo
-	for _, s := range all {
+	for _, s := range running {
 		if len(args) == 0 || isMeant(s, args[0]) {
 			found = append(found, s)
 		}
 	}
 	switch {
-	case len(all) == 0:
+	case len(running) == 0:
 		return process.ServerInfo{}, fmt.Errorf("no server of yours runs here, by the run folders in %s", os.TempDir())
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0:
-		return process.ServerInfo{}, fmt.Errorf("no server is called %q; the servers are%s", args[0], listed(all))
+		return process.ServerInfo{}, fmt.Errorf("no server is called %q; the servers are%s", args[0], listed(running))
 	}
 	return process.ServerInfo{}, errors.New("name one server by its process id: there are" + listed(found))
 }

@@ -61,7 +61,7 @@ func findStarter(name string) (starter, error) {
 // files are the files of a new model. python is the version for its images.
 func (s starter) files(python string) ([]starterFile, error) {
 	fill := strings.NewReplacer("PYTHON_VERSION", python, "PREDICT", "pinion predict "+s.predict)
-	var all []starterFile
+	var written []starterFile
 	for _, f := range [][2]string{
 		{model.CogFile, "cog.yaml"},
 		{"run.py", s.name + "/run.py"},
@@ -76,10 +76,10 @@ func (s starter) files(python string) ([]starterFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, starterFile{f[0], []byte(fill.Replace(string(text)))})
+		written = append(written, starterFile{f[0], []byte(fill.Replace(string(text)))})
 	}
 	schema, err := json.MarshalIndent(model.CogSchema(), "", "  ")
-	return append(all, starterFile{".vscode/cog.schema.json", append(schema, '\n')}), err
+	return append(written, starterFile{".vscode/cog.schema.json", append(schema, '\n')}), err
 }
 
 // write writes the files of a new model to a folder. It writes none if one of them, or a predictor by another name, is

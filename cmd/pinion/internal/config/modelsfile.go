@@ -312,12 +312,12 @@ func (r *modelsFileReader) unknown(prefix string, entry usertext.Entry, known []
 	r.mistakes.Add(entry.Line, what, r.advise(entry.Key, known, "the keys here are "))
 }
 
-// advise names the nearest word, or all.
-func (r *modelsFileReader) advise(word string, known []string, all string) string {
+// advise names the nearest known word, or lists all of them after listing.
+func (r *modelsFileReader) advise(word string, known []string, listing string) string {
 	if near := nearest.Word(word, known); near != "" {
 		return fmt.Sprintf("write %q, if that is what is meant", near)
 	}
-	return all + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	return listing + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
 func (f *ModelsFile) names() (names []string) {

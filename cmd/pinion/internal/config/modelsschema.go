@@ -27,7 +27,7 @@ func ModelsSchema() map[string]any {
 	for key, words := range keyWords(s) {
 		properties[key].(map[string]any)["enum"] = words
 	}
-	one := map[string]any{
+	entry := map[string]any{
 		"type": "object", "properties": properties, "additionalProperties": false, "required": []string{keyPath},
 	}
 	return map[string]any{
@@ -45,7 +45,7 @@ func ModelsSchema() map[string]any {
 				"description": "The version, or one for each model, that gets copies of the requests that others serve.",
 			},
 			keyModels: map[string]any{
-				"type": "object", "additionalProperties": one, "minProperties": 1,
+				"type": "object", "additionalProperties": entry, "minProperties": 1,
 				"propertyNames": map[string]any{"pattern": versionedNamePattern(), "maxLength": longestModelName + 64},
 			},
 		},
@@ -61,9 +61,9 @@ func versionedNamePattern() string {
 // keyWords are the words of keys that have one of a few.
 func keyWords(s *Serve) map[string][]string {
 	words := map[string][]string{"none-defaults": strings.Split(s.Model.NoneDefaults.Type(), "|")}
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.BindFlags(all)
-	for _, v := range s.Model.variables(all) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(flags)
+	for _, v := range s.Model.variables(flags) {
 		if v.words != nil {
 			words[v.Flag] = v.words
 		}

@@ -15,20 +15,20 @@ import (
 func TestModelsSchema_HasEachKey(t *testing.T) {
 	schema := ModelsSchema()
 	of := func(schema map[string]any) map[string]any { return schema["properties"].(map[string]any) }
-	one := of(schema)[keyModels].(map[string]any)["additionalProperties"].(map[string]any)
+	entry := of(schema)[keyModels].(map[string]any)["additionalProperties"].(map[string]any)
 	for _, c := range []struct {
 		what      string
 		got, want []string
 	}{
 		{"of the file", slices.Sorted(maps.Keys(of(schema))), rootKeys()},
-		{"of a model", slices.Sorted(maps.Keys(of(one))), append(fileWords().Model, keyPath)},
+		{"of a model", slices.Sorted(maps.Keys(of(entry))), append(fileWords().Model, keyPath)},
 	} {
 		slices.Sort(c.want)
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("the keys %s: got %q, want %q", c.what, c.got, c.want)
 		}
 	}
-	for key, value := range of(one) {
+	for key, value := range of(entry) {
 		if value.(map[string]any)["description"] == "" {
 			t.Errorf("%s has no description, want one", key)
 		}

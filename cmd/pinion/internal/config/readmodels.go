@@ -156,11 +156,11 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 
 // fileWords are the keys that the file may have.
 func fileWords() (words fileKeys) {
-	s, of, all := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	s, of, unused := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.Model.bindKeys(of)
-	s.BindFlags(all)
+	s.BindFlags(unused)
 	of.VisitAll(func(f *pflag.Flag) { words.Model = append(words.Model, f.Name) })
-	all.VisitAll(func(f *pflag.Flag) {
+	unused.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(words.Model, f.Name) {
 			words.Server = append(words.Server, f.Name)
 		}

@@ -38,11 +38,11 @@ func variable(f *pflag.FlagSet, flag string, set func(to pflag.Value, v string) 
 }
 
 // variablesOf are those of flags whose type says what they may be. A time may be a number of seconds.
-func variablesOf(f *pflag.FlagSet, flags ...string) (all []Variable) {
+func variablesOf(f *pflag.FlagSet, flags ...string) (variables []Variable) {
 	for _, flag := range flags {
-		all = append(all, variable(f, flag, setByType))
+		variables = append(variables, variable(f, flag, setByType))
 	}
-	return all
+	return variables
 }
 
 func setByType(to pflag.Value, v string) error {
@@ -65,9 +65,9 @@ func setByType(to pflag.Value, v string) error {
 }
 
 // numbers are the variables of flags that are whole numbers of at least least.
-func numbers(f *pflag.FlagSet, least int, flags ...string) (all []Variable) {
+func numbers(f *pflag.FlagSet, least int, flags ...string) (variables []Variable) {
 	for _, flag := range flags {
-		all = append(all, variable(f, flag, func(to pflag.Value, v string) error {
+		variables = append(variables, variable(f, flag, func(to pflag.Value, v string) error {
 			var n int
 			if err := usertext.ParseInt(&n, v, least); err != nil {
 				return err
@@ -75,7 +75,7 @@ func numbers(f *pflag.FlagSet, least int, flags ...string) (all []Variable) {
 			return to.Set(strconv.Itoa(n))
 		}))
 	}
-	return all
+	return variables
 }
 
 // choice is the variable of a flag that is one of some words.

@@ -130,10 +130,10 @@ func TestDockerfile_LongLabels(t *testing.T) {
 			}
 		}
 		joined := strings.Trim(strings.ReplaceAll(quoted, "\\\n", ""), "'")
-		var one, other any
-		if err := errors.Join(json.Unmarshal(text, &one), json.Unmarshal([]byte(joined), &other)); err != nil ||
-			!reflect.DeepEqual(one, other) {
-			t.Errorf("the label has another text: %v: got %v, want %v", err, one, other)
+		var got, other any
+		if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(joined), &other)); err != nil ||
+			!reflect.DeepEqual(got, other) {
+			t.Errorf("the label has another text: %v: got %v, want %v", err, got, other)
 		}
 		if strings.Contains(joined, "'") {
 			t.Errorf(`a quote ends the word: got %.300q, want no "'" in it`, joined)

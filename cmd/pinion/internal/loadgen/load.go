@@ -81,11 +81,11 @@ type generator struct {
 func (g *generator) part(length time.Duration) *Result {
 	p := &part{generator: g, begin: time.Now(), total: &Result{Failures: map[string]uint64{}}}
 	p.end = p.begin.Add(length)
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for range g.Connections {
-		all.Go(p.connection)
+		wg.Go(p.connection)
 	}
-	all.Wait()
+	wg.Wait()
 	p.total.Length = min(length, time.Since(p.begin))
 	return p.total
 }

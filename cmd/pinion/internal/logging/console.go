@@ -37,16 +37,16 @@ func (b *blockWriter) Write(line []byte) (int, error) {
 	if b.rest == "" && !b.draft && !b.drawn {
 		return b.w.Write(line)
 	}
-	var all []byte
+	var text []byte
 	if b.drawn {
-		all = append(all, terminal.EraseLine...)
+		text = append(text, terminal.EraseLine...)
 	}
 	if b.drawn = b.draft; b.draft {
-		all = terminal.AppendClipped(all, bytes.TrimSuffix(line, []byte("\n")))
+		text = terminal.AppendClipped(text, bytes.TrimSuffix(line, []byte("\n")))
 	} else {
-		all = append(append(all, line...), b.rest...)
+		text = append(append(text, line...), b.rest...)
 	}
-	if _, err := b.w.Write(all); err != nil {
+	if _, err := b.w.Write(text); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -91,15 +91,15 @@ func (s *Sink) Flush(stall time.Duration) {
 
 // waitFor waits until something is so, for the given time at most. Called with the lock held.
 func (s *Sink) waitFor(atMost time.Duration, so func() bool) {
-	over := false
+	expired := false
 	alarm := time.AfterFunc(atMost, func() {
 		s.mu.Lock()
-		over = true
+		expired = true
 		s.changed.Broadcast()
 		s.mu.Unlock()
 	})
 	defer alarm.Stop()
-	for !over && !so() {
+	for !expired && !so() {
 		s.changed.Wait()
 	}
 }

@@ -30,9 +30,9 @@ func sinkOnPipe(t *testing.T, limit int) (*Sink, *os.File) {
 // TestLogsink_SinkReportsWhatItDropped: every record is read, or is among those that a notice in its place counts.
 func TestLogsink_SinkReportsWhatItDropped(t *testing.T) {
 	s, read := sinkOnPipe(t, 64<<10)
-	const all = 4000
+	const written = 4000
 	record := func(i int) []byte { return fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)) }
-	for i := range all {
+	for i := range written {
 		if n, err := s.Write(record(i)); n != len(record(i)) || err != nil {
 			t.Fatalf("Write: %d, %v, want %d", n, err, len(record(i)))
 		}
@@ -43,7 +43,7 @@ func TestLogsink_SinkReportsWhatItDropped(t *testing.T) {
 	}
 	lines := bufio.NewScanner(read)
 	next := 0
-	for next < all {
+	for next < written {
 		if !lines.Scan() {
 			t.Fatalf("the log ends at %d: %v: Scan = false, want true", next, lines.Err())
 		}
@@ -88,20 +88,20 @@ func TestLogsink_SinkSurvivesBrokenPipe(t *testing.T) {
 // written twice.
 func TestLogsink_FlushWaitsForReaderThatGoesOn(t *testing.T) {
 	s, read := sinkOnPipe(t, 1<<20)
-	const all = 5000
-	for i := range all {
+	const written = 5000
+	for i := range written {
 		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))
 	}
 	counted := make(chan int)
 	go func() {
 		n := 0
-		for lines := bufio.NewScanner(read); n < all && lines.Scan(); n++ {
+		for lines := bufio.NewScanner(read); n < written && lines.Scan(); n++ {
 		}
 		counted <- n
 	}()
 	s.Flush(time.Minute)
-	if n := <-counted; n != all {
-		t.Errorf("%d records were read, want %d", n, all)
+	if n := <-counted; n != written {
+		t.Errorf("%d records were read, want %d", n, written)
 	}
 }
 
@@ -111,12 +111,12 @@ func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 	if err := unix.SetNonblock(s.fd, true); err != nil {
 		t.Fatal(err)
 	}
-	const all = 500
-	for i := range all {
+	const written = 500
+	for i := range written {
 		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))
 	}
 	lines := bufio.NewScanner(read)
-	for i := range all {
+	for i := range written {
 		var got int
 		if !lines.Scan() {
 			t.Fatalf("the log ends at %d: %v: Scan = false, want true", i, lines.Err())

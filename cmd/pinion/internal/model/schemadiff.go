@@ -165,9 +165,9 @@ func (c *comparison) schema(what, path string, stored, made any, depth int) {
 }
 
 func sameLength(a, b any) bool {
-	one, ok := a.([]any)
+	before, ok := a.([]any)
 	other, is := b.([]any)
-	return ok && is && len(one) == len(other)
+	return ok && is && len(before) == len(other)
 }
 
 // sameValue compares JSON values, numbers by their value: 1 is 1.0.
@@ -212,10 +212,10 @@ func necessity(required bool) string {
 }
 
 func sortedKeys(a, b map[string]any) []string {
-	all := map[string]any{}
-	maps.Copy(all, a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
+	merged := map[string]any{}
+	maps.Copy(merged, a)
+	maps.Copy(merged, b)
+	return slices.Sorted(maps.Keys(merged))
 }
 
 // shown is a value as JSON, cut where it is long.

@@ -42,7 +42,7 @@ func (s Source) Files(folder string) (files []string, err error) {
 			return err
 		}
 		below, err := filepath.Rel(folder, name)
-		if below = filepath.ToSlash(below); err == nil && s.takes(below) {
+		if below = filepath.ToSlash(below); err == nil && s.includes(below) {
 			files = append(files, below)
 		}
 		return err
@@ -56,9 +56,9 @@ func NoFiles(place string) (what, fix string) {
 		"fix the patterns: *.safetensors is for a name, folder/** for a path"
 }
 
-// takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and
-// ** in it for any folders; another one is for the name of the file or of a folder above it.
-func (s Source) takes(file string) bool {
+// includes reports whether a file below the source is one of the weights. A pattern with a slash is for the whole path,
+// and ** in it for any folders; another one is for the name of the file or of a folder above it.
+func (s Source) includes(file string) bool {
 	matches := func(pattern string) bool { return matchesPath(pattern, file) }
 	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
 }
@@ -106,9 +106,9 @@ func weightsForm(line func(rule func(*usertext.Node) (string, string)) *valueFor
 		f.kinds, f.rule, f.line = append([]usertext.NodeKind{usertext.Text}, f.kinds...), sourceRule, true
 		return f
 	}
-	one := mappingOf(map[string]*valueForm{"uri": uri, "include": patterns, "exclude": patterns})
-	source := mappingOf(one.keys)
-	source.kinds, source.item = append(source.kinds, usertext.List), one
+	single := mappingOf(map[string]*valueForm{"uri": uri, "include": patterns, "exclude": patterns})
+	source := mappingOf(single.keys)
+	source.kinds, source.item = append(source.kinds, usertext.List), single
 	entry := mappingOf(map[string]*valueForm{
 		"name": line(nil), "target": line(nil), "source": source, "sha256": line(nil),
 		"wait": {kinds: []usertext.NodeKind{usertext.Bool}},

@@ -26,7 +26,7 @@ func TestSource_TakesFilesByTheirPatterns(t *testing.T) {
 		{[]string{"*.bin"}, []string{"x*"}, "xa.bin", false},
 		{[]string{"*.bin"}, []string{"old/**"}, "old/a.bin", false},
 	} {
-		if got := (Source{Include: c.include, Exclude: c.exclude}).takes(c.file); got != c.want {
+		if got := (Source{Include: c.include, Exclude: c.exclude}).includes(c.file); got != c.want {
 			t.Errorf("%s by %q without %q: got %v, want %v", c.file, c.include, c.exclude, got, c.want)
 		}
 	}

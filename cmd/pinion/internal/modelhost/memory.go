@@ -75,7 +75,7 @@ func (h *Host) holders() (holders []Holder) {
 
 // memory is what the model's workers have now, in bytes.
 func (m *Model) memory() (bytes int64) {
-	for _, w := range m.workers.current().all {
+	for _, w := range m.workers.current().supervisors {
 		bytes += w.Health().MemoryBytes
 	}
 	return bytes

@@ -24,7 +24,7 @@ func (m *Model) Reload(why string) (notice string, err error) {
 }
 
 // renew is Reload, with the renewal of one worker.
-func (m *Model) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
+func (m *Model) renew(why string, renewWorker func(*supervise.Supervisor)) (notice string, err error) {
 	m.host.o.Reload()
 	read, err := m.s.FindModel(m.source.found.Dir)
 	if err != nil {
@@ -42,9 +42,9 @@ func (m *Model) renew(why string, one func(*supervise.Supervisor)) (notice strin
 	}
 	o, set := m.workerOptions(read, "", nil), m.workers.current()
 	m.workers.reloads.begin(func() { set.preloader.Renew(o.Spec, o.Env) }, set.preloader != nil, func() {
-		for i, w := range set.all {
+		for i, w := range set.supervisors {
 			w.Reset(o.Spec, m.workers.withDevice(o.Env, i))
-			one(w)
+			renewWorker(w)
 		}
 	})
 	return notice, nil

@@ -146,16 +146,16 @@ func (l *Lifecycle) awaitIdle(ctx context.Context, state State, changed <-chan s
 			idle, wait = nil, enterTime // requests are about to enter
 		}
 	}
-	var over <-chan time.Time
+	var timeout <-chan time.Time
 	if wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
-		over = timer.C
+		timeout = timer.C
 	}
 	select {
 	case <-idle:
 	case <-changed:
-	case <-over:
+	case <-timeout:
 	case <-ctx.Done():
 		return false
 	}

@@ -26,8 +26,8 @@ type workers struct {
 
 // workerSet is the workers of one load of the model; the zero set: it is not loaded.
 type workerSet struct {
-	preloader *supervise.Preloader // nil: none was asked for
-	all       []*supervise.Supervisor
+	preloader   *supervise.Preloader // nil: none was asked for
+	supervisors []*supervise.Supervisor
 }
 
 // current returns the workers of the load of now.
@@ -66,7 +66,7 @@ func (m *Model) startWorkers(read *model.Model) error {
 		o.Hooks.OnMethodBatches = func(of ipc.MethodBatches) { m.methodBatches(i, of) }
 		traced := o
 		(&setupTrace{tracer: m.host.o.Tracer, model: m.label()}).follow(&traced.Hooks)
-		set.all = append(set.all, m.Service.Supervise(traced))
+		set.supervisors = append(set.supervisors, m.Service.Supervise(traced))
 	}
 	m.workers.replace(set)
 	set.run()
@@ -116,7 +116,7 @@ func (w workerSet) run() {
 	if w.preloader != nil {
 		w.preloader.Start()
 	}
-	for _, worker := range w.all {
+	for _, worker := range w.supervisors {
 		go worker.Run()
 	}
 }
@@ -124,7 +124,7 @@ func (w workerSet) run() {
 // stop makes the workers leave, at once or when they are done. It does not wait.
 func (w workerSet) stop(now bool) {
 	w.preloader.Close()
-	for _, worker := range w.all {
+	for _, worker := range w.supervisors {
 		if now {
 			worker.Kill()
 		} else {
@@ -134,14 +134,14 @@ func (w workerSet) stop(now bool) {
 }
 
 func (w workerSet) kill() {
-	for _, worker := range w.all {
+	for _, worker := range w.supervisors {
 		worker.Kill()
 	}
 }
 
 // wait returns when the workers are gone.
 func (w workerSet) wait() {
-	for _, worker := range w.all {
+	for _, worker := range w.supervisors {
 		<-worker.Done()
 	}
 	w.preloader.Wait()
@@ -160,7 +160,7 @@ func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 }
 
 // Workers are those of the load of now.
-func (m *Model) Workers() []*supervise.Supervisor { return m.workers.current().all }
+func (m *Model) Workers() []*supervise.Supervisor { return m.workers.current().supervisors }
 
 // Preloader is that of the load of now; nil: none was asked for.
 func (m *Model) Preloader() *supervise.Preloader { return m.workers.current().preloader }
@@ -189,11 +189,11 @@ func (m *Model) OutOfMemory() bool {
 
 // Failure is why the model cannot be set up, as 'pinion check' says it.
 func (m *Model) Failure() model.Problem {
-	all := m.Workers()
-	if len(all) == 0 {
+	workers := m.Workers()
+	if len(workers) == 0 {
 		return model.Problem{What: "no worker could be started", Fix: "the server's log says why"}
 	}
-	st := all[0].Status()
+	st := workers[0].Status()
 	if st.Setup.Problem != nil {
 		return model.Problem(*st.Setup.Problem)
 	}

@@ -29,11 +29,11 @@ func (l *remoteLogs) add(text string) {
 }
 
 // upTo prints what is new in the logs so far.
-func (l *remoteLogs) upTo(all string) {
+func (l *remoteLogs) upTo(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(all) > l.printed {
-		l.print(all[l.printed:])
-		l.printed = len(all)
+	if len(text) > l.printed {
+		l.print(text[l.printed:])
+		l.printed = len(text)
 	}
 }

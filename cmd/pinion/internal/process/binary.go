@@ -48,12 +48,12 @@ func (i Binary) Change(version string) string {
 
 // sameBuild tells whether two binaries are of one build.
 func sameBuild(a, b string) bool {
-	one, err := buildID(a)
+	build, err := buildID(a)
 	if err != nil {
 		return false
 	}
 	other, err := buildID(b)
-	return err == nil && bytes.Equal(one, other)
+	return err == nil && bytes.Equal(build, other)
 }
 
 // buildID is the note in which Go's linker says what a binary was made of.

@@ -58,15 +58,15 @@ func (d *RunDir) describe() error {
 
 // Servers are the running servers of this user that have their run folders in TMPDIR, the oldest first.
 func Servers() []ServerInfo {
-	var all []ServerInfo
+	var servers []ServerInfo
 	found, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPattern)) // fails for a bad pattern only
 	for _, path := range found {
 		if s, ok := readServer(path); ok {
-			all = append(all, s)
+			servers = append(servers, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b ServerInfo) int { return a.Started.Compare(b.Started) })
-	return all
+	slices.SortFunc(servers, func(a, b ServerInfo) int { return a.Started.Compare(b.Started) })
+	return servers
 }
 
 // readServer reads the description in a run folder; false: it has no running server of this user.

@@ -44,16 +44,16 @@ func (g *gateway) joinAll() error {
 
 // joinModels joins the queues of further models.
 func (g *gateway) joinModels(names []string) error {
-	all := slices.Clone(g.all())
-	defer func() { g.models.Store(&all) }()
+	joined := slices.Clone(g.all())
+	defer func() { g.models.Store(&joined) }()
 	for _, name := range names {
 		m, err := g.join(name)
 		if err != nil {
 			return err
 		}
-		all = append(all, m)
+		joined = append(joined, m)
 		if g.finder != nil {
-			slices.SortFunc(all, func(a, b *gatewayModel) int { return strings.Compare(a.name, b.name) })
+			slices.SortFunc(joined, func(a, b *gatewayModel) int { return strings.Compare(a.name, b.name) })
 		}
 	}
 	return nil
@@ -83,12 +83,12 @@ func (f *finder) close() {
 
 // find looks for new models until the gateway ends.
 func (g *gateway) find() {
-	look := time.NewTicker(findEvery)
-	defer look.Stop()
+	ticker := time.NewTicker(findEvery)
+	defer ticker.Stop()
 	failed := map[string]bool{} // models whose queue cannot be joined, once told
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-g.finder.stop:
 			return
 		}

@@ -50,9 +50,9 @@ func (g *gateway) all() []*gatewayModel { return *g.models.Load() }
 
 // only returns the model at the root, or nil: several were found, so requests must name theirs.
 func (g *gateway) only() *gatewayModel {
-	all := g.all()
-	if len(all) == 1 || len(all) > 0 && g.finder == nil {
-		return all[0]
+	models := g.all()
+	if len(models) == 1 || len(models) > 0 && g.finder == nil {
+		return models[0]
 	}
 	return nil
 }

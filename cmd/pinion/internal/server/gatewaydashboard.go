@@ -22,11 +22,11 @@ func (g *gateway) fleetState() fleet.State {
 	if err := g.finder.ready(); err != nil {
 		state.Error = err.Error()
 	}
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, m := range models {
-		all.Go(func() { state.Models[i] = m.fleetModel() })
+		wg.Go(func() { state.Models[i] = m.fleetModel() })
 	}
-	all.Wait()
+	wg.Wait()
 	return state
 }
 

@@ -91,11 +91,11 @@ func (g *gateway) rootPage(ctx *fasthttp.RequestCtx) {
 func (g *gateway) httpModels() []httpd.Model {
 	models := []httpd.Model{}
 	for _, m := range g.all() {
-		for _, one := range append([]*gatewayModel{m}, m.allVersions()...) {
+		for _, version := range append([]*gatewayModel{m}, m.allVersions()...) {
 			models = append(models, httpd.Model{
-				Name: one.name, Service: one, Title: one.name, Named: g.only() == nil,
-				Queue: one.queue, Queueing: g.queueing(),
-				Docs: one.page(false), OnRequest: one.metrics.Request, Entry: one.entry,
+				Name: version.name, Service: version, Title: version.name, Named: g.only() == nil,
+				Queue: version.queue, Queueing: g.queueing(),
+				Docs: version.page(false), OnRequest: version.metrics.Request, Entry: version.entry,
 			})
 		}
 	}

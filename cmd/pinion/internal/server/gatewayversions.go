@@ -55,17 +55,17 @@ func (m *gatewayModel) newVersion(version string) *gatewayModel {
 func (m *gatewayModel) addVersion(v *gatewayModel) {
 	g := m.g
 	g.routing.Lock()
-	all := append(slices.Clone(m.allVersions()), v)
-	slices.SortFunc(all, func(a, b *gatewayModel) int { return strings.Compare(a.version, b.version) })
-	m.versions.Store(&all)
+	versions := append(slices.Clone(m.allVersions()), v)
+	slices.SortFunc(versions, func(a, b *gatewayModel) int { return strings.Compare(a.version, b.version) })
+	m.versions.Store(&versions)
 	g.routing.Unlock()
 	g.showModels()
 }
 
 // allVersions are the versions that servers have told of; none: the model has none, or no server has told yet.
 func (m *gatewayModel) allVersions() []*gatewayModel {
-	if all := m.versions.Load(); all != nil {
-		return *all
+	if versions := m.versions.Load(); versions != nil {
+		return *versions
 	}
 	return nil
 }

@@ -130,10 +130,10 @@ func (v *versions) httpModel(monitor bool) httpd.Model {
 	primary := func() *servedModel { return v.route.Load().primary().servedModel }
 	m := primary().httpModel(monitor)
 	m.Queue, m.Queueing = primary().httpQueue(false)
-	all := anyVersion{v}
-	m.Name, m.Service, m.Traffic = v.name, all, v.traffic
+	balanced := anyVersion{v}
+	m.Name, m.Service, m.Traffic = v.name, balanced, v.traffic
 	if m.Load != nil {
-		m.Load, m.Unload, m.Shift = all.Load, all.Unload, v.shift
+		m.Load, m.Unload, m.Shift = balanced.Load, balanced.Unload, v.shift
 		m.Reload = v.server.reloader(primary)
 	}
 	m.Entry = func() httpd.ModelEntry {

@@ -27,12 +27,12 @@ func (m *servedModel) beginJobs() {
 
 // loadModels loads those of the models whenever jobs wait for them that no server takes. It returns when ctx ends.
 func (q *modelQueue) loadModels(ctx context.Context) {
-	look := time.NewTicker(loadEvery)
-	defer look.Stop()
+	ticker := time.NewTicker(loadEvery)
+	defer ticker.Stop()
 	refused := map[*servedModel]string{} // why it was not loaded when it was tried last
 	for {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-q.wanted:
 		case <-ctx.Done():
 			return
@@ -51,7 +51,7 @@ func (q *modelQueue) loadModels(ctx context.Context) {
 }
 
 // toLoad are the models that jobs wait for.
-func (q *modelQueue) toLoad(ctx context.Context) (all []*jobTarget) {
+func (q *modelQueue) toLoad(ctx context.Context) (idle []*jobTarget) {
 	var waits bool
 	var named func(version string) bool
 	for _, t := range q.routed() {
@@ -62,10 +62,10 @@ func (q *modelQueue) toLoad(ctx context.Context) (all []*jobTarget) {
 			waits, named = q.member.JobsWait(ctx)
 		}
 		if t.share > 0 && (waits || q.owes(t)) || named(t.version) {
-			all = append(all, t)
+			idle = append(idle, t)
 		}
 	}
-	return all
+	return idle
 }
 
 // owes reports whether others had a whole job of a model's share, because it is not loaded.

@@ -147,13 +147,13 @@ func (f *Server) routeJobs(list []*servedModel) {
 }
 
 // queues are those of the models, each once.
-func (f *Server) queues() (all []*modelQueue) {
+func (f *Server) queues() (queues []*modelQueue) {
 	for _, m := range f.all() {
-		if m.queue != nil && !slices.Contains(all, m.queue) {
-			all = append(all, m.queue)
+		if m.queue != nil && !slices.Contains(queues, m.queue) {
+			queues = append(queues, m.queue)
 		}
 	}
-	return all
+	return queues
 }
 
 // drainQueue takes no more jobs.

@@ -21,19 +21,19 @@ var _ jobqueue.Local = (*modelQueue)(nil)
 // wait where requests do not: if no slot of that version is free, the one with the largest share may have the job, so
 // that a slow version does not hold up the others. It is made up for later, by a job at most.
 type jobTurns struct {
-	targets []*jobTarget
-	takes   []bool
-	free    []int
-	owed    []int // by how much of a job in percent each had less than its share
+	targets  []*jobTarget
+	eligible []bool
+	free     []int
+	owed     []int // by how much of a job in percent each had less than its share
 }
 
 // turns looks at the targets. It is called with mu held.
 func (q *modelQueue) turns() *jobTurns {
 	t := &jobTurns{targets: q.targets}
-	for _, one := range q.targets {
-		t.takes = append(t.takes, one.share > 0 && one.takes())
-		t.free = append(t.free, one.free())
-		t.owed = append(t.owed, q.owed[one.servedModel])
+	for _, target := range q.targets {
+		t.eligible = append(t.eligible, target.share > 0 && target.runsJobs())
+		t.free = append(t.free, target.free())
+		t.owed = append(t.owed, q.owed[target.servedModel])
 	}
 	return t
 }
@@ -41,14 +41,14 @@ func (q *modelQueue) turns() *jobTurns {
 // next returns the version that may begin a job now; -1: none may. blocking are those with no free slot that could.
 func (t *jobTurns) next() (next int, blocking []int) {
 	turn, largest := -1, -1
-	for i, one := range t.targets {
-		if !t.takes[i] {
+	for i, target := range t.targets {
+		if !t.eligible[i] {
 			continue
 		}
-		if turn < 0 || t.owed[i]+one.share > t.owed[turn]+t.targets[turn].share {
+		if turn < 0 || t.owed[i]+target.share > t.owed[turn]+t.targets[turn].share {
 			turn = i
 		}
-		if largest < 0 || one.share > t.targets[largest].share {
+		if largest < 0 || target.share > t.targets[largest].share {
 			largest = i
 		}
 	}
@@ -65,14 +65,14 @@ func (t *jobTurns) next() (next int, blocking []int) {
 
 // give gives a job to a version.
 func (t *jobTurns) give(to int) {
-	all := 0
-	for i, one := range t.targets {
-		if t.takes[i] {
-			t.owed[i] += one.share
-			all += one.share
+	total := 0
+	for i, target := range t.targets {
+		if t.eligible[i] {
+			t.owed[i] += target.share
+			total += target.share
 		}
 	}
-	t.owed[to] -= all
+	t.owed[to] -= total
 	t.free[to]--
 	for i := range t.owed {
 		t.owed[i] = min(max(t.owed[i], -allJobs), allJobs)
@@ -101,9 +101,9 @@ func (q *modelQueue) capacity(version string) (n int, blocking []*jobTarget, rer
 	for n < maxAtOnce {
 		next, full := t.next()
 		if next < 0 {
-			for i, one := range t.targets {
-				if one.share > 0 && (!t.takes[i] || slices.Contains(full, i)) {
-					blocking = append(blocking, one)
+			for i, target := range t.targets {
+				if target.share > 0 && (!t.eligible[i] || slices.Contains(full, i)) {
+					blocking = append(blocking, target)
 				}
 			}
 			break
@@ -126,10 +126,10 @@ func (q *modelQueue) AwaitCapacity(ctx context.Context, version string) int {
 		}
 		waiting, stop := context.WithCancel(ctx)
 		unhook := context.AfterFunc(rerouted, stop)
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		for i, t := range blocking {
 			if i > 0 {
-				all.Go(func() { t.awaitFree(waiting); stop() })
+				wg.Go(func() { t.awaitFree(waiting); stop() })
 			}
 		}
 		if len(blocking) > 0 {
@@ -137,7 +137,7 @@ func (q *modelQueue) AwaitCapacity(ctx context.Context, version string) int {
 			stop()
 		}
 		<-waiting.Done()
-		all.Wait()
+		wg.Wait()
 		unhook()
 		stop()
 	}
@@ -163,14 +163,14 @@ func (q *modelQueue) AcquireSlot(version string) jobqueue.Slot {
 		return nil
 	}
 	t.give(next)
-	for i, one := range t.targets {
-		if one.share > 0 && !t.takes[i] { // its share is served by others, and that may load it
-			t.owed[i] = min(t.owed[i]+one.share, allJobs)
-			if t.owed[i] == allJobs && one.Lifecycle.AcceptsOnDemand() {
+	for i, target := range t.targets {
+		if target.share > 0 && !t.eligible[i] { // its share is served by others, and that may load it
+			t.owed[i] = min(t.owed[i]+target.share, allJobs)
+			if t.owed[i] == allJobs && target.Lifecycle.AcceptsOnDemand() {
 				q.wantLoad()
 			}
 		}
-		q.owed[one.servedModel] = t.owed[i]
+		q.owed[target.servedModel] = t.owed[i]
 	}
 	return t.targets[next]
 }
@@ -190,7 +190,7 @@ func (q *modelQueue) MeanDuration(version string) (longest time.Duration) {
 			continue
 		}
 		mean := t.Service.MeanDuration()
-		if mean == 0 && t.takes() {
+		if mean == 0 && t.runsJobs() {
 			return 0
 		}
 		longest = max(longest, mean)
@@ -218,14 +218,14 @@ func (q *modelQueue) Check(req *predict.Request, most int) (input []byte, warnin
 }
 
 // byShare are the targets that such jobs go to, the one with the largest share first.
-func (q *modelQueue) byShare(version string) (all []*jobTarget) {
+func (q *modelQueue) byShare(version string) (targets []*jobTarget) {
 	for _, t := range q.routed() {
 		if version == "" && t.share > 0 || version != "" && t.version == version {
-			all = append(all, t)
+			targets = append(targets, t)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *jobTarget) int { return b.share - a.share })
-	return all
+	slices.SortStableFunc(targets, func(a, b *jobTarget) int { return b.share - a.share })
+	return targets
 }
 
 // NewAttachments implements jobqueue.Local. The folder is the server's.

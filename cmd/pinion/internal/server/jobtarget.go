@@ -53,8 +53,8 @@ func (t *jobTarget) check(req *predict.Request, most int) (input []byte, warning
 	return input, warnings, err
 }
 
-// takes reports whether the model runs jobs, now or as soon as a slot is free.
-func (t *jobTarget) takes() bool { return t.Lifecycle.IsReady() && t.Pool.Load().Capacity > 0 }
+// runsJobs reports whether the model runs jobs, now or as soon as a slot is free.
+func (t *jobTarget) runsJobs() bool { return t.Lifecycle.IsReady() && t.Pool.Load().Capacity > 0 }
 
 // free is how many jobs the model could begin now.
 func (t *jobTarget) free() int {

@@ -14,8 +14,8 @@ func TestReachable(t *testing.T) {
 		{"http://gpu:5000", "http://gpu:5000", false},
 		{"unix:/s", "unix:/s", false},
 	} {
-		if got, all := reachable(c.bound); got != c.want || all != c.all {
-			t.Errorf("%s: %s, %v, want %q and %t", c.bound, got, all, c.want, c.all)
+		if got, everywhere := reachable(c.bound); got != c.want || everywhere != c.all {
+			t.Errorf("%s: %s, %v, want %q and %t", c.bound, got, everywhere, c.want, c.all)
 		}
 	}
 }

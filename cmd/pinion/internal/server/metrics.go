@@ -104,9 +104,9 @@ func (m *servedModel) load() metrics.Load {
 }
 
 func (m *servedModel) workerStates() []metrics.Worker {
-	all := m.Workers()
-	now := make([]metrics.Worker, len(all))
-	for i, worker := range all {
+	workers := m.Workers()
+	now := make([]metrics.Worker, len(workers))
+	for i, worker := range workers {
 		st := worker.Status()
 		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID}
 		if setup := st.Setup; !setup.Completed.IsZero() {

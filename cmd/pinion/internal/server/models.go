@@ -35,8 +35,8 @@ func (s *models) all() []*servedModel {
 
 // versioned returns the models that have several versions, by their names.
 func (s *models) versioned() map[string]*versions {
-	if all := s.grouped.Load(); all != nil {
-		return *all
+	if grouped := s.grouped.Load(); grouped != nil {
+		return *grouped
 	}
 	return nil
 }

@@ -113,11 +113,11 @@ func (f *Server) wire(models []config.Named) error {
 	if err := f.beginTelemetry(); err != nil {
 		return err
 	}
-	var all []*servedModel
+	var served []*servedModel
 	for _, of := range models {
-		all = append(all, &servedModel{server: f, of: of})
+		served = append(served, &servedModel{server: f, of: of})
 	}
-	f.models.replace(all)
+	f.models.replace(served)
 	f.makeMetrics()
 	for _, step := range []func() error{
 		f.openFiles, f.makeWebhooks, f.openTokens, f.hostModels, f.joinQueues, f.route, f.makeHTTP,

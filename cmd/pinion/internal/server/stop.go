@@ -29,8 +29,8 @@ const (
 	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of the
 	// grace.
 	lastTry = 2 * time.Second
-	// workLook is how often a stop without a limit looks whether a model still works.
-	workLook = 250 * time.Millisecond
+	// workCheckInterval is how often a stop without a limit looks whether a model still works.
+	workCheckInterval = 250 * time.Millisecond
 )
 
 func newStop(onlySIGINT bool) *stop {
@@ -119,11 +119,11 @@ func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.
 	}
 	late := make(chan time.Time, 1)
 	go func() {
-		look := time.NewTicker(workLook)
-		defer look.Stop()
+		ticker := time.NewTicker(workCheckInterval)
+		defer ticker.Stop()
 		for worked := time.Now(); ; {
 			select {
-			case now := <-look.C:
+			case now := <-ticker.C:
 				if f.working() {
 					worked = now
 				} else if now.Sub(worked) >= f.outsiderGrace() {

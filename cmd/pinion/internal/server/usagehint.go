@@ -15,9 +15,9 @@ const maxInput = 2000
 // writeUsageHint says where the model is, and how to ask it from a shell: with a line that works for this very model.
 // bound is the server's address, document the model's.
 func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
-	address, all := reachable(bound)
+	address, everywhere := reachable(bound)
 	socket, page := "", address+"/docs is a page to try it, or"
-	if all {
+	if everywhere {
 		page = address + "/docs (the server listens on all addresses) is a page to try it, or"
 	}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {

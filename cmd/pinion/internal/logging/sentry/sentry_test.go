@@ -67,7 +67,7 @@ func collected(t *testing.T, environ []string,
 	inner := slog.New(slog.NewTextHandler(written, nil))
 	r = Start(c, "1.2.3", inner)
 	t.Cleanup(r.Stop)
-	return r, r.Follow(inner), written, func() (all []map[string]any) {
+	return r, r.Follow(inner), written, func() (sent []map[string]any) {
 		r.Stop()
 		for _, b := range bodies {
 			lines := bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
@@ -83,9 +83,9 @@ func collected(t *testing.T, environ []string,
 				item.Type != "event" || item.Length != len(lines[2]) {
 				t.Fatalf("got %v: %s, want an item of type event that names its length", err, b)
 			}
-			all = append(all, e)
+			sent = append(sent, e)
 		}
-		return all
+		return sent
 	}
 }
 
@@ -96,11 +96,11 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 	log.Info("nothing")
 	log.Warn("worker restarts after a pause", "pause", "1s")
 	log.With("model", "ocr").Error("worker ended", "worker", 2, "cause", "worker killed by SIGSEGV")
-	all := events()
-	if len(all) != 1 {
-		t.Fatalf("got %d events, want 1", len(all))
+	sent := events()
+	if len(sent) != 1 {
+		t.Fatalf("got %d events, want 1", len(sent))
 	}
-	text, _ := json.Marshal(all[0])
+	text, _ := json.Marshal(sent[0])
 	for _, part := range []string{
 		`"type":"worker ended"`, `"value":"worker killed by SIGSEGV"`, `"model":"ocr"`, `"worker":"2"`,
 		`"release":"pinion@1.2.3"`,
@@ -124,8 +124,8 @@ func TestReporter_LeavesSecretsOut(t *testing.T) {
 		"OSError: https://user:pass1word@host/x?sig=s1gned hf_abcdefgh Authorization: Bearer abcdefghij "+
 			`api_key="k3y-value" password: hunter22 data:image/png;base64,AAAABBBB in /usr/bin:/bin 1`+
 			strings.Repeat("x", 2*maxText))
-	all := events()
-	text, _ := json.Marshal(all)
+	sent := events()
+	text, _ := json.Marshal(sent)
 	for _, secret := range []string{
 		"pass1word", "s1gned", "hf_abcdefgh", "abcdefghij", "k3y-value", "hunter22",
 		"AAAABBBB",

@@ -3,22 +3,22 @@ package inputs
 import "encoding/json"
 
 // Choices are the values of an input that has a few; nil: it has others, or there is no such input.
-func (f *Fields) Choices(name string) (all []string) {
+func (f *Fields) Choices(name string) (choices []string) {
 	s := f.named[name]
 	if s == nil {
 		return nil
 	}
 	for _, option := range f.options(s) {
 		if option.Type == "boolean" {
-			all = append(all, "true", "false")
+			choices = append(choices, "true", "false")
 		}
 		for _, value := range option.Enum {
 			var text string
 			if json.Unmarshal(value, &text) != nil {
 				text = string(value)
 			}
-			all = append(all, text)
+			choices = append(choices, text)
 		}
 	}
-	return all
+	return choices
 }

@@ -154,7 +154,7 @@ func (f *Fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 		if len(given) > 1 {
 			return nil, fmt.Errorf("given %d times, takes one value", len(given))
 		}
-		return f.one(s, given[0], stdin)
+		return f.single(s, given[0], stdin)
 	}
 	if len(given) == 1 {
 		return f.list(f.resolve(list.Items), given[0], stdin)
@@ -162,7 +162,7 @@ func (f *Fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 	items := f.resolve(list.Items)
 	out := []byte{'['}
 	for n, text := range given {
-		item, err := f.one(items, text, stdin)
+		item, err := f.single(items, text, stdin)
 		if err != nil {
 			return nil, err
 		}
@@ -176,24 +176,24 @@ func (f *Fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 
 // list makes a list of what was given once: JSON of the whole list, in a file or not, or its only item.
 func (f *Fields) list(item *shape, text string, stdin io.Reader) ([]byte, error) {
-	one, err := text, error(nil)
+	content, err := text, error(nil)
 	if !item.isFile() {
-		if one, err = expand(item, text, stdin); err != nil {
+		if content, err = expand(item, text, stdin); err != nil {
 			return nil, err
 		}
 	}
-	if whole := strings.TrimSpace(one); strings.HasPrefix(whole, "[") && isJSON(whole) {
+	if whole := strings.TrimSpace(content); strings.HasPrefix(whole, "[") && isJSON(whole) {
 		return []byte(whole), nil
 	}
 	if !item.isFile() {
-		return fmt.Appendf(nil, "[%s]", f.typed(item, one)), nil
+		return fmt.Appendf(nil, "[%s]", f.typed(item, content)), nil
 	}
-	value, err := f.one(item, text, stdin)
+	value, err := f.single(item, text, stdin)
 	return fmt.Appendf(nil, "[%s]", value), err
 }
 
-// one makes JSON of one value.
-func (f *Fields) one(s *shape, text string, stdin io.Reader) ([]byte, error) {
+// single makes JSON of one value.
+func (f *Fields) single(s *shape, text string, stdin io.Reader) ([]byte, error) {
 	if name, ok := strings.CutPrefix(text, "@"); ok && s.isFile() {
 		data, err := readNamed(name, stdin)
 		return appendDataURL(nil, name, data), err

@@ -165,9 +165,9 @@ func (f *Fields) item(s *shape) *shape {
 // options are the shapes that a value of a shape may have.
 func (f *Fields) options(s *shape) []*shape {
 	s = f.resolve(s)
-	all := []*shape{s}
+	options := []*shape{s}
 	for _, option := range s.AnyOf {
-		all = append(all, f.resolve(option))
+		options = append(options, f.resolve(option))
 	}
-	return all
+	return options
 }

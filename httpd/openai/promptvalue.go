@@ -7,30 +7,30 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// subject is the value of an endpoint's main parameter for a prompt.
-type subject struct {
+// promptValue is the value of an endpoint's main parameter for a prompt.
+type promptValue struct {
 	value []byte
 	list  bool // the function takes a list with it
 }
 
 // len is how many bytes it has as JSON.
-func (s subject) len() int {
+func (s promptValue) len() int {
 	if s.list {
 		return len(s.value) + len("[]")
 	}
 	return len(s.value)
 }
 
-func (s subject) append(dst []byte) []byte {
+func (s promptValue) append(dst []byte) []byte {
 	if s.list {
 		return append(append(append(dst, '['), s.value...), ']')
 	}
 	return append(dst, s.value...)
 }
 
-// readSubject returns the value of the endpoint's main parameter for each prompt.
-func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
-	name := f.Endpoint.subject()
+// readPromptValues returns the value of the endpoint's main parameter for each prompt.
+func (f *Function) readPromptValues(r *Request, b *Body) ([]promptValue, *Error) {
+	name := f.Endpoint.promptName()
 	value := b.get(name, anything)
 	if value == nil {
 		return nil, Missing(name)
@@ -44,26 +44,26 @@ func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 		if &shaped[0] != &value[0] {
 			r.copied += int64(len(shaped))
 		}
-		return []subject{{value: shaped}}, nil
+		return []promptValue{{value: shaped}}, nil
 	case Transcriptions:
 		if m := find(b.members, name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
 			return nil, WrongType(name, "a file", value)
 		}
-		return []subject{{value: value}}, nil
+		return []promptValue{{value: value}}, nil
 	case Rerank:
 		return f.readDocuments(r, value)
 	case Images, Speech:
 		if rawjson.KindOf(value) != text {
 			return nil, WrongType(name, "a string", value)
 		}
-		return []subject{{value: value}}, nil
+		return []promptValue{{value: value}}, nil
 	}
-	subjects, items, err := f.split(name, value)
+	values, items, err := f.split(name, value)
 	r.items = items
-	if err == nil && len(subjects)*r.perPrompt > maxInputs {
+	if err == nil && len(values)*r.perPrompt > maxInputs {
 		err = WrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
 	}
-	return subjects, err
+	return values, err
 }
 
 func checkMessages(value []byte) *Error {
@@ -92,30 +92,30 @@ func checkMessages(value []byte) *Error {
 
 // split returns the values for the function's calls, and how many texts they hold: a prompt, or an input to embed, is a
 // text, a list of them, token ids, or a list of such lists.
-func (f *Function) split(name string, value []byte) (subjects []subject, items int, err *Error) {
+func (f *Function) split(name string, value []byte) (values []promptValue, items int, err *Error) {
 	taken := f.inputs[name]
 	form, count, err := formOf(name, value)
 	if err != nil {
 		return nil, 0, err
 	}
-	one, many := formText, formTexts
+	single, many := formText, formTexts
 	if form == formTokens || form == formTokenLists {
-		one, many = formTokens, formTokenLists
+		single, many = formTokens, formTokenLists
 	}
-	isOne := form == one
+	isOne := form == single
 	switch {
-	case isOne && taken&one != 0:
-		return []subject{{value: value}}, 1, nil
+	case isOne && taken&single != 0:
+		return []promptValue{{value: value}}, 1, nil
 	case isOne && taken&many != 0:
-		return []subject{{value: value, list: true}}, 1, nil
-	case !isOne && taken&many != 0 && (f.Endpoint == Embeddings || taken&one == 0):
-		return []subject{{value: value}}, count, nil
-	case !isOne && taken&one != 0:
+		return []promptValue{{value: value, list: true}}, 1, nil
+	case !isOne && taken&many != 0 && (f.Endpoint == Embeddings || taken&single == 0):
+		return []promptValue{{value: value}}, count, nil
+	case !isOne && taken&single != 0:
 		for _, item := range rawjson.Items(value) {
-			subjects = append(subjects, subject{value: item})
+			values = append(values, promptValue{value: item})
 		}
-		return subjects, count, nil
-	case one == formTokens:
+		return values, count, nil
+	case single == formTokens:
 		return nil, 0, invalid(name, CodeInvalidType, "Invalid type for '"+name+"': this model takes text, not token ids.")
 	}
 	return nil, 0, invalid(name, CodeInvalidType, "Invalid type for '"+name+"': this model takes token ids, not text.")
