@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"pinion/cmd/pinion/internal/config"
@@ -15,7 +16,7 @@ import (
 // has none. callers are the models that wait for it. leave follows once the service has the request, or has refused
 // it.
 func (l *Lifecycle) Enter(deadline time.Time, callers []string) error {
-	l.touch()
+	l.touch(&l.came)
 	l.entering.Add(1)
 	if l.open.Load() {
 		return nil
@@ -26,7 +27,7 @@ func (l *Lifecycle) Enter(deadline time.Time, callers []string) error {
 
 // TryEnter is Enter without a wait; false: the model is not ready.
 func (l *Lifecycle) TryEnter() bool {
-	l.touch()
+	l.touch(&l.came)
 	l.entering.Add(1)
 	if l.open.Load() {
 		return true
@@ -87,10 +88,10 @@ func (l *Lifecycle) Leave() {
 	}
 }
 
-// touch records a use, where it matters.
-func (l *Lifecycle) touch() {
+// touch records when the model was used, which is came or ended, where it matters.
+func (l *Lifecycle) touch(used *atomic.Int64) {
 	if l.idle != nil || l.m.host.limit.Load() > 0 {
-		l.used.Store(time.Now().UnixNano())
+		used.Store(time.Now().UnixNano())
 	}
 }
 

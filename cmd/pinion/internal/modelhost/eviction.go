@@ -12,7 +12,8 @@ type Holder struct {
 	Name   string
 	Memory int64
 	Idle   bool      // nothing of it runs or waits, so it may be unloaded
-	Ends   bool      // else: it may once it has ended what it runs
+	Kept   bool      // else: nothing does, but its turn goes on
+	Ends   bool      // else: it may once it has ended what it runs, and its turn
 	Used   time.Time // when it was last used
 }
 

@@ -21,7 +21,8 @@ type Lifecycle struct {
 	left     chan struct{} // a token: a request has left while the model was not open
 	awaiting atomic.Int64  // requests that wait until they can enter
 	givesWay atomic.Bool   // it is ready, but they wait until another model is loaded: see turn.go
-	used     atomic.Int64  // when a request last came or ended, in nanoseconds of Unix
+	came     atomic.Int64  // when a request last came, in nanoseconds of Unix
+	ended    atomic.Int64  // when one last ended
 	starts   sync.WaitGroup
 
 	mu           sync.Mutex
@@ -33,8 +34,8 @@ type Lifecycle struct {
 	changed      chan struct{} // closed at the next change of the state
 	need         int64         // bytes that it had when it was last loaded
 	idle         *time.Timer   // of --idle-timeout, or nil
-	began        time.Time     // when it was last loaded
-	turnEnds     time.Time     // before that it makes no room for another
+	began        time.Time     // when its load, or its turn, began
+	turnEnds     time.Time     // before that it makes no room for another: see keptUntil
 	waiters      int           // loads of others that wait for its memory
 }
 
@@ -53,7 +54,7 @@ func (l *Lifecycle) begin() {
 		l.m.Service.Unloaded()
 		return
 	}
-	if err := l.start(context.Background()); err != nil {
+	if err := l.start(context.Background(), time.Time{}); err != nil {
 		l.m.Service.Unloaded()
 		l.m.Log.Error("the model is not loaded", "error", err)
 	}
@@ -77,18 +78,20 @@ func (l *Lifecycle) move(e event, reason string) bool {
 	if !ok {
 		return false
 	}
+	switch {
+	case next == Loading:
+		l.began = time.Now()
+	case next == Ready && l.state == Loading:
+		l.beginTurn(time.Since(l.began))
+	case next == Ready: // a reload has fixed it
+		l.beginTurn(0)
+	}
 	l.state, l.reason = next, reason
 	l.givesWay.Store(false)
 	l.open.Store(next == Ready)
-	switch next {
-	case Loading:
-		l.began = time.Now()
-	case Ready:
-		l.turnEnds = time.Now().Add(max(leastTurn, time.Since(l.began)))
-	}
 	l.wake()
 	if next == Ready && l.idle != nil {
-		l.touch()
+		l.touch(&l.ended)
 		l.idle.Reset(l.m.s.Loading.IdleTimeout)
 	}
 	return true
@@ -130,6 +133,11 @@ func (e *failedError) Error() string { return "the setup has failed: " + e.reaso
 
 // Load loads the model and returns once it is ready. retry: a load that failed before is tried again.
 func (l *Lifecycle) Load(ctx context.Context, retry bool) error {
+	return l.load(ctx, retry, time.Time{})
+}
+
+// load is Load, which evicts no model whose turn ends before a time.
+func (l *Lifecycle) load(ctx context.Context, retry bool, waits time.Time) error {
 	for tried := false; ; {
 		l.mu.Lock()
 		state, reason, changed, closed := l.state, l.reason, l.changed, l.closed
@@ -153,7 +161,7 @@ func (l *Lifecycle) Load(ctx context.Context, retry bool) error {
 			return errors.New("it was unloaded while it was being loaded")
 		case state == Unloaded:
 			tried = true
-			if err := l.start(ctx); err != nil {
+			if err := l.start(ctx, waits); err != nil {
 				return err
 			}
 			continue
@@ -168,9 +176,10 @@ func (l *Lifecycle) Load(ctx context.Context, retry bool) error {
 	}
 }
 
-// start starts the workers of a model that has none, once there is room for it.
-func (l *Lifecycle) start(ctx context.Context) error {
-	leave, err := l.m.host.makeRoom(ctx, l.m)
+// start starts the workers of a model that has none, once there is room for it. No model is evicted whose turn ends
+// before waits.
+func (l *Lifecycle) start(ctx context.Context, waits time.Time) error {
+	leave, err := l.m.host.makeRoom(ctx, l.m, waits)
 	if err != nil {
 		return err
 	}
@@ -280,7 +289,7 @@ func (l *Lifecycle) isIdle() bool {
 	return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 && (l.awaiting.Load() == 0 || l.givesWay.Load())
 }
 
-func (l *Lifecycle) lastUse() time.Time { return time.Unix(0, l.used.Load()) }
+func (l *Lifecycle) lastUse() time.Time { return time.Unix(0, max(l.came.Load(), l.ended.Load())) }
 
 // unloadIdle is called by the timer of --idle-timeout.
 func (l *Lifecycle) unloadIdle() {

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
-// makeRoom unloads models until one fits beside those that stay. leave follows once the model counts as loading.
-func (h *Host) makeRoom(ctx context.Context, m *Model) (leave func(), err error) {
+// makeRoom unloads models until one fits beside those that stay, but none whose turn ends before waits. leave follows
+// once the model counts as loading.
+func (h *Host) makeRoom(ctx context.Context, m *Model, waits time.Time) (leave func(), err error) {
 	select {
 	case h.evicting <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	leave = func() { <-h.evicting }
-	if err := h.evict(ctx, m, m.need()); err != nil {
+	if err := h.evict(ctx, m, m.need(), waits); err != nil {
 		leave()
 		return nil, err
 	}
@@ -22,10 +24,10 @@ func (h *Host) makeRoom(ctx context.Context, m *Model) (leave func(), err error)
 }
 
 // evict unloads the least recently used models that are idle, until there is room for what m needs beside the others.
-// It is called with the token of evicting.
-func (h *Host) evict(ctx context.Context, m *Model, need int64) error {
+// Those whose turn ends before waits stay. It is called with the token of evicting.
+func (h *Host) evict(ctx context.Context, m *Model, need int64, waits time.Time) error {
 	for {
-		names, err := chooseEvicted(m.Name, need, h.limit.Load(), h.holders())
+		names, err := chooseEvicted(m.Name, need, h.limit.Load(), h.holders(waits))
 		if err != nil {
 			return err
 		}
@@ -53,22 +55,27 @@ func (h *Host) evict(ctx context.Context, m *Model, need int64) error {
 func (h *Host) shrink(m *Model) {
 	h.evicting <- struct{}{}
 	defer func() { <-h.evicting }()
-	if err := h.evict(context.Background(), m, m.memory()); err != nil {
+	if err := h.evict(context.Background(), m, m.memory(), time.Time{}); err != nil {
 		h.o.Logger.Warn("the loaded models have more memory than they may have together", "error", err)
 	}
 }
 
-// holders are the models that have memory, or are about to.
-func (h *Host) holders() (holders []Holder) {
+// holders are the models that have memory, or are about to. Those whose turn ends before waits are kept.
+func (h *Host) holders(waits time.Time) (holders []Holder) {
 	for _, m := range h.o.Models() {
 		state, _ := m.Lifecycle.State()
 		if state == Unloaded {
 			continue
 		}
-		holders = append(holders, Holder{
+		of := Holder{
 			Name: m.Name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == Ready && m.Lifecycle.isIdle(),
 			Used: m.Lifecycle.lastUse(), Ends: m.Lifecycle.ends(),
-		})
+		}
+		if of.Idle && of.Ends {
+			of.Kept = m.Lifecycle.isKept(waits)
+			of.Idle = !of.Kept
+		}
+		holders = append(holders, of)
 	}
 	return holders
 }

@@ -102,7 +102,7 @@ var _ service.Observer = observer{}
 
 func (o observer) Ended(e predict.End) {
 	o.Set.Ended(e)
-	o.lifecycle.touch()
+	o.lifecycle.touch(&o.lifecycle.ended)
 }
 
 // Stored is the OpenAPI document in the model's folder, or nil.

@@ -129,10 +129,6 @@ func (r *rig) until(m *Model, want State) {
 
 // begin starts a prediction of an input, as the server does.
 func (r *rig) begin(m *Model, input string) (*predict.Prediction, error) {
-	if err := m.Lifecycle.Enter(time.Time{}, nil); err != nil {
-		return nil, err
-	}
-	defer m.Lifecycle.Leave()
 	return m.Service.Create(predict.Request{Input: []byte(input)})
 }
 

@@ -12,21 +12,37 @@ import (
 // A model that is used all the time is never idle, so a model that waits for its memory would never be loaded. They
 // take turns then: once the one has served for its turn, it takes no new requests and ends those that it has, and the
 // other is loaded in its place. Requests that come for it meanwhile wait for its next turn.
+//
+// With few clients a model is idle for moments between their requests. If it were evicted then, the models would be
+// loaded again after every few answers. So requests for another model wait for the end of its turn then, too.
 
 // leastTurn is how long a model serves at least before it makes room for another. A load that takes longer, or a turn
 // that another has waited for in vain, makes that longer: at most half of the time is lost.
 const leastTurn = time.Second
+
+// returnTime is how long clients have for their next request after the last answer. If none comes in the model's turn,
+// it goes before the turn ends.
+const returnTime = 100 * time.Millisecond
 
 // enterTime is about what a request takes until it counts as in flight.
 const enterTime = time.Millisecond
 
 // LoadByRequest loads the model for requests. callers are the models whose predictions wait for it.
 func (l *Lifecycle) LoadByRequest(ctx context.Context, callers []string) error {
-	err := l.Load(ctx, false)
+	err := l.load(ctx, false, l.m.host.waitsUntil(ctx))
 	if full := (*NoRoomError)(nil); errors.As(err, &full) {
 		return l.m.host.loadInTurn(ctx, l.m, full, callers)
 	}
 	return err
+}
+
+// waitsUntil is the latest end of a turn that a request can wait for: half of its time is left for the load.
+func (h *Host) waitsUntil(ctx context.Context) time.Time {
+	left := h.o.Config.Grace
+	if deadline, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(deadline))
+	}
+	return time.Now().Add(left / 2)
 }
 
 // loadInTurn loads the model once others have made room for it, which the callers of its predictions cannot. The error
@@ -51,20 +67,21 @@ func (h *Host) loadInTurn(ctx context.Context, m *Model, full *NoRoomError, call
 func (h *Host) loadAfter(ctx context.Context, m *Model, busy []string) (isThere bool, err error) {
 	wait, cancel := context.WithTimeout(ctx, h.o.Config.Grace)
 	defer cancel()
+	waits := h.waitsUntil(ctx)
 	for _, other := range h.o.Models() {
 		if !slices.Contains(busy, other.Name) {
 			continue
 		}
 		defer other.Lifecycle.endWait(other.Lifecycle.beginWait())
-		if !other.Lifecycle.makeIdle(wait) {
+		if !other.Lifecycle.makeIdle(wait, waits) {
 			return false, nil
 		}
 	}
-	return true, m.Lifecycle.Load(ctx, false)
+	return true, m.Lifecycle.load(ctx, false, waits)
 }
 
-// chooseBusy chooses the models that are to end what they run, the least recently used first, and no more than it
-// takes; false: not even all of them would do.
+// chooseBusy chooses the models that are to end what they run, first those that run nothing, then the least recently
+// used, and no more than it takes; false: not even all of them would do.
 func chooseBusy(full *NoRoomError, need int64, callers []string) (names []string, ok bool) {
 	free := full.Bound
 	for _, h := range full.Holders {
@@ -73,7 +90,15 @@ func chooseBusy(full *NoRoomError, need int64, callers []string) (names []string
 	ending := slices.DeleteFunc(slices.Clone(full.Holders), func(h Holder) bool {
 		return !h.Ends || slices.Contains(callers, h.Name)
 	})
-	slices.SortStableFunc(ending, func(a, b Holder) int { return a.Used.Compare(b.Used) })
+	slices.SortStableFunc(ending, func(a, b Holder) int {
+		switch {
+		case a.Kept == b.Kept:
+			return a.Used.Compare(b.Used)
+		case a.Kept:
+			return -1
+		}
+		return 1
+	})
 	names, ok = fewest(ending, need-free)
 	return names, ok && len(names) > 0
 }
@@ -89,6 +114,44 @@ func (l *Lifecycle) ends() bool {
 		return !l.closed && l.m.s.Loading.When != config.Manual
 	}
 	return false
+}
+
+// beginTurn begins a turn that takes so long at least, with l.mu held.
+func (l *Lifecycle) beginTurn(atLeast time.Duration) {
+	l.began = time.Now()
+	l.turnEnds = l.began.Add(max(leastTurn, atLeast))
+}
+
+// keptUntil is until when requests for others wait although the model is idle, with l.mu held: for its turn, or until
+// the clients that it has answered have not returned.
+func (l *Lifecycle) keptUntil() time.Time {
+	if time.Unix(0, l.came.Load()).After(l.began) {
+		return l.turnEnds
+	}
+	quiet := l.began
+	if used := l.lastUse(); used.After(quiet) {
+		quiet = used
+	}
+	if quiet = quiet.Add(returnTime); quiet.Before(l.turnEnds) {
+		return quiet
+	}
+	return l.turnEnds
+}
+
+// keptFor is how much longer that goes on, with l.mu held; 0: not for a request that waits no longer than until waits.
+func (l *Lifecycle) keptFor(waits time.Time) time.Duration {
+	until := l.keptUntil()
+	if until.After(waits) {
+		return 0
+	}
+	return max(time.Until(until), 0)
+}
+
+// isKept reports whether it goes on.
+func (l *Lifecycle) isKept(waits time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keptFor(waits) > 0
 }
 
 // beginWait notes that another model waits for this one's memory, and when.
@@ -109,42 +172,48 @@ func (l *Lifecycle) endWait(began time.Time) {
 	}
 	l.givesWay.Store(false)
 	if l.state == Ready {
-		l.turnEnds = time.Now().Add(max(leastTurn, time.Since(began)))
+		l.beginTurn(time.Since(began))
 		l.open.Store(true)
 		l.wake()
 	}
 }
 
-// makeIdle waits until the model runs nothing, or leaves the server; false: ctx has ended. Once its turn is over, new
-// requests wait.
-func (l *Lifecycle) makeIdle(ctx context.Context) bool {
+// makeIdle waits until the model runs nothing and is not kept, or leaves the server; false: ctx has ended. Once its turn
+// is over, new requests wait.
+func (l *Lifecycle) makeIdle(ctx context.Context, waits time.Time) bool {
 	for {
 		l.mu.Lock()
-		state, changed, turn, closed := l.state, l.changed, time.Until(l.turnEnds), l.closed
+		state, changed, closed := l.state, l.changed, l.closed
+		turn, kept := time.Until(l.turnEnds), l.keptFor(waits)
 		if state == Ready && turn <= 0 && !l.givesWay.Load() {
 			l.givesWay.Store(true)
 			l.open.Store(false)
 			l.m.Log.Info("the model ends what it runs, to make room for another")
 		}
 		l.mu.Unlock()
-		if closed || state != Loading && state != Unloading && (state != Ready || l.isIdle()) {
+		if closed || state != Loading && state != Unloading && (state != Ready || kept == 0 && l.isIdle()) {
 			return true
 		}
-		if !l.awaitIdle(ctx, state, changed, turn) {
+		if !l.awaitIdle(ctx, state, changed, turn, kept) {
 			return false
 		}
 	}
 }
 
-// awaitIdle waits until the model may be idle, changes its state, or has ended its turn; false: ctx has ended.
-func (l *Lifecycle) awaitIdle(ctx context.Context, state State, changed <-chan struct{}, turn time.Duration) bool {
+// awaitIdle waits until the model may be idle, changes its state, or is not kept any more; false: ctx has ended.
+func (l *Lifecycle) awaitIdle(
+	ctx context.Context, state State, changed <-chan struct{}, turn, kept time.Duration,
+) bool {
 	var idle <-chan struct{}
 	wait := time.Duration(0) // no limit
-	if state == Ready {
-		wait = max(turn, 0)
-		if idle = l.m.Service.Idle(); l.m.Service.InFlight() == 0 {
-			idle, wait = nil, enterTime // requests are about to enter
-		}
+	switch {
+	case state != Ready:
+	case kept > 0:
+		wait = kept
+	case l.m.Service.InFlight() == 0: // requests are about to enter
+		wait = enterTime
+	default:
+		idle, wait = l.m.Service.Idle(), max(turn, 0)
 	}
 	var timeout <-chan time.Time
 	if wait > 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,4 +73,110 @@ func TestTurn_WaitInVain(t *testing.T) {
 	}
 	p.Cancel()
 	<-p.Done()
+}
+
+// TestTurn_FewClients: models with one client each, and memory for one, answer many requests for each load, although
+// each is idle between them.
+func TestTurn_FewClients(t *testing.T) {
+	r := newRig(t, nil)
+	r.SetLimit(100)
+	models := []*Model{r.add("a", "good", needs(60, onDemand)), r.add("b", "good", needs(60, onDemand))}
+	var answers atomic.Int64
+	stop, running := make(chan struct{}), sync.WaitGroup{}
+	for _, m := range models {
+		m.Begin()
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(10 * time.Millisecond): // the client thinks
+				}
+				p, err := r.begin(m, input)
+				if err == nil {
+					err = p.Run()
+					p.Release()
+				}
+				if err != nil {
+					t.Errorf("%s: got %v, want an answer", m.Name, err)
+					return
+				}
+				answers.Add(1)
+			}
+		})
+	}
+	await.Eventually(t, "each is loaded twice", func() bool { return t.Failed() || min(loads(models[0]), loads(models[1])) >= 2 })
+	close(stop)
+	running.Wait()
+	swaps := loads(models[0]) + loads(models[1])
+	if got := answers.Load(); got < int64(10*swaps) {
+		t.Errorf("got %d answers with %d loads, want 10 for each at least", got, swaps)
+	}
+}
+
+func loads(m *Model) int {
+	m.Lifecycle.mu.Lock()
+	defer m.Lifecycle.mu.Unlock()
+	return m.Lifecycle.loads
+}
+
+// TestTurn_IdleInIt: requests that can wait for the end of a turn do, although the model is idle.
+func TestTurn_IdleInIt(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		asked bool
+		load  func(ctx context.Context, l *Lifecycle) error
+		waits bool
+	}{
+		{name: "request", asked: true, load: loadByRequest, waits: true},
+		{name: "nobody asked in it", load: loadByRequest},
+		{name: "client", asked: true, load: func(ctx context.Context, l *Lifecycle) error { return l.Load(ctx, true) }},
+		{name: "request with a deadline", asked: true, load: func(ctx context.Context, l *Lifecycle) error {
+			ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+			defer cancel()
+			return l.LoadByRequest(ctx, nil)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.SetLimit(100)
+			a, b := r.add("a", "good", needs(60, onDemand)), r.add("b", "good", needs(60, onDemand))
+			a.Begin()
+			b.Begin()
+			r.ask(a, input)
+			if c.asked {
+				r.ask(a, input)
+			}
+			endTurn(a, 20*time.Second)
+			loaded := make(chan error, 1)
+			go func() { loaded <- c.load(t.Context(), b.Lifecycle) }()
+			if c.waits {
+				await.Eventually(t, "b waits", func() bool {
+					a.Lifecycle.mu.Lock()
+					defer a.Lifecycle.mu.Unlock()
+					return a.Lifecycle.waiters == 1
+				})
+				r.ask(a, input)
+				endTurn(a, 0)
+			}
+			if err := <-loaded; err != nil {
+				t.Fatal(err)
+			}
+			r.until(a, Unloaded)
+			if a.Lifecycle.mu.Lock(); !c.waits && time.Until(a.Lifecycle.turnEnds) <= 0 {
+				t.Error("got a load at the end of the turn, want it at once")
+			}
+			a.Lifecycle.mu.Unlock()
+		})
+	}
+}
+
+func loadByRequest(ctx context.Context, l *Lifecycle) error { return l.LoadByRequest(ctx, nil) }
+
+// endTurn has the turn of a model end so much later than now.
+func endTurn(m *Model, in time.Duration) {
+	m.Lifecycle.mu.Lock()
+	defer m.Lifecycle.mu.Unlock()
+	m.Lifecycle.turnEnds = time.Now().Add(in)
+	m.Lifecycle.wake()
 }
