@@ -80,23 +80,36 @@ static int have_ended(const int *tids, int n) {
   return ended;
 }
 
-// never_take returns how many of these threads sleep with the signal blocked.
-static int never_take(int number, const int *tids, int n) {
-  int never = 0;
-  for (int i = 0; i < n; i++) {
-    char name[64], line[256], state = 0;
-    unsigned long long blocked = 0;
-    snprintf(name, sizeof name, "/proc/self/task/%d/status", tids[i]);
-    FILE *f = fopen(name, "re");
-    if (!f) continue;
-    while (fgets(line, sizeof line, f)) {
-      sscanf(line, "State: %c", &state);
-      sscanf(line, "SigBlk: %llx", &blocked);
-    }
-    fclose(f);
-    never += state == 'S' && (blocked >> (number - 1) & 1);
+// sleeps tells whether a thread of this process sleeps, and adds to switches how often it stopped running.
+static bool sleeps(int tid, unsigned long long *switches) {
+  char name[64], line[256], state = 'S';  // of a thread that has ended meanwhile
+  snprintf(name, sizeof name, "/proc/self/task/%d/status", tid);
+  FILE *f = fopen(name, "re");
+  if (!f) return true;
+  unsigned long long n;
+  while (fgets(line, sizeof line, f)) {
+    sscanf(line, "State: %c", &state);
+    if (sscanf(line, "voluntary_ctxt_switches: %llu", &n) == 1 ||
+        sscanf(line, "nonvoluntary_ctxt_switches: %llu", &n) == 1)
+      *switches += n;
   }
-  return never;
+  fclose(f);
+  return state == 'S';
+}
+
+// all_sleep tells whether all of these threads sleep, and sets switches to how often they stopped running.
+static bool all_sleep(const int *tids, int n, unsigned long long *switches) {
+  *switches = 0;
+  for (int i = 0; i < n; i++)
+    if (!sleeps(tids[i], switches)) return false;
+  return true;
+}
+
+// all_idle tells whether there was a moment at which all of these threads slept, for none ran between two looks at them.
+// None of them holds a lock then, and one that has not taken its signal waits neither for a lock nor for its start.
+static bool all_idle(const int *tids, int n) {
+  unsigned long long first, second;
+  return all_sleep(tids, n, &first) && all_sleep(tids, n, &second) && first == second;
 }
 
 int px_block_signals(void) {
@@ -108,11 +121,11 @@ int px_block_signals(void) {
   for (int had = -1; had < n;) {
     had = n;
     n = signal_others(number, signaled, n);
-    // Go's threads block signals for a moment, while they start. QEMU has a thread in the process that always does.
-    uint64_t patient = px_now() + 200000000;
-    for (int done; (done = atomic_load(&blocking_threads) + have_ended(signaled, n)) < n; sched_yield())
-      if (px_now() > patient && done + never_take(number, signaled, n) >= n) break;
+    // Go's threads block signals for a moment, while they start. Those of other libraries may always do: of jemalloc, of
+    // QEMU. They are left as they are.
+    while (atomic_load(&blocking_threads) + have_ended(signaled, n) < n && !all_idle(signaled, n)) sched_yield();
   }
+  signal(number, SIG_IGN);  // drops what they have not taken, which would end the process once they do
   sigaction(number, &before, NULL);
   return n;
 }
