@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from page import Look, Receiver
 from playwright.sync_api import expect
 
@@ -43,6 +45,31 @@ def calls(look: Look) -> None:
     expect(tree.locator(".calls .calls .call-error")).to_have_text("ValueError: no <b>words</b>")
 
 
+def many_calls(look: Look) -> None:
+    """Many calls of one model in one state are a line, which unfolds. A model's name leads to its page."""
+    page = look.page
+    look.load("/models/a/docs")
+    tree = page.locator("#calls")
+    look.edit("path", '["b"]')
+    look.input("times").fill("7")
+    look.run()
+    look.ends("succeeded")
+    fold = tree.locator("summary")
+    expect(fold).to_have_text(re.compile(r"^succeeded b 7 calls, .* to "))
+    look.audit("many calls")
+    fold.focus()
+    page.keyboard.press("Enter")
+    links = tree.get_by_role("link", name="b", exact=True)
+    expect(links).to_have_count(7)
+    expect(links.first).to_have_attribute("href", re.compile("/models/b/docs$"))
+    look.audit("many calls, unfolded")
+    look.input("times").fill("5")
+    look.run()
+    look.ends("succeeded")
+    expect(fold).to_have_count(0)
+    expect(links).to_have_count(5)
+
+
 def live_calls(look: Look) -> None:
     """So does the live view, in the details of a prediction."""
     answer = look.page.request.put(look.url + "/models/a/predictions/x", data={"input": {"path": ["b", "c"], "gate": True}}, headers={"Prefer": "respond-async"})
@@ -52,6 +79,7 @@ def live_calls(look: Look) -> None:
     look.page.get_by_role("button", name="x", exact=True).click()
     tree = look.page.locator(".detail .called")
     expect(tree.locator(".calls .calls li")).to_have_count(1)
+    expect(tree.get_by_role("link", name="b", exact=True)).to_have_attribute("href", re.compile("/models/b/docs$"))
     look.opens("c/open")
     expect(tree.locator(".chip", has_text="succeeded")).to_have_count(2)
     look.audit("the calls in the live view")

@@ -98,3 +98,15 @@ func TestCalls_OfJob(t *testing.T) {
 		})
 	}
 }
+
+// TestCalls_AtGatewayOfOneModel: its page asks for the calls, though it knows of no other model.
+func TestCalls_AtGatewayOfOneModel(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATSOf(t, "a", "b")
+	startCallers(t, at.URL, t.TempDir())
+	g := harness.StartGatewayOf(t, at.URL, "a")
+	harness.WantAnswer(t, "the page", g.Do(http.MethodGet, "/docs", nil), http.StatusOK, `id="calls" data-asked="true"`)
+	body := map[string]any{"id": "waits", "input": harness.Input{"call": "b"}}
+	harness.WantCode(t, "a prediction", g.Do(http.MethodPost, "/predictions", body), http.StatusOK)
+	harness.Equal(t, "its calls", callsOf(t, g.Do(http.MethodGet, "/predictions/waits", nil)), "b succeeded")
+}

@@ -14,7 +14,9 @@ const waitingModel = `
 import os, time
 import cog
 
-def run(path: list[str] = [], gate: bool = False, fail: str = "") -> str:
+def run(path: list[str] = [], gate: bool = False, fail: str = "", times: int = 1) -> str:
+    for _ in range(times - 1 if path else 0):
+        cog.call(path[0])
     if path:
         return cog.call(path[0], path=path[1:], gate=gate, fail=fail)
     while gate and not os.path.exists("open"):
@@ -28,7 +30,7 @@ def run(path: list[str] = [], gate: bool = False, fail: str = "") -> str:
 func TestSeveralBrowser_CallsInBrowser(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
-	for _, scene := range []string{"calls", "live_calls", "live_models"} {
+	for _, scene := range []string{"calls", "many_calls", "live_calls", "live_models"} {
 		t.Run(scene, func(t *testing.T) {
 			axe(t)
 			dir := t.TempDir()

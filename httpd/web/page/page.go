@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"embed"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
@@ -47,6 +48,8 @@ type Options struct {
 	Root string
 	// Models are links to the pages of all models; nil: there is one.
 	Models []web.Link
+	// Calls: the model may call others, though Models names none: those of another server.
+	Calls bool
 	// Dir is the model's folder, and Logo a picture in it; "": none.
 	Dir, Logo string
 	// OpenAI is the model's name at OpenAI's API; "": the server does not serve it.
@@ -65,6 +68,7 @@ func Handler(o Options) fasthttp.RequestHandler {
 	return web.Handler(web.Source{
 		Title: o.Model, HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
 		Texts: map[string]string{
+			"calls": strconv.FormatBool(o.Calls || o.Models != nil),
 			"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root, "help": o.Help,
 		},
 		Models: o.Models,

@@ -168,7 +168,9 @@ func (m *gatewayModel) entry() httpd.ModelEntry {
 
 // page answers with the page to try the model.
 func (m *gatewayModel) page(atRoot bool) fasthttp.RequestHandler {
-	o := page.Options{Model: m.name, Dashboard: "dashboard", OpenAI: m.g.s.Protocols.OpenAIName(m.name), Help: pageHelp()}
+	o := page.Options{
+		Model: m.name, Dashboard: "dashboard", OpenAI: m.g.s.Protocols.OpenAIName(m.name), Help: pageHelp(), Calls: true,
+	}
 	if !atRoot {
 		o.Root, o.Dashboard = "/../..", "../../dashboard"
 	}

@@ -13,6 +13,7 @@ $("search").addEventListener("input", () => chooseList(list.name === "deep" ? "e
 $("search").addEventListener("keydown", (e) => e.key === "Enter" && $("search").value.trim() && searchAll());
 $("deep").addEventListener("click", searchAll);
 $("log-box").addEventListener("toggle", showLog);
+for (const id of ["log-level", "log-text"]) $(id).addEventListener("input", showLog);
 $("list").addEventListener("focusout", () => setTimeout(() => !isHeld() && showPredictions(view.at)));
 $("newest").addEventListener("click", () => chooseList(list.name));
 $("all").addEventListener("click", () => {

@@ -17,7 +17,7 @@ async function run() {
   showProgress();
   revealResult();
   const body = JSON.stringify({ id, input: mine.input });
-  if ((!streams || severalModels()) && body.length < MAX_WATCHED) watch(mine, !streams);
+  if ((!streams || mayCall()) && body.length < MAX_WATCHED) watch(mine, !streams);
   let result;
   try {
     const response = await request("/" + mine.kind, {
@@ -31,12 +31,12 @@ async function run() {
     result = { status: "failed", error: String(error.message || error) };
   }
   const seconds = (performance.now() - mine.began) / 1000;
-  if (severalModels() && body.length < MAX_WATCHED) await askCalls(mine);
+  if (mayCall() && body.length < MAX_WATCHED) await askCalls(mine);
   const { calls, calls_omitted } = mine;
   endRun(mine, calls ? { ...result, calls, calls_omitted } : result, seconds);
 }
 
-const severalModels = () => $("models") !== null; // which may call each other
+const mayCall = () => $("calls").dataset.asked === "true"; // other models
 
 function endRun(mine, result, seconds) {
   running = null;
