@@ -48,7 +48,12 @@ func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
 }
 
 func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
-	model, ok := a.svc().OpenAPI()
+	svc := a.svc()
+	model, ok := svc.OpenAPI()
+	if err := error(ErrNoModel); !ok && errors.Is(svc.Ready(), err) {
+		a.encode(ctx, fasthttp.StatusServiceUnavailable, errorBody{err.Error()})
+		return
+	}
 	if !ok {
 		literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
 		return

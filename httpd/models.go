@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,7 +47,8 @@ type modelList struct {
 func (a *api) entry() ModelEntry {
 	e := a.model.Entry()
 	e.Name, e.ModelName = a.model.Name, a.model.Name
-	e.Default = a == a.all()[0] && !a.model.Named
+	all := a.all() // without a, if it is just removed
+	e.Default = len(all) > 0 && a == all[0] && !a.model.Named
 	e.SchemaURL = a.prefix + "/openapi.json"
 	return e
 }
@@ -86,8 +88,8 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 		names = append(names, a.model.Name)
 	}
 	s.detail(ctx, fasthttp.StatusNotFound,
-		fmt.Sprintf("This server has no model %q. It has %s%s", logtext.Clip(name), strings.Join(names, ", "),
-			nearest.Hint(name, names)))
+		fmt.Sprintf("This server has no model %q. It has %s%s", logtext.Clip(name),
+			cmp.Or(strings.Join(names, ", "), "none"), nearest.Hint(name, names)))
 	return nil
 }
 

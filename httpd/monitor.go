@@ -7,7 +7,7 @@ func NewMonitor(svc func() Service, o Options) *Server {
 	s := New(svc, o)
 	r := s.root.newRouteTable()
 	r.monitoring()
-	if len(o.Models) > 0 {
+	if o.Models != nil {
 		r.router.ANY(pathModel+"/{rest:*}", s.routeModel)
 	}
 	s.route = r.router.Handler

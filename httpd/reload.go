@@ -1,6 +1,8 @@
 package httpd
 
 import (
+	"errors"
+
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
@@ -20,6 +22,10 @@ func (a *api) reload(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	notice, err := a.model.Reload()
+	if errors.Is(err, ErrNoModel) {
+		a.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		return
+	}
 	if err != nil {
 		a.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
 		return

@@ -39,5 +39,10 @@ type Service interface {
 	HasTraining() bool
 }
 
+// ErrNoModel is why a server answers no prediction at its root while SageMaker has loaded no model.
+var ErrNoModel = &predict.NotReadyError{
+	Reason: "No model is loaded: POST /models with model_name and url loads one",
+}
+
 // Always returns svc at each call, for New: the default model stays the same.
 func Always(svc Service) func() Service { return func() Service { return svc } }

@@ -70,9 +70,17 @@ func predictions(list []protocol.Answer) []byte {
 
 // Health answers 200 if the default model takes predictions, else 503.
 func Health(x *protocol.Exchange, models protocol.Models) {
-	if models.List()[0].Ready() != nil {
+	if m, err := defaultModel(models); err != nil || m.Ready() != nil {
 		x.SetStatusCode(fasthttp.StatusServiceUnavailable)
 	}
+}
+
+// defaultModel returns the default model, if there is one.
+func defaultModel(models protocol.Models) (*protocol.Model, *protocol.Error) {
+	if list := models.List(); len(list) > 0 {
+		return list[0], nil
+	}
+	return nil, protocol.Errorf(protocol.NotReady, "no model is loaded yet")
 }
 
 // Refuse answers with an error.

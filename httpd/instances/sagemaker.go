@@ -29,10 +29,14 @@ type handlers struct {
 // SageMaker returns the protocol for the default model, and for those of a repository; nil: SageMaker loads none.
 func SageMaker(models protocol.Models, repository Repository) protocol.Protocol {
 	h := &handlers{models: models}
+	ping := func(x *protocol.Exchange) { Health(x, models) }
+	if repository != nil {
+		ping = multi{h, repository}.ping
+	}
 	p := protocol.Protocol{
 		Name: protocol.SageMaker,
 		Routes: []protocol.Route{
-			{Method: fasthttp.MethodGet, Path: pathPing, Handle: func(x *protocol.Exchange) { Health(x, models) }},
+			{Method: fasthttp.MethodGet, Path: pathPing, Handle: ping},
 			{Method: fasthttp.MethodPost, Path: pathInvoke, Handle: h.invoke},
 		},
 		Refuse:   Refuse,
@@ -48,7 +52,11 @@ func SageMaker(models protocol.Models, repository Repository) protocol.Protocol 
 // invoke answers POST /invocations.
 func (h *handlers) invoke(x *protocol.Exchange) {
 	echoAttributes(x)
-	if err := h.carryOut(x, h.models.List()[0]); err != nil {
+	m, err := defaultModel(h.models)
+	if err == nil {
+		err = h.carryOut(x, m)
+	}
+	if err != nil {
 		Refuse(x.RequestCtx, err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 // Repository is the models that SageMaker loads and unloads while the server runs.
 type Repository interface {
+	// Ready says why the server takes neither models nor predictions; nil: it does.
+	Ready() error
 	// Loaded returns the models that take predictions.
 	Loaded() []LoadedModel
 	// Add loads the model of a folder. The error's kinds: BadInput, Conflict where it is loaded already, NoMemory, Failed
@@ -57,6 +59,13 @@ func (m multi) addTo(p *protocol.Protocol) {
 	p.Owns = func(path string) bool {
 		name, ok := strings.CutPrefix(path, pathModels)
 		return ok && strings.Count(strings.TrimSuffix(name, "/invoke"), "/") < 2
+	}
+}
+
+// ping answers GET /ping, also while no model is loaded: SageMaker loads models only where it is 200.
+func (m multi) ping(x *protocol.Exchange) {
+	if m.repository.Ready() != nil {
+		x.SetStatusCode(fasthttp.StatusServiceUnavailable)
 	}
 }
 

@@ -37,7 +37,11 @@ func Vertex(models protocol.Models, at VertexPaths) protocol.Protocol {
 		p.Routes = append(p.Routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: at.Predict, Document: "vertex predict", Replaces: true,
 			Handle: func(x *protocol.Exchange) {
-				if err := Predict(x, models.List()[0], Name); err != nil {
+				m, err := defaultModel(models)
+				if err == nil {
+					err = Predict(x, m, Name)
+				}
+				if err != nil {
 					Refuse(x.RequestCtx, err)
 				}
 			},

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"strings"
 
 	"pinion/runtime/nearest"
@@ -37,6 +38,6 @@ func unknown(name string, models []*Model) *Error {
 			}
 		}
 	}
-	return Errorf(Unknown, "unknown model %q: this server has %s%s", clip(name), strings.Join(quoted, ", "),
-		nearest.Hint(name, names))
+	return Errorf(Unknown, "unknown model %q: this server has %s%s", clip(name),
+		cmp.Or(strings.Join(quoted, ", "), "none"), nearest.Hint(name, names))
 }

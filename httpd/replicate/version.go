@@ -1,6 +1,7 @@
 package replicate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -102,7 +103,7 @@ func (h *handlers) versionList(list []*protocol.Model) string {
 			names[i] += ":" + id
 		}
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // fullName is a model's OWNER/NAME.

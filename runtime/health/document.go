@@ -10,7 +10,7 @@ import (
 // Document is the health of a server, or of one of its models, at one moment.
 type Document struct {
 	// Status is STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT, UNHEALTHY; or UNLOADED for one of several models that has
-	// no processes.
+	// no processes, and for a server that has no model.
 	Status string `json:"status"`
 	// Setup is the latest setup of the first worker.
 	Setup   *Setup            `json:"setup,omitempty"`

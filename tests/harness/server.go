@@ -24,8 +24,8 @@ type Options struct {
 	Model  string   // --predictor, of the folder Dir
 	Dir    string   // the model's folder; default: a copy of tests/models
 	Args   []string // more arguments of `pinion serve`
-	// Models are arguments NAME=DIR, in place of Dir. Each model then has the Python of its folder, unless Python is
-	// given.
+	// Models are arguments NAME=DIR, in place of Dir; empty and not nil: no folder is named. Each model then has the
+	// Python of its folder, unless Python is given.
 	Models []string
 	Env    []string // added to BareEnv
 	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
@@ -131,7 +131,7 @@ func Launch(t testing.TB, o Options) *Server {
 		s.Tmp = ShortTempDir(t)
 	}
 	folders, python := []string{s.Dir}, o.Python
-	if len(o.Models) > 0 {
+	if o.Models != nil {
 		folders, python = o.Models, cmp.Or(python, "none")
 	}
 	if python == "" {

@@ -27,6 +27,27 @@ class Adder(BaseRunner):
 // startMultiModel serves the model base as SageMaker starts a container, and makes folders of further models.
 func startMultiModel(t *testing.T, args ...string) (s *harness.Server, dir string) {
 	t.Helper()
+	dir = multiModelFolders(t)
+	s = harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{"base=" + filepath.Join(dir, "base")}, Args: args,
+		Env: []string{"SAGEMAKER_MULTI_MODEL=true"},
+	})
+	harness.WaitModels(t, s)
+	return s, dir
+}
+
+// startWithNone serves no model: SageMaker is to load them.
+func startWithNone(t *testing.T, args ...string) (s *harness.Server, dir string) {
+	t.Helper()
+	dir = multiModelFolders(t)
+	return harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{}, Args: args, Env: []string{"SAGEMAKER_MULTI_MODEL=true"},
+	}), dir
+}
+
+// multiModelFolders makes folders of models in one folder, which itself has none.
+func multiModelFolders(t *testing.T) (dir string) {
+	t.Helper()
 	python := harness.OldestPython(t)
 	dir, _ = harness.ModelFolders(t, map[string]harness.Python{
 		"base": python, "one": python, "two": python, "large": python, "broken": python,
@@ -37,12 +58,7 @@ func startMultiModel(t *testing.T, args ...string) (s *harness.Server, dir strin
 	}
 	harness.WriteFile(t, filepath.Join(dir, "large", "large"), "")
 	harness.WriteFile(t, filepath.Join(dir, "broken", "broken"), "")
-	s = harness.Start(t, harness.Options{
-		Dir: dir, Models: []string{"base=" + filepath.Join(dir, "base")}, Args: args,
-		Env: []string{"SAGEMAKER_MULTI_MODEL=true"},
-	})
-	harness.WaitModels(t, s)
-	return s, dir
+	return dir
 }
 
 // loads is the body of POST /models.
@@ -112,6 +128,11 @@ func TestMultiModel_Contract(t *testing.T) {
 		t.Errorf("the list after DELETE has base: %s, want no %q in it", wantListOnly, `"base"`)
 	}
 	harness.WantCode(t, "load the first", s.Do(http.MethodPost, "/models", loads("base", folder("base"))), http.StatusOK)
+	harness.WantCode(t, "unload it again", s.Do(http.MethodDelete, "/models/base", nil), http.StatusOK)
+	harness.WantCode(t, "load the first from another folder",
+		s.Do(http.MethodPost, "/models", loads("base", folder("two"))), http.StatusOK)
+	harness.WantAnswer(t, "of that folder", s.Do(http.MethodPost, "/models/base/invoke", []byte(`{"x":1}`)),
+		http.StatusOK, `"model":"two"`)
 }
 
 // TestMultiModel_Refuses what cannot be loaded, and leaves nothing of it.

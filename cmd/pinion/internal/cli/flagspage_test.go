@@ -203,7 +203,7 @@ func variablesWithoutFlag() map[string][2]string {
 		},
 		"SAGEMAKER_MULTI_MODEL": {
 			"`false`",
-			"true: `POST /models` and `DELETE /models/NAME` load and unload models, for [SageMaker's multi-model endpoints](protocols.md#sagemaker)",
+			"true: `POST /models` and `DELETE /models/NAME` load and unload models, for [SageMaker's multi-model endpoints](protocols.md#sagemaker). The server may start with none",
 		},
 		"SAGEMAKER_BIND_TO_PORT": {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
 		"SENTRY_DSN":             {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},

@@ -8,6 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/logging/sentry"
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/server"
 	"pinion/runtime/telemetry"
@@ -31,7 +32,10 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return process.Misused(err)
 			}
-			of := models.List[0].Found
+			of := &model.Model{} // without one, the variables are those of the process
+			if len(models.List) > 0 {
+				of = models.List[0].Found
+			}
 			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
 				return err
 			}

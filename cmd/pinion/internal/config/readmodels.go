@@ -27,7 +27,7 @@ type Named struct {
 
 // Models are the models of a server; the first is the default.
 type Models struct {
-	List   []Named
+	List   []Named        // empty: SageMaker loads all
 	Memory usertext.Bytes // what loaded models may have together; 0: any
 	// Traffic is the shares of versions; nil: the first one of each model serves, or what a client has asked for.
 	Traffic Traffic
@@ -46,6 +46,10 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 		return nil, fmt.Errorf("--config %s names the models: leave out %s", file, strings.Join(args, " "))
 	}
 	models, err := s.readModels(given, args, file)
+	var none *model.NoPredictorError
+	if errors.As(err, &none) && none.Bare && file == "" && len(args) == 0 {
+		return s.startWithNone(given, env, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +72,29 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	return models, s.checkSeveral()
 }
 
+// startWithNone returns no models, if SageMaker loads them while the server runs; else missing, which says that the
+// folder holds none.
+func (s *Serve) startWithNone(given *pflag.FlagSet, env func(string) string, missing error) (*Models, error) {
+	if err := s.Server.FromEnvironment(given, env); err != nil {
+		return nil, err
+	}
+	if !s.Protocols.MultiModel {
+		return nil, missing
+	}
+	return &Models{}, cmp.Or(s.Jobs.check(s.ResultTTL), s.checkSeveral())
+}
+
 // ReadFolder reads the model of a folder that comes while the server runs. The flags of the command line are its
 // defaults.
 func (s *Serve) ReadFolder(given *pflag.FlagSet, name, dir string) (Named, error) {
 	if !IsModelName(name) {
 		return Named{}, fmt.Errorf("invalid model name %.100q: %s", name, modelNameForm)
 	}
-	return readModel(given, FileModel{Name: name, Dir: dir}, nil)
+	read, err := readModel(given, FileModel{Name: name, Dir: dir}, nil)
+	if err != nil {
+		return read, err
+	}
+	return read, s.Jobs.checkTTL(read.Settings.ResultTTL)
 }
 
 // RereadModels reads the file of --config again. The server's own settings stay.

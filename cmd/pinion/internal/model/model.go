@@ -54,10 +54,20 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.run, y.predict, conventional(abs))
 	m.Findings = report.findings(y.run != "" && m.Ref == y.run)
 	if m.Ref == "" && m.Train == "" {
-		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
-			"give --predictor FILE.py:CLASS, or make a model here with pinion init", abs)
+		return nil, &NoPredictorError{Dir: abs, Bare: report.root == nil}
 	}
 	return m, nil
+}
+
+// NoPredictorError says that a folder holds no model.
+type NoPredictorError struct {
+	Dir  string
+	Bare bool // it has no cog.yaml either, or an empty one
+}
+
+func (e *NoPredictorError) Error() string {
+	return e.Dir + " names no predictor: write \"run: run.py:Runner\" into its cog.yaml, " +
+		"give --predictor FILE.py:CLASS, or make a model here with pinion init"
 }
 
 // unset is the entries whose variables the process does not have. Cog makes those of cog.yaml part of the image, where

@@ -91,7 +91,12 @@ func (b backend) Health(context.Context) health.Document {
 	if q := b.m.queue; q != nil {
 		h.Fleet = q.member.Health()
 	}
-	memory, connections := b.m.server.budget.Stats(), b.m.server.connections.Stats()
-	h.Memory, h.Connections = &memory, &connections
+	b.m.server.addHealth(&h)
 	return h
+}
+
+// addHealth adds what all models share.
+func (f *Server) addHealth(h *health.Document) {
+	memory, connections := f.budget.Stats(), f.connections.Stats()
+	h.Memory, h.Connections = &memory, &connections
 }

@@ -34,13 +34,13 @@ func (m *servedModel) newDashboard() *dashboard.View {
 
 // hasDashboard reports whether the live view is on the server's own port, or on the one for monitoring. The port for
 // monitoring asks for no token, so with tokens the view stays on the server's own.
-func (m *servedModel) hasDashboard(monitor bool) bool {
-	return m.view != nil && monitor == (m.server.s.Exposure.MetricsPort >= 0 && m.server.auth.Tokens() == nil)
+func (f *Server) hasDashboard(monitor bool) bool {
+	return !f.s.Exposure.Dashboard.Off && monitor == (f.s.Exposure.MetricsPort >= 0 && f.auth.Tokens() == nil)
 }
 
 // dashboardAt is the live view on that port, at the root or below /models; nil: it is not there.
 func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
-	if !m.hasDashboard(monitor) {
+	if !m.server.hasDashboard(monitor) {
 		return nil
 	}
 	d := &httpd.Dashboard{
@@ -55,23 +55,34 @@ func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 
 // rootDashboard is the live view of the default model at the root.
 func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
-	d := f.first().dashboardAt(true, monitor)
-	if d == nil || !f.several {
+	if !f.several {
+		return f.first().dashboardAt(true, monitor)
+	}
+	if !f.hasDashboard(monitor) {
+		return nil
+	}
+	d := &httpd.Dashboard{
+		Page:    f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return m.dashboardAt(true, monitor).Page }),
+		Data:    map[string]fasthttp.RequestHandler{},
+		Origins: f.s.Exposure.CORSOrigins,
+	}
+	paths := new(dashboard.View) // every view has the same
+	for path := range paths.Data() {
+		d.Data[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return m.view.Data()[path] })
+	}
+	if monitor {
 		return d
 	}
-	d.Page = func(ctx *fasthttp.RequestCtx) { f.first().dashboardAt(true, monitor).Page(ctx) }
-	for path := range d.Data {
-		d.Data[path] = func(ctx *fasthttp.RequestCtx) { f.first().view.Data()[path](ctx) }
-	}
-	for path := range d.Actions {
-		d.Actions[path] = func(ctx *fasthttp.RequestCtx) { f.first().view.Actions()[path](ctx) }
+	d.Actions = map[string]fasthttp.RequestHandler{}
+	for path := range paths.Actions() {
+		d.Actions[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return m.view.Actions()[path] })
 	}
 	return d
 }
 
 // linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
 func (m *servedModel) linkToDashboard() string {
-	if !m.hasDashboard(false) {
+	if !m.server.hasDashboard(false) {
 		return ""
 	}
 	return "dashboard"

@@ -121,15 +121,16 @@ func (g *gateway) rootQueue() httpd.JobQueue {
 	if m := g.only(); m != nil {
 		return m.member
 	}
-	return noQueue{g}
+	return noQueue{g.noDefault}
 }
 
-// noQueue refuses requests that do not name their model.
-type noQueue struct{ g *gateway }
+// noQueue refuses requests at the root where there is no default model.
+type noQueue struct{ refusal func() error }
 
-func (q noQueue) refusal() error {
+// noDefault says why requests must name their model.
+func (g *gateway) noDefault() error {
 	var names []string
-	for _, m := range q.g.all() {
+	for _, m := range g.all() {
 		names = append(names, m.name)
 	}
 	if len(names) == 0 {

@@ -25,21 +25,22 @@ func (f *Server) openTokens() (err error) {
 }
 
 func (f *Server) makeHTTP() error {
-	s, first := f.s, f.first()
+	s := f.s
 	public, err := s.Exposure.Public()
 	if err != nil {
 		return err
 	}
 	lines, probes := s.Access()
-	f.endpoints.models = protocol.Single(first.known)
 	if f.several {
 		f.endpoints.models = protocol.Several(f.knownModels)
+	} else {
+		f.endpoints.models = protocol.Single(f.first().known)
 	}
 	queue, queueing := f.rootQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
 		Queue: queue, Queueing: queueing,
 		Protocols: f.protocols().List(f.endpoints.models), Models: f.httpModels(false),
-		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(),
+		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: f.title(),
 		CORSOrigins: s.Exposure.CORSOrigins, AllowedHosts: s.Exposure.AllowedHosts,
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration,
@@ -87,12 +88,13 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 	if !f.several {
 		return f.first().page(true)
 	}
-	return func(ctx *fasthttp.RequestCtx) { f.first().page(true)(ctx) }
+	return f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return m.page(true) })
 }
 
 // httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose
 // name cannot be in a path has no routes there.
-func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
+func (f *Server) httpModels(monitor bool) []httpd.Model {
+	models := []httpd.Model{}
 	shown := map[*versions]bool{}
 	for _, m := range f.all() {
 		if !config.IsVersionName(m.Name) {
@@ -150,6 +152,14 @@ func (v *versions) traffic() *httpd.Traffic {
 	return &httpd.Traffic{Shares: r.shares(), Mirror: r.mirrorName()}
 }
 
+// title is the name of the default model at the start for people; "": there is none.
+func (f *Server) title() string {
+	if m := f.first(); m != nil {
+		return m.title()
+	}
+	return ""
+}
+
 // title is the model's name for people.
 func (m *servedModel) title() string {
 	if m.server.several {
@@ -161,11 +171,12 @@ func (m *servedModel) title() string {
 // rootPageData are the routes that the page at the root asks; with several models it is that of the first one at the
 // time.
 func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
-	data := page.Data(f.first().pageOptions(true))
-	if f.several {
-		for path := range data {
-			data[path] = func(ctx *fasthttp.RequestCtx) { page.Data(f.first().pageOptions(true))[path](ctx) }
-		}
+	if !f.several {
+		return page.Data(f.first().pageOptions(true))
+	}
+	data := page.Data(page.Options{}) // every page has the same paths
+	for path := range data {
+		data[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return page.Data(m.pageOptions(true))[path] })
 	}
 	return data
 }

@@ -116,7 +116,12 @@ func (m *servedModel) httpQueue(exact bool) (func() httpd.JobQueue, httpd.QueueO
 func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
 	return httpd.QueueOptions{
 		TenantHeader: f.s.Jobs.TenantHeader, Overflow: f.s.Jobs.Overflow,
-		Wait: func() time.Duration { return of().of.Settings.QueueTimeout },
+		Wait: func() time.Duration {
+			if m := of(); m != nil {
+				return m.of.Settings.QueueTimeout
+			}
+			return 0
+		},
 	}
 }
 

@@ -24,7 +24,13 @@ type models struct {
 // all returns the models that requests find; the first one is the default.
 func (f *Server) all() []*servedModel { return f.models.all() }
 
-func (f *Server) first() *servedModel { return f.all()[0] }
+// first returns the default model; nil: SageMaker has loaded none yet.
+func (f *Server) first() *servedModel {
+	if list := f.all(); len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
 
 func (s *models) all() []*servedModel {
 	if list := s.served.Load(); list != nil {

@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/httpd"
 	"pinion/runtime/predict"
 )
 
@@ -19,7 +20,13 @@ func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	if !f.s.Exposure.ModelControl() {
 		return nil
 	}
-	return func() (string, error) { return of().Reload("POST /reload") }
+	return func() (string, error) {
+		m := of()
+		if m == nil {
+			return "", httpd.ErrNoModel
+		}
+		return m.Reload("POST /reload")
+	}
 }
 
 // watchReload has SIGHUP reload the models, or read their file again. At a terminal it means that the terminal is gone,

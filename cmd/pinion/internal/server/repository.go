@@ -23,6 +23,21 @@ func (r repository) Loaded() (loaded []instances.LoadedModel) {
 	return loaded
 }
 
+// Ready implements instances.Repository: a server whose models are all unloaded waits for others.
+func (r repository) Ready() error {
+	err := r.server.ready()
+	if err == nil || r.server.stop.begun.Load() {
+		return err
+	}
+	for _, m := range r.server.all() {
+		state, _ := m.Lifecycle.State()
+		if m.Lifecycle.FirstLoadPending() || state != modelhost.Unloaded && state != modelhost.Unloading {
+			return err
+		}
+	}
+	return nil
+}
+
 // Add implements instances.Repository. A model of that name that is not loaded is loaded again, or gives its place to
 // that of another folder.
 func (r repository) Add(name, folder string) *protocol.Error {
@@ -32,7 +47,7 @@ func (r repository) Add(name, folder string) *protocol.Error {
 		switch {
 		case state == modelhost.Ready || state == modelhost.Loading:
 			return protocol.Errorf(protocol.Conflict, "model %q is loaded already", name)
-		case old.of.Found.Dir == folder || !old.added:
+		case old.of.Found.Dir == folder:
 			return old.loadError(old.Lifecycle.Load(context.Background(), true))
 		}
 		f.remove(old)
@@ -101,7 +116,9 @@ func (r repository) Remove(name string) *protocol.Error {
 		return instances.NotLoaded(name, r.Loaded())
 	}
 	if m.added {
-		r.server.remove(m)
+		if !r.server.remove(m) {
+			return protocol.Errorf(protocol.Unknown, "model %.100q is not loaded", name)
+		}
 		return nil
 	}
 	if err := m.Lifecycle.Unload(context.Background(), true); err != nil {
@@ -110,11 +127,18 @@ func (r repository) Remove(name string) *protocol.Error {
 	return nil
 }
 
-// remove ends a model that a client has added, and returns once its processes are gone.
-func (f *Server) remove(m *servedModel) {
+// remove ends a model, and returns once its processes are gone; false: another client ends it.
+func (f *Server) remove(m *servedModel) bool {
 	f.models.changing.Lock()
-	f.models.add(m)
-	f.show(slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m }), nil)
+	left := slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m })
+	found := len(left) < len(f.all())
+	if found {
+		f.models.add(m)
+		f.show(left, nil)
+	}
 	f.models.changing.Unlock()
-	f.retire(m)
+	if found {
+		f.retire(m)
+	}
+	return found
 }

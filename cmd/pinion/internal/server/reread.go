@@ -124,6 +124,7 @@ func (f *Server) show(list []*servedModel, traffic config.Traffic) {
 	if f.endpoints.monitor != nil {
 		f.endpoints.monitor.SetModels(f.httpModels(true))
 	}
+	f.describe()
 }
 
 // retire ends a model that requests find no more, once its predictions have ended.

@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/valyala/fasthttp"
+
+	"pinion/cmd/internal/version"
 	"pinion/httpd"
 	"pinion/runtime/health"
+	"pinion/runtime/predict"
 )
 
 // rootBackend answers at the root of a server of several models: for the default one, and for the server.
@@ -19,8 +23,15 @@ func (f *Server) root() func() httpd.Service {
 	if !f.several {
 		return httpd.Always(f.first().backend())
 	}
+	var none httpd.Service
+	if f.read.Folder != nil {
+		none = noModel{newRequestChecker(f.files, f.log), f}
+	}
 	return func() httpd.Service {
 		m := f.first()
+		if m == nil {
+			return none
+		}
 		if v := f.versionsOf(m); v != nil {
 			return v.atRoot
 		}
@@ -30,11 +41,51 @@ func (f *Server) root() func() httpd.Service {
 
 // rootQueue is the job queue at the root of the server, or nil.
 func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
-	queue, queueing := f.first().httpQueue(false)
-	if queue == nil || !f.several {
-		return queue, queueing
+	if !f.several {
+		return f.first().httpQueue(false)
 	}
-	return func() httpd.JobQueue { return f.first().queue.member }, f.queueing(f.first)
+	if !f.s.Jobs.NATS.On() {
+		return nil, httpd.QueueOptions{}
+	}
+	return func() httpd.JobQueue {
+		if m := f.first(); m != nil {
+			return m.queue.member
+		}
+		return noQueue{func() error { return httpd.ErrNoModel }}
+	}, f.queueing(f.first)
+}
+
+// byFirst answers as the default model does at that time.
+func (f *Server) byFirst(handler func(*servedModel) fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		if m := f.first(); m != nil {
+			handler(m)(ctx)
+			return
+		}
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString(httpd.ErrNoModel.Error())
+	}
+}
+
+// noModel answers at the root while no model is loaded.
+type noModel struct {
+	requestChecker // of no model
+	server         *Server
+}
+
+func (noModel) Create(predict.Request) (*predict.Prediction, error) { return nil, httpd.ErrNoModel }
+
+func (noModel) Ready() error { return httpd.ErrNoModel }
+
+// Health is that of the server alone.
+func (n noModel) Health(context.Context) health.Document {
+	h := health.Document{
+		Status:  "UNLOADED",
+		Version: map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
+	}
+	n.server.addHealth(&h)
+	return h
 }
 
 // Health is the default model's, with the status of each model.
@@ -61,6 +112,9 @@ func (b rootBackend) Defunct() (err error) {
 }
 
 func (f *Server) ready() error {
+	if len(f.all()) == 0 {
+		return httpd.ErrNoModel
+	}
 	var first error
 	serves := false
 	for _, m := range f.all() {

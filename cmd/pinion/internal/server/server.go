@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/httpd"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
 	"pinion/runtime/gpu/nvml"
@@ -98,7 +99,7 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 
 // describe says in the run folder what the server is, for 'pinion ps' and others.
 func (f *Server) describe() {
-	var models []process.ModelInfo
+	models := []process.ModelInfo{}
 	for _, m := range f.all() {
 		models = append(models, process.ModelInfo{Name: m.title(), Folder: m.of.Found.Dir})
 	}
@@ -142,6 +143,9 @@ func (f *Server) logStart() {
 		return
 	}
 	f.log.Info("listening", "address", f.endpoints.address)
+	if f.first() == nil {
+		f.log.Info(httpd.ErrNoModel.Reason)
+	}
 	for _, m := range f.all() {
 		m.Log.Info("serving", append([]any{"folder", m.of.Found.Dir}, about(m)...)...)
 	}
