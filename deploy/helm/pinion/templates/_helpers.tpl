@@ -27,3 +27,10 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{- end }}
+
+{{- define "pinion.scaled" -}}
+{{- /* "" if the number of servers is .Values.replicas. */}}
+{{- if .Values.autoscaling.enabled }}true{{ end }}
+{{- $own := include "pinion.name" . }}
+{{- range .Values.queueScaling.models }}{{ if eq (.deployment | default $own) $own }}true{{ end }}{{ end }}
+{{- end }}
