@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/pyembed/locate"
 )
 
 // Run runs a command line and returns the exit code.
@@ -18,9 +23,29 @@ func Run(args []string) int {
 		// As for the log: a stderr without a reader must not keep the process from its exit code.
 		stderr := logging.Open(int(os.Stderr.Fd()), logging.BufferSize)
 		fmt.Fprintln(stderr, "pinion: "+err.Error())
+		if page := pageAbout(err); page != "" {
+			fmt.Fprintln(stderr, "See "+page)
+		}
 		stderr.Flush(logging.FlushTimeout)
 	}
 	return code
+}
+
+// pageAbout is where the documents tell of what an error advises; "": they have no page about it.
+func pageAbout(err error) string {
+	if _, ok := errors.AsType[*locate.Error](err); ok {
+		return version.DocsPage("tutorial/quickstart") + "#which-python"
+	}
+	if _, ok := errors.AsType[*model.NoPredictorError](err); ok {
+		return version.DocsPage("tutorial/quickstart") + "#serve-your-own-model"
+	}
+	if _, ok := errors.AsType[*model.ProblemsError](err); ok {
+		return version.DocsPage("how-to/troubleshooting")
+	}
+	if _, ok := errors.AsType[*config.FileError](err); ok {
+		return version.DocsPage("how-to/several-models")
+	}
+	return ""
 }
 
 // joinWords makes one word of a flag and its value where Cog's server takes the value as the next word, and a flag of
