@@ -19,7 +19,7 @@ import (
 )
 
 // TestMain gives the test's program the roles of the binary: it is the front of TestFootprint, which starts it as its
-// worker.
+// worker, and a front that counts its own start.
 func TestMain(m *testing.M) {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		os.Exit(process.ContainMain(os.Args[2:]))
 	}
 	runtime.UnlockOSThread()
+	if os.Getenv(countedFront) != "" {
+		os.Exit(countedFrontMain(os.Args[1:]))
+	}
 	os.Exit(m.Run())
 }
 
