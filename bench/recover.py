@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib.serving import Server, pinion
+from lib.serving import PINION, Server, pinion
 
 MODEL = """
 import os, time
@@ -136,12 +136,15 @@ def main() -> None:
     parser.add_argument(
         "--python", default=sys.executable, help="the model's Python (default: this)"
     )
+    parser.add_argument("--pinion", default=PINION, help="the binary (default: bin/pinion)")
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "run.py").write_text(MODEL)
         flags = ["--predictor", "run.py:run", "--python", o.python]
         flags += ["--queue", 2 * o.clients, "--log-format", "json"]
-        with pinion("Pinion", Path(folder), *flags, stderr=subprocess.DEVNULL) as server:
+        with pinion(
+            "Pinion", Path(folder), *flags, binary=o.pinion, stderr=subprocess.DEVNULL
+        ) as server:
             measure(o, server)
 
 

@@ -1,10 +1,17 @@
 package docs
 
 import (
+	"bytes"
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"pinion/tests/harness"
 )
@@ -46,4 +53,53 @@ func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 			t.Errorf("the page has nothing on the row %s: there = false, want true", row)
 		}
 	}
+}
+
+// TestBenchmark_EndedLeavesNoServer ends a benchmark by SIGTERM while it measures a server.
+func TestBenchmark_EndedLeavesNoServer(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t).Path
+	bench := exec.Command(python, "-B", "../bench/recover.py", "--python", python, "--pinion", harness.Binary(t),
+		"--kills", "1000000")
+	bench.WaitDelay = time.Minute // a server that is left keeps the pipe
+	bench.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	var said bytes.Buffer
+	bench.Stdout, bench.Stderr = &said, &said
+	if err := bench.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var servers, workers []int
+	harness.Eventually(t, "the benchmark has a server with a worker", func() bool {
+		servers, workers = children(bench.Process.Pid), nil
+		for _, pid := range servers {
+			workers = append(workers, children(pid)...)
+		}
+		return len(workers) > 0
+	})
+	if err := bench.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := bench.Wait(); !errors.As(err, &ended) || ended.ExitCode() != 128+int(syscall.SIGTERM) {
+		t.Errorf("got %v, want exit status 143: %s", err, said.String())
+	}
+	for _, pid := range append(servers, workers...) {
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d: got %v, want it to be gone", pid, err)
+		}
+	}
+}
+
+// children are the processes that a process has started.
+func children(parent int) (pids []int) {
+	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(parent), "task/*/children"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // none: the thread has ended
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }
