@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
@@ -40,8 +43,8 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	client := pb.NewGRPCInferenceServiceClient(conn)
 	harness.Eventually(t, "the gateway knows the models", func() bool {
 		ready, err := client.ServerReady(t.Context(), &pb.ServerReadyRequest{})
-		metadata, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
-		return err == nil && ready.GetReady() && err2 == nil && len(metadata.GetInputs()) == 3
+		model, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
+		return err == nil && ready.GetReady() && err2 == nil && len(model.GetInputs()) == 3
 	})
 	got, err := client.ModelInfer(t.Context(), inferText("b", "x"))
 	if err != nil {
@@ -101,5 +104,48 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 		if err := call(); status.Code(err) != code {
 			t.Errorf("got %v, want %v", err, code)
 		}
+	}
+}
+
+// TestGatewayGRPC_AsksForToken: with --auth-token-file a gateway answers gRPC calls with a token only, but for health.
+func TestGatewayGRPC_AsksForToken(t *testing.T) {
+	t.Parallel()
+	const token = "a-token-of-ada-with-enough-letters"
+	at := harness.StartNATSOf(t, "a")
+	g := harness.StartGatewayWith(t, at.URL, "--models", "a", "--grpc-port", "0", "--auth-token-file",
+		harness.TokenFile(t, token))
+	line, _ := g.Log.Find("serving gRPC")
+	conn, err := grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := pb.NewGRPCInferenceServiceClient(conn)
+	for sent, want := range map[string]codes.Code{
+		"": codes.Unauthenticated, "Bearer another-token-with-enough-letters": codes.Unauthenticated,
+		"Bearer " + token: codes.NotFound, // the call reaches the models
+	} {
+		ctx := t.Context()
+		if sent != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", sent)
+		}
+		if _, err := client.ModelInfer(ctx, inferText("b", "x")); status.Code(err) != want {
+			t.Errorf("ModelInfer with %q: got %v, want %v", sent, err, want)
+		}
+		stream, err := client.ModelStreamInfer(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Send(inferText("b", "x")); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		answer, err := stream.Recv()
+		if refused := status.Code(err) == codes.Unauthenticated; refused != (want == codes.Unauthenticated) {
+			t.Errorf("a stream with %q: got %v, %v, want it refused: %v", sent, answer, err, want == codes.Unauthenticated)
+		}
+	}
+	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Errorf("health without a token: got %v, %v, want an answer", probe, err)
 	}
 }
