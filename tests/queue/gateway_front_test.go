@@ -126,6 +126,10 @@ func TestGateway_FindsModels(t *testing.T) {
 	g := harness.StartGatewayWith(t, at.Operator())
 	harness.WantAnswer(t, "before the first model", g.Do(http.MethodPost, "/predictions", `{"input":{}}`),
 		http.StatusServiceUnavailable, "No model has a job queue yet")
+	harness.WantCode(t, "SageMaker's health without a model", g.Do(http.MethodGet, "/ping", nil),
+		http.StatusServiceUnavailable)
+	harness.WantAnswer(t, "SageMaker without a model", g.Do(http.MethodPost, "/invocations", []byte(`{"x":1}`)),
+		http.StatusServiceUnavailable, "no model is loaded")
 	startSeveral(t, other.URL, t.TempDir(), []string{"other"})
 	startSeveral(t, at.URL, t.TempDir(), []string{"a"})
 	harness.Eventually(t, "it finds the model", func() bool {
