@@ -111,12 +111,12 @@ func (s *Service) admit(req *predict.Request) error {
 	return s.o.Pool.Admit(req.Group)
 }
 
-// SubmitAll enters predictions in the queue together, except for those whose files must be fetched first. Their callers
-// call Run next.
+// SubmitAll enters predictions in the queue together, except for those whose files must be fetched first, and those of
+// another service. Their callers call Run next.
 func (s *Service) SubmitAll(ps []*predict.Prediction) {
 	calls := make([]*slot.Call, 0, len(ps))
 	for _, p := range ps {
-		if x, ok := p.Runner().(*execution); ok && !x.transfersFirst() {
+		if x, ok := p.Runner().(*execution); ok && x.service == s && !x.transfersFirst() {
 			calls = append(calls, x.newCall(x.prepared.Input))
 		}
 	}

@@ -201,6 +201,45 @@ func TestLoading_UnloadWhileLoading(t *testing.T) {
 		"it was unloaded while it was being loaded")
 }
 
+// TestLoading_ReplacedWhileLoading: requests that wait for a model, or a version, wait for the one that SIGHUP puts in
+// its place.
+func TestLoading_ReplacedWhileLoading(t *testing.T) {
+	t.Parallel()
+	const text = `
+models:
+  b: {path: b}
+  a: {path: a, load: on-demand, queue: QUEUE}
+  c: {path: c, load: on-demand, queue: QUEUE}
+  c@2: {path: c, load: on-demand, queue: QUEUE}
+traffic: {c@2: 100}
+`
+	s, dir := modelsFile(t, strings.ReplaceAll(text, "QUEUE", "5"), "--queue-timeout", "10m")
+	for _, name := range []string{"a", "c"} {
+		harness.MakeFIFO(t, filepath.Join(dir, name), "setup.fifo")
+	}
+	asked := []func() harness.Answer{
+		func() harness.Answer { return harness.PredictBy(s, "a", harness.Input{}) },
+		func() harness.Answer { return harness.PredictBy(s, "c", harness.Input{}) },
+		func() harness.Answer { return harness.PredictBy(s, "c@2", harness.Input{}) },
+	}
+	answers := make(chan harness.Answer, len(asked))
+	for _, ask := range asked {
+		go func() { answers <- ask() }()
+	}
+	harness.Eventually(t, "both setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	for _, name := range []string{"a", "c"} {
+		if err := os.Remove(filepath.Join(dir, name, "setup.fifo")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.WriteFile(t, filepath.Join(dir, "pinion.yaml"), strings.ReplaceAll(text, "QUEUE", "6"))
+	s.Signal(syscall.SIGHUP)
+	for range asked {
+		harness.SaidBy(t, harness.Receive(t, answers))
+	}
+	harness.Equal(t, "queue of a", modelEntries(t, s)["a"].Queue.Capacity, 6)
+}
+
 // TestLoading_StopWhileLoading: those who wait for a load do not hold the server up.
 func TestLoading_StopWhileLoading(t *testing.T) {
 	t.Parallel()

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
+	"pinion/runtime/predict"
 	"pinion/runtime/service"
 )
 
@@ -30,6 +32,17 @@ func (b backend) Ready() error {
 	return err
 }
 
+// Create gives the request to the model's successor if it is replaced while the request waits.
+func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
+	p, err := b.Service.Create(req)
+	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) {
+		if next := b.m.successor(); next != nil {
+			return next.backend().Create(req)
+		}
+	}
+	return p, err
+}
+
 // OpenAPI returns the model's schema document. Of a model that was never loaded it is the one in its folder: any page
 // may ask for it, so it loads nothing.
 func (b backend) OpenAPI() ([]byte, bool) {
@@ -44,11 +57,17 @@ func (b backend) OpenAPI() ([]byte, bool) {
 // LoadOpenAPI returns the same for a prediction, which loads the model if a request does.
 func (b backend) LoadOpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
-	if ok || !b.m.Lifecycle.AcceptsOnDemand() || b.m.Lifecycle.Enter(time.Time{}, nil) != nil {
+	if ok {
 		return document, ok
 	}
-	b.m.Lifecycle.Leave()
-	return b.Service.OpenAPI()
+	if b.m.Lifecycle.AcceptsOnDemand() && b.m.Lifecycle.Enter(time.Time{}, nil) == nil {
+		b.m.Lifecycle.Leave()
+		return b.Service.OpenAPI()
+	}
+	if next := b.m.successor(); next != nil {
+		return next.backend().LoadOpenAPI()
+	}
+	return document, ok
 }
 
 // HasTraining reports whether the model has a training interface. Before it was loaded, cog.yaml says so.

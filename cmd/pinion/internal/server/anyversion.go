@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/httpd"
@@ -29,10 +30,13 @@ func (b anyVersion) Create(req predict.Request) (p *predict.Prediction, err erro
 	}
 	var tried []*target
 	for {
-		version := b.v.choose(tried)
+		version := b.v.choose(tried) // of the route of now, which may have others than the last one
+		if slices.Contains(tried, version) {
+			return p, err
+		}
 		p, err = member{version.backend(), version}.Create(req)
 		var notReady *predict.NotReadyError
-		if !errors.As(err, &notReady) || len(tried) == len(b.v.route.Load().versions) {
+		if !errors.As(err, &notReady) {
 			return p, err
 		}
 		tried = append(tried, version)

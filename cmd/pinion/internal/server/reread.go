@@ -140,6 +140,17 @@ func (f *Server) retire(m *servedModel) {
 	f.models.remove(m)
 }
 
+// successor is the model that requests find in the place of this one, which leaves; nil: there is none.
+func (m *servedModel) successor() *servedModel {
+	if !m.Service.Draining() {
+		return nil
+	}
+	if next := named(m.server.all(), m.Name); next != m {
+		return next
+	}
+	return nil
+}
+
 // isReady reports whether the model takes predictions.
 func (m *servedModel) isReady() bool {
 	state, _ := m.Lifecycle.State()
