@@ -105,7 +105,8 @@ func TestTurn_FewClients(t *testing.T) {
 			}
 		})
 	}
-	await.Eventually(t, "each is loaded twice", func() bool { return t.Failed() || min(loads(models[0]), loads(models[1])) >= 2 })
+	await.Eventually(t, "each is loaded twice",
+		func() bool { return t.Failed() || min(loads(models[0]), loads(models[1])) >= 2 })
 	close(stop)
 	running.Wait()
 	swaps := loads(models[0]) + loads(models[1])
