@@ -148,6 +148,10 @@ func TestVersions_Fleet(t *testing.T) {
 			g.Do(http.MethodGet, "/models/ocr@2/openapi.json", nil).Code == http.StatusOK &&
 			g.Do(http.MethodGet, "/models/ocr@3/openapi.json", nil).Code == http.StatusOK
 	})
+	harness.Eventually(t, "the live view has the versions of each server, with their slots", func() bool {
+		view := string(g.Do(http.MethodGet, "/dashboard/fleet", nil).Body)
+		return strings.Contains(view, `"versions":{"1":1,"2":1}`) && strings.Contains(view, `"versions":{"2":1,"3":1}`)
+	})
 	for version, folder := range map[string]string{"1": "one", "2": "two", "3": "three"} {
 		for range 5 {
 			got := harness.PredictBy(g.Server, "ocr@"+version, harness.Input{})

@@ -49,7 +49,9 @@ type Server struct {
 	Free     int    `json:"free"`
 	Running  int    `json:"running"`
 	Draining bool   `json:"draining"`
-	Version  string `json:"version"`
+	Version  string `json:"version"` // of Pinion
+	// Versions are the versions of the model that it has, and the slots of each; nil: the model has none.
+	Versions map[string]int `json:"versions,omitempty"`
 }
 
 // View is the live view.

@@ -45,6 +45,7 @@ func (m *gatewayModel) fleetModel() fleet.Model {
 		out.Running += s.Running
 		out.Servers = append(out.Servers, fleet.Server{
 			Name: s.Name, Slots: s.Slots, Free: s.Free, Running: s.Running, Draining: s.Draining, Version: s.Version,
+			Versions: s.Versions,
 		})
 	}
 	return out

@@ -10,12 +10,16 @@ function figure(name, value, { look = "", of } = {}) {
   return make("div", {}, make("dt", {}, name), number);
 }
 
+// The versions of the model that a server has, with the slots of each; "": the model has none.
+const versionsOf = ({ versions = {} }) =>
+  Object.entries(versions).map(([version, slots]) => `, @${version}: ${groups(slots)}`).join("");
+
 function serverRow(server) {
   const state = stateOf(server);
   const cells = [
     ["", server.name],
     ["", make("span", { className: `chip ${STATES_OF_SERVERS[state]}` }, state)],
-    ["Slots in use", `${groups(server.slots - server.free)} of ${groups(server.slots)}`],
+    ["Slots in use", `${groups(server.slots - server.free)} of ${groups(server.slots)}${versionsOf(server)}`],
     ["Jobs", groups(server.running)],
     ["Version", server.version],
   ];
