@@ -44,10 +44,11 @@ func (m *Member) CancelDirect(l store.Lookup) bool {
 	return p != nil
 }
 
-// FollowDirect passes on its events.
+// FollowDirect passes on its events. Of one that has ended since it was looked up it is the end alone.
 func (m *Member) FollowDirect(l store.Lookup, send func(store.Event) bool) {
 	p := m.direct(l)
 	if p == nil {
+		m.sendDirectEnd(l, send)
 		return
 	}
 	forward(p, func(e store.Event) bool {
@@ -57,6 +58,22 @@ func (m *Member) FollowDirect(l store.Lookup, send func(store.Event) bool) {
 		}
 		return send(e)
 	})
+}
+
+// sendDirectEnd sends the end of a direct prediction that is retained.
+func (m *Member) sendDirectEnd(l store.Lookup, send func(store.Event) bool) {
+	p, rec, ok := m.o.Local.Result(predictKind(l.Kind), l.ID)
+	if !ok {
+		return
+	}
+	defer p.Release()
+	if p.Request.Attempt != 0 || !rec.Status.Terminal() {
+		return
+	}
+	// Another server may run another prediction of that id: its end must not come from here.
+	if object := m.encode(&rec); l.Created != "" && readObject(l.ID, object).CreatedText == l.Created {
+		send(store.Event{Event: store.EventEnd, Data: object})
+	}
 }
 
 // direct returns the direct prediction of a lookup, or nil if it does not run here.
@@ -81,11 +98,10 @@ func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction 
 		return nil
 	}
 	defer brief.Release()
+	rec := readObject(id, brief.Object)
+	lookup.Created = rec.CreatedText
 	f := &follower{m: m, q: q, id: id, readOnly: true, lookup: &lookup}
-	return f.prediction(predict.Request{
-		ID: id, Kind: kind, Mode: predict.Async,
-		Created: readObject(id, brief.Object).Created,
-	})
+	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: rec.Created})
 }
 
 // errServerLost is the error of a prediction whose server was lost while a client followed it elsewhere.

@@ -12,15 +12,18 @@ import (
 // eventBatch is how many events are taken at once.
 const eventBatch = 64
 
-// Follow implements store.Runner: it passes on the events of a job that runs here.
+// Follow implements store.Runner: it passes on the events of a job that runs here. Of one whose run has ended it is the
+// end alone: then the state is worth a look.
 func (m *Member) Follow(id string, send func(store.Event) bool) {
 	p := m.o.Local.Find(predict.KindPrediction, id)
 	if p == nil {
 		p = m.o.Local.Find(predict.KindTraining, id)
 	}
-	if p != nil {
-		forward(p, send)
+	if p == nil {
+		send(store.Event{Event: store.EventEnd})
+		return
 	}
+	forward(p, send)
 }
 
 // forward passes on the events of a prediction.

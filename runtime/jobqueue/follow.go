@@ -123,8 +123,9 @@ type follower struct {
 	// Used by Run alone.
 	p           *predict.Prediction
 	stream      *store.Stream // nil: it has not asked for the events yet
-	attempt     int
-	nextOutput  uint64 // index of the next output of that attempt
+	attempt     int           // whose events came; 0: none
+	known       int           // the last one that a state told of
+	nextOutput  uint64        // index of the next output of attempt
 	lastEvent   time.Time
 	runEnded    time.Time       // when the run was seen to end; zero: not yet
 	sawMetric   bool            // a metric came
@@ -177,7 +178,8 @@ const (
 	// eventsTimeout is how long no event may come before it asks for all again.
 	eventsTimeout = 15 * time.Second
 	// endCheckInterval is how often it reads the state once the run has ended, for the state follows at once;
-	// startCheckInterval, how often while it waits for a job of which it gets no notice. The first lasts for soonFor.
+	// startCheckInterval, how often while it waits for the first event of a job of which it gets no notice. The first
+	// lasts for endCheckFor.
 	endCheckInterval   = 20 * time.Millisecond
 	endCheckFor        = 2 * time.Second
 	startCheckInterval = 200 * time.Millisecond
@@ -191,7 +193,7 @@ func (f *follower) nextCheck(running bool) time.Duration {
 	switch {
 	case !f.runEnded.IsZero() && time.Since(f.runEnded) < endCheckFor:
 		return endCheckInterval
-	case !running && f.reply == "":
+	case f.reply == "" && (!running || f.attempt == 0):
 		return startCheckInterval
 	}
 	return checkInterval
@@ -228,7 +230,7 @@ func (f *follower) Run(p *predict.Prediction) error {
 		case notice = <-f.notices:
 		case <-timer.C:
 		}
-		running := notice.Started()
+		running := notice.Started() && f.attempt == 0 // else the state tells whether it is another run
 		if !running {
 			var ended bool
 			var err error
@@ -252,9 +254,8 @@ func (f *follower) requestEvents() (err error) {
 			return err
 		}
 	}
-	if time.Since(f.lastEvent) > eventsTimeout {
+	if time.Since(f.lastEvent) > eventsTimeout && f.stream.Request() {
 		f.lastEvent = time.Now()
-		f.stream.Request()
 	}
 	return nil
 }
@@ -328,9 +329,20 @@ func (f *follower) checkState(n store.Notice) (ended, running bool, err error) {
 		return true, true, nil
 	case err != nil: // NATS is away: the job goes on
 		return false, false, nil
+	case s.Status == store.Processing:
+		f.noteAttempt(s.Attempt)
+		return false, true, nil
 	case !s.Status.Ended():
-		return false, s.Status == store.Processing, nil
+		return false, false, nil
 	}
 	f.p.OnRelease(s.Release) // the prediction's record refers to its bytes
 	return true, true, f.end(&s)
+}
+
+// noteAttempt has the events asked for anew if the job runs once more.
+func (f *follower) noteAttempt(attempt int) {
+	if before := max(f.attempt, f.known); before > 0 && attempt > before {
+		f.lastEvent, f.runEnded = time.Time{}, time.Time{}
+	}
+	f.known = attempt
 }

@@ -116,6 +116,12 @@ func (r *rig) leave(m *Member) {
 // serve joins a member that runs jobs on a fake worker.
 func (r *rig) serve(name string) (*Member, *service.Service) {
 	r.t.Helper()
+	return r.serveWith(name, func(l oneVersion) Local { return l })
+}
+
+// serveWith is serve with what wrap makes of its model.
+func (r *rig) serveWith(name string, wrap func(oneVersion) Local) (*Member, *service.Service) {
+	r.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		r.t.Fatal(err)
@@ -134,7 +140,7 @@ func (r *rig) serve(name string) (*Member, *service.Service) {
 	r.t.Cleanup(func() { w.Kill(); <-w.Done() })
 	await.Eventually(r.t, "a worker", func() bool { return s.Ready() == nil })
 	return r.join(name, func(o *Options) {
-		o.Local = oneVersion{s}
+		o.Local = wrap(oneVersion{s})
 		o.Slots = func() (int, int) { l := pool.Load(); return l.Slots, l.Slots - l.InFlight }
 	}), s
 }

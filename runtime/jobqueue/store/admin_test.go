@@ -25,7 +25,7 @@ func (r *rig) dies(id string, change ...func(*Job)) {
 	r.t.Helper()
 	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
 	r.claims(r.Queue)
-	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != settled {
+	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
 		r.t.Fatalf("the job is %s, want settled", what)
 	}
 }

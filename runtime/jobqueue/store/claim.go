@@ -36,6 +36,16 @@ type Claim struct {
 	renderer   Renderer
 	revision   uint64                 // of State
 	withCancel atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil: it was not
+	begun      chan struct{}          // closed when the job can be followed, or does not run
+	hasBegun   bool                   // begun is closed
+}
+
+// markBegun lets those go on that wait to follow the job.
+func (c *Claim) markBegun() {
+	if !c.hasBegun {
+		c.hasBegun = true
+		close(c.begun)
+	}
 }
 
 // outcome is what became of a delivery that was not claimed.
@@ -67,6 +77,7 @@ type delivery struct {
 	m         jetstream.Msg
 	slot      Slot
 	renderer  Renderer
+	register  func(*Claim) (undo func())
 	job       Job
 	seq       uint64 // of its message
 	published time.Time
@@ -75,8 +86,14 @@ type delivery struct {
 }
 
 // claim decides about a delivered job. Only what is claimed may run. renderer makes the object that clients see of a
-// state that is given up or begins.
-func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer Renderer) (c *Claim, what outcome) {
+// state that is given up or begins. register is called before a claim is written, and undo where it was not; it may be
+// nil.
+func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer Renderer,
+	register func(*Claim) (undo func()),
+) (c *Claim, what outcome) {
+	if register == nil {
+		register = func(*Claim) func() { return func() {} }
+	}
 	job, err := readJob(m.Headers(), m.Data())
 	meta, metaErr := m.Metadata()
 	if err != nil || metaErr != nil {
@@ -84,7 +101,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer 
 	}
 	job.Deadline = q.fromNATS(ctx, job.Deadline)
 	d := &delivery{
-		q: q, m: m, slot: slot, renderer: renderer, job: job, seq: meta.Sequence.Stream,
+		q: q, m: m, slot: slot, renderer: renderer, register: register, job: job, seq: meta.Sequence.Stream,
 		published: meta.Timestamp,
 	}
 	defer func() {
@@ -155,16 +172,22 @@ func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 		d.seq
 	next.ModelVersion = d.slot.Version()
 	next.Prediction = d.renderer.RenderStarted(&d.job, &next)
-	revision, _, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	c := &Claim{
+		Job: d.job, State: next, Slot: d.slot, Charged: d.charged, q: q, m: d.m, renderer: d.renderer,
+		begun: make(chan struct{}),
+	}
+	undo := d.register(c)
+	var err error
+	c.revision, _, err = q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
 		q.observe(&next, d.published, now.Status)
-		return &Claim{
-			Job: d.job, State: next, Slot: d.slot, Charged: d.charged, q: q, m: d.m, renderer: d.renderer, revision: revision,
-		}, claimed
+		return c, claimed
 	case errors.Is(err, errConflict):
+		undo()
 		return nil, changed
 	}
+	undo()
 	return nil, deferred
 }
 

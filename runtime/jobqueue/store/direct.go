@@ -21,7 +21,8 @@ type Direct interface {
 	// CancelDirect cancels it; false: it does not run here.
 	CancelDirect(q Lookup) bool
 	// FollowDirect passes its events to send, those so far and those that come, in order, until it has ended or send
-	// returns false. The data of its end is its object. It returns at once where the prediction does not run here.
+	// returns false. The data of its end is its object. Of one that has ended here it sends the end, if that is known; it
+	// returns at once where the prediction does not run here.
 	FollowDirect(q Lookup, send func(Event) bool)
 }
 
@@ -33,6 +34,8 @@ type Lookup struct {
 	Brief bool `json:"brief,omitempty"`
 	// All: servers that do not have it answer, too. Older ones do not.
 	All bool `json:"all,omitempty"`
+	// Created is the created_at of its object, by which its server knows it once it has ended; "": then it is not known.
+	Created string `json:"created,omitempty"`
 }
 
 // headerAbsent is the header of such an answer: the server's name.

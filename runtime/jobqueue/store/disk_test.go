@@ -72,7 +72,7 @@ func TestDisk_FullDisk(t *testing.T) {
 			return false
 		}
 		for m := range batch.Messages() {
-			if c, what := q.claim(t.Context(), m, noSlot{}, renderer{}); what == claimed {
+			if c, what := q.claim(t.Context(), m, noSlot{}, renderer{}, nil); what == claimed {
 				_ = c.End(t.Context(), Succeeded, starting(c.Job.ID))
 			}
 		}
@@ -112,7 +112,7 @@ func fill(t *testing.T, dir string, left int64) (free func()) {
 func (r *rig) claimsAnyhow(q *Queue) *Claim {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
 	defer cancel()
-	c, _ := q.claim(ctx, r.delivery(q), noSlot{}, renderer{})
+	c, _ := q.claim(ctx, r.delivery(q), noSlot{}, renderer{}, nil)
 	return c
 }
 

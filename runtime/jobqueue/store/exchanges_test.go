@@ -103,7 +103,7 @@ func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatalf("got %t %v, want true", ok, err)
 	}
-	if _, what := r.claim(t.Context(), m, noSlot{}, renderer{}); what != settled {
+	if _, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil); what != settled {
 		t.Errorf("it was %s, want settled", what)
 	}
 	if s := r.state("p1"); s.Status != Canceled {

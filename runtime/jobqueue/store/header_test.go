@@ -112,11 +112,11 @@ func TestJob_WithAnyText(t *testing.T) {
 		lost := "lost" + odd + "lost" + odd // inside, and at the end
 		r.accept(lost, job)
 		first := r.delivery(r.Queue)
-		if _, what := r.claim(t.Context(), first, noSlot{}, renderer{}); what != claimed {
+		if _, what := r.claim(t.Context(), first, noSlot{}, renderer{}, nil); what != claimed {
 			t.Fatalf("%q: %s, want claimed", lost, what)
 		}
 		_ = first.Nak() // its server is lost
-		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != settled {
+		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
 			t.Errorf("%q: %s, want settled", lost, what)
 		}
 		if got := r.posting(); got.ID != lost {

@@ -36,7 +36,7 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			if _, err := r.Find(t.Context(), "p1", renderer{}); !errors.Is(err, ErrUnknown) {
 				t.Errorf("got %v of a member that waits, want that the job is not known", err)
 			}
-			if _, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}); what != orphaned {
+			if _, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}, nil); what != orphaned {
 				t.Errorf("got %s, want a dead letter", what)
 			}
 			if got := r.messages(r.names.jobs()); got != 0 {
@@ -75,7 +75,7 @@ func TestClaim_HostileMessages(t *testing.T) {
 		if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != orphaned {
+		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != orphaned {
 			t.Errorf("got %s for the message %d, want a dead letter", what, i)
 		}
 	}
@@ -108,7 +108,7 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 			t.Errorf("got that the client at %q has left, want that nothing is known", subject)
 		}
 	}
-	own := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: r.ReplySubject("p1")}}
+	own := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: r.ReplySubject("p1")}, begun: make(chan struct{})}
 	own.NotifyStart()
 	for {
 		m, err := asked.NextMsg(20 * time.Second)

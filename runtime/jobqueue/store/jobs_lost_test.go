@@ -78,7 +78,7 @@ func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	r.accept("p1")
 	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
 	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
-	if _, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}); what != elsewhere {
+	if _, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}, nil); what != elsewhere {
 		t.Errorf("the other server's claim is %s, want elsewhere", what)
 	}
 	close(release)
@@ -94,7 +94,7 @@ func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
 	r.accept("p1", func(j *Job) { j.Attempts = 2 })
 	r.claims(r.Queue)
 	r.claims(r.other("b"))
-	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{})
+	_, what := r.other("c").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
 	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 ||
 		!strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
 		t.Errorf(`%s: %+v, want what settled, Status failed, Lost 2 and Prediction with "gave up after 2 attempts"`, what, s)

@@ -150,7 +150,7 @@ func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
-	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{})
+	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
 	if s := r.state("p1"); what != settled || s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
 		t.Errorf(`%s: %+v, want what settled, Status failed and Prediction with "deadline"`, what, s)
 	}
@@ -175,7 +175,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf(`a job that waits is %+v, want cancel("waits") true, Status canceled and cancel("waits") true`,
 			r.state("waits"))
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != settled {
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
 	}
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -237,7 +237,7 @@ func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 	if _, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, ""))); err != nil {
 		t.Fatal(err)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != orphaned ||
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != orphaned ||
 		r.messages(r.names.dead()) != 1 {
 		t.Errorf("got %s, %d dead letters, want orphaned and 1", what, r.messages(r.names.dead()))
 	}

@@ -38,11 +38,15 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// follow sends the events of a job that runs here to a member's inbox.
-func (s *Server) follow(id string, attempt int, inbox string) {
+// follow sends the events of a job that runs here, or is about to, to a member's inbox.
+func (s *Server) follow(r *running, inbox string) {
+	<-r.claim.begun
+	if !s.registered(r) { // the state tells its end, or another server has it
+		return
+	}
 	s.send(inbox, func(send func(Event) bool) {
-		s.runner.Follow(id, func(e Event) bool {
-			e.Attempt = attempt
+		s.runner.Follow(r.claim.Job.ID, func(e Event) bool {
+			e.Attempt = r.claim.State.Attempt
 			return send(e)
 		})
 	})
@@ -143,9 +147,10 @@ func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err er
 	}, errors.Join(err, errLoads)
 }
 
-// NotifyStart tells the member that waits for the job that it has started, so that it can be followed: at once, or when
-// the job has run for as long as the member said. stop: the job has ended.
+// NotifyStart lets the job be followed, and tells the member that waits for it that it has started: at once, or when the
+// job has run for as long as the member said. stop: the job has ended.
 func (c *Claim) NotifyStart() (stop func()) {
+	c.markBegun()
 	if c.Job.NotifyStartAfter == 0 {
 		c.notify(Notice(noticeStarted))
 		return func() {}
@@ -208,9 +213,10 @@ func (q *Queue) FollowDirect(lookup Lookup) (*Stream, error) {
 	return s, err
 }
 
-// Request asks the owner of the job for all events, from the first on. If no server owns it, nothing comes.
-func (s *Stream) Request() {
-	_ = s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.lookup)
+// Request asks the owner of the job for all events, from the first on; false: NATS is away. If no server owns it,
+// nothing comes.
+func (s *Stream) Request() bool {
+	return s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.lookup) == nil
 }
 
 // Read reads an event; false: it was a probe, and is answered.

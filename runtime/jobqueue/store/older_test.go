@@ -84,7 +84,7 @@ func TestOlder_JobThatOlderServerRuns(t *testing.T) {
 		t.Errorf("it is %+v, want Status processing, Server host-1-a and Seq 1", s)
 	}
 	first := r.delivery(r.Queue) // nothing answers for the older server
-	c, what := r.claim(t.Context(), first, noSlot{}, renderer{})
+	c, what := r.claim(t.Context(), first, noSlot{}, renderer{}, nil)
 	if what != claimed || c.State.Attempt != 2 || c.State.Lost != 1 {
 		t.Fatalf("its job was %s: %+v, want what claimed, Attempt 2 and Lost 1", what, c)
 	}
@@ -165,7 +165,7 @@ func TestOlder_StateOfHigherVersion(t *testing.T) {
 		newer := strings.Replace(state, `"v":1`, `"v":2,"zeta":1`, 1)
 		r.older(newer)
 		m := r.delivery(r.Queue)
-		if c, what := r.claim(t.Context(), m, noSlot{}, renderer{}); c != nil || what != deferred {
+		if c, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil); c != nil || what != deferred {
 			t.Errorf("it was %s, want c nil and what deferred", what)
 		}
 		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); !errors.Is(err, ErrUnavailable) ||

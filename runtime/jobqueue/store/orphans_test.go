@@ -93,7 +93,7 @@ func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
 	if s := r.state("p1"); s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
 		t.Errorf(`it is %+v, want Status failed and Prediction with "deadline"`, s)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != settled {
+	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
 		t.Errorf("its message is %s, want settled: it must never run", what)
 	}
 }
@@ -105,7 +105,7 @@ func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	r.accept("p1")
 	r.claims(r.Queue)
 	b := r.other("b")
-	if _, what := b.claim(t.Context(), r.delivery(b), noSlot{}, renderer{}); what != mayReconnect {
+	if _, what := b.claim(t.Context(), r.delivery(b), noSlot{}, renderer{}, nil); what != mayReconnect {
 		t.Errorf("a server that has just connected: %s, want early", what)
 	}
 	b.connected = time.Now().Add(-graceAfterConnect)

@@ -134,7 +134,7 @@ func (r *rig) delivery(q *Queue) jetstream.Msg {
 // claims takes the next job for a member.
 func (r *rig) claims(q *Queue) *Claim {
 	r.t.Helper()
-	c, what := q.claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{})
+	c, what := q.claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{}, nil)
 	if what != claimed {
 		r.t.Fatalf("the job was not claimed: %s, want claimed", what)
 	}

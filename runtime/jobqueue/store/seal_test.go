@@ -107,7 +107,7 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
-	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}); what != settled {
+	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
 		t.Fatalf("got %s, want settled", what)
 	}
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
@@ -133,7 +133,7 @@ func TestSeal_KeysAreReplaced(t *testing.T) {
 	o := r.o
 	o.Keys, o.Server = keysOf(t, "b"), "b"
 	without := r.member(o)
-	if _, what := without.claim(t.Context(), r.delivery(without), noSlot{}, renderer{}); what != deferred {
+	if _, what := without.claim(t.Context(), r.delivery(without), noSlot{}, renderer{}, nil); what != deferred {
 		t.Errorf("a server without the key: %s, want deferred", what)
 	}
 	if _, err := without.Find(t.Context(), "p1", renderer{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {

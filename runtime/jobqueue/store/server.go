@@ -27,10 +27,11 @@ type Runner interface {
 	AcquireSlot(version string) Slot
 	// Run runs a job until it has ended, and returns how. It releases the slot. ctx ends with cause ErrLost where
 	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
-	// drains and its time is over: a status Starting then gives the job back.
+	// drains and its time is over: a status Starting then gives the job back. It calls c.NotifyStart once Follow finds the
+	// job.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
 	// Follow passes the events of a job that runs to send, those so far and those that come, in order, until it has ended
-	// or send returns false. It returns at once where the job does not run.
+	// or send returns false. Where the run has ended it may send the end alone.
 	Follow(id string, send func(Event) bool)
 }
 
@@ -47,19 +48,20 @@ type Server struct {
 	subscribed  bool // guarded by subscribing
 
 	mu      sync.Mutex
-	running map[string]running // by the id's token
+	running map[string]*running // by the id's token
 	jobs    sync.WaitGroup
 }
 
-// running is a job that runs here.
+// running is a job that runs here, or whose claim is being written.
 type running struct {
 	claim  *Claim
+	ctx    context.Context //nolint:containedctx // of the run, which may be canceled before it begins
 	cancel context.CancelCauseFunc
 }
 
 // Serve returns a server of the queue. The caller runs it.
 func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
-	return &Server{q: q, runner: r, log: log, running: map[string]running{}}
+	return &Server{q: q, runner: r, log: log, running: map[string]*running{}}
 }
 
 // Wait waits for the jobs that run, once every Run has returned. Release ends them.
@@ -132,7 +134,7 @@ func (s *Server) Running() int {
 
 // take claims a delivered job, which names that version, and runs it.
 func (s *Server) take(m jetstream.Msg, slot Slot, version string) {
-	c, what := s.claim(m, slot)
+	r, what := s.claim(m, slot)
 	if what == mayReconnect {
 		slot.Release()
 		_ = pause(context.Background(), s.q.reconnectGrace())
@@ -140,39 +142,66 @@ func (s *Server) take(m jetstream.Msg, slot Slot, version string) {
 			return // it is delivered again
 		}
 		_ = m.InProgress() // else it could be delivered again before the first heartbeat
-		c, what = s.claim(m, slot)
+		r, what = s.claim(m, slot)
 	}
 	if what != claimed {
 		slot.Release()
 		s.log.Debug("a job was not taken", "outcome", string(what))
 		return
 	}
-	s.run(c)
+	s.run(r)
 }
 
-// claim decides about a delivered job.
-func (s *Server) claim(m jetstream.Msg, slot Slot) (*Claim, outcome) {
+// claim decides about a delivered job. It is registered before its claim is written: members that read the claim may
+// ask this server at once, and do not ask again soon.
+func (s *Server) claim(m jetstream.Msg, slot Slot) (r *running, what outcome) {
 	// A body that takes long must not be delivered again meanwhile.
 	ctx, cancel := withIdleTimeout(s.q.o.AckWait/2, func() { _ = m.InProgress() })
 	defer cancel()
-	return s.q.claim(ctx, m, slot, s.runner)
+	_, what = s.q.claim(ctx, m, slot, s.runner, func(c *Claim) (undo func()) {
+		r = &running{claim: c}
+		r.ctx, r.cancel = context.WithCancelCause(context.Background())
+		s.register(r)
+		return func() { s.unregister(r) }
+	})
+	return r, what
+}
+
+// register lets members find a job.
+func (s *Server) register(r *running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[token(r.claim.Job.ID)] = r
+}
+
+// unregister ends that. The same job may have been delivered to this server again, and be registered anew.
+func (s *Server) unregister(r *running) {
+	r.cancel(nil)
+	s.mu.Lock()
+	if key := token(r.claim.Job.ID); s.running[key] == r {
+		delete(s.running, key)
+	}
+	s.mu.Unlock()
+	r.claim.markBegun() // who waits to follow it finds that it is not registered
+}
+
+// registered reports whether members find that job.
+func (s *Server) registered(r *running) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[token(r.claim.Job.ID)] == r
 }
 
 // run runs a claimed job, with a heartbeat beside it.
-func (s *Server) run(c *Claim) {
-	key := token(c.Job.ID)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	s.mu.Lock()
-	s.running[key] = running{c, cancel}
-	s.mu.Unlock()
-	stop := s.startHeartbeat(c, cancel)
-	status, prediction := s.runner.Run(ctx, c)
-	s.end(ctx, c, status, prediction)
+func (s *Server) run(r *running) {
+	c := r.claim
+	s.register(r) // another delivery of the job, which lost, may have been registered in between
+	defer s.unregister(r)
+	stop := s.startHeartbeat(c, r.cancel)
+	status, prediction := s.runner.Run(r.ctx, c)
+	c.markBegun()
+	s.end(r.ctx, c, status, prediction)
 	stop()
-	s.mu.Lock()
-	delete(s.running, key)
-	s.mu.Unlock()
 }
 
 // startHeartbeat keeps a job until stop is called, and ends the run where the job is lost or canceled. Most jobs end
@@ -276,7 +305,7 @@ func (s *Server) subscribe() error {
 func (s *Server) onOwner(m *nats.Msg) {
 	if l, ok := readLookup(m); ok {
 		go s.answerLookup(m, l)
-	} else if s.find(m.Subject).claim != nil {
+	} else if s.find(m.Subject) != nil {
 		_ = m.Respond(nil)
 	}
 }
@@ -288,7 +317,7 @@ func (s *Server) onCancel(m *nats.Msg) {
 		} else {
 			s.respondAbsent(m, l)
 		}
-	} else if r := s.find(m.Subject); r.claim != nil {
+	} else if r := s.find(m.Subject); r != nil {
 		r.claim.noteCancel(m.Header)
 		r.cancel(context.Canceled)
 	}
@@ -300,13 +329,13 @@ func (s *Server) onAttach(m *nats.Msg) {
 	}
 	if l, ok := readLookup(m); ok {
 		go s.followDirect(l, m.Reply)
-	} else if r := s.find(m.Subject); r.claim != nil {
-		go s.follow(r.claim.Job.ID, r.claim.State.Attempt, m.Reply)
+	} else if r := s.find(m.Subject); r != nil {
+		go s.follow(r, m.Reply)
 	}
 }
 
-// find returns the run that a subject is about; the zero value: it does not run here.
-func (s *Server) find(subject string) running {
+// find returns the run that a subject is about, or nil if it does not run here.
+func (s *Server) find(subject string) *running {
 	last := len(subject)
 	for last > 0 && subject[last-1] != '.' {
 		last--

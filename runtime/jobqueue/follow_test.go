@@ -1,0 +1,194 @@
+package jobqueue
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/predict"
+	"pinion/tests/await"
+)
+
+// slowVersion is a model that creates predictions once create is closed.
+type slowVersion struct {
+	oneVersion
+
+	create <-chan struct{}
+	found  *atomic.Bool // one was asked for, and was there
+}
+
+func (l slowVersion) Find(kind predict.Kind, id string) *predict.Prediction {
+	p := l.oneVersion.Find(kind, id)
+	if p != nil {
+		l.found.Store(true)
+	}
+	return p
+}
+
+func (l slowVersion) AcquireSlot(version string) Slot {
+	if slot := l.oneVersion.AcquireSlot(version); slot != nil {
+		return slowSlot{slot, l.create}
+	}
+	return nil
+}
+
+type slowSlot struct {
+	Slot
+
+	create <-chan struct{}
+}
+
+func (s slowSlot) Create(req predict.Request) (*predict.Prediction, error) {
+	<-s.create
+	return s.Slot.Create(req)
+}
+
+// attaches counts the requests for events that members send.
+func (r *rig) attaches() func() int {
+	r.t.Helper()
+	nc, err := nats.Connect(r.url)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(nc.Close)
+	sub, err := nc.SubscribeSync("pinion.attach.m.>")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		r.t.Fatal(err)
+	}
+	return func() int {
+		n, _, err := sub.Pending()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return n
+	}
+}
+
+// TestFollower_AsksOnce though the job was seen to be processing before its server had made a prediction of it.
+func TestFollower_AsksOnce(t *testing.T) {
+	r := newRig(t)
+	create, found := make(chan struct{}), new(atomic.Bool)
+	r.serveWith("server", func(l oneVersion) Local { return slowVersion{l, create, found} })
+	gateway := r.join("gateway", nil)
+	asked := r.attaches()
+	if _, err := gateway.Accept(submission("one", `{"s":"forever"}`)); err != nil {
+		t.Fatal(err)
+	}
+	r.until(gateway, "one", "processing")
+	p := gateway.Attach(predict.KindPrediction, "one")
+	if p == nil {
+		t.Fatal("got no prediction, want that of the job")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run() }()
+	await.Eventually(t, "it asks for the events", func() bool { return asked() > 0 })
+	close(create)
+	await.Eventually(t, "its events are sent", found.Load)
+	if n := asked(); n != 1 {
+		t.Errorf("it asked %d times, want once: what was asked too early must be answered later", n)
+	}
+	if _, err := gateway.Cancel(predict.KindPrediction, "one"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(await.Timeout):
+		t.Fatal("the prediction does not end with its job")
+	}
+	p.Release()
+}
+
+// TestFollower_NextRun: the events of another run are asked for once, whatever came of the run before.
+func TestFollower_NextRun(t *testing.T) {
+	now := time.Now()
+	f := &follower{attempt: 1, known: 1, lastEvent: now, runEnded: now}
+	f.noteAttempt(1)
+	if f.lastEvent.IsZero() || f.runEnded.IsZero() {
+		t.Errorf("the same run: got %v, %v, want no change", f.lastEvent, f.runEnded)
+	}
+	f.noteAttempt(2)
+	if !f.lastEvent.IsZero() || !f.runEnded.IsZero() {
+		t.Errorf("the next run: got %v, %v, want that it asks", f.lastEvent, f.runEnded)
+	}
+	f.lastEvent = now
+	f.noteAttempt(2)
+	if f.lastEvent.IsZero() {
+		t.Error("it asks for the events of one run twice, want once")
+	}
+}
+
+// TestFollower_LooksOftenUntilTheFirstEvent, if nobody tells it of the end: the job may have ended before it asked.
+func TestFollower_LooksOftenUntilTheFirstEvent(t *testing.T) {
+	for _, c := range []struct {
+		f       follower
+		running bool
+		want    time.Duration
+	}{
+		{follower{}, false, startCheckInterval},
+		{follower{}, true, startCheckInterval},
+		{follower{attempt: 1}, true, checkInterval},
+		{follower{reply: "a"}, true, checkInterval},
+		{follower{attempt: 1, runEnded: time.Now()}, true, endCheckInterval},
+	} {
+		if got := c.f.nextCheck(c.running); got != c.want {
+			t.Errorf("attempt %d, reply %q, running %t: got %v, want %v", c.f.attempt, c.f.reply, c.running, got, c.want)
+		}
+	}
+}
+
+// events collects what a function sends.
+func events(follow func(send func(store.Event) bool)) (all []store.Event) {
+	follow(func(e store.Event) bool {
+		all = append(all, e)
+		return true
+	})
+	return all
+}
+
+// TestFollow_RunHasEnded: who asks too late is told so.
+func TestFollow_RunHasEnded(t *testing.T) {
+	r := newRig(t)
+	m, s := r.serve("server")
+	got := events(func(send func(store.Event) bool) { m.Follow("unknown", send) })
+	if len(got) != 1 || got[0].Event != store.EventEnd {
+		t.Errorf("a job: got %+v, want its end", got)
+	}
+
+	direct := submission("direct", `{"s":"x"}`).Request
+	direct.Mode = predict.Sync
+	p, err := s.Create(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	_, rec, ok := s.Result(predict.KindPrediction, "direct")
+	if !ok {
+		t.Fatal("the prediction is not retained, want it")
+	}
+	created := readObject("direct", m.encode(&rec)).CreatedText
+	lookup := store.Lookup{Kind: store.Prediction, ID: "direct", Created: created}
+	got = events(func(send func(store.Event) bool) { m.FollowDirect(lookup, send) })
+	var object struct{ Status string }
+	if len(got) != 1 || json.Unmarshal(got[0].Data, &object) != nil || object.Status != "succeeded" {
+		t.Errorf("a direct prediction: got %+v, want its end with its object", got)
+	}
+	for _, other := range []string{"", "2000-01-01T00:00:00Z"} {
+		lookup.Created = other
+		if got := events(func(send func(store.Event) bool) { m.FollowDirect(lookup, send) }); len(got) != 0 {
+			t.Errorf("created at %q: got %+v, want nothing, for it is another prediction", other, got)
+		}
+	}
+}

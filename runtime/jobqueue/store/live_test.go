@@ -1,0 +1,198 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// followable runs jobs until they are canceled. Each can be followed once begin is closed.
+func followable(begin <-chan struct{}) *runner {
+	var begun atomic.Bool
+	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-begin
+		begun.Store(true)
+		defer c.NotifyStart()()
+		<-ctx.Done()
+		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
+	})
+	run.follow = func(_ string, send func(Event) bool) {
+		if begun.Load() {
+			send(Event{Event: EventStart})
+		}
+	}
+	return run
+}
+
+// wantStart reads the first event of a stream.
+func wantStart(t *testing.T, events <-chan *nats.Msg) {
+	t.Helper()
+	select {
+	case m := <-events:
+		if !bytes.Contains(m.Data, []byte(`"attempt":1`)) || !bytes.Contains(m.Data, []byte(`"event":"start"`)) {
+			t.Errorf("got the event %s, want the start of attempt 1", m.Data)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("got no event, want a start")
+	}
+}
+
+// TestStream_JobThatIsClaimedAndHasNotBegun: clients see that it is processing before it can be followed.
+func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	begin := make(chan struct{})
+	s, _, _ := r.serve(r.Queue, followable(begin))
+	t.Cleanup(func() { s.Release(nil) })
+	r.accept("p1")
+	r.eventually("it is claimed", func() bool { return r.state("p1").Status == Processing })
+	stream, err := r.other("b").Follow("p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	s.onAttach(&nats.Msg{Subject: r.names.about("attach", "p1"), Reply: stream.sub.Subject})
+	if !stream.Request() {
+		t.Error("Request: got false, want true")
+	}
+	close(begin)
+	wantStart(t, stream.C)
+	wantStart(t, stream.C) // of the second request
+	if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heldConn holds back the first write of a claim.
+type heldConn struct {
+	net.Conn
+
+	reached, release chan struct{}
+	once             *sync.Once
+}
+
+func (c heldConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(`"status":"processing"`)) {
+		c.once.Do(func() {
+			close(c.reached)
+			<-c.release
+		})
+	}
+	return c.Conn.Write(p)
+}
+
+// heldServer makes such connections.
+type heldServer struct {
+	*reopened
+
+	conn heldConn
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (h heldServer) InProcessConn() (net.Conn, error) {
+	conn, err := h.reopened.InProcessConn()
+	h.conn.Conn = conn
+	return h.conn, err
+}
+
+// serveHeld serves at a member whose first claim is being written when serveHeld returns, until release is called.
+func (r *rig) serveHeld(run Runner) (s *Server, release func()) {
+	r.t.Helper()
+	h := heldServer{r.server, heldConn{reached: make(chan struct{}), release: make(chan struct{}), once: new(sync.Once)}}
+	nc, err := nats.Connect("", nats.InProcessServer(h))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(nc.Close)
+	q, err := Open(r.t.Context(), nc, r.o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() { close(h.conn.release) })
+	s, _, _ = r.serve(q, run)
+	r.t.Cleanup(func() {
+		s.Release(nil)
+		release()
+	})
+	r.accept("p1")
+	select {
+	case <-h.conn.reached:
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("no claim is written")
+	}
+	return s, release
+}
+
+// TestServer_ClaimThatIsBeingWritten: who reads it may ask before this server learns that it is written.
+func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
+	t.Parallel()
+	begin := make(chan struct{})
+	close(begin)
+	t.Run("follow", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil)
+		s, release := r.serveHeld(followable(begin))
+		stream, err := r.other("b").Follow("p1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		s.onAttach(&nats.Msg{Subject: r.names.about("attach", "p1"), Reply: stream.sub.Subject})
+		release()
+		wantStart(t, stream.C)
+		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("cancel", func(t *testing.T) {
+		t.Parallel()
+		// The heartbeat reads flags of cancels, too: it comes after the test.
+		r := newRig(t, func(o *Options) { o.AckWait = time.Hour })
+		s, release := r.serveHeld(followable(begin))
+		s.onCancel(&nats.Msg{Subject: r.names.about("cancel", "p1")})
+		release()
+		r.eventually("it is canceled", func() bool { return r.state("p1").Status == Canceled })
+	})
+	t.Run("release", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, nil)
+		run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+			<-ctx.Done()
+			return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, context.Cause(ctx).Error())
+		})
+		s, release := r.serveHeld(run)
+		s.Release(nil)
+		release()
+		r.eventually("its run is told that the server drains", func() bool {
+			return bytes.Contains(r.state("p1").Prediction, []byte(ErrDraining.Error()))
+		})
+	})
+}
+
+// TestServer_AnotherDeliveryOfAJobThatRuns does not hide it.
+func TestServer_AnotherDeliveryOfAJobThatRuns(t *testing.T) {
+	t.Parallel()
+	s := &Server{running: map[string]*running{}}
+	subject := "pinion.held.m." + token("p1")
+	registered := func() *running {
+		c := &Claim{Job: Job{ID: "p1"}, begun: make(chan struct{})}
+		r := &running{claim: c, cancel: func(error) {}}
+		s.register(r)
+		return r
+	}
+	ended, runs := registered(), registered()
+	s.unregister(ended)
+	if got := s.find(subject); got != runs {
+		t.Errorf("got %p once the earlier one has ended, want %p", got, runs)
+	}
+	s.unregister(runs)
+	if got := s.find(subject); got != nil {
+		t.Errorf("got %p once both have ended, want none", got)
+	}
+}
