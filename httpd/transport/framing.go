@@ -47,21 +47,6 @@ const (
 	maxDigits    = 18
 )
 
-// SeenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
-type SeenHeaders uint8
-
-const (
-	SeenOrigin SeenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
-	SeenRequestID
-	SeenAccept
-	SeenAcceptEncoding
-	SeenPrefer
-	SeenDeadline
-	SeenTraceParent
-
-	SeenPropagated = SeenRequestID | SeenTraceParent // those that trace.ReadPropagation begins with
-)
-
 // framing parses the boundaries of a connection's requests before fasthttp sees them. It refuses bytes that a proxy and
 // this server might split into requests differently (RFC 9112, section 11.2), so that no client can smuggle a request
 // in another's body. fasthttp is too lenient for that.

@@ -40,12 +40,6 @@ func (f *framing) header(line []byte) FramingError {
 	}
 	name, value := line[:n], line[n+1:]
 	switch name[0] | 0x20 {
-	case 'a':
-		if isHeader(name, fasthttp.HeaderAccept) {
-			f.seen |= SeenAccept
-		} else if isHeader(name, fasthttp.HeaderAcceptEncoding) {
-			f.seen |= SeenAcceptEncoding
-		}
 	case 'c':
 		if isHeader(name, fasthttp.HeaderContentLength) {
 			return f.contentLength(trimSpace(value))
@@ -53,29 +47,13 @@ func (f *framing) header(line []byte) FramingError {
 		if isHeader(name, fasthttp.HeaderConnection) {
 			f.connection(value)
 		}
-	case 'p':
-		if isHeader(name, "Prefer") {
-			f.seen |= SeenPrefer
-		} else if isHeader(name, "Pinion-Deadline") {
-			f.seen |= SeenDeadline
-		}
+		return ""
 	case 't':
 		if isHeader(name, fasthttp.HeaderTransferEncoding) {
 			return f.transferEncoding(trimSpace(value))
 		}
-		if isHeader(name, "Traceparent") {
-			f.seen |= SeenTraceParent
-		}
-	case 'x':
-		if isHeader(name, "X-Request-Id") {
-			f.seen |= SeenRequestID
-		}
-	case 'o', 's', 'r':
-		if isHeader(name, fasthttp.HeaderOrigin) || isHeader(name, "Sec-Fetch-Site") ||
-			isHeader(name, fasthttp.HeaderReferer) {
-			f.seen |= SeenOrigin
-		}
 	}
+	f.seen |= seenBit(name)
 	return ""
 }
 

@@ -1,0 +1,45 @@
+package transport
+
+import "github.com/valyala/fasthttp"
+
+// SeenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
+type SeenHeaders uint16
+
+const (
+	SeenOrigin SeenHeaders = 1 << iota // Origin, Sec-Fetch-Site or Referer
+	SeenRequestID
+	SeenAccept
+	SeenAcceptEncoding
+	SeenPrefer
+	SeenDeadline
+	SeenTraceParent
+
+	SeenPropagated = SeenRequestID | SeenTraceParent // those that trace.ReadPropagation begins with
+)
+
+// seenHeader is a header whose presence is recorded.
+type seenHeader struct {
+	name string
+	bit  SeenHeaders
+}
+
+// seenHeaders are the recorded headers by the low bits of their first letter, which are the same in both cases.
+var seenHeaders = [32][]seenHeader{
+	'A' & 31: {{fasthttp.HeaderAccept, SeenAccept}, {fasthttp.HeaderAcceptEncoding, SeenAcceptEncoding}},
+	'O' & 31: {{fasthttp.HeaderOrigin, SeenOrigin}},
+	'P' & 31: {{"Prefer", SeenPrefer}, {"Pinion-Deadline", SeenDeadline}},
+	'R' & 31: {{fasthttp.HeaderReferer, SeenOrigin}},
+	'S' & 31: {{"Sec-Fetch-Site", SeenOrigin}},
+	'T' & 31: {{"Traceparent", SeenTraceParent}},
+	'X' & 31: {{"X-Request-Id", SeenRequestID}},
+}
+
+// seenBit returns the bit of a header's name, which is not empty; 0: its presence is not recorded.
+func seenBit(name []byte) SeenHeaders {
+	for _, h := range seenHeaders[name[0]&31] {
+		if isHeader(name, h.name) {
+			return h.bit
+		}
+	}
+	return 0
+}
