@@ -126,7 +126,7 @@ func TestShutdown_UnderLoadLosesNothing(t *testing.T) {
 }
 
 // hammer sends requests until the server closes, and reports an answer that is cut short. A close
-// between two answers is no fault: HTTP/1.1 has no way to warn of it.
+// between two answers is not a fault: HTTP/1.1 has no way to warn of it.
 func hammer(c *client) error {
 	for {
 		if _, err := c.Conn.Write([]byte(postRequest(`{"id":"h"}`))); err != nil {

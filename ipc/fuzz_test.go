@@ -111,7 +111,7 @@ func checkRest(t *testing.T, rest []byte, err error) {
 	t.Helper()
 	if len(rest) < HeaderSize {
 		if err != nil {
-			t.Errorf("%d bytes are no header yet, and give %v", len(rest), err)
+			t.Errorf("%d bytes are not a header yet, and give %v", len(rest), err)
 		}
 		return
 	}

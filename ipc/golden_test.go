@@ -222,7 +222,7 @@ func TestGolden_DecodeGolden(t *testing.T) {
 		if e.Flags == FlagFile {
 			want.Body = []byte(`{"input":{"s":"world"}}`)
 			body := memoryFile(t, want.Body)
-			if e.Kind == KindLogPipe || e.Kind == KindCalls { // the descriptor is no body
+			if e.Kind == KindLogPipe || e.Kind == KindCalls { // the descriptor is not a body
 				want.Body = nil
 			}
 			writeAll(t, fd, golden(t, e.name), body)

@@ -174,7 +174,7 @@ func TestPage_ClaimRace(t *testing.T) {
 	close(start)
 	t.Logf("the front won %d of %d", wins, rounds*Claims)
 	if wins == 0 || wins == rounds*Claims {
-		t.Errorf("one side won them all: this was no race: got %d, want not 0 and not %d", wins, rounds*Claims)
+		t.Errorf("one side won them all: this was not a race: got %d, want not 0 and not %d", wins, rounds*Claims)
 	}
 }
 

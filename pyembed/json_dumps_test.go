@@ -113,7 +113,7 @@ func TestJSONDumps(t *testing.T) {
 			name: "enums with fallback", value: `[Color.RED, Number.ONE, {"a": Word.YES}]`, fallback: `value_of`,
 			want: `[["enum","red"],["enum",1],{"a":["enum","yes"]}]`,
 		},
-		{name: "bool is no fallback", value: `[True, None]`, fallback: `raising`, want: `[true,null]`},
+		{name: "bool is not a fallback", value: `[True, None]`, fallback: `raising`, want: `[true,null]`},
 
 		{
 			name: "other type", value: `{"boxes": [1, {"at": Plain()}]}`,

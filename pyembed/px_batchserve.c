@@ -9,7 +9,7 @@
 //   handler.prepare(input)         completes and converts an item's input; None: nothing to do
 //   handler.batched, handler.keys  names of parameters: those that take a list; (name, default) of the others
 //   handler.scope, .variable       see px_scopes_load
-//   handler.encode(value)          replaces what is no JSON
+//   handler.encode(value)          replaces what is not JSON
 //   handler.inside                 set to whether main is in the function
 //   handler.hand_over(frames)      carries out these frames. An item whose input is ready has the kind PX_PREPARED
 //   handler.resume(id, frames, scope, result, raised, nanos)

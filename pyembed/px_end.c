@@ -97,7 +97,7 @@ static size_t find_descendants(struct process *found) {
   return kept;
 }
 
-// is_fork tells whether a process runs the same binary as this one. Such a copy is no helper.
+// is_fork tells whether a process runs the same binary as this one. Such a copy is not a helper.
 static bool is_fork(pid_t pid) {
   char path[64], own[4096], theirs[sizeof own];
   snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);

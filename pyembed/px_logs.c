@@ -46,7 +46,7 @@ int px_logs_load(void) {
   return made && names.sys ? 0 : -1;
 }
 
-// flush_stream flushes one of Python's streams and drops errors; -1 with an exception that is no Exception.
+// flush_stream flushes one of Python's streams and drops errors; -1 with an exception that is not an Exception.
 // Ours (_worker/logs/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
 // was written to, which wrote says.
 static int flush_stream(PyObject *stream, bool at_end, bool wrote) {

@@ -11,7 +11,7 @@
 //   handler.draw(result, encode) makes a list of it
 //   handler.scope(context)       makes a prediction's scope
 //   handler.variable             the context variable that holds it meanwhile
-//   handler.encode(value)        what is no JSON, as what is
+//   handler.encode(value)        what is not JSON, as what is
 //   handler.keep(files)          such an encoder that keeps files for the front to upload
 //   handler.hook(id)             what a scope calls with each metric, if events are wanted
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text

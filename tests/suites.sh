@@ -503,7 +503,7 @@ sanitized_suites() {
   whole_suite "50-whole-$name" "bin/pinion-$name"
 }
 
-# no_findings fails where a sanitizer wrote of an error. Warnings, as of a refused allocation, are no findings.
+# no_findings fails where a sanitizer wrote of an error. Warnings, as of a refused allocation, are not findings.
 no_findings() {
   local findings
   findings=$(grep -lE 'ERROR: |runtime error: ' "$results"/finding-* 2>/dev/null) || return 0

@@ -86,7 +86,7 @@ func startCommand(cmd *exec.Cmd, ready string) (*process, error) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var line struct{ Msg, Address string }
-		_ = json.Unmarshal(lines.Bytes(), &line) // some lines are no JSON
+		_ = json.Unmarshal(lines.Bytes(), &line) // some lines are not JSON
 		if line.Address != "" && p.url == "" {
 			p.url = line.Address
 		}

@@ -29,7 +29,8 @@ func checkGlibc(program, floor string) error {
 	return nil
 }
 
-// newer compares versions such as "2.28" and "2.2.5". A part that is no number, as in GLIBC_PRIVATE, is newer than any.
+// newer compares versions such as "2.28" and "2.2.5". A part that is not a number, as in GLIBC_PRIVATE, is newer than
+// any.
 func newer(a, b string) bool {
 	left, right := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range left {

@@ -269,7 +269,7 @@ func TestRelease_ProgramThatNeedsNewerGlibcIsRefused(t *testing.T) {
 func TestRelease_NamesFilesThatAreNotCommitted(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "clone")
 	if out, err := exec.Command("git", "clone", "--quiet", "--shared", "../..", clone).CombinedOutput(); err != nil {
-		t.Skipf("this is no checkout of git: %v\n%s", err, out)
+		t.Skipf("this is not a checkout of git: %v\n%s", err, out)
 	}
 	for _, name := range []string{"stray.txt", "greeter/run.py"} {
 		path := filepath.Join(clone, name)

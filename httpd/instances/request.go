@@ -91,7 +91,7 @@ func members(body []byte, names []string) (
 
 // reader makes inputs of instances.
 type reader struct {
-	only     *protocol.Field // the input that an instance goes to that is no object; nil: there are several
+	only     *protocol.Field // the input that an instance goes to that is not an object; nil: there are several
 	required int             // how many inputs are
 	fill     parameters
 }

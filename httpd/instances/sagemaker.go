@@ -249,7 +249,7 @@ func (e *events) Item(dst, item []byte) ([]byte, bool) {
 	return append(append(append(dst, "data: "...), item...), "\n\n"...), true
 }
 
-// End writes the output of a model that is no iterator, or the error.
+// End writes the output of a model that is not an iterator, or the error.
 func (e *events) End(dst []byte, err *protocol.Error) []byte {
 	switch {
 	case err != nil:

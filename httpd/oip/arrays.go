@@ -36,7 +36,7 @@ func joinArrays(s *protocol.Signature, f outputField, shape Rows,
 }
 
 // lists is an output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or
-// -Infinity, which are no JSON. Without arrays it is output itself.
+// -Infinity, which are not JSON. Without arrays it is output itself.
 func lists(output []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
 	finite = true
 	if tensors == nil {

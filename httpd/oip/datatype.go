@@ -170,7 +170,7 @@ func appendFloat(dst []byte, v float64, bits int) ([]byte, bool) {
 	return append(dst, ".0"...), true
 }
 
-// appendNotFinite appends the token of a number that is not finite. It is no JSON.
+// appendNotFinite appends the token of a number that is not finite. It is not JSON.
 func appendNotFinite(dst []byte, v float64) []byte {
 	switch {
 	case v > 0:

@@ -150,7 +150,7 @@ func (g *generated) Item(dst, item []byte) ([]byte, bool) {
 	return append(g.append(append(dst, "data: "...), item), "\n\n"...), true
 }
 
-// End implements protocol.Renderer. A model that is no iterator has its whole output as one item.
+// End implements protocol.Renderer. A model that is not an iterator has its whole output as one item.
 func (g *generated) End(dst []byte, err *protocol.Error) []byte {
 	switch {
 	case err != nil:

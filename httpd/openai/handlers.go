@@ -59,7 +59,7 @@ func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Prot
 		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1", cohereRerank},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 			e := ErrorOf(err)
-			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is no unknown model
+			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is not an unknown model
 				e.Code = ""
 			}
 			Refuse(ctx, e)

@@ -48,7 +48,8 @@ func appendAudioDone(dst []byte, u Usage) []byte {
 	return append(u.appendTokens(dst), "}\n\n"...)
 }
 
-// answerSpeech returns the audio of a function that does not iterate and whose output is no single file, or its events.
+// answerSpeech returns the audio of a function that does not iterate and whose output is not a single file, or its
+// events.
 func (r *Request) answerSpeech(results []Result) ([]byte, string, *Error) {
 	var out []byte
 	mediaType, list := []byte(contentBytes), results[0].Output
@@ -78,7 +79,7 @@ type speechRenderer struct {
 	q         *request
 	run       *protocol.Run
 	mediaType string // of the first item
-	bad       *Error // an item that is no audio, or why the model failed
+	bad       *Error // an item that is not audio, or why the model failed
 	items     int64
 	first     time.Time
 }

@@ -158,7 +158,7 @@ func (x *Exchange) MediaType() string {
 // MayControl reports whether the client may load and unload models.
 func (x *Exchange) MayControl() bool { return x.host.MayControl(x.RequestCtx) }
 
-// NotJSON says what is wrong with a body that is no JSON and came as another type; "": nothing is.
+// NotJSON says what is wrong with a body that is not JSON and came as another type; "": nothing is.
 func (x *Exchange) NotJSON(body []byte) string {
 	media := x.MediaType()
 	if media == "" || media == "application/json" || strings.HasSuffix(media, "+json") {

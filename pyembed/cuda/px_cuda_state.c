@@ -182,7 +182,7 @@ static int make_thread(void) {
   return err;
 }
 
-// Copies what the options point to; EINVAL where it does not fit or the fixes are no whole records.
+// Copies what the options point to; EINVAL where it does not fit or the fixes are not whole records.
 static int take_options(const struct px_cuda_options *options) {
   size_t fields = 0;
   if (strlen(options->library) >= sizeof cuda.library || strlen(options->device_node) >= sizeof cuda.device_node ||

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// errNotELF: the file is a script or something else that is no ELF image.
+// errNotELF: the file is a script or something else that is not an ELF image.
 var errNotELF = errors.New("not an ELF file")
 
 // image is what the headers of an ELF file say.

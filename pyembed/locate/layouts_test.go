@@ -153,7 +153,7 @@ func TestLayouts(t *testing.T) {
 			lib: "opt/lib/libpython3.12d.so.1.0", exe: "opt/bin/python3.12d",
 		},
 		{
-			name: "what is no library for this processor is passed over",
+			name: "what is not a library for this processor is passed over",
 			build: func(w *world) Options {
 				w.elf("a/"+so, fakeELF{machine: elf.EM_SPARCV9})
 				w.file("b/"+so, "/* GNU ld script */ INPUT(x)", 0o644)

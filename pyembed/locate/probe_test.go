@@ -94,7 +94,7 @@ func TestProbe_Refused(t *testing.T) {
 			[]string{"bin/python3", "does not run", "pyenv: version 3.99 is not installed"},
 		},
 		{"it says nothing", "#!/bin/sh\nexit 0\n", ErrNoPython, []string{"without an answer"}},
-		{"it is no script", "just text", ErrNoPython, []string{"does not run"}},
+		{"it is not a script", "just text", ErrNoPython, []string{"does not run"}},
 		{"too old", answer("version=3.9", "implementation=cpython"), ErrTooOld, []string{"Python 3.9"}},
 		{"Python 2", answer("version=2.7", "implementation="), ErrTooOld, []string{"Python 2.7"}},
 		{

@@ -91,7 +91,7 @@ def arrays(data):
 
 
 def no_arrays(data):
-    """A value that is no array of that type is read as if no array had been asked for, with or without an error."""
+    """A value that is not an array of that type is read as if no array had been asked for, with or without an error."""
     deep = b"[" * 33 + b"1" + b"]" * 33
     texts = [
         *(b"1", b"null", b'"x"', b"{}", b"true", b"[null]", b"[true]", b'["1"]', b"[{}]", b"[1, []]", b"[[], 1]"),

@@ -175,7 +175,7 @@ class Emptying(dict):
 
 
 def key_clearing():
-    """A dict that is emptied by the items() of a dict in it, with keys that are no str."""
+    """A dict that is emptied by the items() of a dict in it, with keys that are not str."""
     target = {10**40: Emptying(), 2.5: str(123) * 9, None: "n"}
     target[10**40].target = target
     return target, None

@@ -37,7 +37,7 @@ SYNC = """
                 print("together", len(n))
             if how == "raise":
                 if 13 in n:
-                    raise ValueError("13 is no number")
+                    raise ValueError("13 is not a number")
             if how == "all":
                 raise ValueError("never")
             if how == "lost":
@@ -157,7 +157,7 @@ def test_one_bad_item(worker):
         batch = worker.run_batch(of(*numbers, how=how))
         assert batch.kinds == [FAILED if n == 13 else SUCCEEDED for n in numbers], how
         (error,) = (e for e in batch.errors if e)
-        wanted = {"raise": "ValueError: 13 is no number", "element": "ValueError: not 13"}
+        wanted = {"raise": "ValueError: 13 is not a number", "element": "ValueError: not 13"}
         assert wanted.get(how, "cog.errors.OutputError: output is of type object") in error, error
         assert batch.done["failed"] is (how == "raise")
         assert (batch.done["runs"] > 1) is (how == "raise")
@@ -193,7 +193,7 @@ def test_without_isolation():
     for source in SOURCES:
         with BatchWorker(source.replace("max_size=32", "max_size=32, isolate=False")) as worker:
             batch = worker.run_batch(of(12, 13, 14, how="raise"))
-            assert batch.errors == ["ValueError: 13 is no number"] * 3
+            assert batch.errors == ["ValueError: 13 is not a number"] * 3
             assert batch.done == {"runs": 1, "size": 3, "failed": True}
             mark = batch.marks()[-1]
             assert mark.id == batch.id

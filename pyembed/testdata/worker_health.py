@@ -75,7 +75,7 @@ def test_beside_a_prediction():
             id = worker.submit({"state": "well", "until": until})
             frames = worker.frames(id)
             assert next(frames).kind == STARTED
-            # Busy is not unhealthy, and what checks print is no part of the prediction's logs.
+            # Busy is not unhealthy, and what checks print is not part of the prediction's logs.
             for _ in range(3):
                 assert worker.health() == {"ok": True}
             with open(until, "w"):

@@ -29,8 +29,8 @@ CASES = [
     ("a list that is too short", of(1, 2, 3, how="short"), [F, F, F]),
     ("None", of(1, 2, how="none"), [F, F]),
     ("a str", of(1, 2, 3, how="str"), [F, F, F]),
-    ("an element that is no JSON", of(1, 13, 3, how="encode"), [S, F, S]),
-    ("the first element is no JSON", of(13, 1, how="encode"), [F, S]),
+    ("an element that is not JSON", of(1, 13, 3, how="encode"), [S, F, S]),
+    ("the first element is not JSON", of(13, 1, how="encode"), [F, S]),
     ("the function exits", of(1, 2, how="exit"), [F, F]),
     ("an error that is not tried again", of(1, 2, how="lost"), [F, F]),
 ]

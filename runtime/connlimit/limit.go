@@ -62,7 +62,7 @@ type Source func() []Idle
 // Limit bounds the connections that are open at once. Make it with New or Part.
 type Limit struct {
 	most   int
-	parent *Limit // nil: it is no part
+	parent *Limit // nil: it is not a part
 
 	mu       sync.Mutex
 	open     int

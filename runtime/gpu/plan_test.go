@@ -49,7 +49,7 @@ func TestPlan_VisibleGPUs(t *testing.T) {
 		},
 		"none by CUDA's own variable":   {two, map[string]string{"CUDA_VISIBLE_DEVICES": ""}, nil},
 		"none by a number that is none": {two, map[string]string{"CUDA_VISIBLE_DEVICES": "-1"}, nil},
-		"up to the first that is no device": {
+		"up to the first that is not a device": {
 			two,
 			map[string]string{"CUDA_VISIBLE_DEVICES": "1, 0,-1,2"},
 			[]string{"1", "0"},

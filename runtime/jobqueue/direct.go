@@ -85,7 +85,7 @@ func (m *Member) direct(l store.Lookup) *predict.Prediction {
 	return p
 }
 
-// AttachDirect returns a prediction that represents one that runs at another server and is no job, for a client that
+// AttachDirect returns a prediction that represents one that runs at another server and is not a job, for a client that
 // only looks on, or nil if none runs.
 func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
 	q, err := m.open()

@@ -21,7 +21,7 @@
 //	events.go    the events of a job of this server, for members that follow it
 //	follow.go    a prediction that represents a job of any server
 //	followend.go its end, from the state of the job
-//	direct.go    predictions that are no jobs, at other servers
+//	direct.go    predictions that are not jobs, at other servers
 //	object.go    the prediction object in a job's state
 //	renderer.go  the same for commands
 package jobqueue

@@ -117,7 +117,7 @@ type follower struct {
 	reply    string            // "": it gets no notices
 	notices  chan store.Notice // the last one
 	readOnly bool              // Cancel does nothing
-	// lookup is set if the prediction is direct: it is no job.
+	// lookup is set if the prediction is direct: it is not a job.
 	lookup *store.Lookup
 
 	// Used by Run alone.

@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Renderer writes the prediction objects of jobs for a command that is no member.
+// Renderer writes the prediction objects of jobs for a command that is not a member.
 type Renderer struct{ m Member }
 
 // RenderStarted implements store.Renderer.

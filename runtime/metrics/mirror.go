@@ -11,7 +11,7 @@ type Mirror struct {
 	Served, Mirrored time.Duration
 }
 
-// gatherMirror writes nothing for a version that is no mirror.
+// gatherMirror writes nothing for a version that is not a mirror.
 func (s *Set) gatherMirror(g *gathered) {
 	if s.o.Mirror == nil {
 		return

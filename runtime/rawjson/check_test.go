@@ -133,7 +133,7 @@ func TestCheck(t *testing.T) {
 		{`1e-400`, 0, ""},
 		{`0e999999`, 0, ""},
 		{`0.` + strings.Repeat("0", 400) + `1e+700`, 0, ""},
-		{strings.Repeat("9", 400), 0, ""}, // a whole number is no double
+		{strings.Repeat("9", 400), 0, ""}, // a whole number is not a double
 		{`1e309`, 0, reasonRange},
 		{`{"n":` + strings.Repeat("9", maxDigits+1) + `}`, 5, reasonDigits},
 		{`[1,-` + strings.Repeat("9", maxDigits+1) + `]`, 3, reasonDigits},

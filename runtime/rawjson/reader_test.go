@@ -279,7 +279,7 @@ func FuzzAppendQuoted(f *testing.F) {
 	})
 }
 
-// TestReader_NameIsShort: a key of megabytes is not copied, and is no name.
+// TestReader_NameIsShort: a key of megabytes is not copied, and is not a name.
 func TestReader_NameIsShort(t *testing.T) {
 	if got := Name([]byte(`n\u0061me`)); got != "name" {
 		t.Errorf("it is %q, want name", got)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPrepare_OpenInputsPass: where a document allows members that are no fields, they pass in place.
+// TestPrepare_OpenInputsPass: where a document allows members that are not fields, they pass in place.
 func TestPrepare_OpenInputsPass(t *testing.T) {
 	document := func(extra string) []byte {
 		return []byte(`{"components":{"schemas":{"Input":{"type":"object",` + extra +

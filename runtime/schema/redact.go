@@ -34,7 +34,7 @@ func (s *Schema) Redact(input []byte) []byte {
 	return append(out, input[from:]...)
 }
 
-// secrets appends the offsets of the secrets in raw, which is at offset base, in order. null is no secret.
+// secrets appends the offsets of the secrets in raw, which is at offset base, in order. null is not a secret.
 func (n *node) secrets(hide []span, raw []byte, base int) []span {
 	kind := rawjson.KindOf(raw)
 	if !n.hasSecret || kind == rawjson.KindNull {

@@ -19,7 +19,7 @@ type Schema struct {
 	root    *node   // the constraints on the whole input, or nil
 	files   bool    // a field may name files
 	secrets bool    // a field may have secrets
-	open    bool    // to members that are no fields, which pass unchecked
+	open    bool    // to members that are not fields, which pass unchecked
 }
 
 // field is one property of the input.

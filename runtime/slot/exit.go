@@ -182,7 +182,7 @@ func (s *Slot) recoverAnswers() {
 	if able := underLock(s.pool, func() bool { return s.ch.closed && s.outstanding > 0 }); !able {
 		return
 	}
-	// an unusable rest is no error: its calls fail with the exit's cause
+	// an unusable rest is not an error: its calls fail with the exit's cause
 	_ = s.ch.conn.RecvUnsent(s.ch.words, s.ch.onFrame)
 	s.ch.fault = nil
 	s.ch.afterFrames()

@@ -32,10 +32,10 @@ func TestViolations(t *testing.T) {
 		"an unknown kind": {func(l *slotEnd, r request) {
 			l.answer(200, r.id, 0, "{}")
 		}, "a frame of kind unknown (200) on a slot's channel"},
-		"a mark that is no JSON": {func(l *slotEnd, r request) {
+		"a mark that is not JSON": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindLogMark, r.id, 0, "{")
 		}, "a log mark that cannot be read"},
-		"a log that is no JSON": {func(l *slotEnd, r request) {
+		"a log that is not JSON": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindLog, r.id, 0, `{"source":1}`)
 		}, "a log frame that cannot be read"},
 		"no frame at all": {func(l *slotEnd, r request) {

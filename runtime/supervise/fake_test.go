@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		play(spec) // returns where it is no scene
+		play(spec) // returns where it is not a scene
 		os.Exit(fakeWorker(spec.Ref))
 	}
 	os.Exit(m.Run())

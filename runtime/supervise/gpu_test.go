@@ -58,7 +58,7 @@ func TestGPU_Signs(t *testing.T) {
 		}
 	}
 	if j.fatal([]byte("no JSON, CUDA")) || j.fatal(nil) {
-		t.Error("got a lost context of what is no answer, want none")
+		t.Error("got a lost context of what is not an answer, want none")
 	}
 }
 

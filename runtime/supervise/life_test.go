@@ -79,7 +79,7 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	}
 }
 
-// TestSetupThatFailsLater: a worker was good, its successors are not. That is no SETUP_FAILED: the model can be
+// TestSetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model can be
 // set up.
 func TestSetupThatFailsLater(t *testing.T) {
 	s := act(t, "good-once 3", nil)
@@ -209,7 +209,7 @@ func TestGrandchild(t *testing.T) {
 				t.Errorf("the prediction ended with %+v, want an error and Err %q", r, st.LastExit)
 			}
 			if err := unix.Kill(pid, 0); manner == "quiet" && err != nil {
-				t.Errorf("the child did not outlive its parent: %v; this was no test, want no error", err)
+				t.Errorf("the child did not outlive its parent: %v; this was not a test, want no error", err)
 			}
 		})
 	}

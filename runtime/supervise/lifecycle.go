@@ -181,7 +181,7 @@ func (l *lifecycle) currentEnded(ended outcome) (outcome, bool) {
 	return outcome{}, false
 }
 
-// promote shows a successor in the place of the process before it. It does nothing for a worker that is no successor
+// promote shows a successor in the place of the process before it. It does nothing for a worker that is not a successor
 // any more.
 func (s *Supervisor) promote(successor *worker) {
 	s.mu.Lock()

@@ -30,7 +30,7 @@ type lineBuffer struct {
 	bar    []byte    // the last line that "\r" ended, unless it was logged
 	since  time.Time // when the first of text, or the last of bar, came
 	logged time.Time // when a line without its end, or a rewritten one, was last logged
-	again  bool      // something of this line was logged, so its end alone is no record
+	again  bool      // something of this line was logged, so its end alone is not a record
 	fresh  bool      // it has changed since it was last drawn
 	limit  int       // the longest line; 0: logtext.MaxLine
 }

@@ -140,6 +140,6 @@ func resident(pid int) int64 {
 	if len(fields) < 2 {
 		return 0
 	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is no number
+	pages, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is not a number
 	return pages * int64(os.Getpagesize())
 }

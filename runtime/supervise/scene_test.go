@@ -195,7 +195,7 @@ func (a *actor) leavesChild() {
 	a.die("KILL")
 }
 
-// writes has a setup and predictions that write: both streams, half lines, and what is no UTF-8.
+// writes has a setup and predictions that write: both streams, half lines, and what is not UTF-8.
 func (a *actor) writes() {
 	a.begin(1)
 	a.print(1, "one\n")

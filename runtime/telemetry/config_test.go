@@ -161,8 +161,9 @@ func TestSwitches(t *testing.T) {
 			sampler: parentOrOn, warns: true,
 		},
 		{
-			name: "an endpoint that is no URL", set: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}, sampler: parentOrOn,
-			warns: true,
+			name: "an endpoint that is not a URL", set: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"},
+			sampler: parentOrOn,
+			warns:   true,
 		},
 		{name: "Cog's switch", set: []string{endpoint, "COG_TRACE_CONFIGURED=1"}, on: "tml", sampler: parentOrOff},
 		{

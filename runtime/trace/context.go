@@ -31,7 +31,7 @@ func (c Context) Valid() bool { return c.Trace != ID{} && c.Span != SpanID{} }
 // maxState is how much of a tracestate is passed on, in bytes: what the specification asks for.
 const maxState = 512
 
-// Parse reads the headers traceparent and tracestate. A malformed parent is no context.
+// Parse reads the headers traceparent and tracestate. A malformed parent is not a context.
 func Parse(parent, state string) (c Context, ok bool) {
 	const size = len("00-00000000000000000000000000000000-0000000000000000-00")
 	if len(parent) < size || parent[2] != '-' || parent[35] != '-' || parent[52] != '-' {

@@ -57,7 +57,7 @@ func (f Form) write(c Context, set func(name, value string)) {
 }
 
 // parseB3 reads the header b3: trace-span-sampled-parent, of which the last two may be left out. A sampling decision
-// without a trace is no context.
+// without a trace is not a context.
 func parseB3(header string) (c Context, ok bool) {
 	fields := strings.Split(header, "-")
 	if len(fields) < 2 || len(fields) > 4 {

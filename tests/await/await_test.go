@@ -13,7 +13,7 @@ type recorder struct {
 
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// TestAwait_NoLeakWaits: what is closed only after the look has begun is no leak, and what else is asked for comes
+// TestAwait_NoLeakWaits: what is closed only after the look has begun is not a leak, and what else is asked for comes
 // last.
 func TestAwait_NoLeakWaits(t *testing.T) {
 	inner := &recorder{TB: t}

@@ -322,7 +322,7 @@ def live_link(look: Look) -> None:
 
 
 def live_stuck(look: Look) -> None:
-    """A prediction that runs for much longer than the others is named, and canceled from there; a waiting one is no error."""
+    """A prediction that runs for much longer than the others is named and canceled there; a waiting one is not an error."""
     for i in range(5):
         look.predict(f"quick-{i}")
     look.predict("long", wait=False, gate="never")

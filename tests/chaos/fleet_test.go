@@ -228,7 +228,7 @@ func (f *fleet) webhook(_ http.ResponseWriter, request *http.Request) {
 
 func (f *fleet) end(id, what string, a answer) {
 	n := map[string]string{"id": id, "what": what, "status": a.Status}
-	if a.Output != nil && a.Status == "succeeded" { // what a canceled run had yielded is no result
+	if a.Output != nil && a.Status == "succeeded" { // what a canceled run had yielded is not a result
 		n["output"] = *a.Output
 	}
 	if a.Error != nil {

@@ -61,7 +61,7 @@ func readBenched(t testing.TB, text string) benched {
 // short is a measurement that says nothing but that it works.
 var short = []string{"-d", "300ms", "--warmup", "50ms", "-c", "3"}
 
-// TestCLIBench_MeasuresFolder with an input made up from the schema; more connections than slots are no failures.
+// TestCLIBench_MeasuresFolder with an input made up from the schema; more connections than slots are not failures.
 func TestCLIBench_MeasuresFolder(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}

@@ -22,7 +22,7 @@ func TestStart_PythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T)
 		}
 		return path
 	}
-	// A stand-in answers the question that the locator asks an interpreter that is no ELF file.
+	// A stand-in answers the question that the locator asks an interpreter that is not an ELF file.
 	placeholder := func(changes string) string {
 		return script("python3", fmt.Sprintf(`#!%s
 import sys, sysconfig

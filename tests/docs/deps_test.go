@@ -100,10 +100,10 @@ func TestDeps_EachPackageSaysWhatItIs(t *testing.T) {
 func TestDeps_CheckDoc(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"// Package x is for the test.\npackage x\n": true,
-		"package x\n":                            false,
-		"// Copyright, apart.\n\npackage x\n":    false,
-		"// Package x is here.\npackage x\n(\n":  true, // only the clause is read
-		"// Package x, but this is no Go\nnoise": false,
+		"package x\n":                             false,
+		"// Copyright, apart.\n\npackage x\n":     false,
+		"// Package x is here.\npackage x\n(\n":   true, // only the clause is read
+		"// Package x, but this is not Go\nnoise": false,
 	} {
 		dir := harness.NewFolder(t, "doc.go", text)
 		if err := checkDoc(dir); (err == nil) != ok {

@@ -25,7 +25,7 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 		return string(out)
 	}
 	if out, err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").CombinedOutput(); err != nil {
-		t.Skipf("this is no checkout of git: %v\n%s", err, out)
+		t.Skipf("this is not a checkout of git: %v\n%s", err, out)
 	}
 	origin, clone := filepath.Join(dir, "origin"), filepath.Join(dir, "clone")
 	git("clone", "--quiet", "--bare", "--shared", "..", origin)

@@ -38,9 +38,9 @@ type Options struct {
 	StopsReading bool
 	// Binary is the program; default: Binary's.
 	Binary string
-	// Garbles says that the model writes rubbish to the server, whose complaint of that is no defect.
+	// Garbles says that the model writes rubbish to the server, whose complaint of that is not a defect.
 	Garbles bool
-	// CutsOff says that clients keep the server from finishing their requests, whose complaint of that is no defect.
+	// CutsOff says that clients keep the server from finishing their requests, whose complaint of that is not a defect.
 	CutsOff bool
 	// PortFromEnv leaves --port away.
 	PortFromEnv bool

@@ -1,4 +1,4 @@
-"""Bodies that are no JSON: files in, a file out."""
+"""Bodies that are not JSON: files in, a file out."""
 
 from typing import Any, Optional
 

@@ -93,7 +93,7 @@ class Speaker(BaseRunner):
 
 
 class Mute(BaseRunner):
-    """Yields what is no audio."""
+    """Yields what is not audio."""
 
     @cog.openai("speech")
     def run(self, input: str) -> Iterator[str]:

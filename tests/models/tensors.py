@@ -180,7 +180,7 @@ class AsyncReused(BaseRunner):
 
 
 class Found(BaseModel):
-    """A number, a list with it, and what is no tensor."""
+    """A number, a list with it, and what is not a tensor."""
 
     number: float
     numbers: list[float]

@@ -96,7 +96,7 @@ func postOpenAI(s *harness.Server, body string) harness.Answer {
 	return s.Do(http.MethodPost, "/v1/chat/completions", body)
 }
 
-// TestSpeech_NoAudio: an item that is no audio is answered 500 if nothing was sent before.
+// TestSpeech_NoAudio: an item that is not audio is answered 500 if nothing was sent before.
 func TestSpeech_NoAudio(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "generative.py:Mute", Args: []string{"--model", "m"}})

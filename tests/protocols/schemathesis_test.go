@@ -16,8 +16,8 @@ import (
 
 // schemathesisChecks are those of its checks that the server is held to. What the document says of a request is what
 // Cog says: not the rules for ids and URLs. So positive_data_acceptance is left out, and negative_data_rejection
-// because by the contract a created_at that is no time is ignored, and no body is {}. A HEAD is answered wherever a GET
-// is, so unsupported_method and allow_header_conformance are left out, too.
+// because by the contract a created_at that is not a time is ignored, and no body is {}. A HEAD is answered wherever a
+// GET is, so unsupported_method and allow_header_conformance are left out, too.
 const schemathesisChecks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance," +
 	"response_headers_conformance"
 

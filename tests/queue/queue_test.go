@@ -151,7 +151,7 @@ func TestQueue_PowerLossTakesWhatNoDiskHad(t *testing.T) {
 	harness.Enqueue(t, s, "before", harness.Input{"gate": "gate", "token": "before"})
 	harness.WaitStatus(t, s, "before", "processing")
 	s.Kill()
-	_ = os.Remove(filepath.Join(store, "socket")) // it is no file to copy
+	_ = os.Remove(filepath.Join(store, "socket")) // it is not a file to copy
 	synced := filepath.Join(t.TempDir(), "queue")
 	if err := os.CopyFS(synced, os.DirFS(store)); err != nil {
 		t.Fatal(err)

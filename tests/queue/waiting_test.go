@@ -130,6 +130,6 @@ func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 	a := harness.Receive(t, answer)
 	harness.WantStatus(t, "the job", a, "succeeded")
 	if text := a.Text(t); strings.Contains(text, "wrong") {
-		t.Errorf(`got the output %q of a notice that is no end, want no "wrong" in it`, text)
+		t.Errorf(`got the output %q of a notice that is not an end, want no "wrong" in it`, text)
 	}
 }

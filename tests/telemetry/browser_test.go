@@ -173,7 +173,7 @@ func proxied(t *testing.T, address, prefix string) string {
 	return proxy.URL + prefix
 }
 
-// storeAbout gives a model's folder a README, a logo and kept examples, some of which are no examples.
+// storeAbout gives a model's folder a README, a logo and kept examples, some of which are not examples.
 func storeAbout(t *testing.T, dir, _ string) {
 	t.Helper()
 	for name, content := range map[string]string{

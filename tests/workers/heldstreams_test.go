@@ -17,7 +17,7 @@ held = sys.stdout, sys.stderr, sys.stdout.buffer, sys.stderr.buffer
 
 
 class Tee:
-    """What is no stream of Python's, in the place of one."""
+    """What is not a stream of Python's, in the place of one."""
 
     def write(self, text):
         return held[0].write("tee " + text if text.strip() else text)

@@ -32,7 +32,7 @@ func enterPidsGroup(t *testing.T) (g pidsGroup, enter []string) {
 		})
 		if _, err := os.Stat(filepath.Join(folder, "pids.max")); err == nil {
 			g = pidsGroup{t, folder}
-			g.limit("1000") // one that is no limit yet
+			g.limit("1000") // one that is not a limit yet
 			return g, []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, folder}
 		}
 	}

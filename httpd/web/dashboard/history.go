@@ -151,7 +151,7 @@ func quantile(d metrics.Buckets, q float64) float64 {
 	return d.Bounds[len(d.Bounds)-1].Seconds()
 }
 
-// round keeps four digits, for short JSON. What is no number becomes null.
+// round keeps four digits, for short JSON. What is not a number becomes null.
 func round(x float64) any {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):

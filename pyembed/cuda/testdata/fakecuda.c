@@ -3,7 +3,7 @@
 //
 //   ok            two devices, driver 12.4
 //   mig           one device whose two UUIDs differ
-//   odd           one device with a name that is no plain text; no UUID functions' success
+//   odd           one device with a name that is not plain text; no UUID functions' success
 //   zero          cuInit succeeds, no device
 //   init=N        cuInit fails with N
 //   count=N       cuDeviceGetCount fails with N

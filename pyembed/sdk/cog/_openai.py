@@ -34,7 +34,7 @@ def openai(endpoint: str) -> Callable[[_F], _F]:
     `input`, "transcriptions" needs `file`, "rerank" needs `query` and `documents`.
     `/predictions` takes the same parameters as inputs.
 
-    Raises TypeError if endpoint is no str, and ValueError if OpenAI's API has no such endpoint.
+    Raises TypeError if endpoint is not a str, and ValueError if OpenAI's API has no such endpoint.
 
     >>> from collections.abc import Iterator
     >>> from cog import BaseRunner, openai

@@ -58,7 +58,7 @@ def test_no_difference(found):
 
 
 def test_a_file_that_is_no_python(found):
-    [(line, what)] = found("x = 1\nthis is no Python\n")
+    [(line, what)] = found("x = 1\nthis is not Python\n")
     assert line == 2
     assert what.endswith("cannot read it: invalid syntax")
 

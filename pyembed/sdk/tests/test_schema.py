@@ -51,7 +51,7 @@ def test_signature_with_postponed_annotations(model, name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_signature_of_a_method(model, name):
-    """A method's document is that of the function: self is no input."""
+    """A method's document is that of the function: self is not an input."""
     parameters, returns, before = CASES[name]
     source = function_source("", "None", before) + (
         f"\nclass Runner(BaseRunner):\n    def run(self, {parameters}) -> {returns}: ...\n"

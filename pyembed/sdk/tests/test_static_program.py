@@ -36,7 +36,7 @@ import pathlib
 from cog import Path
 pathlib.Path("made").mkdir()
 Path("written").write_text("x")
-print("this is no JSON")
+print("this is not JSON")
 def run(n: int = 1) -> int: ...
 """
     )
@@ -166,7 +166,7 @@ class Runner:
     answer, said = ask_with_output(tmp_path, "run.py", "static")
     assert answer["document"]["components"]["schemas"]["Input"]["properties"]["n"]["default"] == 3
     assert [file.name for file in tmp_path.iterdir()] == ["run.py"]
-    assert "ignored" not in said  # the refusals in a `__del__` are no news
+    assert "ignored" not in said  # the refusals in a `__del__` are not news
 
 
 def test_the_program_takes_trainings(tmp_path):

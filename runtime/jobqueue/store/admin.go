@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Admin looks at the queue of a model and repairs it, for an operator. It is no member: it makes no stream, runs no
+// Admin looks at the queue of a model and repairs it, for an operator. It is not a member: it makes no stream, runs no
 // job, and takes the settings as they are.
 type Admin struct {
 	q    *Queue

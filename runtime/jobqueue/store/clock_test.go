@@ -18,7 +18,7 @@ func TestClock_BeforeFirstReading(t *testing.T) {
 	}
 }
 
-// TestClock_AnswersForOperator who is no member: the deadline of a job that waits is by the time of NATS.
+// TestClock_AnswersForOperator who is not a member: the deadline of a job that waits is by the time of NATS.
 func TestClock_AnswersForOperator(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A direct prediction is one that a client waits for at a server: it is no job, and has no state. While it runs, its
+// A direct prediction is one that a client waits for at a server: it is not a job, and has no state. While it runs, its
 // server answers for it to other members, by the same subjects as for jobs: held, cancel and attach, with a Lookup as
 // data. Where servers are few, the others answer as well. If none answers, no server has it.
 

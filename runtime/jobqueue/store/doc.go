@@ -17,7 +17,7 @@
 //	heartbeat.go  a claimed job: heartbeat, end, release
 //	cancel.go    a job that waits or runs is canceled
 //	live.go      the events of a job that runs, for members that follow it
-//	direct.go    predictions that are no jobs, which other members look up
+//	direct.go    predictions that are not jobs, which other members look up
 //	object.go    bodies and results that are too large for a message
 //	orphans.go   ends jobs whose message is gone
 //	schema.go    what servers write of their model

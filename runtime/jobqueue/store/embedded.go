@@ -163,7 +163,7 @@ func (e *Embedded) Room() error {
 }
 
 // Revive has NATS look at its store: one that met a full disk answers no more, even when there is room again, and is
-// started again. It is called when NATS did not answer, which alone is no reason: it may be slow.
+// started again. It is called when NATS did not answer, which alone is not a reason: it may be slow.
 func (e *Embedded) Revive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -34,7 +34,7 @@ const (
 const (
 	// probeInterval is how often the owner of a job probes a follower.
 	probeInterval = 5 * time.Second
-	// probeTimeout bounds a probe. Only ErrNoResponders counts, so it is no limit for slow followers.
+	// probeTimeout bounds a probe. Only ErrNoResponders counts, so it is not a limit for slow followers.
 	probeTimeout = 2 * time.Second
 )
 
@@ -108,7 +108,7 @@ func answered(answer nats.MsgHandler) nats.MsgHandler {
 // it is stored, or empty where that is large: then the member reads it.
 type Notice []byte
 
-// noticeStarted is no state.
+// noticeStarted is not a state.
 const noticeStarted = "begun"
 
 // Started reports whether the job has started and has not ended.

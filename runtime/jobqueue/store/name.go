@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// isPlain reports whether s is 1 to most letters, digits, _ or -. It is no regular expression: that would be compiled
-// at each start of a process that has no queue.
+// isPlain reports whether s is 1 to most letters, digits, _ or -. It is not a regular expression: that would be
+// compiled at each start of a process that has no queue.
 func isPlain(s string, most int) bool {
 	for i := range len(s) {
 		switch b := s[i]; {

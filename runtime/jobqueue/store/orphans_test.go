@@ -39,7 +39,7 @@ func TestLost_StateWithoutJobEnds(t *testing.T) {
 	}
 }
 
-// TestLost_JobThatWaitsIsNotLost: a queue that waits for long is no loss.
+// TestLost_JobThatWaitsIsNotLost: a queue that waits for long is not a loss.
 func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.orphanAge = time.Nanosecond })

@@ -32,7 +32,7 @@ const schemaVersion = 1
 // Revised returns s with its version and revision.
 func (s Schema) Revised() Schema {
 	s.Version, s.Revision = schemaVersion, ""
-	text, _ := json.Marshal(&s) // a document that is no JSON has no revision of its own, and is not written
+	text, _ := json.Marshal(&s) // a document that is not JSON has no revision of its own, and is not written
 	sum := sha256.Sum256(text)
 	s.Revision = base64.RawURLEncoding.EncodeToString(sum[:12])
 	return s

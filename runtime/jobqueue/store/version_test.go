@@ -9,7 +9,7 @@ import (
 )
 
 // TestVersion_JobGoesToItsConsumer: only a server of the version gets a job that names it, by its class, and the
-// consumers of versions are no lanes.
+// consumers of versions are not lanes.
 func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -36,7 +36,7 @@ func (r *record) together(f []string, pid int) error {
 		return fmt.Errorf("%q: it never began", f)
 	}
 	if len(f) < 6 {
-		return fmt.Errorf("%q is no call", f)
+		return fmt.Errorf("%q is not a call", f)
 	}
 	c := &call{number: number, pid: pid}
 	if c.at, err = strconv.ParseInt(f[3], 10, 64); err != nil {

@@ -214,7 +214,7 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			journal: []string{`"tz","mode":"sync","items":-1,"file":true`, `"tz","mode":"sync","items":-1`},
 			want:    "z: its file was not removed",
 		},
-		"a text that is no text": {journal: []string{`"output":"tu 8 "`, `"output":[123456]`}, want: "u: answer: json"},
+		"a text that is not a text": {journal: []string{`"output":"tu 8 "`, `"output":[123456]`}, want: "u: answer: json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			journal := strings.NewReplacer(c.journal...).Replace(hardJournal) + c.more

@@ -31,7 +31,7 @@ type entry struct {
 	Mode   string          `json:"mode"`
 	Do     string          `json:"do"`
 	Pad    int             `json:"pad"`
-	Items  int             `json:"items"` // of a list, without the last; -1: the output is no list
+	Items  int             `json:"items"` // of a list, without the last; -1: the output is not a list
 	Says   bool            `json:"says"`
 	Hook   bool            `json:"hook"`
 	File   bool            `json:"file"`
@@ -231,7 +231,7 @@ func (r *record) journal() func([]byte) error {
 		case "cancel":
 			p.cancel = true
 		default:
-			return fmt.Errorf("%q is no entry", e.What)
+			return fmt.Errorf("%q is not an entry", e.What)
 		}
 		return nil
 	}
@@ -241,7 +241,7 @@ func (r *record) journal() func([]byte) error {
 func (r *record) ledger(line []byte) error {
 	f := strings.Fields(string(line))
 	if len(f) < 3 {
-		return fmt.Errorf("%q is no entry", line)
+		return fmt.Errorf("%q is not an entry", line)
 	}
 	pid, err := strconv.Atoi(f[2])
 	if err != nil {
@@ -279,7 +279,7 @@ func (r *record) ledger(line []byte) error {
 			r.exhaustions = append(r.exhaustions, exhaustion{p, at})
 		}
 	default:
-		return fmt.Errorf("%q is no entry", line)
+		return fmt.Errorf("%q is not an entry", line)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type goRun struct {
 	tests  map[[2]string]*goTest
 	order  []*goTest
 	builds map[string]*strings.Builder // compiler output by import path
-	noise  strings.Builder             // lines that are no events: a runtime's last words, or a command's complaint
+	noise  strings.Builder             // lines that are not events: a runtime's last words, or a command's complaint
 }
 
 // readGoTests reads the output of `go test -json` and returns its leaves, and what failed besides.

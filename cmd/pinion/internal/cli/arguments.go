@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/nearest"
 )
 
-// NoCommand refuses what is no command, and names the nearest one.
+// NoCommand refuses what is not a command, and names the nearest one.
 func noCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func noCommand(root *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
 }
 
-// NewHelp makes 'pinion help', which refuses what is no command.
+// NewHelp makes 'pinion help', which refuses what is not a command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -51,7 +51,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// RefuseShells has 'pinion completion' refuse what is no shell that it knows.
+// RefuseShells has 'pinion completion' refuse what is not a shell that it knows.
 func refuseShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -25,7 +25,7 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// SetLevel refuses what is no level.
+// SetLevel refuses what is not a level.
 func (s *Settings) SetLevel(v string) error {
 	if _, ok := parseLevel(v); !ok {
 		return fmt.Errorf("%q: must be debug, info, warning or error", v)
@@ -34,7 +34,7 @@ func (s *Settings) SetLevel(v string) error {
 	return nil
 }
 
-// SetFormat refuses what is no format.
+// SetFormat refuses what is not a format.
 func (s *Settings) SetFormat(v string) error {
 	if v != "" && v != "json" && v != "console" {
 		return fmt.Errorf("%q: must be json or console", v)

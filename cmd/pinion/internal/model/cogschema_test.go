@@ -39,7 +39,7 @@ func TestCogSchema_DescribesEachKey(t *testing.T) {
 	walk(CogSchema(), "")
 	for _, place := range slices.Sorted(maps.Keys(cogKeyHelp())) {
 		if !places[place] {
-			t.Errorf("%s is described, and is no key, want places[place] true", place)
+			t.Errorf("%s is described, and is not a key, want places[place] true", place)
 		}
 	}
 }

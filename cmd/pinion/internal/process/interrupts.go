@@ -29,8 +29,8 @@ const echo = 500 * time.Millisecond
 
 func (r *InterruptRequests) Any() bool { return !r.first.IsZero() }
 
-// Again records a signal, and reports whether it is a repeated one. A SIGINT after a SIGTERM is no echo: launchers pass
-// a SIGINT on as either, and a SIGTERM as it is.
+// Again records a signal, and reports whether it is a repeated one. A SIGINT after a SIGTERM is not an echo: launchers
+// pass a SIGINT on as either, and a SIGTERM as it is.
 func (r *InterruptRequests) Again(sig os.Signal) bool {
 	if !r.Any() {
 		r.first, r.by = time.Now(), sig

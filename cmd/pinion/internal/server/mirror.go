@@ -26,7 +26,7 @@ type mirrored struct {
 	inFlight                 atomic.Int64
 }
 
-// stats returns the counts for /metrics; nil: the version was no mirror.
+// stats returns the counts for /metrics; nil: the version was not a mirror.
 func (m *mirrored) stats() *metrics.Mirror {
 	if m == nil {
 		return nil

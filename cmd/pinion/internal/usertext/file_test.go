@@ -61,7 +61,7 @@ func TestReadFile_NamedPipe(t *testing.T) {
 		t.Errorf("without a writer: got %q, %v, want %v", data, err, errNoWriter)
 	}
 	if !IsUTF8(name) {
-		t.Error("an empty pipe is no UTF-8, want it taken as empty")
+		t.Error("an empty pipe is not UTF-8, want it taken as empty")
 	}
 	from, to, err := os.Pipe()
 	if err != nil {

@@ -36,7 +36,7 @@ func ParseInt(to *int, v string, least int) error {
 	return nil
 }
 
-// ParseHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is no part of it.
+// ParseHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is not part of it.
 // The error does not repeat the value, for it may be a secret.
 func ParseHeader(to *string, v string) error {
 	v = strings.TrimSpace(v)

@@ -1,4 +1,4 @@
-"""Ways in which a model leaves that are no errors elsewhere."""
+"""Ways in which a model leaves that are not errors elsewhere."""
 
 import sys
 

@@ -37,7 +37,7 @@ class Predictor:
     function            what to call with the inputs as keywords
     is_async            calling it returns a coroutine or an async iterator
     is_generator        calling it returns an iterator
-    returns_items       it is no generator, and may return items in any form
+    returns_items       it is not a generator, and may return items in any form
     is_async_generator  calling it returns an async iterator; a coroutine whose
                         output is a Stream returns one too, once awaited
     streaming           it has @streaming

@@ -41,7 +41,7 @@ _HOLD_NS = 30_000
 _HOLD_MANY_NS = 120_000
 _MANY = 8
 
-# Types that are no iterators: their attributes need no look.
+# Types that are not iterators: their attributes need no look.
 _PLAIN = frozenset((str, int, float, bool, dict, type(None)))
 
 # Stands for a slot's task while its first step runs, before `launch` returns the task.

@@ -2,7 +2,7 @@
 
 A source is read in a child process. An audit hook refuses there what would have effects outside of
 it, in words; the kernel refuses it as well, for code that gets past the hook (`filter`). An import
-of the model has an audit hook only, which is no sandbox for code that tries to get out.
+of the model has an audit hook only, which is not a sandbox for code that tries to get out.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Refusal(BaseException):
     """A value is unknown; file, line and expression say where, reason why.
 
-    It is no Exception, so that code that catches the model's errors does not catch it.
+    It is not an Exception, so that code that catches the model's errors does not catch it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The src layout: the file is no part of a package, its folder is put on the path by hand."""
+"""The src layout: the file is not part of a package, its folder is put on the path by hand."""
 
 import sys
 from pathlib import Path as FilePath
