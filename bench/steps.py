@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from lib import handover
 from lib.options import BENCH, ROOT
 from lib.serving import Server, free_port, pinion, serving
 
@@ -165,6 +166,7 @@ def main() -> None:
             f"\n{name}: the first token of a sequence that comes while {ACTIVE - 1} run, in steps: "
             f"median {statistics.median(found):g}, most {found[-1]}"
         )
+    handover.measure()
 
 
 main()
