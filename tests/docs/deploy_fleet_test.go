@@ -3,7 +3,6 @@ package docs
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -150,12 +149,7 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 // TestDeployFleet_FleetsManifestsAreValid: each against the schema of its kind, without a cluster.
 func TestDeployFleet_FleetsManifestsAreValid(t *testing.T) {
 	t.Parallel()
-	validate := harness.Tool(t, "kubernetes/kubectl-validate", "kubectl-validate")
-	crds := filepath.Join(filepath.Dir(validate), "crds")
-	check := func(file string) (string, error) {
-		out, err := exec.Command(validate, file, "--version", "1.30", "--local-crds", crds).CombinedOutput()
-		return string(out), err
-	}
+	check := manifestValidator(t)
 	for _, file := range harness.ReadManifests(t, fleetFolder+"kustomization.yaml")[0].Texts(t, "resources") {
 		if out, err := check(fleetFolder + file); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)

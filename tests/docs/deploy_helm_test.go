@@ -30,7 +30,7 @@ func installGo(t *testing.T, command string) string {
 func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
-	helm, validator := installGo(t, helmCommand), installGo(t, kubectlValidate)
+	validate, helm := manifestValidator(t), installGo(t, helmCommand)
 	run := func(args ...string) (string, error) {
 		out, err := exec.Command(helm, args...).CombinedOutput()
 		return string(out), err
@@ -98,7 +98,7 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 			return strings.Contains(text, "apiVersion: keda.sh") // the validator does not know its schema
 		})
 		harness.WriteFile(t, path, strings.Join(documents, "\n---\n"))
-		if out, err := exec.Command(validator, path).CombinedOutput(); err != nil || !strings.Contains(string(out), "OK") {
+		if out, err := validate(path); err != nil || !strings.Contains(out, "OK") {
 			t.Errorf("%s: %v, want it to contain \"OK\"\n%s", c.name, err, out)
 		}
 		for _, manifest := range harness.ReadManifests(t, path) {
