@@ -168,9 +168,9 @@ func (r *rig) messages(stream string) uint64 {
 // eventually waits for a state of affairs.
 func (r *rig) eventually(what string, reached func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !reached(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !reached(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("not within 20 s: want %s", what)
+			r.t.Fatalf("not within 60 s: want %s", what)
 		}
 	}
 }
