@@ -31,7 +31,8 @@ func (m *Model) find(version string) (*Model, *Error) {
 		}
 		has, quoted = append(has, known.Version), append(quoted, `"`+known.Version+`"`)
 	}
-	return nil, Errorf(Unknown, "model %q has no version %q: it has %s%s", m.Name, clip(version), strings.Join(quoted, ", "),
+	return nil, Errorf(Unknown, "model %q has no version %q: it has %s%s", m.Name, clip(version),
+		strings.Join(quoted, ", "),
 		nearest.Hint(version, has))
 }
 
