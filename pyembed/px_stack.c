@@ -92,7 +92,7 @@ void px_stack_rest(PyObject *handler) {
   if (id == 0) return;
   PyObject *module = PyImport_ImportModule("cog._worker.serve.stacks");
   PyObject *sent = module ? PyObject_CallMethod(module, "report", "iKO", (int)(id % PX_STACK_SLOTS),
-                                               (unsigned long long)id, handler ? handler : Py_None)
+                                                (unsigned long long)id, handler ? handler : Py_None)
                           : NULL;
   if (!sent) PyErr_WriteUnraisable(Py_None);  // the front does not wait for ever
   Py_XDECREF(sent);
