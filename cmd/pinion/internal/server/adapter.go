@@ -35,6 +35,9 @@ func (b backend) Ready() error {
 // Create gives the request to the model's successor if it is replaced while the request waits.
 func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
 	p, err := b.Service.Create(req)
+	if err == nil { // usually, and errors.As allocates
+		return p, nil
+	}
 	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) {
 		if next := b.m.successor(); next != nil {
 			return next.backend().Create(req)

@@ -35,8 +35,10 @@ func (b anyVersion) Create(req predict.Request) (p *predict.Prediction, err erro
 			return p, err
 		}
 		p, err = member{version.backend(), version}.Create(req)
-		var notReady *predict.NotReadyError
-		if !errors.As(err, &notReady) {
+		if err == nil {
+			return p, nil
+		}
+		if notReady := (*predict.NotReadyError)(nil); !errors.As(err, &notReady) {
 			return p, err
 		}
 		tried = append(tried, version)
