@@ -105,7 +105,7 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
     } else if (errno == EAGAIN) {
       return false;
     } else if (errno != EINTR) {
-      ch->broken = true;  // the front is gone; the next read finds out too
+      ch->broken = true;  // the front has closed it; the next read finds out too
     }
   }
   emptied(ch);

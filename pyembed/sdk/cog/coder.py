@@ -44,9 +44,9 @@ class Coder:
     def lookup(tpe: Any) -> Coder | None:
         """Return a coder for the type, or None."""
         for coder in reversed(_order):
-            found = coder.factory(tpe)
-            if found is not None:
-                return found
+            built = coder.factory(tpe)
+            if built is not None:
+                return built
         return None
 
     @staticmethod

@@ -25,7 +25,7 @@ def test_bytecode_of_the_package_alone(tmp_path):
 
 
 def test_a_broken_module_is_not_cached_and_leaves_the_setting(tmp_path):
-    (tmp_path / "broken.py").write_text("this is not Python\n")
+    (tmp_path / "broken.py").write_text("not Python at all\n")
     code = (
         "import sys; from cog._worker.serve import bytecode\n"
         f"folder = {str(tmp_path)!r}; bytecode.cache_bytecode(folder); sys.path.insert(0, folder)\n"

@@ -57,8 +57,8 @@ def test_no_difference(found):
     assert found(source, ["Requests"]) == []
 
 
-def test_a_file_that_is_no_python(found):
-    [(line, what)] = found("x = 1\nthis is not Python\n")
+def test_a_file_that_is_not_python(found):
+    [(line, what)] = found("x = 1\nnot Python at all\n")
     assert line == 2
     assert what.endswith("cannot read it: invalid syntax")
 

@@ -160,8 +160,8 @@ def _give_submodules() -> None:
 def _extend_child_path() -> None:
     """Make Python processes that the model starts import the same `cog`."""
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    rest = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = here + os.pathsep + rest if rest else here
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = here + os.pathsep + before if before else here
 
 
 def _hello() -> dict[str, Any]:

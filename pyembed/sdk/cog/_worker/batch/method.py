@@ -150,14 +150,14 @@ class LocalMethod:
         return self._plan.method.function(self._instance, **self._plan.arguments([values], key))
 
     def _now(self, values: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
-        return only(self._call(values, key))
+        return sole_result(self._call(values, key))
 
     async def _later(self, values: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
         result = self._call(values, key)
-        return only(await result if self._plan.is_async else result)
+        return sole_result(await result if self._plan.is_async else result)
 
 
-def only(result: Any) -> Any:
+def sole_result(result: Any) -> Any:
     """Return the element of a batch of one, or raise it if it is an exception."""
     value = CallRules(isolate=False).elements(result, 1)[0]
     if isinstance(value, BaseException):

@@ -232,7 +232,7 @@ def follow_threads() -> None:
 
     from .pools import follow_pools
 
-    def carry(function: Callable[..., Any]) -> Callable[..., Any]:
+    def in_this_context(function: Callable[..., Any]) -> Callable[..., Any]:
         return partial(copy_context().run, function)
 
     def following(start: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,17 +240,17 @@ def follow_threads() -> None:
             return start
 
         def start_in_context(function: Any, /, *args: Any, **named: Any) -> Any:
-            follow_pools(carry)
+            follow_pools(in_this_context)
             if not callable(function):
                 return start(function, *args, **named)  # which raises
             thread = getattr(function, "__self__", None)
             # Python 3.14 runs a thread in a context of its own, which is empty by default.
             if isinstance(thread, threading.Thread) and not getattr(thread, "_context", True):
                 thread._context = copy_context()  # type: ignore[attr-defined]
-            return start(carry(function), *args, **named)
+            return start(in_this_context(function), *args, **named)
 
         return start_in_context
 
     for name in STARTS:
         substitute(name, following, _thread, threading)
-    follow_pools(carry)
+    follow_pools(in_this_context)

@@ -34,15 +34,15 @@ def main() -> None:
     """Answer the request in argv."""
     request = json.loads(sys.argv[1])
     packages = {re.sub(r"[-_.]+", "-", name).lower() for name in request["packages"]}
-    found: list[dict[str, object]] = []
+    findings: list[dict[str, object]] = []
     for file in _sources(request["root"]):
         shown = os.path.relpath(file, request["root"])
         for line, what, fix in sorted(set(_differences(file, packages))):
             finding: dict[str, object] = {"file": shown, "line": line, "what": what, "fix": fix}
             if fix == _UNREADABLE:
                 finding["unreadable"] = True
-            found.append(finding)
-    json.dump(found, sys.stdout)
+            findings.append(finding)
+    json.dump(findings, sys.stdout)
 
 
 def _sources(root: str) -> Iterator[str]:

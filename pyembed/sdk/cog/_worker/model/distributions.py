@@ -71,7 +71,7 @@ def distribution_of(module: str) -> str:
     known = {name: distribution for name, _, distribution in lines}
     parts = module.split(".")
     for end in range(len(parts), 0, -1):
-        found = known.get(".".join(parts[:end]))
-        if found:
-            return found
+        name = known.get(".".join(parts[:end]))
+        if name:
+            return name
     return parts[0]

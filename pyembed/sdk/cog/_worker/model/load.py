@@ -189,11 +189,11 @@ def pick(module: ModuleType, ref: str, mode: str) -> Any:
     """Return the class or function of a module that ref names."""
     file, _, name = ref.partition(":")
     names = (name,) if name else DEFAULT_NAMES[mode]
-    found = next((candidate for candidate in names if hasattr(module, candidate)), None)
-    if found is None:
+    default = next((candidate for candidate in names if hasattr(module, candidate)), None)
+    if default is None:
         lacks = f'no "{name}"' if name else f"neither {' nor '.join(names)}"
         raise LoadError(f"{file} has {lacks}; {_defined(module)}")
-    thing = getattr(module, found)
+    thing = getattr(module, default)
     if not callable(thing):
         raise LoadError(f"{ref}: {name} is not a class or function but {type(thing).__name__}")
     return thing

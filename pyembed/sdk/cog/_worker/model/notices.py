@@ -24,7 +24,7 @@ def settle_none_defaults(predictor: Predictor, none_defaults: str) -> None:
 
 def notices(predictor: Predictor, root: str) -> list[str]:
     """Return a line for each notice, with its place."""
-    found = list(predictor.signature.doubts)
+    sentences = list(predictor.signature.doubts)
     required = None
     for field in predictor.signature.inputs:
         doubts = list(field.doubts)
@@ -38,5 +38,5 @@ def notices(predictor: Predictor, root: str) -> list[str]:
                     f"with Cog 0.23; write `{name} | None`, or serve with --none-defaults optional"
                 )
         if field.source is not None:
-            found += [field.source.locate(field.name, doubt) for doubt in doubts]
-    return found
+            sentences += [field.source.locate(field.name, doubt) for doubt in doubts]
+    return sentences

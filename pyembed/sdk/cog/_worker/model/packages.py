@@ -166,15 +166,15 @@ def _parsed(text: str) -> tuple[str, Callable[[str], bool], bool]:
             return "", bool, False
         wanted = parsed.marker is None or parsed.marker.evaluate({"extra": ""})
         return parsed.name, lambda v: parsed.specifier.contains(v, prereleases=True), wanted
-    found = _NAME.match(text)
+    match = _NAME.match(text)
     exact = _EXACT.match(text)
-    if found is None or ";" in text:
+    if match is None or ";" in text:
         return "", bool, False
 
     def allows(version: str) -> bool:
         return exact is None or exact[1] in (version, version.partition("+")[0])
 
-    return found[1], allows, True
+    return match[1], allows, True
 
 
 def _packaging() -> Any:

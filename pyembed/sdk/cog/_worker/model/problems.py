@@ -26,8 +26,8 @@ def split_place(text: str) -> tuple[str, int, str]:
     >>> split_place("run.py:3: it has no type")
     ('run.py', 3, 'it has no type')
     """
-    found = _PLACE.match(text)
-    return (found[1], int(found[2]), found[3]) if found else ("", 0, text)
+    match = _PLACE.match(text)
+    return (match[1], int(match[2]), match[3]) if match else ("", 0, text)
 
 
 def every_problem(ref: str, root: str, mode: str) -> list[Problem]:

@@ -141,17 +141,17 @@ class Reader:
 
     def inputs_in(self, annotation: object) -> list[FieldInfo]:
         """Return each Input() in Annotated[...] that applies to the parameter itself."""
-        found: list[FieldInfo] = []
+        inputs: list[FieldInfo] = []
         for _ in range(_DEPTH):
-            annotation = self.resolve(annotation, found)
+            annotation = self.resolve(annotation, inputs)
             if is_opaque(annotation):
-                found += _inputs_of(annotation)
-                return found
+                inputs += _inputs_of(annotation)
+                return inputs
             options = [arg for arg in union_args(annotation) if arg is not type(None)]
             if len(options) != 1:
-                return found
+                return inputs
             annotation = options[0]
-        return found
+        return inputs
 
     def has_unused_inputs(self, used: list[FieldInfo]) -> bool:
         """Return whether the annotations contain an Input() that is not in used."""

@@ -103,22 +103,22 @@ def _bad_default(field: Field) -> str:
 
 def doubts(field: Field) -> list[str]:
     """Return parts of a field's declaration that look wrong and are served as Cog does."""
-    found = []
+    faults = []
     choice = field.choices
     if field.info.choices is not None and choice is not None and choice.base is not None:
         base = Scalar(choice.base)
         odd = [value for value in choice.values if mismatch(base, value)]
         if odd:
-            found.append(
+            faults.append(
                 f"the choices {_short(odd)} are not of type {base.name}, so no request can give "
                 f"one of them; write them as {base.name}"
             )
     if not field.default_fits and not _bad_default(field):
-        found.append(
+        faults.append(
             f"the default {_shown(field)}{mismatch(field.kind, field.default)}; "
             "the function gets it as it is written, and requests are checked by the type"
         )
-    return found
+    return faults
 
 
 def _shown(field: Field) -> str:

@@ -64,19 +64,19 @@ def read_parameters(source: Source) -> tuple[list[Parameter], int, tuple[bool, o
     defaults = inner.__defaults__ or ()
     by_name = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
     by_name.update(inner.__kwdefaults__ or {})
-    found = []
+    parameters = []
     for position, name in enumerate(names):
         if position < source.bound:
             continue
         if position < code.co_posonlyargcount:
             raise source.error(name, "it is positional only; inputs are passed by name")
-        found.append(
+        parameters.append(
             Parameter(
                 name, name in annotations, annotations.get(name), name in by_name, by_name.get(name)
             )
         )
-    flags = 0 if found else code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    return found, flags, ("return" in annotations, annotations.get("return"))
+    flags = 0 if parameters else code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    return parameters, flags, ("return" in annotations, annotations.get("return"))
 
 
 def _inspected(source: Source) -> tuple[list[Parameter], int, tuple[bool, object]]:
@@ -87,7 +87,7 @@ def _inspected(source: Source) -> tuple[list[Parameter], int, tuple[bool, object
         signature = inspect.signature(source.function)
     except (TypeError, ValueError) as exc:
         raise source.error("", f"its signature cannot be read: {exc}") from exc
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     flags = 0
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -97,7 +97,7 @@ def _inspected(source: Source) -> tuple[list[Parameter], int, tuple[bool, object
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise source.error(parameter.name, "it is positional only; inputs are passed by name")
         declared = parameter.default is not parameter.empty
-        found.append(
+        parameters.append(
             Parameter(
                 parameter.name,
                 parameter.annotation is not parameter.empty,
@@ -107,7 +107,7 @@ def _inspected(source: Source) -> tuple[list[Parameter], int, tuple[bool, object
             )
         )
     returned = signature.return_annotation
-    return found, 0 if found else flags, (returned is not signature.empty, returned)
+    return parameters, 0 if parameters else flags, (returned is not signature.empty, returned)
 
 
 class Declaration:

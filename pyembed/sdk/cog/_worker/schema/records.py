@@ -116,7 +116,7 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
     Each is evaluated with the names of its class's module, which may differ from
     that of the function.
     """
-    found: dict[str, Any] = {}
+    annotations_of: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         try:
             own: dict[str, Any] = getattr(base, "__annotations__", {})
@@ -131,5 +131,5 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
             elif type(annotation).__name__ == "ForwardRef":
                 annotation = names.evaluate(annotation.__forward_arg__)
             if "ClassVar" not in repr(annotation):
-                found[name] = annotation
-    return found
+                annotations_of[name] = annotation
+    return annotations_of

@@ -96,5 +96,5 @@ def enum_of(values: tuple[Any, ...]) -> type | None:
     types = {type(value) for value in values if value is not None}
     if enum is None or len(types) != 1:
         return None
-    found = types.pop()
-    return found if issubclass(found, enum.Enum) else None
+    only_type = types.pop()
+    return only_type if issubclass(only_type, enum.Enum) else None

@@ -95,15 +95,15 @@ def _why_not() -> str:
 
 
 def _open_devices() -> list[str]:
-    found = set()
+    paths = set()
     for fd in os.listdir("/proc/self/fd"):
         try:
             path = os.readlink("/proc/self/fd/" + fd)
         except OSError:
             continue  # the descriptor of listdir
         if path.startswith(_DEVICES):
-            found.add(path)
-    return sorted(found)
+            paths.add(path)
+    return sorted(paths)
 
 
 def _python_threads() -> dict[int, str]:

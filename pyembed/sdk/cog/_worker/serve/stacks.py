@@ -100,14 +100,14 @@ def _behind(waiting: Any) -> Any:
 
     The object is a task, or a step of an asynchronous generator.
     """
-    for found in [waiting, *gc.get_referents(waiting)]:
-        if hasattr(found, "get_coro"):
-            return found.get_coro()
-        children = getattr(found, "_children", None)  # of asyncio.gather
+    for referent in [waiting, *gc.get_referents(waiting)]:
+        if hasattr(referent, "get_coro"):
+            return referent.get_coro()
+        children = getattr(referent, "_children", None)  # of asyncio.gather
         if type(children) is list:
             return next(
                 (c.get_coro() for c in children if not c.done() and hasattr(c, "get_coro")), None
             )
-        if found is not waiting and hasattr(found, "ag_frame"):
-            return found
+        if referent is not waiting and hasattr(referent, "ag_frame"):
+            return referent
     return None

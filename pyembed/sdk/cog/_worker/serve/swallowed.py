@@ -136,29 +136,31 @@ def _waits(task: asyncio.Task[Any]) -> list[tuple[Any, str, int, CodeType | None
 
     It may wait for other tasks. Futures have no code.
     """
-    found: list[tuple[Any, str, int, CodeType | None]] = []
+    places: list[tuple[Any, str, int, CodeType | None]] = []
     seen: set[int] = set()
-    rest: list[Any] = [task.get_coro()]
-    while rest:
-        each = rest.pop()
-        if each is None or id(each) in seen:
+    pending: list[Any] = [task.get_coro()]
+    while pending:
+        waiting = pending.pop()
+        if waiting is None or id(waiting) in seen:
             continue
-        seen.add(id(each))
-        prefix = next((p for p in ("cr", "ag", "gi") if hasattr(each, p + "_frame")), "")
+        seen.add(id(waiting))
+        prefix = next((p for p in ("cr", "ag", "gi") if hasattr(waiting, p + "_frame")), "")
         if prefix:
-            frame = getattr(each, prefix + "_frame")
+            frame = getattr(waiting, prefix + "_frame")
             if frame is not None:
-                found.append((each, prefix, frame.f_lasti, frame.f_code))
-            rest.append(getattr(each, "gi_yieldfrom" if prefix == "gi" else prefix + "_await"))
-        elif hasattr(each, "get_coro"):
-            if not each.done():
-                rest.append(each.get_coro())
-        elif hasattr(each, "add_done_callback"):
-            found.append((each, "", 0, None))
-            rest += getattr(each, "_children", ())  # of asyncio.gather
+                places.append((waiting, prefix, frame.f_lasti, frame.f_code))
+            pending.append(
+                getattr(waiting, "gi_yieldfrom" if prefix == "gi" else prefix + "_await")
+            )
+        elif hasattr(waiting, "get_coro"):
+            if not waiting.done():
+                pending.append(waiting.get_coro())
+        elif hasattr(waiting, "add_done_callback"):
+            places.append((waiting, "", 0, None))
+            pending += getattr(waiting, "_children", ())  # of asyncio.gather
         else:
-            rest += (r for r in get_referents(each) if _is_awaitable(r))  # an iterator of one
-    return found
+            pending += (r for r in get_referents(waiting) if _is_awaitable(r))  # an iterator of one
+    return places
 
 
 def _is_awaitable(value: object) -> bool:

@@ -63,8 +63,8 @@ def _prepare(request: dict[str, Any]) -> None:
         sys.path.remove("")
     sys.argv = [(request["ref"] or request["train"]).partition(":")[0]]
     here = os.path.abspath(os.path.join(__file__, "../../../.."))
-    rest = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = here + os.pathsep + rest if rest else here
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = here + os.pathsep + before if before else here
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -96,11 +96,13 @@ def _commands(asked: list[tuple[str, str]], root: str) -> list[Problem]:
     """Return the commands and downloads of the model's import."""
     from .commands import find_commands
 
-    found = {}
+    commands = {}
     for mode, ref in asked:
         for command in find_commands(ref, root, mode):
-            found[command.file, command.line] = _command(command.file, command.line, str(command))
-    return list(found.values())
+            commands[command.file, command.line] = _command(
+                command.file, command.line, str(command)
+            )
+    return list(commands.values())
 
 
 def _command(file: str, line: int, what: str) -> Problem:

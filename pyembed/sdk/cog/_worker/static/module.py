@@ -186,7 +186,7 @@ class StaticReader:
 
     def _find_all(self, name: str) -> list[str]:
         """Read the packages above a module and then itself; return their names, [] for none."""
-        places, found = self.path, []
+        places, made = self.path, []
         parts = name.split(".")
         for depth in range(1, len(parts) + 1):
             part = ".".join(parts[:depth])
@@ -196,9 +196,9 @@ class StaticReader:
             if depth > 1:
                 parent = self._made[".".join(parts[: depth - 1])]
                 vars(parent).setdefault(parts[depth - 1], module)
-            found.append(part)
+            made.append(part)
             places = getattr(module, "__path__", [])
-        return found
+        return made
 
     def _find(self, name: str, places: list[str]) -> ModuleType | None:
         last = name.rpartition(".")[2]

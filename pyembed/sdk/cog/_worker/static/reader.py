@@ -43,11 +43,11 @@ def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
 def static_problems(ref: str, root: str, mode: str) -> list[dict[str, Any]]:
     """Return all mistakes in the signature that ref names; [] if it has another fault."""
 
-    def look(owner: Any, function: Any, mode: str, root: str) -> list[dict[str, Any]]:
+    def problems_of(owner: Any, function: Any, mode: str, root: str) -> list[dict[str, Any]]:
         return signature_problems(function, root + os.sep)
 
     try:
-        return _read(ref, root, mode, look)
+        return _read(ref, root, mode, problems_of)
     except (Refusal, LoadError):
         return []  # the caller has the error of reading
 

@@ -287,8 +287,8 @@ def find_unknown(value: Any, depth: int = 20) -> Unknown | None:
     A type inside of `cog.Opaque` may be unknown.
     """
     if is_unknown(value):
-        found: Unknown = value
-        return found
+        result: Unknown = value
+        return result
     if depth == 0 or isinstance(value, (str, bytes, int, float)):
         return None
     parts: list[Any] = []

@@ -197,8 +197,8 @@ def _members(value: Any) -> Any:
 
 def members(value: Any) -> dict[str, Any] | None:
     """Return the members of an object of a model's class, or None for any other value."""
-    found = _members(value)
-    return found if type(found) is dict else None
+    members = _members(value)
+    return members if type(members) is dict else None
 
 
 def _array(value: Any) -> Any:

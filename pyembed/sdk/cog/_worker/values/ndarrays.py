@@ -96,11 +96,11 @@ def _dtype(name: str, dtype: object, resolve: Callable[[Any], Any]) -> str:
         return ""
     scalar = getattr(scalar, "__origin__", scalar)  # floating[Any]
     if isinstance(scalar, type):
-        found = _BUILTIN.get(scalar)
+        dtype = _BUILTIN.get(scalar)
         if scalar.__module__ == "numpy":
-            found = _DTYPES.get(scalar.__name__)
-        if found is not None:
-            return found
+            dtype = _DTYPES.get(scalar.__name__)
+        if dtype is not None:
+            return dtype
     raise Unsupported(
         f"{name}: JSON has no {show(scalar)}; use numpy.bool_, or one of the types of whole "
         "numbers and floats of up to 64 bits"
@@ -159,8 +159,8 @@ def fault(kind: Kind, value: Any, place: str = "") -> str:
         parts = [(kind.inner, item, f"[{key!r}]") for key, item in value.items()]
     elif isinstance(kind, Record):
         parts = [(m.kind, value[m.name], f"[{m.name!r}]") for m in kind.members if m.name in value]
-    found = (fault(inner, item, place + more) for inner, item, more in parts)
-    return next((text for text in found if text), "")
+    faults = (fault(inner, item, place + more) for inner, item, more in parts)
+    return next((text for text in faults if text), "")
 
 
 def mismatch(kind: Array, value: Any) -> str:
