@@ -60,8 +60,9 @@ sys.executable = sys.argv[0]
 		t.Run(c.name, func(t *testing.T) {
 			code, text := harness.Refused(t, harness.Options{Python: c.python, Model: "echo.py:run"})
 			harness.Equal(t, "exit code", code, 2)
-			if !strings.HasPrefix(text, "pinion: ") || strings.Count(text, "\n") != 1 {
-				t.Errorf("want one line for people, got %q", text)
+			message, page, _ := strings.Cut(text, "\n")
+			if !strings.HasPrefix(message, "pinion: ") || !strings.HasPrefix(page, "See ") || strings.Count(page, "\n") != 1 {
+				t.Errorf("got %q, want one line for people and one that names a page", text)
 			}
 			for _, want := range c.want {
 				harness.WantText(t, "the message", text, want)

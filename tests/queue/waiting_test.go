@@ -61,7 +61,7 @@ def run(text: str = "", n: int = 1) -> str:
 			t.Errorf("a short job: got %s, want its times and logs", a)
 		}
 	}
-	harness.Eventually(t, "the notices are seen", func() bool { return notices() >= 40 })
+	harness.Eventually(t, "the notices are seen", func() bool { return notices() >= 20 })
 	if got := calls(); got == 0 {
 		t.Errorf("no request to JetStream was seen: the test is blind: got %d, want anything but 0", got)
 	}

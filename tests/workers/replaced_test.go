@@ -61,7 +61,7 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			replaceWorker(t, s)
-			harness.WantText(t, "the answer does not tell", reload(), `is gone`)
+			harness.WantText(t, "the answer does not tell", reload(), `was removed`)
 			_, found := s.Log.First(func(l harness.Line) bool {
 				return l.Level == "WARN" &&
 					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
