@@ -1,4 +1,4 @@
-"""Waiters: every wake-up reaches a thread, whoever comes first, and a wait without one ends in time."""
+"""Waiters: every wake-up reaches a thread, in any order, and a wait without one ends in time."""
 
 from __future__ import annotations
 

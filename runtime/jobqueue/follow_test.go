@@ -108,7 +108,7 @@ func TestFollower_AsksOnce(t *testing.T) {
 	p.Release()
 }
 
-// TestFollower_NextRun: the events of another run are asked for once, whatever came of the run before.
+// TestFollower_NextRun: the events of another run are asked for once, also if the run before ended.
 func TestFollower_NextRun(t *testing.T) {
 	now := time.Now()
 	f := &follower{attempt: 1, known: 1, lastEvent: now, runEnded: now}
@@ -127,7 +127,7 @@ func TestFollower_NextRun(t *testing.T) {
 	}
 }
 
-// TestFollower_LooksOftenUntilTheFirstEvent, if nobody tells it of the end: the job may have ended before it asked.
+// TestFollower_LooksOftenUntilTheFirstEvent, if no message tells it of the end: the job may have ended before it asked.
 func TestFollower_LooksOftenUntilTheFirstEvent(t *testing.T) {
 	for _, c := range []struct {
 		f       follower

@@ -228,7 +228,7 @@ func TestSeveral_NamesOfQueues(t *testing.T) {
 	}, 2, "--result-ttl 20s: with --nats it is 1m0s")
 }
 
-// TestSeveral_EmbeddedNATS: each model keeps its jobs in its own folder, whatever other models it is served with, or
+// TestSeveral_EmbeddedNATS: each model keeps its jobs in its own folder, beside any other models, or
 // all in the folder that is given.
 func TestSeveral_EmbeddedNATS(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func TestClaim_UnreadableStates(t *testing.T) {
 	}
 }
 
-// TestClaim_HostileMessages by somebody else with access to NATS become dead letters, whatever their headers say.
+// TestClaim_HostileMessages by somebody else with access to NATS become dead letters, with any headers.
 func TestClaim_HostileMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -8,7 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/process"
 )
 
-// TestServers_GatewayHasNoFolder, whatever models it has.
+// TestServers_GatewayHasNoFolder, with any number of models.
 func TestServers_GatewayHasNoFolder(t *testing.T) {
 	var out strings.Builder
 	rows := []serverRow{{ServerInfo: process.ServerInfo{Models: []process.ModelInfo{{Name: "a"}, {Name: "b"}}}}}

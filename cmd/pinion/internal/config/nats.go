@@ -138,7 +138,7 @@ func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, e
 }
 
 // EmbedFolder is the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside
-// whatever other models it is served.
+// those of other models.
 func EmbedFolder(dir, model string) (string, error) {
 	if dir != "" {
 		return dir, nil

@@ -130,7 +130,7 @@ func TestTurn_IdleInIt(t *testing.T) {
 		waits bool
 	}{
 		{name: "request", asked: true, load: loadByRequest, waits: true},
-		{name: "nobody asked in it", load: loadByRequest},
+		{name: "no request in it", load: loadByRequest},
 		{name: "client", asked: true, load: func(ctx context.Context, l *Lifecycle) error { return l.Load(ctx, true) }},
 		{name: "request with a deadline", asked: true, load: func(ctx context.Context, l *Lifecycle) error {
 			ctx, cancel := context.WithTimeout(ctx, 15*time.Second)

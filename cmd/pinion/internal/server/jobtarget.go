@@ -40,8 +40,8 @@ func (t *jobTarget) VisibleInput(kind predict.Kind, input []byte) []byte {
 	return t.Service.VisibleInput(kind, input)
 }
 
-// check checks a request. One for a model that a job loads is accepted before its inputs are known: whoever runs the job
-// checks it.
+// check checks a request. One for a model that a job loads is accepted before its inputs are known: the server that
+// runs the job checks it.
 func (t *jobTarget) check(req *predict.Request, most int) (input []byte, warnings []string, err error) {
 	if err := t.Lifecycle.Refusal(); err != nil {
 		return nil, nil, err
