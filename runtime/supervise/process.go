@@ -25,7 +25,7 @@ const EnvName = "PINION_WORKER"
 
 // CollectorOff keeps Go's collector off in a process of another role, for all that it does is to start Python. Code
 // comes too late: the first cycle begins while packages are initialised. The process removes it, so the model does not
-// see it; nobody else would write "off" like this.
+// see it; no other program would write "off" like this.
 const CollectorOff = collector + "-1"
 
 const collector = "GOGC="

@@ -35,7 +35,7 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 	}
 	for _, version := range []string{"1.2.2", "1.2.3", "1.3.0-rc.1"} {
 		publish := exec.Command(filepath.Join(clone, "build.sh"), "site", "--publish", version)
-		// Git knows of nobody, as in a workflow.
+		// Git knows no committer, as in a workflow.
 		publish.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
 		if out, err := publish.CombinedOutput(); err != nil {
 			t.Fatalf("publish %s: %v\n%s", version, err, out)
