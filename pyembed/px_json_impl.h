@@ -53,24 +53,6 @@ static inline PyObject *px_json_attr(PyObject *o, const char *name) {
   return value;
 }
 
-// A tensor begins with this byte, as no JSON value does; ipc/PROTOCOL.md draws it.
-#define PX_TENSOR_MARK 1
-
-// PX_TENSOR_ELSEWHERE is added to the number of dimensions if the elements lie in a file.
-#define PX_TENSOR_ELSEWHERE 0x80
-
-// px_shared_elements is a buffer of elements that lie in shared: a bytearray with a copy, or the memory itself, if that is allowed
-// and it is aligned. GIL. New reference, or NULL with an exception.
-PyObject *px_shared_elements(struct px_shared shared, uint64_t offset, uint64_t size);
-
-// px_json_read_tensor reads the tensor at *p and moves *p behind it: (data, shape, code), a buffer, a tuple and a str. GIL.
-// Its elements may lie in shared. New reference; NULL with a Python error, or without one where it is cut off.
-PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared shared);
-
-// px_json_room_put is where n bytes of an array are in the file: in an input without a copy, else copied to the room; 0: they
-// do not fit.
-uint64_t px_json_room_put(struct px_json_room *room, const char *data, size_t n);
-
 // A number as it stands in the text.
 struct px_json_number {
   enum {

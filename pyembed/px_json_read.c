@@ -1,5 +1,6 @@
 // From JSON to Python objects.
 #include "px_json_impl.h"
+#include "px_json_tensor.h"
 
 #include <stdlib.h>
 

@@ -2,35 +2,26 @@
 //
 // References. While only exact built-in types are met, no Python code runs and
 // the GIL is not released, so nothing changes under the writer and references
-// borrowed from containers are good. Before anything that may run Python code
-// (before_python) each dict on the way takes hold of the items it has
-// still to write; lists and tuples are asked again for each element. Without
-// a GIL, elements of lists are not borrowed, and dicts are copied first.
+// borrowed from containers are good. Before anything that may run Python code,
+// the open dicts keep their remaining items (px_json_walk.h); lists and tuples
+// are asked again for each element. Without a GIL, elements of lists are not
+// borrowed, and dicts are copied first.
 #include <math.h>
 #include <stdio.h>
 
 #include "px_json_impl.h"
+#include "px_json_tensor.h"
+#include "px_json_walk.h"
 
 #define TEXT(n) TEXT_(n)
 #define TEXT_(n) #n
-
-// A dict that is being written; they are chained from the innermost outwards.
-struct walk {
-  struct walk *outer;
-  PyObject *dict;
-  Py_ssize_t pos;  // of PyDict_Next
-  // The items that were left when Python code was about to run: key, value,
-  // key ... all owned. NULL as long as the dict itself can be asked.
-  PyObject **rest;
-  size_t next, count;
-};
 
 struct writer {
   struct px_buf *out;
   struct px_borrowed *borrowed;  // NULL: all is copied
   PyObject *fallback;
   int depth;
-  struct walk *walks;
+  struct px_json_walk *walks;
   PyObject *enum_type;  // owned; NULL: not asked for yet, or no enum in this process
   struct px_json_place place;  // of the error, if the writer itself raised it
 };
@@ -51,29 +42,6 @@ static int own_error(struct writer *w) {
 static int fail(struct writer *w, PyObject *exception, const char *text) {
   PyErr_SetString(exception, text);
   return own_error(w);
-}
-
-// ---- before Python code runs ---------------------------------------------------
-
-// before_python takes hold of what the open dicts have still to give. 0, or -1 with MemoryError.
-static int before_python(struct writer *w) {
-  for (struct walk *k = w->walks; k && !k->rest; k = k->outer) {
-    Py_ssize_t pos = k->pos;
-    PyObject *key, *value;
-    size_t n = 0;
-    while (PyDict_Next(k->dict, &pos, &key, &value)) n++;
-    PyObject **rest = px_malloc(2 * n * sizeof *rest);
-    if (!rest) return no_memory();
-    pos = k->pos;
-    for (size_t i = 0; i < n && PyDict_Next(k->dict, &pos, &key, &value); i++) {
-      rest[2 * i] = Py_NewRef(key);
-      rest[2 * i + 1] = Py_NewRef(value);
-    }
-    k->rest = rest;
-    k->next = 0;
-    k->count = 2 * n;
-  }
-  return 0;
 }
 
 // ---- leaves --------------------------------------------------------------------
@@ -149,15 +117,10 @@ static int takes_any(struct writer *w) {
 static int write_number(struct writer *w, PyObject *o) {
   double v = PyFloat_AsDouble(o);
   if (isfinite(v)) return px_json_write_float(w->out, v);
-  if (before_python(w) < 0) return -1;
+  if (px_json_walk_keep(w->walks) < 0) return -1;
   int any = takes_any(w);
   if (any <= 0) return any < 0 ? -1 : write_float(w, o);
-  const char head[] = {PX_TENSOR_MARK, 'd', 0};
-  uint64_t size = sizeof v;
-  if (px_buf_put(w->out, head, sizeof head) < 0 || px_buf_put(w->out, (char *)&size, sizeof size) < 0 ||
-      px_buf_put(w->out, (char *)&v, sizeof v) < 0)
-    return no_memory();
-  return 0;
+  return px_json_write_binary_number(w->out, v);
 }
 
 static int write_word(struct writer *w, const char *word, size_t n) {
@@ -272,7 +235,7 @@ static int write_member(struct writer *w, PyObject *key, PyObject *value, int fi
 }
 
 static int write_dict(struct writer *w, PyObject *o) {
-  struct walk k = {.outer = w->walks};
+  struct px_json_walk k = {.outer = w->walks};
   PyObject *key, *value;
   int rc = -1, first = 1;
 
@@ -296,8 +259,7 @@ static int write_dict(struct writer *w, PyObject *o) {
 done:
   w->walks = k.outer;
   w->depth--;
-  for (size_t i = 0; i < k.count; i++) Py_DecRef(k.rest[i]);
-  px_free(k.rest);
+  if (k.rest) px_json_walk_end(&k);
   Py_DECREF(o);
   return rc;
 }
@@ -341,33 +303,6 @@ static int is_enum(struct writer *w, PyObject *o) {
   return PyType_Check(w->enum_type) && PyType_IsSubtype(Py_TYPE(o), (PyTypeObject *)w->enum_type);
 }
 
-// write_tensor writes an array in binary: (owner, address, size, shape, code). The elements are at the address as long as the
-// owner lives.
-static int write_tensor(struct writer *w, PyObject *tensor) {
-  PyObject *owner, *shape;
-  unsigned long long address, size;
-  const char *code;
-  if (!PyArg_ParseTuple(tensor, "OKKOs", &owner, &address, &size, &shape, &code)) return -1;
-  Py_ssize_t dimensions = PyTuple_Size(shape);
-  if (dimensions < 0) return -1;
-  const char *data = (const char *)(uintptr_t)address;
-  bool large = size >= PX_BORROW_MIN && w->borrowed;
-  uint64_t elsewhere = large && w->borrowed->room ? px_json_room_put(w->borrowed->room, data, size) : 0;
-  const char head[] = {PX_TENSOR_MARK, *code, (char)(dimensions | (elsewhere ? PX_TENSOR_ELSEWHERE : 0))};
-  if (px_buf_put(w->out, head, sizeof head) < 0) return no_memory();
-  for (Py_ssize_t i = 0; i < dimensions; i++) {
-    uint64_t length = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
-    if (PyErr_Occurred()) return -1;
-    if (px_buf_put(w->out, (char *)&length, sizeof length) < 0) return no_memory();
-  }
-  uint64_t bytes = size;
-  if (px_buf_put(w->out, (char *)&bytes, sizeof bytes) < 0) return no_memory();
-  if (elsewhere) return px_buf_put(w->out, (char *)&elsewhere, sizeof elsewhere) < 0 ? no_memory() : 0;
-  if (!large || w->borrowed->n == PX_BORROWED_MAX) return px_buf_put(w->out, data, size) < 0 ? no_memory() : 0;
-  w->borrowed->list[w->borrowed->n++] = (struct px_borrowed_str){w->out->len, data, size, Py_NewRef(owner)};
-  return 0;
-}
-
 static int write_by_fallback(struct writer *w, PyObject *o) {
   // A fallback that always answers with something new ends here.
   if (enter(w) < 0) return -1;
@@ -375,7 +310,7 @@ static int write_by_fallback(struct writer *w, PyObject *o) {
   PyObject *other = w->fallback ? PyObject_CallOneArg(w->fallback, o) : Py_NewRef(Py_NotImplemented);
   if (!other) goto done;
   if (other != Py_NotImplemented) {
-    rc = Py_TYPE(other) == &PyTuple_Type ? write_tensor(w, other) : write_value(w, other);
+    rc = Py_TYPE(other) == &PyTuple_Type ? px_json_write_tensor(w->out, w->borrowed, other) : write_value(w, other);
     goto done;
   }
   PyObject *name = px_json_attr((PyObject *)Py_TYPE(o), "__qualname__");
@@ -400,7 +335,7 @@ done:
 static int write_other(struct writer *w, PyObject *o) {
   int rc = -1, member;
   Py_INCREF(o);
-  if (before_python(w) < 0) goto done;
+  if (px_json_walk_keep(w->walks) < 0) goto done;
   member = is_enum(w, o);
   if (member < 0) goto done;
   if (member && w->fallback)
@@ -440,10 +375,6 @@ static int write_value(struct writer *w, PyObject *o) {
 
 void px_json_release(struct px_borrowed *borrowed) {
   while (borrowed->n > 0) Py_DecRef(borrowed->list[--borrowed->n].owner);
-}
-
-int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback) {
-  return px_json_borrow(out, NULL, o, fallback);
 }
 
 int px_json_borrow(struct px_buf *out, struct px_borrowed *borrowed, PyObject *o, PyObject *fallback) {

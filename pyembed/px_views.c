@@ -142,7 +142,7 @@ static PyTypeObject *elements_type(void) {
   return type = (PyTypeObject *)PyType_FromSpec(&spec);
 }
 
-PyObject *px_shared_elements(struct px_shared shared, uint64_t offset, uint64_t size) {
+PyObject *px_views_elements(struct px_shared shared, uint64_t offset, uint64_t size) {
   struct px_views *v = shared.views;
   char *at = shared.at + offset;
   if ((uintptr_t)at % ALIGNED != 0 || !within(v, offset, size) || size < v->body / PART)

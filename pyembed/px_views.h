@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "px_frame.h"
+#include "px_python.h"
 
 // px_shared_views_file is px_shared_views where there is a file.
 struct px_shared px_shared_views_file(int fd, uint64_t room);
@@ -20,6 +21,10 @@ static inline struct px_shared px_shared_views(int fd, uint64_t room) {
 // px_views_cover tells whether arrays may use these bytes, and what the model writes there reaches the front. views may
 // be NULL.
 bool px_views_cover(const struct px_views *views, uint64_t offset, uint64_t size);
+
+// px_views_elements is a buffer of elements that lie in shared: a bytearray with a copy, or the memory itself, if that is
+// allowed and it is aligned. GIL. New reference, or NULL with an exception.
+PyObject *px_views_elements(struct px_shared shared, uint64_t offset, uint64_t size);
 
 // px_views_current is of the request that runs; NULL: it has none. Written with the GIL held.
 extern struct px_views *px_views_current;

@@ -1,0 +1,31 @@
+#include "px_json_walk.h"
+
+#include "px_mem.h"
+
+int px_json_walk_keep(struct px_json_walk *innermost) {
+  for (struct px_json_walk *k = innermost; k && !k->rest; k = k->outer) {
+    Py_ssize_t pos = k->pos;
+    PyObject *key, *value;
+    size_t n = 0;
+    while (PyDict_Next(k->dict, &pos, &key, &value)) n++;
+    PyObject **rest = px_malloc(2 * n * sizeof *rest);
+    if (!rest) {
+      PyErr_NoMemory();
+      return -1;
+    }
+    pos = k->pos;
+    for (size_t i = 0; i < n && PyDict_Next(k->dict, &pos, &key, &value); i++) {
+      rest[2 * i] = Py_NewRef(key);
+      rest[2 * i + 1] = Py_NewRef(value);
+    }
+    k->rest = rest;
+    k->next = 0;
+    k->count = 2 * n;
+  }
+  return 0;
+}
+
+void px_json_walk_end(struct px_json_walk *walk) {
+  for (size_t i = 0; i < walk->count; i++) Py_DecRef(walk->rest[i]);
+  px_free(walk->rest);
+}
