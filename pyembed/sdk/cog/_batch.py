@@ -135,6 +135,23 @@ class BatchedMethod:
         return self._plan
 
 
+def check_methods(instance: Any, plan: Any, root: str) -> None:
+    """Raise LoadError if a batched method of a model has faults. plan is that of its function."""
+    for owner in type(instance).__mro__ if instance is not None else ():
+        for method in vars(owner).values():
+            if type(method) is not BatchedMethod:  # isinstance asks what is not known for its class
+                continue
+            name = method.plan(root).name
+            if plan is not None:
+                from .errors import LoadError
+
+                raise LoadError(
+                    f"{plan.signature.file}:{plan.signature.line}: {plan.signature.name} and "
+                    f"{name} both have @batch, and {plan.signature.name} gets whole batches "
+                    "already; keep one of the two"
+                )
+
+
 # Names of the functions that the server calls itself.
 _OWN = ("run", "predict", "train")
 

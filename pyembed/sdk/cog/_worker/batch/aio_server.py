@@ -9,7 +9,8 @@ import _px
 
 from ...exceptions import CancelationException
 from ..scope import enter
-from ..serve.aio import AsyncServer, Slot
+from ..serve.aio import AsyncServer
+from ..serve.aioslot import Slot
 from .items import Batch, Function, Item
 from .pending import PendingItems
 

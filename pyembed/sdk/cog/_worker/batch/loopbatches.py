@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..logs.router import Router
-    from ..serve.aio import AsyncServer, Slot
+    from ..serve.aio import AsyncServer
+    from ..serve.aioslot import Slot
     from .method import MethodPlan
     from .steps import Batch
     from .waiting import Call

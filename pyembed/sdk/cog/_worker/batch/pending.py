@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Frame = tuple[int, int, int, Any, BaseException | None]
-    # id, flags, message, error, as in the slots of `serve.aio`. A batch takes the message's place.
+    # id, flags, message, error, as in `serve.aioslot`. A batch takes the message's place.
     Request = tuple[int, int, Any, BaseException | None]
 
 

@@ -6,7 +6,17 @@ import os
 import sys
 
 from ...errors import LoadError
-from ..schema.signature import Signature, outermost, read_signature, unwrap
+from ..schema.signature import (
+    CO_ASYNC_GENERATOR,
+    CO_COROUTINE,
+    CO_GENERATOR,
+    Signature,
+    attribute_of,
+    code_flags,
+    is_coroutine_function,
+    read_signature,
+    unwrap,
+)
 from ..schema.types import Kind, PathKind, Stream, strip
 
 TYPE_CHECKING = False
@@ -19,8 +29,6 @@ if TYPE_CHECKING:
     from .examples import Example
 
 __all__ = ["LoadError", "Predictor", "load_predictor"]
-
-_CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 _EXAMPLE_FILE = "cog_example.json"
 
@@ -68,17 +76,19 @@ class Predictor:
             self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
         )
         if "cog._batch" in sys.modules:
-            _check_methods(instance, self.plan, root)
+            from ..._batch import check_methods
+
+            check_methods(instance, self.plan, root)
         self.example = _example(function, self.signature, root) if mode == "predict" else None
         self._read_flags()
-        self.streaming = bool(_attribute(function, "__cog_streaming__", False))
-        self.concurrency: int = _attribute(function, "__cog_concurrency__", 1)
-        self.isolate: bool = _attribute(function, "__cog_isolate__", False)
+        self.streaming = bool(attribute_of(function, "__cog_streaming__", False))
+        self.concurrency: int = attribute_of(function, "__cog_concurrency__", 1)
+        self.isolate: bool = attribute_of(function, "__cog_isolate__", False)
         self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup()
         healthcheck = getattr(instance, "healthcheck", None)
         self.healthcheck: Callable[..., Any] | None = healthcheck if callable(healthcheck) else None
-        self.healthcheck_is_async = _is_coroutine_function(self.healthcheck)
+        self.healthcheck_is_async = is_coroutine_function(self.healthcheck)
         if self.streaming and not isinstance(self.signature.output, Stream):
             raise LoadError(
                 f"{self.signature.file}:{self.signature.line}: {self.signature.name}: @streaming "
@@ -87,16 +97,16 @@ class Predictor:
             )
 
     def _read_flags(self) -> None:
-        flags = _flags(self.function)
+        flags = code_flags(self.function)
         output = self.signature.output
         # A plain function that returns an iterator is called like a generator.
-        plain = not flags & (_CO_COROUTINE | _CO_GENERATOR | _CO_ASYNC_GENERATOR)
+        plain = not flags & (CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR)
         returns_sync = plain and isinstance(output, Stream) and not output.is_async
         returns_async = plain and isinstance(output, Stream) and output.is_async
-        self.returns_items = not flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR)
-        self.is_generator = bool(flags & _CO_GENERATOR) or returns_sync
-        self.is_async_generator = bool(flags & _CO_ASYNC_GENERATOR) or returns_async
-        self.is_async = self.is_async_generator or bool(flags & _CO_COROUTINE)
+        self.returns_items = not flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
+        self.is_generator = bool(flags & CO_GENERATOR) or returns_sync
+        self.is_async_generator = bool(flags & CO_ASYNC_GENERATOR) or returns_async
+        self.is_async = self.is_async_generator or bool(flags & CO_COROUTINE)
 
     def _read_openai(self) -> str:
         openai = sys.modules.get("cog._openai")  # absent: the model does not use it
@@ -104,7 +114,7 @@ class Predictor:
             return ""
         from .openai import check_endpoint, check_other_methods
 
-        endpoint: str = _attribute(self.function, openai.OPENAI_ATTRIBUTE, "")
+        endpoint: str = attribute_of(self.function, openai.OPENAI_ATTRIBUTE, "")
         if endpoint:
             check_endpoint(endpoint, self.signature)
         name = getattr(self.function, "__name__", "")
@@ -120,7 +130,7 @@ class Predictor:
         if setup is not None and not _is_base_method(setup):
             self.setup = setup
             self.setup_takes_weights, self.setup_weights_kind = _weights_of(setup)
-        self.setup_is_async = _is_coroutine_function(self.setup)
+        self.setup_is_async = is_coroutine_function(self.setup)
 
     def weights_argument(self, value: str) -> Any:
         """Return the weights in the type that setup() wants: a path, or the str itself."""
@@ -324,28 +334,8 @@ def _same_file(module: ModuleType, target: str) -> bool:
     return file is not None and os.path.realpath(file) == os.path.realpath(target)
 
 
-def _flags(function: Any) -> int:
-    """Return the code flags of the function that a call runs."""
-    function, _ = outermost(function)
-    while hasattr(function, "func") and type(function).__name__ == "partial":
-        function, _ = outermost(function.func)
-    code = getattr(function, "__code__", None)
-    flags: int = code.co_flags if code is not None else 0
-    return flags
-
-
-def _is_coroutine_function(function: Any) -> bool:
-    return function is not None and bool(_flags(function) & _CO_COROUTINE)
-
-
-def _attribute(function: Any, name: str, default: Any) -> Any:
-    """Return an attribute that a decorator set, also below other decorators."""
-    inner, _ = unwrap(function)
-    return getattr(function, name, getattr(inner, name, default))
-
-
 def _plan(instance: Any, function: Any, root: str) -> Plan | None:
-    options = _attribute(function, "__cog_batch__", None)
+    options = attribute_of(function, "__cog_batch__", None)
     if options is None:
         return None
     from ..batch.plan import read_plan
@@ -355,25 +345,8 @@ def _plan(instance: Any, function: Any, root: str) -> Plan | None:
     return read_plan(function, options, pre, post, root)
 
 
-def _check_methods(instance: Any, plan: Plan | None, root: str) -> None:
-    """Raise LoadError if a batched method of a model has faults."""
-    from ..._batch import BatchedMethod
-
-    for owner in type(instance).__mro__ if instance is not None else ():
-        for method in vars(owner).values():
-            if type(method) is not BatchedMethod:  # isinstance asks what is not known for its class
-                continue
-            name = method.plan(root).name
-            if plan is not None:
-                raise LoadError(
-                    f"{plan.signature.file}:{plan.signature.line}: {plan.signature.name} and "
-                    f"{name} both have @batch, and {plan.signature.name} gets whole batches "
-                    "already; keep one of the two"
-                )
-
-
 def _example(function: Any, signature: Signature, root: str) -> Example | None:
-    given = _attribute(function, "__cog_example__", None)
+    given = attribute_of(function, "__cog_example__", None)
     if given is None and not os.path.exists(os.path.join(root, _EXAMPLE_FILE)):
         return None
     from .examples import read_example  # most models have none
@@ -394,7 +367,8 @@ def takes_weights(setup: Any) -> bool:
 
 def _weights_of(setup: Any) -> tuple[bool, Kind | None]:
     """Return whether setup() takes weights, and of which type."""
-    from ..schema.annotations import Names, Reader
+    from ..schema.annotations import Reader
+    from ..schema.typeforms import Names
     from ..schema.types import Unsupported
 
     inner, bound = unwrap(setup)

@@ -7,6 +7,7 @@ import sys
 from ...input import FieldInfo
 from .typeforms import (
     SEQUENCES,
+    Names,
     arguments,
     enum_of,
     is_form,
@@ -83,36 +84,6 @@ _NUMPY = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
 # The second is a class only when the source is read without an import.
 _NDARRAYS = {"numpy.ndarray", "numpy.typing.NDArray"}
 _ARRAYS = _NDARRAYS | {"torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
-
-
-class Names:
-    """The names for quoted annotations: the module's, Python's own, then the fallback's."""
-
-    def __init__(self, module: dict[str, Any], fallback: dict[str, Any] | None = None) -> None:
-        self.module = module
-        builtins = vars(sys.modules["builtins"])
-        self.fallback = {n: v for n, v in (fallback or {}).items() if n not in builtins}
-
-    def of_class(self, module: dict[str, Any], members: Any) -> Names:
-        """Return the names for annotations of a class: its module's, its own, then these."""
-        return Names(module, {**members, **self.module})
-
-    def evaluate(self, text: str) -> object:
-        """Return the value of a quoted annotation."""
-        try:
-            # Locals come first, so these are the module's names. eval adds to its
-            # globals, hence the copy.
-            result: object = eval(text, dict(self.fallback), self.module)  # noqa: S307
-        except NameError as exc:
-            raise Unsupported(
-                f"the annotation {text!r} cannot be read: {exc}; "
-                "import the name outside of `if TYPE_CHECKING:`"
-            ) from exc
-        except Exception as exc:
-            raise Unsupported(
-                f"the annotation {text!r} cannot be read: {type(exc).__name__}: {exc}"
-            ) from exc
-        return result
 
 
 class Reader:

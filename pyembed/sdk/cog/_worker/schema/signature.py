@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import LoadError
 from ...input import FieldInfo
-from .annotations import Names, Reader
+from .annotations import Reader
 from .parameters import (
     CO_VARARGS,
     CO_VARKEYWORDS,
@@ -14,7 +14,7 @@ from .parameters import (
     read_declaration,
     read_parameters,
 )
-from .typeforms import show
+from .typeforms import Names, show
 from .types import (
     Anything,
     Choice,
@@ -32,6 +32,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 
 class Field:
@@ -279,6 +282,27 @@ def outermost(function: Any) -> tuple[Any, int]:
 
 def _is_partial(function: Any) -> bool:
     return type(function).__name__ == "partial" and hasattr(function, "func")
+
+
+def code_flags(function: Any) -> int:
+    """Return the flags of the code that a call of the function runs."""
+    function, _ = outermost(function)
+    while hasattr(function, "func") and type(function).__name__ == "partial":
+        function, _ = outermost(function.func)
+    code = getattr(function, "__code__", None)
+    flags: int = code.co_flags if code is not None else 0
+    return flags
+
+
+def is_coroutine_function(function: Any) -> bool:
+    """Return whether a call of the function returns a coroutine; False for None."""
+    return function is not None and bool(code_flags(function) & CO_COROUTINE)
+
+
+def attribute_of(function: Any, name: str, default: Any) -> Any:
+    """Return an attribute that a decorator set, also below other decorators."""
+    inner, _ = unwrap(function)
+    return getattr(function, name, getattr(inner, name, default))
 
 
 def read_field(parameter: Parameter, order: int, source: Source) -> Field:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections import deque
 from contextvars import copy_context
 from time import perf_counter_ns
 from types import CoroutineType
@@ -21,8 +20,9 @@ from ..logs.router import LeftoverOutput, Router, follow_threads
 from ..scope import INACTIVE, Scope, current, enter
 from ..values.encode import GENERATOR, encode
 from ..values.iterators import collect, collect_async
+from .aioslot import STARTING, Slot
 from .eager import eager_start
-from .loop import new_loop
+from .loop import close_loop, new_loop
 from .pause import resumed
 from .sync import Server, SyncServer, fail, functions_of, hook, keep
 from .watch import Watch
@@ -43,38 +43,6 @@ _MANY = 8
 
 # Types that are not iterators: their attributes need no look.
 _PLAIN = frozenset((str, int, float, bool, dict, type(None)))
-
-# Stands for a slot's task while its first step runs, before `launch` returns the task.
-_BEGINNING: Any = object()
-
-
-class Slot:
-    """One slot: its socket, the requests that wait in it, and its task."""
-
-    __slots__ = (
-        "canceled",
-        "coroutine",
-        "fd",
-        "id",
-        "index",
-        "inside",
-        "is_sync",
-        "pending",
-        "task",
-    )
-
-    def __init__(self, index: int, fd: int) -> None:
-        self.index = index
-        self.fd = fd
-        self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
-        self.id = 0
-        self.task: asyncio.Task[None] | None = None  # or _BEGINNING
-        self.coroutine: Any = None  # of the task
-        self.inside = False  # the task is in the model's code
-        self.is_sync = False  # that code is synchronous: a train function
-        # The id that was canceled last. The page does not keep it: a late cancel of
-        # an earlier prediction overwrites its word.
-        self.canceled = 0
 
 
 class AsyncServer(Server):
@@ -143,7 +111,7 @@ class AsyncServer(Server):
         self._watch.stop()
         if steps is not None:
             steps.close()
-        self._close()
+        close_loop(self._loop)
 
     def _runs(self) -> bool:
         """Return whether a prediction is in progress."""
@@ -156,15 +124,6 @@ class AsyncServer(Server):
     def _finished(self) -> bool:
         """Return whether the front has closed every slot and has all its answers."""
         return self._open == 0 and not self._runs() and not any(s.pending for s in self._slots)
-
-    def _close(self) -> None:
-        """Cancel the tasks that the model left on the loop, as asyncio.run does."""
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(_settled(tasks))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
 
     def _give_up(self, error: BaseException) -> None:
         """End the worker after a defect: the front answers its predictions."""
@@ -201,7 +160,7 @@ class AsyncServer(Server):
             before = True
             slot.id = id
             slot.inside = False
-            slot.task = _BEGINNING
+            slot.task = STARTING
             if not self._watch.awake:
                 self._watch.wake()
             if self._dirty and not self._armed:
@@ -211,7 +170,7 @@ class AsyncServer(Server):
                 self._starting = True
                 task = launch(coroutine, self._loop)
                 self._starting = False
-                if slot.task is _BEGINNING:
+                if slot.task is STARTING:
                     slot.task = task
             else:
                 slot.task = self._loop.create_task(coroutine)
@@ -284,7 +243,7 @@ class AsyncServer(Server):
         except BaseException as raised:
             if _px.is_child():
                 _px.exit_child(raised)
-            if _is_cancel(raised, function, slot, id):
+            if slot.is_cancel(raised, function, id):
                 kind = CANCELED
             else:
                 value = fail(raised)
@@ -422,21 +381,6 @@ def _steps(server: AsyncServer) -> Any:
     return attach(server)
 
 
-def _is_cancel(raised: BaseException, function: Function | None, slot: Slot, id: int) -> bool:
-    """Return whether an exception ends its prediction as canceled.
-
-    A model may raise it itself and is canceled then, as with coglet: CancelledError in an async
-    function, CancelationException in others. The wrong one is a failure unless the front asked for
-    the cancel.
-    """
-    if isinstance(raised, asyncio.CancelledError):
-        return True
-    if not isinstance(raised, CancelationException):
-        return False
-    is_sync = function is not None and not function.is_async
-    return is_sync or slot.canceled == id or _px.is_canceled(slot.index, id)
-
-
 async def _interrupt(iterator: Any, raised: BaseException) -> None:
     """Close an async generator, so that its finally blocks run."""
     if isinstance(raised, asyncio.CancelledError) and hasattr(iterator, "athrow"):
@@ -447,9 +391,3 @@ async def _interrupt(iterator: Any, raised: BaseException) -> None:
             pass
     if hasattr(iterator, "aclose"):
         await iterator.aclose()
-
-
-async def _settled(tasks: set[asyncio.Task[Any]]) -> None:
-    """Wait for the end of tasks."""
-    if tasks:
-        await asyncio.wait(tasks)

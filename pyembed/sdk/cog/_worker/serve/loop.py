@@ -59,3 +59,18 @@ def new_loop() -> asyncio.AbstractEventLoop:
         return loop
     loop.close()
     return asyncio.SelectorEventLoop(Selector())
+
+
+def close_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the tasks that the model left on a loop and close it, as asyncio.run does."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    loop.run_until_complete(_wait(tasks))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+async def _wait(tasks: set[asyncio.Task[Any]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks)

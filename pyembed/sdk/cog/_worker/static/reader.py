@@ -12,8 +12,8 @@ import os
 from ..._batch import BATCH_ATTRIBUTE
 from ..model.load import DEFAULT_NAMES, LoadError, Predictor, find_function, pick
 from ..model.problems import signature_problems
-from ..schema.annotations import Names
 from ..schema.signature import Source, unwrap
+from ..schema.typeforms import Names
 from ..schema.types import Unsupported
 from .module import StaticReader, is_taken
 from .unknown import Refusal, find_unknown, is_unknown, refuse

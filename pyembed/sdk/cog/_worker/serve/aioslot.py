@@ -1,0 +1,62 @@
+"""A slot of an async server: its socket, the requests that wait in it, and its task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+import _px
+
+from ...exceptions import CancelationException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .sync import Function
+
+# Stands for a slot's task while its first step runs, before `launch` returns the task.
+STARTING: Any = object()
+
+
+class Slot:
+    """One slot. It runs one prediction at a time."""
+
+    __slots__ = (
+        "canceled",
+        "coroutine",
+        "fd",
+        "id",
+        "index",
+        "inside",
+        "is_sync",
+        "pending",
+        "task",
+    )
+
+    def __init__(self, index: int, fd: int) -> None:
+        self.index = index
+        self.fd = fd
+        self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
+        self.id = 0
+        self.task: asyncio.Task[None] | None = None  # or STARTING
+        self.coroutine: Any = None  # of the task
+        self.inside = False  # the task is in the model's code
+        self.is_sync = False  # that code is synchronous: a train function
+        # The id that was canceled last. The page does not keep it: a late cancel of
+        # an earlier prediction overwrites its word.
+        self.canceled = 0
+
+    def is_cancel(self, raised: BaseException, function: Function | None, id: int) -> bool:
+        """Return whether an exception ends a prediction as canceled.
+
+        A model may raise it itself and is canceled then, as with coglet: CancelledError in an async
+        function, CancelationException in others. The wrong one is a failure unless the front asked
+        for the cancel.
+        """
+        if isinstance(raised, asyncio.CancelledError):
+            return True
+        if not isinstance(raised, CancelationException):
+            return False
+        is_sync = function is not None and not function.is_async
+        return is_sync or self.canceled == id or _px.is_canceled(self.index, id)
