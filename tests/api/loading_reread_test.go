@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,6 +71,81 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	harness.WantAnswer(t, "a model that is gone", harness.PredictBy(s, "a", harness.Input{}), http.StatusNotFound,
 		"It has c")
 	saidBy(t, harness.PredictBy(s, "c", harness.Input{}), "c")
+}
+
+// TestLoading_ReplacedByStartupModel: requests that wait for a model wait for the one that SIGHUP puts in its place, also
+// where that is loaded at once and no request loads it. The server stays ready meanwhile.
+func TestLoading_ReplacedByStartupModel(t *testing.T) {
+	t.Parallel()
+	const before = `
+models:
+  b: {path: b}
+  a: {path: a, load: on-demand}
+  c: {path: c, load: on-demand}
+  c@2: {path: c, load: on-demand}
+traffic: {c@2: 100}
+`
+	s, dir := modelsFile(t, before, "--queue", "5", "--queue-timeout", "10m")
+	harness.WaitModels(t, s)
+	setups := []string{filepath.Join(dir, "a", "setup.fifo"), filepath.Join(dir, "c", "setup.fifo")}
+	for _, path := range setups {
+		harness.MakeFIFO(t, filepath.Dir(path), filepath.Base(path))
+	}
+	names := []string{"a", "c", "c@2"}
+	answers := make(chan harness.Answer, len(names))
+	for _, name := range names {
+		go func() { answers <- harness.PredictBy(s, name, harness.Input{}) }()
+	}
+	harness.Eventually(t, "two setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	reread(t, s, dir, strings.ReplaceAll(before, ", load: on-demand", ""))
+	harness.Eventually(t, "the old models are gone and three setups more wait", func() bool {
+		return s.Log.Count("unloaded") == 2 && s.Log.Count("setup waits") == 5
+	})
+	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	harness.Eventually(t, "all are answered", func() bool {
+		for _, path := range setups {
+			harness.OpenFIFO(path)
+		}
+		return len(answers) == len(names)
+	})
+	for range names {
+		harness.SaidBy(t, harness.Receive(t, answers))
+	}
+}
+
+// TestLoading_ReplacedStopFirst: no request is lost or loads the old model again while that ends before the new one is
+// loaded, also if the file changes twice meanwhile.
+func TestLoading_ReplacedStopFirst(t *testing.T) {
+	t.Parallel()
+	const text = "models:\n  b: {path: b}\n  a: {path: a, reload-strategy: stop-first, queue: QUEUE}\n"
+	s, dir := modelsFile(t, strings.ReplaceAll(text, "QUEUE", "50"), "--queue-timeout", "10m")
+	harness.WaitModels(t, s)
+	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
+	answers := make(chan harness.Answer, 41)
+	go func() { answers <- harness.PredictBy(s, "a", harness.Input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	for _, queue := range []string{"60", "70"} {
+		reread(t, s, dir, strings.ReplaceAll(text, "QUEUE", queue))
+		harness.Eventually(t, "the new one is there", func() bool {
+			return strconv.Itoa(modelEntries(t, s)["a"].Queue.Capacity) == queue
+		})
+	}
+	for range 4 {
+		go func() {
+			for range 10 {
+				answers <- harness.PredictBy(s, "a", harness.Input{})
+			}
+		}()
+	}
+	hasState(t, s, "a", "unloaded")
+	open()
+	processes := map[string]bool{}
+	for range cap(answers) {
+		_, _, pid, _ := harness.SaidBy(t, harness.Receive(t, answers))
+		processes[pid] = true
+	}
+	harness.Equal(t, "processes that answered", len(processes), 2)
+	harness.Equal(t, "unloaded models", s.Log.Count("unloaded"), 1)
 }
 
 // TestLoading_ModelsFileOfDocuments serves the file that the how-to shows.

@@ -143,7 +143,7 @@ func (l *Lifecycle) await(deadline time.Time, callers []string) error {
 func (l *Lifecycle) admitsWhileLoading() bool {
 	switch l.state {
 	case Loading:
-		return !l.byRequest() || l.m.s.Loading.When == config.AtStartup && l.loads == 1
+		return !l.byRequest() || l.isFirstLoad()
 	case Failed:
 		return l.m.s.Loading.When == config.AtStartup
 	case Defunct:
@@ -155,11 +155,23 @@ func (l *Lifecycle) admitsWhileLoading() bool {
 // byRequest reports, with l.mu held, whether a request loads the model.
 func (l *Lifecycle) byRequest() bool { return l.m.s.Loading.When != config.Manual && !l.heldUnloaded }
 
-// FirstLoadPending reports whether the first load of a model goes on that is to be loaded at the start.
+func (l *Lifecycle) byRequestNow() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byRequest()
+}
+
+// isFirstLoad reports, with l.mu held, whether the load of the server's start goes on. Requests do not wait for that,
+// but for a model that comes later they do: it may take the place of one that they wait for.
+func (l *Lifecycle) isFirstLoad() bool {
+	return l.state == Loading && l.loads == 1 && l.m.s.Loading.When == config.AtStartup && !l.m.late
+}
+
+// FirstLoadPending reports whether the load of the server's start goes on.
 func (l *Lifecycle) FirstLoadPending() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state == Loading && l.loads == 1 && l.m.s.Loading.When == config.AtStartup
+	return l.isFirstLoad()
 }
 
 // AcceptsOnDemand reports whether a request would be taken, or would load the model and wait for it.

@@ -24,6 +24,8 @@ type Lifecycle struct {
 	came     atomic.Int64  // when a request last came, in nanoseconds of Unix
 	ended    atomic.Int64  // when one last ended
 	starts   sync.WaitGroup
+	// predecessor is closed when the model has ended whose place this one takes; nil: this one starts beside it.
+	predecessor <-chan struct{}
 
 	mu           sync.Mutex
 	state        State
@@ -48,16 +50,51 @@ func newLifecycle(m *Model) *Lifecycle {
 	return l
 }
 
-// Begin loads a model that is to be loaded at the start, and does not wait for its setup.
+// Follow lets the model be loaded only once another has ended, whose place it takes. It is called before Begin.
+func (l *Lifecycle) Follow(ended <-chan struct{}) { l.predecessor = ended }
+
+// begin loads a model that is to be loaded at the start, and does not wait for its setup.
 func (l *Lifecycle) begin() {
 	if l.m.s.Loading.When != config.AtStartup {
 		l.m.Service.Unloaded()
 		return
 	}
+	if l.predecessor == nil {
+		l.beginLoad()
+		return
+	}
+	go func() {
+		if l.awaitPredecessor(context.Background()) == nil && l.byRequestNow() {
+			l.beginLoad()
+		}
+	}()
+}
+
+func (l *Lifecycle) beginLoad() {
 	if err := l.start(context.Background(), time.Time{}); err != nil {
 		l.m.Service.Unloaded()
 		l.m.Log.Error("the model is not loaded", "error", err)
 	}
+}
+
+// awaitPredecessor waits until the model has ended whose place this one takes.
+func (l *Lifecycle) awaitPredecessor(ctx context.Context) error {
+	for l.predecessor != nil {
+		l.mu.Lock()
+		changed, closed := l.changed, l.closed
+		l.mu.Unlock()
+		if closed {
+			return ErrClosed
+		}
+		select {
+		case <-l.predecessor:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // Close ends loading for good: the server stops.
@@ -179,6 +216,9 @@ func (l *Lifecycle) load(ctx context.Context, retry bool, waits time.Time) error
 // start starts the workers of a model that has none, once there is room for it. No model is evicted whose turn ends
 // before waits.
 func (l *Lifecycle) start(ctx context.Context, waits time.Time) error {
+	if err := l.awaitPredecessor(ctx); err != nil {
+		return err
+	}
 	leave, err := l.m.host.makeRoom(ctx, l.m, waits)
 	if err != nil {
 		return err
@@ -242,7 +282,7 @@ func (l *Lifecycle) stays(delay time.Duration) bool {
 	}
 }
 
-// Unload ends the model's processes, and returns once they are gone. hold: no request loads it again.
+// Unload ends the model's processes, and returns once they and those of its predecessor are gone. hold: no request loads it again.
 func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	for {
 		l.mu.Lock()
@@ -257,7 +297,7 @@ func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 		case closed:
 			return ErrClosed
 		case state == Unloaded:
-			return nil
+			return l.awaitPredecessor(ctx)
 		}
 		select {
 		case <-changed:

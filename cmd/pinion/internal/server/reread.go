@@ -77,7 +77,7 @@ func named(list []*servedModel, name string) *servedModel {
 }
 
 // succeed begins to serve a model, in the place of an old one or nil. If the old one is loaded, the new one is ready
-// when succeed returns; with --reload-strategy stop-first it is loaded after the old one.
+// when succeed returns; with --reload-strategy stop-first it is loaded once the old one has ended.
 func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error) {
 	m := &servedModel{server: f, of: of}
 	m.makeMetrics()
@@ -93,12 +93,8 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 		return nil, modelhost.ErrClosed
 	}
 	loaded := old != nil && old.isReady()
-	if loaded && of.Settings.Fleet.Renewal == string(supervise.StopFirst) {
-		if err := old.Lifecycle.Unload(context.Background(), false); err != nil {
-			m.close()
-			f.models.remove(m)
-			return nil, err
-		}
+	if old != nil && of.Settings.Fleet.Renewal == string(supervise.StopFirst) {
+		m.Lifecycle.Follow(old.ended) // requests wait for that in the new one: in the old one they would load it again
 		loaded = false
 	}
 	m.beginLate()
@@ -138,6 +134,7 @@ func (f *Server) retire(m *servedModel) {
 	m.close()
 	m.Service.Close()
 	f.models.remove(m)
+	close(m.ended)
 }
 
 // successor is the model that requests find in the place of this one, which leaves; nil: there is none.

@@ -22,6 +22,7 @@ type servedModel struct {
 	queue   *modelQueue // nil: accepted predictions live in this process
 	metrics *metrics.Set
 	view    *dashboard.View // nil: it is off
+	ended   chan struct{}   // closed once it is retired
 	atRoot  httpd.Service   // what answers at the root while this model is the default
 	known   *protocol.Model // to other protocols
 
@@ -54,7 +55,7 @@ func (m *servedModel) host(late bool) (err error) {
 	if m.Model, err = m.server.host.NewModel(m.of, m.metrics, late); err != nil {
 		return err
 	}
-	m.Overdue = m.releaseJobs
+	m.Overdue, m.ended = m.releaseJobs, make(chan struct{})
 	m.view = m.newDashboard()
 	m.atRoot = rootBackend{m.backend(), m.server}
 	m.known = protocol.NewModel(m.Name, m.backend())
