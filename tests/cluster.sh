@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Runs the manifests of deploy/kubernetes and the chart of deploy/helm in a control plane of Kubernetes with KEDA, which build.sh sources.
 
-# shellcheck disable=SC2154 # build.sh, tests/pythons.sh and tests/suites.sh set cache, kept, keda, prometheus_operator and results
+# shellcheck disable=SC2154 # build.sh and other files of tests/ set cache, kept, keda, prometheus_operator and results
 readonly kubernetes=1.37.2
 readonly cluster=$kept/cluster/kubernetes-$kubernetes-keda-$keda
 

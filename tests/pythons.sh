@@ -1,11 +1,13 @@
 # shellcheck shell=bash
-# The interpreters that the tests bring along, which build.sh sources: CPythons newer than this system's packages. They
-# are kept outside the checkout, so that a clean checkout need not make them again.
+# The interpreters that tests run with, and their virtual environments, which build.sh sources.
 #
-# Every run has Debian's packages of them, as users have them. They lie in a root file system to themselves, because they
-# need a newer C library than this system may have, and so does a worker that loads their libpython. The tests of these
-# Pythons run inside of it. A full run also has Pythons that are compiled from Debian's source packages on this system.
+# The tests bring along CPythons newer than this system's packages. They are kept outside the checkout, so that a clean
+# checkout need not make them again. Every run has Debian's packages of them, as users have them. They lie in a root file
+# system to themselves, because they need a newer C library than this system may have, and so does a worker that loads
+# their libpython. The tests of these Pythons run inside of it. A full run also has Pythons that are compiled from
+# Debian's source packages on this system.
 
+# shellcheck disable=SC2154 # build.sh sets cache and python_versions
 readonly kept=${PINION_TEST_KEPT:-${XDG_CACHE_HOME:-$HOME/.cache}/pinion-tests}
 readonly debian=http://deb.debian.org/debian
 readonly newest_suite=forky
@@ -107,4 +109,84 @@ kept_source() {
   read -r file sum <<<"${source_of[$1]}"
   rm -f "$2"/python*.orig.tar.xz
   /usr/lib/apt/apt-helper -o APT::Sandbox::User=root download-file "$debian/pool/main/p/python$1/$file" "$2/$file" "SHA256:$sum"
+}
+
+# make_test_pythons makes virtual environments of the interpreters that can be embedded, and fills two arrays: venvs are
+# those that every test runs with, smoke_venvs serve one model of each kind (tests/workers/smoke_test.go).
+make_test_pythons() {
+  local status version executable name requirements minor='' i found=() free=() folders=() processes=()
+  while read -r status version _ executable; do
+    case $status in
+      ok) found+=("$version $executable") ;;
+      free-threaded) free+=("$version $executable") ;;
+      unsupported) ;;
+      *) say "left out: $executable, Python $version ($status)" ;;
+    esac
+  done < <(test_pythons | sort -k 2,2V)
+  [[ ${#found[@]} -gt 0 ]] || die "there is no Python to test with: CPython $python_versions with a shared libpython"
+  for i in "${!found[@]}"; do
+    read -r version executable <<<"${found[i]}"
+    name=$version requirements=tests/requirements.txt
+    [[ $executable != "$kept"/* ]] || name+=-compiled # Debian's package may have the same version
+    if ! every_test "$i" "${#found[@]}"; then
+      [[ ${version%.*} != "$minor" ]] || continue
+      name+=-smoke requirements=tests/requirements-smoke.txt
+    fi
+    minor=${version%.*}
+    make_venv "$executable" "$cache/venvs/$name" "$requirements" &
+    processes+=($!) folders+=("$cache/venvs/$name")
+  done
+  for i in "${!free[@]}"; do # builds without a GIL, which only a full run compiles
+    read -r version executable <<<"${free[i]}"
+    name=${version}t-smoke
+    make_venv "$executable" "$cache/venvs/$name" tests/requirements-smoke.txt &
+    processes+=($!) folders+=("$cache/venvs/$name")
+  done
+  venvs=() smoke_venvs=()
+  for i in "${!folders[@]}"; do
+    if ! wait "${processes[i]}"; then
+      say "left out: ${folders[i]} could not be made"
+    elif [[ ${folders[i]} == *-smoke ]]; then
+      smoke_venvs+=("${folders[i]}")
+    else
+      venvs+=("${folders[i]}")
+    fi
+  done
+  [[ ${#venvs[@]} -gt 0 ]] || die "no virtual environment could be made"
+}
+
+# test_pythons prints what probe says of each interpreter to test with. The compiled ones are for full runs. In the root
+# file system of newest_suites the home folder's are left out.
+test_pythons() {
+  local name
+  if [[ -e /.pinion-newest-root ]]; then
+    for name in $newest_pythons; do probe "/usr/bin/python$name"; done
+    return
+  fi
+  pythons
+  full || return 0
+  for name in $compiled_pythons; do probe "$kept/python$name/bin/python3" || true; done
+}
+
+# every_test INDEX COUNT reports whether every test runs with this interpreter, one of COUNT from the oldest to the newest.
+# A short run takes the oldest and the newest. The newest is in the root file system of newest_suites, where that can be.
+every_test() {
+  full && return
+  if [[ -e /.pinion-newest-root ]]; then
+    [[ $1 == $(($2 - 1)) ]]
+  else
+    [[ $1 == 0 ]] || { [[ $1 == $(($2 - 1)) ]] && ! can_make_newest_root; }
+  fi
+}
+
+# make_models makes the environments for models that need more packages.
+make_models() {
+  suite 05-models make_venv "$(choose_python)" "$cache/venvs/models" tests/requirements-models.txt
+  make_pydantic1
+}
+
+# make_pydantic1 makes one with pydantic 1 beside each of venvs.
+make_pydantic1() {
+  local venv
+  for venv in "${venvs[@]}"; do make_venv "$venv/bin/python" "$venv-pydantic1" tests/requirements-pydantic1.txt; done
 }

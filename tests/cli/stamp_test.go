@@ -36,7 +36,9 @@ func TestStamp_BuildOfCleanCloneSaysItsCommit(t *testing.T) {
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
 	inFolder(t, ".", "git", "clone", "-q", "--no-hardlinks", "..", clone)
-	for _, name := range []string{"build.sh", "tests/suites.sh"} { // as they are here, committed or not
+	scripts := inFolder(t, "..", "git", "ls-files", "--cached", "--others", "--exclude-standard", "build.sh", "deploy/*.sh",
+		"tests/*.sh")
+	for _, name := range strings.Fields(scripts) { // as they are here, committed or not
 		text, err := os.ReadFile(filepath.Join("..", name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(clone, name), text, 0o755)

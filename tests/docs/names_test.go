@@ -62,8 +62,8 @@ func TestNames_FlagsThatDocumentsName(t *testing.T) {
 		help += harness.CLI{}.Good(t, "help", "jobs", command)
 	}
 	// The scripts of bench/ and build.sh have their own flags, in their usage texts.
-	for _, text := range contents(t, "../build.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go", "../bench/*/*.py",
-		"../examples/*/*.py") {
+	for _, text := range contents(t, "../build.sh", "../deploy/*.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go",
+		"../bench/*/*.py", "../examples/*/*.py") {
 		help += text
 	}
 	known := regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(help, -1)

@@ -1,0 +1,113 @@
+# shellcheck shell=bash
+# The commands of build.sh that make what is published, which sources this file.
+
+# shellcheck disable=SC2154 # build.sh sets cache
+readonly release_go=go1.26.8 # compiles releases: another Go makes other bytes
+readonly release_glibc=2.28  # the oldest GNU C library that they run with; deploy/release checks it
+
+# release_binary ARCH compiles the command for a processor. The C compiler is zig, one version on every machine. Debug
+# information would name the folder of its headers, on which the build id of Go would depend.
+release_binary() {
+  local processor=x86_64
+  [[ $1 == amd64 ]] || processor=aarch64
+  GOARCH=$1 CGO_CFLAGS='-O2 -g0' CC="'$cache/zig/bin/python' -m ziglang cc -target $processor-linux-gnu.$release_glibc" \
+    go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w -extldflags=-Wl,--strip-all"
+}
+
+## release          dist/: a tarball, a Debian package and a wheel for amd64 and arm64, with checksums, SBOMs and licences
+cmd_release() {
+  need_go
+  export GOTOOLCHAIN=$release_go
+  local changed
+  changed=$(git status --porcelain -- . ':!greeter') # the model of the tutorial
+  [[ -z $changed ]] || die "a release is made from a commit, and these are not committed:
+$changed"
+  local python version zig
+  python=$(choose_python)
+  make_venv "$python" "$cache/zig" deploy/release/requirements.txt
+  zig=$("$cache/zig/bin/python" -c 'import ziglang; print(*ziglang.__path__)')
+  release_binary amd64
+  release_binary arm64
+  read -r _ version _ <<<"$(stamp)"
+  go run ./deploy/release -out dist -zig "$zig" -glibc "$release_glibc" \
+    -version "${version#*=}" -commit "$(git rev-parse --short=12 HEAD)" \
+    -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" -url "${PINION_RELEASE_URL:-}" \
+    amd64="$cache/release/amd64/pinion" arm64="$cache/release/arm64/pinion"
+  ls -l dist
+}
+
+## release-images   REGISTRY [--push]: the image `pinion`, and base images of each Python without CUDA, with CUDA 12 and 13; with
+##                  --push for amd64 and arm64
+cmd_release-images() {
+  local registry=${1:?name the registry, as ghcr.io/OWNER} push=${2:-} version kind python base
+  read -r _ version _ <<<"$(stamp)"
+  version=${version#*=}
+  release_image "$registry/pinion:$version" "$push" -f Dockerfile.cuda --build-arg BASE=debian:trixie-slim
+  for kind in "${!image_bases[@]}"; do
+    base=${image_bases[$kind]}
+    for python in $image_pythons; do
+      release_image "$registry/pinion-base:$kind-python$python" "$push" -f deploy/images/Dockerfile.base \
+        --build-arg BASE="$base" --build-arg PYTHON="$python"
+    done
+  done
+}
+readonly image_pythons='3.10 3.11 3.12 3.13 3.14 3.15'
+declare -rA image_bases=(
+  [cpu]=debian:trixie-slim
+  [cuda12]=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
+  [cuda13]=nvidia/cuda:13.0.1-cudnn-runtime-ubuntu24.04
+)
+
+# release_image NAME PUSH ARGUMENT... builds an image, by docker's buildx if it is to be pushed for both processors.
+release_image() {
+  local name=$1 push=$2
+  shift 2
+  say "image $name"
+  if [[ $push == --push ]]; then
+    docker buildx build --platform linux/amd64,linux/arm64 --push --provenance=true --sbom=true -t "$name" "$@" .
+  else
+    "${PINION_BUILDER:-docker}" build -t "$name" "$@" .
+  fi
+}
+
+## site             the documents as a site, in site/; it fails at a link that leads nowhere. --publish VERSION puts it beside those of
+##                  other versions, in the branch gh-pages
+cmd_site() {
+  make_venv "$(choose_python)" "$cache/site" deploy/site/requirements.txt
+  if [[ ${1:-} == --publish ]]; then
+    publish_site "${2:?name the version}"
+    return
+  fi
+  NO_MKDOCS_2_WARNING=1 "$cache/site/bin/mkdocs" build --quiet --strict --config-file deploy/site/mkdocs.yml --site-dir "${1:-$PWD/site}"
+}
+
+# publish_site VERSION pushes the site of a version. That of a release, which a candidate is not, is also `latest`, where the root leads.
+# mike calls mkdocs. Its commits have the committer of the last one here, for git may know no other.
+publish_site() {
+  local mike to=(--config-file deploy/site/mkdocs.yml --push)
+  mike=(env PATH="$cache/site/bin:$PATH" NO_MKDOCS_2_WARNING=1 GIT_COMMITTER_NAME="$(git log -1 --format=%cn)"
+    GIT_COMMITTER_EMAIL="$(git log -1 --format=%ce)" mike)
+  if [[ $1 == *-* ]]; then
+    "${mike[@]}" deploy "${to[@]}" "$1"
+  else
+    "${mike[@]}" deploy "${to[@]}" --update-aliases "$1" latest && "${mike[@]}" set-default "${to[@]}" latest
+  fi
+}
+
+## repeatable       builds twice, from different folders with empty caches, and compares
+cmd_repeatable() {
+  need_go
+  need_cc
+  local copy sums=()
+  place=$(mktemp -d)
+  trap 'rm -rf "$place"' EXIT
+  for copy in one another/folder; do
+    mkdir -p "$place/$copy"
+    git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$place/$copy"
+    cp -r .git "$place/$copy"
+    (cd "$place/$copy" && GOCACHE=$place/$copy/.cache go_build bin/pinion)
+    sums+=("$(cat "$place/$copy/bin/pinion" "$place/$copy/bin/pinion-nats" | sha256sum)")
+  done
+  [[ ${sums[0]} == "${sums[1]}" ]] || die "two builds of the same source differ: ${sums[*]}"
+  echo "two builds of the same source are the same files, SHA-256 ${sums[0]%% *}"
+}
