@@ -46,7 +46,7 @@ no_findings() {
 }
 
 # Scripts of pyembed/testdata for cmd_tsan: all.
-readonly tsan_scripts='threads around batch blocking busypoll events files health large loop parity streams train views'
+readonly tsan_scripts='threads around batch batchcancel blocking busypoll events files health large loop parity streams train views'
 
 ## tsan             the C code of a worker, without Go, under ThreadSanitizer, with a Python without a GIL
 cmd_tsan() {

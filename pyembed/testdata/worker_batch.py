@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from itertools import cycle
 from pathlib import Path
 
 from batch_front import BATCH_DONE, BatchWorker, Result
+from batch_model import SOURCES, each, of
 from front import (
     CANCELED,
     EVENTS,
@@ -21,93 +20,6 @@ from front import (
     eventually,
     main,
 )  # fmt: skip
-
-SYNC = """
-    import gc, os, sys, time
-    from cog import BaseRunner, CancelationException, batch, current_scope
-
-    class Runner(BaseRunner):
-        def setup(self) -> None:
-            self.seen = []
-
-        @batch(max_size=32)
-        def run(self, n: list[int], how: str = "") -> list[int]:
-            self.seen.append(len(n))
-            if how == "print":
-                print("together", len(n))
-            if how == "raise":
-                if 13 in n:
-                    raise ValueError("13 is not a number")
-            if how == "all":
-                raise ValueError("never")
-            if how == "lost":
-                raise RuntimeError("CUDA error: an illegal memory access was encountered")
-            if how == "element":
-                return [ValueError(f"not {i}") if i == 13 else i for i in n]
-            if how == "short":
-                return n[1:]
-            if how == "none":
-                return None
-            if how == "str":
-                return "abc"
-            if how == "tuple":
-                return tuple(n)
-            if how == "encode":
-                return [object() if i == 13 else i for i in n]
-            if how.startswith("later"):
-                return [(open(p).read() for p in [f"{how[6:]}{i}"]) if i > 12 else i for i in n]
-            if how == "exit":
-                sys.exit(3)
-            if how == "die":
-                os._exit(7)
-            if how == "fork":
-                if os.fork() == 0:
-                    return n
-                os.wait()
-            if how == "metric":
-                current_scope().record_metric("tokens", sum(n))
-            if how == "seen":
-                return [self.seen for _ in n]
-            if how == "sleep":
-                print("asleep", flush=True)
-                time.sleep(600)
-            if how == "spin":
-                for _ in range(20000):
-                    pass
-            while how.startswith("/") and not os.path.exists(how):
-                time.sleep(0.001)
-            if how == "blocks":
-                gc.collect()
-                return [sys.getallocatedblocks() for _ in n]
-            if how == "swallow":
-                try:
-                    time.sleep(600)
-                except CancelationException:
-                    pass
-            return [i + 1 for i in n]
-"""
-ASYNC = (
-    SYNC.replace("        def run", "        async def run")
-    .replace("import gc,", "import asyncio, gc,")
-    .replace("time.sleep", "await asyncio.sleep")
-    .replace("except CancelationException", "except asyncio.CancelledError")
-)
-SOURCES = (SYNC, ASYNC)
-
-
-def each(test):
-    """Run a test with a sync and with an async model."""
-
-    def run():
-        for source in SOURCES:
-            with BatchWorker(source) as worker:
-                test(worker)
-
-    return run
-
-
-def of(*numbers, how=""):
-    return [{"n": n, **({"how": how} if how else {})} for n in numbers]
 
 
 @each
@@ -287,48 +199,6 @@ def fifos_of(worker, *names):
 
 
 @each
-def test_dropped_before_its_batch(worker):
-    ids = [worker.hold({"n": i}) for i in range(3)]
-    worker.drop(ids[:1])
-    assert [(f.kind, f.id) for f in worker.ends(ids[:1])] == [(CANCELED, ids[0])]
-    batch = Result(worker, ids[1:], worker.send_batch(ids))
-    assert batch.outputs == [2, 3]
-    assert batch.done["size"] == 2
-    worker.drop(ids)  # answered: nothing
-    assert worker.run_batch(of(1)).outputs == [2]
-
-
-@each
-def test_dropped_while_it_runs(worker):
-    gate = Path(worker.root, "gate")
-    ids = [worker.hold({"n": i, "how": str(gate)}) for i in range(3)]
-    batch = worker.send_batch(ids)
-    eventually(lambda: worker.is_running(batch))
-    worker.drop(ids[1:2])
-    gate.touch()
-    result = Result(worker, ids, batch)
-    assert result.kinds[0] == result.kinds[2] == SUCCEEDED
-    assert result.kinds[1] in (SUCCEEDED, CANCELED)
-    assert result.done["size"] == 3
-
-
-@each
-def test_dropped_while_its_batch_waits(worker):
-    gate = Path(worker.root, "gate")
-    first = [worker.hold({"n": 1, "how": str(gate)})]
-    runs = worker.send_batch(first)
-    eventually(lambda: worker.is_running(runs))
-    ids = [worker.hold({"n": n}) for n in range(3)]
-    waits = worker.send_batch(ids)
-    worker.drop(ids[1:2])
-    gate.touch()
-    assert Result(worker, first, runs).outputs == [2]
-    result = Result(worker, ids, waits)
-    assert result.kinds == [SUCCEEDED, CANCELED, SUCCEEDED]
-    assert result.done["size"] == 2
-
-
-@each
 def test_the_usual_and_the_unusual_keep_their_order(worker):
     gate = Path(worker.root, "gate")
     ids = [worker.hold({"n": 1, "how": str(gate)})]
@@ -390,56 +260,6 @@ def test_inputs_are_made_what_the_function_takes():
         batch = worker.run_batch([{"x": 1, "p": "/a"}, {"x": 2.5, "p": "/b", "k": 2}])
         assert batch.outputs == ["float float Path Path int float"] * 2
         assert batch.done["runs"] == 1
-
-
-@each
-def test_cancel(worker):
-    for _ in range(3):
-        logs = worker.drain()[0]
-        ids = [worker.hold({"n": i, "how": "sleep"}) for i in range(3)]
-        batch = worker.send_batch(ids)
-        eventually(lambda: worker.drain()[0] != logs)
-        worker.cancel(batch)
-        result = Result(worker, ids, batch)
-        assert result.kinds == [CANCELED] * 3
-        assert result.done["runs"] == 1
-        assert worker.run_batch(of(1)).outputs == [2]
-
-
-@each
-def test_cancel_that_comes_too_early_or_too_late(worker):
-    """It hits its own batch or none, and nothing but the function."""
-    worker.run_batch(of(1))  # it has its handler now
-    passes, ends = cycle(range(0, 30000, 100)), set()
-
-    def attempt():
-        ids = [worker.hold({"n": n, "how": "spin"}) for n in range(4)]
-        batch = worker.send_batch(ids)
-        for _ in range(next(passes)):
-            pass
-        worker.cancel(batch)
-        result = Result(worker, ids, batch)
-        assert len(set(result.kinds)) == 1, result.kinds
-        ends.add(result.kinds[0])
-        after = worker.run_batch(of(1, 2))
-        assert after.outputs == [2, 3], after.frames
-        return ends == {SUCCEEDED, CANCELED}
-
-    for _ in range(300):
-        attempt()
-    eventually(attempt)  # where the machine is busy, a cancel in time is rare
-
-
-@each
-def test_a_cancel_that_is_swallowed(worker):
-    ids = [worker.hold({"n": 1, "how": "swallow"})]
-    batch = worker.send_batch(ids)
-    eventually(lambda: worker.is_running(batch))
-    time.sleep(0.05)
-    worker.cancel(batch)
-    result = Result(worker, ids, batch)
-    assert result.kinds[0] in (SUCCEEDED, CANCELED)
-    assert worker.run_batch(of(1)).outputs == [2]
 
 
 @each

@@ -10,8 +10,8 @@ import json
 import sys
 
 from batch_front import BatchWorker, Result
+from batch_model import ASYNC, SYNC, of
 from front import CANCELED, EVENTS, FAILED, SUCCEEDED, eventually, main
-from worker_batch import ASYNC, SYNC, of
 
 # What a batch of these inputs gives: (name, inputs, kinds). Outputs, errors, metrics and the end of the batch are compared
 # between the paths, which other tests hold to what is right.

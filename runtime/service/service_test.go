@@ -2,11 +2,7 @@ package service
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,69 +237,6 @@ func TestService_CancelBeforeWait(t *testing.T) {
 	if err := h.ended(waiting(p)); err != nil || p.Record().Status != predict.Canceled {
 		t.Errorf("got %v, %+v, want it canceled", err, p.Record())
 	}
-}
-
-// TestFiles are there for the model, and gone with Release.
-func TestFiles(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
-	empty := remains(t, h.root)
-	url := "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte("hello"))
-	p := h.create("a", `{"s":"x","image":"`+url+`"}`)
-	if err := h.ended(waiting(p)); err != nil {
-		t.Fatal(err)
-	}
-	out := string(p.Record().Output)
-	if strings.Contains(out, "data:") || !strings.Contains(out, h.root) {
-		t.Errorf("the model got %s, want a path", out)
-	}
-	if got := remains(t, h.root); len(got) <= len(empty) {
-		t.Errorf("nothing is on disk: %q, want more than %d", got, len(empty))
-	}
-	p.Release()
-	if got := remains(t, h.root); !slices.Equal(got, empty) {
-		t.Errorf("the store holds %q, want %q", got, empty)
-	}
-}
-
-// TestFileThatCannotBeHad fails the prediction, and the model never sees it.
-func TestFileThatCannotBeHad(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	got := h.run("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
-	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) ||
-		!strings.Contains(got.Error, "404") || got.Started.IsZero() {
-		t.Errorf(`got %+v, want Status %v, Error with %q and with "404" and Started non-zero`, got, predict.Failed,
-			`input "image"`)
-	}
-	h.run("b", `{"s":"x"}`) // its place is free
-}
-
-// TestService_CancelDuringFetch ends the download.
-func TestService_CancelDuringFetch(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
-	asked, left := make(chan bool, 10), make(chan bool, 10)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- true
-		<-r.Context().Done()
-		left <- true
-	}))
-	defer server.Close()
-	p := h.create("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
-	done := waiting(p)
-	<-asked
-	if !h.Cancel(predict.KindPrediction, "a") {
-		t.Error(`it is not in flight: h.Cancel(predict.KindPrediction, "a") = false, want true`)
-	}
-	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || p.Record().Started.IsZero() {
-		t.Errorf("got %v, %+v, want Status %v and Started non-zero", err, p.Record(), predict.Canceled)
-	}
-	<-left
-	p.Release()
-	h.run("b", `{"s":"x"}`)
 }
 
 // TestService_AnswersThatCannotBeRead: an invalid answer fails its prediction and nothing else.

@@ -14,6 +14,7 @@ import contrast_scenes
 import form_scenes
 import live_scenes
 import output_scenes
+import problem_scenes
 import several_scenes
 import try_scenes
 from page import Look
@@ -25,7 +26,7 @@ FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--use-fake-device-for-medi
 
 def find(scene: str) -> Callable[[Look], None]:
     """Return the function of that name."""
-    for module in (form_scenes, output_scenes, try_scenes, contrast_scenes, live_scenes, several_scenes):
+    for module in (form_scenes, output_scenes, try_scenes, contrast_scenes, live_scenes, problem_scenes, several_scenes):
         if hasattr(module, scene):
             return getattr(module, scene)
     raise SystemExit(f"there is no scene {scene}")

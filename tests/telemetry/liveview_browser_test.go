@@ -9,7 +9,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestLiveViewBrowser_LiveViewInBrowser runs the scenes of browser/live_scenes.py.
+// TestLiveViewBrowser_LiveViewInBrowser runs the scenes of browser/live_scenes.py and browser/problem_scenes.py.
 func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)

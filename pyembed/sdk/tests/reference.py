@@ -12,6 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 
+from schemacells import resolved, shown
 from sources import function_source
 
 from cog._worker.model.load import Predictor
@@ -368,39 +369,6 @@ def output_table(load: Load) -> str:
             f"| `{annotation}` | {shown(resolved(schemas['Output'], schemas))} | {returns} |"
         )
     return "\n".join(rows)
-
-
-def resolved(schema: dict, schemas: dict) -> dict:
-    """Return a schema with what it refers to in place, and without what is not about the type."""
-    schema = {
-        key: value
-        for key, value in schema.items()
-        if key not in ("title", "x-order", "x-cog-schema-from")
-    }
-    for reference in [
-        schema.pop("$ref", None),
-        *(part.get("$ref") for part in schema.pop("allOf", [])),
-    ]:
-        if reference:
-            schema.update(resolved(schemas[reference.rpartition("/")[2]], schemas))
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), dict):
-            schema[key] = resolved(schema[key], schemas)
-    if "anyOf" in schema:
-        schema["anyOf"] = [resolved(part, schemas) for part in schema["anyOf"]]
-    if "properties" in schema:
-        schema["properties"] = {
-            name: resolved(part, schemas) for name, part in schema["properties"].items()
-        }
-    schema.pop("description", None) if schema.get("description") == "An enumeration." else None
-    return schema
-
-
-def shown(schema: dict) -> str:
-    """Return a schema as a cell of a table."""
-    import json
-
-    return f"`{json.dumps(schema)}`" if schema else "any"
 
 
 def examples(text: str) -> Iterator[str]:

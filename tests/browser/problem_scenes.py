@@ -1,0 +1,84 @@
+"""Scenes about the problems that the live view at /dashboard names. The model is models/live.py."""
+
+from __future__ import annotations
+
+import re
+
+from live_scenes import open_view, row
+from page import Look, Receiver
+from playwright.sync_api import expect
+
+
+def live_crash(look: Look) -> None:
+    """A worker that dies is a problem in words, and its row says how it ended."""
+    open_view(look)
+    look.ask("kill the worker")
+    expect(look.page.locator("#problems")).to_contain_text("Worker 0 ended")
+    expect(look.page.locator("#workers .exit")).to_contain_text("SIGKILL")
+    expect(look.page.locator("#workers")).to_contain_text("ready")
+
+
+def live_webhooks(look: Look) -> None:
+    """Webhooks that are tried again and webhooks that are lost are problems in words, with the receiver and its answer."""
+    receiver = Receiver()
+    url = receiver.url
+
+    def predict(path: str) -> None:
+        body = {"input": {}, "webhook": url + path, "webhook_events_filter": ["completed"]}
+        response = look.page.request.post(look.url + "/predictions", data=body)
+        assert response.status == 200, response.text()
+
+    open_view(look)
+    expect(look.page.locator("#ends")).not_to_contain_text("Webhooks")
+    for _ in range(2):
+        predict("/retried")
+    problems = look.page.locator("#problems")
+    expect(problems).to_contain_text("2 webhooks not delivered yet, and tried again.")
+    expect(problems).to_contain_text(f"The last one, at {url}: the receiver answered 503 Service Unavailable.")
+    expect(look.page.locator("#ends")).to_contain_text("Webhooks tried again 2")
+    assert not look.page.title().startswith("(!)"), look.page.title()  # they may still arrive
+    look.audit("with webhooks that are tried again")
+    receiver.refuses = False
+    expect(problems).to_be_empty()
+    expect(look.page.locator("#ends")).not_to_contain_text("Webhooks")
+    predict("/lost")
+    expect(problems).to_contain_text("1 webhook lost in the last minute.")
+    expect(problems).to_contain_text(f"The last one, at {url}: the receiver answered 410 Gone. The server's log names each.")
+    expect(look.page.locator("#ends")).to_contain_text("Webhooks lost 1")
+    expect(look.page).to_have_title(re.compile(r"^\(!\) 1 webhook lost"))
+    receiver.shutdown()
+
+
+def live_stuck(look: Look) -> None:
+    """A prediction that runs for much longer than the others is named and canceled there; a waiting one is not an error."""
+    for i in range(5):
+        look.predict(f"quick-{i}")
+    look.predict("long", wait=False, gate="never")
+    open_view(look)
+    problem = look.page.locator(".problem", has_text="seems stuck")
+    expect(problem).to_contain_text("It has run long for 10 s; p99 is")
+    look.audit("a stuck prediction")
+    problem.get_by_role("button", name="Python stack of long").click()
+    expect(problem.locator("pre")).to_contain_text("in run")
+    look.page.get_by_role("button", name="In flight").click()
+    row(look, "long").get_by_role("button").click()
+    look.page.locator(".detail").get_by_role("button", name="Python stack").click()
+    expect(look.page.locator(".detail pre[aria-label='Python stack']")).to_contain_text("Task of the prediction")
+    look.audit("the stack of a stuck prediction")
+    problem.get_by_role("button", name="Cancel long").click()
+    look.page.get_by_role("button", name="Last 100").click()
+    expect(look.page.locator(".problem", has_text="seems stuck")).to_have_count(0)
+    expect(row(look, "long").locator(".chip")).to_have_text("canceled")
+
+
+def live_groups(look: Look) -> None:
+    """Failures are counted by their exception, and a count shows its predictions."""
+    for i in range(3):
+        look.predict(f"failed-{i}", text="fail")
+    open_view(look)
+    look.page.get_by_role("button", name=re.compile("^Failed")).click()
+    group = look.page.get_by_role("group", name="Failures by exception").get_by_role("button")
+    expect(group).to_have_text(["3 × ValueError"])
+    look.audit("failures by exception")
+    group.click()
+    expect(look.page.locator("#list tbody tr")).to_have_count(3)
