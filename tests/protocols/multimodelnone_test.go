@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
@@ -99,6 +101,45 @@ func TestMultiModel_StartsWithNone(t *testing.T) {
 	}
 }
 
+// TestMultiModel_FileNamesNone: a file of models may name none at the start and when it is read again, and bounds the
+// memory of those that SageMaker loads.
+func TestMultiModel_FileNamesNone(t *testing.T) {
+	t.Parallel()
+	dir := multiModelFolders(t)
+	file := filepath.Join(dir, "pinion.yaml")
+	harness.WriteFile(t, file, "memory: 1GiB\nmodels: {}\n")
+	s := harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{"--config", file}, Args: []string{"--reload"},
+		Env: []string{"SAGEMAKER_MULTI_MODEL=true", "AIP_PREDICT_ROUTE=/vertex", "AIP_HEALTH_ROUTE=/vertex-health"},
+	})
+	wantNone(t, s)
+	reread := func(text string) {
+		harness.WriteFile(t, file, text)
+		s.Signal(syscall.SIGHUP)
+	}
+	answers := func(name string) {
+		t.Helper()
+		harness.WantAnswer(t, "at the root", s.Do(http.MethodPost, "/predictions", []byte(`{"input":{"x":1}}`)),
+			http.StatusOK, `"model":"`+name+`"`)
+	}
+	listed := func(names string) {
+		t.Helper()
+		harness.Eventually(t, "the models are "+names, func() bool {
+			return regexp.MustCompile(`"models":{("([a-z]+)":"READY",?)*}`).FindString(
+				string(s.Do(http.MethodGet, "/health-check", nil).Body)) == names
+		})
+	}
+	reread("models: {base: {path: base}}\n")
+	listed(`"models":{"base":"READY"}`)
+	answers("base")
+	harness.WantCode(t, "load", s.Do(http.MethodPost, "/models", loads("one", filepath.Join(dir, "one"))), http.StatusOK)
+	reread("models: {}\n") // which keeps those that SageMaker has loaded
+	listed(`"models":{"one":"READY"}`)
+	answers("one")
+	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/one", nil), http.StatusOK)
+	wantNone(t, s)
+}
+
 // TestMultiModel_PingWithoutModels: the server stays healthy for SageMaker when the model of the start is unloaded.
 func TestMultiModel_PingWithoutModels(t *testing.T) {
 	t.Parallel()
@@ -165,7 +206,8 @@ func TestMultiModel_RefusesToStart(t *testing.T) {
 	const on = "SAGEMAKER_MULTI_MODEL=true"
 	mistake := t.TempDir()
 	harness.WriteFile(t, filepath.Join(mistake, "cog.yaml"), "build: {gpu: false}\n")
-	empty := t.TempDir()
+	empty, none := t.TempDir(), filepath.Join(t.TempDir(), "none.yaml")
+	harness.WriteFile(t, none, "models: {}\n")
 	for _, c := range []struct {
 		o    harness.Options
 		want string
@@ -175,6 +217,11 @@ func TestMultiModel_RefusesToStart(t *testing.T) {
 		{harness.Options{Dir: empty, Models: []string{"."}, Env: []string{on}}, "names no predictor"},
 		{harness.Options{Dir: empty, Models: []string{"one=" + empty}, Env: []string{on}}, "names no predictor"},
 		{harness.Options{Dir: mistake, Models: []string{}, Env: []string{on}}, "names no predictor"},
+		{harness.Options{Dir: empty, Models: []string{"--config", none}}, "none.yaml:1: models names none"},
+		{
+			harness.Options{Dir: empty, Models: []string{"--config", none}, Env: []string{on}, Args: []string{"--queue", "-1"}},
+			"--queue -1",
+		},
 		{
 			harness.Options{Dir: empty, Models: []string{}, Env: []string{on}, Args: []string{"--model", "one"}},
 			"--model one names one model",

@@ -33,6 +33,7 @@ type ModelsFile struct {
 	Models  []FileModel    // in their order
 	Traffic Traffic        // nil: the first version of each model serves
 	Mirrors []string       // the versions that get copies of requests
+	none    error          // the mistake that the file names no model, where SageMaker loads none
 }
 
 // FileModel is one model of the file.
@@ -206,9 +207,10 @@ func (r *modelsFileReader) settleDefault(n *usertext.Node, line int) {
 	switch {
 	case n.Get(keyModels) == nil:
 		r.mistakes.Add(0, "it has no "+keyModels, "name them under "+keyModels+", each as NAME: {path: DIR}")
-	case len(names) == 0:
 	case r.file.Default == "":
-		r.file.Default = names[0]
+		if len(names) > 0 {
+			r.file.Default = names[0]
+		}
 	case !slices.Contains(names, r.file.Default):
 		r.mistakes.Add(line, fmt.Sprintf("default: there is no model %q", r.file.Default),
 			r.advise(r.file.Default, names, "the models are "))
@@ -236,7 +238,9 @@ func (r *modelsFileReader) models(models usertext.Entry) {
 		}
 	}
 	if len(models.Value.Entries) == 0 {
-		r.mistakes.Add(models.Line, keyModels+" names none", "name them below it, each as NAME: {path: DIR}")
+		none := &FileError{File: r.file.Path}
+		none.Add(models.Line, keyModels+" names none", "name them below it, each as NAME: {path: DIR}")
+		r.file.none = none
 	}
 }
 

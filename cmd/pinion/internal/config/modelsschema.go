@@ -45,7 +45,7 @@ func ModelsSchema() map[string]any {
 				"description": "The version, or one for each model, that gets copies of the requests that others serve.",
 			},
 			keyModels: map[string]any{
-				"type": "object", "additionalProperties": entry, "minProperties": 1,
+				"type": "object", "additionalProperties": entry,
 				"propertyNames": map[string]any{"pattern": versionedNamePattern(), "maxLength": longestModelName + 64},
 			},
 		},

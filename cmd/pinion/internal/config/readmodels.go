@@ -32,6 +32,7 @@ type Models struct {
 	// Traffic is the shares of versions; nil: the first one of each model serves, or what a client has asked for.
 	Traffic Traffic
 	Mirrors []string // the versions that get copies of requests
+	none    error    // why there must be one in List, unless SageMaker loads models
 }
 
 // ReadModels reads the settings of the server and of its models: those of the folders that args name, or of the file of
@@ -48,10 +49,14 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	models, err := s.readModels(given, args, file)
 	var none *model.NoPredictorError
 	if errors.As(err, &none) && none.Bare && file == "" && len(args) == 0 {
-		return s.startWithNone(given, env, err)
+		models, err = &Models{none: err}, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(models.List) == 0 {
+		s.Config, s.ModelsMemory = file, models.Memory
+		return models, s.startWithNone(given, env, models.none)
 	}
 	first := &models.List[0]
 	if err := s.Server.FromEnvironment(given, first.Found.Getenv); err != nil {
@@ -72,16 +77,16 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	return models, s.checkSeveral()
 }
 
-// startWithNone returns no models, if SageMaker loads them while the server runs; else missing, which says that the
-// folder holds none.
-func (s *Serve) startWithNone(given *pflag.FlagSet, env func(string) string, missing error) (*Models, error) {
+// startWithNone reads the settings of a server without models, if SageMaker loads them while it runs; else the error is
+// missing, which says where there is none.
+func (s *Serve) startWithNone(given *pflag.FlagSet, env func(string) string, missing error) error {
 	if err := s.Server.FromEnvironment(given, env); err != nil {
-		return nil, err
+		return err
 	}
 	if !s.Protocols.MultiModel {
-		return nil, missing
+		return missing
 	}
-	return &Models{}, cmp.Or(s.Jobs.check(s.ResultTTL), s.checkSeveral())
+	return cmp.Or(s.Jobs.check(s.ResultTTL), s.checkSeveral())
 }
 
 // ReadFolder reads the model of a folder that comes while the server runs. The flags of the command line are its
@@ -100,10 +105,13 @@ func (s *Serve) ReadFolder(given *pflag.FlagSet, name, dir string) (Named, error
 // RereadModels reads the file of --config again. The server's own settings stay.
 func (s *Serve) RereadModels(given *pflag.FlagSet) (*Models, error) {
 	models, err := readFile(s.Config, given)
-	if err == nil {
-		err = s.checkModels(models)
+	switch {
+	case err != nil:
+		return nil, err
+	case models.none != nil && !s.Protocols.MultiModel:
+		return nil, models.none
 	}
-	return models, err
+	return models, s.checkModels(models)
 }
 
 // checkModels refuses models that could never be loaded, and results that the job queue does not keep so long.
@@ -155,7 +163,12 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, mistakes := &Models{Memory: file.Memory, Traffic: file.Traffic, Mirrors: file.Mirrors}, &FileError{File: path}
+	models, mistakes := &Models{
+		Memory: file.Memory, Traffic: file.Traffic, Mirrors: file.Mirrors, none: file.none,
+	}, &FileError{File: path}
+	if _, _, err := withDefaults("", given); err != nil {
+		return nil, err
+	}
 	for _, m := range file.Models {
 		read, err := readModel(given, m, func(k FileKey) string { return pathFrom(file, k) })
 		var line *lineError
@@ -217,13 +230,9 @@ func at(line int, err error) error {
 // readModel gives a model the flags of the command line, and then its keys; value is a key's value as its flag takes
 // it.
 func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (Named, error) {
-	n := Named{Name: m.Name, Settings: &Model{}}
-	f := pflag.NewFlagSet(m.Name, pflag.ContinueOnError)
-	n.Settings.bindKeys(f)
-	if err := takeDefaults(f, given); err != nil {
-		return n, err
-	}
-	if err := n.Settings.check(); err != nil {
+	settings, f, err := withDefaults(m.Name, given)
+	n := Named{Name: m.Name, Settings: settings}
+	if err != nil {
 		return n, err
 	}
 	lines := map[string]int{}
@@ -237,12 +246,19 @@ func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (N
 			return n, at(k.Line, err)
 		}
 	}
-	err := n.find(f, m.Dir)
+	err = n.find(f, m.Dir)
 	var place *locate.Error
 	if errors.As(err, &place) && lines["python"] > 0 {
 		return n, at(lines["python"], err)
 	}
 	return n, at(m.Line, err)
+}
+
+// withDefaults makes the settings of a model by the command line alone, and the keys that change them.
+func withDefaults(name string, given *pflag.FlagSet) (*Model, *pflag.FlagSet, error) {
+	settings, f := &Model{}, pflag.NewFlagSet(name, pflag.ContinueOnError)
+	settings.bindKeys(f)
+	return settings, f, cmp.Or(takeDefaults(f, given), settings.check())
 }
 
 // takeDefaults gives a model the flags of the command line that belong to models.

@@ -95,7 +95,7 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 		"two documents":     {"models: {a: {path: a}}\n---\nx: 1\n", ":3: another YAML document begins here", "---"},
 		"no models":         {"default: a\n", ": it has no models", "name them under models"},
 		"models of nothing": {"models:\n", ":1: models is nothing, and should be a mapping", ""},
-		"an empty mapping":  {"models: {}\n", ":1: models names none", "name them below it"},
+		"an empty mapping":  {"default: a\nmodels: {}\n", `:1: default: there is no model "a"`, ""},
 		"an unknown key":    {"modles: {a: {path: a}}\n", `:1: unknown key "modles"`, `write "models"`},
 		"a server's flag": {
 			"port: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "port"`,

@@ -35,7 +35,7 @@ func (f *Server) readAgain() {
 			list = append(list, m)
 		}
 	}
-	if len(list) == 0 { // the server stops
+	if len(list) == 0 && len(wanted.List) > 0 { // the server stops
 		return
 	}
 	f.models.mirrors = wanted.Mirrors
