@@ -14,6 +14,7 @@ def form(look: Look) -> None:
     """The form is made of the schema, in its order; what is filled in arrives."""
     look.load()
     expect(look.page.locator("#status")).to_contain_text("Ready")
+    expect(look.page.locator(".field")).to_have_count(8)
     names = look.page.locator(".field").evaluate_all("all => all.map(e => e.querySelector('label').htmlFor)")
     assert names == ["in-" + n for n in ("prompt", "steps", "scale", "scheduler", "sure", "sizes", "token", "note")], names
     expect(look.page.get_by_text("What to <b>draw</b>")).to_be_visible()

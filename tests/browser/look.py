@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 
+import change_scenes
 import contrast_scenes
 import form_scenes
 import live_scenes
@@ -26,7 +27,8 @@ FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--use-fake-device-for-medi
 
 def find(scene: str) -> Callable[[Look], None]:
     """Return the function of that name."""
-    for module in (form_scenes, output_scenes, try_scenes, contrast_scenes, live_scenes, problem_scenes, several_scenes):
+    modules = (form_scenes, output_scenes, try_scenes, contrast_scenes, change_scenes, live_scenes, problem_scenes, several_scenes)
+    for module in modules:
         if hasattr(module, scene):
             return getattr(module, scene)
     raise SystemExit(f"there is no scene {scene}")

@@ -150,6 +150,7 @@ def shared(look: Look) -> None:
 def rows(look: Look) -> None:
     """Lists and dicts are edited by rows or as JSON; Optional[bool] has three states; an optional file stands in its place."""
     look.load()
+    expect(look.page.locator(".field")).to_have_count(7)
     names = look.page.locator("#fields .field").evaluate_all("all => all.map(e => e.dataset.name)")
     assert names == ["words", "mask", "sizes", "table", "counts", "on"], names
     look.page.get_by_text("Optional inputs").click()

@@ -289,6 +289,19 @@ class Twice(BaseRunner):
         return [Path("one.png"), Path("two.png")]
 
 
+class Lengthy(BaseRunner):
+    def run(self, how: str = Input(default="text", choices=["text", "stream"])) -> ConcatenateIterator[str]:
+        for _ in range(1 if how == "text" else 5000):
+            yield "0123456789" * (500_000 if how == "text" else 100)
+
+
+class Reloaded(BaseRunner):
+    """Draws."""
+
+    def run(self, prompt: str = "x", steps: int = 3) -> str:
+        return f"{prompt}, {steps}"
+
+
 class Complete(BaseRunner):
     @openai("completions")
     def run(self, prompt: str = "once", seed: int = 3) -> str:

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +73,11 @@ var scenes = []struct {
 	{name: "led", model: "Form"},
 	{name: "keys", model: "Form"},
 	{name: "tabs_audited", scene: "audited_tabs", model: "Shapes", prepare: storeAbout, audits: true},
+	{name: "away", model: "Tokens"},
+	{name: "reloaded", model: "Reloaded"},
+	{name: "proxied", model: "Form"},
+	{name: "lengthy", model: "Lengthy"},
+	{name: "addresses", model: "Late", prepare: openGate},
 	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
 }
 
@@ -108,11 +114,40 @@ func TestBrowser_PageInBrowser(t *testing.T) {
 			if scene.scene != "" {
 				function = scene.scene
 			}
-			if out := capture(t, function, address, dir, nil); scene.code {
+			actions := map[string]func(){
+				"kill":             s.Kill,
+				"start":            func() { harness.Ready(t, again(t, o, s)) },
+				"change the model": func() { changeModel(t, dir); s.Signal(syscall.SIGHUP) },
+			}
+			if out := capture(t, function, address, dir, actions); scene.code {
 				codeWorks(t, out)
 			}
 		})
 	}
+}
+
+// openGate opens what a model waits for in its setup.
+func openGate(t *testing.T, dir, _ string) {
+	t.Helper()
+	harness.WriteFile(t, filepath.Join(dir, "open"), "")
+}
+
+// changeModel gives the model Reloaded of models/page.py an input more, and another default and description.
+func changeModel(t *testing.T, dir string) {
+	t.Helper()
+	file := filepath.Join(dir, "page.py")
+	text := harness.ReadFile(t, file)
+	for _, change := range [][2]string{
+		{`"""Draws."""`, `"""Draws more."""`},
+		{`steps: int = 3) -> str:`, `steps: int = 4, seed: int = 7) -> str:`},
+		{`return f"{prompt}, {steps}"`, `return f"{prompt}, {steps}, {seed}"`},
+	} {
+		if !strings.Contains(text, change[0]) {
+			t.Fatalf("%s: got no %q, want it", file, change[0])
+		}
+		text = strings.Replace(text, change[0], change[1], 1)
+	}
+	harness.WriteFile(t, file, text)
 }
 
 // axeFile is axe-core, in the cache.

@@ -26,6 +26,7 @@ function modelExamples() {
 let kept = []; // of the folder: {name, input, result}
 
 async function loadExamples() {
+  kept = [];
   const files = about.examples ?? [];
   for (const file of files.filter((name) => name.endsWith(".json")).slice(0, MAX_EXAMPLES)) {
     try {

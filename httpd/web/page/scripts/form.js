@@ -52,6 +52,9 @@ function formChanged() {
 // inputs are the values to send. Files, secrets and large integers stand in it as objects that JSON.stringify knows.
 const inputs = () => Object.fromEntries(fields.map((f) => [f.name, f.get()]).filter(([, value]) => value !== undefined));
 
+// filledIn are the inputs that are not the defaults.
+const filledIn = () => Object.fromEntries(fields.map((f) => [f, f.get()]).filter(([f, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(f.schema.default)).map(([f, value]) => [f.name, value]));
+
 // setInputs shows values, and leaves the other inputs as they are.
 function setInputs(values) {
   for (const field of fields) {

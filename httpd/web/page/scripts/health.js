@@ -11,6 +11,7 @@ async function watchHealth() {
   showServer(health?.status ?? "UNREACHABLE", health ? loadOf(health).join(", ") : "");
   if (health?.status === "SETUP_FAILED") showFailedSetup(health.setup);
   else if (health && !model.document && !tokenWithheld) await openForm(health);
+  else if (health && setupOf(health) !== shownSetup && !running) await followReload(health);
   setTimeout(watchHealth, document.hidden ? 30000 : health?.status === "READY" ? 5000 : 1000);
 }
 
@@ -38,9 +39,14 @@ function withholdToken(health) {
   $("fields").append(make("p", {}, button));
 }
 
+const isSetUp = (health) => ["READY", "BUSY", "UNHEALTHY", "DEFUNCT"].includes(health.status);
+const setupOf = (health) => health.setup?.started_at;
+
+let shownSetup; // when the setup began of the model that the form is of
+
 // openForm shows the form, if the model is set up.
 async function openForm(health) {
-  if (!["READY", "BUSY", "UNHEALTHY", "DEFUNCT"].includes(health.status)) {
+  if (!isSetUp(health)) {
     $("fields").textContent = "The model is being set up. The form will be here once that is done.";
     if (health.status === "STARTING") showSetup(health.setup);
     return;
@@ -52,14 +58,8 @@ async function openForm(health) {
     if (error.wantsToken) withholdToken(health);
     return;
   }
-  const { title, description } = model.document.info ?? {};
-  $("title").textContent = document.title = title || "Model";
-  showAbout(description ?? "");
-  $("code-box").querySelector("[data-code=openai]").hidden = !openAIEndpoint();
-  $("kind").hidden = !(schemas().TrainingInput && schemas().Input);
-  if (!schemas().Input && schemas().TrainingInput) document.querySelector("[value=trainings]").checked = true;
-  await loadAbout();
-  buildForm();
+  shownSetup = setupOf(health);
+  await showModel();
   recallInputs();
   openShared();
   openChat();
@@ -72,6 +72,37 @@ async function openForm(health) {
     $("state").textContent = "";
     $("nothing").hidden = false;
   }
+}
+
+// showModel shows what the document says of the model: its name, its description and the form, with the defaults.
+async function showModel() {
+  const { title, description } = model.document.info ?? {};
+  $("title").textContent = document.title = title || "Model";
+  showAbout(description ?? "");
+  $("code-box").querySelector("[data-code=openai]").hidden = !openAIEndpoint();
+  $("kind").hidden = !(schemas().TrainingInput && schemas().Input);
+  if (!schemas().Input && schemas().TrainingInput) document.querySelector("[value=trainings]").checked = true;
+  await loadAbout();
+  buildForm();
+}
+
+// followReload shows the form anew where the model was reloaded and has other inputs now. What was filled in stays there.
+async function followReload(health) {
+  if (!isSetUp(health)) return;
+  const filled = filledIn(), focused = document.activeElement.id;
+  try {
+    if (!(await loadModel())) return (shownSetup = setupOf(health));
+  } catch {
+    return; // it is asked again
+  }
+  shownSetup = setupOf(health);
+  await showModel();
+  setInputs(filled);
+  openChat();
+  formChanged();
+  loadExamples();
+  $("fields").prepend(make("p", { className: "help", role: "status" }, "The model was reloaded. The form has its inputs as they are now."));
+  if (focused) $(focused)?.focus();
 }
 
 const MAX_ABOUT = 400; // characters of a description that are always shown, if it has more than a paragraph

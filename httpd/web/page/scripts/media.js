@@ -49,7 +49,7 @@ function fileView(url, name) {
   const kind = mediaKind(url);
   const bytes = isDataURL(url) ? dataOf(url) : null;
   const type = bytes ? mediaType(url) : "";
-  const fileName = bytes ? `${name}.${extensionOf(type)}` : decodeURIComponent(url.split(/[?#]/)[0].split("/").pop());
+  const fileName = bytes ? `${name}.${extensionOf(type)}` : nameInAddress(url);
   if (bytes) shownFiles.push({ name: fileName, bytes });
   const figure = make("figure", { className: "file" });
   if (kind) figure.append(mediaView(kind, addressOf(url, bytes, type), fileName));
@@ -59,6 +59,16 @@ function fileView(url, name) {
   if (!bytes) Object.assign(link, { target: "_blank", rel: "noreferrer" });
   figure.append(make("figcaption", {}, link, bytes ? ` ${type}, ${sizeText(bytes.length)}` : ""));
   return figure;
+}
+
+// nameInAddress is the last part of an address's path, as it stands where it does not decode.
+function nameInAddress(url) {
+  const part = url.split(/[?#]/)[0].split("/").pop();
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 // mediaView is a picture or a player; where the browser can make nothing of the file, it says so.

@@ -1,6 +1,6 @@
 // What the OpenAPI document says of the model: its inputs, its output, its examples.
 
-const model = { document: null };
+const model = { document: null, source: "" };
 
 // LoadError is that the server did not give its document.
 class LoadError extends Error {
@@ -10,11 +10,14 @@ class LoadError extends Error {
   }
 }
 
-// loadModel fetches the document. It is there once the model has been set up.
+// loadModel fetches the document, and tells whether it is another one. It is there once the model has been set up.
 async function loadModel() {
   const response = await request("/openapi.json");
   if (!response.ok) throw new LoadError(response.status);
-  model.document = parseExact(await response.text());
+  const source = await response.text();
+  if (source === model.source) return false;
+  Object.assign(model, { document: parseExact(source), source });
+  return true;
 }
 
 const schemas = () => model.document?.components?.schemas ?? {};

@@ -4,7 +4,7 @@ let copyable = ""; // the output as text
 let answered = null; // the whole answer
 
 const ENDS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy" };
-const CUT = 2000; // characters of a text that the answer as JSON shows
+const CUT = 2000, CUT_FILE = 100; // characters of a text, and of a file's data URL, that the answer as JSON shows
 
 function clearResult() {
   showCalls($("calls"), {});
@@ -23,7 +23,8 @@ function showResult({ result, seconds, asText }) {
   showOutput(result.output, asText);
   if (result.error) showFailure(result.error, result.logs ?? "");
   showLogs(result.logs ?? "");
-  $("json").textContent = JSON.stringify(result, (key, v) => (typeof v === "string" && v.length > CUT ? v.slice(0, CUT) + "…" : v), 2);
+  const json = JSON.stringify(result, cutText, 2);
+  $("json").textContent = json.length > MAX_SHOWN ? json.slice(0, MAX_SHOWN) + "\n…" : json;
   answered = result;
   if (seconds !== null) showTimes(result, seconds);
   showCalls($("calls"), result);
@@ -35,6 +36,12 @@ function showResult({ result, seconds, asText }) {
   copyable = textOf(result.output, asText);
 }
 
+function cutText(key, value) {
+  if (typeof value !== "string") return value;
+  const most = isDataURL(value) ? CUT_FILE : CUT;
+  return value.length > most ? `${value.slice(0, most)}… (${plural(value.length, "character")})` : value;
+}
+
 function textOf(output, asText) {
   if (typeof output === "string") return output;
   return asText && Array.isArray(output) ? output.join("") : (JSON.stringify(output, null, 2) ?? "");
@@ -43,7 +50,7 @@ function textOf(output, asText) {
 function showOutput(value, asText) {
   const to = $("output");
   if (value === undefined || value === null) to.replaceChildren();
-  else if (asText && Array.isArray(value)) to.replaceChildren(make("div", { className: "text" }, value.join("")));
+  else if (asText && Array.isArray(value)) to.replaceChildren(textBox(value.join(""), "output"));
   else to.replaceChildren(view(value, "output"));
 }
 
@@ -51,14 +58,17 @@ function showOutput(value, asText) {
 function appendOutput(chunks, from, asText) {
   if (from === 0) $("output").replaceChildren(make("div", { className: asText ? "text" : "items" }));
   const box = $("output").firstChild;
-  if (asText) box.append(chunks.slice(from).join(""));
-  else box.append(...chunks.slice(from).map((chunk, i) => view(chunk, `output-${from + i + 1}`)));
+  if (asText) {
+    const text = chunks.slice(from).join("").slice(0, Math.max(0, MAX_SHOWN - (box.shown ?? 0)));
+    box.shown = (box.shown ?? 0) + text.length;
+    box.append(text);
+  } else box.append(...chunks.slice(from).map((chunk, i) => view(chunk, `output-${from + i + 1}`)));
 }
 
 // showFailure tells an error, and where it came from: the traceback stands in the logs.
 function showFailure(error, logs) {
   const traceback = tracebackOf(logs);
-  $("failure").replaceChildren(make("p", { className: "message" }, error));
+  $("failure").replaceChildren(make("p", { className: "message" }, error.length > MAX_TEXT ? error.slice(0, MAX_TEXT) + "…" : error));
   $("logs-box").open = !traceback;
   if (traceback) $("failure").append(make("pre", { className: "traceback", tabIndex: 0 }, traceback));
 }

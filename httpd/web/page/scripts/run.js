@@ -25,10 +25,11 @@ async function run() {
       headers: { "Content-Type": "application/json", ...(streams ? { Accept: "text/event-stream" } : {}) },
       body,
     });
+    mine.answered = true;
     if (response.headers.get("Content-Type")?.startsWith("text/event-stream")) result = await follow(response, mine);
-    else result = answerOf(response, parseExact(await response.text()));
-  } catch (error) {
-    result = { status: "failed", error: String(error.message || error) };
+    else result = answerOf(response, await response.text());
+  } catch {
+    result = lost(mine, mine.answered ? "The connection broke before the prediction had ended." : "The server cannot be reached.");
   }
   const seconds = (performance.now() - mine.began) / 1000;
   if (mayCall() && body.length < MAX_WATCHED) await askCalls(mine);
@@ -55,11 +56,14 @@ async function follow(response, mine) {
       mine.first ||= performance.now();
       mine.chunks.push(data.chunk);
     } else if (event === "log") mine.logs += data.data;
-    else if (event === "error") return { status: "failed", error: data.error };
+    else if (event === "error") return lost(mine, data.error);
     else if (event === "completed") return data;
   }
-  return { status: "failed", error: "The stream ended early." };
+  return lost(mine, "The stream ended before the prediction.");
 }
+
+// lost is the result of a run whose end did not arrive: with what came of it until then.
+const lost = (mine, error) => ({ status: "failed", ...(mine.chunks.length ? { output: mine.chunks } : {}), error, logs: mine.logs });
 
 // paceOf says how many items came, how fast after the first, and when that was.
 function paceOf({ chunks, first, began }) {
@@ -94,8 +98,14 @@ async function askCalls(mine) {
   return state;
 }
 
-// answerOf makes a result of an answer, also of a refusal.
-function answerOf(response, answer) {
+// answerOf makes a result of an answer, also of a refusal, and of one that a proxy gave in the server's place.
+function answerOf(response, text) {
+  let answer;
+  try {
+    answer = parseExact(text);
+  } catch {
+    return { status: "refused", error: `${response.status}: the answer is not this server's JSON, but begins with: ${text.slice(0, 200)}` };
+  }
   if (response.ok) return answer;
   if (Array.isArray(answer.detail)) {
     showProblems(answer.detail);

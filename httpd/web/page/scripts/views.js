@@ -2,6 +2,7 @@
 // which its file is called.
 
 const MAX_ROWS = 1000;
+const MAX_SHOWN = 500_000; // characters of a text: browsers take seconds to lay out millions
 
 function view(value, name) {
   if (typeof value === "string") return textView(value, name);
@@ -20,12 +21,24 @@ const isRecord = (x) => x && typeof x === "object" && !Array.isArray(x) && !isEx
 
 // textView shows a string: what it refers to where it is a file, else itself.
 function textView(value, name) {
-  return isFileText(value) ? fileView(value, name) : make("div", { className: "text" }, value);
+  return isFileText(value) ? fileView(value, name) : textBox(value, name);
 }
+
+// textBox shows a text, or, with a link to the whole, the beginning of one that is too long to be shown.
+function textBox(text, name) {
+  const box = make("div", { className: "text" }, text.slice(0, MAX_SHOWN));
+  if (text.length <= MAX_SHOWN) return box;
+  const file = `${name}.txt`, href = addressOf(text, text, "application/octet-stream");
+  const words = `The first ${groups(MAX_SHOWN)} of ${groups(text.length)} characters. `;
+  return make("div", {}, box, make("p", { className: "help" }, words, make("a", { href, download: file }, `Download ${file}`)));
+}
+
+// linePart is a text within a line or a table.
+const linePart = (text, shown, name) => (text.length > MAX_SHOWN ? textBox(text, name) : shown);
 
 // inner shows a value within another: small ones on the line, files and lists of numbers as what they are.
 function inner(value, name) {
-  if (typeof value === "string") return isFileText(value) ? fileView(value, name) : JSON.stringify(value);
+  if (typeof value === "string") return isFileText(value) ? fileView(value, name) : linePart(value, JSON.stringify(value), name);
   if (typeof value === "number") return numberView(value);
   if (!value || typeof value !== "object" || isExact(value) || isSmall(value)) return JSON.stringify(value);
   if (hasFile(value)) return view(value, name);
@@ -74,7 +87,7 @@ function tableView(rows, name) {
   const cell = (row, key, i) => {
     const value = row[key];
     if (value === undefined) return make("td");
-    if (typeof value === "string" && !isFileText(value)) return make("td", {}, value);
+    if (typeof value === "string" && !isFileText(value)) return make("td", {}, linePart(value, value, `${name}-${i + 1}-${key}`));
     if (typeof value === "number") return make("td", { className: "number" }, numberView(value));
     return make("td", {}, hasFile(value) ? view(value, `${name}-${i + 1}-${key}`) : JSON.stringify(value));
   };
