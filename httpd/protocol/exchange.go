@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
@@ -196,11 +197,13 @@ func (x *Exchange) Sampled() bool {
 
 // Begin is Model.Begin with what the request's headers say. The caller calls Wait, Follow or Stream next.
 func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
-	id := c.RequestID
 	var traced bool
 	c.Trace, traced = x.host.Trace(x.RequestCtx)
-	c.Propagation = trace.ReadPropagation(traced, x.Request.Header.PeekAll)
-	c.RequestID = cmp.Or(id, c.RequestID)
+	if transport.HasSeen(x.RequestCtx, transport.SeenPropagated) {
+		id := c.RequestID
+		c.Propagation = trace.ReadPropagation(traced, x.Request.Header.PeekAll)
+		c.RequestID = cmp.Or(id, c.RequestID)
+	}
 	if n := c.copied() + RowsCost(len(c.Inputs)); n > 0 {
 		if err := x.Charge(&c.Body, n); err != nil {
 			new(Run).drop(&c)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/trace"
 )
 
 // TestFraming_UnclearIsRefused: what a proxy might divide into other requests is 400, alone and behind another request,
@@ -184,11 +186,18 @@ func BenchmarkFraming(b *testing.B) {
 // TestFraming_SeenHeaders: a header whose bit is not set is not looked for, so each must be seen, however it is written
 // and however its bytes come.
 func TestFraming_SeenHeaders(t *testing.T) {
+	for i := range new(trace.Propagation).Values() {
+		name := trace.HeaderOf(i).Name
+		if got := seenBit([]byte(name)) & SeenPropagated; got == 0 && name != trace.StateHeader {
+			t.Errorf("%s is handed on: got no SeenPropagated, want it", name)
+		}
+	}
 	for name, want := range map[string]SeenHeaders{
-		"Origin": SeenOrigin, "Sec-Fetch-Site": SeenOrigin, "Referer": SeenOrigin, "X-Request-Id": SeenRequestID,
+		"Origin": SeenOrigin, "Sec-Fetch-Site": SeenOrigin, "Referer": SeenOrigin,
+		"X-Request-Id":    SeenRequestID | SeenPropagated,
 		"Accept":          SeenAccept,
 		"Accept-Encoding": SeenAcceptEncoding, "Prefer": SeenPrefer, "Pinion-Deadline": SeenDeadline,
-		"Traceparent":     SeenTraceParent,
+		"Traceparent":     SeenTraceParent | SeenPropagated,
 		"Accept-Language": 0, "Pragma": 0, "Tracestate": 0, "X-Request": 0, "Host": 0,
 	} {
 		for _, written := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {

@@ -13,8 +13,7 @@ const (
 	SeenPrefer
 	SeenDeadline
 	SeenTraceParent
-
-	SeenPropagated = SeenRequestID | SeenTraceParent // those that trace.ReadPropagation begins with
+	SeenPropagated // one that trace.ReadPropagation reads, beside tracestate, which belongs to a traceparent
 )
 
 // seenHeader is a header whose presence is recorded.
@@ -30,8 +29,8 @@ var seenHeaders = [32][]seenHeader{
 	'P' & 31: {{"Prefer", SeenPrefer}, {"Pinion-Deadline", SeenDeadline}},
 	'R' & 31: {{fasthttp.HeaderReferer, SeenOrigin}},
 	'S' & 31: {{"Sec-Fetch-Site", SeenOrigin}},
-	'T' & 31: {{"Traceparent", SeenTraceParent}},
-	'X' & 31: {{"X-Request-Id", SeenRequestID}},
+	'T' & 31: {{"Traceparent", SeenTraceParent | SeenPropagated}},
+	'X' & 31: {{"X-Request-Id", SeenRequestID | SeenPropagated}},
 }
 
 // seenBit returns the bit of a header's name, which is not empty; 0: its presence is not recorded.

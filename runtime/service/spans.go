@@ -256,15 +256,15 @@ func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, ki
 func (x *execution) context() []byte {
 	req := &x.p.Request
 	if x.spans == nil {
-		return contextOf(req)
+		return contextOf(req.Context, req.Propagation)
 	}
-	in := x.spans.invoke
-	if len(req.Context) == 0 && in.State == "" {
-		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+traceParent+`":"`...)), `"}`...)
+	in, p := x.spans.invoke, req.Propagation
+	p.TraceParent, p.TraceState = "", in.State
+	if len(req.Context) == 0 && !hasModelHeaders(&p) {
+		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+trace.ParentHeader+`":"`...)), `"}`...)
 	}
-	return contextOf(&predict.Request{
-		Context: req.Context, Propagation: trace.Propagation{TraceParent: in.Parent(), TraceState: in.State},
-	})
+	p.TraceParent = in.Parent()
+	return contextOf(req.Context, p)
 }
 
 // Bounds of the attributes that a client's context adds, as Cog has them. They keep the sum below Cog's bound of 4 KiB.

@@ -3,42 +3,52 @@ package service
 import (
 	"bytes"
 
-	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/trace"
 )
 
-// The W3C trace headers, as keys of the model's context.
-const (
-	traceParent = "traceparent"
-	traceState  = "tracestate"
-)
-
-// contextOf returns the model's context: the client's, and the request's trace headers, so that a model can continue
-// the client's trace. Entries that the client set under these names take precedence.
-func contextOf(req *predict.Request) []byte {
-	if req.TraceParent == "" {
-		return req.Context
+// contextOf returns the model's context: the client's, and the headers that the model gets, so that it can continue the
+// client's trace. Entries that the client set under these names take precedence.
+func contextOf(context []byte, p trace.Propagation) []byte {
+	if !hasModelHeaders(&p) {
+		return context
 	}
-	var has struct{ parent, state bool }
-	rest := bytes.TrimSpace(req.Context)
+	rest := bytes.TrimSpace(context)
 	if len(rest) == 0 {
 		rest = []byte("{}")
 	}
 	for key := range rawjson.Members(rest) {
-		has.parent = has.parent || rawjson.KeyIs(key, traceParent)
-		has.state = has.state || rawjson.KeyIs(key, traceState)
+		for i, value := range p.Values() {
+			if rawjson.KeyIs(key, trace.HeaderOf(i).Name) {
+				*value = ""
+			}
+		}
 	}
-	if has.parent {
-		return req.Context // a state belongs to a parent
+	if p.TraceParent == "" {
+		p.TraceState = "" // a state belongs to a parent
 	}
-	out := append(make([]byte, 0, len(rest)+len(req.TraceParent)+len(req.TraceState)+40), `{"`+traceParent+`":`...)
-	out = rawjson.AppendQuoted(out, req.TraceParent)
-	if req.TraceState != "" && !has.state {
-		out = append(out, `,"`+traceState+`":`...)
-		out = rawjson.AppendQuoted(out, req.TraceState)
+	out := append(make([]byte, 0, len(rest)+len(p.TraceParent)+len(p.TraceState)+40), '{')
+	for i, value := range p.Values() {
+		if h := trace.HeaderOf(i); h.Model && *value != "" {
+			out = append(rawjson.AppendQuoted(out, h.Name), ':')
+			out = append(rawjson.AppendQuoted(out, *value), ',')
+		}
 	}
-	if rest = bytes.TrimSpace(rest[1:]); rest[0] != '}' {
-		out = append(out, ',')
+	if len(out) == 1 {
+		return context
+	}
+	if rest = bytes.TrimSpace(rest[1:]); rest[0] == '}' {
+		out = out[:len(out)-1] // the comma
 	}
 	return append(out, rest...)
+}
+
+// hasModelHeaders reports whether the request had headers that the model gets.
+func hasModelHeaders(p *trace.Propagation) bool {
+	for i, value := range p.Values() {
+		if h := trace.HeaderOf(i); h.Model && *value != "" {
+			return true
+		}
+	}
+	return false
 }

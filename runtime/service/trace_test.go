@@ -3,7 +3,6 @@ package service
 import (
 	"testing"
 
-	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 )
@@ -22,7 +21,7 @@ func TestTrace_ContextOf(t *testing.T) {
 		{`{"trace\u0070arent":"own"}`, parent, "a=1", `{"trace\u0070arent":"own"}`},
 	} {
 		in := trace.Propagation{TraceParent: c.parent, TraceState: c.state}
-		got := contextOf(&predict.Request{Context: []byte(c.context), Propagation: in})
+		got := contextOf([]byte(c.context), in)
 		if string(got) != c.want {
 			t.Errorf("%s: got %s, want %s", c.context, got, c.want)
 		}

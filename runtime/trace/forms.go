@@ -12,8 +12,11 @@ const (
 	Jaeger       // uber-trace-id
 )
 
-// ParentHeader is the W3C header that names a request's parent.
-const ParentHeader = "traceparent"
+// The W3C headers: that of a request's parent, and that of what tracing systems add.
+const (
+	ParentHeader = "traceparent"
+	StateHeader  = "tracestate"
+)
 
 const jaegerHeader = "uber-trace-id"
 
@@ -34,7 +37,7 @@ func (f Form) read(peek func(name string) string) (c Context, ok bool) {
 	if parent == "" {
 		return Context{}, false
 	}
-	return Parse(parent, peek("tracestate"))
+	return Parse(parent, peek(StateHeader))
 }
 
 // write calls set with each header that carries a context.
@@ -51,7 +54,7 @@ func (f Form) write(c Context, set func(name, value string)) {
 	default:
 		set(ParentHeader, c.Parent())
 		if c.State != "" {
-			set("tracestate", c.State)
+			set(StateHeader, c.State)
 		}
 	}
 }

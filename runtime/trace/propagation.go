@@ -1,7 +1,5 @@
 package trace
 
-import "iter"
-
 // Propagation is what a request's headers hand on to everything done for it: the model, the models that it calls,
 // webhooks, uploads, the log and the job queue. The zero value hands nothing on.
 type Propagation struct {
@@ -15,36 +13,59 @@ type Propagation struct {
 // MaxRequestID is the longest X-Request-Id in bytes.
 const MaxRequestID = 200
 
-// Headers is each header by its name, with the field that holds its value. It is the only list of them.
-func (p *Propagation) Headers() iter.Seq2[string, *string] {
-	return func(yield func(string, *string) bool) {
-		_ = yield("X-Request-Id", &p.RequestID) && yield("traceparent", &p.TraceParent) &&
-			yield("tracestate", &p.TraceState)
-	}
+// Header is one of the headers that are handed on.
+type Header struct {
+	Name  string
+	Max   int  // the longest value in bytes; 0: as long as a request's headers may be
+	List  bool // its values are joined by commas; of another header the first one counts
+	Trace bool // of a trace: a request with a Trace has those of its span
+	Model bool // the model gets it in its context
 }
 
-// ReadPropagation reads a request's headers. values returns all values of a header, which are joined by commas where it
-// is a list; a value that is not printable ASCII is ignored. traced: the request has a Trace, whose context replaces
-// the client's.
+// headers are those that are handed on. All that reads, sends, stores or shows them goes by this list.
+var headers = [...]Header{
+	{Name: "X-Request-Id", Max: MaxRequestID},
+	{Name: ParentHeader, Trace: true, Model: true},
+	{Name: StateHeader, Trace: true, Model: true, List: true},
+}
+
+// Values are the fields of the headers, in their order. HeaderOf has the header of each.
+func (p *Propagation) Values() [len(headers)]*string {
+	return [...]*string{&p.RequestID, &p.TraceParent, &p.TraceState}
+}
+
+// HeaderOf returns the header of a value by its place in Values. They are apart so that a Propagation need not be on the
+// heap to be read.
+func HeaderOf(i int) *Header { return &headers[i] }
+
+// ReadPropagation reads a request's headers. values returns all values of a header; one that is too long or not
+// printable ASCII is ignored. traced: the request has a Trace, whose context replaces the client's.
 func ReadPropagation[T string | []byte](traced bool, values func(name string) []T) (p Propagation) {
-	if id := values("X-Request-Id"); len(id) > 0 && ValidRequestID(id[0]) {
-		p.RequestID = string(id[0])
+	for i, value := range p.Values() {
+		h := HeaderOf(i)
+		found := values(h.Name)
+		switch {
+		case len(found) == 0 || h.Trace && traced:
+		case h.List:
+			*value = list(found)
+		case fits(found[0], h.Max):
+			*value = string(found[0])
+		}
 	}
-	if traced {
-		return p
-	}
-	if parent := values("traceparent"); len(parent) > 0 && printable(parent[0]) {
-		p.TraceParent = string(parent[0])
-	}
-	if p.TraceParent != "" {
-		p.TraceState = list(values("tracestate"))
+	if p.TraceParent == "" {
+		p.TraceState = "" // a state belongs to a parent
 	}
 	return p
 }
 
 // ValidRequestID reports whether a value of X-Request-Id is handed on.
 func ValidRequestID[T string | []byte](id T) bool {
-	return len(id) > 0 && len(id) <= MaxRequestID && printable(id)
+	return len(id) > 0 && fits(id, MaxRequestID)
+}
+
+// fits reports whether a value is handed on. most is Header.Max.
+func fits[T string | []byte](value T, most int) bool {
+	return (most == 0 || len(value) <= most) && printable(value)
 }
 
 // list joins the values of a header that is a list; "" if one is not printable.
@@ -73,18 +94,17 @@ func printable[T string | []byte](text T) bool {
 // SetHeaders calls set with each header of an outgoing request. If t is not nil, c, one of its spans, replaces the
 // context of p. Values that are not printable ASCII are left out: net/http would refuse the whole request.
 func (p *Propagation) SetHeaders(t *Trace, c Context, set func(name, value string)) {
-	sent := *p
 	if t != nil {
-		sent.TraceParent, sent.TraceState = "", ""
 		t.Headers(c, func(name, value string) {
 			if value != "" && printable(value) {
 				set(name, value)
 			}
 		})
 	}
-	for name, value := range sent.Headers() {
-		if *value != "" && printable(*value) {
-			set(name, *value)
+	for i, value := range p.Values() {
+		h := HeaderOf(i)
+		if *value != "" && printable(*value) && (t == nil || !h.Trace) {
+			set(h.Name, *value)
 		}
 	}
 }

@@ -94,15 +94,15 @@ func (j *Job) message(subject string) *nats.Msg {
 
 // setPropagation writes what a request hands on into headers.
 func setPropagation(h nats.Header, p *trace.Propagation) {
-	for name, value := range p.Headers() {
-		set(h, name, *value)
+	for i, value := range p.Values() {
+		set(h, trace.HeaderOf(i).Name, *value)
 	}
 }
 
 // propagation is the reverse.
 func propagation(h nats.Header) (p trace.Propagation) {
-	for name, value := range p.Headers() {
-		*value = get(h, name)
+	for i, value := range p.Values() {
+		*value = get(h, trace.HeaderOf(i).Name)
 	}
 	return p
 }
