@@ -45,7 +45,7 @@ func (s *Set) Figures() Figures {
 	f.Queue, f.Overhead = read(s.predictions.queue), read(s.predictions.overhead)
 	f.FirstOutput, f.NextOutput = read(s.predictions.firstOutput), read(s.predictions.perOutput)
 	f.BatchSize, f.MethodSizes = read(s.batches.size), s.methodSizes()
-	for d, c := range s.webhooks.snapshot() {
+	for d, c := range s.webhooks.deliveries.snapshot() {
 		if d.outcome == "failed" || d == (delivery{"completed", "dropped"}) {
 			f.LostWebhooks += c.Load()
 		}

@@ -24,7 +24,7 @@ func (s *Set) Gather() []Family {
 	s.gatherMemory(&g)
 	s.gatherConnections(&g)
 	if hasServer {
-		s.gatherWebhooks(&g)
+		s.webhooks.gather(&g)
 		s.gatherTransfers(&g)
 	}
 	if hasModel {

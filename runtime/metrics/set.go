@@ -94,9 +94,9 @@ type Set struct {
 	generations table[generationKey, generations]
 	batches     batches
 	methods     table[string, methodBatches]
-	jobWait     *histogram
+	jobs        jobs
 	workers     workers
-	webhooks    table[delivery, counter]
+	webhooks    webhooks
 	files       table[transfer, transfers]
 	model       model
 	setups      [2]*histogram // those that succeeded, and those that failed
@@ -117,9 +117,9 @@ func New(o Options) *Set {
 		s.setups[i] = s.predictions.queue.bounds.histogram()
 	}
 	s.batches.init()
-	s.jobWait = newTimes()
+	s.jobs.wait = newTimes()
 	s.workers.init(o.ExitCauses)
-	s.initDeliveries()
+	s.webhooks.init()
 	s.initTransfers()
 	return s
 }

@@ -8,32 +8,34 @@ const (
 	maxTransfers  = 32
 )
 
+type webhooks struct{ deliveries table[delivery, counter] }
+
 type delivery struct{ event, outcome string }
 
 // Webhook records the outcome of an event's delivery to a webhook.
 func (s *Set) Webhook(event, outcome string) {
 	key := delivery{event, outcome}
-	c := s.webhooks.snapshot()[key]
+	c := s.webhooks.deliveries.snapshot()[key]
 	if c == nil {
-		c = s.webhooks.add(delivery{strings.Clone(event), strings.Clone(outcome)}, maxDeliveries, nil)
+		c = s.webhooks.deliveries.add(delivery{strings.Clone(event), strings.Clone(outcome)}, maxDeliveries, nil)
 	}
 	if c != nil {
 		c.Add(1)
 	}
 }
 
-// initDeliveries makes the known counters at 0: Prometheus sees a first event as an increase only after a 0.
-func (s *Set) initDeliveries() {
+// init makes the known counters at 0: Prometheus sees a first event as an increase only after a 0.
+func (w *webhooks) init() {
 	for _, event := range []string{"start", "output", "logs", "completed"} {
 		for _, outcome := range []string{"delivered", "failed", "dropped"} {
-			s.webhooks.add(delivery{event, outcome}, maxDeliveries, nil)
+			w.deliveries.add(delivery{event, outcome}, maxDeliveries, nil)
 		}
 	}
 }
 
-func (s *Set) gatherWebhooks(g *gathered) {
+func (w *webhooks) gather(g *gathered) {
 	g.family("pinion_webhook_deliveries_total", Counter, "Deliveries to webhooks that have ended, retries not counted.")
-	for d, n := range s.webhooks.snapshot() {
+	for d, n := range w.deliveries.snapshot() {
 		g.value(float64(n.Load()), "event", d.event, "outcome", d.outcome)
 	}
 	g.sort()
