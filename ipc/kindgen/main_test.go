@@ -16,7 +16,7 @@ func TestGenerate_FilesAreUpToDate(t *testing.T) {
 	}
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join("../..", name)); err != nil || string(got) != want {
-			t.Errorf("got another %s (%v) than ipc has it: run go generate ./ipc, %.300q, want %q", name, err, string(got), want)
+			t.Errorf("%s is out of date: run 'go generate ./ipc': got %v,\n%s, want\n%s", name, err, got, want)
 		}
 	}
 }
