@@ -52,6 +52,15 @@ def run(prompt: str, style: str = Input(default="oil", choices=["oil", "pencil"]
 	} {
 		harness.Equal(t, "-i "+word, strings.Join(completed(t, "predict", dir, "-i", word), " "), want)
 	}
+	harness.WriteFile(t, filepath.Join(dir, "pictures", "a.png"), "")
+	for word, want := range map[string]string{
+		"prompt=@" + dir + "/r":         "prompt=@" + dir + "/run.py",
+		"prompt=@" + dir + "/p":         "prompt=@" + dir + "/pictures/",
+		"prompt=@" + dir + "/pictures/": "prompt=@" + dir + "/pictures/a.png",
+		"prompt=@" + dir + "/none/":     "",
+	} {
+		harness.Equal(t, "-i "+word, strings.Join(completed(t, "predict", dir, "-i", word), " "), want)
+	}
 	harness.Equal(t, "without a model", strings.Join(completed(t, "predict", t.TempDir(), "-i", ""), " "), "")
 	if _, err := os.Stat(filepath.Join(dir, "imported")); err == nil {
 		t.Error("the model was imported: got no error, want an error")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -25,6 +26,8 @@ func TestHelp_ServeShowsCommonFlags(t *testing.T) {
 	}
 	harness.WantText(t, "all flags", full, "The model:", "Workers:", "--busy-poll", "Job queue:", "--nats", "Log and end:")
 	harness.Equal(t, "help serve all", harness.CLI{}.Good(t, "help", "serve", "all"), full)
+	harness.WantText(t, "the examples of another", harness.CLI{}.Good(t, "predict", "--help"),
+		"\n  pinion predict -i image=@photo.jpg", "\n  pinion predict --url http://localhost:5000")
 	harness.WantText(t, "the commands", harness.CLI{}.Good(t, "help"), "Make and try a model:", "Serve:", "Images:",
 		"Other:")
 	harness.WantText(t, "of another command", harness.CLI{}.Bad(t, 2, "help", "check", "all"),
@@ -38,34 +41,58 @@ func TestHelp_NamesManualPage(t *testing.T) {
 	c := harness.CLI{Dir: dir}
 	c.Good(t, "man", dir)
 	for _, command := range []string{"", "serve", "jobs list"} {
-		_, page, _ := strings.Cut(c.Good(t, append(strings.Fields(command), "--help")...), "the tarball: man ")
+		_, page, _ := strings.Cut(c.Good(t, append(strings.Fields(command), "--help")...), "\nManual page: man ")
 		harness.WantText(t, "the help", page, "\nDocumentation: docs/")
-		page, _, _ = strings.Cut(page, "\n")
+		page, _, _ = strings.Cut(page, " ")
 		if text := harness.ReadFile(t, filepath.Join(dir, page+".1")); !strings.HasPrefix(text, ".TH PINION") {
 			t.Errorf("pinion %s --help names %q, whose page begins with %.20q, want a manual page", command, page, text)
 		}
 	}
 }
 
-// TestHelp_IsWrappedToTheTerminal, and to nothing elsewhere.
+// TestHelp_IsWrappedToTheTerminal but for examples and usage, which are to be copied, and to nothing elsewhere.
 func TestHelp_IsWrappedToTheTerminal(t *testing.T) {
 	t.Parallel()
+	for _, command := range []string{
+		"help", "serve", "serve --help all", "predict", "check", "schema", "jobs list", "gateway", "batching", "build",
+		"completion zsh",
+	} {
+		for _, width := range []int{60, 80, 120} {
+			t.Run(fmt.Sprint(command, width), func(t *testing.T) {
+				t.Parallel()
+				args := strings.Fields(command)
+				if !strings.Contains(command, "help") {
+					args = append(args, "--help")
+				}
+				for line := range strings.Lines(helpOnTerminal(t, width, args...)) {
+					isCopied := strings.HasPrefix(line, "  pinion ") || strings.HasPrefix(line, "  echo ")
+					if n := len(strings.TrimRight(line, "\r\n")); n > width && !isCopied {
+						t.Errorf("got a line of %d characters, want at most %d: %s", n, width, line)
+					}
+				}
+			})
+		}
+	}
+	for line := range strings.Lines(harness.CLI{}.Good(t, "serve", "--help")) {
+		if strings.Contains(line, "--concurrency") {
+			harness.WantText(t, "the line of a flag in a pipe", line, "COG_MAX_CONCURRENCY; default: the model's)\n")
+		}
+	}
+}
+
+// helpOnTerminal is what a command prints on a terminal of that width.
+func helpOnTerminal(t *testing.T, width int, args ...string) string {
+	t.Helper()
 	term := harness.NewTerminal(t)
-	const width = 80
-	if err := unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: 24}); err != nil {
+	size := &unix.Winsize{Col: uint16(width), Row: 24}
+	if err := unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, size); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(harness.Binary(t), "predict", "--help")
+	cmd := exec.Command(harness.Binary(t), args...)
 	cmd.Env, cmd.Stdout = harness.BareEnv(), term.Program
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	const last = "http://localhost:5000"
-	harness.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), last) })
-	_, flags, _ := strings.Cut(term.Shown(), "Flags:")
-	for line := range strings.Lines(flags) {
-		if len(line) > width {
-			t.Errorf("got a line of %d characters, want at most %d: %s", len(line), width, line)
-		}
-	}
+	harness.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), "\nDocumentation: docs/") })
+	return term.Shown()
 }

@@ -53,6 +53,10 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 	harness.WantText(t, "which one", c.Bad(t, 2, "stop"), "name one server by its process id", servers[1].Address)
 	harness.WantText(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server is called "nothing"`, servers[0].Address)
 	harness.WantText(t, "two", c.Bad(t, 2, "stop", "a", "b"), "takes one server, not a, b")
+	offered := c.Good(t, "__complete", "stop", "")
+	for _, s := range servers {
+		harness.WantText(t, "what shells complete", offered, s.Address[strings.LastIndex(s.Address, ":")+1:]+"\t")
+	}
 	port := servers[0].Address[strings.LastIndex(servers[0].Address, ":")+1:]
 	harness.WantText(t, "by port", c.Good(t, "stop", port),
 		fmt.Sprintf("stopped %d, %s", listed[0].PID, servers[0].Address))
@@ -62,6 +66,23 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 		s.Ended(0)
 	}
 	harness.Equal(t, "nothing runs now", c.Good(t, "ps"), "no server runs\n")
+}
+
+// TestServers_UnixSocket is asked for its health too.
+func TestServers_UnixSocket(t *testing.T) {
+	t.Parallel()
+	tmp := harness.ShortTempDir(t)
+	c := harness.CLI{
+		Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n"), Env: []string{"TMPDIR=" + tmp},
+	}
+	server, _, _ := c.Start(t, "serve", "--host", "unix:"+filepath.Join(tmp, "s.sock"))
+	harness.StartCommand(t, server)
+	harness.Eventually(t, "it is ready", func() bool {
+		listed := listServers(t, c)
+		return len(listed) == 1 && listed[0].Status == "READY"
+	})
+	harness.WantText(t, "to stop", c.Good(t, "stop", c.Dir), "unix:"+filepath.Join(tmp, "s.sock"))
+	endWell(t, server)
 }
 
 // TestServers_IgnoredSIGTERM does not keep a server from being stopped.

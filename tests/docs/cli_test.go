@@ -31,6 +31,9 @@ func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", catModel, "cog.yaml", "run: run.py:Runner\ntrain: run.py:train\n", "photo.jpg",
 		"\xff\xd8\xff", "pictures.zip", "PK")
+	for _, file := range []string{"run.py", "cog.yaml"} { // the folder ocr of the examples
+		harness.WriteFile(t, filepath.Join(dir, "ocr", file), harness.ReadFile(t, filepath.Join(dir, file)))
+	}
 	bin := t.TempDir()
 	if err := os.Symlink(harness.Binary(t), filepath.Join(bin, "pinion")); err != nil {
 		t.Fatal(err)
@@ -48,7 +51,7 @@ func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 	}
 	for _, name := range []string{
 		"predict", "train", "bench", "schema", "check", "init", "serve", "dockerfile", "build",
-		"doctor",
+		"doctor", "ps",
 	} {
 		help := harness.CLI{}.Good(t, "help", name)
 		for _, line := range regexp.MustCompile(`(?m)^  ((?:.* \| )?pinion .*)$`).FindAllStringSubmatch(help, -1) {

@@ -3,23 +3,17 @@ package cli
 import (
 	"errors"
 	"flag"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/server"
 )
 
 const batchingHelp = `Gather HTTP requests into batches for workers that connect by themselves, as github.com/kemingy/batching does it: a
 drop-in for that service. Workers are ventu services in socket mode, or any program that speaks the protocol.
-docs/how-to/batching-dropin.md says what differs. Flags may have one dash or two.
-
-Usage:
-  pinion batching [flags]
-
-Flags:
-`
+Flags may have one dash or two.`
 
 func newBatching() *cobra.Command {
 	var s config.Batching
@@ -27,6 +21,10 @@ func newBatching() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "batching",
 		Short: "Gather requests into batches for workers of github.com/kemingy/batching",
+		Long:  batchingHelp + " What differs: " + version.DocsPage("how-to/batching-dropin"),
+		Example: `  pinion batching
+  pinion batching --batch 64 --latency 5
+  pinion batching --protocol tcp --address localhost:9000`,
 		// Flags with one dash are none to pflag.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,10 +37,6 @@ func newBatching() *cobra.Command {
 			return server.RunBatching(&s)
 		},
 	}
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		fmt.Fprint(cmd.OutOrStdout(), batchingHelp)
-		flags.SetOutput(cmd.OutOrStdout())
-		flags.PrintDefaults()
-	})
+	cmd.Flags().AddGoFlagSet(flags) // for the help; Parse reads them
 	return cmd
 }

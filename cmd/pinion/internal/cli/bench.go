@@ -26,7 +26,7 @@ type benching struct {
 func newBench() *cobra.Command {
 	b := &benching{}
 	cmd := &cobra.Command{
-		Use:   "bench [DIR|URL] [-- FLAG...]",
+		Use:   "bench [DIR|URL] [flags] [-- FLAG...]",
 		Short: "Measure a model, or a server that runs",
 		Long: `Ask the server at URL for predictions, or serve the model in DIR (default: the current folder) for as long as it takes,
 and print how many it answers a second and how long that takes. What follows -- are flags of 'pinion serve'.

@@ -19,11 +19,14 @@ import (
 func newBuild() *cobra.Command {
 	b := &build{}
 	cmd := &cobra.Command{
-		Use:   "build [DIR] [-- OPTION...]",
+		Use:   "build [DIR] [flags] [-- OPTION...]",
 		Short: "Build the model's image with docker, podman or buildah",
 		Long: `Build an image of the model in DIR (default: the current folder) from the Dockerfile that 'pinion dockerfile' prints,
 with the first of docker, podman and buildah that works here. The image has this very binary. What follows -- goes to
 the builder as it is, for example --pull.`,
+		Example: `  pinion build -t ocr
+  pinion build ./ocr -t registry.example.com/ocr:1.2 --builder podman
+  pinion build -t ocr -- --pull`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				args = args[:dash]

@@ -20,10 +20,15 @@ func newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Look for mistakes in a model, without serving it",
-		Long: `Look for mistakes in the model in DIR (default: the current folder): in its cog.yaml, in its environment, in
-its interface, which is imported for that unless its files then run commands or download: those are imported with
---execute alone. With --setup the model is also set up, as a server does it. Each mistake is printed with its place and
-what to do about it; the exit code is 1 where there is any. What need not be a mistake is a warning.`,
+		Long: `Look for mistakes in the model in DIR (default: the current folder): in its cog.yaml, its environment and its
+interface. Each mistake is printed with its place and what to do about it, and the exit code is then 1. A warning need
+not be a mistake.
+
+The model is imported, unless its import runs commands or downloads files: --execute imports it all the same. With
+--setup the model is also set up, as a server does it.`,
+		Example: `  pinion check
+  pinion check ./ocr --setup
+  pinion check --json`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := by.Check(); err != nil {

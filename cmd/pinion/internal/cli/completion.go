@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/pyembed/locate"
 )
 
@@ -61,9 +65,12 @@ func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
 		if f == nil {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		name, _, hasName := strings.Cut(begun, "=")
+		name, value, hasName := strings.Cut(begun, "=")
 		if !hasName {
 			return suffixed(f.Order, "="), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		if path, isFile := strings.CutPrefix(value, "@"); isFile {
+			return completePaths(name+"=@", path), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
 		var words []string
 		for _, value := range f.Choices(name) {
@@ -74,6 +81,42 @@ func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// completePaths are the files and folders whose path begins as given, behind a prefix: shells complete whole words only.
+func completePaths(prefix, begun string) (words []string) {
+	dir, name := filepath.Split(begun)
+	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // an unreadable folder has nothing to offer
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), name) || name == "" && e.Name()[0] == '.' {
+			continue
+		}
+		word := prefix + dir + e.Name()
+		if e.IsDir() {
+			word += "/"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// completeServers has the shells complete the ports of this user's servers on this machine.
+func completeServers(_ *cobra.Command, args []string, _ string) (words []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, s := range process.Servers() {
+		var names []string
+		for _, m := range s.Models {
+			names = append(names, m.Name)
+		}
+		word := s.Address[strings.LastIndexByte(s.Address, ':')+1:]
+		if strings.HasPrefix(word, "/") { // a unix socket
+			word = strconv.Itoa(s.PID)
+		}
+		words = append(words, word+"\t"+strings.Join(names, ", "))
+	}
+	return words, cobra.ShellCompDirectiveDefault
 }
 
 func suffixed(words []string, suffix string) (choices []string) {

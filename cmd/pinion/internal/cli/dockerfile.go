@@ -23,6 +23,9 @@ func newDockerfile() *cobra.Command {
 		Long: `Print a Dockerfile for the model in DIR (default: the current folder), as its cog.yaml says: base image, Python,
 system packages, packages, commands, environment, weights, code. The image serves the model on port 5000, as a user
 without rights. Mistakes in cog.yaml are printed with their place, and the exit code is then 1.`,
+		Example: `  pinion dockerfile
+  pinion dockerfile ./ocr -o Dockerfile
+  pinion dockerfile --base debian:13-slim`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := s.plan(folderOf(args))

@@ -20,6 +20,9 @@ func newDoctor() *cobra.Command {
 		Long: `Look at the folder DIR (default: the current one), made for Cog, and print what would behave differently here: keys of
 cog.yaml, packages, and lines of the source, each with its place and what to do. Nothing of the model is run. The exit
 code is 1 where something keeps the model from being served or built.`,
+		Example: `  pinion doctor
+  pinion doctor ./ocr
+  pinion doctor --json`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := filepath.Abs(folderOf(args))

@@ -74,11 +74,12 @@ func serveGroups() []nameGroup {
 // printHelp prints a command's help, with args as given to it.
 func printHelp(cmd *cobra.Command, args []string) {
 	w := cmd.OutOrStdout()
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short
+	width := terminalWidth()
+	fmt.Fprintf(w, "%s\n", wrapText(aboutText(cmd), width))
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\n%s\n", cmd.Example)
 	}
-	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(about))
+	fmt.Fprintf(w, "\nUsage:\n")
 	if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
 	}
@@ -88,8 +89,7 @@ func printHelp(cmd *cobra.Command, args []string) {
 	if len(cmd.Aliases) > 0 {
 		fmt.Fprintf(w, "\nAlso called: %s\n", strings.Join(cmd.Aliases, ", "))
 	}
-	printCommands(w, cmd)
-	width := terminalWidth()
+	printCommands(w, cmd, width)
 	switch local := cmd.LocalFlags(); {
 	case cmd.Name() != "serve":
 		printFlags(w, "Flags", local, width)
@@ -105,8 +105,17 @@ func printHelp(cmd *cobra.Command, args []string) {
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' explains a command.\n", cmd.CommandPath())
 	}
-	fmt.Fprintf(w, "\nManual page of the Debian package and the tarball: man %s\n", pageName(cmd))
+	page := "Manual page: man " + pageName(cmd) + " (Debian package, tarball)"
+	fmt.Fprintf(w, "\n%s\n", wrapText(page, width))
 	fmt.Fprintf(w, "Documentation: %s\n", version.DocsPage(docsOf(cmd)))
+}
+
+// aboutText is what a command does, in one or more paragraphs.
+func aboutText(cmd *cobra.Command) string {
+	if cmd.Long != "" {
+		return strings.TrimSpace(cmd.Long)
+	}
+	return cmd.Short + "."
 }
 
 // docsOf is the page of the documents about a command.
@@ -130,7 +139,7 @@ func docsOf(cmd *cobra.Command) string {
 }
 
 // printCommands prints the commands below a command, those of pinion in groups.
-func printCommands(w io.Writer, cmd *cobra.Command) {
+func printCommands(w io.Writer, cmd *cobra.Command, width int) {
 	groups := []nameGroup{{title: "Commands"}}
 	for _, c := range cmd.Commands() {
 		groups[0].names = append(groups[0].names, c.Name())
@@ -139,21 +148,23 @@ func printCommands(w io.Writer, cmd *cobra.Command) {
 		groups = commandGroups()
 	}
 	for _, g := range groups {
-		title := "\n" + g.title + ":\n"
+		var rows []helpRow
 		for _, name := range g.names {
 			for _, c := range cmd.Commands() {
 				if c.Name() == name && !c.Hidden {
-					fmt.Fprintf(w, "%s  %-11s %s\n", title, name, c.Short)
-					title = ""
+					rows = append(rows, helpRow{fmt.Sprintf("  %-10s", name), c.Short})
 				}
 			}
+		}
+		if len(rows) > 0 {
+			fmt.Fprintf(w, "\n%s:\n%s", g.title, rowsText(rows, width))
 		}
 	}
 }
 
 func printFlags(w io.Writer, title string, f *pflag.FlagSet, width int) {
 	if f.HasAvailableFlags() {
-		fmt.Fprintf(w, "\n%s:\n%s", title, f.FlagUsagesWrapped(width))
+		fmt.Fprintf(w, "\n%s:\n%s", title, rowsText(flagRows(f), width))
 	}
 }
 
@@ -178,11 +189,11 @@ func asksForAll(args []string) bool {
 	return at+1 < len(args) && args[at+1] == "all"
 }
 
-// terminalWidth is the width of the terminal that stdout is; 0: it is none, and lines are not wrapped.
+// terminalWidth is the width of the text on the terminal that stdout is; 0: it is none, and lines are not wrapped.
 func terminalWidth() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0
 	}
-	return int(size.Col)
+	return min(int(size.Col), maxTextWidth)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,22 @@ func TestHelp_EachFlagOfServeIsInOneGroup(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		if want := map[bool]int{false: 1}[c.Hidden]; found[c.Name()] != want {
 			t.Errorf("the command %s is in %d groups, want %d", c.Name(), found[c.Name()], want)
+		}
+	}
+}
+
+// TestHelp_EachCommandHasExamples that begin with the command.
+func TestHelp_EachCommandHasExamples(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		if c.Hidden || c.Name() == "help" || c.Name() == "version" {
+			continue
+		}
+		want := 3
+		if c.Name() == "ps" { // has a single flag
+			want = 2
+		}
+		if n := strings.Count(c.Example, "pinion "+c.Name()); n < want {
+			t.Errorf("pinion %s has %d examples, want %d", c.Name(), n, want)
 		}
 	}
 }

@@ -15,7 +15,10 @@ func newInit() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Make a new model's folder, which serves at once",
 		Long:  initHelp(),
-		Args:  oneFolder,
+		Example: `  pinion init greeter
+  pinion init --template chat assistant
+  pinion init --template image ./thumbnails`,
+		Args: oneFolder,
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := findStarter(template)
 			if err != nil {
@@ -45,6 +48,5 @@ Templates:
 	for _, s := range starters() {
 		text += fmt.Sprintf("  %-9s %s\n", s.name, s.about)
 	}
-	return text + `
-  pinion init --template chat assistant`
+	return text
 }

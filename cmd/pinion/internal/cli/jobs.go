@@ -26,12 +26,12 @@ import (
 const jobsHelp = `Look at the job queue of a model, which pinion serve --nats keeps, and repair it. No request body is shown, nor what a
 server has redacted.
 
-  pinion jobs list --nats nats://localhost:4222
-  pinion jobs list --nats nats://localhost:4222 --model ocr
-  pinion jobs show ID --nats nats://localhost:4222 --model ocr
-  pinion jobs list --nats embed:/var/lib/pinion/jobs --model ocr
+embed:DIR is the queue of a server of this host that runs with --nats embed:DIR; embed alone is its default folder. PINION_NATS
+and PINION_MODEL save typing --nats and --model.`
 
-embed:DIR is the queue of a server of this host that runs with --nats embed:DIR; embed alone is its default folder.`
+const jobsExamples = `  pinion jobs list --nats nats://localhost:4222
+  pinion jobs list --nats nats://localhost:4222 --model ocr --ended --failed
+  pinion jobs show ID --nats embed:/var/lib/pinion/jobs --model ocr`
 
 // command is what all commands of 'pinion jobs' share.
 type jobsCommand struct {
@@ -45,6 +45,7 @@ func newJobs() *cobra.Command {
 	c := &jobsCommand{}
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: jobsHelp,
+		Example: jobsExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("pinion jobs has no command %q: it has list, show, cancel, retry, purge and apply", args[0])
@@ -164,6 +165,7 @@ func (c *jobsCommand) say(cmd *cobra.Command, v any, text string) error {
 func (c *jobsCommand) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,
+		Example: "  pinion jobs show ID --nats nats://localhost:4222 --model ocr",
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			s, e, l, err := a.Job(ctx, args[0])
 			if err != nil {
@@ -178,6 +180,7 @@ func (c *jobsCommand) show() *cobra.Command {
 func (c *jobsCommand) cancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
+		Example: "  pinion jobs cancel ID --nats nats://localhost:4222 --model ocr",
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Renderer{})
 			if err == nil && !canceled {
@@ -194,6 +197,7 @@ func (c *jobsCommand) cancel() *cobra.Command {
 func (c *jobsCommand) retry() *cobra.Command {
 	return &cobra.Command{
 		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
+		Example: "  pinion jobs retry ID --nats nats://localhost:4222 --model ocr",
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			id := predict.NewID(time.Now())
 			err := a.Retry(ctx, args[0], id,
@@ -211,7 +215,11 @@ func (c *jobsCommand) retry() *cobra.Command {
 
 func (c *jobsCommand) purge() *cobra.Command {
 	var all bool
-	cmd := &cobra.Command{Use: "purge [ID]", Short: "Remove the dead letter of a job, or all of them"}
+	cmd := &cobra.Command{
+		Use: "purge [ID]", Short: "Remove the dead letter of a job, or all of them",
+		Example: "  pinion jobs purge ID --nats nats://localhost:4222 --model ocr\n" +
+			"  pinion jobs purge --all --nats nats://localhost:4222 --model ocr",
+	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 || all == (len(args) == 1) {
 			return errors.New("pinion jobs purge takes the id of one dead letter, or --all")

@@ -27,9 +27,8 @@ func (c *jobsCommand) apply() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Change the limits of a queue in place", Args: noArguments,
 		Long: `Change the limits of a queue in place. Only the flags that are given are changed. Servers compare their settings with the queue
-when they start: give them the same flags from then on.
-
-  pinion jobs apply --jobs-capacity 200000 --nats nats://localhost:4222 --model ocr`,
+when they start: give them the same flags from then on.`,
+		Example: "  pinion jobs apply --jobs-capacity 200000 --nats nats://localhost:4222 --model ocr",
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		limits, err := s.limits(cmd.Flags().Changed)

@@ -25,8 +25,12 @@ func (c *jobsCommand) list() *cobra.Command {
 	var l jobsListing
 	cmd := &cobra.Command{
 		Use: "list", Args: noArguments,
-		Short: "List the jobs that wait or run, and the dead letters: those that no server could end; without --model, " +
-			"count those of each model",
+		Short: "List jobs that wait or run, dead letters, or what has ended",
+		Long: "List the jobs that wait or run, and the dead letters: those that no server could end. Without --model, count " +
+			"those of each model.",
+		Example: `  pinion jobs list --nats nats://localhost:4222
+  pinion jobs list --nats nats://localhost:4222 --model ocr --status running
+  pinion jobs list --nats nats://localhost:4222 --model ocr --ended --failed`,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if err := l.check(); err != nil {

@@ -24,10 +24,12 @@ func newLogs() *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use: "logs [SERVER]", Short: "Print the log of one of your servers on this machine", Args: oneServer,
+		ValidArgsFunction: completeServers,
 		Long: `Print the end of a server's log, where its stderr is a file, as with pinion serve 2>server.log. Elsewhere it says where
 the log goes.
 
 ` + serverArgument,
+		Example: "  pinion logs\n  pinion logs 5000 --follow\n  pinion logs ./greeter --lines 20",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if lines < 0 {
 				return process.Misused(fmt.Errorf("--lines %d: must be at least 0", lines))

@@ -63,9 +63,7 @@ func manPage(cmd *cobra.Command) []byte {
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "%s [COMMAND]\n", roff(cmd.CommandPath()))
 	}
-	if about := strings.TrimSpace(cmd.Long); about != "" {
-		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(about))
-	}
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s", roffText(aboutText(cmd)))
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
@@ -80,9 +78,11 @@ func manPage(cmd *cobra.Command) []byte {
 			others = append(others, pageName(below))
 		}
 	}
+	b.WriteString(".SH SEE ALSO\n")
 	if len(others) > 0 {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n%s(1)\n", roff(strings.Join(others, "(1), ")))
+		fmt.Fprintf(&b, "%s(1)\n.PP\n", roff(strings.Join(others, "(1), ")))
 	}
+	fmt.Fprintf(&b, "%s\n", roff(version.DocsPage(docsOf(cmd))))
 	return b.Bytes()
 }
 
@@ -95,16 +95,36 @@ func manFlags(b *bytes.Buffer, title string, f *pflag.FlagSet) {
 		if flag.Hidden {
 			return
 		}
-		kind, usage := pflag.UnquoteUsage(flag)
 		names := "--" + flag.Name
 		if flag.Shorthand != "" {
 			names = "-" + flag.Shorthand + ", " + names
 		}
-		if kind != "" {
-			names += " " + kind
+		if form := flagForm(flag); form != "" {
+			names += " " + form
 		}
-		fmt.Fprintf(b, ".TP\n%s\n%s\n", roff(names), roff(usage))
+		fmt.Fprintf(b, ".TP\n%s\n%s\n", roff(names), roff(flagUsage(flag)))
 	})
+}
+
+// roffText is a text whose paragraphs man fills; indented lines stay as they are.
+func roffText(text string) string {
+	var b strings.Builder
+	isFilled := true
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == "":
+			b.WriteString(".PP\n")
+			continue
+		case strings.HasPrefix(line, " ") == isFilled:
+			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[isFilled])
+			isFilled = !isFilled
+		}
+		b.WriteString(roff(line) + "\n")
+	}
+	if !isFilled {
+		b.WriteString(".fi\n")
+	}
+	return b.String()
 }
 
 // roff is a text as man's language has it: a hyphen is one of the keyboard, and no line begins a request.

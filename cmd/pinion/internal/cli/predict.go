@@ -36,7 +36,8 @@ func newPredict() *cobra.Command {
 A text is printed as it is, anything else as JSON; files are written to output.<extension> in the current folder.
 What the model prints goes to stderr.`,
 		Example: "  pinion predict -i prompt=\"a cat\" -i steps=20\n  pinion predict -i image=@photo.jpg -o mask.png\n" +
-			"  echo '{\"prompt\": \"a cat\"}' | pinion predict --json -",
+			"  echo '{\"prompt\": \"a cat\"}' | pinion predict --json -\n" +
+			"  pinion predict --url http://localhost:5000 -i prompt=\"a cat\"",
 	}
 	return a.complete(cmd)
 }
@@ -44,10 +45,11 @@ What the model prints goes to stderr.`,
 func newTrain() *cobra.Command {
 	a := &asking{asker: asker{Train: true}}
 	cmd := &cobra.Command{
-		Use:     "train [DIR]",
-		Short:   "Run the model's train function once, without a server",
-		Long:    "Run the train function of the model in DIR (default: the current folder) once, and print its output.",
-		Example: "  pinion train -i data=@pictures.zip -i epochs=3",
+		Use:   "train [DIR]",
+		Short: "Run the model's train function once, without a server",
+		Long:  "Run the train function of the model in DIR (default: the current folder) once, and print its output.",
+		Example: "  pinion train -i data=@pictures.zip -i epochs=3\n" +
+			"  pinion train -i data=@pictures.zip -o weights.tar\n  pinion train --url http://localhost:5000 -i data=@pictures.zip",
 	}
 	return a.complete(cmd)
 }

@@ -17,11 +17,12 @@ func newPython() *cobra.Command {
 		Use:   "python [ARGUMENT...]",
 		Short: "Run the model's Python, with the cog package that serving gives it",
 		Long: `Run the Python that would serve the model of the current folder, with all arguments, and with the server's cog
-package in front of what is installed. PINION_PYTHON names another Python.
-
+package in front of what is installed. PINION_PYTHON names another Python.`,
+		Example: `  pinion python
   pinion python -m pytest
   pinion python -c 'from run import Runner; print(Runner().run(name="Ada"))'`,
-		DisableFlagParsing: true, // they are Python's
+		DisableFlagsInUseLine: true,
+		DisableFlagParsing:    true, // they are Python's
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
 				return cmd.Help()

@@ -15,9 +15,9 @@ const shortHelp = `Pinion serves a Python machine-learning model over HTTP, with
 'pinion help' lists all commands, 'pinion help COMMAND' explains one.
 `
 
-const longHelp = `Pinion serves a Python machine-learning model over HTTP, with Cog's prediction API.
+const longHelp = `Pinion serves a Python machine-learning model over HTTP, with Cog's prediction API.`
 
-  pinion init greeter && cd greeter
+const rootExamples = `  pinion init greeter && cd greeter
   pinion predict -i name=Ada
   pinion serve`
 
@@ -27,6 +27,7 @@ func newRoot() *cobra.Command {
 		Use:                        "pinion",
 		Short:                      "Serve a Python model over HTTP",
 		Long:                       longHelp,
+		Example:                    rootExamples,
 		SilenceUsage:               true,
 		SilenceErrors:              true,
 		SuggestionsMinimumDistance: 2,

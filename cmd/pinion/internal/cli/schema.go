@@ -35,6 +35,9 @@ it starts no program, writes no file and uses no network. Where its files run co
 that takes --execute.
 
 With --of it prints the JSON Schema of a file that Pinion reads, which editors complete and check with.`,
+		Example: `  pinion schema
+  pinion schema ./ocr --input
+  pinion schema --of cog.yaml > cog.schema.json`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if of != "" {

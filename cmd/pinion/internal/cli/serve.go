@@ -14,18 +14,17 @@ import (
 	"pinion/runtime/telemetry"
 )
 
-const serveHelp = `Serve the model of a folder (default: the current one), or several models, each below /models/NAME.
-
-  pinion serve
+const serveExamples = `  pinion serve
   pinion serve greeter -p 8000 --workers 2
   pinion serve ocr=./ocr embed=./embed`
 
 func newServe() *cobra.Command {
 	var s config.Serve
 	cmd := &cobra.Command{
-		Use:   "serve [DIR | NAME=DIR...]",
-		Short: "Serve the model of a folder (default: the current one), or several models",
-		Long:  serveHelp,
+		Use:     "serve [DIR | NAME=DIR...]",
+		Short:   "Serve the model of a folder (default: the current one), or several models",
+		Long:    "Serve the model of a folder (default: the current one), or several models, each below /models/NAME.",
+		Example: serveExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server.PauseHeap()
 			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,11 +34,9 @@ func newPS() *cobra.Command {
 		Use: "ps", Short: "List your servers on this machine", Args: noArguments,
 		Long: `List the servers of pinion serve and pinion gateway that this user runs on this machine, with their health. Servers in
 other containers, or with another TMPDIR, are not found.`,
+		Example: "  pinion ps\n  pinion ps --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rows := []serverRow{}
-			for _, s := range process.Servers() {
-				rows = append(rows, serverRow{s, serverStatus(cmd.Context(), s.Address)})
-			}
+			rows := askServers(cmd.Context(), process.Servers())
 			if asJSON {
 				return process.Failed(inputs.PrintValue(os.Stdout, rows))
 			}
@@ -68,16 +68,43 @@ func printServers(w io.Writer, rows []serverRow, now time.Time) error {
 				folders = append(folders, m.Folder)
 			}
 		}
-		t.row(strconv.Itoa(r.PID), r.Address, safe(r.Status), age(now, r.Started), safe(strings.Join(names, ", ")),
-			safe(cmp.Or(strings.Join(folders, ", "), "-")))
+		t.row(strconv.Itoa(r.PID), r.Address, safe(r.Status), age(now, r.Started), safe(firstOf(names)),
+			safe(cmp.Or(firstOf(folders), "-")))
 	}
 	return t.Flush()
+}
+
+// firstOf is a list for a column, which has no place for many; --json has all.
+func firstOf(words []string) string {
+	const most = 3
+	if len(words) <= most+1 {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
+}
+
+// askServers asks all servers at once for their health.
+func askServers(ctx context.Context, servers []process.ServerInfo) []serverRow {
+	rows := make([]serverRow, len(servers))
+	var asked sync.WaitGroup
+	for i, s := range servers {
+		asked.Go(func() { rows[i] = serverRow{s, serverStatus(ctx, s.Address)} })
+	}
+	asked.Wait()
+	return rows
 }
 
 // serverStatus asks a server for its health; "": it does not say.
 func serverStatus(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
+	transport := &http.Transport{DisableKeepAlives: true}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		address = "http://localhost"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/health-check", nil)
 	if err != nil {
 		return ""
@@ -85,7 +112,7 @@ func serverStatus(ctx context.Context, address string) string {
 	if token := os.Getenv("PINION_AUTH_TOKEN"); token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return ""
 	}
@@ -98,10 +125,12 @@ func serverStatus(ctx context.Context, address string) string {
 func newStop() *cobra.Command {
 	return &cobra.Command{
 		Use: "stop [SERVER]", Short: "Stop one of your servers on this machine", Args: oneServer,
+		ValidArgsFunction: completeServers,
 		Long: `Stop a server, and wait until it has ended: requests in flight may finish, for as long as its --grace says. A second
 pinion stop ends it at once.
 
 ` + serverArgument,
+		Example: "  pinion stop\n  pinion stop 5000\n  pinion stop ./greeter",
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := findServer(process.Servers(), args)
 			if err != nil {
