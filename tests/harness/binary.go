@@ -45,12 +45,13 @@ func Main(m *testing.M, dir string) int {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	if os.Getenv(envBinary) == "" {
-		build := exec.Command("go", "build", "-o", folder, "pinion/cmd/pinion", "pinion/cmd/pinion-nats")
+		bin := filepath.Join(folder, "bin") // apart from the folder pinion in the cache
+		build := exec.Command("go", "build", "-o", bin+"/", "pinion/cmd/pinion", "pinion/cmd/pinion-nats")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build the binary: %v\n%s", err, out)
 			return 1
 		}
-		os.Setenv(envBinary, filepath.Join(folder, "pinion"))
+		os.Setenv(envBinary, filepath.Join(bin, "pinion"))
 	}
 	return m.Run()
 }
