@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -201,10 +202,4 @@ func (t *Tensor) Bytes() ([]byte, error) {
 }
 
 // shortText shows a JSON value in a message.
-func shortText(raw []byte) string {
-	const most = 100
-	if len(raw) <= most {
-		return string(raw)
-	}
-	return strings.ToValidUTF8(string(raw[:most]), "") + "…"
-}
+func shortText(raw []byte) string { return logtext.ClipTo(raw, 100) }

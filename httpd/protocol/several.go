@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/nearest"
 )
 
@@ -38,6 +39,6 @@ func unknown(name string, models []*Model) *Error {
 			}
 		}
 	}
-	return Errorf(Unknown, "unknown model %q: this server has %s%s", clip(name),
+	return Errorf(Unknown, "unknown model %q: this server has %s%s", logtext.Clip(name),
 		cmp.Or(strings.Join(quoted, ", "), "none"), nearest.Hint(name, names))
 }

@@ -1,9 +1,9 @@
 package protocol
 
 import (
-	"slices"
 	"strings"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/nearest"
 )
 
@@ -31,19 +31,9 @@ func (m *Model) find(version string) (*Model, *Error) {
 		}
 		has, quoted = append(has, known.Version), append(quoted, `"`+known.Version+`"`)
 	}
-	return nil, Errorf(Unknown, "model %q has no version %q: it has %s%s", m.Name, clip(version),
+	return nil, Errorf(Unknown, "model %q has no version %q: it has %s%s", m.Name, logtext.Clip(version),
 		strings.Join(quoted, ", "),
 		nearest.Hint(version, has))
 }
 
 func (l single) List() []*Model { return []*Model{l.model} }
-
-// clip shortens what a client sent for a message.
-func clip(text string) string {
-	const most = 100
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(slices.Concat(runes[:most], []rune("…")))
-}

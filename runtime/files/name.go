@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/mediatype"
 )
 
@@ -42,11 +43,7 @@ func safeName(name string) string {
 		return name
 	}
 	extension := extensionOf(name)
-	n := maxName - len(extension)
-	for n > 0 && !utf8.RuneStart(name[n]) {
-		n--
-	}
-	return strings.TrimRight(name[:n], ". ") + extension
+	return strings.TrimRight(logtext.Head(name, maxName-len(extension)), ". ") + extension
 }
 
 // extensionOf returns the extension of name with its dot, or "".

@@ -7,15 +7,41 @@ const MaxShown = 200
 
 // Clip shortens text for a log line or an error to MaxShown bytes, cuts it between two characters, and appends "…". The
 // result of a cut does not keep the rest in memory.
-func Clip(text string) string {
-	if len(text) <= MaxShown {
+func Clip(text string) string { return ClipTo(text, MaxShown) }
+
+// ClipTo shortens text as Clip does, to another number of bytes.
+func ClipTo[T string | []byte](text T, most int) string {
+	if len(text) <= most {
+		return string(text)
+	}
+	return string(Head(text, most)) + "…"
+}
+
+// ClipRunes shortens text to that many characters, and appends "…".
+func ClipRunes(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	n := MaxShown
-	for n > MaxShown-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i] + "…"
+		}
+		n++
+	}
+	return text
+}
+
+// Head returns the first bytes of text, at most that many, to the end of a character.
+func Head[T string | []byte](text T, most int) T {
+	if len(text) <= most {
+		return text
+	}
+	n := max(0, most)
+	for n > max(0, most-utf8.UTFMax) && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return text[:n] + "…"
+	return text[:n]
 }
 
 // Complete returns text without the beginning of a character at its end.
@@ -32,7 +58,7 @@ func Complete(text []byte) []byte {
 }
 
 // Tail returns the last bytes of text, at most that many, from the beginning of a character on.
-func Tail(text []byte, most int) []byte {
+func Tail[T string | []byte](text T, most int) T {
 	if len(text) <= most {
 		return text
 	}

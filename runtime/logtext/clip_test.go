@@ -31,9 +31,17 @@ func TestClip(t *testing.T) {
 func TestCuts_BetweenCharacters(t *testing.T) {
 	const text = "aüß€😀"
 	for n := range len(text) + 1 {
+		if got := Head(text, n); got != string(Complete([]byte(text[:n]))) {
+			t.Errorf("%d bytes: got %q, want the same as Complete", n, got)
+		}
 		head, tail := Complete([]byte(text[:n])), Tail([]byte(text), n)
 		if !utf8.Valid(head) || !utf8.Valid(tail) || len(head) < n-utf8.UTFMax+1 || len(tail) < n-utf8.UTFMax+1 {
 			t.Errorf("%d bytes: got %q and %q, want at least %d valid ones of each", n, head, tail, n-utf8.UTFMax+1)
+		}
+	}
+	for most, want := range map[int]string{0: "…", 2: "aü…", 5: text} {
+		if got := ClipRunes(text, most); got != want {
+			t.Errorf("%d characters: got %q, want %q", most, got, want)
 		}
 	}
 	if got := Complete([]byte("a\xff\xff")); string(got) != "a\xff\xff" {

@@ -70,7 +70,7 @@ func clipText(text string, most int) string {
 	if len(text) <= most {
 		return strings.Clone(text)
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return logtext.ClipTo(text, most)
 }
 
 // Ended returns the retained predictions that ended last, at most n, the newest first. The caller holds each with

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 )
 
@@ -47,13 +48,6 @@ const maxProblems = 100
 
 // Quote returns a JSON value as a message shows it.
 func Quote(raw []byte) string {
-	if most := (maxShown + 2) * utf8.UTFMax; len(raw) > most {
-		// Cut first, because the value may be 100 MiB: between two characters, and with one more than clip leaves.
-		raw = raw[:most]
-		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
-			raw = raw[:len(raw)-1]
-		}
-		raw = raw[:len(raw)-1]
-	}
-	return clip(string(raw))
+	// Cut first, because the value may be 100 MiB: to more characters than clip leaves.
+	return clip(string(logtext.Head(raw, (maxShown+2)*utf8.UTFMax)))
 }

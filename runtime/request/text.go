@@ -4,22 +4,14 @@ import (
 	"bytes"
 	"strconv"
 	"unicode/utf8"
+
+	"pinion/runtime/logtext"
 )
 
 // maxShown is how many characters of a client's value an error message shows.
 const maxShown = 200
 
-// clip cuts s after maxShown characters.
-func clip(s string) string {
-	n := 0
-	for i := range s {
-		if n == maxShown {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
-}
+func clip(s string) string { return logtext.ClipRunes(s, maxShown) }
 
 // Show returns a header's value in quotes, with unprintable characters escaped.
 func Show(b []byte) string {

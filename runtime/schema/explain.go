@@ -319,6 +319,6 @@ func unexpectedText(keys []string) string {
 	if len(keys) > 1 {
 		were = "were"
 	}
-	return "Additional properties are not allowed (" + cut("'"+strings.Join(keys, "', '")+"'") + " " + were +
-		" unexpected)"
+	names := logtext.ClipRunes("'"+strings.Join(keys, "', '")+"'", maxShown)
+	return "Additional properties are not allowed (" + names + " " + were + " unexpected)"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -86,20 +87,5 @@ func show(raw []byte) string {
 			i++
 		}
 	}
-	return cut(string(out))
-}
-
-// cut returns s, or its first maxShown characters and an ellipsis.
-func cut(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == maxShown {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
+	return logtext.ClipRunes(string(out), maxShown)
 }

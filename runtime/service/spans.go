@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
@@ -284,7 +283,7 @@ func callers(context []byte) (attrs trace.Attrs) {
 	for key, value := range rawjson.Members(context) {
 		name, is := strings.CutPrefix(rawjson.KeyText(key), "trace.")
 		if is && name != "" && len(name) <= maxCallerName && !strings.ContainsFunc(name, notInCaller) {
-			found[name] = cutText(rawjson.Text(value), maxCallerValue)
+			found[name] = logtext.Head(rawjson.Text(value), maxCallerValue)
 		}
 	}
 	names := slices.Sorted(maps.Keys(found))
@@ -296,15 +295,4 @@ func callers(context []byte) (attrs trace.Attrs) {
 
 func notInCaller(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-}
-
-// cutText is at most that many bytes of a text, without a part of a character.
-func cutText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }

@@ -2,7 +2,6 @@ package slot
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"pinion/runtime/logtext"
 )
@@ -70,10 +69,7 @@ func (l *lineLength) appendLine(trimmed, line []byte) []byte {
 		trimmed = append(trimmed, line...)
 		*l += lineLength(len(line))
 	default:
-		for room > 0 && !utf8.RuneStart(line[room]) {
-			room--
-		}
-		trimmed = append(append(trimmed, line[:room]...), logtext.LineNotice...)
+		trimmed = append(append(trimmed, logtext.Head(line, room)...), logtext.LineNotice...)
 		*l = logtext.MaxLine + 1
 	}
 	return trimmed

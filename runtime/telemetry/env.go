@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pinion/runtime/logtext"
 )
 
 // environment reads variables. For a wrong value the readers return defaults.
@@ -34,13 +36,7 @@ func (e *environment) warn(format string, args ...any) {
 }
 
 // shorten is a value for a message.
-func shorten(value string) string {
-	const most = 100
-	if len(value) > most {
-		return strings.ToValidUTF8(value[:most], "") + "…"
-	}
-	return value
-}
+func shorten(value string) string { return logtext.ClipTo(value, 100) }
 
 // first is the first of these variables that is set, with its value; "" for none. A blank value counts as none, as
 // OpenTelemetry has it.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -14,7 +13,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
-	"pinion/runtime/logtext"
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
@@ -196,13 +194,4 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestClip_BetweenCharacters(t *testing.T) {
-	for shift := range 4 {
-		if got := logtext.Clip(strings.Repeat("a", shift) + strings.Repeat("€", 200)); !utf8.ValidString(got) ||
-			!strings.HasSuffix(got, "€…") {
-			t.Errorf("got %q, want whole characters and an ellipsis", got)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 )
@@ -186,13 +187,11 @@ func rowOf(s *predict.Summary) prediction {
 	return row
 }
 
-// maxLine is how many bytes of an error a row has.
-const maxLine = 200
-
+// firstLine is as much of an error as a row has.
 func firstLine(text string) string {
 	line, more, _ := strings.Cut(text, "\n")
-	if len(line) > maxLine {
-		return strings.ToValidUTF8(line[:maxLine], "") + "…"
+	if len(line) > logtext.MaxShown {
+		return logtext.Clip(line)
 	}
 	if more != "" {
 		line += " …"

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"pinion/runtime/logtext"
 )
 
 // FileError is the mistakes of a file.
@@ -21,10 +23,7 @@ func (e *FileError) Add(line int, what, fix string) {
 	if fix != "" {
 		fix = "\n    " + fix
 	}
-	if len(what) > longest {
-		what = strings.ToValidUTF8(what[:longest], "") + "…"
-	}
-	e.mistakes = append(e.mistakes, at+": "+what+fix)
+	e.mistakes = append(e.mistakes, at+": "+logtext.ClipTo(what, longest)+fix)
 }
 
 // OrNil is the error, or nil where there is no mistake.

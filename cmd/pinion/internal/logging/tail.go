@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/logtext"
 )
 
 // Bounds of a tail.
@@ -51,9 +52,7 @@ func (t *tail) add(record []byte) {
 	if text == "" {
 		return
 	}
-	if len(text) > tailBytes/4 {
-		text = strings.ToValidUTF8(text[:tailBytes/4], "") + "…"
-	}
+	text = logtext.ClipTo(text, tailBytes/4)
 	t.records, t.bytes, t.last = append(t.records, text), t.bytes+len(text), t.last+1
 	for len(t.records) > tailRecords || t.bytes > tailBytes {
 		t.bytes -= len(t.records[0])

@@ -15,6 +15,7 @@ import (
 
 	"pinion/cmd/pinion/internal/process"
 	"pinion/pyembed/locate"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/supervise"
 )
@@ -94,15 +95,12 @@ func Shown(problems []Problem) []Problem {
 }
 
 func plainText(text string) string {
-	if len(text) > longestText {
-		text = strings.ToValidUTF8(text[:longestText], "") + "…"
-	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return '\uFFFD'
 		}
 		return r
-	}, text)
+	}, logtext.ClipTo(text, longestText))
 }
 
 // Reading is what a model's source says.

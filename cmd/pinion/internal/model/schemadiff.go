@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/schema"
 )
 
@@ -224,8 +225,5 @@ func shown(value any) string {
 	if err != nil {
 		return "?"
 	}
-	if len(text) > longestValue {
-		return strings.ToValidUTF8(string(text[:longestValue]), "") + "…"
-	}
-	return string(text)
+	return logtext.ClipTo(text, longestValue)
 }

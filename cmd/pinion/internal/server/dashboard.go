@@ -10,6 +10,7 @@ import (
 	"pinion/httpd"
 	"pinion/httpd/web/dashboard"
 	"pinion/runtime/health"
+	"pinion/runtime/logtext"
 	"pinion/runtime/metrics"
 	"pinion/runtime/webhook"
 )
@@ -140,7 +141,7 @@ func setupState(s *health.Setup) dashboard.Setup {
 	}
 	out := dashboard.Setup{Status: s.Status, Started: dashboard.Milliseconds(s.StartedAt.Time), Logs: s.Logs}
 	if s.Status != health.SetupFailed {
-		out.Logs = strings.ToValidUTF8(s.Logs[max(0, len(s.Logs)-shownSetupLogs):], "")
+		out.Logs = logtext.Tail(s.Logs, shownSetupLogs)
 	}
 	if !s.CompletedAt.IsZero() {
 		out.Seconds = s.CompletedAt.Sub(s.StartedAt.Time).Round(time.Millisecond).Seconds()

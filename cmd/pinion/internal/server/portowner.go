@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"pinion/runtime/logtext"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -85,8 +87,5 @@ func commandLine(pid int) string {
 	if line == "" {
 		return "its command cannot be read"
 	}
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
+	return logtext.ClipTo(line, most)
 }

@@ -3,6 +3,8 @@ package sentry
 import (
 	"regexp"
 	"strings"
+
+	"pinion/runtime/logtext"
 )
 
 const (
@@ -45,15 +47,9 @@ func newScrubber(secrets []string) scrubber {
 
 // clean returns a text without secrets, and not longer than a report may have.
 func (s scrubber) clean(text string) string {
-	if len(text) > 4*maxText {
-		text = text[:4*maxText]
-	}
-	text = s.values.Replace(text)
+	text = s.values.Replace(logtext.Head(text, 4*maxText))
 	for _, p := range s.patterns {
 		text = p.ReplaceAllString(text, "${1}"+filtered)
 	}
-	if len(text) > maxText {
-		text = text[:maxText] + " …"
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return strings.ToValidUTF8(logtext.ClipTo(text, maxText), "\uFFFD")
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestRead_DSN(t *testing.T) {
@@ -139,6 +140,17 @@ func TestReporter_LeavesSecretsOut(t *testing.T) {
 	}
 	if len(text) > 4*maxText {
 		t.Errorf("got %d bytes, want a text that is cut", len(text))
+	}
+}
+
+func TestScrubber_CutsBetweenCharacters(t *testing.T) {
+	for _, count := range []int{maxText, 4 * maxText} {
+		for shift := range utf8.UTFMax {
+			text := newScrubber(nil).clean(strings.Repeat("a", shift) + strings.Repeat("€", count))
+			if len(text) < maxText || strings.ContainsRune(text, utf8.RuneError) {
+				t.Errorf("%d characters from %d on: got %q at the end, want whole ones", count, shift, text[len(text)-8:])
+			}
+		}
 	}
 }
 

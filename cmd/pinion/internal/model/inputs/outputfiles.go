@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
@@ -103,7 +104,7 @@ func namePart(key string) string {
 		}
 		return '_'
 	}, strings.ToValidUTF8(key, "_"))
-	return strings.ToValidUTF8(part[:min(len(part), longest)], "")
+	return logtext.Head(part, longest)
 }
 
 // File is the content of a string that is a file: a data URL, where the schema does not say that it is text. Where the
