@@ -45,13 +45,13 @@ func (m *Member) CancelDirect(l store.Lookup) bool {
 }
 
 // FollowDirect passes on its events. Of one that has ended since it was looked up it is the end alone.
-func (m *Member) FollowDirect(l store.Lookup, send func(store.Event) bool) {
+func (m *Member) FollowDirect(l store.Lookup, had uint64, send func(store.Event) bool) {
 	p := m.direct(l)
 	if p == nil {
 		m.sendDirectEnd(l, send)
 		return
 	}
-	forward(p, func(e store.Event) bool {
+	forward(p, had, func(e store.Event) bool {
 		if e.Event == store.EventEnd {
 			rec := p.Record()
 			e.Data = m.encode(&rec)
@@ -114,8 +114,7 @@ func (f *follower) runDirect() error {
 		return f.m.refusal(f.id, err)
 	}
 	defer f.close()
-	f.stream.Request()
-	f.lastEvent = time.Now()
+	f.request()
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
@@ -142,8 +141,7 @@ func (f *follower) runDirect() error {
 				f.p.End(predict.Result{Status: predict.Failed, Error: errServerLost}, time.Now())
 				return nil
 			}
-			f.lastEvent = time.Now()
-			f.stream.Request()
+			f.request()
 		}
 	}
 }

@@ -14,7 +14,7 @@ const eventBatch = 64
 
 // Follow implements store.Runner: it passes on the events of a job that runs here. Of one whose run has ended it is the
 // end alone: then the state is worth a look.
-func (m *Member) Follow(id string, send func(store.Event) bool) {
+func (m *Member) Follow(id string, had uint64, send func(store.Event) bool) {
 	p := m.o.Local.Find(predict.KindPrediction, id)
 	if p == nil {
 		p = m.o.Local.Find(predict.KindTraining, id)
@@ -23,25 +23,27 @@ func (m *Member) Follow(id string, send func(store.Event) bool) {
 		send(store.Event{Event: store.EventEnd})
 		return
 	}
-	forward(p, send)
+	forward(p, had, send)
 }
 
-// forward passes on the events of a prediction.
-func forward(p *predict.Prediction, send func(store.Event) bool) {
+// forward passes on the events of a prediction, to one that has had so many of them.
+func forward(p *predict.Prediction, had uint64, send func(store.Event) bool) {
 	if !p.TryHold() {
 		return
 	}
 	defer p.Release()
-	sub, err := p.Subscribe()
+	sub, err := p.SubscribeAfter(had)
 	if err != nil {
 		return // too many follow it: the state tells its end
 	}
 	defer sub.Close()
-	events := make([]predict.Event, 0, eventBatch)
+	events, number := make([]predict.Event, 0, eventBatch), sub.Position()
 	for {
 		events, err = sub.Next(events[:0], nil)
 		for i := range events {
-			if e, ok := toStoreEvent(&events[i]); ok && !send(e) {
+			number++
+			e, ok := toStoreEvent(&events[i])
+			if e.Number = number; ok && !send(e) {
 				return
 			}
 		}

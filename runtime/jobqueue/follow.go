@@ -122,11 +122,13 @@ type follower struct {
 
 	// Used by Run alone.
 	p           *predict.Prediction
-	stream      *store.Stream // nil: it has not asked for the events yet
-	attempt     int           // whose events came; 0: none
-	known       int           // the last one that a state told of
-	nextOutput  uint64        // index of the next output of attempt
-	lastEvent   time.Time
+	stream      *store.Stream   // nil: it has not asked for the events yet
+	attempt     int             // whose events came; 0: none
+	known       int             // the last one that a state told of
+	had         uint64          // how many events of attempt came, or were lost for good; 0 also of an older server
+	asked       bool            // the next event is the first of a request
+	nextOutput  uint64          // index of the next output of attempt
+	lastEvent   time.Time       // or when they were asked for
 	runEnded    time.Time       // when the run was seen to end; zero: not yet
 	sawMetric   bool            // a metric came
 	outOfMemory bool            // its outputs do not fit into the memory budget
@@ -230,6 +232,9 @@ func (f *follower) Run(p *predict.Prediction) error {
 		case notice = <-f.notices:
 		case <-timer.C:
 		}
+		if notice.Started() && f.stream != nil { // another run: those of the last one come no more
+			f.lastEvent = time.Time{}
+		}
 		running := notice.Started() && f.attempt == 0 // else the state tells whether it is another run
 		if !running {
 			var ended bool
@@ -254,10 +259,17 @@ func (f *follower) requestEvents() (err error) {
 			return err
 		}
 	}
-	if time.Since(f.lastEvent) > eventsTimeout && f.stream.Request() {
-		f.lastEvent = time.Now()
+	if time.Since(f.lastEvent) > eventsTimeout {
+		f.request()
 	}
 	return nil
+}
+
+// request asks for the events after those that came.
+func (f *follower) request() {
+	if f.stream.Request(f.attempt, f.had) {
+		f.lastEvent, f.asked = time.Now(), true
+	}
 }
 
 // close ends the events.
@@ -275,7 +287,10 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 	case !ok || e.Attempt < f.attempt:
 		return false
 	case e.Attempt > f.attempt:
-		f.attempt, f.nextOutput = e.Attempt, 0
+		f.attempt, f.nextOutput, f.had = e.Attempt, 0, 0
+	}
+	if !f.isNext(&e) {
+		return false
 	}
 	p := f.p
 	switch e.Event {
@@ -283,8 +298,8 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 		p.Begin(time.Now())
 	case store.EventOutput:
 		switch {
-		case e.Index > f.nextOutput: // some were lost on the way: all come again
-			f.stream.Request()
+		case e.Index > f.nextOutput && e.Number == 0: // an older server: all come again
+			f.request()
 		case e.Index == f.nextOutput:
 			f.nextOutput++
 			if f.outOfMemory = !p.Output(e.Data); f.outOfMemory {
@@ -304,6 +319,24 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 		return true
 	}
 	return false
+}
+
+// isNext reports whether an event follows the last one. If some were lost on the way, it asks for them, once: they come
+// in place of those that wait here. Where the server has them no more, the state has the outputs at the end.
+func (f *follower) isNext(e *store.Event) bool {
+	first := f.asked
+	f.asked = false
+	switch {
+	case e.Number == 0:
+		return true
+	case e.Number <= f.had:
+		return false
+	case e.Number > f.had+1 && !first && f.had > 0:
+		f.request()
+		return false
+	}
+	f.had = e.Number
+	return true
 }
 
 // endOutOfMemory ends a prediction whose outputs do not fit. The job is canceled, unless others follow it too.

@@ -159,7 +159,7 @@ func events(follow func(send func(store.Event) bool)) (all []store.Event) {
 func TestFollow_RunHasEnded(t *testing.T) {
 	r := newRig(t)
 	m, s := r.serve("server")
-	got := events(func(send func(store.Event) bool) { m.Follow("unknown", send) })
+	got := events(func(send func(store.Event) bool) { m.Follow("unknown", 0, send) })
 	if len(got) != 1 || got[0].Event != store.EventEnd {
 		t.Errorf("a job: got %+v, want its end", got)
 	}
@@ -180,14 +180,14 @@ func TestFollow_RunHasEnded(t *testing.T) {
 	}
 	created := readObject("direct", m.encode(&rec)).CreatedText
 	lookup := store.Lookup{Kind: store.Prediction, ID: "direct", Created: created}
-	got = events(func(send func(store.Event) bool) { m.FollowDirect(lookup, send) })
+	got = events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) })
 	var object struct{ Status string }
 	if len(got) != 1 || json.Unmarshal(got[0].Data, &object) != nil || object.Status != "succeeded" {
 		t.Errorf("a direct prediction: got %+v, want its end with its object", got)
 	}
 	for _, other := range []string{"", "2000-01-01T00:00:00Z"} {
 		lookup.Created = other
-		if got := events(func(send func(store.Event) bool) { m.FollowDirect(lookup, send) }); len(got) != 0 {
+		if got := events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) }); len(got) != 0 {
 			t.Errorf("created at %q: got %+v, want nothing, for it is another prediction", other, got)
 		}
 	}

@@ -31,7 +31,10 @@ type Subscription struct {
 
 // Subscribe follows the prediction from its first stored event on; without a history, from the next event on. The error
 // is ErrTooManySubscribers, memory.ErrFull or ErrNotObserved.
-func (p *Prediction) Subscribe() (*Subscription, error) {
+func (p *Prediction) Subscribe() (*Subscription, error) { return p.SubscribeAfter(0) }
+
+// SubscribeAfter is Subscribe for one that has had so many of the events.
+func (p *Prediction) SubscribeAfter(had uint64) (*Subscription, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.events.feed
@@ -48,14 +51,17 @@ func (p *Prediction) Subscribe() (*Subscription, error) {
 	if !p.chargeLocked(subscriberCost) {
 		return nil, memory.ErrFull
 	}
-	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), resumed: make(chan struct{}, 1), joined: f.next}
+	s := &Subscription{
+		p: p, feed: f, wake: make(chan struct{}, 1), resumed: make(chan struct{}, 1),
+		joined: f.next, next: min(had, f.next),
+	}
 	switch {
 	case f.history == 0 && f.ended: // the last event carries the whole record
 		s.next = f.next - 1
 	case f.history == 0: // replay is off
 		s.next = f.next
-	case f.next > f.history:
-		s.missed = &MissedError{Replay: true, Skipped: f.next - f.history}
+	case f.next-s.next > f.history:
+		s.missed = &MissedError{Replay: true, Skipped: f.next - s.next - f.history}
 	}
 	f.subs = append(f.subs, s)
 	return s, nil
@@ -95,6 +101,13 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 			return dst, ErrStopped
 		}
 	}
+}
+
+// Position is how many events are before the one that Next returns next.
+func (s *Subscription) Position() uint64 {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	return s.next
 }
 
 // CatchUp is for a subscriber that wants outputs alone, after a *MissedError: it returns the record, which has those

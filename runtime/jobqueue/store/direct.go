@@ -20,10 +20,10 @@ type Direct interface {
 	ShowDirect(q Lookup) json.RawMessage
 	// CancelDirect cancels it; false: it does not run here.
 	CancelDirect(q Lookup) bool
-	// FollowDirect passes its events to send, those so far and those that come, in order, until it has ended or send
-	// returns false. The data of its end is its object. Of one that has ended here it sends the end, if that is known; it
-	// returns at once where the prediction does not run here.
-	FollowDirect(q Lookup, send func(Event) bool)
+	// FollowDirect passes its events after the first had ones to send, so far and as they come, in order, until it has
+	// ended or send returns false. The data of its end is its object. Of one that has ended here it sends the end, if that
+	// is known; it returns at once where the prediction does not run here.
+	FollowDirect(q Lookup, had uint64, send func(Event) bool)
 }
 
 // Lookup asks for a direct prediction. It is the data of a message; a message about a job has none.
@@ -68,10 +68,10 @@ func (s *Server) answerLookup(m *nats.Msg, l Lookup) {
 	}
 }
 
-// followDirect sends the events of a direct prediction to a member's inbox.
-func (s *Server) followDirect(l Lookup, inbox string) {
+// followDirect sends the events of a direct prediction to a member's inbox: those that it has not had.
+func (s *Server) followDirect(l Lookup, inbox string, from had) {
 	s.send(inbox, func(send func(Event) bool) {
-		s.runner.FollowDirect(l, func(e Event) bool {
+		s.runner.FollowDirect(l, from.of(0), func(e Event) bool {
 			if e.Event == EventEnd {
 				e.Data, _ = s.q.asMessage(e.Data) // without it the follower has the outputs
 			}

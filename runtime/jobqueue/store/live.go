@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,10 +15,12 @@ import (
 // Event is a step of a job that runs, as members that follow it get it. Events are not stored: what one missed is in
 // the state at the end.
 type Event struct {
-	Attempt int             `json:"attempt"` // which run: those of an earlier one are out of date
-	Index   uint64          `json:"index"`   // of outputs, counted from 0
-	Event   string          `json:"event"`
-	Data    json.RawMessage `json:"data,omitempty"`
+	Attempt int    `json:"attempt"` // which run: those of an earlier one are out of date
+	Index   uint64 `json:"index"`   // of outputs, counted from 0
+	// Number counts the events of the run from 1; 0: the end alone, or of an older server.
+	Number uint64          `json:"number,omitempty"`
+	Event  string          `json:"event"`
+	Data   json.RawMessage `json:"data,omitempty"`
 	// Result is the object of an end, if it was stored apart. The reader of the event releases it.
 	Result Result `json:"-"`
 }
@@ -38,14 +41,14 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// follow sends the events of a job that runs here, or is about to, to a member's inbox.
-func (s *Server) follow(r *running, inbox string) {
+// follow sends the events of a job that runs here, or is about to, to a member's inbox: those that it has not had.
+func (s *Server) follow(r *running, inbox string, from had) {
 	<-r.claim.begun
 	if !s.registered(r) { // the state tells its end, or another server has it
 		return
 	}
 	s.send(inbox, func(send func(Event) bool) {
-		s.runner.Follow(r.claim.Job.ID, func(e Event) bool {
+		s.runner.Follow(r.claim.Job.ID, from.of(r.claim.State.Attempt), func(e Event) bool {
 			e.Attempt = r.claim.State.Attempt
 			return send(e)
 		})
@@ -179,12 +182,13 @@ func (q *Queue) abandoned(ctx context.Context, j *Job) bool {
 
 // Stream is the events of a job, or of a direct prediction, that runs on some server.
 type Stream struct {
-	C <-chan *nats.Msg
+	C <-chan *nats.Msg // replaced by Request
 
-	q      *Queue
-	id     string
-	lookup []byte // nil: it is a job
-	sub    *nats.Subscription
+	q         *Queue
+	id        string
+	lookup    []byte // nil: it is a job
+	sub       *nats.Subscription
+	requested bool
 }
 
 // maxPendingEvents is how many events of a job may wait in a member.
@@ -192,12 +196,16 @@ const maxPendingEvents = 4096
 
 // Follow opens the events of a job. None come before Request.
 func (q *Queue) Follow(id string) (*Stream, error) {
+	s := &Stream{q: q, id: id}
+	return s, s.open()
+}
+
+// open opens an inbox for events.
+func (s *Stream) open() (err error) {
 	c := make(chan *nats.Msg, maxPendingEvents)
-	sub, err := q.nc.ChanSubscribe(q.nc.NewRespInbox(), c)
-	if err != nil {
-		return nil, err
-	}
-	return &Stream{C: c, q: q, id: id, sub: sub}, nil
+	s.C = c
+	s.sub, err = s.q.nc.ChanSubscribe(s.q.nc.NewRespInbox(), c)
+	return err
 }
 
 // FollowDirect opens the events of a direct prediction.
@@ -213,10 +221,49 @@ func (q *Queue) FollowDirect(lookup Lookup) (*Stream, error) {
 	return s, err
 }
 
-// Request asks the owner of the job for all events, from the first on; false: NATS is away. If no server owns it,
-// nothing comes.
-func (s *Stream) Request() bool {
-	return s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.lookup) == nil
+// Request asks the owner of the job for the events after so many of a run, and for all of another run; false: NATS is
+// away. If no server owns it, nothing comes. Those of an earlier Request come no more, or they would come twice.
+func (s *Stream) Request(attempt int, count uint64) bool {
+	if s.requested {
+		s.Close()
+		if s.open() != nil {
+			return false
+		}
+	}
+	s.requested = true
+	m := nats.NewMsg(s.q.names.about("attach", s.id))
+	m.Reply, m.Data = s.sub.Subject, s.lookup
+	if count > 0 {
+		m.Header.Set(headerHad, had{attempt, count}.String())
+	}
+	return s.q.nc.PublishMsg(m) == nil
+}
+
+// headerHad is the header of a request for events: those that do not come again. Older servers send all.
+const headerHad = "Pinion-Had"
+
+// had is how many events of a run a follower has had.
+type had struct {
+	attempt int
+	count   uint64
+}
+
+func (h had) String() string { return fmt.Sprintf("%d %d", h.attempt, h.count) }
+
+// readHad reads the header. What is not valid counts as none.
+func readHad(m *nats.Msg) (h had) {
+	if _, err := fmt.Sscanf(m.Header.Get(headerHad), "%d %d", &h.attempt, &h.count); err != nil {
+		return had{}
+	}
+	return h
+}
+
+// of is how many of a run it has had.
+func (h had) of(attempt int) uint64 {
+	if h.attempt != attempt {
+		return 0
+	}
+	return h.count
 }
 
 // Read reads an event; false: it was a probe, and is answered.

@@ -58,7 +58,7 @@ func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
 	}
 	defer stream.Close()
 	s.onAttach(&nats.Msg{Subject: r.names.about("attach", "p1"), Reply: stream.sub.Subject})
-	if !stream.Request() {
+	if !stream.Request(0, 0) {
 		t.Error("Request: got false, want true")
 	}
 	close(begin)

@@ -244,11 +244,11 @@ type runnerSlot struct {
 func (s runnerSlot) Version() string { return s.version }
 func (s runnerSlot) Release()        { <-s.r.places }
 
-func (r *runner) ShowDirect(Lookup) json.RawMessage     { return nil }
-func (r *runner) CancelDirect(Lookup) bool              { return false }
-func (r *runner) FollowDirect(Lookup, func(Event) bool) {}
+func (r *runner) ShowDirect(Lookup) json.RawMessage             { return nil }
+func (r *runner) CancelDirect(Lookup) bool                      { return false }
+func (r *runner) FollowDirect(Lookup, uint64, func(Event) bool) {}
 
-func (r *runner) Follow(id string, send func(Event) bool) {
+func (r *runner) Follow(id string, _ uint64, send func(Event) bool) {
 	if r.follow != nil {
 		r.follow(id, send)
 	}

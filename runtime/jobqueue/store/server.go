@@ -30,9 +30,9 @@ type Runner interface {
 	// drains and its time is over: a status Starting then gives the job back. It calls c.NotifyStart once Follow finds the
 	// job.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
-	// Follow passes the events of a job that runs to send, those so far and those that come, in order, until it has ended
-	// or send returns false. Where the run has ended it may send the end alone.
-	Follow(id string, send func(Event) bool)
+	// Follow passes the events of a job that runs, after the first had ones, to send, so far and as they come, in order,
+	// until it has ended or send returns false. Where the run has ended it may send the end alone.
+	Follow(id string, had uint64, send func(Event) bool)
 }
 
 // ErrDraining is the cause of the end of a run whose server drains.
@@ -328,9 +328,9 @@ func (s *Server) onAttach(m *nats.Msg) {
 		return
 	}
 	if l, ok := readLookup(m); ok {
-		go s.followDirect(l, m.Reply)
+		go s.followDirect(l, m.Reply, readHad(m))
 	} else if r := s.find(m.Subject); r != nil {
-		go s.follow(r, m.Reply)
+		go s.follow(r, m.Reply, readHad(m))
 	}
 }
 
