@@ -1,6 +1,7 @@
 package pyembed
 
 // #include <stdlib.h>
+// #include "px_fork.h"
 // #include "px_main.h"
 import "C"
 

@@ -3,16 +3,23 @@
 // An item is one prediction. A batch is one run of the function as the front formed it; it has a claim word, and its items
 // have none. All functions: GIL held. reply_item, prepared and emit_item may be called from any Python thread, frames from
 // the one that reads the slot, the rest on the main thread.
-#include "px_flusher.h"
-#include "px_receive.h"
-#include "px_send.h"
-#include "px_shared.h"
-#include "px_worker.h"
+#include "px_batch.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#include "px_json.h"
+#include "px_cancel.h"
+#include "px_events.h"
+#include "px_flusher.h"
+#include "px_logs.h"
+#include "px_receive.h"
+#include "px_reply.h"
+#include "px_request.h"
+#include "px_scope.h"
+#include "px_send.h"
+#include "px_shared.h"
+#include "px_tasks.h"
+#include "px_worker.h"
 
 #define PX_KEEP_ANSWER ((size_t)1 << 20)
 

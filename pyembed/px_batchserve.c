@@ -16,15 +16,23 @@
 //                                  goes on with the batch of these items, from what the function returned or raised
 //   handler.answer_rest(frames, values, nanos, metrics)
 //                                  answers items of a batch that is done; the first cannot be encoded here
-#include "px_flusher.h"
-#include "px_receive.h"
-#include "px_send.h"
-#include "px_shared.h"
-#include "px_worker.h"
+#include "px_batchserve.h"
 
 #include <errno.h>
 
+#include "px_batch.h"
+#include "px_flusher.h"
+#include "px_fork.h"
 #include "px_json.h"
+#include "px_logs.h"
+#include "px_receive.h"
+#include "px_reply.h"
+#include "px_request.h"
+#include "px_scope.h"
+#include "px_send.h"
+#include "px_shared.h"
+#include "px_tasks.h"
+#include "px_worker.h"
 
 // An item that waits for its batch.
 struct item {
@@ -91,24 +99,17 @@ static int load(struct server *s, PyObject *handler) {
   return s->encode && s->no_args ? 0 : -1;
 }
 
-// grow makes room for one more in an array. 0, or -1 with an exception.
-static int grow(void **array, size_t *cap, size_t n, size_t size) {
-  if (n < *cap) return 0;
-  size_t more = *cap ? 2 * *cap : 32;
-  void *p = px_realloc(*array, more * size);
-  if (!p) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  *array = p;
-  *cap = more;
-  return 0;
+static int no_memory(void) {
+  PyErr_NoMemory();
+  return -1;
 }
 
 // take_item reads an item. 1; 0: it is not simple, and Python reads it again; -1 with an exception.
 static int take_item(struct server *s, const struct px_frame *f) {
   if ((f->flags & ~PX_FLAG_FILE) != PX_FLAG_BATCH_ITEM) return 0;  // it has events
-  if (grow((void **)&s->items, &s->items_cap, s->nitems, sizeof *s->items) < 0) return -1;
+  struct item *items = px_grow(s->items, &s->items_cap, s->nitems, sizeof *items);
+  if (!items) return no_memory();
+  s->items = items;
   PyObject *message = px_request_read(f, px_shared_map(f->file));
   PyObject *input = message ? PyDict_GetItemWithError(message, s->input_key) : NULL;  // borrowed
   if (input && PyDict_Contains(message, s->files_key) == 0) {
@@ -132,7 +133,9 @@ static int take_item(struct server *s, const struct px_frame *f) {
 
 // take_batch reads a batch, as take_item.
 static int take_batch(struct server *s, const struct px_frame *f) {
-  if (grow((void **)&s->waiting, &s->waiting_cap, s->nwaiting, sizeof *s->waiting) < 0) return -1;
+  struct batch *waiting = px_grow(s->waiting, &s->waiting_cap, s->nwaiting, sizeof *waiting);
+  if (!waiting) return no_memory();
+  s->waiting = waiting;
   PyObject *message = px_json_loads(f->body, f->len);
   if (!message) {
     PyErr_Clear();
@@ -172,12 +175,7 @@ static int hand_over(struct server *s, PyObject *last) {
       Py_DecRef(r->message);
   }
   s->nwaiting = 0;
-  if (last) {
-    if (status == 0)
-      status = px_append(frames, last);
-    else
-      Py_DecRef(last);
-  }
+  if (last && px_append(status == 0 ? frames : NULL, last) < 0) status = -1;
   if (status == 0) done = PyObject_CallMethod(s->handler, "hand_over", "O", frames);
   Py_XDECREF(frames);
   Py_XDECREF(done);
@@ -363,10 +361,7 @@ static int read_all(struct server *s) {
   bool wait = s->nwaiting == 0;
   int n = px_fill(s->ch, wait);
   if (n == 0) return 0;
-  if (wait && n > 0 && px_log_idle(s->ch) < 0) {
-    PyErr_NoMemory();
-    return -1;
-  }
+  if (wait && n > 0 && px_log_idle(s->ch) < 0) return no_memory();
   struct px_frame f;
   while (n > 0 && (n = px_channel_next(s->ch, &f)) > 0) {
     int status = take(s, &f);

@@ -9,9 +9,10 @@
 // --busy-poll off, without a spare core, or under CPU pressure. The front's side is runtime/slot/busypoll.go.
 #define _GNU_SOURCE  // ppoll
 #include "px_busypoll.h"
-#include "px_worker.h"
 
 #include <poll.h>
+
+#include "px_worker.h"
 
 #define PX_SHORT_WAITS 16  // after so many short waits in a row the next one polls
 #define PX_PAUSE 4  // waits without polling after one that outlasted the budget

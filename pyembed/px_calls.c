@@ -1,7 +1,6 @@
 // Calls of other models of the server. The front gets one end of a socket for each call, by the channel of the prediction that
 // calls, and so knows which it is. Python speaks on the other end: see cog/_worker/calls.py.
-#include "px_send.h"
-#include "px_worker.h"
+#include "px_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +8,9 @@
 #include <unistd.h>
 
 #include "px_json.h"
+#include "px_send.h"
+#include "px_tasks.h"
+#include "px_worker.h"
 
 // open_call(slot, id) -> int: a socket for a call of a prediction; slot -1 stands for the one that the main thread runs. It
 // belongs to the caller.

@@ -2,12 +2,14 @@
 //
 // The front repeats the signal. The first raises an exception in the code that runs, unless that would break an import: then
 // a later signal does. An exception that was swallowed is raised again: px_swallowed.c.
-#include "px_worker.h"
+#include "px_cancel.h"
+
+#include <signal.h>
 
 #include "px_interrupt.h"
 #include "px_stack.h"
-
-#include <signal.h>
+#include "px_swallowed.h"
+#include "px_worker.h"
 
 #define PX_LOOKS 16
 

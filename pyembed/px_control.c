@@ -1,16 +1,20 @@
 // The control thread: it takes in slot sockets, answers pings, and ends the process when the front is gone. It does not
 // depend on Python.
-#include "px_interrupt.h"
-#include "px_receive.h"
-#include "px_send.h"
-#include "px_stack.h"
-#include "px_worker.h"
+#include "px_control.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "px_end.h"
+#include "px_interrupt.h"
+#include "px_main.h"
+#include "px_receive.h"
+#include "px_send.h"
+#include "px_stack.h"
+#include "px_worker.h"
 
 static void add_slot(int fd) {
   pthread_mutex_lock(&px_w.mu);

@@ -1,12 +1,15 @@
 // Which slot's thread has crashed the worker: the front tells its prediction why, and the others that it was another.
 //
 // The handlers here run before those that are there, Python's fault handler among them, and then call them.
+#include "px_crash.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "px_interrupt.h"
+#include "px_threads.h"
 #include "px_worker.h"
 
 #define PX_STACK ((size_t)64 << 10)  // of a handler, where the thread's own is used up

@@ -4,6 +4,8 @@
 // multiprocessing's resource tracker do their work once everything else has ended, so they get a bounded time. The
 // front does the same for a worker that ends otherwise: runtime/supervise/ending.go.
 #define _GNU_SOURCE  // SYS_close_range, POLLRDHUP
+#include "px_end.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,5 @@
 // Events of a prediction while it runs.
-#include "px_send.h"
-#include "px_worker.h"
+#include "px_events.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -9,8 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "px_fork.h"
 #include "px_interrupt.h"
 #include "px_json.h"
+#include "px_logs.h"
+#include "px_reply.h"
+#include "px_send.h"
+#include "px_worker.h"
 
 #define PX_KEEP_ITEM ((size_t)256 << 10)
 #define PX_EMIT_ALONE ((size_t)64 << 10)  // bodies that may have to wait for the front

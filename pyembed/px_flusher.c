@@ -1,11 +1,14 @@
 // The flusher: the thread that sends what main has queued and is too busy to send.
 #include "px_flusher.h"
-#include "px_send.h"
-#include "px_worker.h"
 
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "px_logs.h"
+#include "px_main.h"
+#include "px_send.h"
+#include "px_worker.h"
 
 #define PX_BACKSTOP 100000     // ns after which the flusher sends what main did not
 #define PX_RETRY 1000000       // ns until it tries a full socket again

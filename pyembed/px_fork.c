@@ -1,8 +1,6 @@
 // What must not survive a fork, and what Go must not keep of the signals.
 #define _GNU_SOURCE  // dladdr
-#include "px_flusher.h"
-#include "px_views.h"
-#include "px_worker.h"
+#include "px_fork.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -15,7 +13,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "px_flusher.h"
+#include "px_logs.h"
 #include "px_main.h"
+#include "px_pipes.h"
+#include "px_preload.h"
+#include "px_reply.h"
+#include "px_views.h"
+#include "px_worker.h"
 
 static void set_default(int sig) {
   struct sigaction act = {.sa_handler = SIG_DFL};

@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "px_crash.h"
+#include "px_swallowed.h"
 #include "px_worker.h"
 
 // PX_WAKE ends a system call. Real-time signals are for applications, and libraries that use one take it from the other end.

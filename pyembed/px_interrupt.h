@@ -7,7 +7,11 @@
 #ifndef PX_INTERRUPT_H
 #define PX_INTERRUPT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "px_channel.h"
+#include "px_python.h"
 
 // px_own_slot is the slot that this thread serves, or NULL: main, and threads of the model.
 extern __thread struct px_channel *px_own_slot;
@@ -42,23 +46,6 @@ int px_interrupt_check(void);
 // exception is another.
 bool px_interrupt_again(PyObject *dropped);
 
-// ---- px_crash.c -------------------------------------------------------------
-
-// px_crash_owner returns the prediction that this thread works for, or 0, and its slot. px_crash_own makes it work for one.
-uint64_t px_crash_owner(struct px_channel **slot);
-void px_crash_own(struct px_channel *slot, uint64_t id);
-
-// px_crash_stack gives this thread a stack for handlers of signals.
-void px_crash_stack(void);
-
-// ---- px_waiter.c ------------------------------------------------------------
-
-// px_waiter_load makes the type of waiters. 0, or -1 with an exception.
-int px_waiter_load(void);
-
-extern PyMethodDef px_crash_methods[];
 extern PyMethodDef px_interrupt_methods[];
-extern PyMethodDef px_wait_methods[];  // px_waitmethods.c
-extern PyMethodDef px_waiter_methods[];
 
 #endif

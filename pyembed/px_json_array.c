@@ -1,9 +1,11 @@
 // Arrays of numbers, without an object for each.
+#include "px_json_array.h"
+
 #include <float.h>
 #include <limits.h>
 #include <math.h>
 
-#include "px_json_impl.h"
+#include "px_json_number_in.h"
 
 #define MOST_DIMENSIONS 32  // numpy's before 2.0
 

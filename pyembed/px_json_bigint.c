@@ -4,7 +4,9 @@
 // and from 3.12 on runs Python code for large ones. Hexadecimal has neither,
 // so the change of base is done here, 19 digits at a time. It takes time
 // quadratic in the length: PX_JSON_DIGITS is about 10 ms to read, 30 ms to write.
-#include "px_json_impl.h"
+#include "px_json_bigint.h"
+
+#include "px_json.h"
 
 #define GROUP 19                              // decimal digits in a limb
 #define TEN_TO_GROUP 10000000000000000000u    // 10**19; its top bit is set

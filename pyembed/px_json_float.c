@@ -3,7 +3,9 @@
 //
 // These are nearly all floats that a model reads or writes, and CPython's
 // conversions, which handle every case, take about ten times as long.
-#include "px_json_impl.h"
+#include "px_json_float.h"
+
+#include <string.h>
 
 typedef unsigned __int128 wide;
 

@@ -4,9 +4,10 @@
 // The strings are not interned. Clients choose keys, and CPython 3.12 makes
 // each interned string immortal: a client could fill the memory with them.
 // Names that must match by identity are pinned instead (px_json_pin_key).
-#include <stdatomic.h>
+#include "px_json_key.h"
 
-#include "px_json_impl.h"
+#include <stdatomic.h>
+#include <string.h>
 
 #define KEY_MAX 32  // bytes; longer ones are hardly worth the comparison
 #define SETS 256    // about 32 KiB in all: it stays in the second-level cache

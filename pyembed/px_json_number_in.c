@@ -1,8 +1,12 @@
 // Numbers of JSON to int and float.
+#include "px_json_number_in.h"
+
 #include <float.h>
 #include <math.h>
 
-#include "px_json_impl.h"
+#include "px_json.h"
+#include "px_json_bigint.h"
+#include "px_json_float.h"
 
 static int is_digit(const char *p, const char *end) { return p < end && *p >= '0' && *p <= '9'; }
 

@@ -1,7 +1,9 @@
 // int and float to numbers of JSON.
+#include "px_json_number_out.h"
+
 #include <math.h>
 
-#include "px_json_impl.h"
+#include "px_json_float.h"
 
 static const char two_digits[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"

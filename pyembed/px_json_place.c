@@ -1,7 +1,8 @@
 // Where in a value the object is that could not be written.
-#include <stdio.h>
+#include "px_json_place.h"
 
-#include "px_json_impl.h"
+#include <stdio.h>
+#include <string.h>
 
 enum { UNWANTED, OPEN, FULL };  // of px_json_place.wanted
 

@@ -1,8 +1,14 @@
 // From JSON to Python objects.
-#include "px_json_impl.h"
-#include "px_json_tensor.h"
+#include "px_json_read.h"
 
 #include <stdlib.h>
+
+#include "px_json.h"
+#include "px_json_array.h"
+#include "px_json_key.h"
+#include "px_json_number_in.h"
+#include "px_json_tensor.h"
+#include "px_json_text.h"
 
 #define PX_ROOM ((size_t)256 << 10)  // for the text of strings with escapes, at first: more would often be too much
 

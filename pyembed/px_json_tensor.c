@@ -2,6 +2,7 @@
 // array's memory. A number becomes a float.
 #include "px_json_tensor.h"
 
+#include "px_json_write.h"
 #include "px_views.h"
 
 #define MOST_DIMENSIONS 64  // numpy's
@@ -62,6 +63,18 @@ done:
 static int no_memory(void) {
   PyErr_NoMemory();
   return -1;
+}
+
+int px_json_takes_any_number(PyObject *fallback) {
+  PyObject *any = fallback ? px_getattr(fallback, "any_number") : NULL;
+  if (any) {
+    Py_DECREF(any);
+    return 1;
+  }
+  if (!PyErr_Occurred()) return 0;
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+  PyErr_Clear();
+  return 0;
 }
 
 int px_json_write_binary_number(struct px_buf *out, double v) {

@@ -15,6 +15,10 @@ PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared 
 // owner lives; borrowed may take them, unless it is NULL. GIL. 0, or -1 with a Python error.
 int px_json_write_tensor(struct px_buf *out, struct px_borrowed *borrowed, PyObject *tensor);
 
+// px_json_takes_any_number tells whether the reader of the text takes numbers that JSON does not have: 1, 0, or -1 with a
+// Python error. fallback may be NULL. GIL; may run Python code.
+int px_json_takes_any_number(PyObject *fallback);
+
 // px_json_write_binary_number appends a number that JSON does not have. GIL. 0, or -1 with MemoryError.
 int px_json_write_binary_number(struct px_buf *out, double v);
 

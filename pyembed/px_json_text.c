@@ -1,5 +1,5 @@
 // Strings of JSON as bytes: no Python here.
-#include "px_json_impl.h"
+#include "px_json_text.h"
 
 const char *px_json_bad_utf8(const char *s, const char *end) {
   const unsigned char *p = (const unsigned char *)s, *e = (const unsigned char *)end;

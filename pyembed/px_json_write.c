@@ -6,11 +6,17 @@
 // the open dicts keep their remaining items (px_json_walk.h); lists and tuples
 // are asked again for each element. Without a GIL, elements of lists are not
 // borrowed, and dicts are copied first.
+#include "px_json_write.h"
+
 #include <math.h>
 #include <stdio.h>
 
-#include "px_json_impl.h"
+#include "px_json.h"
+#include "px_json_bigint.h"
+#include "px_json_number_out.h"
+#include "px_json_place.h"
 #include "px_json_tensor.h"
+#include "px_json_text.h"
 #include "px_json_walk.h"
 
 #define TEXT(n) TEXT_(n)
@@ -100,25 +106,12 @@ static int write_float(struct writer *w, PyObject *o) {
   return px_json_write_float(w->out, v);
 }
 
-// takes_any tells whether the reader of the text takes numbers without JSON: 1, 0, or -1 with an error.
-static int takes_any(struct writer *w) {
-  PyObject *any = w->fallback ? px_json_attr(w->fallback, "any_number") : NULL;
-  if (any) {
-    Py_DECREF(any);
-    return 1;
-  }
-  if (!PyErr_Occurred()) return 0;
-  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-  PyErr_Clear();
-  return 0;
-}
-
 // write_number is write_float, but that of a NaN or an infinity is written in binary where the reader takes it.
 static int write_number(struct writer *w, PyObject *o) {
   double v = PyFloat_AsDouble(o);
   if (isfinite(v)) return px_json_write_float(w->out, v);
   if (px_json_walk_keep(w->walks) < 0) return -1;
-  int any = takes_any(w);
+  int any = px_json_takes_any_number(w->fallback);
   if (any <= 0) return any < 0 ? -1 : write_float(w, o);
   return px_json_write_binary_number(w->out, v);
 }
@@ -205,7 +198,7 @@ static int write_key_text(struct writer *w, PyObject *key) {
   if (word) return write_word(w, word, strlen(word));
   if (PyLong_Check(key)) return write_int(w, key);
   if (PyFloat_Check(key)) return write_float(w, key);
-  PyObject *name = px_json_attr((PyObject *)Py_TYPE(key), "__name__");
+  PyObject *name = px_getattr((PyObject *)Py_TYPE(key), "__name__");
   if (!name) return -1;
   PyErr_Format(PyExc_TypeError, "keys of a dict must be str, int, float, bool or None for JSON, not %S", name);
   Py_DECREF(name);
@@ -297,7 +290,7 @@ static int is_enum(struct writer *w, PyObject *o) {
     PyObject *module = name ? PyDict_GetItemWithError(PyImport_GetModuleDict(), name) : NULL;
     Py_DecRef(name);
     if (!module) return PyErr_Occurred() ? -1 : 0;
-    w->enum_type = px_json_attr(module, "Enum");
+    w->enum_type = px_getattr(module, "Enum");
     if (!w->enum_type) return -1;
   }
   return PyType_Check(w->enum_type) && PyType_IsSubtype(Py_TYPE(o), (PyTypeObject *)w->enum_type);
@@ -313,8 +306,8 @@ static int write_by_fallback(struct writer *w, PyObject *o) {
     rc = Py_TYPE(other) == &PyTuple_Type ? px_json_write_tensor(w->out, w->borrowed, other) : write_value(w, other);
     goto done;
   }
-  PyObject *name = px_json_attr((PyObject *)Py_TYPE(o), "__qualname__");
-  PyObject *module = px_json_attr((PyObject *)Py_TYPE(o), "__module__");
+  PyObject *name = px_getattr((PyObject *)Py_TYPE(o), "__qualname__");
+  PyObject *module = px_getattr((PyObject *)Py_TYPE(o), "__module__");
   if (name && module) {
     int plain = PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "builtins") == 0;
     if (plain)

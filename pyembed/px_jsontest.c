@@ -5,6 +5,8 @@
 
 #include <time.h>
 
+#include "px_json.h"
+
 static PyObject *loads(PX_SELF, PyObject *text) {
   char *s, *copy = NULL;
   Py_ssize_t n;

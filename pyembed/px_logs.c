@@ -3,9 +3,7 @@
 // The front reads the pipes all the time, so their content does not show what a prediction wrote. The number of bytes ever
 // written does: it is what the front took (a counter in the shared page) plus what still lies in the pipe (FIONREAD). The
 // front brackets each read with a version that is odd meanwhile; two values read under one even version are exact.
-#include "px_flusher.h"
-#include "px_send.h"
-#include "px_worker.h"
+#include "px_logs.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -13,6 +11,12 @@
 #include <stdio_ext.h>  // __fpending
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "px_flusher.h"
+#include "px_pipes.h"
+#include "px_send.h"
+#include "px_threads.h"
+#include "px_worker.h"
 
 int px_logs_init(void) {
   for (int i = 0; i < 2; i++) {

@@ -1,7 +1,5 @@
 // The life of the worker process, from Go's call to Python's end.
-#include "px_flusher.h"
 #include "px_main.h"
-#include "px_receive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +10,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "px_control.h"
+#include "px_end.h"
+#include "px_flusher.h"
+#include "px_fork.h"
+#include "px_logs.h"
+#include "px_module.h"
+#include "px_preload.h"
+#include "px_receive.h"
 #include "px_worker.h"
-
-struct px_worker px_w = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static int failed(const char *what) {
   fprintf(stderr, "pinion worker: %s: %s\n", what, strerror(errno));

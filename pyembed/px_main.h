@@ -1,8 +1,19 @@
-// The functions of this package's C code that Go calls.
+// px_main.c is the life of the worker process. Go calls px_main.
 #ifndef PX_MAIN_H
 #define PX_MAIN_H
 
+#include <pthread.h>
 #include <stddef.h>
+
+// px_connect ties the process to the front; its stdout and stderr must be its pipes. 0, or 1 after a line on stderr.
+int px_connect(int control_fd, int page_fd);
+
+// px_start_threads starts our threads with every signal blocked: Python's signals are for its main thread. 0, or -1 with
+// errno.
+int px_start_threads(void);
+
+// px_create_thread starts a thread. 0, or -1 with errno.
+int px_create_thread(pthread_t *thread, void *(*run)(void *));
 
 struct px_config {
   const void *api;        // cpy3's Library.Table
@@ -22,10 +33,5 @@ struct px_config {
 // main thread and returns when the interpreter has ended: its exit status, or
 // 1 after a line on stderr where the worker could not be set up. Call it once.
 int px_main(const struct px_config *config);
-
-// px_block_signals makes all other threads block every signal, also those that Go unblocks in its threads. Otherwise they
-// would take signals that the model blocks in its own threads. Call it on the first thread, while the others are Go's
-// alone. It returns their number.
-int px_block_signals(void);
 
 #endif

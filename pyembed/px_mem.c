@@ -63,6 +63,13 @@ void *px_realloc(void *p, size_t n) {
   return q;
 }
 
+void *px_grow_array(void *array, size_t *cap, size_t size) {
+  size_t more = *cap ? 2 * *cap : 32;
+  void *p = px_realloc(array, more * size);
+  if (p) *cap = more;
+  return p;
+}
+
 void px_free(void *p) {
   if (!p) return;
   atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);

@@ -23,6 +23,15 @@ void *px_malloc(size_t n);
 // px_realloc moves p (NULL: as px_malloc) to n bytes. NULL: p is unchanged and still the caller's.
 void *px_realloc(void *p, size_t n);
 
+// px_grow_array is px_grow where there is no room.
+void *px_grow_array(void *array, size_t *cap, size_t size);
+
+// px_grow returns an array with room for more than n elements of that size, of which it had room for *cap; NULL: the array is
+// unchanged and still the caller's.
+static inline void *px_grow(void *array, size_t *cap, size_t n, size_t size) {
+  return n < *cap ? array : px_grow_array(array, cap, size);
+}
+
 // px_free gives p back. NULL is allowed.
 void px_free(void *p);
 

@@ -1,10 +1,29 @@
 // The built-in module _px: what Python sees of the worker.
-#include "px_send.h"
-#include "px_worker.h"
+#include "px_module.h"
 
+#include "px_batch.h"
+#include "px_batchserve.h"
+#include "px_calls.h"
+#include "px_cancel.h"
+#include "px_control.h"
+#include "px_crash.h"
+#include "px_fork.h"
 #include "px_interrupt.h"
 #include "px_json.h"
+#include "px_logs.h"
+#include "px_pipes.h"
+#include "px_preload.h"
+#include "px_request.h"
+#include "px_scope.h"
+#include "px_send.h"
+#include "px_serve.h"
 #include "px_stack.h"
+#include "px_substitute.h"
+#include "px_tasks.h"
+#include "px_threads.h"
+#include "px_waiter.h"
+#include "px_waitmethods.h"
+#include "px_worker.h"
 
 // loads(bytes) -> object
 static PyObject *loads(PX_SELF, PyObject *data) {

@@ -6,14 +6,17 @@
 //
 // Code that outlived its prediction, a thread or task, is "leftover": its children get unattributed pipes.
 #define _GNU_SOURCE  // pipe2
-#include "px_send.h"
-#include "px_worker.h"
+#include "px_pipes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "px_logs.h"
+#include "px_send.h"
+#include "px_worker.h"
 
 #define PX_PIPES_TIMEOUT 1000000000  // ns for the front to let go of the last prediction's pipes
 

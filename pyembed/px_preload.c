@@ -8,9 +8,7 @@
 // becomes the worker's parent, so it waits for the worker and kills it as if it had started it. glibc's fork() repairs what
 // must be repaired in a child; clone(CLONE_PARENT), which would need no process between, does not.
 #define _GNU_SOURCE  // pipe2
-#include "px_receive.h"
-#include "px_send.h"
-#include "px_worker.h"
+#include "px_preload.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -25,7 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "px_logs.h"
 #include "px_main.h"
+#include "px_receive.h"
+#include "px_send.h"
+#include "px_worker.h"
 
 #define NAME_SIZE 16  // of a thread, as the kernel keeps it
 #define MAX_FOREIGN 32

@@ -14,3 +14,10 @@ int px_append(PyObject *list, PyObject *o) {
   Py_XDECREF(o);
   return status;
 }
+
+PyObject *px_getattr(PyObject *o, const char *name) {
+  PyObject *key = PyUnicode_InternFromString(name);
+  PyObject *value = key ? PyObject_GetAttr(o, key) : NULL;
+  Py_DecRef(key);
+  return value;
+}

@@ -15,6 +15,9 @@ extern const struct cpy3_api *px_py;
 #define PX_SELF PyObject *self __attribute__((unused))
 #define PX_NO_ARGS PyObject *args __attribute__((unused))
 
+// PX_VISIBLE marks a function of glibc that is defined here again: Python and all libraries call this one.
+#define PX_VISIBLE __attribute__((visibility("default")))
+
 // px_python_use takes the table of cpy3's Library.Table. Before the
 // interpreter starts, on the thread that starts it. 0, or -1 if the table
 // was built from another cpy3.h than this package.
@@ -49,5 +52,9 @@ static inline void px_return(PyObject *o) {
 // px_append adds o to a list, and takes the reference. GIL held. 0, or -1 with an exception; a NULL argument means that one is
 // set.
 int px_append(PyObject *list, PyObject *o);
+
+// px_getattr is the attribute of o. GIL held; it may run Python code. New reference, or NULL with an exception.
+// PyObject_GetAttrString makes a new str each time, and CPython's cache of type attributes goes by address and keeps them all.
+PyObject *px_getattr(PyObject *o, const char *name);
 
 #endif

@@ -1,13 +1,14 @@
 // The receiving half of a channel.
-#include "px_busypoll.h"
 #include "px_receive.h"
-#include "px_worker.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "px_busypoll.h"
+#include "px_worker.h"
 
 #define PX_FIRST_BUFFER ((size_t)64 << 10)
 #define PX_KEEP_BUFFER ((size_t)1 << 20)  // an idle channel gives back what is above

@@ -1,12 +1,16 @@
 // The answer that ends a prediction.
-#include "px_send.h"
-#include "px_views.h"
-#include "px_worker.h"
+#include "px_reply.h"
 
 #include <errno.h>
 #include <stdio.h>
 
+#include "px_cancel.h"
+#include "px_events.h"
 #include "px_json.h"
+#include "px_logs.h"
+#include "px_send.h"
+#include "px_views.h"
+#include "px_worker.h"
 
 #define PX_KEEP_SCRATCH ((size_t)1 << 20)
 #define PX_RELEASE_ABOVE ((size_t)64 << 10)  // bodies that may have to wait for the front

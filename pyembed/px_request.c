@@ -1,4 +1,6 @@
 // How the body of a request becomes Python objects.
+#include "px_request.h"
+
 #include "px_json.h"
 #include "px_worker.h"
 

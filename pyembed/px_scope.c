@@ -1,4 +1,7 @@
 // The scope of the prediction that runs: what the model sees of it, and what it records there.
+#include "px_scope.h"
+
+#include "px_scopereuse.h"
 #include "px_worker.h"
 
 int px_scopes_load(struct px_scopes *s, PyObject *handler) {

@@ -1,14 +1,15 @@
 // The sending half of a channel.
 #define _GNU_SOURCE  // memfd_create
-#include "px_flusher.h"
 #include "px_send.h"
-#include "px_worker.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "px_flusher.h"
+#include "px_worker.h"
 
 // px_channel_emit sends a frame at once if the last one left PX_EMIT_JOIN ago or earlier. After a pause it also sends the
 // PX_EMIT_BURST first ones at once. Other frames wait for those that follow, for the rest of PX_EMIT_DELAY, after which the

@@ -17,19 +17,29 @@
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text
 //   handler.begin(id)            is called before a prediction, where others run at the same time; None: they do not
 //   handler.settle_text(ended)   sends what a prediction has printed, before its next item or its answer; None likewise
-#include "px_flusher.h"
-#include "px_receive.h"
-#include "px_send.h"
-#include "px_shared.h"
-#include "px_views.h"
-#include "px_worker.h"
+#include "px_serve.h"
 
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "px_batch.h"
+#include "px_control.h"
+#include "px_events.h"
+#include "px_flusher.h"
+#include "px_fork.h"
 #include "px_interrupt.h"
 #include "px_json.h"
+#include "px_logs.h"
+#include "px_receive.h"
+#include "px_reply.h"
+#include "px_request.h"
+#include "px_scope.h"
+#include "px_send.h"
+#include "px_shared.h"
+#include "px_tasks.h"
+#include "px_views.h"
+#include "px_worker.h"
 
 // The answer of a prediction that takes less than PX_FAST ns waits for those that follow at once, to share a write. It never
 // waits longer than PX_HOLD ns: main sends it between two predictions, or the flusher if one is slower than expected.
@@ -48,12 +58,6 @@ struct handler {
   PyObject *no_args, *input_key, *context_key, *files_key;
   uint64_t mean;  // moving average of a prediction's time, ns
 };
-
-uint64_t px_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static PyObject *optional(PyObject *o) {
   if (o != Py_None) return o;

@@ -1,10 +1,10 @@
 // Memory files that the front passes along with requests, which it uses again and again.
+#include "px_shared.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#include "px_shared.h"
 
 #define KEPT 16  // mappings; a new one costs a page fault for each page
 

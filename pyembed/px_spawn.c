@@ -4,8 +4,6 @@
 // nor its own clone, as in posix_spawn. These functions are therefore defined here again; the linker finds the program's
 // first, for Python and all libraries. Each makes the pipes and calls glibc's.
 #define _GNU_SOURCE  // RTLD_NEXT
-#include "px_worker.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "px_fork.h"
+#include "px_pipes.h"
+#include "px_worker.h"
 
 // A child of leftover code (see px_pipes.c) gets other streams. A fork changes them in the child. Without a fork they are
 // changed in this process for as long as the call takes; what other threads write meanwhile is unattributed too.

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "px_cancel.h"
+#include "px_main.h"
 #include "px_send.h"
 #include "px_worker.h"
 

@@ -14,9 +14,6 @@ void px_stack_ask(uint64_t id);
 // held; without an exception on return.
 void px_stack_rest(PyObject *handler);
 
-// px_cancel_follows tells whether on_cancel handles the cancel signal. Any thread.
-bool px_cancel_follows(void);
-
 extern PyMethodDef px_stack_methods[];
 
 #endif

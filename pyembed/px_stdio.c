@@ -9,13 +9,14 @@
 #ifndef __NO_INLINE__
 #define __NO_INLINE__ 1  // optimised, its headers define more of them inline, and clang refuses a second definition
 #endif
-#include "px_worker.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "px_threads.h"
+#include "px_worker.h"
 
 #undef putc
 #undef putchar

@@ -2,10 +2,12 @@
 //
 // A Python function in their place differs: as an attribute of a class it becomes a method, and it has another type and
 // cannot be pickled by its name. So each gets a function in C that looks like the one before, and calls ours.
-#include "px_worker.h"
+#include "px_substitute.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "px_worker.h"
 
 #define PX_SUBSTITUTES 8
 

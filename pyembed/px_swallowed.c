@@ -1,4 +1,6 @@
 // Frames of Python's, and whether the exception of a cancel was swallowed.
+#include "px_swallowed.h"
+
 #include <string.h>
 
 #include "px_worker.h"

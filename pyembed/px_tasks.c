@@ -1,16 +1,23 @@
 // The functions with which an asyncio loop serves many slots: Python schedules,
 // C moves the bytes. All of them: main thread, GIL held.
-#include "px_busypoll.h"
-#include "px_flusher.h"
-#include "px_receive.h"
-#include "px_send.h"
-#include "px_shared.h"
-#include "px_worker.h"
+#include "px_tasks.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
 
+#include "px_batch.h"
+#include "px_busypoll.h"
+#include "px_control.h"
+#include "px_events.h"
+#include "px_flusher.h"
 #include "px_json.h"
+#include "px_logs.h"
+#include "px_receive.h"
+#include "px_reply.h"
+#include "px_request.h"
+#include "px_send.h"
+#include "px_shared.h"
+#include "px_worker.h"
 
 #define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
 #define PX_LONG 86400                     // seconds that a wait takes at most: more would not fit

@@ -8,9 +8,7 @@
 // whichever file object is used, Rust, and C++ streams that are not synchronised with C's. glibc's own calls cannot be
 // replaced, so C's stdio is in px_stdio.c.
 #define _GNU_SOURCE  // RTLD_NEXT
-#include "px_worker.h"
-
-#include "px_interrupt.h"
+#include "px_threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +16,12 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "px_crash.h"
+#include "px_logs.h"
+#include "px_pipes.h"
+#include "px_preload.h"
+#include "px_worker.h"
 
 #define PX_NO_PREDICTION UINT64_MAX  // owns the threads that leftover code starts
 #define PX_WRITES_TIMEOUT 1000000000  // ns for a write to a log pipe, which the front reads all the time

@@ -5,14 +5,14 @@
 // answer says so: the front uses it for no other request. The pages then become private, so that the model may still write to
 // them while the front sends an answer from there. They do so before a fork too: what the model and its child write later,
 // the other one does not see.
+#include "px_views.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "px_json.h"
 #include "px_shared.h"
-#include "px_views.h"
 #include "px_worker.h"
 
 #define ALIGNED 16  // as the memory of malloc is

@@ -3,6 +3,8 @@
 // Python's own locks are released one by one with the GIL held. Each thread that wakes then waits for the GIL, which costs it a
 // second switch, and the threads of a batched method wake up at each step: see docs/explanation/performance.md.
 #define _GNU_SOURCE
+#include "px_waiter.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <math.h>
@@ -10,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "px_busypoll.h"
 #include "px_interrupt.h"
 #include "px_worker.h"
 
@@ -97,7 +100,7 @@ static struct timespec moment(double seconds) {
 
 // wait(waiter, seconds, list) -> bool: wakes a thread for each waiter of the list, then waits for the first one; seconds None:
 // without limit. False: the time has passed.
-static PyObject *px_wait(PX_SELF, PyObject *const *args, Py_ssize_t n) {
+static PyObject *wait_for(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 3) return PyErr_Format(PyExc_TypeError, "wait takes 3 arguments");
   struct waiter *w = waiter_of(args[0]);
   double seconds = args[1] == Py_None ? INFINITY : PyFloat_AsDouble(args[1]);
@@ -127,6 +130,6 @@ int px_waiter_load(void) {
 PyMethodDef px_waiter_methods[] = {
     {"waiter", new_waiter, METH_NOARGS, NULL},
     {"wake", px_wake, METH_O, NULL},
-    {"wait", (PyCFunction)(void (*)(void))px_wait, METH_FASTCALL, NULL},
+    {"wait", (PyCFunction)(void (*)(void))wait_for, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

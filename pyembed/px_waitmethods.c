@@ -3,10 +3,13 @@
 // A wait without limit for a lock cannot end early: Python's code has no answer for that. So ours wait for a limit that is never
 // reached, again and again. And a socket whose wait ended early raises OSError or TimeoutError: ours raise the exception of the
 // interrupt instead, so that no code of the model sees another one.
-#include "px_interrupt.h"
-#include "px_worker.h"
+#include "px_waitmethods.h"
 
 #include <string.h>
+
+#include "px_interrupt.h"
+#include "px_substitute.h"
+#include "px_worker.h"
 
 #define PX_LIMIT 1000000.0  // seconds
 #define PX_MOMENT 0.02

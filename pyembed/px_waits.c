@@ -20,8 +20,7 @@
 #include <unistd.h>
 
 #include "px_interrupt.h"
-#include "px_logs.h"
-#include "px_process.h"
+#include "px_threads.h"
 
 // is_python tells whether code at this address is Python's, or that of the library by which it encrypts.
 static bool is_python(const void *caller) {

@@ -11,12 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
-#include "px_answer.h"
 #include "px_channel.h"
-#include "px_logs.h"
-#include "px_process.h"
-#include "px_serve.h"
 
 struct px_worker {
   struct px_channel control;
@@ -57,6 +54,10 @@ struct px_worker {
 extern struct px_worker px_w;
 
 // px_now is the monotonic clock in nanoseconds. Any thread.
-uint64_t px_now(void);
+static inline uint64_t px_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
 
 #endif

@@ -1,0 +1,19 @@
+// px_json_bigint.c reads and writes integers beyond 64 bits.
+#ifndef PX_JSON_BIGINT_H
+#define PX_JSON_BIGINT_H
+
+#include <stddef.h>
+
+#include "px_mem.h"
+#include "px_python.h"
+
+// px_json_read_bigint makes an int of n decimal digits, n > 0. GIL. New
+// reference or NULL with MemoryError set.
+PyObject *px_json_read_bigint(const char *digits, size_t n, int negative);
+
+// px_json_write_bigint appends the int o, of at least 64 bits, or a
+// subclass's by its value. GIL; no Python code runs. 0; -1: either *why is
+// set, for too many digits, or a Python error is.
+int px_json_write_bigint(struct px_buf *out, PyObject *o, const char **why);
+
+#endif

@@ -1,0 +1,38 @@
+// px_json_number_in.c reads numbers.
+#ifndef PX_JSON_NUMBER_IN_H
+#define PX_JSON_NUMBER_IN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "px_mem.h"
+#include "px_python.h"
+
+// px_json_read_number reads the number at *p, which is a digit or a minus, and
+// moves *p behind it. GIL. New reference; NULL: either *why is set, and *p is
+// where the text is wrong, or a Python error is. scratch is overwritten.
+PyObject *px_json_read_number(const char **p, const char *end, struct px_buf *scratch, const char **why);
+
+// A number as it stands in the text.
+struct px_json_number {
+  enum {
+    PX_JSON_INT,        // i
+    PX_JSON_FLOAT,      // d
+    PX_JSON_LONG_INT,   // of too many digits for i
+    PX_JSON_LONG_FLOAT  // one for px_json_convert
+  } kind;
+  bool negative;
+  const char *digits;  // of whole numbers: they end where the number does
+  int64_t i;
+  double d;
+};
+
+// px_json_take_number takes the number at *p, which is a digit or a minus, and moves *p behind it. 0, or -1 where the text
+// is wrong. No GIL.
+int px_json_take_number(const char **p, const char *end, struct px_json_number *v);
+
+// px_json_convert has CPython convert the number at s up to end, correctly rounded, for any length: infinity beyond the range
+// of a double. GIL. 0, or -1 with a Python error. scratch is overwritten.
+int px_json_convert(const char *s, const char *end, struct px_buf *scratch, double *v);
+
+#endif

@@ -1,0 +1,12 @@
+// px_waiter.c has the waiters on which calls of batched methods wait.
+#ifndef PX_WAITER_H
+#define PX_WAITER_H
+
+#include "px_python.h"
+
+// px_waiter_load makes the type of waiters. 0, or -1 with an exception.
+int px_waiter_load(void);
+
+extern PyMethodDef px_waiter_methods[];
+
+#endif
