@@ -244,11 +244,11 @@ func (w *worker) passSlot(i int, theirs *os.File) error {
 	return w.process.control.SendFile(ipc.KindSlot, uint64(i), fd)
 }
 
-// threeDigits rounds a time for people to three digits, at most to microseconds.
+// threeDigits rounds a time for people to three digits, at most to nanoseconds.
 func threeDigits(seconds float64) float64 {
 	if seconds <= 0 {
 		return 0
 	}
-	unit := math.Pow(10, min(0, max(-6, math.Floor(math.Log10(seconds))-2)))
+	unit := math.Pow(10, min(0, max(-9, math.Floor(math.Log10(seconds))-2)))
 	return math.Round(seconds/unit) / math.Round(1/unit)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,7 +21,15 @@ import (
 func newConsole(w io.Writer, level slog.Level, colour, draws bool) slog.Handler {
 	block := &blockWriter{w: w, draws: draws}
 	return blockHandler{tint.NewTextHandler(block,
-		&tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colour}), block}
+		&tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colour, ReplaceAttr: plainNumber}), block}
+}
+
+// plainNumber writes a number without an exponent: 0.000051, not 5.1e-05.
+func plainNumber(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindFloat64 {
+		a.Value = slog.StringValue(strconv.FormatFloat(a.Value.Float64(), 'f', -1, 64))
+	}
+	return a
 }
 
 // blockWriter adds the lines of a block to the line that tint makes, so that both are one write.

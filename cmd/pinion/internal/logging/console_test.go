@@ -20,3 +20,11 @@ func TestConsole_ShowsTracebackAsBlock(t *testing.T) {
 		t.Errorf("it shows: got %.300q, want a match of %s\n%s", out.Bytes(), want, &out)
 	}
 }
+
+func TestConsole_WritesNumbersWithoutExponent(t *testing.T) {
+	var out bytes.Buffer
+	newLogger(&out, slog.LevelInfo, true, false).Info("worker ready", "worker", 0, "setup_seconds", 0.0000421)
+	if want := "^[0-9:.]+ INF worker ready worker=0 setup_seconds=0.0000421\n$"; !regexp.MustCompile(want).Match(out.Bytes()) {
+		t.Errorf("got %q, want a match of %q", out.Bytes(), want)
+	}
+}
