@@ -130,7 +130,7 @@ func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 			"The token in the header Authorization is not one of this server's"
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, challenge)
-	s.refuseAs(ctx, protocol.Unauthorized, detail)
+	s.refuseAs(ctx, protocol.Unauthorized, s.withHelp(detail, "how-to/security"))
 }
 
 // withoutDetails returns the health that a client without a token may see.

@@ -46,13 +46,13 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 		header := &ctx.Request.Header
 		switch foreign, rebound := a.readers(header, a.model.Dashboard.Origins); {
 		case foreign:
-			a.detail(ctx, fasthttp.StatusForbidden,
-				"A browser sent this request for a page of another origin, which may not read the live view")
+			a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(
+				"A browser sent this request for a page of another origin, which may not read the live view", "how-to/security"))
 		case rebound:
-			a.detail(ctx, fasthttp.StatusForbidden,
+			a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(
 				"The name "+request.Show(header.Host())+
 					" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
-					"Open it by IP address or over https, or start the server with --allowed-host "+nameOf(string(header.Host())))
+					"Open it by IP address or over https, or start the server with --allowed-host "+nameOf(string(header.Host())), "how-to/security"))
 		default:
 			h(ctx)
 		}

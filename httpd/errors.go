@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bytedance/sonic"
@@ -89,6 +90,14 @@ func (s *Server) detail(ctx *fasthttp.RequestCtx, status int, text string) {
 	s.encode(ctx, status, detailBody{text})
 }
 
+// withHelp adds the address of a document to a refusal's text, if it is known.
+func (s *Server) withHelp(text, page string) string {
+	if s.opt.Help == nil {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + ". See " + s.opt.Help(page)
+}
+
 // refuse answers with the reason why a request did not become a prediction.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	if s.refuseRequest(ctx, err) {
@@ -160,7 +169,7 @@ func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 	case errors.Is(err, predict.ErrNoTraining):
 		s.notFound(ctx)
 	case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrTrainingStream):
-		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{err.Error()})
+		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{s.withHelp(err.Error(), "reference/http")})
 	case errors.Is(err, predict.ErrTooManySubscribers): // no headerRetry: no other server has its events
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		s.encode(ctx, fasthttp.StatusTooManyRequests, refusalBody{err.Error(), predict.Failed.String()})

@@ -63,6 +63,9 @@ type Options struct {
 	// without one gets the status and no details. Default: none are required.
 	Tokens *Tokens
 
+	// Help returns the address of a document, such as "how-to/security", to which refusals lead; nil: none is known.
+	Help func(page string) string
+
 	// Public are paths, for example "/docs", that require no token.
 	Public []string
 

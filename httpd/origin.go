@@ -68,7 +68,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}
-	s.refuseAs(ctx, protocol.Forbidden, text)
+	s.refuseAs(ctx, protocol.Forbidden, s.withHelp(text, "how-to/security"))
 }
 
 // originOf returns the origin of a URL.

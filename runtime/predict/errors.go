@@ -26,18 +26,24 @@ var ErrNotStreaming error = &NotStreamingError{Function: "the model's function"}
 // NotStreamingError is ErrNotStreaming with the name of the function.
 type NotStreamingError struct {
 	Function string // "Runner.run()"
+	Batched  bool   // it has @cog.batch, which excludes @cog.streaming
 }
 
 func (e *NotStreamingError) Error() string {
-	return "This model does not support streaming responses. Add @cog.streaming to " + e.Function +
-		", with Iterator[...] or ConcatenateIterator[str] as its return type, to enable SSE."
+	const refusal, instead = "This model does not support streaming responses. ", "ask without Accept: text/event-stream."
+	if e.Batched {
+		return refusal + e.Function + " has @cog.batch, and predictions of a batch cannot be streamed: " + instead
+	}
+	return refusal + "Add @cog.streaming to " + e.Function +
+		", with Iterator[...] or ConcatenateIterator[str] as its return type, to enable SSE, or " + instead
 }
 
 // Is reports whether target is ErrNotStreaming.
 func (e *NotStreamingError) Is(target error) bool { return target == ErrNotStreaming }
 
 // ErrTrainingStream: the request asks for a stream of a training.
-var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses.")
+var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses. " +
+	"Ask without Accept: text/event-stream; GET /trainings/{id} has the state and the logs of a training that runs.")
 
 var ErrNoTraining = errors.New("this model has no training interface")
 

@@ -24,7 +24,7 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 		if m.function == "" {
 			return predict.ErrNotStreaming
 		}
-		return &predict.NotStreamingError{Function: m.function + "()"}
+		return &predict.NotStreamingError{Function: m.function + "()", Batched: m.batched}
 	case m.inputs[req.Kind] == nil:
 		return x.prepareUnchecked(req)
 	}

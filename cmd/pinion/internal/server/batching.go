@@ -57,7 +57,7 @@ func (s *batching) wire(sink *logging.Sink) {
 	})
 	s.http = httpd.NewJobs(batchingJobs{s.queue}, httpd.Options{
 		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request,
-		Memory: newBudget(0), Connections: connections,
+		Memory: newBudget(0), Connections: connections, Help: helpPages(),
 	})
 }
 

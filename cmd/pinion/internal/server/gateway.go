@@ -117,7 +117,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		Queue: g.rootQueue, Queueing: g.queueing(),
 		Models: g.httpModels(), Protocols: s.Protocols.List(protocol.Several(g.knownModels)),
-		Docs: g.rootPage, Dashboard: g.dashboard(),
+		Docs: g.rootPage, Dashboard: g.dashboard(), Help: helpPages(),
 	})
 	g.routing.Unlock()
 	if g.finder != nil {

@@ -45,7 +45,7 @@ func (f *Server) makeHTTP() error {
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration,
 		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
-		Tokens: f.auth.Tokens(), Public: public,
+		Tokens: f.auth.Tokens(), Public: public, Help: helpPages(),
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		ControlFromAny: s.Exposure.AllowModelControl,
@@ -198,12 +198,20 @@ func (m *servedModel) pageOptions(atRoot bool) page.Options {
 	return o
 }
 
-// pageHelp is the address of the document about the page; "": the documents have no address that is known.
-func pageHelp() string {
+// helpPages returns the addresses of documents; nil: the documents have no address that is known.
+func helpPages() func(page string) string {
 	if version.Docs == "" {
-		return ""
+		return nil
 	}
-	return version.DocsPage("how-to/page")
+	return version.DocsPage
+}
+
+// pageHelp is the address of the document about the page; "": it is not known.
+func pageHelp() string {
+	if help := helpPages(); help != nil {
+		return help("how-to/page")
+	}
+	return ""
 }
 
 // links lead from a page of the model to that of each model; nil: there is one model.

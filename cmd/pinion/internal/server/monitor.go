@@ -20,8 +20,8 @@ func (f *Server) openMonitor() (err error) {
 		return err
 	}
 	f.endpoints.monitor = httpd.NewMonitor(f.root(), httpd.Options{
-		AllowedHosts: f.s.Exposure.AllowedHosts,
-		Logger:       f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true),
+		AllowedHosts: f.s.Exposure.AllowedHosts, Help: helpPages(),
+		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true),
 		Connections: f.connections.Part(256),
 		Models:      f.httpModels(true),
 	})

@@ -1,0 +1,55 @@
+package httpd
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestHelp_RefusalsLeadToDocuments where their address is known, and say what to do also where it is not.
+func TestHelp_RefusalsLeadToDocuments(t *testing.T) {
+	var tokens Tokens
+	tokens.Set([]string{"a-token-of-this-server"})
+	for _, c := range []struct {
+		name, path string
+		header     [2]string
+		tokens     *Tokens
+		code       int
+		says, page string
+	}{
+		{"stream", "/predictions", [2]string{"Accept", "text/event-stream"}, nil, 406, "ask without Accept", "reference/http"},
+		{"training", "/trainings", [2]string{"Accept", "text/event-stream"}, nil, 406, "GET /trainings/{id}", "reference/http"},
+		{"foreign", "/predictions", [2]string{"Origin", "http://a.example"}, nil, 403, "--cors-origin", "how-to/security"},
+		{"token", "/predictions", [2]string{"X", "y"}, &tokens, 401, "Authorization: Bearer", "how-to/security"},
+	} {
+		for _, site := range []string{"", "https://docs.example/"} {
+			o := Options{Tokens: c.tokens}
+			if site != "" {
+				o.Help = func(page string) string { return site + page }
+			}
+			f := newFake()
+			f.training, f.plain = true, true
+			s := serve(t, f, o)
+			r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.addr+c.path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set(c.header[0], c.header[1])
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if err != nil || answer.StatusCode != c.code || !strings.Contains(string(body), c.says) {
+				t.Errorf("%s: got %d, %s (%v), want %d with %q", c.name, answer.StatusCode, body, err, c.code, c.says)
+			}
+			want := site != ""
+			if got := strings.Contains(string(body), ". See https://docs.example/"+c.page); got != want {
+				t.Errorf("%s, documents at %q: got a link %t, want %t: %s", c.name, site, got, want, body)
+			}
+		}
+	}
+}
