@@ -29,8 +29,8 @@ func AppendTensorHead(dst []byte, code byte, shape []int64, size int) []byte {
 // HasTensor reports whether body has a tensor, if it is otherwise JSON.
 func HasTensor(body []byte) bool { return bytes.IndexByte(body, tensorMark) >= 0 }
 
-// ElementSize is how many bytes an element takes. It is 0 if there is no such code.
-func ElementSize(code byte) int {
+// elementSize is how many bytes an element takes. It is 0 if there is no such code.
+func elementSize(code byte) int {
 	switch code {
 	case '?', 'b', 'B':
 		return 1
@@ -57,7 +57,7 @@ func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after 
 		return body, t, nil, false
 	}
 	t.Shape = make([]int64, dimensions)
-	wanted := uint64(ElementSize(t.Code))
+	wanted := uint64(elementSize(t.Code))
 	known := wanted > 0
 	for i := range t.Shape {
 		length := binary.LittleEndian.Uint64(rest[8*i:])

@@ -35,25 +35,50 @@ func joinArrays(s *protocol.Signature, f outputField, shape Rows,
 	return t, true, nil
 }
 
-// lists is an output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or
-// -Infinity, which are not JSON. Without arrays it is output itself.
-func lists(output []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
-	finite = true
+// Lists is an input or output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or
+// -Infinity, which are not JSON. Without arrays it is text itself.
+func Lists(text []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
 	if tensors == nil {
-		return output, finite
+		return text, true
 	}
 	var out []byte
+	w := listWriter{finite: true}
 	for {
-		before, number, after, found := predict.CutTensor(output)
+		before, number, after, found := predict.CutTensor(text)
+		out = append(out, before...)
 		if !found {
-			return append(out, output...), finite
+			return out, w.finite
 		}
-		t := Tensor{Type: datatypeOfCode(tensors[number].Code), Raw: tensors[number].Data}
-		tokens, _ := t.appendTokens(func(dst []byte, v float64) []byte {
-			finite = false
-			return appendNotFinite(dst, v)
-		})
-		out = nest(append(out, before...), tokens, tensors[number].Shape)
-		output = after
+		w.of, w.raw = datatypeOfCode(tensors[number].Code), tensors[number].Data
+		out = w.append(out, tensors[number].Shape)
+		text = after
 	}
+}
+
+// listWriter writes arrays as nested lists.
+type listWriter struct {
+	of     Datatype
+	raw    []byte // the elements that are left
+	finite bool   // so far
+}
+
+func (w *listWriter) append(dst []byte, shape []int64) []byte {
+	if len(shape) == 0 {
+		element := w.raw
+		w.raw = element[w.of.Size:]
+		out, finite := w.of.appendNumber(dst, element)
+		if !finite {
+			w.finite = false
+			return appendNotFinite(dst, w.of.float(element))
+		}
+		return out
+	}
+	dst = append(dst, '[')
+	for i := range shape[0] {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = w.append(dst, shape[1:])
+	}
+	return append(dst, ']')
 }

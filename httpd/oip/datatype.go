@@ -148,7 +148,7 @@ func (d Datatype) float(raw []byte) float64 {
 	le := binary.LittleEndian
 	switch d.Code {
 	case 'e':
-		return float64(HalfToFloat(le.Uint16(raw)))
+		return float64(halfToFloat(le.Uint16(raw)))
 	case 'f':
 		return float64(math.Float32frombits(le.Uint32(raw)))
 	default:
@@ -247,8 +247,8 @@ func (d Datatype) appendRaw(dst, token []byte) (_ []byte, ok bool) {
 	return le.AppendUint64(dst, uint64(v))[:len(dst)+d.Size], err == nil
 }
 
-// HalfToFloat converts a float of 16 bits.
-func HalfToFloat(h uint16) float32 {
+// halfToFloat converts a float of 16 bits.
+func halfToFloat(h uint16) float32 {
 	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&0x1f, uint32(h)&0x3ff
 	switch exp {
 	case 0x1f:

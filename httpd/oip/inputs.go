@@ -269,17 +269,18 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 // than its bytes: arrays within lists, and lists without elements.
 func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
 	item, lists := leaf(v), t.Shape
+	elements, _ := count(t.Shape)
 	if item.Kind == protocol.Array {
 		n := depth(v)
 		if len(t.Shape) <= n || item.Rank > 0 && len(t.Shape) != n+item.Rank {
 			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape),
 				shapeText(openShape(n+max(item.Rank, 1))))
 		}
-		if t.Raw != nil {
+		if t.Raw != nil && elements > 0 { // in a job of the queue, arrays are lists
 			lists = t.Shape[:n]
 		}
 	}
-	if n, _ := count(t.Shape); n > 0 && len(lists) == len(t.Shape) {
+	if elements > 0 && len(lists) == len(t.Shape) {
 		return nil
 	}
 	made := int64(1)

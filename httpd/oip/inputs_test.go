@@ -50,10 +50,11 @@ func TestInputs_ListsOfArrays(t *testing.T) {
 	}
 }
 
-// TestInputs_EmptyListsAreFew: a shape without elements must not make lists without end.
+// TestInputs_EmptyListsAreFew: a shape without elements must not make lists without end. A gateway makes lists of an
+// array too.
 func TestInputs_EmptyListsAreFew(t *testing.T) {
 	number := protocol.Value{Kind: protocol.Number}
-	s := signatureOf(listOf(listOf(number)))
+	s, array := signatureOf(listOf(listOf(number))), signatureOf(protocol.Value{Kind: protocol.Array})
 	for shape, few := range map[[3]int64]bool{
 		{16384, 0, 1}: true, {0, 1 << 40, 0}: true, {1 << 30, 0, 1}: false,
 		{1 << 8, 1 << 8, 0}: false,
@@ -62,6 +63,10 @@ func TestInputs_EmptyListsAreFew(t *testing.T) {
 		in.Type, _ = DatatypeNamed("FP64")
 		if _, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, s, nil); (err == nil) != few {
 			t.Errorf("%v: %v, want %t", shape, err, few)
+		}
+		in.Raw, in.Tokens = []byte{}, nil
+		if _, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, array, nil); (err == nil) != few {
+			t.Errorf("an array of %v: %v, want %t", shape, err, few)
 		}
 	}
 }

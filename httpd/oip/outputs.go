@@ -105,7 +105,7 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 	t := Tensor{Name: f.name, Tokens: [][]byte{}}
 	var item []int64
 	for i := range answers {
-		value, finite := lists(valueOf(s, f, &answers[i]), answers[i].Tensors)
+		value, finite := Lists(valueOf(s, f, &answers[i]), answers[i].Tensors)
 		if s.Concatenate {
 			value = concatenated(value)
 		}

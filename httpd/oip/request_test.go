@@ -137,7 +137,7 @@ func TestRefusalsAreShort(t *testing.T) {
 func TestHalf(t *testing.T) {
 	for i := range 1 << 16 {
 		h := uint16(i)
-		v := HalfToFloat(h)
+		v := halfToFloat(h)
 		if back := floatToHalf(float64(v)); back != h && !math.IsNaN(float64(v)) {
 			t.Fatalf("%#x is %v, which is %#x, want NaN", h, v, back)
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"pinion/httpd/oip"
+	"pinion/httpd/protocol"
 	"pinion/runtime/mediatype"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -49,9 +51,10 @@ func newJobInput(req *predict.Request, budget *memory.Budget) (in *jobInput, err
 		return in, err
 	}
 	if len(req.Tensors) > 0 {
-		lists, err := withTensors(in.body[len(beforeInput):], req.Tensors)
-		if err != nil {
-			return in, err
+		lists, finite := oip.Lists(in.body[len(beforeInput):], req.Tensors)
+		if !finite {
+			return in, protocol.Errorf(protocol.BadInput, "the array does not fit into the job queue, which keeps JSON: "+
+				"it has a number that is not finite. Send it to a server")
 		}
 		if err := in.charge(int64(len(lists))); err != nil {
 			return in, err
