@@ -16,7 +16,7 @@ import (
 type api struct {
 	*Server
 	svc      func() Service
-	queue    func() JobQueue // of asynchronous predictions; nil: they are the Service's
+	queue    func() JobQueue // of asynchronous predictions; nil means they are the Service's
 	queueing QueueOptions    // of the queue
 	router   *router.Router
 
@@ -24,7 +24,7 @@ type api struct {
 	pattern string // of its routes in metrics: "", or pathModel
 	model   Model
 
-	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
+	completed atomic.Pointer[completed] // the OpenAPI document; nil means not yet requested
 }
 
 // Model is a model whose routes are below /models/NAME.
@@ -39,18 +39,18 @@ type Model struct {
 	Named bool
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
 	Title string
-	// Docs answers GET docs; nil: 404. DocsData answers GET of its paths, what the page asks for.
+	// Docs answers GET docs; nil means 404. DocsData answers GET of its paths, what the page asks for.
 	Docs     fasthttp.RequestHandler
 	DocsData map[string]fasthttp.RequestHandler
-	// Dashboard is the live view at dashboard; nil: 404.
+	// Dashboard is the live view at dashboard; nil means 404.
 	Dashboard *Dashboard
-	// Reload is called by POST reload, as Options.Reload; nil: 404.
+	// Reload is called by POST reload, as Options.Reload; nil means 404.
 	Reload func() (notice string, err error)
 	// Load is called by POST load, and returns once the model is ready; Unload by POST unload, once its processes are
-	// gone. A *predict.NotReadyError is answered 503, another error 500. nil: 404.
+	// gone. A *predict.NotReadyError is answered 503, another error 500. nil means 404.
 	Load, Unload func() error
-	// Traffic returns where requests for the model go; nil: it has no versions. Shift gives its versions other shares; an
-	// error is answered as that of Load, or 400; nil: no client may ask.
+	// Traffic returns where requests for the model go, or nil if it has no versions. Shift gives its versions other
+	// shares; an error is answered as that of Load, or 400; nil means no client may ask.
 	Traffic func() *Traffic
 	Shift   func(shares map[string]int) error
 	// OnRequest receives the requests to the model's routes, as Options.OnRequest. Default: none.

@@ -124,10 +124,11 @@ func (s *Server) leadsToPage(ctx *fasthttp.RequestCtx, path string) bool {
 
 // refuseUnauthorized answers a request that admits refuses.
 func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
-	challenge, detail := `Bearer realm="pinion"`, "This server wants a token: send the header Authorization: Bearer TOKEN"
+	challenge, detail := `Bearer realm="pinion"`,
+		"This server requires a token: send the header Authorization: Bearer TOKEN"
 	if _, ok := bearer(&ctx.Request.Header); ok {
 		challenge, detail = challenge+`, error="invalid_token"`,
-			"The token in the header Authorization is not one of this server's"
+			"The token in the header Authorization is not valid for this server"
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, challenge)
 	s.refuseAs(ctx, protocol.Unauthorized, s.withHelp(detail, "how-to/security"))

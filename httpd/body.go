@@ -30,7 +30,7 @@ func (e *bodyError) Unwrap() error { return e.cause }
 type received struct {
 	data    []byte
 	charged int64           // bytes of the memory budget; the caller frees them
-	disk    *memory.Mapping // the file that holds data; nil: data is memory
+	disk    *memory.Mapping // the file that holds data; nil means data is memory
 	shared  *memory.Shared  // the memory that holds data, if a worker can read it too
 }
 
@@ -129,7 +129,7 @@ func (s *Server) readCharged(r io.Reader, from *transport.Conn) (received, error
 // bodyReader reads a body and classifies its errors: fasthttp.ErrBodyTooLarge after left bytes, else a *bodyError.
 type bodyReader struct {
 	from io.Reader
-	conn *transport.Conn // nil: not one of our connections
+	conn *transport.Conn // nil means not one of our connections
 	size int64           // as announced; negative: not announced
 	read int64
 	left int64

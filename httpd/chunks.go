@@ -38,7 +38,7 @@ type chunkWriter struct {
 	watched *transport.Watch
 	closed  bool
 	memory  *memory.Budget
-	charge  *memory.Charge // what buf and tail take beyond bufferCost; nil: they never did
+	charge  *memory.Charge // what buf and tail take beyond bufferCost; nil means they never did
 
 	disconnected atomic.Bool
 }
@@ -66,7 +66,7 @@ func (w *chunkWriter) chargeBuffers() {
 	}
 }
 
-// close ends the watch and the comments; false: it was closed before.
+// close ends the watch and the comments; false means it was closed before.
 func (w *chunkWriter) close(by *transport.Transport) bool {
 	if w.closed {
 		return false

@@ -42,7 +42,7 @@ const readableCodings = "gzip, zstd"
 // implementation exceeds it only with --ultra and --long.
 const maxWindow = 8 << 20
 
-// codingOf returns the coding that a Content-Encoding names; false: an unknown one.
+// codingOf returns the coding that a Content-Encoding names; false means an unknown one.
 func codingOf(header []byte) (coding, bool) {
 	switch name := bytes.ToLower(trim(header)); string(name) {
 	case "", "identity":

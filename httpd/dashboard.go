@@ -51,7 +51,7 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 		case rebound:
 			a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(
 				"The name "+request.Show(header.Host())+
-					" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
+					" could be registered by anyone (DNS rebinding), so the live view is not shown at it over plain http. "+
 					"Open it by IP address or over https, or start the server with --allowed-host "+nameOf(string(header.Host())), "how-to/security"))
 		default:
 			h(ctx)

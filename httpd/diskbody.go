@@ -38,7 +38,7 @@ func toDisk(file *os.File, head []byte, rest io.Reader) (*memory.Mapping, error)
 	defer bufpool.Put(slice)
 	total := 0
 	failed := func(err error) error {
-		cause := fmt.Errorf("%w, and the disk does not take it: %w", memory.ErrFull, err)
+		cause := fmt.Errorf("%w, and it cannot be written to disk: %w", memory.ErrFull, err)
 		return &request.RoomError{Bytes: int64(total), Cause: cause}
 	}
 	for {

@@ -137,7 +137,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
 }
 
-// refuseRequest answers with an error that no other server would spare the client; false: err is none.
+// refuseRequest answers with an error that no other server would spare the client; false means err is none.
 func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 	var (
 		syntax  *rawjson.SyntaxError

@@ -8,9 +8,9 @@ import (
 
 // Jobs is the queue behind a server of NewJobs. The statuses of its jobs are HTTP statuses.
 type Jobs interface {
-	// Submit enqueues a body, which it then owns. false: the queue is full or closed.
+	// Submit enqueues a body, which it then owns. false means the queue is full or closed.
 	Submit(body []byte) (Job, bool)
-	// Ready says why jobs are not run; nil: they are.
+	// Ready says why jobs are not run; nil means they are.
 	Ready() error
 }
 

@@ -33,7 +33,7 @@ type ModelEntry struct {
 	// MemoryBytes is the resident memory of its workers.
 	MemoryBytes int64  `json:"memory_bytes"`
 	Error       string `json:"error,omitempty"` // why it failed
-	*Traffic           // nil: it has no versions
+	*Traffic           // nil means it has no versions
 	// ModelName and ModelURL are SageMaker's words for the name and the folder.
 	ModelName string `json:"modelName"`
 	ModelURL  string `json:"modelUrl"`
@@ -76,7 +76,7 @@ func (s *Server) routeModel(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// named returns the routes of the model that a path names. nil: there is none, and the request is answered.
+// named returns the routes of the model that a path names. nil means there is none, and the request is answered.
 func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 	segment, _ := ctx.UserValue("name").(string)
 	name := unescaped(segment)

@@ -63,13 +63,13 @@ type Options struct {
 	// without one gets the status and no details. Default: none are required.
 	Tokens *Tokens
 
-	// Help returns the address of a document, such as "how-to/security", to which refusals lead; nil: none is known.
+	// Help returns the address of a document, such as "how-to/security", to which refusals lead; nil means none is known.
 	Help func(page string) string
 
 	// Public are paths, for example "/docs", that require no token.
 	Public []string
 
-	// Shutdown is called by POST /shutdown: it begins a graceful shutdown and does not wait. Nil: the answer is 404.
+	// Shutdown is called by POST /shutdown: it begins a graceful shutdown and does not wait. Nil means the answer is 404.
 	Shutdown func()
 
 	// ShutdownFromAny lets every client shut the server down. Default: only programs on this machine.
@@ -79,20 +79,20 @@ type Options struct {
 	// a token.
 	ControlFromAny bool
 
-	// Reload is called by POST /reload, and must not block. Its notice is in the answer. Nil: the
+	// Reload is called by POST /reload, and must not block. Its notice is in the answer. Nil means the
 	// answer is 404.
 	Reload func() (notice string, err error)
 
-	// OnRequest receives each answered request: the pattern of its route ("/predictions/{id}"; "": no route), its method
-	// ("OTHER": unknown), its status code, and how long the answer took (of a stream, until its start). It must not block.
-	// Default: none.
+	// OnRequest receives each answered request: the pattern of its route ("/predictions/{id}"; "" means no route), its
+	// method ("OTHER": unknown), its status code, and how long the answer took (of a stream, until its start). It must not
+	// block. Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
 	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default:
 	// none.
 	OnGeneration func(protocol.Generation)
 
-	// Tracer traces predictions, trainings and cancels; nil: nothing is traced.
+	// Tracer traces predictions, trainings and cancels; nil means nothing is traced.
 	Tracer *trace.Tracer
 
 	// AccessLines is how many requests a second are logged; more are left out. Default: none.
@@ -106,34 +106,34 @@ type Options struct {
 	// AccessText: access lines are for people. Method, path, status and time are the message, and the client is left out.
 
 	AccessText bool
-	// Memory is the budget for bodies and answers; nil: no limit.
+	// Memory is the budget for bodies and answers; nil means no limit.
 	Memory *memory.Budget
 
 	// Spool makes a file for a large body (of that size in bytes, or 0 for an unknown one) when Memory has no room for it.
 	// It returns nil where the server has no disk. Default: such bodies wait, or are refused.
 	Spool func(size int64) (*os.File, error)
 
-	// Queue returns what gets the asynchronous predictions of the default model at the root, and others as Queueing says;
-	// nil: they are the Service's.
+	// Queue returns what gets the asynchronous predictions of the default model at the root, and others as Queueing says,
+	// or nil if they are the Service's.
 	Queue    func() JobQueue
 	Queueing QueueOptions
 
 	// Protocols are other protocols at the same port. Default: none.
 	Protocols []protocol.Protocol
 
-	// Models are those below /models; the first one is the model that New is called for. nil: there are none;
+	// Models are those below /models; the first one is the model that New is called for. nil means there are none;
 	// an empty list may be replaced later. Default: nil.
 	Models   []Model
 	monitors bool // see NewMonitor
 
 	conns transport.Options // what tests change
 
-	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
+	// Docs answers GET /docs, and Metrics GET /metrics; nil means 404.
 	Docs, Metrics fasthttp.RequestHandler
 	// DocsData answers GET of its paths, what the page at /docs asks for.
 	DocsData map[string]fasthttp.RequestHandler
 
-	// Dashboard is the live view at /dashboard; nil: 404.
+	// Dashboard is the live view at /dashboard; nil means 404.
 	Dashboard *Dashboard
 }
 

@@ -59,7 +59,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 	case origin == "http://"+string(h.Host()) && len(h.Peek(headerFetchSite)) == 0:
 		text = "This page was opened at the name " + request.Show(h.Host()) +
 			" over plain http, and that name is not known to be " +
-			"this machine's own: it could be registered by anybody (DNS rebinding). Open the page by IP address or over https, " +
+			"this machine's own: it could be registered by anyone (DNS rebinding). Open the page by IP address or over https, " +
 			"or start the server with --allowed-host " + logtext.Clip(nameOf(string(h.Host())))
 	default:
 		allowed := "ORIGIN"

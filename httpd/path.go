@@ -54,7 +54,7 @@ func unescaped(segment string) string {
 	return text
 }
 
-// pathID returns the id in a request's path; false: its escapes are invalid.
+// pathID returns the id in a request's path, or false if its escapes are invalid.
 func pathID(ctx *fasthttp.RequestCtx) (string, bool) {
 	segment, _ := ctx.UserValue("id").(string)
 	// Decoding copies only if it changes something. Otherwise the id is part of the request's buffer and must be copied.

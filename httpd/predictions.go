@@ -271,7 +271,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 	return how, nil
 }
 
-// join answers a PUT with the prediction in flight with that id; false: there is none.
+// join answers a PUT with the prediction in flight with that id; false means there is none.
 func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
 	p := k.svc().Find(k.kind, id)
 	if p == nil {

@@ -17,7 +17,7 @@ type asked struct {
 	// bounded: it waits for at most wait, then gets the current state.
 	bounded bool
 	wait    time.Duration
-	raw     *[]byte // a body for the queue that is not JSON; nil: it is
+	raw     *[]byte // a body for the queue that is not JSON; nil means it is
 	// orObject: without a stream, the prediction object will do.
 	orObject bool
 }

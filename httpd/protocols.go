@@ -28,7 +28,7 @@ type protocols struct {
 // maxIdleShared is how many bytes of shared memory that no request uses are kept at most.
 const maxIdleShared = 64 << 20
 
-// newProtocols returns the routes of s's protocols; nil: there are none.
+// newProtocols returns the routes of s's protocols, or nil if there are none.
 func newProtocols(s *Server) *protocols {
 	if len(s.opt.Protocols) == 0 {
 		return nil
@@ -97,8 +97,8 @@ func (p *protocols) private(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 			p.refuseForeign(ctx)
 		case rebound:
 			p.refuseAs(ctx, protocol.Forbidden,
-				"The name "+request.Show(ctx.Request.Header.Host())+" could be registered by anybody "+
-					"(DNS rebinding), so this is not told at it. Ask by IP address, or start the server with --auth-token-file, "+
+				"The name "+request.Show(ctx.Request.Header.Host())+" could be registered by anyone "+
+					"(DNS rebinding), so this path is not served at it. Ask by IP address, or start the server with --auth-token-file, "+
 					"or with --cors-origin http:// and that name")
 		default:
 			h(ctx)
@@ -128,7 +128,7 @@ func (p *protocols) owner(ctx *fasthttp.RequestCtx) *protocol.Protocol {
 	return owner
 }
 
-// refuseFor answers with err in the shape of the protocol that owns the path; false: none does.
+// refuseFor answers with err in the shape of the protocol that owns the path; false means none does.
 func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) bool {
 	owner := p.owner(ctx)
 	if owner == nil || owner.Refuse == nil {

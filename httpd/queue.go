@@ -18,7 +18,7 @@ type JobQueue interface {
 	// *predict.InDoubtError.
 	Accept(s request.Submission) (request.Accepted, error)
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue;
-	// nil: none is known. release is called after its last use.
+	// nil means none is known. release is called after its last use.
 	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
 	// Submit is Accept for a client that waits: what it returns represents the accepted prediction, wherever that runs.
 	// If outlives, the prediction goes on when this server is lost.
@@ -27,17 +27,17 @@ type JobQueue interface {
 	Attach(kind predict.Kind, id string) *predict.Prediction
 	// AttachDirect does the same for a prediction that another server runs without the queue.
 	AttachDirect(kind predict.Kind, id string) *predict.Prediction
-	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false: none is known, or
-	// it has ended otherwise.
+	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false means none is
+	// known, or it has ended otherwise.
 	Cancel(kind predict.Kind, id string) (bool, error)
 }
 
 // QueueOptions say which requests go to a queue.
 type QueueOptions struct {
-	// TenantHeader is the header that names a request's tenant; "": all are of one.
+	// TenantHeader is the header that names a request's tenant; "" means all are of one.
 	TenantHeader string
-	// Overflow: a request for which no slot is free waits in the queue, for Wait() at most; 0: for ever. One with Prefer:
-	// wait=N is accepted: Wait does not end it.
+	// Overflow: a request for which no slot is free waits in the queue, for Wait() at most; 0 means for ever. One with
+	// Prefer: wait=N is accepted: Wait does not end it.
 	Overflow bool
 	Wait     func() time.Duration
 	// All: every request goes to the queue, because this server has no model.
@@ -49,7 +49,7 @@ func (a *api) keeps(how asked) bool {
 	return a.queues(how) || a.queue != nil && (a.queueing.Overflow || a.queueing.All)
 }
 
-// joinQueued answers a PUT with an accepted prediction of its id; false: there is none.
+// joinQueued answers a PUT with an accepted prediction of its id; false means there is none.
 func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
 	id := req.ID
 	if k.queue == nil || k.svc().Find(k.kind, id) != nil {
@@ -155,8 +155,8 @@ func (k collection) local(id string) (*predict.Prediction, predict.Record, bool)
 	return p, rec, ok
 }
 
-// getQueued answers with a prediction of the queue, and that status; false: it has none of that id. A kept result is
-// 200 to a PUT too, where it is replayed.
+// getQueued answers with a prediction of the queue, and that status; false means it has none of that id. A kept result
+// is 200 to a PUT too, where it is replayed.
 func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string, status int) bool {
 	if k.queue == nil {
 		return false
@@ -199,7 +199,7 @@ func (k collection) cancelAny(id string) (bool, error) {
 	return k.queue().Cancel(k.kind, id)
 }
 
-// refuseQueued answers with an error of the queue; false: err is none.
+// refuseQueued answers with an error of the queue; false means err is none.
 func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	var away *predict.UnavailableError
 	var doubt *predict.InDoubtError

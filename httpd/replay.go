@@ -15,7 +15,7 @@ import (
 // maxSorted is the largest input in bytes whose keys may have another order in a repeated PUT.
 const maxSorted = 1 << 20
 
-// inputDigest identifies the input of a request; "": it has files, whose content it does not tell.
+// inputDigest identifies the input of a request; "" means it has files, whose content it does not tell.
 func inputDigest(req *predict.Request) string {
 	if req.Attachments != nil || len(req.Form) > 0 || len(req.Tensors) > 0 {
 		return ""
@@ -43,7 +43,7 @@ func (s *Server) identify(req *predict.Request) {
 	}
 }
 
-// replay answers a PUT with the kept result of that id and input; false: there is none. A canceled prediction runs
+// replay answers a PUT with the kept result of that id and input; false means there is none. A canceled prediction runs
 // again: its client may have been cut off.
 func (k collection) replay(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
 	if !k.opt.ReplayPuts || req.Digest == "" {
@@ -101,7 +101,7 @@ func (r replayer) Run(p *predict.Prediction) error {
 	p.Log("stdout", r.rec.Logs)
 	for _, item := range rawjson.Items(r.rec.Output) {
 		if !p.Output(item) {
-			end.Status, end.Error = predict.Failed, "The kept output does not fit into the memory budget"
+			end.Status, end.Error = predict.Failed, "The stored output does not fit into the memory budget"
 			break
 		}
 	}

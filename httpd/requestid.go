@@ -16,8 +16,8 @@ const (
 	headerWarning = protocol.HeaderWarning
 )
 
-// requestID returns the request's X-Request-Id; nil: none, or one that is too long or not printable ASCII. The server
-// generates none: a prediction has an id.
+// requestID returns the request's X-Request-Id; nil means none, or one that is too long or not printable ASCII. The
+// server generates none: a prediction has an id.
 func requestID(ctx *fasthttp.RequestCtx) []byte {
 	if !transport.HasSeen(ctx, transport.SeenRequestID) {
 		return nil

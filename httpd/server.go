@@ -22,10 +22,10 @@ type Server struct {
 	root      *api                   // the default model
 	models    atomic.Pointer[[]*api] // those below /models; the first is the default one
 	jobs      bool                   // see NewJobs: answers are neither translated nor compressed
-	protocols *protocols             // nil: none
+	protocols *protocols             // nil means none
 	transport *transport.Transport
-	cors      *cors           // nil: off
-	access    *access         // nil: off
+	cors      *cors           // nil means off
+	access    *access         // nil means off
 	object    predict.Encoder // writes prediction objects
 
 	inflaters inflaters

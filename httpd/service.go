@@ -19,21 +19,21 @@ type Service interface {
 	NewAttachments() request.Attachments
 	// Find returns the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
-	// Result returns a prediction in flight or retained, and its record with the input, secrets redacted; false: there is
-	// none. The caller releases it after the last use of the record.
+	// Result returns a prediction in flight or retained, and its record with the input, secrets redacted, or false if
+	// there is none. The caller releases it after the last use of the record.
 	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
-	// Cancel cancels the prediction of that kind and id; false: none is in flight or retained as canceled.
+	// Cancel cancels the prediction of that kind and id; false means none is in flight or retained as canceled.
 	Cancel(kind predict.Kind, id string) bool
-	// Ready says why no prediction is accepted: not set up, draining, or defunct; nil: they are.
+	// Ready says why no prediction is accepted: not set up, draining, or defunct; nil means they are.
 	Ready() error
 
-	// Defunct says why the server cannot recover without an operator; nil: it is not defunct.
+	// Defunct says why the server cannot recover without an operator; nil means it is not defunct.
 	Defunct() error
 	// Health returns the health document; ctx bounds the model's health check.
 	Health(ctx context.Context) health.Document
-	// RunExample runs the model's example until ctx ends; nil: there is none, or the model is not ready.
+	// RunExample runs the model's example until ctx ends; nil means there is none, or the model is not ready.
 	RunExample(ctx context.Context) *health.ExampleRun
-	// OpenAPI returns the model's schema document; false: setup has not ended.
+	// OpenAPI returns the model's schema document, or false if setup has not ended.
 	OpenAPI() ([]byte, bool)
 	// HasTraining reports whether the model has a training interface.
 	HasTraining() bool

@@ -32,9 +32,9 @@ type stream struct {
 	s   *Server
 	p   *predict.Prediction
 	sub *predict.Subscription
-	run *run // nil: another request runs the prediction
+	run *run // nil means another request runs the prediction
 
-	to      protocol.EventRenderer // nil: the events are those of the native API
+	to      protocol.EventRenderer // nil means the events are those of the native API
 	written uint64                 // how many outputs were written, if to is set
 
 	ended  bool // the last event was rendered

@@ -35,5 +35,5 @@ func (rd *reader) pollBusily(fd uintptr) bool {
 	return false
 }
 
-// SetBusyPoll is for how long the slot's worker may poll before it blocks; 0: not at all.
+// SetBusyPoll is for how long the slot's worker may poll before it blocks; 0 means not at all.
 func (s Slot) SetBusyPoll(budget time.Duration) { s.page.word(offBusyPoll).Store(uint64(budget)) }

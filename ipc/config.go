@@ -21,11 +21,11 @@ type WorkerConfig struct {
 	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
 	// NoneDefaults is "optional" where inputs with the default None and a type without it may be null.
 	NoneDefaults string `json:"none_defaults,omitempty"`
-	// Tracing says how the model's own spans are sent; nil: predictions are not traced.
+	// Tracing says how the model's own spans are sent; nil means predictions are not traced.
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// GPULost are words of errors after which a batch is not tried again in the same process.
 	GPULost []string `json:"gpu_lost,omitempty"`
-	// Calls is the folder for files of calls of other models; "": the server has no other model.
+	// Calls is the folder for files of calls of other models; "" means the server has no other model.
 	Calls string `json:"calls,omitempty"`
 	// Preload: the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`

@@ -53,7 +53,7 @@ type Frame struct {
 
 	owned  bool // Body is separate memory
 	mapped bool // Body is a mapping
-	fd     int  // of a KindLogPipe or KindCalls, plus 1; 0: there is none
+	fd     int  // of a KindLogPipe or KindCalls, plus 1; 0 means there is none
 }
 
 // Descriptor hands over the descriptor that came with the frame, or -1. Only a KindLogPipe and a KindCalls have one.

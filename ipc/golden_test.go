@@ -21,7 +21,7 @@ type example struct {
 	name string
 	message
 	byFront bool              // it is Conn that makes it; else C does
-	send    func(*Conn) error // how the front makes it; nil: Conn's general functions
+	send    func(*Conn) error // how the front makes it; nil means Conn's general functions
 }
 
 // examples has at least one frame of each kind. The bodies are what the two sides write, to the byte.

@@ -38,7 +38,7 @@ type MethodSpan struct {
 	Took   int64    `json:"took"`   // nanoseconds
 	Parent string   `json:"parent"` // the batch's own traceparent, which is that of the model's spans in it
 	Links  []string `json:"links"`  // traceparents of its predictions
-	Error  string   `json:"error"`  // "": it did not fail
+	Error  string   `json:"error"`  // "" means it did not fail
 }
 
 const maxMethodName = 128

@@ -125,7 +125,7 @@ func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(off
 // LostControl tells whether the worker has ended itself because its control channel closed.
 func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 
-// SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0: none.
+// SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0 means none.
 func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 
 // Crashed is 1 + the slot whose thread has crashed the worker, or 0.
@@ -228,7 +228,7 @@ func (s Slot) claim(id uint64) *atomic.Uint64 {
 // Queue marks id as handed over; do so before its frame is sent.
 func (s Slot) Queue(id uint64) { s.claim(id).Store(id<<claimShift | uint64(ClaimQueued)) }
 
-// Revoke takes id back; false: the worker has begun it (or the word is not its own any more).
+// Revoke takes id back; false means the worker has begun it (or the word is not its own any more).
 func (s Slot) Revoke(id uint64) bool {
 	return s.claim(id).CompareAndSwap(id<<claimShift|uint64(ClaimQueued), id<<claimShift|uint64(ClaimRevoked))
 }

@@ -23,7 +23,7 @@ var (
 	closeBrace  = []byte(`}`)
 )
 
-// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil:
+// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil means
 // there is none. They must stay as they are until the other side has them: see Send. create makes the file of a large
 // body: see QueueIn. shared, if not nil, goes with the frame: large tensors of input that lie there are not sent.
 func (c *Conn) QueuePredict(
@@ -134,12 +134,12 @@ func ParseBatchDone(body []byte) (BatchDone, error) { return parse[BatchDone](bo
 // Answer is the body of a frame that ends a prediction. Each member is JSON.
 type Answer struct {
 	Metrics []byte
-	Output  []byte // nil: there is none, or it was sent in Output frames
+	Output  []byte // nil means there is none, or it was sent in Output frames
 	Error   []byte // of a Failed frame: a string
 }
 
-// ParseAnswer takes apart the body of a frame of that kind; false: no worker sends it. The worker writes metrics first
-// and no space, so an output of any size is not looked at.
+// ParseAnswer takes apart the body of a frame of that kind; false means no worker sends it. The worker writes metrics
+// first and no space, so an output of any size is not looked at.
 func ParseAnswer(kind Kind, body []byte) (a Answer, ok bool) {
 	rest, opened := bytes.CutPrefix(body, openMetrics)
 	rest, closed := bytes.CutSuffix(rest, closeBrace)

@@ -21,7 +21,7 @@ type Hello struct {
 func ParseHello(body []byte) (Hello, error) {
 	m, err := parseOnce[Hello](body, "hello")
 	if err == nil && m.Protocol != protocol {
-		err = fmt.Errorf("%w: protocol %d of another version", ErrProtocol, m.Protocol)
+		err = fmt.Errorf("%w: unsupported protocol version %d", ErrProtocol, m.Protocol)
 	}
 	return m, err
 }
@@ -42,9 +42,9 @@ type Loaded struct {
 	Excused     bool            `json:"excused"`
 	NoGIL       bool            `json:"no_gil"`  // Python runs threads at once
 	Isolate     bool            `json:"isolate"` // with threads: the others of a crash run once more, alone
-	Batch       *Batching       `json:"batch"`   // nil: each prediction runs by itself
+	Batch       *Batching       `json:"batch"`   // nil means each prediction runs by itself
 	Schema      json.RawMessage `json:"schema"`
-	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil: the model gives none
+	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil means the model gives none
 	Python      string          `json:"-"`       // its version, from the worker's Hello
 }
 
@@ -55,7 +55,7 @@ func (l *Loaded) Threads() bool { return !l.Async && l.Slots > 1 }
 // Batching is how a model's predictions are batched.
 type Batching struct {
 	MaxSize   int      `json:"max_size"`
-	MaxWaitMS *float64 `json:"max_wait_ms"` // nil: adaptive
+	MaxWaitMS *float64 `json:"max_wait_ms"` // nil means adaptive
 	Isolate   bool     `json:"isolate"`
 	Keys      []string `json:"keys"`    // the inputs in which all of a batch are equal
 	Prepare   bool     `json:"prepare"` // it has a preprocess
@@ -90,11 +90,11 @@ func ParseSetupFailed(body []byte) (SetupFailed, error) {
 
 // Problem is why a model cannot be set up, as `pinion check` reports it.
 type Problem struct {
-	File      string `json:"file"` // below the model's folder; "": it is about no file
+	File      string `json:"file"` // below the model's folder; "" means it is about no file
 	Line      int    `json:"line"`
 	What      string `json:"what"`
-	Fix       string `json:"fix"`       // what to do about it; "": unknown
-	Traceback string `json:"traceback"` // of an exception of the model's own; "": there is none
+	Fix       string `json:"fix"`       // what to do about it; "" means unknown
+	Traceback string `json:"traceback"` // of an exception of the model's own; "" means there is none
 }
 
 // Text is the problem as the setup's logs have it, without a newline at its end.

@@ -45,7 +45,7 @@ func elementSize(code byte) int {
 }
 
 // CutTensor splits body around its first tensor, whose Data has the size of its shape, and lies in body or in shared,
-// which may be nil; false: there is none, or it cannot be read.
+// which may be nil; false means there is none, or it cannot be read.
 func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after []byte, ok bool) {
 	at := bytes.IndexByte(body, tensorMark)
 	if at < 0 || len(body)-at < 3 {
@@ -81,7 +81,7 @@ func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after 
 	return before, t, after, true
 }
 
-// cut reads the offset of so many bytes of the file, and returns them and what follows it; false: they do not lie
+// cut reads the offset of so many bytes of the file, and returns them and what follows it, or false if they do not lie
 // there.
 func (f *SharedFile) cut(from []byte, size uint64) (data, after []byte, ok bool) {
 	if f == nil || len(from) < 8 {

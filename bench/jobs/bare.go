@@ -28,7 +28,7 @@ const bareModel = "bare"
 
 // bareClient is what its processes share: the records of a job, as a server of Pinion wrote them.
 type bareClient struct {
-	Places   int // of an agent; 0: this is the front
+	Places   int // of an agent; 0 means this is the front
 	Headers  nats.Header
 	Body     string
 	Starting string

@@ -23,7 +23,7 @@ type load struct {
 	body        []byte
 	expect      []byte
 	connections int
-	rate        float64 // requests a second; 0: a closed loop
+	rate        float64 // requests a second; 0 means a closed loop
 	length      time.Duration
 	drainLimit  time.Duration // how long after that what was due may still be sent
 }

@@ -33,7 +33,7 @@ func workerMain(config string) int {
 	closeCPULimit()
 	spec, err := ipc.ParseWorkerConfig([]byte(config))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "pinion: this process is to be a worker, which only 'pinion serve' can start:", err)
+		fmt.Fprintln(os.Stderr, "pinion: this is a worker, which only 'pinion serve' can start:", err)
 		return process.ExitUsage
 	}
 	pyembed.BlockSignals()

@@ -20,7 +20,7 @@ type options struct {
 	glibc    string // the oldest GNU C library that the binaries may need
 	zig      string // the folder of the package ziglang, for its licences
 	time     time.Time
-	url      string // where the files will be published; "": nowhere that is known
+	url      string // where the files will be published; "" means nowhere that is known
 }
 
 func main() {

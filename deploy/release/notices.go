@@ -129,7 +129,7 @@ func (c *component) identify() error {
 	}
 	slices.Sort(c.licences)
 	if len(c.licences) == 0 {
-		return fmt.Errorf("%s has no licence that is known; its folder is %s", c.name, c.dir)
+		return fmt.Errorf("%s has an unknown licence; its folder is %s", c.name, c.dir)
 	}
 	for _, id := range c.licences {
 		if !slices.Contains(allowedLicences, id) {

@@ -221,7 +221,7 @@ func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 
 func TestRelease_LicenceThatIsNotAllowedIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "no licence that is known",
+		"": "an unknown licence",
 		"SPDX-License-Identifier: GPL-3.0-only\n\nThis program is free software: you can redistribute it and/or modify " +
 			"it under the terms of the GNU General Public License as published by the Free Software Foundation, either " +
 			"version 3 of the License, or (at your option) any later version.\n": "not in allowedLicences",

@@ -33,7 +33,7 @@ func (d *dialog) readMessages(system, list []byte) *openai.Error {
 		}
 	}
 	if empty {
-		return openai.WrongValue("messages", "it is empty; it must have at least one message.")
+		return openai.WrongValue("messages", "must have at least one message.")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func appendImage(dst []byte, param string, source []byte) ([]byte, *openai.Error
 		}
 		dst = append(dst, address...)
 	default:
-		return dst, openai.Unsupported(param+".type", "it must be 'base64' or 'url', not '"+logtext.Clip(kind)+"'")
+		return dst, openai.Unsupported(param+".type", "must be 'base64' or 'url', not '"+logtext.Clip(kind)+"'")
 	}
 	return append(dst, "}}"...), nil
 }

@@ -56,7 +56,7 @@ func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error)
 		return nil, openai.Missing("max_tokens")
 	}
 	if n, err := strconv.ParseInt(string(limit), 10, 64); err != nil || n < 1 {
-		return nil, openai.WrongValue("max_tokens", "it must be an integer of at least 1.")
+		return nil, openai.WrongValue("max_tokens", "must be an integer of at least 1.")
 	}
 	if err := d.readMessages(system, list); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 		return d.readOutput(value)
 	case "service_tier", "inference_geo", "cache_control": // they label a request
 	case "container", "mcp_servers", "context_management":
-		return openai.Unsupported(name, "this server runs no tools")
+		return openai.Unsupported(name, "this server does not run tools")
 	case "n", "stop", "max_completion_tokens", "response_format", "functions", "function_call", "logprobs":
 		return openai.Unknown(name) // chat completions have them, but this API does not
 	default:
@@ -109,7 +109,7 @@ func (d *dialog) readStops(list []byte) *openai.Error {
 		}
 		stop := rawjson.Text(item)
 		if strings.TrimSpace(stop) == "" {
-			return openai.WrongValue(openai.Indexed(name, i), "it must have a character that is not a space.")
+			return openai.WrongValue(openai.Indexed(name, i), "must have a character that is not a space.")
 		}
 		d.stops = append(d.stops, stop)
 	}
@@ -171,7 +171,7 @@ func (d *dialog) readOutput(value []byte) *openai.Error {
 	}
 	schema := openai.Member(format, "schema")
 	if openai.Text(format, "type") != "json_schema" || rawjson.KindOf(schema) != rawjson.KindObject {
-		return openai.WrongValue("output_config.format", "it must have the type 'json_schema' and a schema.")
+		return openai.WrongValue("output_config.format", "must have the type 'json_schema' and a schema.")
 	}
 	d.Add("response_format", append(
 		append([]byte(`{"type":"json_schema","json_schema":{"name":"output","schema":`), schema...), "}}"...))

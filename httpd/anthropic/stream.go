@@ -9,7 +9,7 @@ import (
 // stream is the state of a stream: its blocks follow one another.
 type stream struct {
 	blocks  int    // that have begun
-	open    string // the type of the open block; "": no block is open
+	open    string // the type of the open block; "" means no block is open
 	calls   int    // that have begun
 	refused bool
 }

@@ -55,7 +55,7 @@ func members(body []byte, names []string) (
 	list []byte, fill parameters, unknown *predict.UnknownKeys, err *protocol.Error,
 ) {
 	if kind := rawjson.KindOf(body); kind != rawjson.KindObject {
-		return nil, fill, nil, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
+		return nil, fill, nil, bad("the body is %s: must be an object with %s", article(kind), strings.Join(names, " or "))
 	}
 	called := "" // what the list is called
 	for key, value := range rawjson.Members(body) {
@@ -72,7 +72,7 @@ func members(body []byte, names []string) (
 				return nil, fill, nil, err
 			}
 		case name == Parameters:
-			return nil, fill, nil, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
+			return nil, fill, nil, bad("parameters is %s: must be an object", article(rawjson.KindOf(value)))
 		case name != ignored:
 			if unknown == nil {
 				unknown = &predict.UnknownKeys{Known: append([]string{Parameters}, names...), Place: Parameters}
@@ -82,16 +82,16 @@ func members(body []byte, names []string) (
 	}
 	switch {
 	case list == nil:
-		return nil, fill, nil, bad("the body has no %s: send a list of them", strings.Join(names, " or "))
+		return nil, fill, nil, bad("missing %s: send a list of them", strings.Join(names, " or "))
 	case rawjson.KindOf(list) != rawjson.KindArray:
-		return nil, fill, nil, bad("%s is %s; it is a list", called, article(rawjson.KindOf(list)))
+		return nil, fill, nil, bad("%s is %s: must be a list", called, article(rawjson.KindOf(list)))
 	}
 	return list, fill, unknown, nil
 }
 
 // reader makes inputs of instances.
 type reader struct {
-	only     *protocol.Field // the input that an instance goes to that is not an object; nil: there are several
+	only     *protocol.Field // the input that an instance goes to that is not an object; nil means there are several
 	required int             // how many inputs are
 	fill     parameters
 }
@@ -129,7 +129,7 @@ func (r *reader) input(item []byte) []byte {
 	return r.fill.into(append(append(out, item...), '}'))
 }
 
-// onlyRequired returns the only required input, or else the only input; nil: there are several.
+// onlyRequired returns the only required input, or else the only input, or nil if there are several.
 func onlyRequired(s *protocol.Signature) *protocol.Field {
 	if required := s.Required(); len(required) == 1 {
 		return required[0]

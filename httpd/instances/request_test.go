@@ -114,10 +114,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{``, "invalid JSON", -1},
 		{`[1]`, "the body is an array", -1},
-		{`{}`, "the body has no instances", -1},
-		{`{"inputs":[1]}`, "the body has no instances", -1},
-		{`{"instances":{}}`, "instances is an object; it is a list", -1},
-		{`{"instances":[1],"parameters":[]}`, "parameters is an array; it is an object", -1},
+		{`{}`, "missing instances", -1},
+		{`{"inputs":[1]}`, "missing instances", -1},
+		{`{"instances":{}}`, "instances is an object: must be a list", -1},
+		{`{"instances":[1],"parameters":[]}`, "parameters is an array: must be an object", -1},
 		{`{"instances":[{},7]}`, "it is a number, which goes to the only required input, and the model has 2", 1},
 		{`{"instances":[` + strings.Repeat("{},", protocol.MaxRows) + `{}]}`, "more than 16384 instances", -1},
 		{`{"parameters":{` + manyMembers + `},"instances":[{}]}`, "parameters has more than 500 members", -1},
@@ -133,8 +133,8 @@ func TestRefusals(t *testing.T) {
 func TestRequest_EitherName(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"inputs":[1],"instances":[1]}`:    "the body has both instances and inputs: send one of them",
-		`{"inputs":{}}`:                     "inputs is an object; it is a list",
-		`{"inputs":null}`:                   "the body has no instances or inputs",
+		`{"inputs":{}}`:                     "inputs is an object: must be a list",
+		`{"inputs":null}`:                   "missing instances or inputs",
 		`{"instances":[1],"inputs":null}`:   "",
 		`{"instances":[1],"instances":[2]}`: "",
 	} {

@@ -26,7 +26,7 @@ type handlers struct {
 	object predict.Encoder
 }
 
-// SageMaker returns the protocol for the default model, and for those of a repository; nil: SageMaker loads none.
+// SageMaker returns the protocol for the default model, and for those of a repository; nil means SageMaker loads none.
 func SageMaker(models protocol.Models, repository Repository) protocol.Protocol {
 	h := &handlers{models: models}
 	ping := func(x *protocol.Exchange) { Health(x, models) }

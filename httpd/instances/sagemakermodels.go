@@ -14,7 +14,7 @@ import (
 
 // Repository is the models that SageMaker loads and unloads while the server runs.
 type Repository interface {
-	// Ready says why the server takes neither models nor predictions; nil: it does.
+	// Ready says why the server takes neither models nor predictions; nil means it does.
 	Ready() error
 	// Loaded returns the models that take predictions.
 	Loaded() []LoadedModel

@@ -9,7 +9,7 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// VertexPaths are the paths of the routes; "": there is no such route.
+// VertexPaths are the paths of the routes; "" means there is no such route.
 type VertexPaths struct {
 	Health  string // AIP_HEALTH_ROUTE
 	Predict string // AIP_PREDICT_ROUTE

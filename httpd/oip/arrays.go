@@ -7,8 +7,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// joinArrays is join where the output of each row is an array in binary; false: it is not. The tensor has the array's
-// bytes.
+// joinArrays is join where the output of each row is an array in binary; false means it is not. The tensor has the
+// array's bytes.
 func joinArrays(s *protocol.Signature, f outputField, shape Rows,
 	answers []protocol.Answer,
 ) (t Tensor, ok bool, err *protocol.Error) {

@@ -12,7 +12,7 @@ import (
 // Datatype is one of the protocol's datatypes.
 type Datatype struct {
 	Name string
-	Size int  // of an element in bytes; 0: BYTES
+	Size int  // of an element in bytes; 0 means BYTES
 	Code byte // as in Python's module struct
 }
 
@@ -35,7 +35,7 @@ var datatypes = []Datatype{
 	{Bytes, 0, 0},
 }
 
-// DatatypeNamed returns the datatype of that name; false: there is none.
+// DatatypeNamed returns the datatype of that name, or false if there is none.
 func DatatypeNamed(name string) (Datatype, bool) {
 	for _, d := range datatypes {
 		if d.Name == name {
@@ -114,7 +114,7 @@ func isScalar(v *protocol.Value) bool {
 	return false
 }
 
-// appendNumber appends the element at raw as JSON. false: it is not finite.
+// appendNumber appends the element at raw as JSON. false means it is not finite.
 func (d Datatype) appendNumber(dst, raw []byte) (_ []byte, finite bool) {
 	le := binary.LittleEndian
 	switch d.Code {
@@ -205,8 +205,8 @@ func (d Datatype) appendFloat(dst []byte, v float64) []byte {
 	return le.AppendUint64(dst, math.Float64bits(v))
 }
 
-// appendRaw appends the number or truth value of a JSON token, or a number that is not finite. false: the datatype does
-// not have it.
+// appendRaw appends the number or truth value of a JSON token, or a number that is not finite. false means the datatype
+// does not have it.
 func (d Datatype) appendRaw(dst, token []byte) (_ []byte, ok bool) {
 	le := binary.LittleEndian
 	text := string(token)

@@ -76,7 +76,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 		return nil, protocol.ErrorOf(err)
 	}
 	if rawjson.KindOf(body) != rawjson.KindObject {
-		return nil, bad("the body is %s, and a request is an object", shortText(body))
+		return nil, bad("the body is %s: must be an object", shortText(body))
 	}
 	out := []byte{'{'}
 	var given []string
@@ -85,7 +85,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 		switch {
 		case f == nil && name == "text_input":
 			if f = g.onlyText(); f == nil {
-				return bad("text_input has no input to go to: the model has none of that name, and not one str input without default")
+				return bad("text_input cannot be used: the model has no input of that name, and not exactly one str input without default")
 			}
 		case f == nil && name == "id" && rawjson.KindOf(value) == rawjson.KindString:
 			g.id = value

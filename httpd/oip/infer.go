@@ -90,22 +90,22 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 	if len(header) == 0 {
 		r, err := readRequest(body, len(body))
 		if err != nil && x.MediaType() == "application/octet-stream" && rawjson.Check(body) != nil {
-			return nil, bad("%s; tensors in binary take the header %s", err.Message, protocol.BinaryHeader)
+			return nil, bad("%s; tensors in binary need the header %s", err.Message, protocol.BinaryHeader)
 		}
 		return r, explained(x, body, err)
 	}
 	head, ok := readLength(header)
 	switch {
 	case !ok:
-		return nil, bad("%s is %q, and takes a number of bytes in decimal digits", protocol.BinaryHeader, shortText(header))
+		return nil, bad("%s is %q: must be a number of bytes in decimal digits", protocol.BinaryHeader, shortText(header))
 	case head > len(body):
-		return nil, bad("%s is %d, and the body has %d bytes", protocol.BinaryHeader, head, len(body))
+		return nil, bad("%s is %d, but the body has %d bytes", protocol.BinaryHeader, head, len(body))
 	}
 	if head > 0 {
 		return readRequest(body, head)
 	}
 	if len(s.Inputs) != 1 {
-		return nil, bad("%s is 0, which takes a model with one input; this one has %d", protocol.BinaryHeader, len(s.Inputs))
+		return nil, bad("%s is 0, which needs a model with one input; this one has %d", protocol.BinaryHeader, len(s.Inputs))
 	}
 	v := &s.Inputs[0].Value
 	t := Tensor{Name: s.Inputs[0].Name, Shape: []int64{1}, Raw: body}
@@ -114,7 +114,7 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 		t.Raw = append([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16), byte(len(body) >> 24)}, body...)
 	} else {
 		if len(body)%t.Type.Size != 0 {
-			return nil, bad("input %q: the body has %d bytes, and elements of %s have %d each", t.Name, len(body), t.Type.Name,
+			return nil, bad("input %q: the body has %d bytes, but elements of %s have %d each", t.Name, len(body), t.Type.Name,
 				t.Type.Size)
 		}
 		n := int64(len(body) / t.Type.Size)
@@ -167,7 +167,7 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 		tokens, ok := t.json()
 		if !ok {
 			return protocol.Errorf(protocol.Failed,
-				"output %q has what JSON cannot hold (bytes that are not UTF-8, a NaN or infinity): ask for it with binary_data, or by gRPC", t.Name)
+				"output %q has values that JSON cannot hold (bytes that are not UTF-8, a NaN or infinity): ask for it with binary_data, or by gRPC", t.Name)
 		}
 		for j, token := range tokens {
 			if j > 0 {

@@ -157,7 +157,7 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 		v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
 		for row, text := range t.texts() {
 			if err := rawjson.Check(text); err != nil {
-				return bad("input %q: its text is not JSON: %v", t.shown(), err)
+				return bad("input %q: the text is not JSON: %v", t.shown(), err)
 			}
 			rows.put(row, t.Name, text)
 		}
@@ -228,16 +228,16 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 	seen[t.Name] = true
 	v := &f.Value
 	if types := taken(v); !slices.Contains(types, t.Type.Name) {
-		return bad("input %q is %s, and takes %s", t.shown(), t.Type.Name, strings.Join(types, ", "))
+		return bad("input %q is %s: must be %s", t.shown(), t.Type.Name, strings.Join(types, ", "))
 	}
 	rank := len(t.Shape)
 	if isScalar(v) {
 		if rank < 1 || rank > 2 || rank == 2 && t.Shape[1] != 1 || t.Shape[0] == 0 {
-			return bad("input %q has shape %s, and takes [1], [n] or [n,1]", t.shown(), shapeText(t.Shape))
+			return bad("input %q has shape %s: must be [1], [n] or [n,1]", t.shown(), shapeText(t.Shape))
 		}
 		n := int(t.Shape[0])
 		if shape.given && (n != shape.n || (rank == 2) != shape.column) {
-			return bad("input %q has shape %s, and takes %s as input %q, for all scalar inputs are alike",
+			return bad("input %q has shape %s: must be %s as input %q, because all scalar inputs are alike",
 				t.shown(), shapeText(t.Shape), shapeText(shape.of.Shape), shape.of.shown())
 		}
 		shape.n, shape.given, shape.column, shape.of = n, true, rank == 2, t
@@ -250,7 +250,7 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 		}
 	} else {
 		if n, _ := count(t.Shape); t.Type.Size == 0 && v.Kind != protocol.List && n != 1 {
-			return bad("input %q has shape %s, and takes one element of BYTES with its JSON", t.shown(), shapeText(t.Shape))
+			return bad("input %q has shape %s: must be one element of BYTES with its JSON", t.shown(), shapeText(t.Shape))
 		}
 		if err := t.checkLists(v); err != nil {
 			return err
@@ -273,7 +273,7 @@ func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
 	if item.Kind == protocol.Array {
 		n := depth(v)
 		if len(t.Shape) <= n || item.Rank > 0 && len(t.Shape) != n+item.Rank {
-			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape),
+			return bad("input %q has shape %s: must be %s", t.shown(), shapeText(t.Shape),
 				shapeText(openShape(n+max(item.Rank, 1))))
 		}
 		if t.Raw != nil && elements > 0 { // in a job of the queue, arrays are lists
@@ -286,7 +286,8 @@ func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
 	made := int64(1)
 	for _, length := range lists {
 		if length > protocol.MaxRows || made*length > protocol.MaxRows {
-			return bad("input %q has shape %s: it may have %d arrays, or lists without elements", t.shown(), shapeText(t.Shape),
+			return bad("input %q has shape %s: must have at most %d arrays or lists without elements", t.shown(),
+				shapeText(t.Shape),
 				protocol.MaxRows)
 		}
 		if made *= length; made == 0 {

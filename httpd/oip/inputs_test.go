@@ -31,10 +31,10 @@ func TestInputs_ListsOfArrays(t *testing.T) {
 		{shape: []int64{2, 3}, bytes: 24, arrays: 2},
 		{shape: []int64{3, 0}, arrays: 3},
 		{shape: []int64{0, 3}},
-		{shape: []int64{6}, bytes: 24, want: "has shape [6], and takes [-1,-1]"},
-		{shape: []int64{1, 2, 3}, bytes: 24, want: "takes [-1,-1]"},
-		{shape: []int64{1 << 30, 0}, want: "it may have 16384 arrays"},
-		{shape: []int64{1 << 30, 0}, tokens: true, want: "it may have 16384 arrays, or lists without elements"},
+		{shape: []int64{6}, bytes: 24, want: "has shape [6]: must be [-1,-1]"},
+		{shape: []int64{1, 2, 3}, bytes: 24, want: "must be [-1,-1]"},
+		{shape: []int64{1 << 30, 0}, want: "must have at most 16384 arrays"},
+		{shape: []int64{1 << 30, 0}, tokens: true, want: "must have at most 16384 arrays or lists without elements"},
 	} {
 		in := Tensor{Name: "x", Type: fp32, Shape: c.shape, Raw: make([]byte, c.bytes)}
 		if c.tokens {

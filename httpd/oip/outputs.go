@@ -136,7 +136,7 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 	return t, nil
 }
 
-// joinedShape is the shape of n items of that shape; nil: a scalar.
+// joinedShape is the shape of n items of that shape; nil means a scalar.
 func joinedShape(s *protocol.Signature, shape Rows, item []int64, n int) []int64 {
 	switch {
 	case len(item) > 0 && (!shape.given || s.Iterator && n == 1):

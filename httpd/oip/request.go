@@ -12,7 +12,7 @@ import (
 type Request struct {
 	ID         []byte // JSON, or nil
 	Inputs     []Tensor
-	Outputs    []Wanted // nil: all
+	Outputs    []Wanted // nil means all
 	Parameters []Parameter
 	Binary     bool // outputs are binary, unless they say otherwise
 	GRPC       bool // outputs are never JSON
@@ -21,7 +21,7 @@ type Request struct {
 // Wanted is an output that a request asks for.
 type Wanted struct {
 	Name   string
-	Binary *bool // nil: as the request says
+	Binary *bool // nil means as the request says
 }
 
 // Parameter is a parameter of a request.
@@ -33,14 +33,14 @@ type Parameter struct {
 // readRequest reads a body whose first part, of head bytes, is JSON; the rest is binary tensors, in order.
 func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 	if len(body) == 0 {
-		return nil, bad("the body is empty, and a request is an object with inputs")
+		return nil, bad("the body is empty: must be an object with inputs")
 	}
 	text, rest := body[:head], body[head:]
 	if err := rawjson.Check(text); err != nil {
 		return nil, protocol.ErrorOf(err)
 	}
 	if rawjson.KindOf(text) != rawjson.KindObject {
-		return nil, bad("the body is %s, and a request is an object", shortText(text))
+		return nil, bad("the body is %s: must be an object", shortText(text))
 	}
 	r := new(Request)
 	var inputs []byte
@@ -52,7 +52,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 		switch rawjson.Name(key) {
 		case "id":
 			if rawjson.KindOf(value) != rawjson.KindString {
-				return nil, bad("id is %s, and not a string", shortText(value))
+				return nil, bad("id is %s: must be a string", shortText(value))
 			}
 			r.ID = value
 		case "inputs":
@@ -67,7 +67,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 		}
 	}
 	if inputs == nil || rawjson.KindOf(inputs) != rawjson.KindArray {
-		return nil, bad("inputs is %s, and takes a list of tensors", orAbsent(inputs))
+		return nil, bad("inputs is %s: must be a list of tensors", orAbsent(inputs))
 	}
 	for _, value := range rawjson.Items(inputs) {
 		if len(r.Inputs) == MaxMembers {
@@ -79,7 +79,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 		}
 		if size >= 0 {
 			if size > len(rest) {
-				return nil, bad("input %q: binary_data_size is %d, and %d bytes are left of the body", t.shown(), size, len(rest))
+				return nil, bad("input %q: binary_data_size is %d, but %d bytes are left of the body", t.shown(), size, len(rest))
 			}
 			t.Raw, rest = rest[:size:size], rest[size:]
 			n, _ := count(t.Shape)
@@ -126,14 +126,14 @@ func (r *Request) readParameters(raw []byte) *protocol.Error {
 func truth(name string, value []byte) (bool, *protocol.Error) {
 	on := string(value) == "true"
 	if !on && string(value) != "false" {
-		return false, bad("%s is %s, and takes true or false", name, shortText(value))
+		return false, bad("%s is %s: must be true or false", name, shortText(value))
 	}
 	return on, nil
 }
 
 func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error) *protocol.Error {
 	if rawjson.KindOf(raw) != rawjson.KindObject {
-		return bad("parameters is %s, and not an object", shortText(raw))
+		return bad("parameters is %s: must be an object", shortText(raw))
 	}
 	for key, value := range rawjson.Members(raw) {
 		if err := f(rawjson.Name(key), value); err != nil {
@@ -145,11 +145,11 @@ func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error
 
 func (r *Request) readOutputs(raw []byte) *protocol.Error {
 	if rawjson.KindOf(raw) != rawjson.KindArray {
-		return bad("outputs is %s, and not a list", shortText(raw))
+		return bad("outputs is %s: must be a list", shortText(raw))
 	}
 	for _, value := range rawjson.Items(raw) {
 		if rawjson.KindOf(value) != rawjson.KindObject {
-			return bad("an output is %s, and not an object", shortText(value))
+			return bad("an output is %s: must be an object", shortText(value))
 		}
 		w, name := Wanted{}, []byte(nil)
 		for key, v := range rawjson.Members(value) {
@@ -186,7 +186,7 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 
 // noName refuses a tensor whose name is not a string.
 func noName(of string, name []byte) *protocol.Error {
-	return bad("the name of %s is %s, and takes a string", of, orAbsent(name))
+	return bad("the name of %s is %s: must be a string", of, orAbsent(name))
 }
 
 // MaxMembers is how many inputs, outputs or parameters a request may have: each takes far more memory than its bytes.
@@ -210,13 +210,13 @@ func (r *Request) Want(w Wanted) *protocol.Error {
 	return nil
 }
 
-// BadDatatype refuses the datatype of an input; "": it has none.
+// BadDatatype refuses the datatype of an input; "" means it has none.
 func BadDatatype(input, datatype string) *protocol.Error {
 	names := make([]string, len(datatypes))
 	for i, d := range datatypes {
 		names[i] = d.Name
 	}
-	return bad("input %q: datatype is %s, and takes one of %s", shortText([]byte(input)), orAbsent([]byte(datatype)),
+	return bad("input %q: datatype is %s: must be one of %s", shortText([]byte(input)), orAbsent([]byte(datatype)),
 		strings.Join(names, ", "))
 }
 
@@ -232,7 +232,7 @@ func orAbsent(raw []byte) string {
 func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 	size = -1
 	if rawjson.KindOf(raw) != rawjson.KindObject {
-		return t, size, bad("an input is %s, and not an object", shortText(raw))
+		return t, size, bad("an input is %s: must be an object", shortText(raw))
 	}
 	var name, datatype, shape, data []byte
 	for key, v := range rawjson.Members(raw) {
@@ -253,7 +253,7 @@ func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 				if name == "binary_data_size" {
 					n, err := strconv.Atoi(string(value))
 					if err != nil || n < 0 {
-						return bad("binary_data_size is %s, and not a number of bytes", shortText(value))
+						return bad("binary_data_size is %s: must be a number of bytes", shortText(value))
 					}
 					size = n
 				}
@@ -286,13 +286,13 @@ func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 // readShape reads a shape, and returns how many elements it has.
 func (t *Tensor) readShape(shape []byte) (int64, *protocol.Error) {
 	if rawjson.KindOf(shape) != rawjson.KindArray {
-		return 0, bad("input %q: shape is %s, and takes a list of lengths", t.shown(), orAbsent(shape))
+		return 0, bad("input %q: shape is %s: must be a list of lengths", t.shown(), orAbsent(shape))
 	}
 	t.Shape = []int64{}
 	for _, v := range rawjson.Items(shape) {
 		length, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil || length < 0 {
-			return 0, bad("input %q: shape has %s, which is not a length", t.shown(), shortText(v))
+			return 0, bad("input %q: shape has the invalid length %s", t.shown(), shortText(v))
 		}
 		t.Shape = append(t.Shape, length)
 	}
@@ -309,7 +309,7 @@ func (t *Tensor) readData(data []byte, n int64) *protocol.Error {
 	case data == nil:
 		return bad("input %q has no data: send a list, or binary_data_size", t.shown())
 	case rawjson.KindOf(data) != rawjson.KindArray:
-		return bad("input %q: data is %s, and takes a list", t.shown(), shortText(data))
+		return bad("input %q: data is %s: must be a list", t.shown(), shortText(data))
 	}
 	tokens, flat := flatten(nil, data)
 	if t.Tokens = tokens; n == 0 && len(tokens) == 0 {
@@ -317,9 +317,9 @@ func (t *Tensor) readData(data []byte, n int64) *protocol.Error {
 	}
 	switch {
 	case int64(len(t.Tokens)) != n:
-		return bad("input %q: data has %d elements, and shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)
+		return bad("input %q: data has %d elements, but shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)
 	case !flat && !isNested(data, t.Shape):
-		return bad("input %q: data is %s, and shape %s takes a flat list, or lists within lists of these lengths",
+		return bad("input %q: data is %s: for shape %s it must be a flat list, or lists within lists of these lengths",
 			t.shown(), shortText(data), shapeText(t.Shape))
 	}
 	return t.checkTokens()

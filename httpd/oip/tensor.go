@@ -20,14 +20,14 @@ type Tensor struct {
 	Name  string
 	Type  Datatype
 	Shape []int64
-	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes. Nil:
-	// Tokens has them.
+	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes. Nil
+	// means Tokens has them.
 	Raw []byte
 	// Tokens is its elements as JSON, one by one.
 	Tokens [][]byte
 }
 
-// count returns how many elements a shape has; false: a length is negative, or there are too many.
+// count returns how many elements a shape has, or false if a length is negative, or there are too many.
 func count(shape []int64) (n int64, ok bool) {
 	n = 1
 	for _, length := range shape {
@@ -64,7 +64,7 @@ func (t *Tensor) Check() *protocol.Error {
 func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	if t.Type.Size > 0 {
 		if int64(len(t.Raw)) != n*int64(t.Type.Size) {
-			return protocol.Errorf(protocol.BadInput, "input %q: %d bytes came, and %s of shape %s takes %d",
+			return protocol.Errorf(protocol.BadInput, "input %q: got %d bytes, but %s of shape %s has %d",
 				t.shown(), len(t.Raw), t.Type.Name, shapeText(t.Shape), n*int64(t.Type.Size))
 		}
 		if t.Type.Code == '?' {
@@ -80,13 +80,13 @@ func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	got, ok := countBytes(t.Raw)
 	if !ok || got != n {
 		return protocol.Errorf(protocol.BadInput,
-			"input %q: its %d bytes are not %d elements of BYTES, each after its length in four bytes",
+			"input %q: the %d bytes are not %d elements of BYTES, each after its length in four bytes",
 			t.shown(), len(t.Raw), n)
 	}
 	return nil
 }
 
-// countBytes counts the elements of a BYTES tensor; false: the lengths do not add up to raw.
+// countBytes counts the elements of a BYTES tensor; false means the lengths do not add up to raw.
 func countBytes(raw []byte) (n int64, ok bool) {
 	for ; len(raw) > 0; n++ {
 		if len(raw) < 4 {
@@ -125,7 +125,7 @@ func (t *Tensor) texts() [][]byte {
 	return list
 }
 
-// json returns the elements of a tensor as JSON; false: an element has no JSON.
+// json returns the elements of a tensor as JSON, or false if an element has no JSON.
 func (t *Tensor) json() ([][]byte, bool) {
 	tokens, bad := t.appendTokens(nil)
 	if t.Raw == nil && t.Type.isFloat() {
@@ -148,7 +148,7 @@ func (t *Tensor) tokens(c *protocol.Call) ([][]byte, *protocol.Error) {
 }
 
 // appendTokens returns the elements as JSON, and the index of the first that has none, or -1. notFinite appends what a
-// number that is not finite has; nil: it has none.
+// number that is not finite has; nil means it has none.
 func (t *Tensor) appendTokens(notFinite func(dst []byte, v float64) []byte) ([][]byte, int) {
 	if t.Raw == nil {
 		return t.Tokens, -1

@@ -158,7 +158,7 @@ func (r *Request) inOne() int {
 	return max(1, r.items*r.perPrompt/len(r.Inputs))
 }
 
-// indexOf returns the choice that an item belongs to; -1: it does not say.
+// indexOf returns the choice that an item belongs to, or -1 if it does not say.
 func indexOf(item []byte) int {
 	if rawjson.KindOf(item) == object {
 		if n, err := strconv.Atoi(string(Member(item, "index"))); err == nil && n >= 0 {

@@ -64,7 +64,7 @@ func ParseForm(fields []predict.FormField) *Body {
 // maxMembers is how many parameters a request may have. OpenAI's API has fewer than 50 for an endpoint.
 const maxMembers = 500
 
-// get returns the JSON value of a parameter; nil: it is absent or null. A form's text is read as kind says.
+// get returns the JSON value of a parameter, or nil if it is absent or null. A form's text is read as kind says.
 func (b *Body) get(name string, kind rawjson.Kind) []byte {
 	m := find(b.members, name)
 	if m == nil {

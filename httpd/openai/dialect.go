@@ -34,7 +34,7 @@ type Dialog interface {
 	Fail(dst []byte, err *Error) []byte
 	// Ping appends what keeps a silent stream open.
 	Ping(dst []byte) []byte
-	// Stops are stop sequences at which the server ends the text; nil: those of Chat are all.
+	// Stops are stop sequences at which the server ends the text; nil means those of Chat are all.
 	Stops() []string
 	// Param returns the dialect's name for a parameter of chat completions.
 	Param(name string) string

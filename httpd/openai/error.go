@@ -12,10 +12,10 @@ type Error struct {
 	Status  int
 	Type    string
 	Message string
-	Param   string // "": null
-	Code    string // "": null
+	Param   string // "" means null
+	Code    string // "" means null
 
-	retryAfter int // seconds; 0: not known
+	retryAfter int // seconds; 0 means not known
 }
 
 // The types of errors.

@@ -112,7 +112,7 @@ func (defined schemas) contentForms(messages *valueSchema) forms {
 	return taken
 }
 
-// contentOf returns the forms of a message's content; 0: it is not declared.
+// contentOf returns the forms of a message's content, or 0 if it is not declared.
 func (defined schemas) contentOf(message *valueSchema, depth int) (taken forms) {
 	if depth > 10 {
 		return 0
@@ -131,7 +131,7 @@ func (defined schemas) contentOf(message *valueSchema, depth int) (taken forms) 
 	return taken
 }
 
-// ReadFunction reads the model's function from its OpenAPI document; nil: it has no @cog.openai.
+// ReadFunction reads the model's function from its OpenAPI document; nil means it has no @cog.openai.
 func ReadFunction(document []byte) (*Function, error) {
 	d, err := schema.ReadDocument[json.RawMessage](document)
 	if err != nil {

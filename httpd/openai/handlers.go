@@ -87,9 +87,9 @@ type request struct {
 	function *Function
 	call     protocol.Call
 	head     Head
-	dialog   Dialog // of a dialect; nil: it is a request of its endpoint
+	dialog   Dialog // of a dialect; nil means it is a request of its endpoint
 	began    time.Time
-	observe  func(protocol.Generation) // nil: not wanted
+	observe  func(protocol.Generation) // nil means not wanted
 }
 
 // carryOut answers a request. An error means that nothing is written yet.
@@ -241,7 +241,7 @@ func (q *request) readBody() *Error {
 	return nil
 }
 
-// function returns a model's function; nil: it has no @cog.openai.
+// function returns a model's function, or nil if it has no @cog.openai.
 func (h *handlers) function(m *protocol.Model) (*Function, *Error) {
 	document, ok := m.LoadOpenAPI()
 	if !ok {
@@ -299,8 +299,8 @@ func (q *request) send(results []Result) *Error {
 	return nil
 }
 
-// report tells how the request went. r is its stream, or nil, and tokens is what the model recorded for it; 0: nothing.
-// A request that has no function is not one of a model.
+// report tells how the request went. r is its stream, or nil, and tokens is what the model recorded for it; 0 means
+// nothing. A request that has no function is not one of a model.
 func (q *request) report(status int, r *renderer, tokens int64) {
 	if r == nil {
 		q.reportStream(status, 0, time.Time{}, tokens)

@@ -20,7 +20,7 @@ type message struct {
 
 // toolCall is a call of a tool by the model.
 type toolCall struct {
-	id, kind  []byte // JSON strings; nil: not known yet
+	id, kind  []byte // JSON strings; nil means not known yet
 	name      []byte // JSON
 	arguments []byte // the text as the inside of a JSON string
 	rest      []member
@@ -185,7 +185,7 @@ func (m *message) reason() string {
 	return "stop"
 }
 
-// cut ends the text before the first stop sequence; false: it has none.
+// cut ends the text before the first stop sequence; false means it has none.
 func (m *message) cut(stops []string) bool {
 	if len(stops) == 0 || !m.has {
 		return false

@@ -85,7 +85,7 @@ func checkMessages(value []byte) *Error {
 		}
 	}
 	if empty {
-		return WrongValue("messages", "it is empty; it must have at least one message.")
+		return WrongValue("messages", "must have at least one message.")
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 // Delta is what an item of a chat function adds to its message. Texts are the insides of JSON strings. It is valid
 // during the call that gets it.
 type Delta struct {
-	Reasoning []byte // nil: none
-	Text      []byte // nil: none
-	Refusal   []byte // nil: none
+	Reasoning []byte // nil means none
+	Text      []byte // nil means none
+	Refusal   []byte // nil means none
 	Calls     []CallPart
 }
 
@@ -25,7 +25,7 @@ type CallPart struct {
 // Finish is how a message ended.
 type Finish struct {
 	Reason string // finish_reason of chat completions
-	// Sequence is the stop sequence at which the text ended; "": it ended at none.
+	// Sequence is the stop sequence at which the text ended; "" means it ended at none.
 	Sequence string
 }
 

@@ -46,7 +46,7 @@ type Request struct {
 	items     int      // texts to embed
 	format    string   // response_format, encoding_format, or stream_format
 	documents [][]byte // to rank: JSON strings
-	topN      int      // how many documents the client wants; 0: all
+	topN      int      // how many documents the client wants; 0 means all
 	returns   bool     // the answer has the documents
 }
 
@@ -190,7 +190,7 @@ func (f *Function) readChoices(r *Request, n []byte) *Error {
 	case rawjson.KindOf(n) != number || err != nil && !isInteger(n):
 		return WrongType("n", "an integer", n)
 	case err != nil, count < 1, count > most:
-		return WrongValue("n", "it must be between 1 and "+strconv.Itoa(most)+", not "+string(n)+".")
+		return WrongValue("n", "must be between 1 and "+strconv.Itoa(most)+", not "+string(n)+".")
 	}
 	r.choices = count
 	if r.byModel = f.accepts("n"); !r.byModel {

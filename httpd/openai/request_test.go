@@ -122,7 +122,7 @@ func TestRefusals(t *testing.T) {
 		{chat, `[]`, "", CodeInvalidType, "not an array"},
 		{chat, `{"model":"m"}`, "messages", CodeMissingParameter, "Missing required parameter: 'messages'"},
 		{chat, `{"model":"m","messages":"hi"}`, "messages", CodeInvalidType, "expected an array, but got a string"},
-		{chat, `{"model":"m","messages":[]}`, "messages", CodeInvalidValue, "empty"},
+		{chat, `{"model":"m","messages":[]}`, "messages", CodeInvalidValue, "at least one message"},
 		{chat, `{"model":"m","messages":[1]}`, "messages[0]", CodeInvalidType, "expected an object, but got an integer"},
 		{chat, `{"model":"m","messages":[{"content":"a"}]}`, "messages[0].role", CodeMissingParameter, "role"},
 		{chat, `{` + hi + `,"tools":[{}]}`, "tools", CodeUnsupportedParameter, "not supported with this model"},

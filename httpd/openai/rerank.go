@@ -71,7 +71,7 @@ func (r *Request) readRanking(b *Body) *Error {
 	if n := b.get("top_n", number); n != nil {
 		count, err := strconv.Atoi(string(n))
 		if err != nil || count < 1 {
-			return WrongValue("top_n", "it must be an integer of at least 1.")
+			return WrongValue("top_n", "must be an integer of at least 1.")
 		}
 		r.topN = count
 	}

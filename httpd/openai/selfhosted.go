@@ -61,7 +61,7 @@ func (f *Function) ignores(name string) bool {
 	return false
 }
 
-// Warning names the parameters that were ignored; "": none was.
+// Warning names the parameters that were ignored; "" means none was.
 func (r *Request) Warning() string {
 	if len(r.ignored) == 0 {
 		return ""

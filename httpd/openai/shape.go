@@ -77,7 +77,7 @@ func (f *Function) shapeMessages(messages []byte) []byte {
 	return append(out, messages[begun:]...)
 }
 
-// shapeContent returns the other form of a content; nil: it stays.
+// shapeContent returns the other form of a content, or nil if it stays.
 func (f *Function) shapeContent(content []byte) []byte {
 	switch kind := rawjson.KindOf(content); {
 	case content == nil:
@@ -90,7 +90,7 @@ func (f *Function) shapeContent(content []byte) []byte {
 	return nil
 }
 
-// joinedParts returns the text of parts as one string, in lines; nil: not all are text.
+// joinedParts returns the text of parts as one string, in lines; nil means not all are text.
 func joinedParts(parts []byte) []byte {
 	out := []byte{'"'}
 	for i, part := range rawjson.Items(parts) {

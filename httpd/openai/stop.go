@@ -6,7 +6,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// firstStop returns where the first stop sequence begins; -1: the text has none.
+// firstStop returns where the first stop sequence begins, or -1 if the text has none.
 func firstStop(whole string, stops []string) int {
 	first := -1
 	for _, s := range stops {

@@ -75,7 +75,7 @@ func (t *Translation) appendTool(dst []byte, param string, tool []byte) ([]byte,
 	}
 	if kind := Text(tool, "type"); kind != t.words.Tool && (kind != "" || !t.words.Untyped) {
 		return dst, Unsupported(param+".type",
-			"this server runs no tools of type '"+logtext.Clip(kind)+"', only the client does, of type '"+t.words.Tool+"'")
+			"this server does not run tools of type '"+logtext.Clip(kind)+"', only the client does, of type '"+t.words.Tool+"'")
 	}
 	name, err := Required(param, tool, "name", text)
 	if err != nil {

@@ -23,11 +23,11 @@ var protocolsPart []byte
 
 // Server describes the server for the document.
 type Server struct {
-	// Title is the model's name; "": the document's title does not change.
+	// Title is the model's name; "" means the document's title does not change.
 	Title string
 	// Docs, Metrics, Reload and Shutdown: the route exists. Models: the server has several.
 	Docs, Metrics, Reload, Shutdown, Models bool
-	// Prefix is where the paths are: "/models/NAME"; "": at the root.
+	// Prefix is where the paths are: "/models/NAME"; "" means at the root.
 	Prefix string
 	// Tokens: requests require a bearer token, except those to the Public paths.
 	Tokens bool
@@ -39,7 +39,7 @@ type Server struct {
 // Route is a route of another protocol.
 type Route struct {
 	Method, Path string
-	As           string // its path in protocols.json; "": Path
+	As           string // its path in protocols.json; "" means Path
 }
 
 // Complete returns the model's document with the server's additions.

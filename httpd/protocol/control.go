@@ -10,7 +10,7 @@ import (
 
 // ErrNoControl refuses to load or unload a model for a client.
 var ErrNoControl = errors.New(
-	"this server loads and unloads no model for a client: start it with --reload or --allow-model-control")
+	"this server does not load or unload models for clients: start it with --reload or --allow-model-control")
 
 // NoControl refuses a client that may not do something to models, such as "loaded".
 func NoControl(to string) string {

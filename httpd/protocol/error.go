@@ -65,12 +65,12 @@ func (k Kind) Status() int {
 type Error struct {
 	Kind    Kind
 	Message string // without the row
-	// Row is which row of a request with several, from 0; -1: the request as a whole.
+	// Row is which row of a request with several, from 0; -1 means the request as a whole.
 	Row int
 	// Problems are the invalid inputs of a BadInput. Loc is the path below the input: ["text"].
 	Problems []predict.Problem
 	Warnings []string // what of the request was ignored
-	// RetryAfter is when a retry makes sense, at least a second; 0: never, or unknown.
+	// RetryAfter is when a retry makes sense, at least a second; 0 means never, or unknown.
 	RetryAfter time.Duration
 	// Canceled: the prediction was canceled, so the model did not fail.
 	Canceled bool
@@ -150,7 +150,7 @@ func inputPath(loc []string) []string {
 // still be no array of numbers.
 const inputError = "cog.errors.InputError: "
 
-// ended is the error of a prediction that has ended; nil: it succeeded.
+// ended is the error of a prediction that has ended; nil means it succeeded.
 func ended(rec *predict.Record) *Error {
 	switch rec.Status {
 	case predict.Succeeded:

@@ -45,7 +45,7 @@ type Protocol struct {
 	// is unknown. It has a path below one of Prefixes, of which the longest decides.
 	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
 	Prefixes []string
-	// Owns reports whether a path is the protocol's though another has a prefix of it; nil: none is.
+	// Owns reports whether a path is the protocol's though another has a prefix of it; nil means none is.
 	Owns func(path string) bool
 	// Probes are paths of which GET never requires a token (--auth-token-file).
 	Probes []string
@@ -63,9 +63,9 @@ type Route struct {
 	Replaces bool
 	// Private: no page of another origin may read the answer to a GET.
 	Private bool
-	// Document is its path in httpd/openapi/protocols.json, which describes it; "": Path.
+	// Document is its path in httpd/openapi/protocols.json, which describes it; "" means Path.
 	Document string
-	// For reports whether a model with that OpenAPI document answers; nil: every model does.
+	// For reports whether a model with that OpenAPI document answers; nil means every model does.
 	For func(document []byte) bool
 }
 
@@ -150,7 +150,7 @@ func (x *Exchange) Param(name string) string {
 	return strings.Clone(value)
 }
 
-// MediaType returns the type of the body, in lower case and without parameters; "": the client did not say.
+// MediaType returns the type of the body, in lower case and without parameters, or "" if the client did not say.
 func (x *Exchange) MediaType() string {
 	media, _, _ := bytes.Cut(x.Request.Header.ContentType(), []byte{';'})
 	return string(bytes.ToLower(bytes.TrimSpace(media)))
@@ -159,14 +159,14 @@ func (x *Exchange) MediaType() string {
 // MayControl reports whether the client may load and unload models.
 func (x *Exchange) MayControl() bool { return x.host.MayControl(x.RequestCtx) }
 
-// NotJSON says what is wrong with a body that is not JSON and came as another type; "": nothing is.
+// NotJSON says what is wrong with a body that is not JSON and came as another type; "" means nothing is.
 func (x *Exchange) NotJSON(body []byte) string {
 	media := x.MediaType()
 	if media == "" || media == "application/json" || strings.HasSuffix(media, "+json") {
 		return ""
 	}
 	if err := rawjson.Check(body); err != nil {
-		return fmt.Sprintf("%v; the body came as %.100q, and is to be JSON (application/json)", err, media)
+		return fmt.Sprintf("%v; the Content-Type is %.100q: must be application/json", err, media)
 	}
 	return ""
 }

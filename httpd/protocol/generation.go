@@ -9,10 +9,10 @@ type Generation struct {
 	Model     string
 	Status    int // the HTTP status; of a stream that failed after its beginning, that of its error
 	Took      time.Duration
-	// FirstToken is the time to the first item of a stream, and PerToken that between two; 0: not known.
+	// FirstToken is the time to the first item of a stream, and PerToken that between two; 0 means not known.
 	FirstToken, PerToken time.Duration
 }
 
-// OnGeneration returns the function that a protocol calls at the end of a generation; nil: it is not wanted. It is
+// OnGeneration returns the function that a protocol calls at the end of a generation, or nil if it is not wanted. It is
 // called once, by any goroutine, also after the exchange.
 func (x *Exchange) OnGeneration() func(Generation) { return x.host.OnGeneration() }

@@ -27,7 +27,7 @@ type Job struct {
 	Object [3][]byte
 	// Bare: the object lacks the further members of JobCall, for another server made it.
 	Bare    bool
-	Release func() // nil: there is nothing to free
+	Release func() // nil means there is nothing to free
 }
 
 // Jobs are the predictions that clients look at by their ids. With a job queue, they are those of all servers.
@@ -36,14 +36,14 @@ type Jobs interface {
 	// its end, or after a minute at most: then its status is starting, even if it runs. It is canceled if the client
 	// disconnects meanwhile.
 	CreateJob(ctx *fasthttp.RequestCtx, m *Model, c JobCall) (Job, *Error)
-	// FindJob returns the prediction of m with that id; false: none is known.
+	// FindJob returns the prediction of m with that id; false means none is known.
 	FindJob(m *Model, id string) (Job, bool, *Error)
-	// CancelJob cancels the prediction of m with that id; false: none is known, or it has ended otherwise.
+	// CancelJob cancels the prediction of m with that id; false means none is known, or it has ended otherwise.
 	CancelJob(m *Model, id string) (bool, *Error)
-	// FollowJob answers with the events of the prediction of m with that id; false: none is known.
+	// FollowJob answers with the events of the prediction of m with that id; false means none is known.
 	FollowJob(ctx *fasthttp.RequestCtx, m *Model, id string, to EventRenderer) (bool, *Error)
 	// Signature returns the proof that a server with the same tokens (--auth-token-file) has made a path. A GET with it in
-	// its query needs no token, below the Protocol's Signed paths. "": the server has no tokens.
+	// its query needs no token, below the Protocol's Signed paths. "" means the server has no tokens.
 	Signature(path string) string
 	// Address returns the scheme and host by which the client reached the server: "http://localhost:5000".
 	Address(ctx *fasthttp.RequestCtx) string

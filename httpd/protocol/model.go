@@ -19,13 +19,13 @@ type Service interface {
 	Create(req predict.Request) (*predict.Prediction, error)
 	// SubmitAll enters predictions in the queue together. Prediction.Run follows for each.
 	SubmitAll(ps []*predict.Prediction)
-	// OpenAPI returns the model's schema document, as far as it is known without loading the model; false: it is not.
+	// OpenAPI returns the model's schema document, as far as it is known without loading the model, or false if it is not.
 	OpenAPI() ([]byte, bool)
-	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if a request does. false: setup has not ended.
+	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if a request does. false means setup has not ended.
 	LoadOpenAPI() ([]byte, bool)
 	// NewAttachments returns an empty store for files of a request. The caller closes it, unless a call took it over.
 	NewAttachments() request.Attachments
-	// Ready says why no prediction is accepted; nil: they are.
+	// Ready says why no prediction is accepted; nil means they are.
 	Ready() error
 	// State returns where the model stands.
 	State() State
@@ -55,7 +55,7 @@ type Model struct {
 	Name    string
 	Version string // the version that answers, or would
 	Service
-	// Versions returns the versions among which Choose chooses one for each call; nil: the model is its only version.
+	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only version.
 	Versions func() []*Model
 	Choose   func() *Model
 
@@ -114,9 +114,9 @@ type Call struct {
 	// Propagation is what the request's headers hand on; Exchange.Predict and Exchange.Begin read it. A RequestID that is
 	// set stays.
 	trace.Propagation
-	// Trace records the request; nil: it is not traced. Exchange.Begin sets it.
+	// Trace records the request; nil means it is not traced. Exchange.Begin sets it.
 	Trace *trace.Trace
-	// Span adds to the span of each prediction; nil: nothing.
+	// Span adds to the span of each prediction; nil means nothing.
 	Span *predict.SpanAttrs
 }
 
@@ -125,11 +125,11 @@ type Body struct {
 	Data []byte
 	// Charged is how many bytes of the memory budget it takes.
 	Charged int64
-	// Disk is the file that holds Data; nil: memory holds it.
+	// Disk is the file that holds Data; nil means memory holds it.
 	Disk predict.DiskBody
 	// Owned: nothing else refers to Data, which may be reused when no prediction needs it.
 	Owned bool
-	// Shared is the memory that holds Data, if a worker can read it too; nil: it cannot.
+	// Shared is the memory that holds Data, if a worker can read it too; nil means it cannot.
 	Shared *memory.Shared
 	free   func(int64)
 	inUse  bool // a worker may still be reading it

@@ -22,7 +22,7 @@ type Answer struct {
 	Output []byte
 	// Tensors are arrays for which Output has placeholders (predict.AppendTensor), or nil.
 	Tensors []predict.Tensor
-	// File is the output, where the call wants one and the output is one; nil: Output has it.
+	// File is the output, where the call wants one and the output is one; nil means Output has it.
 	File *predict.OutputFile
 	// Metrics is a JSON object: predict_time and what the model recorded.
 	Metrics []byte
@@ -45,7 +45,7 @@ type Run struct {
 	single [1]*predict.Prediction
 	stream bool
 	rows   bool
-	after  func() // frees what the rows shared; nil: nothing
+	after  func() // frees what the rows shared; nil means nothing
 
 	canceled atomic.Bool
 	begun    int // how many of the predictions are run

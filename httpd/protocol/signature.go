@@ -29,8 +29,8 @@ type Value struct {
 	Kind    ValueKind
 	Item    *Value  // of a List
 	Members []Field // of an Object
-	Dtype   string  // of an Array: "float32"; "": any
-	Rank    int     // of an Array: its dimensions; 0: any
+	Dtype   string  // of an Array: "float32"; "" means any
+	Rank    int     // of an Array: its dimensions; 0 means any
 }
 
 // Field is an input of a model, or a member of an object.

@@ -19,7 +19,7 @@ func (l single) Find(name, version string) (*Model, *Error) {
 	return l.model.find(version)
 }
 
-// find returns a version of the model; "": any.
+// find returns a version of the model; "" means any.
 func (m *Model) find(version string) (*Model, *Error) {
 	if version == "" {
 		return m, nil

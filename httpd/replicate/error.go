@@ -66,5 +66,5 @@ func appendMember(dst []byte, name, value string) []byte {
 
 // notFound is the error of an id that the server does not know.
 func notFound(what, id string) *protocol.Error {
-	return protocol.Errorf(protocol.Unknown, "%s %q is not known to this server", what, logtext.Clip(id))
+	return protocol.Errorf(protocol.Unknown, "unknown %s %q", what, logtext.Clip(id))
 }

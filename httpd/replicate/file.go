@@ -34,7 +34,7 @@ func (h *handlers) upload(x *protocol.Exchange) {
 	}
 	u, err := h.readUpload(form)
 	if err == nil && !h.uploads.add(u) {
-		err = protocol.Errorf(protocol.Waited, "there is no room for the file: all uploaded files are in use")
+		err = protocol.Errorf(protocol.Waited, "cannot store the file: all uploaded files are in use")
 	}
 	if err != nil {
 		form.Attachments.Close()
@@ -144,7 +144,7 @@ func (h *handlers) listFiles(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
 
-// use returns the file of a request's path. nil: there is none, and the request is answered.
+// use returns the file of a request's path. nil means there is none, and the request is answered.
 func (h *handlers) use(x *protocol.Exchange) *upload {
 	u := h.uploads.use(x.Param("id"))
 	if u == nil {

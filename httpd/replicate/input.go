@@ -84,7 +84,7 @@ func (r *linkReplacer) append(dst, value []byte) []byte {
 	return predict.AppendPlaceholder(dst, len(r.to.files)-1, u.name)
 }
 
-// uploadOf returns the file that a link of this server leads to; nil: it leads to none.
+// uploadOf returns the file that a link of this server leads to; nil means it leads to none.
 func (r *linkReplacer) uploadOf(link string) *upload {
 	path, ok := strings.CutPrefix(link, r.address)
 	if !ok {

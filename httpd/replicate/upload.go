@@ -104,7 +104,7 @@ func (l *uploads) list() []upload {
 	return list
 }
 
-// use returns a file, which stays until release; nil: there is none of that id.
+// use returns a file, which stays until release, or nil if there is none of that id.
 func (l *uploads) use(id string) *upload {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *uploads) release(u *upload) {
 	}
 }
 
-// delete forgets a file; false: there is none of that id.
+// delete forgets a file; false means there is none of that id.
 func (l *uploads) delete(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

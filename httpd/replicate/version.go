@@ -29,7 +29,7 @@ type version struct {
 	created  time.Time // when this server first saw it
 }
 
-// of returns a model's version; false: it has no document before it is loaded.
+// of returns a model's version, or false if it has no document before it is loaded.
 func (v *versions) of(m *protocol.Model) (version, bool) {
 	document, ok := m.OpenAPI()
 	if !ok {
@@ -51,7 +51,7 @@ func (v *versions) of(m *protocol.Model) (version, bool) {
 	return made, true
 }
 
-// idOf returns the id of a model's version; "": not known yet.
+// idOf returns the id of a model's version, or "" if not known yet.
 func (v *versions) idOf(m *protocol.Model) string {
 	known, _ := v.of(m)
 	return known.id
@@ -85,7 +85,7 @@ func (h *handlers) ofVersion(text string) (m *protocol.Model, other string, err 
 	if len(list) == 1 && isVersionID(text) {
 		return list[0], text, nil
 	}
-	return nil, "", protocol.Errorf(protocol.BadInput, "version %q is not one of this server's: it has %s",
+	return nil, "", protocol.Errorf(protocol.BadInput, "unknown version %q: this server has %s",
 		logtext.Clip(text), h.versionList(list))
 }
 
@@ -201,7 +201,7 @@ func notReady(m *protocol.Model) error {
 // warnVersion tells a client that another version of the model answers than the one it asked for.
 func (h *handlers) warnVersion(x *protocol.Exchange, m *protocol.Model, wanted string) {
 	if has := h.versions.idOf(m); wanted != "" && wanted != has {
-		text := "this server has version " + has + " of " + m.Name + ", not the one that was asked for"
+		text := "this server has version " + has + " of " + m.Name + ", not the requested one"
 		x.Response.Header.Set(protocol.HeaderWarning, text)
 	}
 }
@@ -227,7 +227,7 @@ func (h *handlers) deployment(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, dst)
 }
 
-// textOf returns the text of a member of a request; false: it is of another type.
+// textOf returns the text of a member of a request, or false if it is of another type.
 func textOf(value []byte) (string, bool) {
 	if value == nil || rawjson.KindOf(value) == rawjson.KindNull {
 		return "", true

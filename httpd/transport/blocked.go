@@ -17,12 +17,12 @@ const (
 // blockedWrite is a write that waits for its client. If that takes long, the connection is cut when others wait for
 // memory, or for a connection.
 type blockedWrite struct {
-	since   atomic.Int64 // of the write in progress, in nanoseconds since Transport.began; 0: none
+	since   atomic.Int64 // of the write in progress, in nanoseconds since Transport.began; 0 means none
 	offered atomic.Bool  // written under Conn.wakeMu: arrival is not nil
 	arrival *memory.Arrival
 }
 
-// waiting returns since when a write has been waiting for long; 0: none has.
+// waiting returns since when a write has been waiting for long; 0 means none has.
 func (w *blockedWrite) waiting(now int64) int64 {
 	if since := w.since.Load(); since != 0 && now-since > int64(blockedAfter) {
 		return since

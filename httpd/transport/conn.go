@@ -55,7 +55,7 @@ const (
 type Conn struct {
 	net.Conn
 	t     *Transport
-	fd    int32 // -1: none; valid until Close
+	fd    int32 // -1 means none; valid until Close
 	phase atomic.Uint32
 	watch Watch
 	place connlimit.Place
@@ -235,7 +235,7 @@ func (c *Conn) Refusal() Refusal {
 	return NotRefused
 }
 
-// FramingError says what is ambiguous about the bytes that came; "": nothing.
+// FramingError says what is ambiguous about the bytes that came; "" means nothing.
 func (c *Conn) FramingError() FramingError { return c.framing.err }
 
 // Linger lets the client read the last answer while it is still sending.

@@ -83,7 +83,7 @@ type watcher struct {
 	came           bool           // a watch was added since the last sweep
 	readAheadBytes int            // bytes read ahead and not yet taken
 	maxEach        int            // see Options.ReadAhead
-	budget         *memory.Budget // nil: no bound
+	budget         *memory.Budget // nil means no bound
 	buf            []byte         // only run uses it
 	epoll          epoll
 }
@@ -135,7 +135,7 @@ func (w *watcher) add(e *Watch, p Canceler, now time.Time) {
 	}
 }
 
-// Watch has target canceled when the client disconnects, until Unwatch; nil: the connection cannot be watched.
+// Watch has target canceled when the client disconnects, until Unwatch; nil means the connection cannot be watched.
 func (t *Transport) Watch(ctx *fasthttp.RequestCtx, target Canceler) *Watch {
 	c, ok := ctx.Conn().(*Conn)
 	if !ok || c.fd < 0 {
@@ -240,7 +240,7 @@ func (w *watcher) arm(e *Watch, how int) {
 	}
 	if err := unix.EpollCtl(w.epoll.fd, how, int(e.fd), &ev); err != nil {
 		delete(w.armed, e.fd)
-		w.log.Warn("cannot watch a client; its leaving will not cancel its prediction", "error", err)
+		w.log.Warn("cannot watch a client: its disconnect will not cancel its prediction", "error", err)
 	}
 }
 
@@ -254,7 +254,7 @@ func (w *watcher) disarm(e *Watch) {
 // run handles events until the set is closed.
 func (w *watcher) run(ep *os.File) {
 	if err := readEpoll(ep, w.fire); err != nil {
-		w.log.Error("cannot watch clients any more; their leaving cancels nothing", "error", err)
+		w.log.Error("cannot watch clients: a disconnect no longer cancels predictions", "error", err)
 	}
 }
 

@@ -16,11 +16,11 @@ const (
 	errFolded       FramingError = "a header continues on a second line"
 	errHeaderName   FramingError = "a header has no name, or one with a space"
 	errLength       FramingError = "the Content-Length is not one number"
-	errLengths      FramingError = "there are several Content-Length headers"
+	errLengths      FramingError = "several Content-Length headers"
 	errCoding       FramingError = "the Transfer-Encoding is not chunked, which is the only one that this server takes"
-	errCodings      FramingError = "there are several Transfer-Encoding headers"
+	errCodings      FramingError = "several Transfer-Encoding headers"
 	errOldCoding    FramingError = "HTTP/1.0 has no Transfer-Encoding"
-	errBothLengths  FramingError = "there are a Content-Length and a Transfer-Encoding"
+	errBothLengths  FramingError = "both Content-Length and Transfer-Encoding are set"
 	errChunkSize    FramingError = "a chunk's size is not a hexadecimal number"
 	errChunkLine    FramingError = "a chunk's first line is too long"
 	errChunkEnd     FramingError = "a chunk does not end where its size says"
@@ -62,9 +62,9 @@ type framing struct {
 	left    int64        // missing bytes of the body, or of the chunk's data
 	heads   uint64       // requests whose headers have ended
 	ended   uint64       // requests that were received completely
-	lastAt  uint64       // number of the last request; 0: none so far
+	lastAt  uint64       // number of the last request; 0 means none so far
 	pending []byte       // an incomplete line
-	err     FramingError // "": none
+	err     FramingError // "" means none
 }
 
 // inHead reports whether a request's header has begun and not ended.

@@ -124,7 +124,7 @@ func newReader(raw []byte) *reader {
 
 func (r *reader) left() int { return r.from.Len() + r.br.Buffered() }
 
-// byFasthttp and byNetHTTP read one request; false: they refuse it.
+// byFasthttp and byNetHTTP read one request; false means they refuse it.
 func (r *reader) byFasthttp() bool {
 	var req fasthttp.Request
 	return req.Header.Read(r.br) == nil && req.ContinueReadBody(r.br, 1<<20, false) == nil

@@ -33,8 +33,8 @@ func (k *parking) start() error {
 	return nil
 }
 
-// parkFresh parks a new connection if many are open; false: fasthttp is to serve it. Nothing has arrived from most new
-// connections of an attacker, and little later from every other one.
+// parkFresh parks a new connection if many are open; false means fasthttp is to serve it. Nothing has arrived from most
+// new connections of an attacker, and little later from every other one.
 func (t *Transport) parkFresh(c *Conn) bool {
 	if c.fd < 0 || !t.conns.many.Load() {
 		return false
@@ -50,8 +50,9 @@ func (t *Transport) parkFresh(c *Conn) bool {
 	return false
 }
 
-// parkAtOnce parks an idle connection if many are open, and memory is short or could be if all of them were used; true:
-// its Read then returns io.EOF, and Close parks it. A sweep comes too late where thousands are answered in a second.
+// parkAtOnce parks an idle connection if many are open, and memory is short or could be if all of them were used; true
+// means its Read then returns io.EOF, and Close parks it. A sweep comes too late where thousands are answered in a
+// second.
 func (c *Conn) parkAtOnce() bool {
 	if c.fd < 0 || !c.t.conns.many.Load() || !c.t.conns.crowded.Load() && !c.t.opt.Memory.Short() || c.unread() {
 		return false
@@ -67,7 +68,7 @@ func (k *parking) close() {
 	k.epoll.close()
 }
 
-// add parks a connection that fasthttp has released; false: it cannot, and the caller closes it.
+// add parks a connection that fasthttp has released; false means it cannot, and the caller closes it.
 func (k *parking) add(c *Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -33,7 +33,7 @@ var seenHeaders = [32][]seenHeader{
 	'X' & 31: {{"X-Request-Id", SeenRequestID | SeenPropagated}},
 }
 
-// seenBit returns the bit of a header's name, which is not empty; 0: its presence is not recorded.
+// seenBit returns the bit of a header's name, which is not empty, or 0 if its presence is not recorded.
 func seenBit(name []byte) SeenHeaders {
 	for _, h := range seenHeaders[name[0]&31] {
 		if isHeader(name, h.name) {

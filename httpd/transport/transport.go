@@ -35,7 +35,7 @@ type Options struct {
 	// TooMany is the whole answer to a connection beyond the limit.
 	TooMany string
 
-	// Memory is charged for what is being received. Nil: no bound.
+	// Memory is charged for what is being received. Nil means no bound.
 	Memory *memory.Budget
 
 	// Logger receives what goes wrong with connections. Default: none.

@@ -56,7 +56,7 @@ type Device struct {
 	UUID              string `json:"uuid,omitempty"`     // as nvidia-smi -L writes it
 	ComputeCapability string `json:"compute_capability"` // "9.0"
 	MemoryTotalBytes  uint64 `json:"memory_total_bytes"`
-	// MemoryFreeBytes is what was free once the context stood; 0: not known, as for
+	// MemoryFreeBytes is what was free once the context stood; 0 means not known, as for
 	// every device but the first: to know it would take a context there.
 	MemoryFreeBytes uint64 `json:"memory_free_bytes,omitempty"`
 	PCIBusID        string `json:"pci_bus_id,omitempty"`

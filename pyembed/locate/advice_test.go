@@ -63,7 +63,7 @@ func TestAdvice_NoPythonBySystem(t *testing.T) {
 	} {
 		t.Run(system, func(t *testing.T) {
 			got, err := on(t, system).find(Options{})
-			wantError(t, got, err, ErrNoPython, "there is no python3 on the PATH", want)
+			wantError(t, got, err, ErrNoPython, "no python3 on the PATH", want)
 		})
 	}
 }

@@ -47,7 +47,7 @@ func (f *finder) choose(flag string) (path, source string, err error) {
 	path, ok := f.lookPath("python3")
 	if !ok {
 		return "", "", fail(ErrNoPython, f.pythonFix(),
-			"there is no python3 on the PATH (%s), no active virtual environment and no .venv in %s",
+			"no python3 on the PATH (%s), no active virtual environment and no .venv in %s",
 			f.env("PATH"), absolute(f.dir))
 	}
 	return path, "PATH", nil
@@ -82,7 +82,7 @@ func (f *finder) named(name, setting string) (string, error) {
 		}
 		// "--python venv" with a folder of that name is clear enough.
 		if !isEnvironment(absolute(name)) {
-			return "", fail(ErrNoPython, fix, "%s names %q, and there is no such program on the PATH", setting, name)
+			return "", fail(ErrNoPython, fix, "%s names %q, which is not on the PATH", setting, name)
 		}
 	}
 	path := absolute(name)
@@ -149,7 +149,7 @@ func executable(path string) error {
 		if target, err := os.Readlink(path); err == nil {
 			return errors.New(path + " is a link to " + target + ", which is not there")
 		}
-		return errors.New("there is no " + path)
+		return errors.New(path + " does not exist")
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():

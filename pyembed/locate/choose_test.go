@@ -142,8 +142,8 @@ func TestChoose_NoPython(t *testing.T) {
 		want    []string
 	}{
 		{"nothing at all", Options{}, nil, []string{"no python3 on the PATH", "--python PATH", "apt-get install python3"}},
-		{"no such file", Options{Python: w.path("nope")}, nil, []string{"--python", w.path("nope"), "there is no"}},
-		{"no such name", Options{Python: "python9"}, nil, []string{`"python9"`, "no such program on the PATH"}},
+		{"no such file", Options{Python: w.path("nope")}, nil, []string{"--python", w.path("nope"), "does not exist"}},
+		{"no such name", Options{Python: "python9"}, nil, []string{`"python9"`, "which is not on the PATH"}},
 		{"not executable", Options{Python: w.path("notexec")}, nil, []string{w.path("notexec"), "not executable"}},
 		{"folder without one", Options{Python: w.path("empty")}, nil, []string{"the folder " + w.path("empty")}},
 		{

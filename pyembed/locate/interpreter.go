@@ -10,11 +10,11 @@ import (
 // interpreter is what is known of the program that was chosen.
 type interpreter struct {
 	path    string // absolute, links not followed
-	image   *image // nil: a script, and what it starts is one too
-	venv    *venv  // nil: not in a virtual environment
+	image   *image // nil means a script, and what it starts is one too
+	venv    *venv  // nil means not in a virtual environment
 	version version
 	soname  string // its DT_NEEDED libpython; empty where it is linked in
-	facts   *facts // nil: it was not asked
+	facts   *facts // nil means it was not asked
 	// base is the interpreter that a copied one (python -m venv --copies) is a
 	// copy of, with its prefix; nil for others.
 	base *interpreter

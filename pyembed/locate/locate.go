@@ -9,15 +9,15 @@ import (
 // current folder and on the PATH.
 type Options struct {
 	// Python is the flag --python: the path of an interpreter, the name of one on
-	// the PATH, or the folder of an environment. Empty: not given.
+	// the PATH, or the folder of an environment. Empty means not given.
 	Python string
 	// LibPython is the flag --libpython: the path of the shared library, or a
-	// soname that the dynamic loader knows. Empty: search.
+	// soname that the dynamic loader knows. Empty means search.
 	LibPython string
-	// Dir is the model's folder. Empty: the current one. A shim is run in it,
+	// Dir is the model's folder. Empty means the current one. A shim is run in it,
 	// because pyenv and its like choose by folder (.python-version).
 	Dir string
-	// Env reads the environment. Nil: os.Getenv.
+	// Env reads the environment. Nil means os.Getenv.
 	Env func(string) string
 }
 

@@ -18,7 +18,7 @@ func TestInterpreter(t *testing.T) {
 	got, err = plain(w, old)
 	wantError(t, got, err, ErrTooOld, "Python 3.9")
 	got, err = plain(w, w.path("none"))
-	wantError(t, got, err, ErrNoPython, "there is no")
+	wantError(t, got, err, ErrNoPython, "does not exist")
 }
 
 func plain(w *world, python string) (*Python, error) {

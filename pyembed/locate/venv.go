@@ -17,7 +17,7 @@ type venv struct {
 }
 
 // readVenv finds the pyvenv.cfg of an interpreter where CPython looks for it:
-// beside the unresolved program or one folder up. Nil: not in a virtual environment.
+// beside the unresolved program or one folder up. Nil means not in a virtual environment.
 func readVenv(executable string) *venv {
 	bin := filepath.Dir(executable)
 	for _, dir := range []string{bin, filepath.Dir(bin)} {

@@ -77,7 +77,7 @@ type stake struct {
 	cost    *Cost
 }
 
-// bestWait is how long it pays to wait from now on; 0: not at all.
+// bestWait is how long it pays to wait from now on; 0 means not at all.
 func (a *Arrivals) bestWait(s stake) time.Duration {
 	switch {
 	case s.bound <= 0:

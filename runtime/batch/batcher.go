@@ -104,7 +104,7 @@ func (b *Batcher[T]) Expire(now time.Duration, dst []*Item[T]) []*Item[T] {
 	return dst
 }
 
-// NextDeadline is the first deadline of all that wait; 0: none has one.
+// NextDeadline is the first deadline of all that wait; 0 means none has one.
 func (b *Batcher[T]) NextDeadline() time.Duration {
 	if len(b.byDeadline) == 0 {
 		return 0

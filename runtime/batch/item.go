@@ -8,7 +8,7 @@ type Item[T any] struct {
 	Value T
 	// Key: items share a batch only if their keys are equal.
 	Key string
-	// Deadline is the time from which Expire takes the item out; 0: none.
+	// Deadline is the time from which Expire takes the item out; 0 means none.
 	Deadline time.Duration
 	// Alone: the item leaves as a batch of one, because it may have crashed a worker.
 	Alone bool
@@ -16,7 +16,7 @@ type Item[T any] struct {
 	arrived   time.Duration
 	serial    uint64
 	group     *group[T] // nil while it is not waiting
-	heapIndex int       // in the heap of deadlines; -1: not there
+	heapIndex int       // in the heap of deadlines; -1 means not there
 	arrival   links[T]  // in order of arrival, of all keys
 	own       links[T]  // in order of arrival, of its key
 }

@@ -73,8 +73,8 @@ type Options struct {
 
 // Override is what an operator changes in a model's options.
 type Override struct {
-	MaxSize int   // 0: as the author says
-	MaxWait *Wait // nil: as the author says
+	MaxSize int   // 0 means as the author says
+	MaxWait *Wait // nil means as the author says
 }
 
 func (o Options) With(v Override) Options {

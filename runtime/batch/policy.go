@@ -10,7 +10,7 @@ type View struct {
 	Idle      int           // workers with nothing to do, the asking one included
 	Workers   int           // all of them
 	HoldStart time.Duration // when a worker was first refused these; Now if none was
-	Deadline  time.Duration // the first of all waiting items; 0: none
+	Deadline  time.Duration // the first of all waiting items; 0 means none
 	Cost      *Cost
 	Arrivals  *Arrivals
 }

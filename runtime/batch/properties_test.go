@@ -19,7 +19,7 @@ type randomOwner struct {
 	waiting []*Item[int]             // the model, in order of arrival
 	ended   map[*Item[int]]int       // how often each left for good: in a batch, removed or expired
 	refused map[string]time.Duration // when a key whose oldest item is the oldest of all was first refused
-	wake    time.Duration            // when to ask again; 0: no item is held
+	wake    time.Duration            // when to ask again; 0 means no item is held
 	next    int
 }
 

@@ -62,7 +62,7 @@ type Source func() []Idle
 // Limit bounds the connections that are open at once. Make it with New or Part.
 type Limit struct {
 	most   int
-	parent *Limit // nil: it is not a part
+	parent *Limit // nil means it is not a part
 
 	mu       sync.Mutex
 	open     int
@@ -93,7 +93,7 @@ type Place struct {
 	left  atomic.Bool
 }
 
-// Enter counts a connection in p; false: the limit is reached, and no connection is idle.
+// Enter counts a connection in p; false means the limit is reached, and no connection is idle.
 func (l *Limit) Enter(p *Place) bool {
 	if !l.take(0) {
 		return false
@@ -157,7 +157,7 @@ func (l *Limit) hasRoom() bool {
 	return l.open < l.most
 }
 
-// evict makes room by closing idle connections; false: there are none, though it has waited a little.
+// evict makes room by closing idle connections; false means there are none, though it has waited a little.
 func (l *Limit) evict() bool {
 	l.mu.Lock()
 	recent := time.Since(l.searched) < searchPause
@@ -215,7 +215,7 @@ type Stats struct {
 	Refused uint64 `json:"refused"` // new connections for which there was no room
 }
 
-// Stats returns the limit's state; nil: the zero Stats.
+// Stats returns the limit's state; nil means the zero Stats.
 func (l *Limit) Stats() Stats {
 	if l == nil {
 		return Stats{}

@@ -76,7 +76,7 @@ type Request struct {
 	// Body returns the body from its start, or nil. Each try on a connection opens it anew, because the
 	// transport may still read the last one.
 	Body func() io.ReadCloser
-	// Token is sent as `Authorization: Bearer` to the host of the first URL, instead of the credentials in a URL; "":
+	// Token is sent as `Authorization: Bearer` to the host of the first URL, instead of the credentials in a URL; "" means
 	// none.
 	Token string
 	// SeeOther: 303 is followed too; otherwise it is an answer.

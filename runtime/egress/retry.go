@@ -12,7 +12,7 @@ import (
 type StatusError struct {
 	Peer       string // who answered, as the text names it
 	Code       int
-	RetryAfter time.Duration // 0: none
+	RetryAfter time.Duration // 0 means none
 }
 
 // NewStatusError returns the error of an answer.

@@ -16,7 +16,7 @@ import (
 // like those of predictions. It implements request.Attachments.
 type Attachments struct {
 	store  *Store
-	folder string // "": there was no file yet
+	folder string // "" means there was no file yet
 	remove func()
 	paths  []string
 }

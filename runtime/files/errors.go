@@ -46,9 +46,9 @@ var (
 	// ErrNoAnswer: the server closed the connection before it answered.
 	ErrNoAnswer = errors.New("the server closed the connection without an answer")
 	// ErrNoRoom: the memory budget has no room for an output file as a data URL.
-	ErrNoRoom = errors.New("there is no memory for the output file as a data URL")
+	ErrNoRoom = errors.New("not enough memory for the output file as a data URL")
 	// ErrNoFile: an output names a file that the worker did not write.
-	ErrNoFile = errors.New("the file is not there")
+	ErrNoFile = errors.New("the file does not exist")
 )
 
 // FetchError is a file that could not be fetched.

@@ -77,7 +77,7 @@ func (s *Store) remake(missing *folder) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.options.Logger.Warn("the folder of temporary files was removed by somebody: it is made again", "was", missing.path,
+	s.options.Logger.Warn("the folder of temporary files was removed: making it again", "was", missing.path,
 		"now", made.path)
 	_ = missing.lock.Close() // its file is already removed
 	s.folder = made

@@ -29,7 +29,7 @@ func folderName(id string) string {
 }
 
 // safeName makes a safe file name: no separators, nothing that a terminal or a shell pattern would hide, and not too
-// long. "": no character remains.
+// long. "" means no character remains.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r == '/' || r == '\\' || !unicode.IsPrint(r) {

@@ -45,7 +45,7 @@ func newToken() string {
 // markOf returns the begin of a mark in JSON, with its quote.
 func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
 
-// numbered splits "0/out.png" into the file's number and name; false: our workers never send such a name.
+// numbered splits "0/out.png" into the file's number and name; false means our workers never send such a name.
 func numbered(file string) (number string, ok bool) {
 	number, name, _ := strings.Cut(file, "/")
 	_, err := strconv.ParseUint(number, 10, 32)

@@ -37,7 +37,7 @@ func (o *Outputs) Token() string { return o.token }
 // Close removes the files. It may be called any number of times.
 func (o *Outputs) Close() { o.remove() }
 
-// Only opens the file that an output consists of, alone or alone in a list; nil: the output is anything else. The
+// Only opens the file that an output consists of, alone or alone in a list; nil means the output is anything else. The
 // caller calls done after its last read.
 func (o *Outputs) Only(output []byte) (only *predict.OutputFile, done func()) {
 	marks := findMarks(output, o.mark)

@@ -78,7 +78,7 @@ func (u *Uploads) Close() {
 
 // Chunk is a part of an output, and the files that it names.
 type Chunk struct {
-	uploads *Uploads // nil: there are no files
+	uploads *Uploads // nil means there are no files
 	text    []byte
 	files   []chunkFile
 }
@@ -88,7 +88,7 @@ type chunkFile struct {
 	mark
 	name   string        // at the destination
 	before chan struct{} // closed when no file of that name is being uploaded any more, or nil
-	done   chan struct{} // closed when this one is not; nil: it was closed
+	done   chan struct{} // closed when this one is not; nil means it was closed
 }
 
 // Chunk finds the files that chunk names. Files of one name have one URL: those of one chunk get names of their own,

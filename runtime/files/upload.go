@@ -20,9 +20,9 @@ type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
 	// Propagation is the headers that are sent.
 	trace.Propagation
-	Prediction string // its id, sent as X-Prediction-Id; "": it is not sent
-	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the context of
-	// the file's span is sent instead of that of Propagation.
+	Prediction string // its id, sent as X-Prediction-Id; "" means it is not sent
+	// Trace records each file, below its prediction; nil means nothing is recorded. Where Trace.Files says so, the context
+	// of the file's span is sent instead of that of Propagation.
 	Trace *trace.Trace
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool

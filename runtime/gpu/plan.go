@@ -14,7 +14,7 @@ import (
 
 // Plan is which GPUs each worker is given.
 type Plan struct {
-	// devices has an entry a worker: the value of its CUDA_VISIBLE_DEVICES. nil: the variable is left as it is.
+	// devices has an entry a worker: the value of its CUDA_VISIBLE_DEVICES. nil means the variable is left as it is.
 	devices []string
 	Workers int
 	Warning string // what the operator should know; "" for nothing
@@ -46,7 +46,7 @@ func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error
 	default:
 		devices, err := parseGPUs(gpus)
 		if err == nil && set && workers != 0 && workers != len(devices) {
-			err = fmt.Errorf("it names the GPUs of %d workers, and --workers is %d", len(devices), workers)
+			err = fmt.Errorf("has GPUs for %d workers, but --workers is %d", len(devices), workers)
 		}
 		return Plan{devices: devices, Workers: len(devices), Warning: unseen(devices, visible)}, err
 	}
@@ -55,13 +55,13 @@ func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error
 func planEach(workers int, set bool, visible []string) (Plan, error) {
 	switch {
 	case workers == 0 && len(visible) == 0: // a machine without a GPU, where a model may work all the same
-		return Plan{Workers: 1, Warning: "no GPU is visible: one worker is started, without"}, nil
+		return Plan{Workers: 1, Warning: "no GPU is visible: starting one worker without a GPU"}, nil
 	case len(visible) == 0:
-		return Plan{}, fmt.Errorf("no GPU is visible: CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES and /dev/nvidia0 tell of none")
+		return Plan{}, fmt.Errorf("no GPU is visible: CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES and /dev/nvidia0 show none")
 	case !set || workers == 0:
 		workers = len(visible)
 	case workers > len(visible):
-		return Plan{}, fmt.Errorf("%d workers want a GPU each, and %d are visible (%s)", workers, len(visible),
+		return Plan{}, fmt.Errorf("%d workers need a GPU each, but only %d are visible (%s)", workers, len(visible),
 			strings.Join(visible, ","))
 	}
 	return Plan{devices: visible[:workers], Workers: workers}, nil

@@ -71,9 +71,9 @@ func TestPlan_GPUs(t *testing.T) {
 	two := []string{"0", "1"}
 	for _, c := range []struct {
 		gpus    string
-		workers int // 0: auto, -1: not given
+		workers int // 0 means auto, -1: not given
 		visible []string
-		want    string // devices; "-": left as they are
+		want    string // devices; "-" means left as they are
 		count   int
 		problem string
 	}{
@@ -88,13 +88,13 @@ func TestPlan_GPUs(t *testing.T) {
 		{"each", 2, []string{"GPU-aa", "GPU-bb"}, "GPU-aa|GPU-bb", 2, ""},
 		{"each", 0, nil, "-", 1, ""},
 		{"each", -1, nil, "", 0, "no GPU is visible"},
-		{"each", 3, two, "", 0, "3 workers want a GPU each, and 2 are visible (0,1)"},
+		{"each", 3, two, "", 0, "3 workers need a GPU each, but only 2 are visible (0,1)"},
 		{"0;1;2,3", -1, nil, "0|1|2,3", 3, ""},
 		{"0;1;2,3", 0, nil, "0|1|2,3", 3, ""},
 		{" 0 ; 2 , 3 ", 2, nil, "0|2,3", 2, ""},
 		{"MIG-GPU-12ab/7/0;MIG-34cd", -1, nil, "MIG-GPU-12ab/7/0|MIG-34cd", 2, ""},
 		{"0,0", -1, nil, "", 0, "a worker is given 0 twice"},
-		{"0;1", 3, nil, "", 0, "names the GPUs of 2 workers, and --workers is 3"},
+		{"0;1", 3, nil, "", 0, "has GPUs for 2 workers, but --workers is 3"},
 		{"0;;1", -1, nil, "", 0, `invalid GPU ""`},
 		{"cuda:0", -1, nil, "", 0, `invalid GPU "cuda:0"`},
 	} {

@@ -105,7 +105,7 @@ func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction 
 }
 
 // errServerLost is the error of a prediction whose server was lost while a client followed it elsewhere.
-const errServerLost = "the server of the prediction does not answer any more"
+const errServerLost = "the server of the prediction no longer answers"
 
 // runDirect follows a direct prediction until it has ended.
 func (f *follower) runDirect() error {

@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil:
-// none is known. The caller calls release after its last use.
+// Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil
+// means none is known. The caller calls release after its last use.
 func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func(), err error) {
 	nothing := func() {}
 	q, err := m.open()
@@ -33,7 +33,7 @@ func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func
 	return nil, nothing, m.refusal(id, err)
 }
 
-// Cancel cancels a job, or a direct prediction, on whichever server it is; false: none is known, or it has ended
+// Cancel cancels a job, or a direct prediction, on whichever server it is; false means none is known, or it has ended
 // otherwise.
 func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	q, err := m.open()

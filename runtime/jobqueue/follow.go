@@ -114,7 +114,7 @@ type follower struct {
 	m        *Member
 	q        *store.Queue
 	id       string
-	reply    string            // "": it gets no notices
+	reply    string            // "" means it gets no notices
 	notices  chan store.Notice // the last one
 	readOnly bool              // Cancel does nothing
 	// lookup is set if the prediction is direct: it is not a job.
@@ -122,14 +122,14 @@ type follower struct {
 
 	// Used by Run alone.
 	p           *predict.Prediction
-	stream      *store.Stream   // nil: it has not asked for the events yet
-	attempt     int             // whose events came; 0: none
+	stream      *store.Stream   // nil means it has not asked for the events yet
+	attempt     int             // whose events came; 0 means none
 	known       int             // the last one that a state told of
 	had         uint64          // how many events of attempt came, or were lost for good; 0 also of an older server
 	asked       bool            // the next event is the first of a request
 	nextOutput  uint64          // index of the next output of attempt
 	lastEvent   time.Time       // or when they were asked for
-	runEnded    time.Time       // when the run was seen to end; zero: not yet
+	runEnded    time.Time       // when the run was seen to end; zero means not yet
 	sawMetric   bool            // a metric came
 	outOfMemory bool            // its outputs do not fit into the memory budget
 	final       json.RawMessage // of the end of a direct prediction: its object
@@ -279,7 +279,7 @@ func (f *follower) close() {
 	}
 }
 
-// handleEvent passes an event on; true: it was the last.
+// handleEvent passes an event on; true means it was the last.
 func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 	f.lastEvent = time.Now()
 	e, ok := f.stream.Read(msg)
@@ -358,7 +358,7 @@ func (f *follower) checkState(n store.Notice) (ended, running bool, err error) {
 	}
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		f.p.End(predict.Result{Status: predict.Failed, Error: "the prediction is not known any more"}, time.Now())
+		f.p.End(predict.Result{Status: predict.Failed, Error: "the prediction is no longer known"}, time.Now())
 		return true, true, nil
 	case err != nil: // NATS is away: the job goes on
 		return false, false, nil

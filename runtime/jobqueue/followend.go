@@ -103,7 +103,7 @@ func timeOf(value []byte) time.Time {
 }
 
 // finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory
-// budget has room for another copy of all. false: the others do not fit.
+// budget has room for another copy of all. false means the others do not fit.
 func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, replay bool) bool {
 	if f.nextOutput == 0 {
 		if !replay || !f.p.Charge(2*len(output)) {

@@ -21,8 +21,8 @@ type Member struct {
 	o       Options
 	encoder predict.Encoder
 	nc      *nats.Conn
-	queue   atomic.Pointer[store.Queue] // nil: not joined yet
-	problem atomic.Pointer[string]      // why nothing is accepted; nil: something is
+	queue   atomic.Pointer[store.Queue] // nil means not joined yet
+	problem atomic.Pointer[string]      // why nothing is accepted; nil means something is
 
 	waiters    waiters
 	schemas    knownSchemas
@@ -33,12 +33,12 @@ type Member struct {
 	background sync.WaitGroup // joins, takes jobs, sends webhooks
 
 	mu     sync.Mutex
-	server *store.Server                 // nil: no job was taken yet
+	server *store.Server                 // nil means no job was taken yet
 	taken  map[string]context.CancelFunc // of the versions whose jobs run here
 	takers []func()                      // of them, those that wait for server
 	taking sync.WaitGroup                // the others; not added to once pulling has ended
 
-	returned time.Time // of JobsWait: since when jobs were given back and run nowhere; zero: none were
+	returned time.Time // of JobsWait: since when jobs were given back and run nowhere; zero means none were
 }
 
 // Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS
@@ -50,7 +50,7 @@ func Join(o Options) (*Member, error) {
 	m := &Member{o: o}
 	m.pulling, m.drain = context.WithCancel(context.Background())
 	m.sending, m.stop = context.WithCancel(context.Background())
-	m.setProblem("it is not connected yet")
+	m.setProblem("not connected yet")
 	connected := make(chan struct{}, 1)
 	nc, err := o.Connect(func(lost error) { m.onConnection(lost, connected) })
 	if err != nil {
@@ -68,7 +68,7 @@ func Join(o Options) (*Member, error) {
 		err := m.join()
 		if denied := refused.Load(); err != nil && denied != nil {
 			hangUp(nc)
-			return nil, fmt.Errorf("NATS does not let this user have the job queue of the model %s: %w", o.Queue.Model, *denied)
+			return nil, fmt.Errorf("NATS denies this user the job queue of the model %s: %w", o.Queue.Model, *denied)
 		}
 		switch {
 		case store.Temporary(err):
@@ -123,7 +123,7 @@ func (m *Member) join() error {
 	return nil
 }
 
-// joinLater joins when NATS can be reached; false: the member leaves before.
+// joinLater joins when NATS can be reached; false means the member leaves before.
 func (m *Member) joinLater(connected <-chan struct{}) bool {
 	for {
 		select {
@@ -235,8 +235,8 @@ func (m *Member) Drain() {
 	m.publishStatus()
 }
 
-// Release gives jobs that run here back to the queue, for other servers: those in slots for which of returns true, or (nil) all. Their
-// predictions are canceled.
+// Release gives jobs that run here back to the queue, for other servers: those in slots for which of returns true, or
+// (nil) all. Their predictions are canceled.
 func (m *Member) Release(of func(store.Slot) bool) {
 	m.mu.Lock()
 	s := m.server
@@ -292,8 +292,8 @@ func hangUp(nc *nats.Conn) {
 // say every 5 s what they run.
 const returnedAfter = 10 * time.Second
 
-// JobsWait reports whether jobs wait that no server takes, and whether jobs wait that name a version of the model. It is
-// called every second or so, by one goroutine.
+// JobsWait reports whether jobs wait that no server takes, and whether jobs wait that name a version of the model. It
+// is called every second or so, by one goroutine.
 func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version string) bool) {
 	named = func(string) bool { return false }
 	q, err := m.open()

@@ -26,20 +26,20 @@ type Options struct {
 	MaxBody int64
 	// Slots is how many jobs could run at once, and how many slots are free; asked where Local is set.
 	Slots func() (slots, free int)
-	// Tracer traces the jobs that run here; nil: they are not traced.
+	// Tracer traces the jobs that run here; nil means they are not traced.
 	Tracer *trace.Tracer
 	// Version of this server, for operators.
 	Version string
-	// Local runs jobs; nil: this member runs none.
+	// Local runs jobs; nil means this member runs none.
 	Local Local
-	// Schema is what other members may know of a version of the model of Local, or ("") of the model; false: it is not
-	// known yet.
+	// Schema is what other members may know of a version of the model of Local, or ("") of the model; false means it is
+	// not known yet.
 	Schema func(version string) (store.Schema, bool)
-	// Versions are those of the model that Local has, and how many slots each has; nil: it has none.
+	// Versions are those of the model that Local has, and how many slots each has; nil means it has none.
 	Versions func() map[string]int
-	// Checker checks requests where there is no Local; nil: they are not checked.
+	// Checker checks requests where there is no Local; nil means they are not checked.
 	Checker Checker
-	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no
+	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil means no
 	// bound.
 	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
@@ -60,7 +60,7 @@ type Local interface {
 	// Check validates a request, and returns its input as clients see it.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 	// AwaitCapacity waits until predictions of a version of the model, or ("") of the model, could run at once, and
-	// returns how many, or 0 if ctx has ended. AcquireSlot reserves a slot for one; nil: none is free.
+	// returns how many, or 0 if ctx has ended. AcquireSlot reserves a slot for one; nil means none is free.
 	AwaitCapacity(ctx context.Context, version string) int
 	AcquireSlot(version string) Slot
 	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
@@ -71,7 +71,7 @@ type Local interface {
 	Find(kind predict.Kind, id string) *predict.Prediction
 	// Result returns the prediction with that id, in flight or retained, as clients see it. The caller releases it.
 	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
-	// Cancel cancels the prediction with that id; false: it is not in flight, and did not end so.
+	// Cancel cancels the prediction with that id; false means it is not in flight, and did not end so.
 	Cancel(kind predict.Kind, id string) bool
 }
 

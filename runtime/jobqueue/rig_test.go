@@ -156,7 +156,7 @@ func submission(id, input string) request.Submission {
 	return s
 }
 
-// status is the status of a job as a member finds it; "": it finds none.
+// status is the status of a job as a member finds it; "" means it finds none.
 func (r *rig) status(m *Member, id string) string {
 	r.t.Helper()
 	object, release, err := m.Find(predict.KindPrediction, id)

@@ -35,7 +35,7 @@ func (k *knownSchemas) of(version string) store.Schema {
 	return k.byVersion[version]
 }
 
-// set replaces one; true: it was another.
+// set replaces one; true means it was another.
 func (k *knownSchemas) set(s store.Schema) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

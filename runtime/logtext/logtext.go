@@ -32,7 +32,7 @@ func (t *Text) Add(text []byte) {
 // Bytes returns what was kept, with a notice if something was dropped. It may share the memory of t.
 func (t *Text) Bytes() []byte { return AppendNotice(t.kept, t.dropped) }
 
-// AppendNotice appends the notice that so many bytes were dropped; 0: none.
+// AppendNotice appends the notice that so many bytes were dropped; 0 means none.
 func AppendNotice(text []byte, dropped int) []byte {
 	if dropped == 0 {
 		return text

@@ -24,7 +24,7 @@ const (
 // Arrival is what one client sends, and the memory that it holds meanwhile: a header, a body, an idle connection. While
 // others wait for room, the slowest arrivals are cut. Begin it first. Its methods may be called from any goroutine.
 type Arrival struct {
-	budget *Budget // nil: nothing is cut
+	budget *Budget // nil means nothing is cut
 	cut    func()
 	came   atomic.Int64
 

@@ -25,7 +25,7 @@ var (
 	// ErrFull: there is no room now.
 	ErrFull = errors.New("the server's memory budget is used up")
 	// ErrTooLarge: it does not fit into an empty budget.
-	ErrTooLarge = errors.New("it is larger than the server's memory budget allows")
+	ErrTooLarge = errors.New("larger than the server's memory budget allows")
 )
 
 // Budget limits the bytes that a server holds for its clients. A nil *Budget has no limit.
@@ -167,19 +167,19 @@ func (b *Budget) TakeBody(n, total int64) bool {
 	return b == nil || b.takeOrRefuse(n, b.markForNew(total))
 }
 
-// Take charges n bytes, which make their holder's total so large; false: they do not fit. It does not wait.
+// Take charges n bytes, which make their holder's total so large; false means they do not fit. It does not wait.
 func (b *Budget) Take(n, total int64) bool {
 	return b == nil || b.takeOrRefuse(n, b.markFor(total))
 }
 
 // TakeArriving charges n bytes for a client whose request has not come whole: the rest of the budget is for requests
-// that have. false: they do not fit. It does not wait.
+// that have. false means they do not fit. It does not wait.
 func (b *Budget) TakeArriving(n int64) bool {
 	return b == nil || b.takeOrRefuse(n, b.arriving())
 }
 
-// AdmitClient admits n bytes of a client that waits for its answer; charge them next. false: such clients would have
-// more than half of the budget, and the rest is for what runs. Call DismissClient when they are freed.
+// AdmitClient admits n bytes of a client that waits for its answer; charge them next. false means such clients would
+// have more than half of the budget, and the rest is for what runs. Call DismissClient when they are freed.
 func (b *Budget) AdmitClient(n int64) bool {
 	if b == nil || b.clients.Add(n) <= b.limit/2 {
 		return true

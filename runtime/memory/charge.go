@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // Charge is what one piece of work uses of a budget, until its last holder releases it. Open it first.
 type Charge struct {
-	budget  *Budget // nil: only counted
+	budget  *Budget // nil means only counted
 	bytes   atomic.Int64
 	holders atomic.Int32
 }
@@ -18,7 +18,7 @@ func (c *Charge) Open(b *Budget) {
 // Bytes returns how much is charged.
 func (c *Charge) Bytes() int64 { return c.bytes.Load() }
 
-// Grow charges n more bytes; false: they do not fit. Only a holder may call it.
+// Grow charges n more bytes; false means they do not fit. Only a holder may call it.
 func (c *Charge) Grow(n int64) bool {
 	if !c.budget.Take(n, c.bytes.Load()+n) {
 		return false

@@ -50,7 +50,7 @@ type SharedPool struct {
 	idle  [maxClass - minClass + 1][]*Shared // by the room for a body, the one used last at the end
 	bytes int64                              // of them
 	live  int
-	timer *time.Timer // nil: there is none that is idle
+	timer *time.Timer // nil means there is none that is idle
 }
 
 // Get returns memory for a body of that size in bytes, or nil where there is none. What follows the first head bytes is

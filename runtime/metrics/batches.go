@@ -25,7 +25,7 @@ func (b *batches) gather(g *gathered) {
 	if !b.any.Load() {
 		return
 	}
-	g.histogram("pinion_batch_size", "Predictions that the model was given at once.", b.size)
+	g.histogram("pinion_batch_size", "Predictions in one batch.", b.size)
 	g.histogram("pinion_batch_wait_seconds", "Time for which a batch's oldest prediction was held back for others.",
 		b.wait)
 }

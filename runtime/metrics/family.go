@@ -21,7 +21,7 @@ const (
 type Family struct {
 	Name, Help string // Help has no backslash and no line break
 	Kind       Kind
-	Unit       string // in UCUM; "": as the name says
+	Unit       string // in UCUM; "" means as the name says
 	Samples    []Sample
 }
 
@@ -51,7 +51,7 @@ type Distribution struct {
 	Counts    []uint64 // of each bucket alone; the last one is above all bounds
 	Count     uint64   // the sum of Counts
 	Sum       float64
-	Exemplars []*Exemplar // the latest of each bucket, nil for none; empty: no bucket has one
+	Exemplars []*Exemplar // the latest of each bucket, nil for none; empty means no bucket has one
 }
 
 // Bounds are the upper bounds of the buckets, without infinity. Do not write to them.

@@ -65,11 +65,11 @@ func (s *Set) gatherLoad(g *gathered) {
 		return
 	}
 	l := s.o.Load()
-	g.gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.",
+	g.gauge("pinion_predictions_in_flight", "Predictions accepted and not ended, including those that wait.",
 		float64(l.InFlight))
 	g.gauge("pinion_queue_length", "Predictions that wait for a slot.", float64(l.Queued))
 	g.gauge("pinion_queue_capacity", "Predictions that may wait for a slot.", float64(l.Capacity))
-	g.gauge("pinion_slots", "Predictions that the workers there are can carry out at once.", float64(l.Slots))
+	g.gauge("pinion_slots", "Predictions that the present workers can run at once.", float64(l.Slots))
 }
 
 func (s *Set) gatherLogs(g *gathered) {
@@ -78,7 +78,7 @@ func (s *Set) gatherLogs(g *gathered) {
 	}
 	records, bytes := s.o.DroppedLogs()
 	g.counter("pinion_log_dropped_records_total",
-		"Records of the server's log that were dropped, for its reader did not take them.", records)
+		"Records of the server's log that were dropped because its reader was too slow.", records)
 	g.counter("pinion_log_dropped_bytes_total", "Bytes of those records.", bytes)
 }
 
@@ -87,7 +87,7 @@ func (s *Set) gatherTelemetry(g *gathered) {
 		return
 	}
 	g.family("pinion_telemetry_dropped_total", Counter,
-		"Spans, data points and log records that the collector did not take.")
+		"Spans, data points and log records that the collector did not accept.")
 	for signal, n := range s.o.DroppedTelemetry() {
 		g.value(float64(n), "signal", signal)
 	}
@@ -103,7 +103,7 @@ func (s *Set) gatherMemory(g *gathered) {
 	g.gauge("pinion_memory_budget_bytes", "Bytes that the server may hold for its clients.", float64(m.Limit))
 	g.gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.", float64(m.Used))
 	g.counter("pinion_memory_evictions_total", "Ended predictions removed to make room in the memory budget.", m.Evictions)
-	g.counter("pinion_memory_refusals_total", "Times that the memory budget had no room for something.", m.Refusals)
+	g.counter("pinion_memory_refusals_total", "Times that something did not fit into the memory budget.", m.Refusals)
 	g.counter("pinion_memory_cut_total", "Slow requests and idle gRPC connections cut to make room in the memory budget.",
 		m.Cut)
 }
@@ -116,5 +116,5 @@ func (s *Set) gatherConnections(g *gathered) {
 	g.gauge("pinion_connections", "Connections that are open, at all ports.", float64(c.Open))
 	g.gauge("pinion_connections_limit", "Connections that may be open.", float64(c.Limit))
 	g.counter("pinion_connections_evicted_total", "Idle connections closed to make room for new ones.", c.Evicted)
-	g.counter("pinion_connections_refused_total", "New connections for which there was no room.", c.Refused)
+	g.counter("pinion_connections_refused_total", "New connections refused because the limit was reached.", c.Refused)
 }

@@ -13,7 +13,7 @@ type Generation struct {
 	Model     string // gen_ai.request.model
 	Status    int    // HTTP status
 	Took      time.Duration
-	// FirstToken is the time to the first token, and PerToken that between two; 0: not known.
+	// FirstToken is the time to the first token, and PerToken that between two; 0 means not known.
 	FirstToken, PerToken time.Duration
 }
 
@@ -22,7 +22,7 @@ const maxGenerations = 500
 
 type generationKey struct {
 	operation, model string
-	status           int // 0: it succeeded
+	status           int // 0 means it succeeded
 }
 
 // generations are those of one combination of labels.

@@ -20,16 +20,16 @@ func gatherGo(g *gathered) {
 		v          float64
 	}{
 		{"go_goroutines", "Goroutines.", float64(runtime.NumGoroutine())},
-		{"go_threads", "Threads of the operating system that were created.", float64(threads)},
+		{"go_threads", "Operating system threads created.", float64(threads)},
 		{"go_sched_gomaxprocs_threads", "Threads that may run Go code at once.", float64(runtime.GOMAXPROCS(0))},
 		{"go_memstats_alloc_bytes", "Heap in use by objects, in bytes.", float64(m.Alloc)},
 		{"go_memstats_heap_idle_bytes", "Heap not in use, in bytes.", float64(m.HeapIdle)},
 		{"go_memstats_heap_inuse_bytes", "Heap in use, in bytes.", float64(m.HeapInuse)},
 		{"go_memstats_heap_objects", "Objects on the heap.", float64(m.HeapObjects)},
-		{"go_memstats_heap_released_bytes", "Heap given back to the operating system, in bytes.", float64(m.HeapReleased)},
+		{"go_memstats_heap_released_bytes", "Heap returned to the operating system, in bytes.", float64(m.HeapReleased)},
 		{"go_memstats_next_gc_bytes", "Size of the heap at which the next collection begins, in bytes.", float64(m.NextGC)},
 		{"go_memstats_stack_inuse_bytes", "Memory in use by goroutines' stacks, in bytes.", float64(m.StackInuse)},
-		{"go_memstats_sys_bytes", "Memory had from the operating system, in bytes.", float64(m.Sys)},
+		{"go_memstats_sys_bytes", "Memory obtained from the operating system, in bytes.", float64(m.Sys)},
 	} {
 		g.gauge(of.name, of.help, of.v)
 	}
@@ -37,7 +37,7 @@ func gatherGo(g *gathered) {
 		name, help string
 		v          uint64
 	}{
-		{"go_memstats_alloc_bytes_total", "Bytes allocated on the heap, those freed since included.", m.TotalAlloc},
+		{"go_memstats_alloc_bytes_total", "Bytes allocated on the heap, including those freed since.", m.TotalAlloc},
 		{"go_memstats_mallocs_total", "Objects allocated on the heap.", m.Mallocs},
 		{"go_memstats_frees_total", "Objects freed.", m.Frees},
 	} {

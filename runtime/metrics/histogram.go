@@ -33,7 +33,7 @@ type histogram struct {
 	*bounds
 	buckets   []atomic.Uint64
 	sum       atomic.Int64             // in nanoseconds it can count 292 years
-	exemplars atomic.Pointer[[]latest] // of the buckets; nil: no trace was sampled
+	exemplars atomic.Pointer[[]latest] // of the buckets; nil means no trace was sampled
 }
 
 // latest is the newest exemplar of a bucket. Each takes the memory of the one before.

@@ -44,7 +44,7 @@ func (s *Set) gatherMethods(g *gathered) {
 		of         func(*methodBatches) *histogram
 	}{
 		{
-			"pinion_method_batch_size", "Calls of a method that it was given at once.",
+			"pinion_method_batch_size", "Calls of a method in one batch.",
 			func(of *methodBatches) *histogram { return of.size },
 		},
 		{

@@ -21,12 +21,12 @@ func (s *Set) gatherMirror(g *gathered) {
 		return
 	}
 	g.family("pinion_mirrored_predictions_total", Counter,
-		"Predictions of which this version got a copy, by whether the copy ended alike.")
+		"Predictions that were copied to this version, by whether the copy ended alike.")
 	g.value(float64(m.Different), "result", "different")
 	g.value(float64(m.LeftOut), "result", "left_out")
 	g.value(float64(m.Same), "result", "same")
 	g.family("pinion_mirrored_predict_seconds_total", Counter,
-		"Time that predictions took which were compared: those that were served, and their copies.")
+		"Time of the compared predictions: those that were served, and their copies.")
 	g.value(m.Mirrored.Seconds(), "of", "mirror")
 	g.value(m.Served.Seconds(), "of", "served")
 }

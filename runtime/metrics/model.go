@@ -74,7 +74,7 @@ func (m *model) object(name, object []byte, depth, most int) {
 	}
 }
 
-// appendName appends a part of a name, with underscores for invalid characters. It does not grow the slice; false:
+// appendName appends a part of a name, with underscores for invalid characters. It does not grow the slice; false means
 // there is no room.
 func appendName(name, key []byte) ([]byte, bool) {
 	if len(name)+1+len(key) > cap(name) {
@@ -133,6 +133,6 @@ func (m *model) gather(g *gathered) {
 		}})
 	}
 	g.counter("pinion_dropped_model_values_total",
-		"Numbers recorded by the model that are not shown: negative, or under too many, too long or ambiguous names.",
+		"Numbers recorded by the model that are not shown: negative, or with too many, too long or ambiguous names.",
 		m.dropped.Load())
 }

@@ -106,11 +106,11 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		buckets).WithLabelValues()
 	queue := histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.",
 		buckets).WithLabelValues()
-	model := histogram("pinion_predict_seconds", "Time for which the model had a prediction.", buckets).WithLabelValues()
+	model := histogram("pinion_predict_seconds", "Time that the model took for a prediction.", buckets).WithLabelValues()
 	overhead := histogram("pinion_overhead_seconds",
 		"Time that the server added to a prediction: neither queue nor files nor model.", buckets).WithLabelValues()
 	ended := counters("pinion_predictions_total", "Predictions ended or refused.", "mode", "status", "reason")
-	size := histogram("pinion_batch_size", "Predictions that the model was given at once.",
+	size := histogram("pinion_batch_size", "Predictions in one batch.",
 		[]float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}).WithLabelValues()
 	wait := histogram("pinion_batch_wait_seconds", "Time for which a batch's oldest prediction was held back for others.",
 		buckets).WithLabelValues()
@@ -174,21 +174,21 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	}
 
 	counters("pinion_log_dropped_records_total",
-		"Records of the server's log that were dropped, for its reader did not take them.").WithLabelValues().Add(3)
+		"Records of the server's log that were dropped because its reader was too slow.").WithLabelValues().Add(3)
 	counters("pinion_log_dropped_bytes_total", "Bytes of those records.").WithLabelValues().Add(4096)
 	gauge("pinion_memory_budget_bytes", "Bytes that the server may hold for its clients.").WithLabelValues().Set(1 << 30)
 	gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.").WithLabelValues().Set(5)
 	counters("pinion_memory_evictions_total",
 		"Ended predictions removed to make room in the memory budget.").WithLabelValues().Add(7)
 	counters("pinion_memory_refusals_total",
-		"Times that the memory budget had no room for something.").WithLabelValues().Add(9)
+		"Times that something did not fit into the memory budget.").WithLabelValues().Add(9)
 	gauge("pinion_build_info", "Versions; the value is 1.", "version", "python", "cog").WithLabelValues(`v1"\`+"\n",
 		"3.12.1", "0.23").Set(1)
 	gauge("pinion_predictions_in_flight",
-		"Predictions taken in that have not ended, those that wait included.").WithLabelValues().Set(3)
+		"Predictions accepted and not ended, including those that wait.").WithLabelValues().Set(3)
 	gauge("pinion_queue_length", "Predictions that wait for a slot.").WithLabelValues().Set(1)
 	gauge("pinion_queue_capacity", "Predictions that may wait for a slot.").WithLabelValues().Set(1e7)
-	gauge("pinion_slots", "Predictions that the workers there are can carry out at once.").WithLabelValues().Set(2)
+	gauge("pinion_slots", "Predictions that the present workers can run at once.").WithLabelValues().Set(2)
 	gauge("pinion_worker_setup_seconds", "Time that the newest setup took.", "worker").WithLabelValues("0").Set(1.5)
 	used := gauge("pinion_gpu_memory_used_bytes", "Memory in use on the GPU, by all processes.", "gpu")
 	used.WithLabelValues("0").Set(1 << 33)
@@ -197,14 +197,14 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	ofGPUs := gauge("pinion_gpu_memory_total_bytes", "Memory of the GPU.", "gpu")
 	ofGPUs.WithLabelValues("0").Set(1 << 34)
 	ofGPUs.WithLabelValues("GPU-é").Set(8)
-	busy := gauge("pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.", "gpu")
+	busy := gauge("pinion_gpu_utilization_ratio", "Part of the time in which the GPU was busy, 0 to 1.", "gpu")
 	busy.WithLabelValues("0").Set(0.25)
 	busy.WithLabelValues("GPU-é").Set(1)
 	s.WorkerStarted()
 	counters("pinion_worker_starts_total", "Worker processes started.").WithLabelValues().Inc()
 	s.WorkerSetAside()
-	counters("pinion_workers_set_aside_total",
-		"Times that a worker was given nothing for a while, for it answered wrongly.").WithLabelValues().Inc()
+	counters("pinion_workers_suspended_total",
+		"Times that a worker was suspended because it answered wrongly.").WithLabelValues().Inc()
 	s.WorkerExited(ExitCrash)
 	exits := counters("pinion_worker_exits_total", "Worker processes ended, by cause.", "cause")
 	for _, cause := range []string{ExitSetup, ExitCrash, ExitLeft} {

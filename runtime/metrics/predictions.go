@@ -69,7 +69,7 @@ func (s *Set) Ended(e predict.End) {
 	}
 }
 
-// timeOf is the time of an exemplar; zero: there is none.
+// timeOf is the time of an exemplar; zero means there is none.
 func timeOf(in *trace.Context) (at time.Time) {
 	if in != nil {
 		at = time.Now()
@@ -141,7 +141,7 @@ func (c *predictions) gather(g *gathered) {
 	}
 	g.histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.",
 		c.total[predict.KindPrediction][:]...)
-	g.histogram("pinion_predict_seconds", "Time for which the model had a prediction.", c.predict)
+	g.histogram("pinion_predict_seconds", "Time that the model took for a prediction.", c.predict)
 	g.histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue)
 	g.histogram("pinion_overhead_seconds",
 		"Time that the server added to a prediction: neither queue nor files nor model.", c.overhead)

@@ -55,7 +55,7 @@ func bootTime() float64 {
 	return n
 }
 
-// descriptors returns how many files this process has open, and its limit; false: unknown.
+// descriptors returns how many files this process has open, and its limit; false means unknown.
 func descriptors() (open, most float64, ok bool) {
 	folder, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -84,12 +84,12 @@ func gatherProcess(g *gathered) {
 	g.family("process_cpu_seconds_total", Counter, "CPU time of this process, in seconds.")
 	g.value(self.cpu)
 	if open, most, ok := descriptors(); ok {
-		g.gauge("process_max_fds", "File descriptors that it may have open.", most)
-		g.gauge("process_open_fds", "File descriptors that it has open.", open)
+		g.gauge("process_max_fds", "Limit of open file descriptors.", most)
+		g.gauge("process_open_fds", "Open file descriptors.", open)
 	}
 	g.gauge("process_resident_memory_bytes", "Resident memory, in bytes.", self.resident)
 	if boot := bootTime(); boot > 0 {
-		g.gauge("process_start_time_seconds", "When it was started, in seconds since 1970.", boot+self.started)
+		g.gauge("process_start_time_seconds", "Start time of this process, in seconds since 1970.", boot+self.started)
 	}
 	g.gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", self.virtual)
 }

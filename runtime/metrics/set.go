@@ -27,7 +27,7 @@ type Options struct {
 	ExitCauses []string
 	// DroppedLogs returns how much of the server's log was dropped because its reader was too slow.
 	DroppedLogs func() (records, bytes uint64)
-	// DroppedTelemetry returns how much of each signal the collector did not take; nil: none is sent.
+	// DroppedTelemetry returns how much of each signal the collector did not take; nil means none is sent.
 	DroppedTelemetry func() map[string]uint64
 	// SetsAside: workers may be set aside, as those of pinion batching.
 	SetsAside bool
@@ -37,7 +37,7 @@ type Options struct {
 	Connections func() connlimit.Stats
 	// Jobs returns this server's part in the job queue, or nil.
 	Jobs func() *Jobs
-	// Mirror returns how the model did as a mirror of another version; nil: it was none.
+	// Mirror returns how the model did as a mirror of another version, or nil if it was none.
 	Mirror func() *Mirror
 	// GPUs returns the GPUs that the model may use.
 	GPUs func() []GPU
@@ -71,8 +71,8 @@ type Jobs struct {
 
 type Worker struct {
 	State string        // one of WorkerStates
-	PID   int           // 0: none
-	Setup time.Duration // of the latest finished setup; 0: none
+	PID   int           // 0 means none
+	Setup time.Duration // of the latest finished setup; 0 means none
 }
 
 // WorkerStates are the states of a worker. All are written, even with a count of 0.
@@ -81,7 +81,7 @@ var WorkerStates = [...]string{"starting", "setup", "ready", "draining", "gone"}
 type GPU struct {
 	Name        string  // its number or identifier
 	MemoryUsed  int64   // bytes, of all processes
-	MemoryTotal int64   // bytes; 0: unknown
+	MemoryTotal int64   // bytes; 0 means unknown
 	Utilization float64 // 0 to 1; negative: unknown
 }
 

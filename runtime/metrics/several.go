@@ -21,7 +21,7 @@ type Several struct {
 // NamedSet is the metrics of a model, of ScopeModel.
 type NamedSet struct {
 	Name    string
-	Version string // "": it has one
+	Version string // "" means it has one
 	Set     *Set
 }
 

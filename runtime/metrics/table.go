@@ -24,7 +24,7 @@ func (t *table[K, V]) snapshot() map[K]*V {
 	return nil
 }
 
-// add returns the key's entry, and makes it if needed: by fresh, or zero without fresh; nil: the table is full.
+// add returns the key's entry, and makes it if needed: by fresh, or zero without fresh, or nil if the table is full.
 func (t *table[K, V]) add(key K, most int, fresh func(K) *V) *V {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -57,8 +57,8 @@ func (w *workers) gather(g *gathered, now []Worker, setsAside bool) {
 	}
 	g.sort()
 	if setsAside {
-		g.counter("pinion_workers_set_aside_total",
-			"Times that a worker was given nothing for a while, for it answered wrongly.", w.setAside.Load())
+		g.counter("pinion_workers_suspended_total",
+			"Times that a worker was suspended because it answered wrongly.", w.setAside.Load())
 	}
 	w.each(g, now)
 }
@@ -110,7 +110,7 @@ func gatherGPUs(g *gathered, gpus []GPU) {
 			return float64(gpu.MemoryTotal), gpu.MemoryTotal > 0
 		}},
 		{
-			"pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.",
+			"pinion_gpu_utilization_ratio", "Part of the time in which the GPU was busy, 0 to 1.",
 			func(gpu GPU) (float64, bool) {
 				return gpu.Utilization, gpu.Utilization >= 0
 			},

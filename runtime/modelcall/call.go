@@ -37,9 +37,9 @@ type Options struct {
 	Find func(name string) (Model, error)
 	// Explain is the text of an error of Model, for the caller.
 	Explain func(error) string
-	// Tracer traces the predictions; nil: they are not traced.
+	// Tracer traces the predictions; nil means they are not traced.
 	Tracer *trace.Tracer
-	// Memory is the budget; nil: no limit.
+	// Memory is the budget; nil means no limit.
 	Memory *memory.Budget
 }
 

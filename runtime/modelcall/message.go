@@ -19,7 +19,7 @@ type message struct {
 	input   []byte // with placeholders of files and tensors
 	tensors []predict.Tensor
 	files   paths
-	parent  trace.Context // of the model's span; zero: there is none
+	parent  trace.Context // of the model's span; zero means there is none
 }
 
 // paths are files of the caller's machine, which is this one. They belong to the caller.

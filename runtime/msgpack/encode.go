@@ -112,7 +112,7 @@ func appendString(dst, raw []byte, files bool) []byte {
 	return appendText(dst, text)
 }
 
-// base64Of returns the base64 of a data URL; false: text is not one.
+// base64Of returns the base64 of a data URL, or false if text is not one.
 func base64Of(text []byte) ([]byte, bool) {
 	const scheme, mark = "data:", ";base64"
 	if len(text) < len(scheme) || !bytes.EqualFold(text[:len(scheme)], []byte(scheme)) || uint64(len(text)) > 1<<32 {

@@ -59,7 +59,7 @@ func parse(args []string) (o Options, starter string, err error) {
 	f.DurationVar(&o.Sync, "sync", 0, "how often the files are written through to the disk; 0: with each message")
 	err = f.Parse(args)
 	if err == nil && (o.Dir == "" || starter == "" || f.NArg() > 0) {
-		err = errors.New("it takes -version, -dir and -sync")
+		err = errors.New("must have the flags -version, -dir and -sync")
 	}
 	o.Logger = Logger{os.Stderr}
 	return o, starter, err

@@ -16,8 +16,8 @@ import (
 // Options of a server.
 type Options struct {
 	Dir  string        // where it keeps its streams; it exists
-	Sync time.Duration // how often the files are written through to the disk; 0: with each message
-	// Logger gets warnings and errors; nil: they are not logged.
+	Sync time.Duration // how often the files are written through to the disk; 0 means with each message
+	// Logger gets warnings and errors; nil means they are not logged.
 	Logger server.Logger
 }
 
@@ -77,7 +77,7 @@ func (s *Server) start() error {
 	return nil
 }
 
-// damaged is the name of a stream that NATS left out though there are messages in its files; "": there is none. A
+// damaged is the name of a stream that NATS left out though there are messages in its files; "" means there is none. A
 // stream without messages is one whose making was cut short.
 func (s *Server) damaged() string {
 	for _, e := range s.nats.Healthz(&server.HealthzOptions{Details: true}).Errors {
@@ -110,8 +110,8 @@ func lockFolder(dir string) (*os.File, error) {
 	}
 }
 
-// Broken says what of the store cannot be read or written; nil: nothing. A store that met a full disk stays broken when
-// there is room again, until the server is started again.
+// Broken says what of the store cannot be read or written; nil means nothing. A store that met a full disk stays broken
+// when there is room again, until the server is started again.
 func (s *Server) Broken() error {
 	health := s.nats.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {

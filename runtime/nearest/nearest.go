@@ -8,7 +8,7 @@ import (
 // longestWord is how many bytes a word may have that is compared with others: a model's name with its version has 127.
 const longestWord = 128
 
-// Hint asks whether another word was meant, for the end of an error: `; did you mean "ocr"?`. "": no word is near.
+// Hint asks whether another word was meant, for the end of an error: `; did you mean "ocr"?`. "" means no word is near.
 func Hint(word string, words []string) string {
 	if near := Word(word, words); near != "" {
 		return "; did you mean " + strconv.QuoteToASCII(near) + "?"
@@ -16,13 +16,13 @@ func Hint(word string, words []string) string {
 	return ""
 }
 
-// Word is the word that a misspelt one is likely to mean; "": none.
+// Word is the word that a misspelt one is likely to mean; "" means none.
 func Word(word string, words []string) string {
 	return Within(min(max(2, len(word)/3), len(word)-1), word, words)
 }
 
-// Within is the word at the least distance, which is at most that, or one that differs only in case; "": none is so
-// near.
+// Within is the word at the least distance, which is at most that, or one that differs only in case; "" means none is
+// so near.
 func Within(most int, word string, words []string) string {
 	best, distance := "", most+1
 	for _, other := range words {

@@ -60,7 +60,7 @@ func ReadPlaceholder(raw []byte) (number int, name string, ok bool) {
 	return number, rawjson.KeyText(quoted[:len(quoted)-1]), err == nil
 }
 
-// CutPlaceholder splits input around its first placeholder of a file; false: there is none.
+// CutPlaceholder splits input around its first placeholder of a file; false means there is none.
 func CutPlaceholder(input []byte) (before, placeholder, after []byte, ok bool) {
 	from := bytes.Index(input, []byte(placeholderHead))
 	if from < 0 {

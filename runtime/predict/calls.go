@@ -25,7 +25,7 @@ type Calls struct {
 // CallState is a call at one moment.
 type CallState struct {
 	Model   string  `json:"model"`
-	ID      string  `json:"id,omitempty"` // of its prediction; "": it was refused
+	ID      string  `json:"id,omitempty"` // of its prediction; "" means it was refused
 	Status  string  `json:"status"`       // that of its prediction, or refused
 	Seconds float64 `json:"seconds"`      // since its begin, or that it took
 	Error   string  `json:"error,omitempty"`
@@ -40,7 +40,7 @@ type callRecord struct {
 	omitted int
 }
 
-// take makes room for n calls; false: there is none.
+// take makes room for n calls; false means there is none.
 func (r *callRecord) take(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +195,8 @@ func (p *Prediction) waits() bool {
 	return ok && w.Waits()
 }
 
-// AtEnd is the calls of a prediction that has ended, as they stay: the end of their caller cancels those that still run.
+// AtEnd is the calls of a prediction that has ended, as they stay: the end of their caller cancels those that still
+// run.
 func (c Calls) AtEnd() Calls {
 	c.List = slices.Clone(c.List)
 	for i := range c.List {

@@ -23,6 +23,6 @@ type End struct {
 	Times
 	// Metrics is a JSON object: predict_time and what the model recorded. Its receiver does not keep it.
 	Metrics []byte
-	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
+	// Trace is the prediction's span; nil means it has none, or its trace is not sampled.
 	Trace *trace.Context
 }

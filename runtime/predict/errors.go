@@ -77,7 +77,7 @@ type FileLimitError struct{ Reason string }
 func (e *FileLimitError) Error() string { return e.Reason }
 
 // NotReadyError says why the server accepts no predictions: not set up, not loaded, draining, or defunct. RetryAfter is
-// when a retry makes sense; 0: unknown.
+// when a retry makes sense; 0 means unknown.
 type NotReadyError struct {
 	Reason     string
 	RetryAfter time.Duration

@@ -40,7 +40,7 @@ func (p *Prediction) Folder() OutputFolder {
 	return *p.folder
 }
 
-// File is the output where it is one file; nil: the record has the output.
+// File is the output where it is one file; nil means the record has the output.
 func (p *Prediction) File() *OutputFile {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ type Prediction struct {
 	registry *Registry
 	charge   memory.Charge              // safe for concurrent use
 	observed bool                       // its events may be wanted before its end
-	calls    atomic.Pointer[callRecord] // nil: it has called no other model
+	calls    atomic.Pointer[callRecord] // nil means it has called no other model
 	finished bool                       // guarded by the registry's lock: it is retained, and no longer in flight
 
 	mu       sync.Mutex
@@ -37,8 +37,8 @@ type Prediction struct {
 	usage    usage
 	runner   Runner // nil after the last Release
 	record   Progress
-	file     *OutputFile   // nil: the record has the output
-	folder   *OutputFolder // nil: there is none
+	file     *OutputFile   // nil means the record has the output
+	folder   *OutputFolder // nil means there is none
 	logsCut  int           // bytes of its logs that were dropped
 	done     chan struct{} // made by the first call of Done
 	events   events
@@ -49,22 +49,22 @@ type Prediction struct {
 // usage is what a prediction uses of its charge.
 type usage struct {
 	bytes      int64
-	compacted  int64 // size after compact; 0: not compacted
+	compacted  int64 // size after compact; 0 means not compacted
 	overBudget bool  // something it yielded did not fit into the memory budget
 	dropped    bool  // not retained: its memory was freed by the last Release
 }
 
 type events struct {
-	feed      *feed // nil: not observed, or after the last Release
+	feed      *feed // nil means not observed, or after the last Release
 	observers []Observer
 	yielded   uint64
 }
 
 // Options are the server's settings for each prediction.
 type Options struct {
-	// History is how many past events a late subscriber receives. Negative: none; 0: the default.
+	// History is how many past events a late subscriber receives. Negative: none; 0 means the default.
 	History int
-	// Memory bounds the memory of predictions; nil: no bound.
+	// Memory bounds the memory of predictions; nil means no bound.
 	Memory *memory.Budget
 }
 

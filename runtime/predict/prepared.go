@@ -18,5 +18,5 @@ type File struct {
 	Start, End int    // offsets of the string, with its quotes, in Prepared.Input
 	URL        string // an http, https or data URL; may alias Prepared.Input; "" for an attached file
 	Attached   int    // the attached file's number, where URL is ""
-	Path       string // where the file is; "": it must be fetched
+	Path       string // where the file is; "" means it must be fetched
 }

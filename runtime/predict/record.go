@@ -11,7 +11,7 @@ type Record struct {
 	Input       []byte
 	Created     time.Time
 	CreatedText string // Created as the client wrote it; "" if it did not
-	Version     string // of the model that runs it; "": not known, or it has none
+	Version     string // of the model that runs it; "" means not known, or it has none
 	Members     []byte // Request.Members
 	Progress
 }
@@ -22,8 +22,8 @@ type Progress struct {
 	// Open: Output is a list in progress, which lacks its closing bracket.
 	Open   bool
 	Output []byte // JSON; nil while there is none
-	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil:
-	// none.
+	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil
+	// means none.
 	Tensors       []Tensor
 	Error         string
 	Logs          []byte      // as written by the model; may contain invalid UTF-8
@@ -31,7 +31,7 @@ type Progress struct {
 	live          liveMetrics // recorded so far, while it runs
 	Started       time.Time   // zero while not started
 	Completed     time.Time   // zero while not ended
-	QueuePosition int         // in the queue, from 1; 0: not queued, or not known
+	QueuePosition int         // in the queue, from 1; 0 means not queued, or not known
 	Times         Times       // once it has ended
 }
 

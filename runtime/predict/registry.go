@@ -46,12 +46,12 @@ type Registry struct {
 	mu       sync.Mutex
 	by       map[key]*Prediction
 	inFlight int
-	idle     chan struct{}   // closed when none is in flight; nil: no caller waits
+	idle     chan struct{}   // closed when none is in flight; nil means no caller waits
 	retained [2]retainedList // ended predictions: anonymous ones, and all others
 	bytes    int             // of both lists
 	timer    *time.Timer     // expires old predictions; nil while none is retained
 	active   time.Time       // when a prediction last ended or was looked at
-	quiet    *time.Timer     // see becameQuiet; nil: idle since its last run
+	quiet    *time.Timer     // see becameQuiet; nil means idle since its last run
 	closed   bool
 }
 
@@ -248,7 +248,7 @@ func (r *Registry) evict(bytes int64) bool {
 	return n > 0
 }
 
-// oldest returns the list with the prediction that ended first; nil: none is retained. Called with the lock held.
+// oldest returns the list with the prediction that ended first; nil means none is retained. Called with the lock held.
 func (r *Registry) oldest() (first *retainedList) {
 	for i := range r.retained {
 		l := &r.retained[i]

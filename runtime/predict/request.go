@@ -39,7 +39,7 @@ const (
 
 // Request is a client's request as httpd read it. Its byte slices stay valid for the life of the prediction.
 type Request struct {
-	ID   string // "": the service generates one
+	ID   string // "" means the service generates one
 	Kind Kind
 	Mode Mode
 	// Idempotent: the request is a PUT, so other requests may join the prediction.
@@ -64,18 +64,18 @@ type Request struct {
 	// Body is the buffer that the other slices share, if it may be reused once the prediction is neither running nor
 	// retained.
 	Body []byte
-	// Disk is the file that holds the other slices; nil: memory holds them. The caller unmaps it, unless Create succeeded:
-	// then the prediction owns it.
+	// Disk is the file that holds the other slices; nil means memory holds them. The caller unmaps it, unless Create
+	// succeeded: then the prediction owns it.
 	Disk DiskBody
-	// Shared is the memory that holds the other slices, if a worker can read it too; nil: it cannot. The caller frees it,
-	// unless Create succeeded: then the prediction owns it.
+	// Shared is the memory that holds the other slices, if a worker can read it too; nil means it cannot. The caller frees
+	// it, unless Create succeeded: then the prediction owns it.
 	Shared *memory.Shared
 	// Charged is how many bytes of the memory budget the slices take. The caller frees them, unless Create succeeded:
 	// then the prediction owns them.
 	Charged int64
 	// Form are the fields that a form adds to Input, in order; the schema reads them.
 	Form []FormField
-	// Digest identifies the input of a request whose repetition gets the kept result; "": none does.
+	// Digest identifies the input of a request whose repetition gets the kept result; "" means none does.
 	Digest string
 	// UnknownKeys are those outside the input, or nil.
 	UnknownKeys *UnknownKeys
@@ -85,37 +85,37 @@ type Request struct {
 	// Tensors are arrays for which Input has placeholders (AppendTensor), or nil. Each is a numpy array, or a number
 	// that is not finite.
 	Tensors []Tensor
-	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
+	// Created is the client's created_at; zero means now. CreatedText is its text, which answers echo.
 	Created     time.Time
 	CreatedText string
 	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as
 	// the worker sent them. It must not block, nor keep the item; pause has the model wait before its next item, or go on,
-	// and may be called at any time. Nil: the record has them.
+	// and may be called at any time. Nil means the record has them.
 	Items func(item []byte, pause func(bool))
-	// Version of the model that runs it; "": the model has no versions, or any may run it.
+	// Version of the model that runs it; "" means the model has no versions, or any may run it.
 	Version string
-	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this
-	// one.
+	// Callers are the models that called this one, in order: the first was called by a client; nil means a client called
+	// this one.
 	Callers []string
 	// Members are further members of the prediction's object, each with a comma before it: of a protocol that has more.
 	Members []byte
-	// Webhook is the URL that receives WebhookEvents; "": none.
+	// Webhook is the URL that receives WebhookEvents; "" means none.
 	Webhook       string
 	WebhookEvents Events
-	// OutputPrefix is the URL to which output files are uploaded; "": the server's, if it has one.
+	// OutputPrefix is the URL to which output files are uploaded; "" means the server's, if it has one.
 	OutputPrefix string
 	// Propagation is what the request's headers hand on to the model, webhooks and uploads.
 	trace.Propagation
-	// Trace records the request; nil: it is not traced.
+	// Trace records the request; nil means it is not traced.
 	Trace *trace.Trace
-	// Span adds to the prediction's span; nil: nothing.
+	// Span adds to the prediction's span; nil means nothing.
 	Span *SpanAttrs
-	// Deadline is when it is too late to begin; zero: the server's default.
+	// Deadline is when it is too late to begin; zero means the server's default.
 	Deadline time.Time
 	// Group is the request of another protocol whose rows are separate predictions, or nil.
 	Group *Group
-	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue.
-	// Its place is claimed already.
+	// Attempt is which run of a job of the queue this is, counted from 1; 0 means the request did not come through the
+	// queue. Its place is claimed already.
 	Attempt int
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Times is where the time of an ended prediction went. What is in none of its parts, the server added.
 type Times struct {
-	// Total is the time from admission to the end; 0: not measured.
+	// Total is the time from admission to the end; 0 means not measured.
 	Total time.Duration
 	// Queue is the part in which every slot was busy, Files the part in which files were transferred, and Predict the part
 	// in which the model ran.
@@ -22,7 +22,7 @@ type Times struct {
 type Summary struct {
 	Record
 	Mode        Mode
-	TraceParent string // the W3C header of its request; "": none
+	TraceParent string // the W3C header of its request; "" means none
 }
 
 // Overview is the predictions that monitoring shows, of each list the newest first.

@@ -30,7 +30,7 @@ func IsTensor(raw []byte) bool {
 	return len(raw) > 1 && raw[1] == 1 && raw[0] == '"'
 }
 
-// CutTensor splits input around its first placeholder of a tensor; false: there is none.
+// CutTensor splits input around its first placeholder of a tensor; false means there is none.
 func CutTensor(input []byte) (before []byte, number int, after []byte, ok bool) {
 	before, rest, found := bytes.Cut(input, []byte(tensorHead))
 	digits, text, colon := bytes.Cut(rest, []byte{':'})

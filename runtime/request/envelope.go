@@ -175,7 +175,7 @@ func (p *Problems) readID(raw []byte) string {
 	return id
 }
 
-// readURL reads a URL that the server will call. "": absent, or empty, as some clients send it.
+// readURL reads a URL that the server will call. "" means absent, or empty, as some clients send it.
 func (p *Problems) readURL(name string, raw []byte) string {
 	if !p.want(name, raw, rawjson.KindString) {
 		return ""
@@ -206,7 +206,7 @@ const (
 func (p *Problems) checkStrings(name string, object []byte) {
 	type fault struct {
 		key   string
-		value []byte // nil: a later member is a string
+		value []byte // nil means a later member is a string
 	}
 	var faults []fault
 	var at map[string]int // made for the first fault, so that valid requests pay nothing

@@ -18,7 +18,7 @@ const (
 	FormData        // multipart/form-data
 )
 
-// FormatOf returns the format of a Content-Type; false: it is another one.
+// FormatOf returns the format of a Content-Type, or false if it is another one.
 func FormatOf(contentType []byte) (Format, bool) {
 	switch {
 	case IsJSON(contentType):

@@ -21,7 +21,7 @@ func (e *Error) Error() string { return e.Reason }
 
 // Reader reads bodies of create requests.
 type Reader struct {
-	Memory   *memory.Budget     // nil: no limit
+	Memory   *memory.Budget     // nil means no limit
 	MaxBody  int64              // of a body as JSON, in bytes
 	NewFiles func() Attachments // makes the store for the files of a body
 }

@@ -29,7 +29,7 @@ type Sender interface{ Hold(n, rest int64) }
 // could wait for each other's memory.
 type Room struct {
 	Budget *memory.Budget
-	From   Sender // of the body; nil: it is here already
+	From   Sender // of the body; nil means it is here already
 
 	bytes int64
 	spare int64 // charged before, and not used yet

@@ -8,7 +8,7 @@ type Submission struct {
 	// Body is the request's body as it came, inflated, of that type.
 	Body        []byte
 	ContentType string
-	Class       string // of Pinion-Priority: hi, std or lo; "": the middle one
+	Class       string // of Pinion-Priority: hi, std or lo; "" means the middle one
 	Tenant      string
 }
 
@@ -18,6 +18,6 @@ type Accepted struct {
 	Warnings []string // about its input
 	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
 	Object []byte
-	// Release frees the object's memory; nil: there is nothing to free.
+	// Release frees the object's memory; nil means there is nothing to free.
 	Release func()
 }

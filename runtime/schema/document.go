@@ -36,7 +36,7 @@ func ReadDocument[T any](openapi []byte) (*Document[T], error) {
 
 // Operation is what the document says of the function that makes predictions.
 type Operation struct {
-	OpenAI    string `json:"x-cog-openai"`    // the endpoint of OpenAI's API that it answers; "": none
+	OpenAI    string `json:"x-cog-openai"`    // the endpoint of OpenAI's API that it answers; "" means none
 	Streaming bool   `json:"x-cog-streaming"` // it sends its output as it comes
 }
 

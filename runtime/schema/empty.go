@@ -8,7 +8,7 @@ const emptyText = `""`
 // withoutEmptyFiles replaces each empty file by null if the schema accepts null, else removes the field if it may be
 // absent. ok reports whether there was one. Only invalid inputs need this. The error is that of spill.
 func (s *Schema) withoutEmptyFiles(input []byte, spans []span, spill Spill) (filled []byte, ok bool, err error) {
-	replaced := make(map[int][]byte) // by field; nil: removed
+	replaced := make(map[int][]byte) // by field; nil means removed
 	for i := range s.fields {
 		f, at := &s.fields[i], spans[i]
 		if at.end == 0 || !f.node.hasURI {

@@ -109,7 +109,7 @@ func isWord(text []byte, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return bytes.EqualFold(text, []byte(word)) })
 }
 
-// kinds returns the kinds of value that n accepts, a bit for each rawjson.Kind; 0: not specified.
+// kinds returns the kinds of value that n accepts, a bit for each rawjson.Kind, or 0 if not specified.
 func (n *node) kinds() uint16 {
 	kinds := n.types.kinds
 	for _, part := range n.allOf {

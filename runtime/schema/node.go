@@ -58,7 +58,7 @@ func newNode() *node {
 // types is a type keyword.
 type types struct {
 	names []string // as written
-	kinds uint16   // a bit for each rawjson.Kind; 0: any
+	kinds uint16   // a bit for each rawjson.Kind; 0 means any
 	whole bool     // numbers must be integers
 }
 

@@ -5,7 +5,7 @@ import "cmp"
 // decimal is a JSON number of any size that compares exactly: its value is 0.d1d2d3… times ten to the power exp. It
 // does not copy the digits.
 type decimal struct {
-	digits   []byte // from the first nonzero digit to the last; may have the point; empty: zero
+	digits   []byte // from the first nonzero digit to the last; may have the point; empty means zero
 	exp      int64
 	negative bool
 }

@@ -9,7 +9,7 @@ import (
 // Output is the compiled output schema, from a model's return annotation. Like a Schema it never changes.
 type Output struct {
 	whole *node
-	item  *node // an iterator's items; nil: not an iterator, or any items
+	item  *node // an iterator's items; nil means not an iterator, or any items
 }
 
 // outputField names the output in messages; its parts follow after a slash.

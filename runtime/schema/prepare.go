@@ -34,7 +34,7 @@ func (s *Schema) Prepare(input []byte) (Prepared, error) {
 	return s.PrepareWith(input, rawjson.Lists{}, nil)
 }
 
-// PrepareWith is Prepare for an input with known lists. spill is where a rewritten input goes; nil: to memory. Its
+// PrepareWith is Prepare for an input with known lists. spill is where a rewritten input goes; nil means to memory. Its
 // error is returned as it is.
 func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spill) (Prepared, error) {
 	if len(input) == 0 {

@@ -90,7 +90,7 @@ const (
 	msgNot        = "%s is valid under the schema of the 'not' keyword"
 )
 
-// explainValue adds the problems of raw that do not depend on its kind; false: the other keywords need no check.
+// explainValue adds the problems of raw that do not depend on its kind; false means the other keywords need no check.
 func (k *rare) explainValue(r *report, field string, raw []byte) bool {
 	switch {
 	case k.refuse:

@@ -14,12 +14,12 @@ const spillFrom = 64 << 10
 // rewritten collects a rewritten input: in memory, or in a Spill where the input itself is not in memory.
 type rewritten struct {
 	buf     []byte
-	spill   Spill // nil: buf has it all
+	spill   Spill // nil means buf has it all
 	spilled int   // bytes that spill has
 	err     error // the first error of spill
 }
 
-// open returns a new Spill; nil: rewrite in memory.
+// open returns a new Spill; nil means rewrite in memory.
 func open(spill func() Spill) Spill {
 	if spill == nil {
 		return nil

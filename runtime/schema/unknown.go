@@ -43,7 +43,7 @@ func (s *Schema) UnknownKeys(keys *predict.UnknownKeys) (warnings []string) {
 	return warnings
 }
 
-// nearest returns the input that may have been meant; "": none.
+// nearest returns the input that may have been meant, or "" if none.
 func (s *Schema) nearest(name string) string {
 	names := make([]string, len(s.fields))
 	for i := range s.fields {
@@ -52,7 +52,7 @@ func (s *Schema) nearest(name string) string {
 	return nearestOf(name, names)
 }
 
-// nearestOf returns the word that differs least, by a third at most; "": none.
+// nearestOf returns the word that differs least, by a third at most, or "" if none.
 func nearestOf(name string, names []string) string {
 	return nearest.Within(max(1, len(name)/3), name, names)
 }

@@ -123,14 +123,14 @@ func (s *Service) SubmitAll(ps []*predict.Prediction) {
 	s.o.Pool.SubmitAll(calls)
 }
 
-// Ready says why no prediction is accepted now; nil: predictions are accepted.
+// Ready says why no prediction is accepted now; nil means predictions are accepted.
 func (s *Service) Ready() error { return s.accepts(false) }
 
 // accepts is Ready. A call of a prediction that is in flight is accepted while the server drains.
 func (s *Service) accepts(call bool) error {
 	switch {
 	case s.o.Pool == nil:
-		return &predict.NotReadyError{Reason: "This server runs no predictions"}
+		return &predict.NotReadyError{Reason: "This server does not run predictions"}
 	case s.draining.Load() && !call:
 		return errStopping()
 	}

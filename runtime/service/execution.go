@@ -22,17 +22,17 @@ type execution struct {
 	service  *Service
 	p        *predict.Prediction
 	prepared schema.Prepared
-	spills   *spills        // nil: the body is in memory
+	spills   *spills        // nil means the body is in memory
 	copied   int            // bytes of memory that a rewritten input takes
-	uploader *uploader      // nil: output files are not uploaded
-	outputs  *files.Outputs // nil: an output file is not answered as it is
+	uploader *uploader      // nil means output files are not uploaded
+	outputs  *files.Outputs // nil means an output file is not answered as it is
 	batched  bool           // runs in a batch
 	model    *model         // nil until submit
 	refused  string         // what is wrong with its output, which fails it
 	items    int            // yielded items, if it is observed
 	yielded  time.Duration  // from its arrival to the newest of them
 
-	spans     *spans // nil: it is not traced
+	spans     *spans // nil means it is not traced
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model ran
 

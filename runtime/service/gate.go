@@ -27,7 +27,7 @@ func (s *Service) updateGate() {
 	s.gate.closed = closed
 }
 
-// queuePosition is the prediction's position in the queue, from 1; 0: it is not queued.
+// queuePosition is the prediction's position in the queue, from 1; 0 means it is not queued.
 func (x *execution) queuePosition() int {
 	if call := x.sent(); call != nil {
 		return x.service.o.Pool.QueuePosition(call)
@@ -41,7 +41,7 @@ func (x *execution) Waits() bool {
 	return call == nil || x.service.o.Pool.QueuePosition(call) > 0
 }
 
-// QueuePosition is the position in the queue of the prediction with that id, from 1; 0: it is not queued.
+// QueuePosition is the position in the queue of the prediction with that id, from 1; 0 means it is not queued.
 func (s *Service) QueuePosition(kind predict.Kind, id string) int {
 	if p := s.registry.Get(kind, id); p != nil {
 		if x, ok := p.Runner().(*execution); ok { // else it has ended

@@ -178,7 +178,7 @@ func (v view) reason() string {
 	}
 }
 
-// lastExit is how a worker ended or why it could not be started; "": none did.
+// lastExit is how a worker ended or why it could not be started; "" means none did.
 func (v view) lastExit() string {
 	for _, w := range v.workers {
 		if w.LastExit != "" {
@@ -188,7 +188,7 @@ func (v view) lastExit() string {
 	return ""
 }
 
-// nextStart is when the next worker is tried; zero: none is waited for.
+// nextStart is when the next worker is tried; zero means none is waited for.
 func (v view) nextStart() (next time.Time) {
 	for _, w := range v.workers {
 		if t := w.NextStart; !t.IsZero() && (next.IsZero() || t.Before(next)) {

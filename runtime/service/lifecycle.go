@@ -7,7 +7,7 @@ import "time"
 type Lifecycle interface {
 	// Enter may load the model. deadline is the request's, or zero; callers are the models that wait for it.
 	Enter(deadline time.Time, callers []string) error
-	// TryEnter is Enter without a wait; false: the model is not ready.
+	// TryEnter is Enter without a wait; false means the model is not ready.
 	TryEnter() bool
 	Leave()
 }

@@ -77,7 +77,7 @@ func (s *Service) refused(req *predict.Request, err error) {
 	}
 }
 
-// refusal is why Create refused a prediction; "": the request itself was wrong.
+// refusal is why Create refused a prediction; "" means the request itself was wrong.
 func refusal(err error) string {
 	var invalid *predict.ValidationError
 	var full *predict.QueueFullError

@@ -21,11 +21,11 @@ const (
 const maxWarned = 64 << 10
 
 // refusedOutput begins the error of a prediction whose output was refused.
-const refusedOutput = "the output is not what the return annotation says: "
+const refusedOutput = "the output does not match the return annotation: "
 
 type outputs struct {
 	check   OutputCheck
-	schemas [2]*schema.Output // by predict.Kind; nil: anything
+	schemas [2]*schema.Output // by predict.Kind; nil means anything
 	warned  atomic.Bool
 }
 
@@ -80,7 +80,7 @@ func (x *execution) fault(value []byte, check func(*schema.Output, []byte) strin
 	fault := check(compiled, value)
 	if fault != "" && o.check == WarnOfOutputs {
 		if !o.warned.Swap(true) {
-			x.service.o.Logger.Warn("an output is not what the return annotation says; the outputs after it are not checked",
+			x.service.o.Logger.Warn("an output does not match the return annotation; the outputs after it are not checked",
 				"prediction_id", logtext.Clip(x.p.ID()), "problem", fault, "fix", "--validate-output error fails such predictions")
 		}
 		fault = ""

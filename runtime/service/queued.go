@@ -11,9 +11,9 @@ import (
 
 // Methods for the job queue: jobs are checked when they are accepted, and run later, here or on another server.
 
-// Check validates a request without running it, and returns its input as clients see it, secrets redacted; nil: it has
-// more than most bytes. req.Input is then nil too if it was rewritten. A server that drains or whose model is not known
-// yet refuses it.
+// Check validates a request without running it, and returns its input as clients see it, secrets redacted, or nil if it
+// has more than most bytes. req.Input is then nil too if it was rewritten. A server that drains or whose model is not
+// known yet refuses it.
 func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings []string, err error) {
 	m := s.model.Load()
 	switch {
@@ -43,8 +43,8 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 	return input, x.prepared.Warnings, nil
 }
 
-// Reported is what the workers reported last about the model; false: nothing yet. Loaded makes a service of it that can
-// Check.
+// Reported is what the workers reported last about the model; false means nothing yet. Loaded makes a service of it
+// that can Check.
 func (s *Service) Reported() (ipc.Loaded, bool) {
 	m := s.model.Load()
 	if m == nil || !s.wasReady() {
@@ -53,14 +53,14 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly}, true
 }
 
-// AwaitCapacity waits until predictions could run at once, and returns how many; 0: ctx has ended.
+// AwaitCapacity waits until predictions could run at once, and returns how many, or 0 if ctx has ended.
 func (s *Service) AwaitCapacity(ctx context.Context) int { return s.o.Pool.AwaitCapacity(ctx) }
 
 // MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
 func (s *Service) MeanDuration() time.Duration { return s.o.Pool.MeanDuration() }
 
-// AcquireSlot claims capacity for a request with an Attempt; false: none is free, or the model is not loaded. Create
-// takes it over if it succeeds. Until then the model is not unloaded.
+// AcquireSlot claims capacity for a request with an Attempt; false means none is free, or the model is not loaded.
+// Create takes it over if it succeeds. Until then the model is not unloaded.
 func (s *Service) AcquireSlot() bool {
 	if !s.o.Lifecycle.TryEnter() {
 		return false

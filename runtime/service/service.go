@@ -17,7 +17,7 @@ import (
 )
 
 type Options struct {
-	// Pool runs the predictions; nil: none is run here, but requests can be checked.
+	// Pool runs the predictions; nil means none is run here, but requests can be checked.
 	Pool   *slot.Pool
 	Files  *files.Store
 	Logger *slog.Logger
@@ -31,24 +31,24 @@ type Options struct {
 	HealthPath string
 	// OnChange is called after the workers' states changed, by any goroutine. It must not block. May be nil.
 	OnChange func()
-	// Webhooks delivers the events of predictions with a webhook; nil: no webhooks.
+	// Webhooks delivers the events of predictions with a webhook; nil means no webhooks.
 	Webhooks Notifier
 	// Observer receives the ends of predictions, or nil.
 	Observer Observer
-	// UploadURL is where output files are uploaded; "": they become data URLs, unless a request names a URL.
+	// UploadURL is where output files are uploaded; "" means they become data URLs, unless a request names a URL.
 	UploadURL string
 	// Outputs says what happens to outputs that do not match the model's return annotation.
 	Outputs OutputCheck
 	// Keep says how long ended predictions are retained.
 	Keep predict.Retention
-	// Model names the model in traces; "": the server has one.
+	// Model names the model in traces; "" means the server has one.
 	Model string
 	// Prediction has the server's settings for each prediction.
 	Prediction predict.Options
 	// Summaries is how many failed predictions, and how many that are too large to be retained, are kept in short for
 	// Overview. Default: none.
 	Summaries int
-	// Memory is the budget, for Keep and Prediction too; nil: no limit.
+	// Memory is the budget, for Keep and Prediction too; nil means no limit.
 	Memory *memory.Budget
 }
 
@@ -65,7 +65,7 @@ type Service struct {
 	model    atomic.Pointer[model]
 	changed  chan struct{} // one token: the workers' states changed
 	check    singleflight[error]
-	// modelError is what the last run of the model's health check found; nil: it never ran.
+	// modelError is what the last run of the model's health check found; nil means it never ran.
 	modelError atomic.Pointer[string]
 	examples   singleflight[*health.ExampleRun]
 	gate       gate
@@ -82,11 +82,11 @@ type Service struct {
 // model is what the workers reported about the model.
 type model struct {
 	openapi   []byte
-	inputs    [2]*schema.Schema // by predict.Kind; nil: inputs are not checked
+	inputs    [2]*schema.Schema // by predict.Kind; nil means inputs are not checked
 	outputs   *outputs
 	example   []byte // its example input, or nil
 	streaming bool   // its function returns an iterator
-	function  string // "Runner.run"; "": not known
+	function  string // "Runner.run"; "" means not known
 	training  bool
 	trainOnly bool // there is no predict function: a prediction runs the training
 	check     bool // it has a health check
@@ -253,7 +253,7 @@ func (s *Service) VisibleInput(kind predict.Kind, input []byte) []byte {
 // Idle returns a channel that is closed once no prediction is in flight.
 func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 
-// Defunct says why the server is defunct and does not recover by itself; nil: it is not, or may. A failed setup is
+// Defunct says why the server is defunct and does not recover by itself; nil means it is not, or may. A failed setup is
 // another state: its logs can still be read.
 func (s *Service) Defunct() error {
 	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" && v.hopeless == len(v.workers) {

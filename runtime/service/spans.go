@@ -38,22 +38,22 @@ var (
 	}
 )
 
-// spans are those of one traced prediction; nil: it is not traced, and the methods do nothing. They are filled in and
-// sent at its end, if its trace is sampled: many of them at once cost less.
+// spans are those of one traced prediction; nil means it is not traced, and the methods do nothing. They are filled in
+// and sent at its end, if its trace is sampled: many of them at once cost less.
 type spans struct {
 	trace      *trace.Trace
 	names      *names
 	prediction trace.Context
 	invoke     trace.Context
 	traced     slot.Traced        // of the call
-	further    *predict.SpanAttrs // nil: nothing
+	further    *predict.SpanAttrs // nil means nothing
 	mode       string
-	model      string // "": the server has one
+	model      string // "" means the server has one
 	id         string
 	callers    trace.Attrs
 	last       trace.Attrs // by the request's protocol, at the end
 	arrived    time.Time
-	valid      time.Time // the end of the validation; zero: there was none
+	valid      time.Time // the end of the validation; zero means there was none
 	submitted  time.Time
 }
 

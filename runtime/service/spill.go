@@ -17,7 +17,7 @@ type spills struct {
 	files []*spilled
 }
 
-// newSpills returns where the rewritten input of a request goes; nil: to memory, where its body lies too.
+// newSpills returns where the rewritten input of a request goes, or nil if to memory, where its body lies too.
 func (s *Service) newSpills(req *predict.Request) *spills {
 	if req.Disk == nil {
 		return nil
@@ -80,7 +80,7 @@ func (f *spilled) Bytes() ([]byte, error) {
 }
 
 func (f *spilled) full(err error) error {
-	return fmt.Errorf("%w, and the disk does not take the input: %w", memory.ErrFull, err)
+	return fmt.Errorf("%w, and the input cannot be written to disk: %w", memory.ErrFull, err)
 }
 
 func (f *spilled) close() {

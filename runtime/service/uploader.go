@@ -34,7 +34,7 @@ type pendingOutput struct {
 	item []byte
 	cost int // bytes charged to the prediction
 	err  error
-	done chan struct{} // closed when item is final; nil: already final
+	done chan struct{} // closed when item is final; nil means already final
 }
 
 // uploads reports whether the output files of a request's prediction are uploaded.

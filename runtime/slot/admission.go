@@ -13,10 +13,10 @@ type admission struct {
 	limit      int   // Options.Queue
 	capacity   int   // calls that the slots can have
 	inFlight   int   // calls admitted and not ended
-	refusal    error // why no call is admitted; nil: the pool is open
+	refusal    error // why no call is admitted; nil means the pool is open
 	queue      list
 	throughput throughput
-	freed      chan struct{} // closed when a call may have a slot at once; nil: no caller waits
+	freed      chan struct{} // closed when a call may have a slot at once; nil means no caller waits
 }
 
 // leave gives back the capacity of a call that has ended: that of a group with its last call.
@@ -167,8 +167,8 @@ func (p *Pool) position(c *Call) int {
 	return position
 }
 
-// AwaitCapacity waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0:
-// ctx has ended.
+// AwaitCapacity waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0
+// means ctx has ended.
 func (p *Pool) AwaitCapacity(ctx context.Context) int {
 	for {
 		p.mu.Lock()

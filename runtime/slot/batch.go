@@ -30,9 +30,9 @@ func (b *BatchOptions) slotCapacity() int {
 type dispatcher struct {
 	pool    *Pool
 	workers int                   // with slots, whose calls are batched
-	queue   *batch.Batcher[*Call] // nil: there never was such a worker, or it prepares items
+	queue   *batch.Batcher[*Call] // nil means there never was such a worker, or it prepares items
 	options batch.Options         // of queue
-	timer   *batchTimer           // nil: a wait ends with the next arrival or answer
+	timer   *batchTimer           // nil means a wait ends with the next arrival or answer
 	origin  time.Time             // of the queues' time
 	scratch []*batch.Item[*Call]
 }

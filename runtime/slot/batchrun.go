@@ -21,7 +21,7 @@ type batchRun struct {
 	began       time.Time     // known once it is done
 	done        bool          // the function has ended; answers may still come
 	interrupted bool          // its duration says nothing
-	trace       *batchTrace   // nil: none of its calls is traced
+	trace       *batchTrace   // nil means none of its calls is traced
 }
 
 // waiting lists the calls that wait for the batch's end.
@@ -52,10 +52,10 @@ func names(calls []*Call) string {
 
 // slotBatches is the batches of a slot and their items. Guarded by pool.mu.
 type slotBatches struct {
-	items      map[uint64]*Call      // by id; nil: its answer is due, and its call has ended
+	items      map[uint64]*Call      // by id; nil means its answer is due, and its call has ended
 	onAnswered map[uint64]func()     // of ended calls: to be called with their answers
 	runs       []*batchRun           // those that are not done, in their order
-	prepared   *batch.Batcher[*Call] // the items that the worker has prepared; nil: it prepares none
+	prepared   *batch.Batcher[*Call] // the items that the worker has prepared; nil means it prepares none
 }
 
 // run is the batch of that id which is not done, or nil.

@@ -31,7 +31,7 @@ const (
 type BusyPoll struct {
 	Front   bool // there is a core for a worker beside the front's
 	Workers bool // there is a core for each worker, and one for the front
-	// Pressure is for how long, in total, some task has waited for a core; false: unknown. Nil: always unknown.
+	// Pressure is for how long, in total, some task has waited for a core; false means unknown. Nil means always unknown.
 	Pressure func() (time.Duration, bool)
 }
 

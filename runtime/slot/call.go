@@ -84,17 +84,17 @@ type EventSink interface {
 // not change afterwards; Result is read after Wait.
 type Call struct {
 	Input []byte // a JSON object
-	// Parts is Input as it is sent, in parts, where tensors have the places of their placeholders; nil: Input itself.
+	// Parts is Input as it is sent, in parts, where tensors have the places of their placeholders; nil means Input itself.
 	Parts   [][]byte
 	Context []byte // a JSON object, or nil
 	Files   []byte // where output files go: the member "files" of the request, or nil
 	Name    string // the prediction's id, for the log
-	// BodyFile makes the file that carries a large request to the worker. Nil: a memory file. See ipc.Conn.QueueIn.
+	// BodyFile makes the file that carries a large request to the worker. Nil means a memory file. See ipc.Conn.QueueIn.
 	BodyFile func(size int64) (*os.File, error)
 	// Shared is memory that its tensors may lie in, and those of its answer, or nil. See
 	// ipc.Conn.QueuePredict.
 	Shared *ipc.SharedFile
-	// Events receives the call's events, logs included. Nil: the worker sends none, and the Result has the logs.
+	// Events receives the call's events, logs included. Nil means the worker sends none, and the Result has the logs.
 	Events EventSink
 	// Deadline ends the call if the model has not begun it by then. Zero: Options.QueueTimeout alone.
 	Deadline time.Time
@@ -104,7 +104,7 @@ type Call struct {
 	Group *predict.Group
 	// Of is the prediction, for Options.OnCalls.
 	Of *predict.Prediction
-	// Traced is what the call's trace needs to know; nil: it is not traced.
+	// Traced is what the call's trace needs to know; nil means it is not traced.
 	Traced *Traced
 	// OnSettled is called once, when the call has ended and its worker has answered for it. A canceled call stays with its
 	// batch until the worker is done with that. It must neither block nor call the pool. May be nil.

@@ -20,7 +20,7 @@ type WorkerExit struct {
 	// Logs returns what it wrote and no call has claimed; it goes to the calls that the worker had. It is called once,
 	// after the last answers were read, because those claim their own text. May be nil.
 	Logs func() []byte
-	// Crashed is the slot whose thread crashed it; nil: it is not known, or the slots have no threads.
+	// Crashed is the slot whose thread crashed it; nil means it is not known, or the slots have no threads.
 	Crashed *Slot
 }
 

@@ -16,7 +16,7 @@ func (l *list) insertByArrival(c *Call) {
 	l.insertAfter(prev, c)
 }
 
-// insertAfter inserts a call after another one; nil: at the head.
+// insertAfter inserts a call after another one; nil means at the head.
 func (l *list) insertAfter(prev, c *Call) {
 	if c.prev = prev; prev == nil {
 		c.next, l.head = l.head, c

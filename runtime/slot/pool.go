@@ -45,25 +45,26 @@ const (
 )
 
 type Options struct {
-	// Queue is how many calls may wait beyond those that have a slot; 0: none.
+	// Queue is how many calls may wait beyond those that have a slot; 0 means none.
 	Queue int
-	// QueueTimeout is how long a call may wait before the model has it, at a free slot a second at least; 0: for ever.
+	// QueueTimeout is how long a call may wait before the model has it, at a free slot a second at least; 0 means for
+	// ever.
 	QueueTimeout time.Duration
 	// CancelGrace is how long a canceled call may go on before its worker is killed. Default 10 s.
 	CancelGrace time.Duration
-	// PredictTimeout is how long the model may have a call before it is canceled; 0: for ever.
+	// PredictTimeout is how long the model may have a call before it is canceled; 0 means for ever.
 	PredictTimeout time.Duration
 	// BusyPoll says who may busy-poll.
 	BusyPoll BusyPoll
-	// Tracer traces batches; nil: they are not traced.
+	// Tracer traces batches; nil means they are not traced.
 	Tracer *trace.Tracer
-	// Model names the model in these traces; "": the server has one.
+	// Model names the model in these traces; "" means the server has one.
 	Model string
 	// OnBatch receives each batch that ends: its size, and for how long its first call was held back for others though a
 	// worker was idle. It must not block. May be nil.
 	OnBatch func(size int, held time.Duration)
 	// OnCalls receives the descriptor of a socket by which a prediction, or the predictions of a batch, call another
-	// model. It takes the descriptor over, and must not block. Nil: the models may call none.
+	// model. It takes the descriptor over, and must not block. Nil means the models may call none.
 	OnCalls func(of []*predict.Prediction, fd int)
 }
 
@@ -129,8 +130,8 @@ func (p *Pool) Load() Load {
 	return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
 }
 
-// MeanDuration is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or
-// the model takes batches.
+// MeanDuration is how long the model has had a call lately, at the slot where that took longest; 0 means it is not
+// known, or the model takes batches.
 func (p *Pool) MeanDuration() (longest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +144,8 @@ func (p *Pool) MeanDuration() (longest time.Duration) {
 	return longest
 }
 
-// QueuePosition is a call's position among those that the model has not begun, counted from 1. 0: it waits no more.
+// QueuePosition is a call's position among those that the model has not begun, counted from 1. 0 means it waits no
+// more.
 func (p *Pool) QueuePosition(c *Call) int { return underLock(p, func() int { return p.position(c) }) }
 
 // Admit claims capacity for one call, to be submitted or given back with Withdraw. g is its group, or nil: the first
@@ -227,7 +229,7 @@ func (p *Pool) SubmitAll(calls []*Call) {
 	})
 }
 
-// enter takes in an admitted call, and returns the slot that is to have it; nil: it is queued, or has ended.
+// enter takes in an admitted call, and returns the slot that is to have it, or nil if it is queued, or has ended.
 func (p *Pool) enter(c *Call, now time.Time) *Slot {
 	c.pool, c.since = p, now
 	if err := p.reject(c, now); err != nil {

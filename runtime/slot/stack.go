@@ -14,7 +14,7 @@ func (p *Pool) Stack(ctx context.Context, c *Call) (string, error) {
 	return s.worker.process.Stack(ctx, slices.Index(s.worker.slots, s))
 }
 
-// runsIn is the slot whose worker has begun the call, its batch or what prepares it; nil: none has.
+// runsIn is the slot whose worker has begun the call, its batch or what prepares it; nil means none has.
 func (c *Call) runsIn() *Slot {
 	s := c.slot
 	if c.state != assigned || s.ch.closed {

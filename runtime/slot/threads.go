@@ -58,9 +58,9 @@ func (p *Pool) refillAll() (d deliveries) {
 	return d
 }
 
-// giveUp ends a canceled call that has not ended in time, and true; false: nothing but the end of its worker helps.
-// That is so unless the call has a thread, and the worker's main thread can still run Python. The worker gets no other
-// call and finishes what it has.
+// giveUp ends a canceled call that has not ended in time, and true; false means nothing but the end of its worker
+// helps. That is so unless the call has a thread, and the worker's main thread can still run Python. The worker gets no
+// other call and finishes what it has.
 func (p *Pool) giveUp(c *Call) (deliveries, bool) {
 	s, id := c.slot, c.id
 	if !s.worker.threads || !s.ch.words.Noticed(id) {
@@ -114,7 +114,7 @@ func (s *Slot) packs() bool {
 	return s.worker.hooks.Packs && !s.stale && s.window.mean > 0 && s.window.mean < packBelow
 }
 
-// packed is a busy slot of an idle slot's worker that is better for the next call; nil: the idle one is.
+// packed is a busy slot of an idle slot's worker that is better for the next call; nil means the idle one is.
 func (p *Pool) packed(idle *Slot) *Slot {
 	var best *Slot
 	for _, s := range idle.worker.slots {

@@ -5,7 +5,7 @@ import "time"
 // throughput measures how many calls end in a second while others wait: the rate that a refused client can hope for.
 // Guarded by pool.mu.
 type throughput struct {
-	since time.Time     // when the stretch in progress began; zero: no call waits
+	since time.Time     // when the stretch in progress began; zero means no call waits
 	busy  time.Duration // of earlier stretches
 	ended int
 }

@@ -13,9 +13,9 @@ import (
 type Traced struct {
 	Span trace.Context // of the prediction: its batch links to it
 
-	Place     trace.Attrs   // where the call ran; nil: nowhere
-	Times     ipc.Traced    // by the worker's clock, which is the front's; zero: it sent none
-	BatchSize int           // 0: it ran in no batch
+	Place     trace.Attrs   // where the call ran; nil means nowhere
+	Times     ipc.Traced    // by the worker's clock, which is the front's; zero means it sent none
+	BatchSize int           // 0 means it ran in no batch
 	Batch     trace.Context // the span of its batch
 }
 
@@ -42,7 +42,7 @@ func placeOf(w *workerSlots, index int) trace.Attrs {
 	return a
 }
 
-// batchTrace is the trace of one batch; nil: it is not traced, and the methods do nothing.
+// batchTrace is the trace of one batch; nil means it is not traced, and the methods do nothing.
 type batchTrace struct {
 	trace *trace.Trace
 	span  trace.Context

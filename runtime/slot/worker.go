@@ -22,7 +22,7 @@ type workerSlots struct {
 	begunAtExit int           // calls that the model had when it died
 	empty       chan struct{} // closed when it is retiring and nothing is outstanding
 	hooks       Hooks
-	batching    *BatchOptions // nil: each call runs by itself
+	batching    *BatchOptions // nil means each call runs by itself
 }
 
 // Hooks let a worker's owner observe its answers. The functions must not block.
@@ -33,17 +33,17 @@ type Hooks struct {
 	// Threads: its slots are threads, so one that crashes takes the others with it. Isolate: those run once more, alone.
 	// Packs: they have a GIL, so short predictions go to one of them.
 	Threads, Isolate, Packs bool
-	// After MaxRequests answers MaxRequestsReached is called, once; 0: never.
+	// After MaxRequests answers MaxRequestsReached is called, once; 0 means never.
 	MaxRequests        int
 	MaxRequestsReached func()
-	// IsFatal tells by the body of a failure whether its worker is unusable from now on; nil: none is. Such a worker gets
-	// no further call, and FatalAnswer is called with that body.
+	// IsFatal tells by the body of a failure whether its worker is unusable from now on; nil means none is. Such a worker
+	// gets no further call, and FatalAnswer is called with that body.
 	IsFatal     func(body []byte) bool
 	FatalAnswer func(body []byte)
 }
 
 // Attach adds a worker's slots, one for each connection, and gives them what waits. b says how its calls are batched;
-// nil: they are not.
+// nil means they are not.
 func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *BatchOptions) (added []*Slot) {
 	p.locked(func() (d deliveries) {
 		p.batches.addWorker(b)

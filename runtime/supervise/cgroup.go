@@ -11,7 +11,7 @@ import (
 
 // group is a control group that limits this process.
 type group struct {
-	folder string // of the group; "": there is none
+	folder string // of the group; "" means there is none
 	root   string // of the hierarchy, as far as it is mounted here
 	v2     bool
 }
@@ -79,7 +79,7 @@ func (g group) levels(yield func(folder string) bool) {
 	}
 }
 
-// limit returns how much memory this process and its siblings may have, in bytes; 0: no limit is known.
+// limit returns how much memory this process and its siblings may have, in bytes; 0 means no limit is known.
 func (g memoryGroup) limit() (limit int64) {
 	file := "memory.limit_in_bytes"
 	if g.v2 {
@@ -96,7 +96,7 @@ func (g memoryGroup) limit() (limit int64) {
 	return limit
 }
 
-// limit returns how many CPUs' time this process and its siblings may have; 0: no limit is known.
+// limit returns how many CPUs' time this process and its siblings may have; 0 means no limit is known.
 func (g cpuGroup) limit() (limit float64) {
 	files := []string{"cpu.cfs_quota_us", "cpu.cfs_period_us"}
 	if g.v2 {
@@ -120,7 +120,7 @@ func (g cpuGroup) limit() (limit float64) {
 	return limit
 }
 
-// kills returns how many processes of the group the kernel has ended for lack of memory; false: it does not say.
+// kills returns how many processes of the group the kernel has ended for lack of memory, or false if it does not say.
 func (g memoryGroup) kills() (n uint64, ok bool) {
 	if g.folder == "" {
 		return 0, false
@@ -132,7 +132,7 @@ func (g memoryGroup) kills() (n uint64, ok bool) {
 	return counter(filepath.Join(g.folder, file), "oom_kill ")
 }
 
-// counter reads one of the numbers of a file; false: it is not there.
+// counter reads one of the numbers of a file; false means it is not there.
 func counter(file, name string) (n uint64, ok bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -148,7 +148,7 @@ func counter(file, name string) (n uint64, ok bool) {
 }
 
 // refusals returns how many threads and processes the kernel has refused because pids.max of the group, or of one
-// around it, was reached; 0: none, or it does not say.
+// around it, was reached; 0 means none, or it does not say.
 func (g pidsGroup) refusals() (sum uint64) {
 	for folder := range group(g).levels {
 		n, _ := counter(filepath.Join(folder, "pids.events"), "max ") // the topmost group has none
@@ -157,7 +157,7 @@ func (g pidsGroup) refusals() (sum uint64) {
 	return sum
 }
 
-// limit returns how many threads this process and its siblings may have; 0: no limit is known.
+// limit returns how many threads this process and its siblings may have; 0 means no limit is known.
 func (g pidsGroup) limit() (limit int64) {
 	for folder := range group(g).levels {
 		text, _ := os.ReadFile(filepath.Join(folder, "pids.max"))           // the topmost group has none
@@ -169,11 +169,12 @@ func (g pidsGroup) limit() (limit int64) {
 	return limit
 }
 
-// ThreadLimit returns how many threads the control group allows this process and its workers; 0: no limit.
+// ThreadLimit returns how many threads the control group allows this process and its workers; 0 means no limit.
 func ThreadLimit() int64 { return pidsGroup(findGroup("/", "pids")).limit() }
 
-// MemoryLimit returns how much memory the control group allows this process and its workers, in bytes; 0: no limit.
+// MemoryLimit returns how much memory the control group allows this process and its workers, in bytes; 0 means no
+// limit.
 func MemoryLimit() int64 { return findMemoryGroup("/").limit() }
 
-// CPULimit returns how many CPUs' time the control group allows this process and its workers; 0: no limit.
+// CPULimit returns how many CPUs' time the control group allows this process and its workers; 0 means no limit.
 func CPULimit() float64 { return cpuGroup(findGroup("/", "cpu")).limit() }

@@ -19,10 +19,10 @@ import (
 
 // child is a process of this binary, in the role of a worker or of a preload process, that this front waits for.
 type child struct {
-	cmd     *exec.Cmd // nil: it was forked from a preload process
+	cmd     *exec.Cmd // nil means it was forked from a preload process
 	pid     int
 	orphans *Orphans      // knows of it; may be nil
-	score   int           // its oom_score_adj, if no other child has that; 0: none
+	score   int           // its oom_score_adj, if no other child has that; 0 means none
 	pipes   []string      // its stdout and stderr, as /proc names them
 	exited  chan struct{} // closed once it has ended and exit is set
 	cleared chan struct{} // closed once what it started has ended too, and it is reaped

@@ -76,7 +76,7 @@ func (c *child) killTree() {
 // A worker is told from others by its oom_score_adj, which everything that it starts inherits. A session, a
 // group, a parent or an environment of its own does not change that. Each has its own value, as long as there are some.
 
-// takeScore finds an oom_score_adj that no other child has; 0: there is none.
+// takeScore finds an oom_score_adj that no other child has; 0 means there is none.
 func (o *Orphans) takeScore() int {
 	if o == nil || o.score == unknownScore {
 		return 0

@@ -73,8 +73,8 @@ func killForks(procs []proc) {
 	}
 }
 
-// await waits until c has no descendants any more, and reaps the orphans among them; false: some are left after that
-// time.
+// await waits until c has no descendants any more, and reaps the orphans among them; false means some are left after
+// that time.
 func (c *child) await(grace time.Duration) bool {
 	began := time.Now()
 	for {

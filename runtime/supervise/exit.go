@@ -10,17 +10,17 @@ import (
 
 // Exit is how a worker process ended.
 type Exit struct {
-	Signal   syscall.Signal // 0: it exited by itself
+	Signal   syscall.Signal // 0 means it exited by itself
 	Code     int            // its exit code, if it did
-	Killed   string         // why this server killed it; "": it did not
+	Killed   string         // why this server killed it; "" means it did not
 	Fault    ExitCause      // the same, classified
 	Shortage Shortage       // whether a SIGKILL by another was for lack of memory
-	Limit    int64          // of memory, in bytes; 0: none is known
-	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0: it has not
+	Limit    int64          // of memory, in bytes; 0 means none is known
+	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0 means it has not
 	CPUUsed  time.Duration
-	Lowered  string        // its limits that are below the server's; "": none
-	Stuck    time.Duration // it was given up so long after its end began; 0: it has ended
-	Lacked   string        // what the system was short of before any code of the model ran; "": nothing
+	Lowered  string        // its limits that are below the server's; "" means none
+	Stuck    time.Duration // it was given up so long after its end began; 0 means it has ended
+	Lacked   string        // what the system was short of before any code of the model ran; "" means nothing
 	Unknown  error         // why its exit status could not be read
 }
 
@@ -59,7 +59,7 @@ func (e Exit) Describe(during string) string {
 		return fmt.Sprintf("worker killed (SIGKILL) %s, out of memory: the kernel ended it (%s)", during, limit)
 	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageNo:
 		return fmt.Sprintf("worker killed (SIGKILL) %s by the model's code or another process: "+
-			"by its count the kernel has ended none here that was out of memory", during)
+			"the kernel counts no out of memory kill here", during)
 	case e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
 			"the kernel or the container's limit ends a process so; else the model's code or another process killed it", during)

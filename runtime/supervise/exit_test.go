@@ -184,7 +184,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 		t.Run("control, at "+when, func(t *testing.T) {
 			s := act(t, "closes-control "+when, func(o *Options) { o.Policy.Restart = Never })
 			st := s.end()
-			says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
+			says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and kept running")
 			if st.SetupFailed != (when != "ready") {
 				t.Errorf("got %+v, want SetupFailed %t", st, when != "ready")
 			}
@@ -195,7 +195,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 		s.until("ready", ready)
 		c := s.ask("waits", `{}`)
 		st := s.end()
-		says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
+		says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and kept running")
 		// It had not begun it: the call waits for the next worker, of which there is none.
 		s.pool.Cancel(c.Call)
 		if r := c.result(); !errors.Is(r.Err, slot.ErrCanceled) {

@@ -34,7 +34,7 @@ func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 	return true
 }
 
-// giveUp treats the process as ended; false: it has ended, and its exit is known at once.
+// giveUp treats the process as ended; false means it has ended, and its exit is known at once.
 func (p *process) giveUp(after time.Duration) bool {
 	p.child.mu.Lock()
 	defer p.child.mu.Unlock()

@@ -40,7 +40,7 @@ func (w *worker) ping() {
 	}
 	if w.sup.o.Pool.Stalled(w.slots) > hangPings {
 		w.terminate(CauseHung, "a free slot of it has not taken a prediction for "+limit+
-			": its event loop is blocked, or does not read its channel any more (--hang-timeout is the limit)")
+			": its event loop is blocked, or no longer reads its channel (--hang-timeout is the limit)")
 		return
 	}
 	w.pings.unanswered++

@@ -42,19 +42,19 @@ func (s *Supervisor) runProcess() outcome {
 type lifecycle struct {
 	sup       *Supervisor
 	current   *worker
-	successor *worker // nil: none
+	successor *worker // nil means none
 	back      backoff // of successors that fail
 
-	renewals  <-chan renewal   // nil: one is being carried out
+	renewals  <-chan renewal   // nil means one is being carried out
 	renewal   renewal          // that one
 	newer     *renewal         // replaces it, once its successor has left, or nil
-	turn      chan struct{}    // the fleet's turn, while it is waited for; nil: it is not
+	turn      chan struct{}    // the fleet's turn, while it is waited for; nil means it is not
 	keepsTurn bool             // the process before has left it the turn
 	retired   <-chan struct{}  // closed when the process that was replaced has ended
 	retry     <-chan time.Time // fires when the renewal is tried again
 }
 
-// step waits for one event and acts on it. true: no process is left.
+// step waits for one event and acts on it. true means no process is left.
 func (l *lifecycle) step() (outcome, bool) {
 	var successorReady <-chan struct{}
 	var successorEnded <-chan outcome

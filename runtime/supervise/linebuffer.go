@@ -32,7 +32,7 @@ type lineBuffer struct {
 	logged time.Time // when a line without its end, or a rewritten one, was last logged
 	again  bool      // something of this line was logged, so its end alone is not a record
 	fresh  bool      // it has changed since it was last drawn
-	limit  int       // the longest line; 0: logtext.MaxLine
+	limit  int       // the longest line; 0 means logtext.MaxLine
 }
 
 // add takes in text, and logs the lines that it ends.

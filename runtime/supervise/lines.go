@@ -11,7 +11,7 @@ type lines struct {
 	key     recordKey
 	records recorder
 	buffer  lineBuffer
-	timer   *time.Timer // nil: no text waits
+	timer   *time.Timer // nil means no text waits
 	ended   bool
 }
 

@@ -41,7 +41,7 @@ const (
 type logs struct {
 	mu           sync.Mutex
 	page         *ipc.Page
-	pipes        [sources]*pipe // nil: the running prediction has no pipes
+	pipes        [sources]*pipe // nil means the running prediction has no pipes
 	unattributed unattributed
 	text         []chunk // unclaimed, in order of arrival
 	retained     int     // bytes in text
@@ -65,7 +65,7 @@ type pipe struct {
 type chunk struct {
 	source     source
 	begin, end uint64
-	text       []byte // nil: it was dropped
+	text       []byte // nil means it was dropped
 }
 
 // newLogs starts to read. It owns the files, which must be non-blocking.

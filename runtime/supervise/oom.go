@@ -57,8 +57,8 @@ func (w *oomWatch) killed() Shortage {
 const oomScoreAdjust, oomScoreMost = 300, 1000
 
 // preferForOOM makes the kernel end a worker before the front when memory is short: without the front, all workers end.
-// What the worker starts inherits it. score is the worker's; 0: any that is high enough. If it fails, the kernel picks
-// the largest process.
+// What the worker starts inherits it. score is the worker's; 0 means any that is high enough. If it fails, the kernel
+// picks the largest process.
 func preferForOOM(pid, score int) bool {
 	if score == 0 {
 		own := scoreOf("self")

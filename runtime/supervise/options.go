@@ -34,14 +34,14 @@ type Options struct {
 	Exe      string
 	Spec     ipc.WorkerConfig
 	Env      []string
-	Device   string         // the GPUs that Env gives the worker, for health; "": all
+	Device   string         // the GPUs that Env gives the worker, for health; "" means all
 	Batch    batch.Override // the operator's settings for the model's batches
 	Policy   Policy
 	Timeouts Timeouts
 	Hooks    Hooks
 	Pool     *slot.Pool
 	Logger   *slog.Logger
-	// Fleet is what this worker shares with others; nil: it is the only one.
+	// Fleet is what this worker shares with others; nil means it is the only one.
 	Fleet *Fleet
 	// Preloader, if not nil, forks the workers while it can. The first worker waits for its import.
 	Preloader *Preloader
@@ -53,7 +53,7 @@ type Policy struct {
 	Renewal Renewal // the order in which a worker and its successor leave and start; default StartFirst
 	// SetupRetries is how often the setup is tried again before any worker of the fleet was ready.
 	SetupRetries int
-	// A worker is renewed after MaxRequests answers, or when it has more than MaxMemory bytes; 0: never.
+	// A worker is renewed after MaxRequests answers, or when it has more than MaxMemory bytes; 0 means never.
 	MaxRequests int
 	MaxMemory   int64
 	// Linger: when no worker is to be started any more, Run waits for Renew, for a successful setup of another worker of
@@ -63,7 +63,7 @@ type Policy struct {
 	HideSetupFailure bool
 }
 
-// Timeouts are limits in time; 0: the default, or none without one.
+// Timeouts are limits in time; 0 means the default, or none without one.
 type Timeouts struct {
 	Setup time.Duration
 	Hang  time.Duration // until a ping must be answered; a thread of the worker's answers without Python

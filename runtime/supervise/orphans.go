@@ -19,7 +19,7 @@ type Orphans struct {
 	score       int // this process's oom_score_adj
 
 	mu   sync.Mutex
-	own  map[int]*child    // processes that are waited for elsewhere; nil: one that leaves no orphans
+	own  map[int]*child    // processes that are waited for elsewhere; nil means one that leaves no orphans
 	seen map[int]time.Time // ended processes that are not in own: when they were first seen
 }
 
@@ -120,8 +120,8 @@ func (o *Orphans) Reap() (n int, later bool) {
 	return n, len(seen) > 0
 }
 
-// statOf returns the fields of /proc/PID/stat from the state on; nil: there is no such process. proc_pid_stat(5): pid,
-// (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold any character.
+// statOf returns the fields of /proc/PID/stat from the state on, or nil if there is no such process. proc_pid_stat(5):
+// pid, (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold any character.
 func statOf(pid int) []string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -130,7 +130,7 @@ func statOf(pid int) []string {
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
-// resident returns the resident memory of a process in bytes; 0: unknown.
+// resident returns the resident memory of a process in bytes; 0 means unknown.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

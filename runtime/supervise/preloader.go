@@ -27,7 +27,7 @@ type Preloader struct {
 
 	mu      sync.Mutex
 	closed  bool
-	current *preloadProcess // nil: none
+	current *preloadProcess // nil means none
 	next    *preloadProcess // the one that is importing the model, or nil
 	status  health.Preload
 	back    backoff
@@ -208,7 +208,7 @@ func (p *Preloader) follow(spec ipc.WorkerConfig, env []string) {
 	}
 }
 
-// await waits until the first process is ready or refused; false: stop or kill came first.
+// await waits until the first process is ready or refused; false means stop or kill came first.
 func (p *Preloader) await(stop, kill <-chan struct{}) bool {
 	if p == nil {
 		return true
@@ -235,7 +235,7 @@ func (p *Preloader) Close() {
 	next.endWithin(lastTimeout)
 }
 
-// fork forks a worker; false: it must be started the ordinary way.
+// fork forks a worker; false means it must be started the ordinary way.
 func (p *Preloader) fork(c *child, t task, files [handles]*os.File) bool {
 	if p == nil {
 		return false

@@ -13,7 +13,7 @@ const userTick = 10 * time.Millisecond
 
 // CPUPressure returns a function that reads for how long, in total, threads have waited for a CPU. It sums the kernel's
 // pressure stall information, of this process's control group or else of the machine, and the time that the host of a
-// virtual machine gave to others. false: the kernel does not say.
+// virtual machine gave to others. false means the kernel does not say.
 func CPUPressure() func() (time.Duration, bool) { return cpuPressure("/") }
 
 func cpuPressure(root string) func() (time.Duration, bool) {

@@ -42,7 +42,7 @@ type process struct {
 	ending  latch // closed once the process is to end: it was killed, or has closed a channel
 
 	// Guarded by the child's lock.
-	killed string    // why this server killed it; "": it did not
+	killed string    // why this server killed it; "" means it did not
 	fault  ExitCause // the same, classified
 	closed bool      // it closed a channel and lived on
 	gaveUp bool      // its end is no longer waited for; child.exit is set
@@ -209,7 +209,7 @@ const (
 	// closeTimeout is how long after that a process that has died is certainly seen to exit.
 	closeTimeout = 20 * time.Millisecond
 	// closedReason is why a worker that closed a channel ends.
-	closedReason = "it closed its channel to the server and lived on"
+	closedReason = "it closed its channel to the server and kept running"
 	// lostControlReason is the same for the control channel.
 	lostControlReason = "the model's code closed the worker's control channel to the server"
 )

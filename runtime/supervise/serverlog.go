@@ -20,7 +20,7 @@ type serverLog struct {
 	owner   [sources]string     // the prediction that wrote them
 	// attributed are such lines of predictions of which several run at once.
 	attributed map[recordKey]*lineBuffer
-	timer      *time.Timer // nil: no text waits
+	timer      *time.Timer // nil means no text waits
 	stopped    bool
 }
 

@@ -14,7 +14,7 @@ type setup struct {
 	stage     State            // by the worker's messages; Exited: its setup has failed
 	hello     bool             // it has come
 	model     ipc.Loaded
-	batch     *slot.BatchOptions // nil: the model is not batched
+	batch     *slot.BatchOptions // nil means the model is not batched
 	announced bool               // OnLoaded was called
 	failure   string             // why it failed, in the worker's words
 }

@@ -36,7 +36,7 @@ func IsShortage(err error) bool {
 }
 
 // lackOf returns the system's error that a process has written about a shortage: its own, Go's, Python's or the dynamic
-// linker's; "": none.
+// linker's, or "" if none.
 func lackOf(text string) string {
 	text = strings.ToLower(text)
 	for _, e := range []syscall.Errno{

@@ -29,7 +29,7 @@ type ProcessStatus struct {
 // Status is what health says of one worker.
 type Status struct {
 	ProcessStatus
-	LastExit    string // how the last process ended that was not asked to, in words; "": none did
+	LastExit    string // how the last process ended that was not asked to, in words; "" means none did
 	ExitedAt    time.Time
 	Restarts    int       // processes after the first
 	Successor   *State    // of the process that is to take over, or nil
@@ -37,7 +37,7 @@ type Status struct {
 	Hopeless    bool      // it is defunct, and the server does not recover by itself
 	Blocked     bool      // the server fails to start a process, again and again
 	SetupFailed bool      // it is defunct because its setup failed, and none ever worked
-	NextStart   time.Time // when the next process is tried after failures; zero: none is waited for
+	NextStart   time.Time // when the next process is tried after failures; zero means none is waited for
 }
 
 func (st *Status) clearDefunct() {

@@ -153,7 +153,7 @@ func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
 }
 
 // pause waits, after workers have died too often, until one may be tried. trial: it is the one whose result counts.
-// false: the end came first.
+// false means the end came first.
 func (s *Supervisor) pause(cause string) (trial, again bool) {
 	b, now := s.o.Fleet.breaker, time.Now()
 	b.trip(s, now)
@@ -190,7 +190,8 @@ func (s *Supervisor) startOnRequest(r renewal) {
 	s.change(func(st *Status) { st.clearDefunct() })
 }
 
-// linger waits, where no worker is to be started any more, for a reason to start one after all; false: there is none.
+// linger waits, where no worker is to be started any more, for a reason to start one after all; false means there is
+// none.
 func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	if !setupFailed || !s.hidesSetupFailure() {
 		s.o.Logger.Error("no worker will be started in its place", "worker", s.o.Index, "cause", cause)

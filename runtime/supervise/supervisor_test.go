@@ -115,7 +115,7 @@ func TestSetupThatFails(t *testing.T) {
 	for mode, want := range map[string]string{
 		"exit":            "exited with code 7 before its setup began",
 		"garbage":         "protocol violated",
-		"another-version": "protocol 99",
+		"another-version": "protocol version 99",
 		"greedy":          "out of bounds",
 		"fail":            "ValueError: no weights",
 		"crash":           "killed by SIGTERM during setup",

@@ -15,7 +15,7 @@ func (w *worker) replaceStuck(why string) {
 	if w.retirement != nil || w.stopping || w.terminated {
 		return
 	}
-	w.sup.o.Logger.Error("a thread of a worker is stuck: the worker finishes its other predictions and leaves",
+	w.sup.o.Logger.Error("a thread of a worker is stuck: the worker finishes its other predictions and exits",
 		"worker", w.sup.o.Index, "cause", why)
 	w.retirement = &retirement{why: why, fault: CauseCancelTimeout}
 	w.move(Draining, nil)

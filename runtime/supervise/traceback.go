@@ -104,7 +104,7 @@ type recordKey struct {
 // recorder makes records of lines: a traceback is one record, as is any other line.
 type recorder struct {
 	note noteFunc
-	// draft draws a line that has not ended, where the log is a terminal; nil: it is none.
+	// draft draws a line that has not ended, where the log is a terminal; nil means it is none.
 	draft noteFunc
 	// pending are the tracebacks whose end was not seen.
 	pending map[recordKey]*traceback

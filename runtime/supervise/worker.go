@@ -25,9 +25,9 @@ type worker struct {
 
 	stopping   bool            // it was asked to leave, with the server
 	terminated bool            // it was killed: its messages do not count any more
-	readyAt    time.Time       // zero: it was never ready
-	retirement *retirement     // why it is to leave; nil: it may stay
-	drained    <-chan struct{} // closed when it has no calls any more; nil: it may get some
+	readyAt    time.Time       // zero means it was never ready
+	retirement *retirement     // why it is to leave; nil means it may stay
+	drained    <-chan struct{} // closed when it has no calls any more; nil means it may get some
 
 	// Guarded by the supervisor's lock.
 	status    ProcessStatus
@@ -42,7 +42,7 @@ type worker struct {
 // retirement is why a process is to leave while the server goes on.
 type retirement struct {
 	why       string
-	fault     ExitCause // why it can serve no more, which counts as a death; "": it could
+	fault     ExitCause // why it can serve no more, which counts as a death; "" means it could
 	successor *worker   // takes over at once, or nil
 }
 
@@ -240,7 +240,7 @@ func (w *worker) shutdown() {
 // terminateLater kills the worker if it has not ended by itself in time.
 func (w *worker) terminateLater() {
 	time.AfterFunc(w.sup.o.Timeouts.Stop,
-		func() { w.process.terminate(CauseLeft, "it did not leave when it should have") })
+		func() { w.process.terminate(CauseLeft, "it did not exit when it was told to") })
 }
 
 // finish classifies the exit, and settles the worker's calls.

@@ -68,7 +68,7 @@ func samplers() []string {
 
 // Config is which signals are sent, where to, and how. The zero value sends nothing.
 type Config struct {
-	// Traces, Metrics and Logs say where a signal goes; nil: it is not sent.
+	// Traces, Metrics and Logs say where a signal goes; nil means it is not sent.
 	Traces, Metrics, Logs *Exporter
 
 	Sampler string
@@ -93,7 +93,7 @@ type Config struct {
 
 // Batch is how spans or log records wait to be sent.
 type Batch struct {
-	Delay, Timeout time.Duration // 0: OpenTelemetry's default
+	Delay, Timeout time.Duration // 0 means OpenTelemetry's default
 	Queue, Size    int           // how many wait at most, and go in one export
 }
 
@@ -165,7 +165,7 @@ func (c *Config) readTraces(e *environment, y Traces) {
 	c.readPropagators(e)
 	if asked && !refused && c.Traces == nil && e.exporterName(signalTraces) != exporterNone {
 		c.Warnings = append(c.Warnings,
-			"traces are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
+			"traces are enabled but not sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
 	}
 }
 
@@ -204,7 +204,7 @@ func (c *Config) readMetrics(e *environment, y Metrics) {
 	c.MetricLimit = e.milliseconds("OTEL_METRIC_EXPORT_TIMEOUT")
 	if asked && !refused && c.Metrics == nil && e.exporterName(signalMetrics) != exporterNone {
 		c.Warnings = append(c.Warnings,
-			"metrics are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
+			"metrics are enabled but not sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
 	}
 }
 

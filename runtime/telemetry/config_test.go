@@ -28,12 +28,12 @@ func TestRead_WrongValuesAreIgnored(t *testing.T) {
 		yaml Traces
 		want string
 	}{
-		{set: "OTEL_TRACES_EXPORTER=zipkin", want: `OTEL_TRACES_EXPORTER: "zipkin" is ignored: an exporter is otlp or none`},
+		{set: "OTEL_TRACES_EXPORTER=zipkin", want: `OTEL_TRACES_EXPORTER: "zipkin" is ignored: must be otlp or none`},
 		{
 			set:  "OTEL_METRICS_EXPORTER=prometheus",
-			want: `OTEL_METRICS_EXPORTER: "prometheus" is ignored: an exporter is otlp or none`,
+			want: `OTEL_METRICS_EXPORTER: "prometheus" is ignored: must be otlp or none`,
 		},
-		{set: "OTEL_LOGS_EXPORTER=console", want: `OTEL_LOGS_EXPORTER: "console" is ignored: an exporter is otlp or none`},
+		{set: "OTEL_LOGS_EXPORTER=console", want: `OTEL_LOGS_EXPORTER: "console" is ignored: must be otlp or none`},
 		{
 			set:  "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
 			want: `OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" is ignored: must be http/protobuf, grpc or http`,

@@ -25,7 +25,7 @@ func (d *drops) add(n int, why string) {
 	}
 	d.n.Add(uint64(n))
 	d.once.Do(func() {
-		d.log.Warn("telemetry is dropped: the collector does not take it", "signal", d.signal, "reason", why)
+		d.log.Warn("telemetry is dropped: the collector does not accept it", "signal", d.signal, "reason", why)
 	})
 }
 

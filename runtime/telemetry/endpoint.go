@@ -24,7 +24,7 @@ type Exporter struct {
 	Headers  map[string]string
 	Gzip     bool
 	Timeout  time.Duration
-	TLS      *tls.Config // nil: the system's certificates
+	TLS      *tls.Config // nil means the system's certificates
 }
 
 // defaultTimeout is how long one attempt to send may take, by the specification.
@@ -43,13 +43,13 @@ func (e *environment) exporterName(signal string) string {
 			found = exporterOTLP
 		case exporterNone, "":
 		default:
-			e.warn("%s: %q is ignored: an exporter is %s or %s", name, shorten(word), exporterOTLP, exporterNone)
+			e.warn("%s: %q is ignored: must be %s or %s", name, shorten(word), exporterOTLP, exporterNone)
 		}
 	}
 	return found
 }
 
-// exporter reads where a signal goes; nil: it is off, or no endpoint is set. All variables are read nevertheless.
+// exporter reads where a signal goes; nil means it is off, or no endpoint is set. All variables are read nevertheless.
 func (e *environment) exporter(signal string, off bool) *Exporter {
 	name := e.exporterName(signal)
 	variable := func(end string) []string {
@@ -98,7 +98,7 @@ func (e *environment) anyIs(on bool, names ...string) bool {
 	return name != "" && e.is(name, on)
 }
 
-// tlsConfig reads the certificates; nil: none are set.
+// tlsConfig reads the certificates; nil means none are set.
 func (e *environment) tlsConfig(variable func(string) []string) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	authority, file := e.first(variable("CERTIFICATE")...)

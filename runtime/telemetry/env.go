@@ -49,7 +49,7 @@ func (e *environment) first(names ...string) (name, value string) {
 	return "", ""
 }
 
-// boolean reads a switch; nil: it is not set.
+// boolean reads a switch; nil means it is not set.
 func (e *environment) boolean(name string) *bool {
 	_, value := e.first(name)
 	var on bool
@@ -85,12 +85,12 @@ func (e *environment) choice(otherwise string, allowed []string, names ...string
 	return value
 }
 
-// milliseconds reads a time, of at least 1 ms; 0: it is not set.
+// milliseconds reads a time, of at least 1 ms; 0 means it is not set.
 func (e *environment) milliseconds(names ...string) time.Duration {
 	return time.Duration(e.count("a whole number of milliseconds, at least 1", names...)) * time.Millisecond
 }
 
-// count reads a number of at least 1; 0: it is not set.
+// count reads a number of at least 1; 0 means it is not set.
 func (e *environment) count(allowed string, names ...string) int {
 	name, value := e.first(names...)
 	if name == "" {

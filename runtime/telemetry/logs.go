@@ -34,8 +34,8 @@ func (t *Telemetry) Follow(log *slog.Logger, tracer *trace.Tracer) *slog.Logger 
 type logHandler struct {
 	slog.Handler
 	tracer *trace.Tracer
-	model  string         // of With; "": there is one model
-	sender otellog.Logger // nil: records are not sent
+	model  string         // of With; "" means there is one model
+	sender otellog.Logger // nil means records are not sent
 	attrs  []slog.Attr    // of With
 }
 

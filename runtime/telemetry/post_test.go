@@ -20,7 +20,7 @@ import (
 // picky is a collector that refuses its first request and reads the others, once it may.
 type picky struct {
 	t       *testing.T
-	may     chan struct{} // nil: at once
+	may     chan struct{} // nil means at once
 	mu      sync.Mutex
 	refused bool
 	got     []*coltracepb.ExportTraceServiceRequest

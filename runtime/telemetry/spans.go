@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Tracer makes traces that are sent; nil: traces are off. All of a server share it: it knows the spans of running
+// Tracer makes traces that are sent; nil means traces are off. All of a server share it: it knows the spans of running
 // predictions.
 func (t *Telemetry) Tracer() *trace.Tracer {
 	if t == nil {

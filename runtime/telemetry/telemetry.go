@@ -34,8 +34,8 @@ type Telemetry struct {
 	resource *resource.Resource // of the front
 	worker   *resource.Resource // of spans that stand for a worker
 
-	spans   *spanBatcher  // nil: traces are off
-	tracer  *trace.Tracer // nil: as spans
+	spans   *spanBatcher  // nil means traces are off
+	tracer  *trace.Tracer // nil means as spans
 	meters  *sdkmetric.MeterProvider
 	records *sdklog.LoggerProvider
 
@@ -43,7 +43,7 @@ type Telemetry struct {
 	metricDrops         *drops
 }
 
-// Start makes the exporters of the signals in c. It connects to nothing yet. nil: all are off.
+// Start makes the exporters of the signals in c. It connects to nothing yet. nil means all are off.
 func Start(c *Config, o Options) (*Telemetry, error) {
 	if !c.On() {
 		return nil, nil

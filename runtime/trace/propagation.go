@@ -16,7 +16,7 @@ const MaxRequestID = 200
 // Header is one of the headers that are handed on.
 type Header struct {
 	Name  string
-	Max   int  // the longest value in bytes; 0: as long as a request's headers may be
+	Max   int  // the longest value in bytes; 0 means as long as a request's headers may be
 	List  bool // its values are joined by commas; of another header the first one counts
 	Trace bool // of a trace: a request with a Trace has those of its span
 	Model bool // the model gets it in its context
@@ -34,8 +34,8 @@ func (p *Propagation) Values() [len(headers)]*string {
 	return [...]*string{&p.RequestID, &p.TraceParent, &p.TraceState}
 }
 
-// HeaderOf returns the header of a value by its place in Values. They are apart so that a Propagation need not be on the
-// heap to be read.
+// HeaderOf returns the header of a value by its place in Values. They are apart so that a Propagation need not be on
+// the heap to be read.
 func HeaderOf(i int) *Header { return &headers[i] }
 
 // ReadPropagation reads a request's headers. values returns all values of a header; one that is too long or not

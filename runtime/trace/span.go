@@ -22,7 +22,7 @@ type Span struct {
 	Attrs      Attrs
 	Failed     bool
 	Message    string    // why it failed
-	Exception  string    // the type of the exception that says so too; "": there is none
+	Exception  string    // the type of the exception that says so too; "" means there is none
 	Raised     time.Time // when that was
 	Links      []Context
 }

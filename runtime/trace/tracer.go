@@ -20,7 +20,7 @@ type Tracer struct {
 	// Ignore: contexts of clients are not read, and none are passed on.
 	Ignore bool
 	// Forms are how contexts of clients are read and passed on. Of several that a request has the last counts, as with
-	// OpenTelemetry's propagators. nil: W3C's alone.
+	// OpenTelemetry's propagators. nil means W3C's alone.
 	Forms []Form
 	// Header is another header that carries the context, in Jaeger's form or W3C's; "" for none.
 	Header string
@@ -62,7 +62,7 @@ func (t *Tracer) read(peek func(name string) string) Context {
 // request is not sampled.
 func (t *Tracer) Begin(peek func(name string) string) *Trace { return t.Continue(t.read(peek)) }
 
-// Continue is Begin for a client's context that was read already; zero: it sent none.
+// Continue is Begin for a client's context that was read already; zero means it sent none.
 func (t *Tracer) Continue(parent Context) *Trace {
 	if t == nil {
 		return nil
@@ -118,9 +118,9 @@ type Trace struct {
 	tracer  *Tracer
 	ids     spanIDs // safe for concurrent use
 	ID      ID
-	Parent  Context // the client's; zero: none
+	Parent  Context // the client's; zero means none
 	Sampled bool
-	// Server is the request's span, Prediction that of the prediction; zero: there is none.
+	// Server is the request's span, Prediction that of the prediction; zero means there is none.
 	Server, Prediction SpanID
 }
 
@@ -159,7 +159,7 @@ func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.
 	return s
 }
 
-// Passed is the W3C headers of a context, for who keeps them as text; "": none are passed on.
+// Passed is the W3C headers of a context, for who keeps them as text; "" means none are passed on.
 func (t *Trace) Passed(c Context) (parent, state string) {
 	if t == nil || t.tracer.Ignore || !c.Valid() {
 		return "", ""

@@ -47,7 +47,7 @@ type Job struct {
 
 	// Guarded by q.mu until done is closed, and not changed after that.
 	phase  jobPhase
-	avoid  *worker // did not answer it; it goes once to another one. nil: none
+	avoid  *worker // did not answer it; it goes once to another one. nil means none
 	status int
 	answer []byte
 	sent   time.Duration // when it left for a worker, the last time

@@ -31,7 +31,7 @@ const unixChunk = 36_544
 type receiver struct {
 	process
 	conn  net.Conn
-	low   int         // SO_RCVLOWAT as it was set last; 0: it is left alone
+	low   int         // SO_RCVLOWAT as it was set last; 0 means it is left alone
 	pipe  bool        // a unix socket
 	room  int         // what our sending buffer was set to
 	small atomic.Bool // it gets no mixed batches above unixChunk

@@ -34,7 +34,7 @@ type Options struct {
 	// LeaveSockets keeps the server from having the sockets of ventu workers wait for whole batches.
 	LeaveSockets bool
 
-	// Connections bounds the connections of workers; nil: no limit.
+	// Connections bounds the connections of workers; nil means no limit.
 	Connections *connlimit.Limit
 
 	// Logger logs workers that connect and disconnect. Default: none.

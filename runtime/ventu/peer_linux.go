@@ -17,8 +17,8 @@ import (
 
 // process is where a worker's end of a connection is, as far as it is known on this machine.
 type process struct {
-	pid int // 0: not known
-	fd  int // the socket's number there; -1: not known
+	pid int // 0 means not known
+	fd  int // the socket's number there; -1 means not known
 }
 
 // peerOf finds the process at the other end of a connection. On a unix socket the kernel tells it; of a TCP connection
@@ -54,7 +54,7 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// tcpInode is the inode of the socket of this machine that has these addresses; "": there is none.
+// tcpInode is the inode of the socket of this machine that has these addresses; "" means there is none.
 func tcpInode(local, remote netip.AddrPort) string {
 	for _, file := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		text, err := os.Open(file)
@@ -101,7 +101,7 @@ func owner(inode string) process {
 	processes, _ := filepath.Glob("/proc/[0-9]*/fd") // a fixed pattern
 	for _, folder := range processes {
 		for _, number := range descriptors(folder) {
-			if link, _ := os.Readlink(filepath.Join(folder, strconv.Itoa(number))); link == want { // "": it was closed
+			if link, _ := os.Readlink(filepath.Join(folder, strconv.Itoa(number))); link == want { // "" means it was closed
 				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(folder))) // the pattern says so
 				return process{pid, number}
 			}

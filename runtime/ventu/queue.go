@@ -23,8 +23,8 @@ type Queue struct {
 	connected    map[*worker]struct{} // every connection
 	listeners    []net.Listener
 	inFlight     int           // jobs that have not ended
-	waitingSince time.Duration // when an idle worker was first refused what waits; 0: none is
-	due          time.Duration // when timer will fire; 0: it will not
+	waitingSince time.Duration // when an idle worker was first refused what waits; 0 means none is
+	due          time.Duration // when timer will fire; 0 means it will not
 	timer        *time.Timer
 	closed       bool
 	scratch      []*batch.Item[*Job]
@@ -167,7 +167,7 @@ func (q *Queue) hand(i int, items []*batch.Item[*Job], now, wait time.Duration) 
 	w.toWrite <- l // has room: a worker is idle again only when its writer has done with the batch before
 }
 
-// wakeAt sets the time at which dispatch is called; 0: never. The lock is held.
+// wakeAt sets the time at which dispatch is called; 0 means never. The lock is held.
 func (q *Queue) wakeAt(at, now time.Duration) {
 	if at == q.due {
 		return
@@ -206,7 +206,7 @@ type Load struct {
 	InFlight int   // jobs that have not ended
 	Queued   int   // of these, those that no worker has
 	Capacity int   // how many may wait
-	PIDs     []int // of each worker that is ready its process; 0: it is not known
+	PIDs     []int // of each worker that is ready its process; 0 means it is not known
 }
 
 // Load returns the present load.

@@ -139,7 +139,7 @@ type places struct {
 	byID map[id]int
 }
 
-// of is the place of a job; -1: no job has that id.
+// of is the place of a job; -1 means no job has that id.
 func (p *places) of(name []byte) int {
 	if len(name) != idLength {
 		return -1

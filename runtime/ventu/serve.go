@@ -82,7 +82,7 @@ func (w *worker) CloseIdle() bool {
 	return left
 }
 
-// enter counts one more connection; false: the queue is closed.
+// enter counts one more connection; false means the queue is closed.
 func (q *Queue) enter() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

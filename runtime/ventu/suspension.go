@@ -21,7 +21,7 @@ const (
 // faultRecord counts what a worker answered wrong.
 type faultRecord struct {
 	wrong     int           // batches in a row that were not answered right
-	suspended time.Duration // length of the last suspension; 0: none
+	suspended time.Duration // length of the last suspension; 0 means none
 	at        time.Duration // when the last of them was
 }
 
@@ -68,7 +68,7 @@ func (q *Queue) idleOrSuspend(w *worker) {
 		w.move(workerSuspended)
 		w.resumeTimer = time.AfterFunc(s.suspended, func() { q.endSuspension(w) })
 		q.opt.Observer.Suspended()
-		w.recv.log.Warn("worker set aside: it does not answer as it should", "batches", s.wrong, "for", s.suspended.String())
+		w.recv.log.Warn("worker suspended: its answers are not valid", "batches", s.wrong, "for", s.suspended.String())
 		return
 	}
 	w.move(workerIdle)

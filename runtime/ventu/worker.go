@@ -55,7 +55,7 @@ type worker struct {
 	// Guarded by q.mu.
 	phase       workerPhase
 	evicted     bool       // closed for another connection while it was fresh, which it stays
-	batch       *sentBatch // what it has; nil: nothing
+	batch       *sentBatch // what it has; nil means nothing
 	record      faultRecord
 	resumeTimer *time.Timer // ends its suspension
 }

@@ -14,7 +14,7 @@ type Account struct {
 	ended    atomic.Int64 // deliveries whose prediction has ended
 	retrying atomic.Int64 // events that failed and are tried again
 	losses   atomic.Uint64
-	// The last failure of an event that is tried again, and of one that is not; nil: none yet.
+	// The last failure of an event that is tried again, and of one that is not; nil means none yet.
 	retried, lost atomic.Pointer[Failure]
 }
 
@@ -23,7 +23,7 @@ type State struct {
 	Pending  int      // ended predictions with events that are not delivered yet
 	Retrying int      // events that failed and are tried again
 	Losses   uint64   // events that failed for good, and ends of predictions that were never sent
-	Retried  *Failure // the last one of an event that is tried again; nil: none since the start
+	Retried  *Failure // the last one of an event that is tried again; nil means none since the start
 	Lost     *Failure // the last one of an event that is not
 }
 

@@ -14,7 +14,7 @@ var (
 	// ErrClosed: the sender was closed, because the server stops.
 	ErrClosed = errors.New("the server stopped before the receiver accepted it")
 	// errHastened: Sender.Hasten was called, and completed waits behind this event.
-	errHastened = errors.New("the server stops, and reports the prediction's end instead")
+	errHastened = errors.New("the server is stopping and reports the prediction's end instead")
 	// ErrTimeout: the receiver did not answer within Options.Timeout.
 	ErrTimeout = errors.New("the receiver did not answer in time")
 	// ErrURL: not an http or https URL.

@@ -53,7 +53,7 @@ type Options struct {
 	// MaxPendingBytes bounds the memory of ended predictions with pending events; the events of further ones are dropped.
 	// Waiting outputs may take half as much beside it. Default: half of Memory.
 	MaxPendingBytes int64
-	// Memory is the budget for deliveries, besides the charges of their predictions; nil: no limit.
+	// Memory is the budget for deliveries, besides the charges of their predictions; nil means no limit.
 	Memory *memory.Budget
 	// OnDelivery, if set, receives the outcome of each delivery: the event's name ("completed"), and Delivered, Failed or
 	// Dropped. It may be called with a prediction's lock held: it must not block or call a prediction.
@@ -112,7 +112,7 @@ type Sender struct {
 	retries    int           // those that may be retried
 	retryBytes int64         // of retries
 	reserved   int64         // bytes of ended
-	changed    chan struct{} // closed when running or ended falls; nil: no caller waits
+	changed    chan struct{} // closed when running or ended falls; nil means no caller waits
 }
 
 // New returns a sender.
@@ -147,7 +147,7 @@ func (s *Sender) attach(p *predict.Prediction, a *Account) {
 	}
 }
 
-// target reads the URL of a prediction's webhook; nil: nothing can be sent there.
+// target reads the URL of a prediction's webhook; nil means nothing can be sent there.
 func (s *Sender) target(webhook, id string) *url.URL {
 	u, err := url.Parse(webhook)
 	if err != nil || !egress.Sendable(u) { // httpd has checked it; the log must not show it
@@ -220,7 +220,7 @@ func (s *Sender) count(running, ended int) {
 	s.mu.Unlock()
 }
 
-// reserve reserves memory for an ended prediction; false: it is too much. A single one is never too large.
+// reserve reserves memory for an ended prediction; false means it is too much. A single one is never too large.
 func (s *Sender) reserve(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *Sender) unreserve(size int64) {
 	s.mu.Unlock()
 }
 
-// charge charges an output that waits; false: outputs take half of MaxPendingBytes, or there is no room.
+// charge charges an output that waits; false means outputs take half of MaxPendingBytes, or there is no room.
 func (s *Sender) charge(bytes int64) bool {
 	if s.outputs.Add(bytes) <= s.o.MaxPendingBytes/2 && s.o.Memory.Take(bytes, bytes) {
 		return true
@@ -255,7 +255,8 @@ func (s *Sender) uncharge(bytes int64) {
 	}
 }
 
-// reserveRetry reserves a record that may wait for a retry; false: there are too many. A single one is never too large.
+// reserveRetry reserves a record that may wait for a retry; false means there are too many. A single one is never too
+// large.
 func (s *Sender) reserveRetry(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,8 +18,8 @@ type Stored struct {
 	trace.Propagation        // of the prediction's request
 }
 
-// Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were;
-// 0: the event was delivered, or no try will help.
+// Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were,
+// or 0 if the event was delivered, or no try will help.
 func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	return s.postStored(ctx, e, tries, &s.own)
 }

@@ -100,7 +100,7 @@ func (c *chaos) receive(w http.ResponseWriter, r *http.Request) {
 // ask is one prediction as its client wants it.
 type ask struct {
 	id, mode string
-	leave    int // the client leaves: 1 at once, n at the n-th line of the answer; 0: never
+	leave    int // the client leaves: 1 at once, n at the n-th line of the answer; 0 means never
 	hooked   bool
 	body     []byte
 }

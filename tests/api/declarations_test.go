@@ -102,10 +102,10 @@ func TestDeclarations_BothRunAndPredict(t *testing.T) {
 		"run.py", "def run() -> str: return 'new'\n", "old.py", "def run() -> str: return 'old'\n")}
 	got := c.Run(t, "check")
 	harness.Equal(t, "check ended with", got.Code, 1)
-	harness.WantText(t, "check", got.Stdout, "cog.yaml:1: run and predict are both set, and Cog refuses that",
+	harness.WantText(t, "check", got.Stdout, "cog.yaml:1: run and predict are both set: Cog allows only one",
 		"remove predict")
 	s := harness.Ready(t, harness.Options{Dir: c.Dir})
-	waitLogged(t, s, "cog.yaml:1: run and predict are both set, and Cog refuses that")
+	waitLogged(t, s, "cog.yaml:1: run and predict are both set: Cog allows only one")
 	harness.Equal(t, "what is served", s.Succeed(harness.Input{}).Text(t), "new")
 	s = harness.Ready(t, harness.Options{Dir: c.Dir, Model: "old.py:run"})
 	if hasLogged(s, "run and predict are both set") {

@@ -55,7 +55,7 @@ models:
 	}
 	harness.WantAnswer(t, "beside one that runs", harness.PredictBy(s, "a", harness.Input{}),
 		http.StatusServiceUnavailable,
-		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot go now")
+		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot be unloaded now")
 	harness.WantAnswer(t, "more than there is", harness.PredictBy(s, "huge", harness.Input{}),
 		http.StatusServiceUnavailable,
 		"huge needs 11.0 GiB of the 10.0 GiB")
@@ -92,7 +92,7 @@ models:
 		harness.Eventually(t, "the second is queued", func() bool { return modelEntries(t, s)["b"].Queue.Length == i })
 	}
 	of := ask("a", harness.Input{})
-	s.WaitLog("the model ends what it runs, to make room for another")
+	s.WaitLog("the model's predictions are ended, to make room for another model")
 	late := ask("b", harness.Input{})
 	for i, open := range gates {
 		open()

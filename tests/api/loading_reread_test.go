@@ -33,7 +33,7 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	s.WaitLog("waiting gate")
 
 	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
-	refused := s.WaitLog("the file of models has a mistake, and nothing changes")
+	refused := s.WaitLog("the file of models has a mistake: nothing changes")
 	harness.WantText(t, "the log", refused.Raw, `pinion.yaml:2: a: unknown key \"worker\"`)
 	harness.WriteFile(t, filepath.Join(dir, "b", "broken.txt"), "")
 	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")

@@ -98,7 +98,7 @@ func TestLoading_ModelsFileThatCannotBeServed(t *testing.T) {
 	}{
 		{
 			"models:\n  a:\n    path: a\n    worker: 2\n", nil,
-			file + `:4: a: unknown key "worker"` + "\n    write \"workers\", if that is what is meant",
+			file + `:4: a: unknown key "worker"` + "\n    did you mean \"workers\"?",
 		},
 		{"models:\n  a: {path: a}\n  a: {path: a}\n", nil, file + `:3: models: "a" is given twice, first in line 2`},
 		{"models:\n  a: {path: c}\n", nil, file + ":2: a: find model folder"},

@@ -8,7 +8,7 @@ import (
 	"pinion/tests/harness"
 )
 
-const refusedOutput = "the output is not what the return annotation says: "
+const refusedOutput = "the output does not match the return annotation: "
 
 func TestOutputCheck_OutputMustMatchItsAnnotation(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestOutputCheck_FilesAreWhatPathMayBe(t *testing.T) {
 
 func TestOutputCheck_WrongOutputIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
-	const warning = "an output is not what the return annotation says"
+	const warning = "an output does not match the return annotation"
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:Text"})
 	for range 3 {
 		s.Succeed(harness.Input{"good": false})

@@ -349,7 +349,7 @@ func TestSeveral_ModelsThatCannotBeServed(t *testing.T) {
 		want   string
 	}{
 		{[]string{"a=" + good, "a=" + good}, nil, "two models have the name a"},
-		{[]string{"a=" + good, good}, nil, "has no name: with several models, each is NAME=DIR"},
+		{[]string{"a=" + good, good}, nil, "has no name: write each of several models as NAME=DIR"},
 		{[]string{"a=" + good, "b="}, nil, `"b=" has no name`},
 		{
 			[]string{"a=" + good, "_b=" + good},

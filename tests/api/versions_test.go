@@ -69,7 +69,7 @@ func TestVersions_Shares(t *testing.T) {
 	}
 	harness.WriteFile(t, file, versionsText+"traffic: {ocr@1: 90, ocr@2: 20}\n")
 	s.Signal(syscall.SIGHUP)
-	mistake := s.WaitLog("the file of models has a mistake, and nothing changes")
+	mistake := s.WaitLog("the file of models has a mistake: nothing changes")
 	if want := file + ":5: traffic: the shares of ocr add up to 110: must be 100"; !strings.Contains(mistake.Raw, want) {
 		t.Errorf("got %s, want %s", mistake.Raw, want)
 	}
@@ -99,8 +99,8 @@ func TestVersions_Refusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"ocr@1":90}`:                      "the shares of ocr add up to 90: must be 100",
 		`{"ocr@1":90,"ocr@2":20}`:           "the shares of ocr add up to 110: must be 100",
-		`{"ocr@1":90,"ocr@3":10}`:           `there is no model \"ocr@3\": the versions are ocr@1, ocr@2; did you mean \"ocr@1\"?`,
-		`{"other":100}`:                     `there is no model \"other@1\"`,
+		`{"ocr@1":90,"ocr@3":10}`:           `unknown model \"ocr@3\": the versions are ocr@1, ocr@2; did you mean \"ocr@1\"?`,
+		`{"other":100}`:                     `unknown model \"other@1\"`,
 		`{}`:                                "the shares of ocr add up to 0: must be 100",
 		`{"ocr@1":-10,"ocr@2":110}`:         "must be 0 to 100",
 		`{"ocr@1":99.5,"ocr@2":0.5}`:        "must be a whole number",
@@ -271,7 +271,7 @@ func TestVersions_Mirror(t *testing.T) {
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/models/ocr@2/load", nil), http.StatusOK)
 	saidBy(t, harness.PredictBy(s, "ocr", harness.Input{"text": "bad"}), "one")
 	harness.Eventually(t, "one that ended otherwise", mirrored("different", 1))
-	s.WaitLog("the mirror ended otherwise")
+	s.WaitLog("the mirror's prediction ended differently")
 	harness.WantAnswer(t, "traffic", s.Do(http.MethodGet, "/models/ocr/traffic", nil), http.StatusOK,
 		`{"traffic":{"ocr@1":100,"ocr@2":0},"mirror":"ocr@2"}`)
 	infer := []byte(`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
@@ -289,11 +289,11 @@ func TestVersions_FilesThatCannotBeServed(t *testing.T) {
 	file := filepath.Join(dir, "pinion.yaml")
 	for text, want := range map[string]string{
 		"traffic: {ocr@1: 90, ocr@2: 5}\n":    `:5: traffic: the shares of ocr add up to 95: must be 100`,
-		"traffic: {ocr@1: 90, ocs@2: 10}\n":   `:5: traffic: there is no model "ocs@2": the versions are ocr@1, ocr@2, other@1; did you mean "ocr@2"?`,
+		"traffic: {ocr@1: 90, ocs@2: 10}\n":   `:5: traffic: unknown model "ocs@2": the versions are ocr@1, ocr@2, other@1; did you mean "ocr@2"?`,
 		"traffic: {ocr@1: ninety}\n":          `:5: traffic: invalid share of ocr@1: must be a whole number`,
-		"traffic: [90, 10]\n":                 `:5: traffic is a list, and should be a mapping`,
+		"traffic: [90, 10]\n":                 `:5: traffic is a list: must be a mapping`,
 		"traffic:\n  ocr@1: 90\n  ocr@1: 1\n": `:7: traffic: "ocr@1" is given twice`,
-		"mirror: ocr@3\n":                     `:5: mirror: there is no model "ocr@3"`,
+		"mirror: ocr@3\n":                     `:5: mirror: unknown model "ocr@3"`,
 		"mirror: other\n":                     `:5: mirror: other@1 is the only version of other`,
 		"trafic: {ocr@2: 100}\n":              `:5: unknown key "trafic"`,
 		"  ocr@1: {path: one}\n":              `:5: models: "ocr@1" and "ocr@1" are one version`,

@@ -17,7 +17,7 @@ import (
 type crowd struct {
 	clients
 	servers []*harness.Server
-	refused string // part of the error with which a job may end that asks for too much; "": none may
+	refused string // part of the error with which a job may end that asks for too much; "" means none may
 
 	succeeded []string // tokens; mu guards it
 	lost      atomic.Int64
@@ -82,7 +82,7 @@ func (c *crowd) job(client, n int) {
 	c.done.Add(1)
 }
 
-// accepted has a job accepted, and repeats what a server could not answer; false: it is none.
+// accepted has a job accepted, and repeats what a server could not answer; false means it is none.
 func (c *crowd) accepted(at *harness.Server, path string, body any, token string) bool {
 	for !c.t.Failed() {
 		a := at.Do(http.MethodPut, path, body, "Prefer", "respond-async")

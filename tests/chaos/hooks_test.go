@@ -22,7 +22,7 @@ type hooks struct {
 	random  *rand.Rand
 	refused map[string]int           // by id: how often completed was
 	ended   map[string]chan struct{} // by id: closed when completed was taken in
-	stuck   chan struct{}            // closed when all go on; nil: none is stuck
+	stuck   chan struct{}            // closed when all go on; nil means none is stuck
 }
 
 // maxRefusals of one prediction's completed: each costs twice as long a wait.

@@ -29,7 +29,7 @@ models:
 // modelClient asks one model again and again.
 type modelClient struct {
 	model    string
-	excuse   string // what the error of an answer that may fail has in it; "": none may
+	excuse   string // what the error of an answer that may fail has in it; "" means none may
 	answers  atomic.Int64
 	excused  atomic.Int64
 	lastHost atomic.Int64 // the process that answered last
@@ -81,7 +81,8 @@ func TestModels_OfOneServer(t *testing.T) {
 	}
 	write(20)
 	s := harness.Start(t, harness.Options{
-		Dir: t.TempDir(), Models: []string{"--config", file}, Args: []string{"--reload", "--queue", "50", "--queue-timeout", "10m"},
+		Dir: t.TempDir(), Models: []string{"--config", file},
+		Args: []string{"--reload", "--queue", "50", "--queue-timeout", "10m"},
 	})
 	harness.WaitModels(t, s)
 
@@ -133,7 +134,7 @@ func TestModels_OfOneServer(t *testing.T) {
 // broken has the server read a file with a mistake, which changes nothing.
 func broken(t *testing.T, s *harness.Server, file string) {
 	t.Helper()
-	const refused = "the file of models has a mistake, and nothing changes"
+	const refused = "the file of models has a mistake: nothing changes"
 	before := s.Log.Count(refused)
 	harness.WriteFile(t, file, "models: {steady: {path: nowhere}}\n")
 	s.Signal(syscall.SIGHUP)

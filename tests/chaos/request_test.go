@@ -16,7 +16,7 @@ type request struct {
 	pad, items      int
 	says, hook      bool
 	file            bool
-	leave           int // the client leaves: 1 at once, n after it has read n-2 bytes of the answer; 0: never
+	leave           int // the client leaves: 1 at once, n after it has read n-2 bytes of the answer; 0 means never
 	cancel          bool
 	key             int // a batch has one
 }

@@ -21,7 +21,7 @@ type scene struct {
 	name, model    string
 	slots, workers int
 	streams        bool
-	batch          int  // the largest batch; 0: there are none
+	batch          int  // the largest batch; 0 means there are none
 	around         bool // with preprocess and postprocess
 	faults         int
 }

@@ -47,7 +47,7 @@ const lookBackAfter = 20
 
 // client asks again and again.
 func (g *rig) client(round, client int, stop <-chan struct{}) {
-	var left []string // by request; "": it was not left
+	var left []string // by request; "" means it was not left
 	for n := 0; ; n++ {
 		select {
 		case <-stop:

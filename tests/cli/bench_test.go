@@ -117,14 +117,14 @@ func TestBench_CLIBenchSaysWhyItDoesNot(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
 	harness.WantText(t, "a file", c.Bad(t, 2, "bench", "--predictor", "run.py:picture"),
-		"no value can be made up for image: give the input by -i or --json")
+		"cannot make a sample value for image: give the input by -i or --json")
 	harness.WantText(t, "a failure", c.Bad(t, 1, "bench", "-i", "text=x", "-i", "n=3", "-i", "kind=b", "-i", "fail=true"),
-		"the first prediction does not succeed, so nothing was measured", "ValueError: as you wished")
+		"the first prediction failed, so nothing was measured", "ValueError: as you wished")
 	harness.WantText(t, "an unknown input", c.Bad(t, 2, "bench", "-i", "nope=1"), `unknown input "nope"`)
 	harness.WantText(t, "no server", c.Bad(t, 1, "bench", "http://127.0.0.1:1"), "ask the server for its schema",
 		"connection refused")
-	harness.WantText(t, "flags for a server at a URL", c.Bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"),
-		"leave out what follows --")
+	harness.WantText(t, "flags with a URL", c.Bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"),
+		"leave them out with a URL")
 	harness.WantText(t, "a flag that serve does not know", c.Bad(t, 2, "bench", "--", "--wrokers", "2"),
 		"did you mean --workers?")
 	harness.WantText(t, "no connections", c.Bad(t, 2, "bench", "-c", "0"), "--connections 0: must be at least 1")

@@ -25,7 +25,7 @@ func TestCheck_CLICheckFindsEveryMistake(t *testing.T) {
 			},
 			nil,
 			[]string{
-				`cog.yaml:1: unknown key "rn"`, `write "run"`, `cog.yaml:4: environment: "B" is not NAME=value`,
+				`cog.yaml:1: unknown key "rn"`, `did you mean "run"?`, `cog.yaml:4: environment: "B" is not NAME=value`,
 				`run.py:3: parameter "a" of run: bytes is not supported`, "use cog.Path for binary data",
 				`run.py:4: parameter "b" of run: it has no type`, `run.py:5: parameter "c" of run: the default 5 is greater`,
 				"5 problems in",
@@ -43,15 +43,15 @@ func TestCheck_CLICheckFindsEveryMistake(t *testing.T) {
 			"cog.yaml", "run: run.py:run\nconcurrency: 4\nenvironment:\n  A: b\n", "run.py",
 			"def run(a: bytes) -> int: ...\n",
 		}, nil, []string{
-			"cog.yaml:2: concurrency is a number, and should be a mapping",
-			"cog.yaml:4: environment is a mapping, and should be a list",
+			"cog.yaml:2: concurrency is a number: must be a mapping",
+			"cog.yaml:4: environment is a mapping: must be a list",
 			"run.py:1: parameter \"a\" of run", "3 problems in",
 		}},
 		{
 			"no file",
 			[]string{"cog.yaml", "\nrun: gone.py:Runner\n"},
 			nil,
-			[]string{"cog.yaml:2: run: there is no file gone.py"},
+			[]string{"cog.yaml:2: run: file gone.py does not exist"},
 		},
 		{"no class", []string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"}, nil, []string{
 			`cog.yaml:1: run.py has no "Runner"`, "it defines run",
@@ -208,8 +208,8 @@ cog==0.1
 			"\nno-such-package\n")
 		c := harness.CLI{Python: python.Path, Dir: dir, Env: []string{"CUDA_VISIBLE_DEVICES="}}
 		got := c.Good(t, "check")
-		harness.WantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, and no GPU is visible here",
-			"warning: cog.yaml:4: build.python_version is 3.9, and the interpreter is Python 3.", "choose another with --python",
+		harness.WantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, but no GPU is visible here",
+			"warning: cog.yaml:4: build.python_version is 3.9, but the interpreter is Python 3.", "choose another with --python",
 			"warning: requirements.txt:3: packaging ", " is installed, and packaging==0.0.1 is asked for", "packaging==0.0.1`",
 			"warning: requirements.txt:4: No_Such.Package is not installed",
 			"warning: more.txt:2: no-such-package is not installed", " no-such-package`", "no problem and ")

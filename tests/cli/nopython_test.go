@@ -105,7 +105,7 @@ func TestNoPython_SystemWithoutPython(t *testing.T) {
 	if err == nil || cmd.ProcessState.ExitCode() != 2 {
 		t.Fatalf("it ended with %v, want exit code 2:\n%s", err, out)
 	}
-	want := []string{"there is no python3 on the PATH (/nonexistent)"}
+	want := []string{"no python3 on the PATH (/nonexistent)"}
 	if system, err := os.ReadFile("/etc/os-release"); err == nil && strings.Contains(string(system), "\nID=debian\n") {
 		want = append(want, "apt-get install python3 libpython3")
 	}

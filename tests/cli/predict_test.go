@@ -155,7 +155,7 @@ func TestPredict_CLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 		},
 		{"no pair", []string{"-i", "how"}, []string{"write it as name=value, or name=@file"}},
 		{"output in a folder that is not there", []string{"-i", "how=text", "-o", "gone/out.txt"}, []string{
-			"-o gone/out.txt: there is no folder gone",
+			"-o gone/out.txt: folder gone does not exist",
 		}},
 		{"output to a folder", []string{"-i", "how=text", "-o", "."}, []string{"-o . is a folder; name a file in it"}},
 		{"both ways", []string{"-i", "how=x", "--json", "{}"}, []string{"by --json or by -i, not by both"}},

@@ -68,7 +68,7 @@ func TestRunDir_RunFolderIsRemoved(t *testing.T) {
 	}
 	remove()
 	after := s.Begin("after", harness.Input{"file": helloURL})
-	s.WaitLog("the folder of temporary files was removed by somebody: it is made again")
+	s.WaitLog("the folder of temporary files was removed: making it again")
 	open()
 	a := harness.Receive(t, inUse)
 	harness.WantStatus(t, "the one whose file was removed", a, "failed")

@@ -35,7 +35,7 @@ exec(sys.argv[1])
 		name, python string
 		want         []string
 	}{
-		{"not there", "/nowhere/python3", []string{"--python", "/nowhere/python3", "there is no"}},
+		{"not there", "/nowhere/python3", []string{"--python", "/nowhere/python3", "does not exist"}},
 		{"no program", script("text", ""), []string{"text"}},
 		{"free-threaded", placeholder(`real = sysconfig.get_config_var
 sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else real(name)

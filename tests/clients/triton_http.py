@@ -41,7 +41,7 @@ def scaler(client):
     assert 'unknown input "y": the model has x, k' in refusal(client, "scaler", tensor)
     assert 'unknown model "none": this server has "scaler"' in refusal(client, "none", tensor)
     tensor = named("x", np.zeros(2))
-    assert 'input "x" is FP64, and takes FP32' in refusal(client, "scaler", tensor)
+    assert 'input "x" is FP64: must be FP32' in refusal(client, "scaler", tensor)
 
 
 def writer(client):
@@ -100,7 +100,7 @@ def numbers(client):
     assert says(named("arrays", x)) == ["0.0; ndarray float32 [1.0, nan]; ndarray float32 [3.0, 4.0]"], says(named("arrays", x))
     x[0, 1] = 2
     assert says(named("arrays", x, binary_data=False)) == ["0.0; ndarray float32 [1.0, 2.0]; ndarray float32 [3.0, 4.0]"]
-    assert 'input "arrays" has shape [2], and takes [-1,-1]' in refusal(client, "numbers", named("arrays", x[0]))
+    assert 'input "arrays" has shape [2]: must be [-1,-1]' in refusal(client, "numbers", named("arrays", x[0]))
 
 
 def same(client):

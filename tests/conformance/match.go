@@ -40,7 +40,7 @@ func fits(pattern, text string) bool {
 	return regexp.MustCompile(expression.String()).MatchString(text)
 }
 
-// has says why JSON text does not have all that a pattern names; nil: it has.
+// has says why JSON text does not have all that a pattern names; nil means it has.
 func has(pattern, text string) error {
 	var want, got any
 	if err := decode(pattern, &want); err != nil {

@@ -53,7 +53,7 @@ func MakeFIFO(t testing.TB, dir, name string) (open func()) {
 	}
 }
 
-// OpenFIFO lets those pass who read a named pipe now; false: there is no reader.
+// OpenFIFO lets those pass who read a named pipe now; false means there is no reader.
 func OpenFIFO(path string) bool {
 	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {

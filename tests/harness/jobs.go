@@ -89,7 +89,7 @@ func StartGateway(t *testing.T, nats string, args ...string) Gateway {
 	return StartGatewayIn(t, nil, nats, args...)
 }
 
-// StartGatewayIn starts one by a command that becomes it, as MemoryGroup makes one; nil: at once.
+// StartGatewayIn starts one by a command that becomes it, as MemoryGroup makes one; nil means at once.
 func StartGatewayIn(t *testing.T, enter []string, nats string, args ...string) Gateway {
 	t.Helper()
 	return startGateway(t, enter, nats, append([]string{"--model", "m"}, args...))

@@ -28,18 +28,18 @@ const envNATS = "PINION_TEST_NATS"
 // natsSettings are those of a NATS server.
 type natsSettings struct {
 	Name    string
-	Host    string // "": 127.0.0.1
+	Host    string // "" means 127.0.0.1
 	Port    int
 	Dir     string
-	Cluster int   // port; 0: it stands alone
+	Cluster int   // port; 0 means it stands alone
 	Peers   []int // the ports of the cluster's servers
 	User    string
 	Pass    string
-	Cert    string // a PEM file; "": no TLS
+	Cert    string // a PEM file; "" means no TLS
 	Key     string
 	CA      string // of the certificates that clients must have
 	Conf    string // deploy/nats/nats.conf
-	// Models are those whose members' permissions of deploy/nats hold for who gives no password; nil: all may do all.
+	// Models are those whose members' permissions of deploy/nats hold for who gives no password; nil means all may do all.
 	Models []string
 }
 
@@ -285,7 +285,7 @@ func restrict(o *server.Options, s *natsSettings) error {
 	return nil
 }
 
-// jetStream asks a server of NATS; nil: it does not answer.
+// jetStream asks a server of NATS; nil means it does not answer.
 func (n *NATS) jetStream() (jetstream.JetStream, func()) {
 	o := []nats.Option{nats.Timeout(time.Second)}
 	if len(n.settings.Models) > 0 {
@@ -299,7 +299,7 @@ func (n *NATS) jetStream() (jetstream.JetStream, func()) {
 	return js, nc.Close
 }
 
-// streamInfo is what the cluster knows of a stream; nil: it does not answer.
+// streamInfo is what the cluster knows of a stream; nil means it does not answer.
 func streamInfo(cluster []*NATS, stream string) *jetstream.StreamInfo {
 	for _, n := range cluster {
 		js, end := n.jetStream()

@@ -63,7 +63,7 @@ func WaitModels(t testing.TB, s *Server) {
 		func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
 }
 
-// PredictBy runs a prediction of a model; "": at the root.
+// PredictBy runs a prediction of a model; "" means at the root.
 func PredictBy(s *Server, model string, in Input) Answer {
 	path := "/predictions"
 	if model != "" {

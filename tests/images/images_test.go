@@ -188,7 +188,8 @@ func testDrain(t *testing.T, s *store) {
 	harness.Eventually(t, "the prediction runs", func() bool { return strings.Contains(c.log.String(), "begun") })
 	stopped := make(chan struct{})
 	go func() { c.stop(); close(stopped) }()
-	harness.Eventually(t, "the server drains", func() bool { return strings.Contains(c.log.String(), "shutting down") })
+	harness.Eventually(t, "the server is draining",
+		func() bool { return strings.Contains(c.log.String(), "shutting down") })
 	s.write(filepath.Join(gate, "open"), "")
 	if err := <-answer; err != nil {
 		t.Error(err)

@@ -54,7 +54,7 @@ func readRecord(t *testing.T) *record {
 	return r
 }
 
-// nearest returns the recorded build that shares most with this one, and its counts; nil: nothing is recorded.
+// nearest returns the recorded build that shares most with this one, and its counts; nil means nothing is recorded.
 func (r *record) nearest(build string) (name string, counts map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -137,7 +137,7 @@ func (b *batching) want(got harness.Answer, code int, body string) {
 	}
 }
 
-// metric is the value of a series of /metrics, as text; "": it is not there.
+// metric is the value of a series of /metrics, as text; "" means it is not there.
 func (b *batching) metric(name string) string {
 	b.t.Helper()
 	for line := range strings.Lines(string(b.do(http.MethodGet, "/metrics", "").Body)) {

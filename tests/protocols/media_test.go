@@ -10,7 +10,7 @@ import (
 func TestMedia_BodiesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	const form, types = "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n1\r\n--b--\r\n", "multipart/form-data; boundary=b"
-	const text = `invalid JSON at byte 1: invalid number; the body came as \"multipart/form-data\", and is to be JSON (application/json)`
+	const text = `invalid JSON at byte 1: invalid number; the Content-Type is \"multipart/form-data\": must be application/json`
 	s := platform(t, "Adder", "AIP_HEALTH_ROUTE=/health", "AIP_PREDICT_ROUTE=/predict")
 	for path, want := range map[string]string{
 		"/v2/models/m/infer":           `{"error":"` + text + `"}`,
@@ -25,7 +25,7 @@ func TestMedia_BodiesOfAnotherType(t *testing.T) {
 	exchange{
 		path: "/v1/models/m:predict", body: "x=1", headers: []string{"Content-Type", "application/x-www-form-urlencoded"},
 		status: 400,
-		want:   `{"error":"invalid JSON at byte 0: unexpected character; the body came as \"application/x-www-form-urlencoded\", and is to be JSON (application/json)"}`,
+		want:   `{"error":"invalid JSON at byte 0: unexpected character; the Content-Type is \"application/x-www-form-urlencoded\": must be application/json"}`,
 	}.check(t, s)
 	exchange{
 		path: "/v1/models/m:predict", body: `{"instances":[1]}`, headers: []string{"Content-Type", types}, status: 200,

@@ -217,7 +217,7 @@ func TestMultiModel_RefusesToStart(t *testing.T) {
 		{harness.Options{Dir: empty, Models: []string{"."}, Env: []string{on}}, "names no predictor"},
 		{harness.Options{Dir: empty, Models: []string{"one=" + empty}, Env: []string{on}}, "names no predictor"},
 		{harness.Options{Dir: mistake, Models: []string{}, Env: []string{on}}, "names no predictor"},
-		{harness.Options{Dir: empty, Models: []string{"--config", none}}, "none.yaml:1: models names none"},
+		{harness.Options{Dir: empty, Models: []string{"--config", none}}, "none.yaml:1: models is empty"},
 		{
 			harness.Options{Dir: empty, Models: []string{"--config", none}, Env: []string{on}, Args: []string{"--queue", "-1"}},
 			"--queue -1",

@@ -77,7 +77,7 @@ func TestOip_BinaryWithoutItsHeader(t *testing.T) {
 	body, head := binaryTensor(4, 1, "")
 	a := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Content-Type", "application/octet-stream")
 	harness.WantAnswer(t, "without it", a, http.StatusBadRequest,
-		"tensors in binary take the header Inference-Header-Content-Length")
+		"tensors in binary need the header Inference-Header-Content-Length")
 	harness.WantCode(t, "with it",
 		s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head),
 		http.StatusOK)

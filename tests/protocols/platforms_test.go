@@ -158,7 +158,7 @@ func TestPlatforms_VertexAI(t *testing.T) {
 		},
 		{
 			path: "/predictions", body: `{"input":{"x":1}}`, status: 400,
-			want: `{"error":"the body has no instances: send a list of them"}`,
+			want: `{"error":"missing instances: send a list of them"}`,
 		},
 		{path: "/predictions/other", status: 404, want: `{"detail":"Prediction not found"}`},
 	} {

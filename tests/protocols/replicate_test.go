@@ -91,15 +91,15 @@ func TestReplicate_Errors(t *testing.T) {
 		},
 		{
 			path: "/v1/predictions/x", status: 404,
-			want: problem("Not Found", `prediction \"x\" is not known to this server`, "404", ""),
+			want: problem("Not Found", `unknown prediction \"x\"`, "404", ""),
 		},
 		{
 			path: "/v1/streams/x", status: 404,
-			want: problem("Not Found", `prediction \"x\" is not known to this server`, "404", ""),
+			want: problem("Not Found", `unknown prediction \"x\"`, "404", ""),
 		},
 		{
 			path: "/v1/files/x/download", status: 404,
-			want: problem("Not Found", `file \"x\" is not known to this server`, "404", ""),
+			want: problem("Not Found", `unknown file \"x\"`, "404", ""),
 		},
 		{path: "/v1/trainings", status: 404, want: problem("Not Found", "unknown path /v1/trainings", "404", "")},
 		{path: "/v1/collections", status: 404, want: problem("Not Found", "unknown path /v1/collections", "404", "")},
@@ -157,7 +157,7 @@ func TestReplicate_Signatures(t *testing.T) {
 	}
 	harness.WantCode(t, "another method", s.Do(http.MethodPost, link, nil), 401)
 	answer = s.Do(http.MethodGet, "/v1/predictions/x", nil)
-	if want := `{"title":"Unauthorized","detail":"This server wants a token`; !strings.HasPrefix(string(answer.Body),
+	if want := `{"title":"Unauthorized","detail":"This server requires a token`; !strings.HasPrefix(string(answer.Body),
 		want) {
 		t.Errorf("got %s, want %s", answer.Body, want)
 	}
@@ -166,7 +166,8 @@ func TestReplicate_Signatures(t *testing.T) {
 // TestReplicate_SeveralModels: the version, or the path, says which model a prediction is of, and its id finds it.
 func TestReplicate_SeveralModels(t *testing.T) {
 	t.Parallel()
-	dir, folders := harness.ModelFolders(t, map[string]harness.Python{"one": harness.OldestPython(t), "two": harness.OldestPython(t)})
+	dir, folders := harness.ModelFolders(t,
+		map[string]harness.Python{"one": harness.OldestPython(t), "two": harness.OldestPython(t)})
 	s := harness.Start(t, harness.Options{Dir: dir, Models: folders, Args: []string{"--queue", "4"}})
 	harness.Eventually(t, "the server is ready", func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == 200 })
 	versionOf := func(name string) string {
@@ -183,14 +184,16 @@ func TestReplicate_SeveralModels(t *testing.T) {
 		{"/v1/models/acme/one/predictions", "", "pinion/one"},
 		{"/v1/deployments/acme/two/predictions", "", "pinion/two"},
 	} {
-		answer := s.Do(http.MethodPost, c.path, map[string]any{"version": c.version, "input": map[string]any{}}, "Prefer", "wait")
+		answer := s.Do(http.MethodPost, c.path, map[string]any{"version": c.version, "input": map[string]any{}}, "Prefer",
+			"wait")
 		harness.WantAnswer(t, c.path+" "+c.version, answer, 201, `"model":"`+c.model+`"`)
 		var made struct{ ID string }
 		harness.FromJSON(t, answer.Body, &made)
 		harness.WantAnswer(t, "its id", s.Do(http.MethodGet, "/v1/predictions/"+made.ID, nil), 200, `"model":"`+c.model+`"`)
 	}
 	unknown := s.Do(http.MethodPost, "/v1/predictions", `{"version":"`+strings.Repeat("0", 64)+`"}`)
-	harness.WantAnswer(t, "an unknown version", unknown, 422, "pinion/one:"+versionOf("one")+", pinion/two:"+versionOf("two"))
+	harness.WantAnswer(t, "an unknown version", unknown, 422,
+		"pinion/one:"+versionOf("one")+", pinion/two:"+versionOf("two"))
 }
 
 // TestReplicate_DisconnectCancels leaves a request that waits, after which the only slot is free again.

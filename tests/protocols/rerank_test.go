@@ -24,12 +24,16 @@ func TestRerank_Answers(t *testing.T) {
 			s := rankServer(t, class)
 			end := strings.ReplaceAll(usage, "%TOKENS%", tokens)
 			for _, c := range []struct{ path, body, results string }{
-				{"/v1/rerank", `"documents":["b","aaa","aa"]`, `{"index":1,"relevance_score":0.3,"document":{"text":"aaa"}},{"index":2,"relevance_score":0.2,"document":{"text":"aa"}},{"index":0,"relevance_score":0.0,"document":{"text":"b"}}`},
-				{"/v1/rerank", `"documents":["b",{"text":"aaa"},"aa"],"top_n":2,"return_documents":false`, `{"index":1,"relevance_score":0.3},{"index":2,"relevance_score":0.2}`},
-				{"/v2/rerank", `"documents":["b","aaa","aa"],"top_n":1,"max_tokens_per_doc":9`, `{"index":1,"relevance_score":0.3}`},
+				{"/v1/rerank", `"documents":["b","aaa","aa"]`,
+					`{"index":1,"relevance_score":0.3,"document":{"text":"aaa"}},{"index":2,"relevance_score":0.2,"document":{"text":"aa"}},{"index":0,"relevance_score":0.0,"document":{"text":"b"}}`},
+				{"/v1/rerank", `"documents":["b",{"text":"aaa"},"aa"],"top_n":2,"return_documents":false`,
+					`{"index":1,"relevance_score":0.3},{"index":2,"relevance_score":0.2}`},
+				{"/v2/rerank", `"documents":["b","aaa","aa"],"top_n":1,"max_tokens_per_doc":9`,
+					`{"index":1,"relevance_score":0.3}`},
 			} {
 				answer := s.Do(http.MethodPost, c.path, `{"model":"m","query":"a",`+c.body+`}`)
-				want := `{"object":"list","id":"` + answer.Header.Get("X-Request-Id") + `","model":"m","results":[` + c.results + `]` + end
+				want := `{"object":"list","id":"` + answer.Header.Get("X-Request-Id") + `","model":"m","results":[` + c.results +
+					`]` + end
 				harness.Equal(t, c.path+" "+c.body, string(answer.Body), want)
 			}
 		})
@@ -73,8 +77,8 @@ func TestRerank_Errors(t *testing.T) {
 		`{"model":"m","query":"a","documents":"a"}`:               "Invalid type for 'documents': expected an array, but got a string instead.",
 		`{"model":"m","query":"a","documents":[1]}`:               "Invalid type for 'documents[0]': expected a string or an object with text, but got an integer instead.",
 		`{"model":"m","query":"a","documents":[{}]}`:              "Missing required parameter: 'documents[0].text'.",
-		`{"model":"m","query":"a","documents":["a"],"top_n":0}`:   "Invalid value for 'top_n': it must be an integer of at least 1.",
-		`{"model":"m","query":"a","documents":["a"],"top_n":1.5}`: "Invalid value for 'top_n': it must be an integer of at least 1.",
+		`{"model":"m","query":"a","documents":["a"],"top_n":0}`:   "Invalid value for 'top_n': must be an integer of at least 1.",
+		`{"model":"m","query":"a","documents":["a"],"top_n":1.5}`: "Invalid value for 'top_n': must be an integer of at least 1.",
 		`{"model":"m","query":"a","documents":["a"],"x":1}`:       "Unknown parameter: 'x'.",
 	} {
 		for _, path := range []string{"/v1/rerank", "/v2/rerank"} {
@@ -83,7 +87,8 @@ func TestRerank_Errors(t *testing.T) {
 	}
 	answer := s.Do(http.MethodPost, "/v2/rerank", `{"model":"m","query":"short","documents":["a","b"]}`)
 	harness.WantAnswer(t, "too few scores", answer, 500, "The model returned 1 scores for 2 documents.")
-	harness.WantAnswer(t, "another model", s.Do(http.MethodPost, "/v2/rerank", `{"model":"n"}`), 404, `"code":"model_not_found"`)
+	harness.WantAnswer(t, "another model", s.Do(http.MethodPost, "/v2/rerank", `{"model":"n"}`), 404,
+		`"code":"model_not_found"`)
 }
 
 // TestRerank_Cohere has Cohere's clients ask, the newer and the older one.

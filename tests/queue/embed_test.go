@@ -12,7 +12,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// natsOf is the process of a server's embedded NATS; 0: there is none.
+// natsOf is the process of a server's embedded NATS; 0 means there is none.
 func natsOf(s *harness.Server) int {
 	processes := s.Processes()
 	at := slices.IndexFunc(processes,
@@ -34,7 +34,7 @@ func TestEmbeddedNATS_IsStartedAgain(t *testing.T) {
 	before := natsOf(s)
 	harness.SendSignal(t, before, syscall.SIGKILL)
 	harness.Eventually(t, "another NATS runs", func() bool { after := natsOf(s); return after != 0 && after != before })
-	s.WaitLog("the job queue's NATS server has ended and is started again")
+	s.WaitLog("the job queue's NATS server has ended: starting it again")
 	open()
 	harness.WaitStatus(t, s, "runs", "succeeded")
 	harness.WaitStatus(t, s, "waits", "succeeded")

@@ -44,7 +44,7 @@ func TestFaults_ServerIsFrozenAndComesBack(t *testing.T) {
 	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
 	want := succeedsAtGate(t, b, "p1")
 	a.Signal(syscall.SIGCONT)
-	a.WaitLog("the job was lost to another server while it ran; its result is dropped")
+	a.WaitLog("another server took the job over while it ran: its result is dropped")
 	for _, s := range []*harness.Server{a, b} {
 		harness.Equal(t, "the state afterwards", string(harness.StateOf(s, "p1").Body), string(want.Body))
 	}

@@ -77,7 +77,8 @@ func TestGateway_OfSeveralModels(t *testing.T) {
 		harness.Equal(t, about+": the answer of", model+" "+text, "b x")
 		harness.WantAnswer(t, about+": an unknown model", g.Do(http.MethodPost, "/models/bb/predictions", `{"input":{}}`),
 			http.StatusNotFound, `This server has no model \"bb\". It has a, b; did you mean \"b\"?`)
-		harness.WantCode(t, about+": what does not fit", g.Do(http.MethodPost, "/models/a/predictions", `{"input":{"text":1}}`),
+		harness.WantCode(t, about+": what does not fit",
+			g.Do(http.MethodPost, "/models/a/predictions", `{"input":{"text":1}}`),
 			http.StatusUnprocessableEntity)
 		harness.Eventually(t, about+": it lists the models, with what their servers say", func() bool {
 			var list struct {
@@ -137,5 +138,5 @@ func TestGateway_FindsModels(t *testing.T) {
 	})
 	harness.WantCode(t, "a model of another NATS", g.Do(http.MethodGet, "/models/other", nil), http.StatusNotFound)
 	harness.WantText(t, "a user who may not list",
-		(harness.CLI{}).Bad(t, 1, "gateway", "--nats", at.URL), "NATS does not let this user list the job queues")
+		(harness.CLI{}).Bad(t, 1, "gateway", "--nats", at.URL), "NATS does not allow this user to list the job queues")
 }

@@ -20,7 +20,7 @@ func TestGatewayMemory_BodiesShareMemoryOfGateway(t *testing.T) {
 	length := string(binary.BigEndian.AppendUint32(nil, 45_000_000))
 	for name, c := range map[string]struct {
 		contentType, body string
-		code              int // beside 503 with Retry-After; 0: accepted
+		code              int // beside 503 with Retry-After; 0 means accepted
 	}{
 		"numbers":     {asJSON, `{"input":{"x":[` + strings.Repeat("0,", 15_000_000) + `0]}}`, 0},
 		"empty lists": {asJSON, `{"input":{"x":[` + strings.Repeat("[],", 15_000_000) + `[]]}}`, 0},
@@ -57,8 +57,8 @@ func TestGatewayMemory_BodiesShareMemoryOfGateway(t *testing.T) {
 	}
 }
 
-// TestGatewayMemory_FormOfAnotherProtocol: a file that as a job is larger than the gateway's budget is refused as too large,
-// without Retry-After, since it never fits. Smaller ones go on.
+// TestGatewayMemory_FormOfAnotherProtocol: a file that as a job is larger than the gateway's budget is refused as too
+// large, without Retry-After, since it never fits. Smaller ones go on.
 func TestGatewayMemory_FormOfAnotherProtocol(t *testing.T) {
 	t.Parallel()
 	enter := harness.NeedMemoryGroup(t, 128<<20) // so the budget is 32 MiB
@@ -74,7 +74,7 @@ func TestGatewayMemory_FormOfAnotherProtocol(t *testing.T) {
 	}
 	got := transcribe(40 << 20)
 	harness.WantAnswer(t, "what never fits", got, http.StatusRequestEntityTooLarge,
-		"it is larger than the server's memory budget allows, which is 32 MiB")
+		"larger than the server's memory budget allows, which is 32 MiB")
 	harness.Equal(t, "Retry-After", got.Header.Get("Retry-After"), "")
 	harness.WantCode(t, "what fits", transcribe(4<<20), http.StatusOK)
 }

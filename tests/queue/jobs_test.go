@@ -51,7 +51,7 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 	}
 	harness.WantText(t, "all models, for a user of one",
 		(harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
-		"NATS does not let this user list the job queues: give --model NAME")
+		"NATS does not allow this user to list the job queues: give --model NAME")
 }
 
 // publishLetter makes a dead letter of the model "ocr", as a server does.

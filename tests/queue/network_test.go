@@ -76,7 +76,7 @@ func TestNetwork_ServerIsCutOffAndComesBack(t *testing.T) {
 		http.StatusServiceUnavailable)
 	harness.Eventually(t, "its model is free", func() bool { return a.Input(harness.Input{}).Code == http.StatusOK })
 	c.join()
-	a.WaitLog("the job was lost to another server while it ran; its result is dropped")
+	a.WaitLog("another server took the job over while it ran: its result is dropped")
 	for _, s := range []*harness.Server{a, b} {
 		got := harness.WaitStatus(t, s, "p1", "succeeded")
 		harness.Equal(t, "the state afterwards", string(got.Body), string(want.Body))

@@ -29,7 +29,7 @@ func TestPermissions_OfMember(t *testing.T) {
 	}
 	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}},
 		harness.AnyCode,
-		"NATS does not let this user have the job queue of the model other")
+		"NATS denies this user the job queue of the model other")
 	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
 	if err != nil {
 		t.Fatal(err)

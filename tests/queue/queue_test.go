@@ -234,7 +234,7 @@ func TestQueue_SettingsOfQueueThatAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is not one"},
+		{[]string{"--nats", "http://127.0.0.1:4222"}, "invalid NATS URL http://127.0.0.1:4222: must be"},
 		{
 			[]string{"--nats", nats.URL, "--model", "a b"},
 			`--model \"a b\": a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /`,
@@ -243,8 +243,8 @@ func TestQueue_SettingsOfQueueThatAreRefused(t *testing.T) {
 			[]string{"--nats", "nats://127.0.0.1:99999"},
 			"invalid NATS URL nats://127.0.0.1:99999: the port must be 1 to 65535",
 		},
-		{[]string{"--nats", "embed," + nats.URL}, "--nats embed: it stands alone"},
-		{[]string{"--nats", "http://wrong-one@127.0.0.1:1"}, "the NATS URL http://xxxxx@127.0.0.1:1 is not one"}, // a token
+		{[]string{"--nats", "embed," + nats.URL}, "--nats embed: embed cannot be combined with URLs"},
+		{[]string{"--nats", "http://wrong-one@127.0.0.1:1"}, "invalid NATS URL http://xxxxx@127.0.0.1:1: must be"}, // a token
 		{[]string{"--nats", strings.Replace(nats.URL, "//", "//wrong-one@", 1)}, "connect to NATS at nats://xxxxx@127.0.0.1"},
 		{[]string{"--nats", nats.URL}, "Authorization Violation"},
 		{[]string{"--nats", strings.Replace(nats.URL, "//", "//u:wrong-one@", 1)}, "Authorization Violation"},

@@ -46,7 +46,7 @@ func wantRun(t testing.TB, s *harness.Server, model, id, folder, version string)
 }
 
 // TestVersions_JobsByShare: of 50 jobs that are pulled one by one, each version gets its share, before and after the
-// traffic is shifted. A job that names a version gets that. Ids are the model's, whichever version ran.
+// traffic shifted. A job that names a version gets that. Ids are the model's, whichever version ran.
 func TestVersions_JobsByShare(t *testing.T) {
 	t.Parallel()
 	s, _ := startVersions(t, "embed:"+t.TempDir(), t.TempDir(), versionsText+"traffic: {ocr@1: 80, ocr@2: 20}\n",

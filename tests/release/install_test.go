@@ -103,7 +103,7 @@ func TestInstall_MissingPackages(t *testing.T) {
 	prepared.prepare()
 	prepared.run(prepared.name("apt-get install --no-install-recommends ./pinion_VERSION_linux_amd64.deb"))
 	for name, c := range map[string]struct{ install, message, advice string }{
-		"no Python": {"true", "there is no python3 on the PATH", "apt-get install python3 libpython3."},
+		"no Python": {"true", "no python3 on the PATH", "apt-get install python3 libpython3."},
 		"no library": {
 			"apt-get install --no-install-recommends python3-minimal libpython3-stdlib",
 			"has no shared library libpython3.", "apt-get install libpython3.",

@@ -246,7 +246,7 @@ func storeExample(t *testing.T, dir, model string) {
 // shownCode is what a scene reports of the code that the page shows.
 type shownCode struct {
 	Curl, Python, JavaScript string
-	OpenAI                   string            // "": the page has none
+	OpenAI                   string            // "" means the page has none
 	Output                   json.RawMessage   // what the page got
 	Files                    map[string][]byte // what the code reads
 	Environment              map[string]string

@@ -181,7 +181,7 @@ func TestMetricsOtlp_MetricsThatAreNotSent(t *testing.T) {
 		return harness.Scrape(t, s).Value("pinion_telemetry_dropped_total", "signal", "metrics") > 0
 	})
 	s.Succeed(harness.Input{"tokens": 1})
-	if s.Stop(); s.Log.Count("telemetry is dropped: the collector does not take it") != 1 {
+	if s.Stop(); s.Log.Count("telemetry is dropped: the collector does not accept it") != 1 {
 		t.Error("want the log to say once that telemetry is dropped, got another number of lines")
 	}
 }

@@ -258,7 +258,7 @@ func TestReach_HangingCollectorDelaysNothing(t *testing.T) {
 		harness.WantCode(t, "prediction", s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}),
 			200)
 	}
-	s.WaitLog("telemetry is dropped: the collector does not take it")
+	s.WaitLog("telemetry is dropped: the collector does not accept it")
 	began := time.Now()
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)

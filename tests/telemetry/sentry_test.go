@@ -67,6 +67,6 @@ func TestSentry_GetsFailuresOfSetup(t *testing.T) {
 func TestSentry_WrongDSNIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Env: []string{"SENTRY_DSN=https://sentry.example.com"}})
-	s.WaitLog("SENTRY_DSN is ignored: it must have the form https://KEY@HOST/PROJECT")
+	s.WaitLog("SENTRY_DSN is ignored: must have the form https://KEY@HOST/PROJECT")
 	s.Succeed(harness.Input{})
 }

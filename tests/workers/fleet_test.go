@@ -101,7 +101,7 @@ func TestFleet_GPUsAreSharedOut(t *testing.T) {
 	harness.WantRefused(t, harness.Options{
 		Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"},
 		Env: []string{"CUDA_VISIBLE_DEVICES=0,1"},
-	}, 2, "3 workers want a GPU each, and 2 are visible")
+	}, 2, "3 workers need a GPU each, but only 2 are visible")
 }
 
 // TestDeadline: what was not begun by then never is, be it that a slot was free, or not.

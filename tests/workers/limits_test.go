@@ -82,7 +82,7 @@ func newCPUGroup(t *testing.T, millis int) cpuGroup {
 	return cpuGroup{}
 }
 
-// limit sets how many thousandths of a CPU there are; 0: all.
+// limit sets how many thousandths of a CPU there are; 0 means all.
 func (g cpuGroup) limit(millis int) error {
 	text := g.none
 	if millis > 0 {

@@ -118,7 +118,7 @@ class Async(BaseRunner):
 // byDesign is what a model sees that it does not in plain Python: docs/explanation/worker-process.md tells users.
 var byDesign = []struct {
 	fact   string
-	worker any     // what it is in a worker; nil: more, or anything
+	worker any     // what it is in a worker; nil means more, or anything
 	more   float64 // how many more descriptors a worker has
 	reason string
 }{

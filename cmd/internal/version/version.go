@@ -9,7 +9,8 @@ var (
 	Date   = "unknown"
 )
 
-// Docs is the address of the documents' site; "": they have none that is known. build.sh stamps it from PINION_DOCS.
+// Docs is the address of the documents' site; "" means they have none that is known. build.sh stamps it from
+// PINION_DOCS.
 var Docs string
 
 // DocsPage is where a page of the documents is, such as "how-to/workers": at the site, or else in the repository.

@@ -16,8 +16,8 @@ import (
 // ended.
 type answer struct {
 	data []byte
-	call *call // nil: nothing is charged
-	cost int64 // 0: the call's charge is for it too
+	call *call // nil means nothing is charged
+	cost int64 // 0 means the call's charge is for it too
 }
 
 const (
@@ -48,7 +48,7 @@ func encode(ctx context.Context, msg proto.Message) (*answer, *protocol.Error) {
 	return a, nil
 }
 
-// charge charges an answer of size bytes; false: there is no room.
+// charge charges an answer of size bytes; false means there is no room.
 func (a *answer) charge(size int64) bool {
 	if size < memory.MinCharge && a.call.unsent.Load() < coveredAnswers {
 		return true

@@ -39,7 +39,7 @@ type call struct {
 	conn   *conn
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	due    atomic.Int64 // until when the client is to send, in Unix nanoseconds; 0: it need not
+	due    atomic.Int64 // until when the client is to send, in Unix nanoseconds; 0 means it need not
 	unsent atomic.Int32 // answers that gRPC has not written
 
 	ended   bool
@@ -53,7 +53,7 @@ type call struct {
 
 type callKey struct{}
 
-// callOf returns the call of a context; nil: it is not from one of our listeners.
+// callOf returns the call of a context, or nil if it is not from one of our listeners.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
@@ -199,7 +199,7 @@ func (k *call) cut() {
 	k.cancel(memory.ErrFull)
 }
 
-// failed is the status of a call that was canceled by the server; nil: it was not.
+// failed is the status of a call that was canceled by the server; nil means it was not.
 func (k *call) failed() error {
 	if k == nil {
 		return nil

@@ -64,7 +64,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// adopt registers a connection; false: there is no room for it.
+// adopt registers a connection; false means there is no room for it.
 func (s *Server) adopt(c *conn) bool {
 	if s.opt.Connections != nil && !s.opt.Connections.Enter(&c.place) {
 		return false
@@ -93,7 +93,7 @@ type remoteAddr struct {
 	conn *conn
 }
 
-// connOf returns the connection of a call; nil: it is not from one of our listeners.
+// connOf returns the connection of a call, or nil if it is not from one of our listeners.
 func connOf(ctx context.Context) *conn {
 	if p, ok := peer.FromContext(ctx); ok {
 		if a, ok := p.Addr.(remoteAddr); ok {

@@ -38,11 +38,12 @@ func (s *Server) authorize(ctx context.Context, method string) error {
 	}
 	headers := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(headers) == 0 {
-		return status.Error(codes.Unauthenticated, "This server wants a token: send the metadata authorization: Bearer TOKEN")
+		return status.Error(codes.Unauthenticated,
+			"This server requires a token: send the metadata authorization: Bearer TOKEN")
 	}
 	scheme, token, _ := strings.Cut(headers[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") || !s.opt.Authorized(strings.TrimSpace(token)) {
-		return status.Error(codes.Unauthenticated, "The token in the metadata authorization is not one of this server's")
+		return status.Error(codes.Unauthenticated, "The token in the metadata authorization is not valid for this server")
 	}
 	return nil
 }

@@ -20,10 +20,10 @@ func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 	raw := msg.GetRawInputContents()
 	r := &oip.Request{Binary: true, GRPC: true}
 	if n := max(len(msg.GetInputs()), len(msg.GetParameters())); n > oip.MaxMembers {
-		return nil, bad("the request has %d inputs or parameters, and may have %d", n, oip.MaxMembers)
+		return nil, bad("the request has %d inputs or parameters: must have at most %d", n, oip.MaxMembers)
 	}
 	if len(raw) > 0 && len(raw) != len(msg.GetInputs()) {
-		return nil, bad("raw_input_contents has %d entries, and there are %d inputs: each input has one", len(raw),
+		return nil, bad("raw_input_contents has %d entries, but there are %d inputs: must have one for each input", len(raw),
 			len(msg.GetInputs()))
 	}
 	for i, in := range msg.GetInputs() {
@@ -39,7 +39,8 @@ func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 		}
 		switch {
 		case len(raw) > 0 && in.GetContents() != nil:
-			return nil, bad("input %q has contents, and the request raw_input_contents: send one of them", logtext.Clip(t.Name))
+			return nil, bad("input %q has contents, but the request has raw_input_contents: send one of them",
+				logtext.Clip(t.Name))
 		case len(raw) > 0:
 			t.Raw = raw[i]
 		default:
@@ -146,10 +147,10 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 			raw = append(le.AppendUint32(raw, uint32(len(v))), v...)
 		}
 	default:
-		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", logtext.Clip(t.Name), t.Type.Name)
+		return nil, bad("input %q: contents cannot hold %s: send raw_input_contents", logtext.Clip(t.Name), t.Type.Name)
 	}
 	if filled := filledContents(c); filled != elements {
-		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", logtext.Clip(t.Name),
+		return nil, bad("input %q is %s, but contents has %d elements in the fields of other datatypes", logtext.Clip(t.Name),
 			t.Type.Name, filled-elements)
 	}
 	return raw, nil

@@ -29,7 +29,7 @@ func TestRefusals(t *testing.T) {
 		"sequence_id": {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: 1}},
 	}
 	for want, msg := range map[string]*pb.ModelInferRequest{
-		"datatype is FP8, and takes one of BOOL": {
+		"datatype is FP8: must be one of BOOL": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)},
 		},
 		"element 0: 300 is not a valid INT8": {
@@ -38,10 +38,10 @@ func TestRefusals(t *testing.T) {
 		"in the fields of other": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)},
 		},
-		"FP16 has no field": {
+		"contents cannot hold FP16": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)},
 		},
-		"4 bytes came, and INT32 of shape [2] takes 8": {
+		"got 4 bytes, but INT32 of shape [2] has 8": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{2}, ints)},
 		},
 		"negative length": {

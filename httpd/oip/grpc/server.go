@@ -31,9 +31,9 @@ type Options struct {
 	Logger  *slog.Logger
 	// MaxMessage is the largest message in bytes.
 	MaxMessage int64
-	// Memory is charged for connections, calls, requests and answers; nil: nothing is.
+	// Memory is charged for connections, calls, requests and answers; nil means nothing is.
 	Memory *memory.Budget
-	// Connections bounds the open connections; nil: no limit.
+	// Connections bounds the open connections; nil means no limit.
 	Connections *connlimit.Limit
 	// Silence is how long a client may send nothing of a message that it has begun, or of the first one of a call. Each 4
 	// KiB add a second. Default: 60 s.
@@ -42,14 +42,15 @@ type Options struct {
 	WriteTimeout time.Duration
 	// IdleTimeout ends a connection without calls. Default: 650 s, as of HTTP.
 	IdleTimeout time.Duration
-	// Authorized reports whether a bearer token is valid; nil: none is needed.
+	// Authorized reports whether a bearer token is valid; nil means none is needed.
 	Authorized func(token string) bool
 	// ControlFromAny lets every client load and unload models. Default: programs on this machine, and clients with a
 	// token.
 	ControlFromAny bool
-	// OnCall receives each answered call: its method ("ModelInfer"; "": unknown), its code ("OK"), and how long it took.
+	// OnCall receives each answered call: its method ("ModelInfer"; "" means unknown), its code ("OK"), and how long it
+	// took.
 	OnCall func(method, code string, took time.Duration)
-	// Tracer traces calls that make predictions; nil: they are not traced.
+	// Tracer traces calls that make predictions; nil means they are not traced.
 	Tracer *trace.Tracer
 }
 

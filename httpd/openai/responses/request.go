@@ -102,7 +102,7 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 	return nil
 }
 
-// kept is where the value of a parameter that the answer repeats is kept; nil: the answer does not.
+// kept is where the value of a parameter that the answer repeats is kept; nil means the answer does not.
 func (d *dialog) kept(name string) *[]byte {
 	switch name {
 	case "instructions":
@@ -162,7 +162,7 @@ func (d *dialog) readToolChoice(value []byte) *openai.Error {
 		return openai.WrongType("tool_choice", "a string or an object", value)
 	}
 	if kind := openai.Text(value, "type"); kind != "function" {
-		return openai.Unsupported("tool_choice.type", "it must be 'function', not '"+logtext.Clip(kind)+"'")
+		return openai.Unsupported("tool_choice.type", "must be 'function', not '"+logtext.Clip(kind)+"'")
 	}
 	return d.ChooseTool(value)
 }

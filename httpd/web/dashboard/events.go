@@ -96,7 +96,7 @@ func recentOf(w window) recent {
 
 // batchSizes are the batches of predictions or of one method.
 type batchSizes struct {
-	Method string      `json:"method"` // "": batches of predictions
+	Method string      `json:"method"` // "" means batches of predictions
 	Count  uint64      `json:"count"`
 	Mean   any         `json:"mean"`
 	Sizes  [][2]uint64 `json:"sizes"` // largest size, number of batches
@@ -199,7 +199,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// traceID is the trace's id in a W3C traceparent: VERSION-TRACE-PARENT-FLAGS; "": it has none.
+// traceID is the trace's id in a W3C traceparent: VERSION-TRACE-PARENT-FLAGS; "" means it has none.
 func traceID(parent string) string {
 	parts := strings.Split(parent, "-")
 	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" ||

@@ -30,7 +30,7 @@ func scriptNames() []string {
 	}
 }
 
-// Page answers GET /dashboard, with links to the live views of all models; nil: there is one.
+// Page answers GET /dashboard, with links to the live views of all models; nil means there is one.
 func (v *View) Page(models []web.Link) fasthttp.RequestHandler {
 	return web.Handler(web.Source{
 		Title: v.o.Model + ": live view", HTML: body, Style: style, Scripts: scripts, Names: scriptNames(),
@@ -125,7 +125,7 @@ func (v *View) prediction(ctx *fasthttp.RequestCtx) {
 	answer(ctx, d)
 }
 
-// named is the prediction that ?kind=…&id=… names; false: the answer says how to name one.
+// named is the prediction that ?kind=…&id=… names; false means the answer says how to name one.
 func named(ctx *fasthttp.RequestCtx) (predict.Kind, string, bool) {
 	kind := slices.Index(kinds[:], string(ctx.QueryArgs().Peek("kind")))
 	id := string(ctx.QueryArgs().Peek("id"))
@@ -144,7 +144,7 @@ func (v *View) stack(ctx *fasthttp.RequestCtx) {
 	}
 	text, err := v.o.Stack(ctx, kind, id)
 	if err != nil {
-		refuse(ctx, fasthttp.StatusConflict, "There is no stack: "+err.Error())
+		refuse(ctx, fasthttp.StatusConflict, "Cannot read the stack: "+err.Error())
 		return
 	}
 	ctx.Response.Header.Set("Cache-Control", "no-store")

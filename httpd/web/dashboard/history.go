@@ -47,7 +47,7 @@ type history struct {
 	points  []point  // the oldest first
 }
 
-// add takes the figures of this moment and returns its point; false: it is the first.
+// add takes the figures of this moment and returns its point, or false if it is the first.
 func (h *history) add(now sample, load metrics.Load) (point, bool) {
 	h.samples = append(h.samples, now)
 	if len(h.samples) > minute+1 {

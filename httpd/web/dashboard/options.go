@@ -13,13 +13,13 @@ type Options struct {
 	// Model is the model's name, and Versions what the view names beside it.
 	Model    string
 	Versions map[string]string
-	// Docs is the address of the page to try the model, relative to the view's; "": there is none.
+	// Docs is the address of the page to try the model, relative to the view's; "" means there is none.
 	Docs string
-	// TraceURL is the address of a trace, with {trace_id} for its id; "": ids have no link.
+	// TraceURL is the address of a trace, with {trace_id} for its id; "" means ids have no link.
 	TraceURL string
 	// Content: inputs and outputs of predictions are shown.
 	Content bool
-	// Keep is how long the server retains ended predictions, for the view's words; 0: not at all.
+	// Keep is how long the server retains ended predictions, for the view's words; 0 means not at all.
 	Keep time.Duration
 
 	// Figures and Load are called once a second, from New on.
@@ -28,14 +28,14 @@ type Options struct {
 	// State and Overview are called once a second while a client follows the events.
 	State    func() State
 	Overview func(n int) predict.Overview
-	// Find returns a prediction, which the caller releases, with its record; false: there is none.
+	// Find returns a prediction, which the caller releases, with its record, or false if there is none.
 	Find func(kind predict.Kind, id string) (p *predict.Prediction, rec predict.Record, ok bool)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
 	// Search returns ended predictions with a text, in lower case, in their id, error or trace: the newest first, at most
 	// n, and among how many it was.
 	Search func(text string, n int) (found []predict.Summary, searched int)
-	// Log is the server's log, which is watched while a client follows the events; nil: it is not shown.
+	// Log is the server's log, which is watched while a client follows the events; nil means it is not shown.
 	Log Log
 	// Stack says what a prediction in flight does, in names and lines of its Python code.
 	Stack func(ctx context.Context, kind predict.Kind, id string) (string, error)
@@ -124,7 +124,7 @@ type Webhooks struct {
 	Lost     string `json:"lost,omitempty"`     // the last failure of one that is not
 }
 
-// Milliseconds is a time as the view's events have it; 0: none.
+// Milliseconds is a time as the view's events have it; 0 means none.
 func Milliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -98,7 +98,7 @@ func (v *View) read() (state, predictions []byte) {
 	return state, predictions
 }
 
-// log returns the records of the server's log after the first n; nil: there are none. Called with the lock held.
+// log returns the records of the server's log after the first n, or nil if there are none. Called with the lock held.
 func (v *View) log(n uint64) *newRecords {
 	if v.o.Log == nil {
 		return nil
@@ -124,7 +124,8 @@ func (v *View) figures(now time.Time) figures {
 	return e
 }
 
-// follow returns the events of a new follower, of which the first two say everything; nil: there is no room for it.
+// follow returns the events of a new follower, of which the first two say everything, or nil if there is no room for
+// it.
 func (v *View) follow() chan []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()

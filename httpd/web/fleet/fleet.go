@@ -23,7 +23,7 @@ var scripts embed.FS
 // State is what the page shows.
 type State struct {
 	Models []Model `json:"models"`
-	// Error says why there are no models, or not all; "": nothing is wrong.
+	// Error says why there are no models, or not all; "" means nothing is wrong.
 	Error string `json:"error,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type Model struct {
 	Stored   int    `json:"stored"`          // jobs that wait or run
 	Capacity int64  `json:"capacity"`        // bound of Stored
 	Dead     int    `json:"dead"`            // dead letters
-	// OldestWaiting is for how many seconds the oldest of those has waited; nil: none waits.
+	// OldestWaiting is for how many seconds the oldest of those has waited; nil means none waits.
 	OldestWaiting *float64 `json:"oldest_waiting,omitempty"`
 	Servers       []Server `json:"servers"`
 }
@@ -50,7 +50,7 @@ type Server struct {
 	Running  int    `json:"running"`
 	Draining bool   `json:"draining"`
 	Version  string `json:"version"` // of Pinion
-	// Versions are the versions of the model that it has, and the slots of each; nil: the model has none.
+	// Versions are the versions of the model that it has, and the slots of each; nil means the model has none.
 	Versions map[string]int `json:"versions,omitempty"`
 }
 

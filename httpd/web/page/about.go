@@ -21,7 +21,7 @@ const (
 	maxFiles       = 200 // of the folder of examples
 )
 
-// logoType returns the media type of a picture that browsers show as a logo, by its extension; "": it is none.
+// logoType returns the media type of a picture that browsers show as a logo, by its extension, or "" if it is none.
 func logoType(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".png":
@@ -73,7 +73,7 @@ func (o Options) about(ctx *fasthttp.RequestCtx) {
 	ctx.SetBody(body)
 }
 
-// readmeOf returns the README's text; nil: there is none, or it is too large.
+// readmeOf returns the README's text, or nil if there is none, or it is too large.
 func readmeOf(root *os.Root) []byte {
 	for _, name := range names(root, ".") {
 		if strings.EqualFold(name, "README.md") {
@@ -83,7 +83,7 @@ func readmeOf(root *os.Root) []byte {
 	return nil
 }
 
-// logoOf returns a picture of the folder as a data URL; "": it cannot be shown.
+// logoOf returns a picture of the folder as a data URL, or "" if it cannot be shown.
 func logoOf(root *os.Root, name string) string {
 	if name == "" || logoType(name) == "" {
 		return ""
@@ -124,8 +124,8 @@ func names(root *os.Root, folder string) []string {
 	return list
 }
 
-// read returns the content of a regular file; nil: it cannot be read, or is larger than limit. Links out of the folder
-// are not followed, and a pipe is not waited for.
+// read returns the content of a regular file, or nil if it cannot be read, or is larger than limit. Links out of the
+// folder are not followed, and a pipe is not waited for.
 func read(root *os.Root, name string, limit int64) []byte {
 	info, err := root.Stat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {

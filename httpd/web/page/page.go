@@ -40,19 +40,19 @@ const helpLink = `    <a class="pill" id="help" href="/*help*/" target="_blank" 
 type Options struct {
 	// Model is the model's name.
 	Model string
-	// Dashboard is the address of the live view, relative to the page's; "": the page has no link to it.
+	// Dashboard is the address of the live view, relative to the page's; "" means the page has no link to it.
 	Dashboard string
-	// Help is the address of the document about the page; "": the page has no link to it.
+	// Help is the address of the document about the page; "" means the page has no link to it.
 	Help string
-	// Root is the way from the page's folder to the server's root, as "/../.."; "": it is the root.
+	// Root is the way from the page's folder to the server's root, as "/../.."; "" means it is the root.
 	Root string
-	// Models are links to the pages of all models; nil: there is one.
+	// Models are links to the pages of all models; nil means there is one.
 	Models []web.Link
 	// Calls: the model may call others, though Models names none: those of another server.
 	Calls bool
-	// Dir is the model's folder, and Logo a picture in it; "": none.
+	// Dir is the model's folder, and Logo a picture in it; "" means none.
 	Dir, Logo string
-	// OpenAI is the model's name at OpenAI's API; "": the server does not serve it.
+	// OpenAI is the model's name at OpenAI's API; "" means the server does not serve it.
 	OpenAI string
 }
 

@@ -25,7 +25,7 @@ async function fetchWithToken(url, options = {}) {
 function askForToken(wasWrong) {
   tokenAsked ??= new Promise((done) => {
     const input = make("input", { id: "token", type: "password", autocomplete: "off", required: true });
-    const label = make("label", {}, wasWrong ? "The server does not know that token. Token: " : "This server wants a token: ", input);
+    const label = make("label", {}, wasWrong ? "The server does not know that token. Token: " : "This server requires a token: ", input);
     const send = make("button", { value: "given" }, "Use it");
     const leave = make("button", { type: "button", className: "plain" }, "Cancel");
     const form = make("form", { method: "dialog" }, label, make("p", { className: "choices" }, send, leave));

@@ -25,7 +25,7 @@ type Sampler struct {
 	read func() []Sample // by one goroutine at a time
 
 	mu       sync.Mutex
-	sampling *sampling // the one that is under way; nil: none is
+	sampling *sampling // the one that is under way; nil means none is
 }
 
 // sampling is one reading of all GPUs.

@@ -87,8 +87,8 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	return s, q.publish(ctx, j.ID, revision, m)
 }
 
-// publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0: it
-// was there before.
+// publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0 means
+// it was there before.
 func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats.Msg) error {
 	_, err := q.insert(ctx, m)
 	switch {

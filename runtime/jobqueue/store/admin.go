@@ -28,14 +28,14 @@ type NoQueueError struct {
 
 func (e *NoQueueError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no job queue of the model %s, nor of another one: is this the right NATS?", e.Model)
+		return fmt.Sprintf("the model %s has no job queue, and no other model has: check the address of NATS", e.Model)
 	}
-	return fmt.Sprintf("there is no job queue of the model %s; there are queues of %s", e.Model,
+	return fmt.Sprintf("the model %s has no job queue: these models have: %s", e.Model,
 		strings.Join(e.Known, ", "))
 }
 
 // OpenAdmin opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator
-// cancels; 0: the default. keys are those of the queue's members.
+// cancels; 0 means the default. keys are those of the queue's members.
 func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
 	if err := checkServer(nc.ConnectedServerVersion()); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ type Entry struct {
 	Accepted    time.Time
 	Bytes       int // of its body
 	ContentType string
-	Deadline    time.Time // zero: none
+	Deadline    time.Time // zero means none
 	State       State
 }
 

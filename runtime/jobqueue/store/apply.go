@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Limits are new settings of a queue; nil: as it is.
+// Limits are new settings of a queue; nil means as it is.
 type Limits struct {
 	Capacity, Bytes, TenantCapacity *int64
 	Replicas, Lanes                 *int

@@ -28,14 +28,14 @@ type Claim struct {
 	BeforeWebhook func()
 	// Yielded: the model yielded the items of the output.
 	Yielded bool
-	// RedeliverAfter is after how long a released job is delivered again; 0: at once.
+	// RedeliverAfter is after how long a released job is delivered again; 0 means at once.
 	RedeliverAfter time.Duration
 
 	q          *Queue
 	m          jetstream.Msg
 	renderer   Renderer
 	revision   uint64                 // of State
-	withCancel atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil: it was not
+	withCancel atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil means it was not
 	begun      chan struct{}          // closed when the job can be followed, or does not run
 	hasBegun   bool                   // begun is closed
 }
@@ -161,7 +161,7 @@ func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	}
 	switch err := d.load(ctx); {
 	case errors.Is(err, jetstream.ErrObjectNotFound):
-		return nil, d.giveUp(ctx, now, next, Failed, "the prediction's body is not stored any more")
+		return nil, d.giveUp(ctx, now, next, Failed, "the prediction's body is no longer stored")
 	case errors.Is(err, errNoMemory):
 		_ = d.m.NakWithDelay(noMemoryDelay)
 		return nil, deferred
@@ -232,7 +232,7 @@ type Renderer interface {
 // PastDeadline is the error of a job whose deadline passed before it ran.
 const PastDeadline = "the deadline passed while the prediction waited"
 
-// overdue says why a job ends without another run, and how; "": it may run.
+// overdue says why a job ends without another run, and how; "" means it may run.
 func overdue(j *Job, s *State) (reason string, end Status) {
 	switch {
 	case s.Cancel:

@@ -20,7 +20,7 @@ import (
 // Connection says how a member reaches NATS. Its files are read anew at each connect.
 type Connection struct {
 	URLs []string // tried in turn
-	// Credentials is a file with a user's credentials; CA, Cert and Key are PEM files for TLS. "": none.
+	// Credentials is a file with a user's credentials; CA, Cert and Key are PEM files for TLS. "" means none.
 	Credentials, CA, Cert, Key string
 	// Model is the queue's: members of a model have separate inboxes, so that NATS can keep others out of them.
 	Model string
@@ -46,7 +46,7 @@ func (c *Connection) Check() error {
 		case err != nil:
 			return errors.New("invalid NATS URL: must be like nats://host:4222") // the text may hold a password
 		case !slices.Contains(schemes, u.Scheme) || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
-			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", redacted(u),
+			return fmt.Errorf("invalid NATS URL %s: must be like nats://host:4222, with one of %s", redacted(u),
 				strings.Join(schemes, ", "))
 		}
 		if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {

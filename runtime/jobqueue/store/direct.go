@@ -18,7 +18,7 @@ import (
 type Direct interface {
 	// ShowDirect returns the object of the prediction of a lookup, or nil if it does not run here.
 	ShowDirect(q Lookup) json.RawMessage
-	// CancelDirect cancels it; false: it does not run here.
+	// CancelDirect cancels it; false means it does not run here.
 	CancelDirect(q Lookup) bool
 	// FollowDirect passes its events after the first had ones to send, so far and as they come, in order, until it has
 	// ended or send returns false. The data of its end is its object. Of one that has ended here it sends the end, if that
@@ -34,7 +34,8 @@ type Lookup struct {
 	Brief bool `json:"brief,omitempty"`
 	// All: servers that do not have it answer, too. Older ones do not.
 	All bool `json:"all,omitempty"`
-	// Created is the created_at of its object, by which its server knows it once it has ended; "": then it is not known.
+	// Created is the created_at of its object, by which its server knows it once it has ended; "" means then it is not
+	// known.
 	Created string `json:"created,omitempty"`
 }
 
@@ -97,7 +98,7 @@ func (q *Queue) LookupDirect(ctx context.Context, lookup Lookup, wait time.Durat
 	return q.loadResult(ctx, m.Data)
 }
 
-// CancelDirect cancels a direct prediction on whichever server it is; false: no server has it.
+// CancelDirect cancels a direct prediction on whichever server it is; false means no server has it.
 func (q *Queue) CancelDirect(ctx context.Context, lookup Lookup, wait time.Duration) bool {
 	return q.requestDirect(ctx, "cancel", lookup, wait) != nil
 }
@@ -106,8 +107,8 @@ func (q *Queue) CancelDirect(ctx context.Context, lookup Lookup, wait time.Durat
 // large fleet more.
 const maxResponders = 64
 
-// requestDirect asks all servers about a direct prediction; nil: all that are known said that they do not have it, or
-// none answered in time.
+// requestDirect asks all servers about a direct prediction; nil means all that are known said that they do not have it,
+// or none answered in time.
 func (q *Queue) requestDirect(ctx context.Context, verb string, lookup Lookup, wait time.Duration) *nats.Msg {
 	if q.o.Embedded != nil {
 		return nil // this is the only server

@@ -15,7 +15,7 @@ type direct struct {
 	*runner
 
 	id   string
-	gate chan struct{} // it answers when that is closed; nil: at once
+	gate chan struct{} // it answers when that is closed; nil means at once
 }
 
 func (d *direct) ShowDirect(q Lookup) json.RawMessage {

@@ -17,7 +17,7 @@ import (
 // EmbedOptions are those of a NATS server that this process starts.
 type EmbedOptions struct {
 	Dir string // made with mode 0700 if it is missing
-	// Sync is how often the files are written through to the disk; 0: with each message.
+	// Sync is how often the files are written through to the disk; 0 means with each message.
 	Sync time.Duration
 	// Queues is how many queues share the disk. Default: 1.
 	Queues int
@@ -94,7 +94,7 @@ func (e *Embedded) watch(p *natsProcess, started time.Time) {
 			return
 		case <-p.ended:
 		}
-		e.o.Logger.Error("the job queue's NATS server has ended and is started again", "cause", p.cause)
+		e.o.Logger.Error("the job queue's NATS server has ended: starting it again", "cause", p.cause)
 		for p = nil; p == nil; {
 			select {
 			case <-e.closing:
@@ -104,7 +104,7 @@ func (e *Embedded) watch(p *natsProcess, started time.Time) {
 			started = time.Now()
 			var err error
 			if p, err = e.start(); err != nil {
-				e.o.Logger.Error("the job queue's NATS server does not start and is tried again", "error", err)
+				e.o.Logger.Error("the job queue's NATS server does not start: trying again", "error", err)
 			}
 		}
 		e.mu.Lock()
@@ -152,7 +152,7 @@ func (e *Embedded) Bytes(most int64) int64 {
 	return max(1<<20, min(most, d.free/3/int64(max(1, e.o.Queues))))
 }
 
-// Room says why no more jobs are accepted; nil: there is room on the disk.
+// Room says why no more jobs are accepted; nil means there is room on the disk.
 func (e *Embedded) Room() error {
 	d, err := diskOf(e.o.Dir)
 	if err == nil && d.free < d.reserve() {

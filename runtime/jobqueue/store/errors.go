@@ -40,7 +40,7 @@ const fieldModel = "model"
 type MismatchError struct {
 	Stream string
 	Field  string
-	Have   string // "": the stream is missing, though others of the model are there
+	Have   string // "" means the stream is missing, though others of the model are there
 	Want   string
 }
 
@@ -74,7 +74,7 @@ func Temporary(err error) bool {
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 
-// code returns JetStream's error code; 0: the error is not from JetStream, so the outcome is not known.
+// code returns JetStream's error code, or 0 if the error is not from JetStream, so the outcome is not known.
 func code(err error) jetstream.ErrorCode {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode

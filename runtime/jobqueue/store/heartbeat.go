@@ -82,7 +82,7 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 	}
 }
 
-// settled answers for the message of a job whose end is written as text; nil: by an earlier call.
+// settled answers for the message of a job whose end is written as text; nil means by an earlier call.
 func (c *Claim) settled(ctx context.Context, s *State, text []byte) error {
 	if len(text) > maxNotice {
 		text = nil

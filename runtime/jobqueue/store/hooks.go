@@ -26,7 +26,7 @@ type Posting struct {
 }
 
 // SendHooks has the webhooks of ended jobs posted, those of other servers' jobs too, until ctx ends. send posts one,
-// and returns after how long it is to be tried again; 0: never.
+// and returns after how long it is to be tried again; 0 means never.
 func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Posting) time.Duration) error {
 	c, err := q.js.Consumer(ctx, q.names.hooks(), sender)
 	if err != nil {
@@ -50,7 +50,7 @@ func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Postin
 	return nil
 }
 
-// pullOne waits for a message for a while; nil: none came.
+// pullOne waits for a message for a while; nil means none came.
 func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 	limited, cancel := context.WithTimeout(ctx, pullWait)
 	defer cancel()
@@ -103,7 +103,7 @@ func (q *Queue) keepAlive(m jetstream.Msg) (stop func()) {
 	}
 }
 
-// try tries one webhook, and returns after how long it is to be tried again; 0: never.
+// try tries one webhook, and returns after how long it is to be tried again; 0 means never.
 func (q *Queue) try(ctx context.Context, m jetstream.Msg,
 	send func(context.Context, Posting) time.Duration,
 ) (retryAfter time.Duration) {

@@ -17,8 +17,8 @@ import (
 type Options struct {
 	// Model is the name of the queue; see QueueName.
 	Model string
-	// Title is the model's own name, if Model is made from it; "": it is Model. It tells apart two models whose queues
-	// would have one name.
+	// Title is the model's own name, if Model is made from it; "" means it is Model. It tells apart two models whose
+	// queues would have one name.
 	Title string
 	// Server is the name of this member; no other has it.
 	Server string
@@ -27,20 +27,20 @@ type Options struct {
 	// Capacity and Bytes bound the jobs that were accepted and have not ended, and their messages. Defaults: 100 000, 1
 	// GiB.
 	Capacity, Bytes int64
-	// TenantCapacity bounds the jobs of one tenant in each class; 0: no bound.
+	// TenantCapacity bounds the jobs of one tenant in each class; 0 means no bound.
 	TenantCapacity int64
 	// Lanes is over how many lanes the tenants are spread. Default: 1.
 	Lanes int
 	// AckWait is how long a server without a heartbeat keeps a job. Default: 30 s.
 	AckWait time.Duration
-	// Embedded is a NATS of this process, so that no other has jobs; nil: it is elsewhere.
+	// Embedded is a NATS of this process, so that no other has jobs; nil means it is elsewhere.
 	Embedded *Embedded
 	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
 	ResultTTL time.Duration
 
-	// Keys seal what is stored; nil: it is stored as it is.
+	// Keys seal what is stored; nil means it is stored as it is.
 	Keys *Keys
-	// Memory bounds the large bodies and results that are read at once; nil: no bound.
+	// Memory bounds the large bodies and results that are read at once; nil means no bound.
 	Memory Memory
 	// OnWait, if set, is told how long a job waited that begins its first run.
 	OnWait func(time.Duration)
@@ -321,7 +321,7 @@ func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
 	return &MismatchError{"the stream " + stream, "lanes", strconv.Itoa(have), strconv.Itoa(o.Lanes)}
 }
 
-// sameConsumer returns how a consumer differs from what it should be; nil: it does not.
+// sameConsumer returns how a consumer differs from what it should be, or nil if it does not.
 func sameConsumer(have, want jetstream.ConsumerConfig) error {
 	return firstDifference("the consumer "+want.Durable, []setting{
 		{"ack_wait", have.AckWait, want.AckWait},
@@ -348,7 +348,7 @@ func firstDifference(what string, settings []setting) error {
 	return nil
 }
 
-// sameStream returns how a stream differs from what it should be; nil: it does not.
+// sameStream returns how a stream differs from what it should be, or nil if it does not.
 func sameStream(have, want jetstream.StreamConfig) error {
 	return firstDifference("the stream "+want.Name, []setting{
 		{fieldModel, owner(have), owner(want)},

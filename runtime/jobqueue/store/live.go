@@ -17,7 +17,7 @@ import (
 type Event struct {
 	Attempt int    `json:"attempt"` // which run: those of an earlier one are out of date
 	Index   uint64 `json:"index"`   // of outputs, counted from 0
-	// Number counts the events of the run from 1; 0: the end alone, or of an older server.
+	// Number counts the events of the run from 1; 0 means the end alone, or of an older server.
 	Number uint64          `json:"number,omitempty"`
 	Event  string          `json:"event"`
 	Data   json.RawMessage `json:"data,omitempty"`
@@ -120,7 +120,7 @@ func (n Notice) Started() bool { return string(n) == noticeStarted }
 // maxNotice is the largest state in bytes that a notice has.
 const maxNotice = 32 << 10
 
-// Ended is the state of a notice, which the caller releases; false: it has none that this member can read.
+// Ended is the state of a notice, which the caller releases; false means it has none that this member can read.
 func (q *Queue) Ended(ctx context.Context, n Notice) (s State, ok bool) {
 	if len(n) == 0 || n.Started() || q.decode(n, &s) != nil || !s.Status.Ended() {
 		return State{}, false
@@ -150,8 +150,8 @@ func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err er
 	}, errors.Join(err, errLoads)
 }
 
-// NotifyStart lets the job be followed, and tells the member that waits for it that it has started: at once, or when the
-// job has run for as long as the member said. stop: the job has ended.
+// NotifyStart lets the job be followed, and tells the member that waits for it that it has started: at once, or when
+// the job has run for as long as the member said. stop: the job has ended.
 func (c *Claim) NotifyStart() (stop func()) {
 	c.markBegun()
 	if c.Job.NotifyStartAfter == 0 {
@@ -186,7 +186,7 @@ type Stream struct {
 
 	q         *Queue
 	id        string
-	lookup    []byte // nil: it is a job
+	lookup    []byte // nil means it is a job
 	sub       *nats.Subscription
 	requested bool
 }
@@ -221,8 +221,8 @@ func (q *Queue) FollowDirect(lookup Lookup) (*Stream, error) {
 	return s, err
 }
 
-// Request asks the owner of the job for the events after so many of a run, and for all of another run; false: NATS is
-// away. If no server owns it, nothing comes. Those of an earlier Request come no more, or they would come twice.
+// Request asks the owner of the job for the events after so many of a run, and for all of another run; false means NATS
+// is away. If no server owns it, nothing comes. Those of an earlier Request come no more, or they would come twice.
 func (s *Stream) Request(attempt int, count uint64) bool {
 	if s.requested {
 		s.Close()
@@ -266,7 +266,7 @@ func (h had) of(attempt int) uint64 {
 	return h.count
 }
 
-// Read reads an event; false: it was a probe, and is answered.
+// Read reads an event; false means it was a probe, and is answered.
 func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 	if len(m.Data) == 0 {
 		_ = m.Respond(nil)

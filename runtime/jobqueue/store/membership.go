@@ -20,7 +20,8 @@ type ServerStatus struct {
 	Draining bool   `json:"draining"`
 	Gone     bool   `json:"gone,omitempty"` // the server has left
 	Version  string `json:"version"`
-	// Versions are the versions of the model that this server has, and how many of its slots each has; nil: it has none.
+	// Versions are the versions of the model that this server has, and how many of its slots each has; nil means it has
+	// none.
 	Versions map[string]int `json:"versions,omitempty"`
 }
 

@@ -30,18 +30,18 @@ type Job struct {
 	Tenant      string
 	Body        []byte // of the create request, as it came
 	ContentType string
-	Schema      string    // the revision of the schema that it was checked against; "": not checked
-	Deadline    time.Time // of this process's clock; zero: none
+	Schema      string    // the revision of the schema that it was checked against; "" means not checked
+	Deadline    time.Time // of this process's clock; zero means none
 	Attempts    int       // runs that may lose their server
 	trace.Propagation
-	Hook   *Hook  // nil: no webhook is sent at its end
+	Hook   *Hook  // nil means no webhook is sent at its end
 	Reply  string // the subject of a member that waits for it; see Queue.ReplySubject
 	Waiter string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
 	// NotifyStartAfter is how long the job must have run before the member that waits for it is told that it has started.
 	NotifyStartAfter time.Duration
 
-	Digest string // identifies its input; "": it is not known
-	// Version of the model that runs it; "": the server that takes it chooses one.
+	Digest string // identifies its input; "" means it is not known
+	// Version of the model that runs it; "" means the server that takes it chooses one.
 	Version string
 
 	token string // a random token of this life of the id
@@ -198,14 +198,14 @@ type State struct {
 	Claim   string `json:"claim,omitempty"`  // the random token of the holder's claim
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
-	Kind    Kind   `json:"kind,omitempty"`   // "": Prediction
-	// Deadline is the job's, in milliseconds since 1970 by the clock of NATS; 0: none.
+	Kind    Kind   `json:"kind,omitempty"`   // "" means Prediction
+	// Deadline is the job's, in milliseconds since 1970 by the clock of NATS; 0 means none.
 	Deadline int64 `json:"deadline,omitempty"`
 	Hook     *Hook `json:"hook,omitempty"`    // the webhook of its end
 	Yielded  bool  `json:"yielded,omitempty"` // the model yielded the items of its output
-	// ModelVersion is the version of the model that the job names, or that runs it; "": neither.
+	// ModelVersion is the version of the model that the job names, or that runs it; "" means neither.
 	ModelVersion string `json:"version,omitempty"`
-	// Digest identifies the input, for a request that is repeated after the end; nil: it is not known.
+	// Digest identifies the input, for a request that is repeated after the end; nil means it is not known.
 	Digest []byte `json:"digest,omitempty"`
 	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.
 	Prediction json.RawMessage `json:"prediction"`

@@ -146,7 +146,7 @@ func versionConsumer(version string, c Class) string {
 	return string(c) + "-" + atVersion + "-" + token(version)
 }
 
-// versionOf is the reverse, with the version's token; false: it is the consumer of a lane.
+// versionOf is the reverse, with the version's token; false means it is the consumer of a lane.
 func versionOf(consumer string) (token string, ok bool) {
 	_, rest, _ := strings.Cut(consumer, "-")
 	return strings.CutPrefix(rest, atVersion+"-")

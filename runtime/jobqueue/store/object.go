@@ -181,7 +181,7 @@ func (r *Result) Release() {
 }
 
 // errNoMemory: an object does not fit into the memory budget now.
-var errNoMemory = errors.New("there is no memory for it now")
+var errNoMemory = errors.New("not enough memory now")
 
 // getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object
 // wait in the client of NATS while it is read, and then it is opened or parsed. One that is larger than half of the

@@ -19,7 +19,7 @@ const (
 	// reapInterval is how often all states are checked.
 	reapInterval = 10 * time.Minute
 
-	orphanError = "lost by the queue: its job is not there any more"
+	orphanError = "lost by the queue: its job no longer exists"
 )
 
 // reap ends a job that waits and whose deadline has passed, or whose message is lost. It returns the state as it

@@ -47,7 +47,7 @@ func readAck(text []byte) (seq uint64, err error) {
 	for key, value := range rawjson.Members(text) {
 		switch string(key) {
 		case "seq":
-			seq, _ = strconv.ParseUint(string(value), 10, 64) // 0: see below
+			seq, _ = strconv.ParseUint(string(value), 10, 64) // 0 means see below
 		case "error":
 			var refused jetstream.APIError
 			if err := json.Unmarshal(value, &refused); err != nil {
@@ -62,7 +62,7 @@ func readAck(text []byte) (seq uint64, err error) {
 	return seq, nil
 }
 
-// expectRevision makes a message that is stored only if its subject's last one has that sequence; 0: has none.
+// expectRevision makes a message that is stored only if its subject's last one has that sequence; 0 means has none.
 func expectRevision(m *nats.Msg, revision uint64) {
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(revision, 10))
 }

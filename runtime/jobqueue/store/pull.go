@@ -14,12 +14,12 @@ import (
 // puller gets jobs from the consumers of all classes and lanes.
 type puller struct {
 	q            *Queue
-	version      string    // that the jobs name; "": they name none
+	version      string    // that the jobs name; "" means they name none
 	sources      []*source // the most urgent class first
 	lanes        int
 	lanesFoundAt time.Time // when the lanes were counted
 	turn         int
-	last         *source         // it had no more than the job that next returned last; nil: it may have, or all may
+	last         *source         // it had no more than the job that next returned last; nil means it may have, or all may
 	prefetched   jetstream.Msg   // a job that was pulled before a slot is free for it, or nil
 	pulled       chan pulledMsg  // from long pulls
 	pulling      context.Context // of the long pulls
@@ -277,7 +277,7 @@ func (p *puller) pull(ctx context.Context, from *source) {
 	}
 }
 
-// awaitRequest waits until a job is wanted; false: the puller is closed.
+// awaitRequest waits until a job is wanted; false means the puller is closed.
 func (p *puller) awaitRequest() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

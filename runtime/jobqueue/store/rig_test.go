@@ -198,7 +198,7 @@ type runner struct {
 	places chan struct{}
 	time   time.Duration // of a run
 	run    func(ctx context.Context, c *Claim) (Status, []byte)
-	follow func(id string, send func(Event) bool) // nil: there are no events
+	follow func(id string, send func(Event) bool) // nil means there are no events
 
 	mu   sync.Mutex
 	runs map[string]int // by id

@@ -17,12 +17,12 @@ import (
 type Schema struct {
 	Version  int    `json:"v"`
 	Revision string `json:"rev"` // of the rest
-	// Model is the version of the model that this is of; "": the model has none, or requests name none.
+	// Model is the version of the model that this is of; "" means the model has none, or requests name none.
 	Model     string `json:"version,omitempty"`
 	Streaming bool   `json:"streaming"`
 	Train     bool   `json:"train"`   // there is a train function
 	Predict   bool   `json:"predict"` // there is a predict function beside it
-	// OpenAPI is the model's document; nil: it is too large for a message, and requests are not checked by it.
+	// OpenAPI is the model's document; nil means it is too large for a message, and requests are not checked by it.
 	OpenAPI json.RawMessage `json:"openapi,omitempty"`
 }
 

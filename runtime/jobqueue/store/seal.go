@@ -54,7 +54,7 @@ func ReadKeys(path string) (*Keys, error) {
 }
 
 // errSealed: the key is not among this member's.
-var errSealed = errors.New("it is sealed with a key that this member does not have: give all members the same --jobs-key")
+var errSealed = errors.New("encrypted with a key that this server does not have: give all servers the same --jobs-key")
 
 // sealedPrefix begins what is sealed; a nonce and the sealed bytes follow.
 var sealedPrefix = []byte("pinion-sealed-1:")

@@ -23,7 +23,7 @@ type Runner interface {
 	AwaitCapacity(ctx context.Context, version string) int
 	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
 	MeanDuration(version string) time.Duration
-	// AcquireSlot reserves a slot for such a job, which Run uses; nil: none is free.
+	// AcquireSlot reserves a slot for such a job, which Run uses; nil means none is free.
 	AcquireSlot(version string) Slot
 	// Run runs a job until it has ended, and returns how. It releases the slot. ctx ends with cause ErrLost where
 	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
@@ -36,7 +36,7 @@ type Runner interface {
 }
 
 // ErrDraining is the cause of the end of a run whose server drains.
-var ErrDraining = errors.New("the server drains")
+var ErrDraining = errors.New("the server is draining")
 
 // Server takes jobs from a queue and has them run.
 type Server struct {
@@ -67,8 +67,8 @@ func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
 // Wait waits for the jobs that run, once every Run has returned. Release ends them.
 func (s *Server) Wait() { s.jobs.Wait() }
 
-// Run takes the jobs that name a version of the model until ctx ends; "": those that name none. It may be called for
-// several versions at once.
+// Run takes the jobs that name a version of the model until ctx ends; "" means those that name none. It may be called
+// for several versions at once.
 func (s *Server) Run(ctx context.Context, version string) error {
 	if err := s.subscribe(); err != nil {
 		return fmt.Errorf("serve the job queue: %w", err)
@@ -114,7 +114,7 @@ func (s *Server) awaitCapacity(ctx context.Context, p *puller) int {
 	return s.runner.AwaitCapacity(ctx, p.version)
 }
 
-// Release ends with ErrDraining the runs in slots for which of returns true; nil: all.
+// Release ends with ErrDraining the runs in slots for which of returns true; nil means all.
 func (s *Server) Release(of func(Slot) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +275,7 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 		break
 	}
 	s.q.counters.fenced.Add(1)
-	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id",
+	s.log.Warn("another server took the job over while it ran: its result is dropped", "prediction_id",
 		logtext.Clip(c.Job.ID))
 }
 

@@ -138,7 +138,7 @@ func (q *Queue) encode(s *State) ([]byte, error) {
 	return text, nil
 }
 
-// idOf reads a state's message, and the id in its object; "": it is not a state that this server can read.
+// idOf reads a state's message, and the id in its object; "" means it is not a state that this server can read.
 func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 	var s stored
 	meta, err := m.Metadata()

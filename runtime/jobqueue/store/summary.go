@@ -20,11 +20,11 @@ type Summary struct {
 	Stored, Waiting int
 	Capacity        int64
 	Dead            int       // dead letters
-	Oldest          time.Time // when the job was accepted that waits longest; zero: none waits
+	Oldest          time.Time // when the job was accepted that waits longest; zero means none waits
 }
 
 // ErrNotListed: NATS does not let this user list streams.
-var ErrNotListed = errors.New("NATS does not let this user list the job queues: give --model NAME")
+var ErrNotListed = errors.New("NATS does not allow this user to list the job queues: give --model NAME")
 
 // allQueues asks about the queues of all models. It sets the connection's handler of errors. The context ends with
 // ErrNotListed if NATS does not allow that.

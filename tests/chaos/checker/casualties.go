@@ -198,7 +198,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// takenIn is when the client knew that the server has it, before it was over; 0: it never did.
+// takenIn is when the client knew that the server has it, before it was over; 0 means it never did.
 func (p *prediction) takenIn() int64 {
 	for _, e := range p.observed {
 		if e.What == "answer" && e.Code == 202 {

@@ -11,7 +11,7 @@ import (
 // limits are how much is allowed of what cannot be none.
 type limits struct {
 	slots             int // predictions, or batches of them, at once in a worker
-	batch             int // predictions in a batch; 0: there are no batches
+	batch             int // predictions in a batch; 0 means there are no batches
 	unsent            int // finished ones that a death may cost beyond those that ran, each
 	swallowed         int // of an ended batch, answers that a death may take along: those queued beyond the shared page
 	behind            int // predictions that a slot may have lost behind rubbish

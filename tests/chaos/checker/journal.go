@@ -31,7 +31,7 @@ type entry struct {
 	Mode   string          `json:"mode"`
 	Do     string          `json:"do"`
 	Pad    int             `json:"pad"`
-	Items  int             `json:"items"` // of a list, without the last; -1: the output is not a list
+	Items  int             `json:"items"` // of a list, without the last; -1 means the output is not a list
 	Says   bool            `json:"says"`
 	Hook   bool            `json:"hook"`
 	File   bool            `json:"file"`
@@ -91,7 +91,7 @@ type harms struct {
 	rubbish bool  // it may have written what hides its answers
 	own     bool  // the model did it
 	cries   bool  // and Python writes what it did, or the SDK that nothing else goes on
-	dumped  int64 // when a signal from outside came at which Python writes what it did; 0: none
+	dumped  int64 // when a signal from outside came at which Python writes what it did; 0 means none
 	at      int64 // when the model did it
 	until   int64 // when the last prediction was answered that did it, or failed with it
 }

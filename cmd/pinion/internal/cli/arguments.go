@@ -68,7 +68,7 @@ func refuseShells(root *cobra.Command) {
 			for _, shell := range cmd.Commands() {
 				shells = append(shells, shell.Name())
 			}
-			return fmt.Errorf("no completion for %q: the shells are %s", args[0], strings.Join(shells, ", "))
+			return fmt.Errorf("unknown shell %q: must be one of %s", args[0], strings.Join(shells, ", "))
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // Asker makes one prediction, or training.
 type asker struct {
 	Input  inputs.Flags
-	Output string // the file for the output; "": as its type wants it
+	Output string // the file for the output; "" means as its type wants it
 	Train  bool
 	Screen *terminal.Screen
 

@@ -69,11 +69,11 @@ The input is made of the schema's examples, and of values of the right types. -i
 func (b *benching) check(args, flags []string) error {
 	switch {
 	case len(args) > 1:
-		return fmt.Errorf("%d folders or URLs: one is measured at a time", len(args))
+		return fmt.Errorf("got %d folders or URLs: must be one", len(args))
 	case len(args) == 1 && usertext.IsHTTP(args[0]) && len(flags) > 0:
-		return errors.New("the server at a URL has its flags: leave out what follows --")
+		return errors.New("flags after -- are for the server that bench starts: leave them out with a URL")
 	case len(args) == 1 && !usertext.IsHTTP(args[0]) && strings.Contains(args[0], "://"):
-		return fmt.Errorf("%s: a server's address is an http or https URL", args[0])
+		return fmt.Errorf("invalid URL %s: must begin with http:// or https://", args[0])
 	case b.Load.Connections < 1:
 		return fmt.Errorf("--connections %d: must be at least 1", b.Load.Connections)
 	case b.Load.Rate < 0:

@@ -107,7 +107,7 @@ func (c *checkReport) fileExists(m *model.Model) bool {
 	is := err == nil && info.Mode().IsRegular() // reading a device might never end
 	if !is && len(c.Problems) == 0 {
 		c.add(model.Problem{
-			What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir),
+			What: fmt.Sprintf("%s: file %s does not exist in %s", m.Name(), file, m.Dir),
 			Fix:  "name the predictor as FILE.py:NAME",
 		})
 	}

@@ -31,7 +31,7 @@ func Run(args []string) int {
 	return code
 }
 
-// pageAbout is where the documents tell of what an error advises; "": they have no page about it.
+// pageAbout is where the documents tell of what an error advises; "" means they have no page about it.
 func pageAbout(err error) string {
 	if _, ok := errors.AsType[*locate.Error](err); ok {
 		return version.DocsPage("tutorial/quickstart") + "#which-python"

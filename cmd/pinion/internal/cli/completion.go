@@ -83,7 +83,8 @@ func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
 	})
 }
 
-// completePaths are the files and folders whose path begins as given, behind a prefix: shells complete whole words only.
+// completePaths are the files and folders whose path begins as given, behind a prefix: shells complete whole words
+// only.
 func completePaths(prefix, begun string) (words []string) {
 	dir, name := filepath.Split(begun)
 	entries, _ := os.ReadDir(cmp.Or(dir, ".")) // an unreadable folder has nothing to offer
@@ -126,7 +127,7 @@ func suffixed(words []string, suffix string) (choices []string) {
 	return choices
 }
 
-// fieldsOf are the inputs of the model in a folder, as its source alone tells them; nil: it does not.
+// fieldsOf are the inputs of the model in a folder, as its source alone tells them; nil means it does not.
 func fieldsOf(flags *model.Flags, dir string, train bool) *inputs.Fields {
 	m, err := flags.FindModel(dir)
 	if err != nil {

@@ -89,8 +89,8 @@ func (r *doctorReport) differ(file string, line int, what, fix string) {
 // settings looks at keys of cog.yaml that have another effect here, or none.
 func (r *doctorReport) settings(b *model.Build, file *model.CogYAMLReport) {
 	for _, key := range []struct{ name, why string }{
-		{"fast", "images are built in one way only"},
-		{"cog_runtime", "there is one server, which is Pinion"},
+		{"fast", "all images are built the same way"},
+		{"cog_runtime", "the image always has Pinion as its server"},
 		{"sdk_version", "the server brings its cog package, which has the interface of Cog 0.23"},
 	} {
 		if line := file.KeyLine(key.name); line > 0 {

@@ -29,7 +29,7 @@ func flagRows(f *pflag.FlagSet) (rows []helpRow) {
 	return rows
 }
 
-// flagForm is the word for the flag's value; "": it is a switch.
+// flagForm is the word for the flag's value; "" means it is a switch.
 func flagForm(f *pflag.Flag) string {
 	form, _ := pflag.UnquoteUsage(f)
 	switch form {

@@ -189,7 +189,7 @@ func asksForAll(args []string) bool {
 	return at+1 < len(args) && args[at+1] == "all"
 }
 
-// terminalWidth is the width of the text on the terminal that stdout is; 0: it is none, and lines are not wrapped.
+// terminalWidth is the width of the text on the terminal that stdout is; 0 means it is none, and lines are not wrapped.
 func terminalWidth() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -234,16 +234,16 @@ func TestJobs_Refuses(t *testing.T) {
 		{[]string{"list", "--status", "dead", "--nats", r.url}, "--model is missing"},
 		{
 			[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"},
-			"--nats: the NATS URL http://u:xxxxx@h is not one",
+			"--nats: invalid NATS URL http://u:xxxxx@h: must be",
 		},
 		{[]string{"list", "--nats", r.url, "--model", "a b"}, `--model: invalid model name "a b"`},
 		{
 			[]string{"list", "--nats", r.url, "--model", "mm"},
-			"there is no job queue of the model mm; there are queues of m; did you mean \"m\"?",
+			"the model mm has no job queue: these models have: m; did you mean \"m\"?",
 		},
 		{
 			[]string{"list", "--nats", r.url, "--model", "other"},
-			"there is no job queue of the model other; there are queues of m",
+			"the model other has no job queue: these models have: m",
 		},
 		{
 			[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"},

@@ -16,7 +16,7 @@ import (
 
 // jobsListing is which jobs 'pinion jobs list' lists.
 type jobsListing struct {
-	class, status string // "": all
+	class, status string // "" means all
 	ended, failed bool
 	limit         int
 }

@@ -69,7 +69,7 @@ type showView struct {
 }
 
 // readList asks the queue for the jobs of a class ("": every one) that are waiting, running or dead ("": all of these),
-// at most limit of jobs and of dead letters; 0: all.
+// at most limit of jobs and of dead letters; 0 means all.
 func readList(ctx context.Context, a *store.Admin, class store.Class, status string, limit int) (*listView, error) {
 	c, err := a.Count(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ other containers, or with another TMPDIR, are not found.`,
 // serverRow is a server as 'pinion ps' lists it.
 type serverRow struct {
 	process.ServerInfo
-	Status string `json:"status,omitempty"` // as in its health; "": it does not answer
+	Status string `json:"status,omitempty"` // as in its health; "" means it does not answer
 }
 
 func printServers(w io.Writer, rows []serverRow, now time.Time) error {
@@ -94,7 +94,7 @@ func askServers(ctx context.Context, servers []process.ServerInfo) []serverRow {
 	return rows
 }
 
-// serverStatus asks a server for its health; "": it does not say.
+// serverStatus asks a server for its health; "" means it does not say.
 func serverStatus(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 
 // Batch are what an operator has to say about the batches of a model that forms them.
 type Batch struct {
-	size int    // 0: as the model says
-	wait string // "": as the model says
+	size int    // 0 means as the model says
+	wait string // "" means as the model says
 }
 
 func (s *Batch) bindFlags(f *pflag.FlagSet) {

@@ -14,7 +14,7 @@ import (
 
 // Exposure say who may reach the server, and what they may do.
 type Exposure struct {
-	host         string // "": the default, see address
+	host         string // "" means the default, see address
 	CORSOrigins  []string
 	AllowedHosts []string // names in lower case
 	ShutdownFrom string
@@ -24,8 +24,8 @@ type Exposure struct {
 	AllowModelControl bool
 	AuthFile          string
 	authPublic        []string
-	metricsHost       string // "": that of the server
-	MetricsPort       int    // -1: none
+	metricsHost       string // "" means that of the server
+	MetricsPort       int    // -1 means none
 	Dashboard         Dashboard
 }
 
@@ -82,7 +82,7 @@ func (s *Exposure) check() error {
 		return fmt.Errorf("--metrics-port %d: must be 0 to 65535", s.MetricsPort)
 	}
 	if s.MetricsPort < 0 && s.metricsHost != "" {
-		return fmt.Errorf("--metrics-host %s: it needs --metrics-port", s.metricsHost)
+		return fmt.Errorf("--metrics-host %s needs --metrics-port", s.metricsHost)
 	}
 	if _, err := s.Public(); err != nil {
 		return err

@@ -27,7 +27,7 @@ type Gateway struct {
 	MaxBody                        int64
 	DenyPrivateWebhooks            bool
 	WebhookToken                   string
-	WebhookKey                     webhook.Key // zero: none is given
+	WebhookKey                     webhook.Key // zero means none is given
 	Log                            logging.Settings
 	Warnings                       []string // of Cog's variables with invalid values
 }
@@ -87,7 +87,7 @@ func (s *Gateway) check() error {
 		return errors.New("--nats is missing: give the URL of NATS")
 	}
 	if _, embeds := s.Jobs.NATS.Embeds(); embeds {
-		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself",
+		return fmt.Errorf("--nats %s: a gateway needs a NATS server: give its URL",
 			s.Jobs.NATS.urls[0])
 	}
 	if err := s.checkModels(); err != nil {

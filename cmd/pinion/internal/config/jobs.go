@@ -117,7 +117,7 @@ func (s *Jobs) checkTTL(resultTTL time.Duration) error {
 	return nil
 }
 
-// SyncInterval is --nats-sync; 0: always.
+// SyncInterval is --nats-sync; 0 means always.
 func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 	if s.sync == syncAlways {
 		return 0, nil

@@ -19,8 +19,8 @@ const (
 // Loading say when a model has processes.
 type Loading struct {
 	When        string
-	IdleTimeout time.Duration  // without requests, until it is unloaded; 0: never
-	Memory      usertext.Bytes // what it needs; 0: what it had when it was last loaded
+	IdleTimeout time.Duration  // without requests, until it is unloaded; 0 means never
+	Memory      usertext.Bytes // what it needs; 0 means what it had when it was last loaded
 }
 
 func (s *Loading) bindFlags(f *pflag.FlagSet) {

@@ -8,7 +8,7 @@ import (
 
 // folder is the folder of a model to serve.
 type folder struct {
-	Name string // "": of a single model without a name
+	Name string // "" means of a single model without a name
 	Dir  string
 }
 
@@ -26,7 +26,7 @@ func (s *Serve) folders(args []string) ([]folder, error) {
 		name, dir, ok := strings.Cut(arg, "=")
 		switch {
 		case !ok || dir == "":
-			return nil, fmt.Errorf("%q has no name: with several models, each is NAME=DIR", arg)
+			return nil, fmt.Errorf("%q has no name: write each of several models as NAME=DIR", arg)
 		case !IsVersionName(name):
 			return nil, fmt.Errorf("%q: %s", arg, versionNameForm)
 		case slices.ContainsFunc(list, func(f folder) bool { return WithVersion(f.Name) == WithVersion(name) }):

@@ -29,9 +29,9 @@ type ModelsFile struct {
 	Path    string         // of the file
 	dir     string         // its folder
 	Default string         // the model that also answers at the root
-	Memory  usertext.Bytes // what loaded models may have together; 0: any
+	Memory  usertext.Bytes // what loaded models may have together; 0 means any
 	Models  []FileModel    // in their order
-	Traffic Traffic        // nil: the first version of each model serves
+	Traffic Traffic        // nil means the first version of each model serves
 	Mirrors []string       // the versions that get copies of requests
 	none    error          // the mistake that the file names no model, where SageMaker loads none
 }
@@ -186,7 +186,7 @@ func (r *modelsFileReader) mirror(mirror usertext.Entry) {
 	}
 	for _, n := range list {
 		if n.Kind != usertext.Text {
-			r.mistakes.Add(n.Line, fmt.Sprintf("mirror is %s, and should be a version", n.Kind), "write it as mirror: NAME@2")
+			r.mistakes.Add(n.Line, fmt.Sprintf("mirror is %s: must be a version", n.Kind), "write it as mirror: NAME@2")
 			continue
 		}
 		r.file.Mirrors = append(r.file.Mirrors, WithVersion(n.Text))
@@ -206,13 +206,13 @@ func (r *modelsFileReader) settleDefault(n *usertext.Node, line int) {
 	}
 	switch {
 	case n.Get(keyModels) == nil:
-		r.mistakes.Add(0, "it has no "+keyModels, "name them under "+keyModels+", each as NAME: {path: DIR}")
+		r.mistakes.Add(0, "the file has no "+keyModels, "name them under "+keyModels+", each as NAME: {path: DIR}")
 	case r.file.Default == "":
 		if len(names) > 0 {
 			r.file.Default = names[0]
 		}
 	case !slices.Contains(names, r.file.Default):
-		r.mistakes.Add(line, fmt.Sprintf("default: there is no model %q", r.file.Default),
+		r.mistakes.Add(line, fmt.Sprintf("default: unknown model %q", r.file.Default),
 			r.advise(r.file.Default, names, "the models are "))
 	}
 }
@@ -231,7 +231,7 @@ func (r *modelsFileReader) models(models usertext.Entry) {
 			r.mistakes.Add(entry.Line, fmt.Sprintf("models: %q and %q are one version", entry.Key, WithVersion(entry.Key)),
 				"give each its own version, as NAME@2")
 		case entry.Value.Kind != usertext.Mapping:
-			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind),
+			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s: must be a mapping", entry.Key, entry.Value.Kind),
 				"write it as "+entry.Key+": {path: DIR}")
 		default:
 			r.model(entry)
@@ -239,7 +239,7 @@ func (r *modelsFileReader) models(models usertext.Entry) {
 	}
 	if len(models.Value.Entries) == 0 {
 		none := &FileError{File: r.file.Path}
-		none.Add(models.Line, keyModels+" names none", "name them below it, each as NAME: {path: DIR}")
+		none.Add(models.Line, keyModels+" is empty", "name them below it, each as NAME: {path: DIR}")
 		r.file.none = none
 	}
 }
@@ -280,7 +280,7 @@ func (r *modelsFileReader) again(prefix string, entry usertext.Entry) bool {
 // is refuses a value of another kind.
 func (r *modelsFileReader) is(n *usertext.Node, kind usertext.NodeKind, what string) bool {
 	if n.Kind != kind {
-		r.mistakes.Add(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, kind),
+		r.mistakes.Add(n.Line, fmt.Sprintf("%s is %s: must be %s", what, n.Kind, kind),
 			"write its keys below it, each as key: value")
 	}
 	return n.Kind == kind
@@ -292,7 +292,7 @@ func (r *modelsFileReader) scalar(entry usertext.Entry) bool {
 	case usertext.Text, usertext.Number, usertext.Bool:
 		return true
 	}
-	r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be one value", entry.Key, entry.Value.Kind),
+	r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s: must be one value", entry.Key, entry.Value.Kind),
 		"write it as "+entry.Key+": VALUE")
 	return false
 }
@@ -319,7 +319,7 @@ func (r *modelsFileReader) unknown(prefix string, entry usertext.Entry, known []
 // advise names the nearest known word, or lists all of them after listing.
 func (r *modelsFileReader) advise(word string, known []string, listing string) string {
 	if near := nearest.Word(word, known); near != "" {
-		return fmt.Sprintf("write %q, if that is what is meant", near)
+		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return listing + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }

@@ -50,7 +50,7 @@ func (s *NATS) Variables(f *pflag.FlagSet) []Variable {
 // On reports whether there is a queue.
 func (s *NATS) On() bool { return len(s.urls) > 0 }
 
-// Embeds reports whether NATS keeps its jobs in a folder of this host, and in which; "": the default.
+// Embeds reports whether NATS keeps its jobs in a folder of this host, and in which; "" means the default.
 func (s *NATS) Embeds() (dir string, ok bool) {
 	if len(s.urls) != 1 {
 		return "", false
@@ -78,13 +78,14 @@ func (s *NATS) Check() error {
 	}
 	if _, ok := s.Embeds(); ok {
 		if s.creds+s.ca+s.cert+s.key != "" {
-			return fmt.Errorf("--nats %s: it has no port, so --nats-creds and --nats-tls-… have no meaning", s.urls[0])
+			return fmt.Errorf("--nats %s has no port, so --nats-creds and --nats-tls-… have no effect: leave them out",
+				s.urls[0])
 		}
 		return nil
 	}
 	for _, server := range s.urls {
 		if word, _, _ := strings.Cut(server, ":"); word == "embed" {
-			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", server)
+			return fmt.Errorf("--nats %s: embed cannot be combined with URLs", server)
 		}
 	}
 	if err := (&store.Connection{

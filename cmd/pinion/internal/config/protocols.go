@@ -54,7 +54,7 @@ type Protocols struct {
 	given  string // NAME of "pinion serve NAME=DIR"
 	Vertex instances.VertexPaths
 
-	GRPCPort int // -1: off
+	GRPCPort int // -1 means off
 
 	WebhookSecret string // as Replicate's clients ask for it; set by the server
 
@@ -99,16 +99,16 @@ func (s *Protocols) check() error {
 			continue
 		}
 		if name == noProtocols {
-			return fmt.Errorf("--protocols %s: none stands alone", strings.Join(s.Names, ","))
+			return fmt.Errorf("--protocols %s: none cannot be combined with others", strings.Join(s.Names, ","))
 		}
-		return fmt.Errorf("--protocols %q: must be of %s, or none%s", name, strings.Join(protocol.Names(), ", "),
+		return fmt.Errorf("--protocols %q: must be a list of %s, or none%s", name, strings.Join(protocol.Names(), ", "),
 			nearest.Hint(name, protocol.Names()))
 	}
 	switch {
 	case s.GRPCPort < -1 || s.GRPCPort > 65535:
 		return fmt.Errorf("--grpc-port %d: must be 0 to 65535", s.GRPCPort)
 	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
-		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
+		return fmt.Errorf("--grpc-port %d needs %s in --protocols", s.GRPCPort, protocol.OIP)
 	case s.model != "" && !IsModelName(s.model):
 		return fmt.Errorf("--model %q: %s", s.model, modelNameForm)
 	// else one is for the queue
@@ -138,7 +138,7 @@ func (s *Protocols) ModelName(m *model.Model) string {
 	return "model"
 }
 
-// OpenAIName is the name of a model at OpenAI's API; "": the server does not serve it.
+// OpenAIName is the name of a model at OpenAI's API; "" means the server does not serve it.
 func (s *Protocols) OpenAIName(model string) string {
 	if !slices.Contains(s.Names, protocol.OpenAI) {
 		return ""

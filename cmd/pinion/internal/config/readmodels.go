@@ -27,9 +27,9 @@ type Named struct {
 
 // Models are the models of a server; the first is the default.
 type Models struct {
-	List   []Named        // empty: SageMaker loads all
-	Memory usertext.Bytes // what loaded models may have together; 0: any
-	// Traffic is the shares of versions; nil: the first one of each model serves, or what a client has asked for.
+	List   []Named        // empty means SageMaker loads all
+	Memory usertext.Bytes // what loaded models may have together; 0 means any
+	// Traffic is the shares of versions; nil means the first one of each model serves, or what a client has asked for.
 	Traffic Traffic
 	Mirrors []string // the versions that get copies of requests
 	none    error    // why there must be one in List, unless SageMaker loads models

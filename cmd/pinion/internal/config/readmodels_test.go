@@ -90,13 +90,13 @@ func TestReadmodels_ModelsFileFirst(t *testing.T) {
 func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ file, want, fix string }{
 		"nothing":           {"", ": the file is empty", "name the models"},
-		"a list":            {"- a\n", ":1: the file is a list, and should be a mapping", ""},
+		"a list":            {"- a\n", ":1: the file is a list: must be a mapping", ""},
 		"no YAML":           {"models:\n  a: {path: a}\n b: {path: b}\n", ":3: ", "fix the YAML"},
 		"two documents":     {"models: {a: {path: a}}\n---\nx: 1\n", ":3: another YAML document begins here", "---"},
-		"no models":         {"default: a\n", ": it has no models", "name them under models"},
-		"models of nothing": {"models:\n", ":1: models is nothing, and should be a mapping", ""},
-		"an empty mapping":  {"default: a\nmodels: {}\n", `:1: default: there is no model "a"`, ""},
-		"an unknown key":    {"modles: {a: {path: a}}\n", `:1: unknown key "modles"`, `write "models"`},
+		"no models":         {"default: a\n", ": the file has no models", "name them under models"},
+		"models of nothing": {"models:\n", ":1: models is nothing: must be a mapping", ""},
+		"an empty mapping":  {"default: a\nmodels: {}\n", `:1: default: unknown model "a"`, ""},
+		"an unknown key":    {"modles: {a: {path: a}}\n", `:1: unknown key "modles"`, `did you mean "models"?`},
 		"a server's flag": {
 			"port: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "port"`,
 			"give it on the command line, as --port",
@@ -118,15 +118,15 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 			"begins with a letter or digit",
 		},
 		"a model in short": {
-			"models:\n  a: a\n", ":2: a is a text, and should be a mapping",
+			"models:\n  a: a\n", ":2: a is a text: must be a mapping",
 			"write it as a: {path: DIR}",
 		},
 		"no path": {"models:\n  a: {queue: 1}\n", ":2: a has no path", "add path: DIR"},
 		"a misspelt key": {
 			"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: unknown key "queu"`,
-			`write "queue"`,
+			`did you mean "queue"?`,
 		},
-		"a path of nothing": {"models:\n  a:\n    path:\n", ":3: path is nothing, and should be one value", ""},
+		"a path of nothing": {"models:\n  a:\n    path:\n", ":3: path is nothing: must be one value", ""},
 		"a server's key": {
 			"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: unknown key "max-body"`,
 			"--max-body",
@@ -137,7 +137,7 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 		},
 		"a list for a value": {
 			"models:\n  a:\n    path: a\n    queue: [1]\n",
-			":4: queue is a list, and should be one value", "",
+			":4: queue is a list: must be one value", "",
 		},
 		"no number": {
 			"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": must be a whole number`,
@@ -153,7 +153,7 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 			`:4: a: load "later": must be startup, on-demand or manual`, "",
 		},
 		"no size":         {"memory: lots\nmodels: {a: {path: a}}\n", `:1: memory: invalid size "lots"`, "20GiB"},
-		"no such default": {"models: {ab: {path: a}}\ndefault: ba\n", `:2: default: there is no model "ba"`, ""},
+		"no such default": {"models: {ab: {path: a}}\ndefault: ba\n", `:2: default: unknown model "ba"`, ""},
 		"no folder":       {"models:\n  a: {path: c}\n", ":2: a: find model folder: ", "no such file"},
 		"no model there":  {"models:\n  a: {path: empty}\n", ":2: a: ", "names no predictor"},
 		"no Python":       {"models:\n  a:\n    path: a\n    python: ./none/bin/python\n", ":4: a: ", "none/bin/python"},

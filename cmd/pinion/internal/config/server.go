@@ -29,7 +29,7 @@ const (
 
 // Server are the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
 type Server struct {
-	Config                string // the file of models; "": they are folders
+	Config                string // the file of models; "" means they are folders
 	Port                  int
 	PortVariable          string // the variable that says the port, or would
 	Exposure              Exposure
@@ -38,9 +38,9 @@ type Server struct {
 	Log                   logging.Settings
 	busyPoll              string // auto or off
 	MaxBody               int64
-	MemoryBudget          usertext.Bytes // 0: by the container's limit
-	ModelsMemory          usertext.Bytes // what loaded models may have together, of the file of models; 0: any
-	Traffic               Traffic        // the shares of versions, of the file of models; nil: it has none
+	MemoryBudget          usertext.Bytes // 0 means by the container's limit
+	ModelsMemory          usertext.Bytes // what loaded models may have together, of the file of models; 0 means any
+	Traffic               Traffic        // the shares of versions, of the file of models; nil means it has none
 	Mirrors               []string       // the versions that get copies of requests, of that file
 	AwaitExplicitShutdown bool
 	DenyPrivate           bool
@@ -52,10 +52,10 @@ type Server struct {
 	accessGiven           bool // by flag or variable
 	UserAgent             string
 	WebhookToken          string
-	WebhookKey            webhook.Key   // zero: none is given
+	WebhookKey            webhook.Key   // zero means none is given
 	WebhookInterval       time.Duration // between two webhooks of logs; negative: none
 	Telemetry             *telemetry.Config
-	Sentry                *sentry.Config // nil: errors are not reported
+	Sentry                *sentry.Config // nil means errors are not reported
 	Protocols             Protocols
 	Jobs                  Jobs
 	Warnings              []string // of Cog's variables with invalid values, and of flags without an effect

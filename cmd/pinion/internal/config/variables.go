@@ -17,7 +17,7 @@ import (
 type Variable struct {
 	Flag, Name string
 	Set        func(string) error
-	words      []string // one of which the value is; nil: any value
+	words      []string // one of which the value is; nil means any value
 }
 
 // webhookSecret is the variable of the key that signs webhooks.

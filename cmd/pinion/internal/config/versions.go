@@ -75,7 +75,7 @@ func checkVersion(name string, whole []string) error {
 	if slices.Contains(whole, name) {
 		return nil
 	}
-	return fmt.Errorf("there is no model %q: the versions are %s%s", logtext.Clip(name), strings.Join(whole, ", "),
+	return fmt.Errorf("unknown model %q: the versions are %s%s", logtext.Clip(name), strings.Join(whole, ", "),
 		nearest.Hint(name, whole))
 }
 

@@ -95,12 +95,12 @@ func (p *Plan) chooseCUDA(add reporter) {
 	case found == nil && asked.Value != "":
 		fix := fmt.Sprintf("write one of %s, %s", strings.Join(minors, ", "), own)
 		if near := nearest.Word(minor, minors); near != "" && strings.HasPrefix(near, strings.Split(minor, ".")[0]+".") {
-			fix = fmt.Sprintf("write %q, if that will do, or another of %s, %s", near, strings.Join(minors, ", "), own)
+			fix = fmt.Sprintf("write %q or another of %s, %s", near, strings.Join(minors, ", "), own)
 		}
 		add(asked.Line, fmt.Sprintf("build.cuda: NVIDIA has no image of CUDA %s with Ubuntu 22.04 or newer", asked.Value),
 			fix)
 	case found == nil:
-		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: there is no image with cuDNN %s", p.build.CUDNN.Value),
+		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: no image has cuDNN %s", p.build.CUDNN.Value),
 			`write "8" or "9", `+own)
 	case cudnn != "" && cudnn != found.cudnn:
 		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: the image for CUDA %s has cuDNN %s, not %s", found.minor,

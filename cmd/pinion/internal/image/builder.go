@@ -63,7 +63,7 @@ func FindBuilder(name string) (*Builder, error) {
 		}
 		reasons = append(reasons, fmt.Sprintf("\n    %s: %v", name, err))
 	}
-	return nil, fmt.Errorf("nothing here can build an image:%s\n    install one of them, or take the output of `pinion dockerfile` to a machine that has one", strings.Join(reasons, ""))
+	return nil, fmt.Errorf("no image builder works here:%s\n    install one of them, or take the output of `pinion dockerfile` to a machine that has one", strings.Join(reasons, ""))
 }
 
 func answers(path string, questions [][]string) error {

@@ -16,15 +16,15 @@ import (
 
 // Options are what a Dockerfile depends on beside the folder.
 type Options struct {
-	Context string          // the folder that the builder is given, which holds the model's; "": the model's
-	Base    string          // the base image; "": chosen by cog.yaml
+	Context string          // the folder that the builder is given, which holds the model's; "" means the model's
+	Base    string          // the base image; "" means chosen by cog.yaml
 	Title   string          // of the model
 	Ref     string          // "run.py:Runner", for a folder whose cog.yaml does not say it
-	Schema  json.RawMessage // the model's OpenAPI document; nil: unknown here
+	Schema  json.RawMessage // the model's OpenAPI document; nil means unknown here
 	// MakeSchema: the build makes the document from the source, and fails where it cannot.
 	MakeSchema           bool
 	Version, CogVersion  string // of pinion, and of the cog interface
-	Revision, Repository string // of the source in git; "": unknown
+	Revision, Repository string // of the source in git; "" means unknown
 }
 
 // Plan is a model's image.
@@ -154,16 +154,18 @@ func (p *Plan) checkCommands(add reporter) {
 		for _, m := range step.Mounts {
 			switch {
 			case m.Type == "":
-				add(m.Line, "build.run.mounts: it has no type", "write type: secret, or type: cache")
+				add(m.Line, "build.run.mounts: missing type", "write type: secret, or type: cache")
 			case m.Target == "":
-				add(m.Line, "build.run.mounts: it has no target", "write target: and the path where the command finds it")
+				add(m.Line, "build.run.mounts: missing target", "write target: and the path where the command finds it")
 			case !path.IsAbs(m.Target):
-				add(m.Line, fmt.Sprintf("build.run.mounts: the target %q is not absolute", m.Target), "begin it with /")
+				add(m.Line, fmt.Sprintf("build.run.mounts: invalid target %q: must be an absolute path", m.Target),
+					"begin it with /")
 			case m.Type == "secret" && m.ID == "":
-				add(m.Line, "build.run.mounts: the secret has no id",
+				add(m.Line, "build.run.mounts: missing id of the secret",
 					"write id: and the name that `pinion build --secret id=NAME,src=FILE` gives it")
 			case strings.ContainsAny(m.ID+m.Target, ", \t\"'\\"):
-				add(m.Line, "build.run.mounts: an id and a target hold no comma, space, quote or backslash", "choose other names")
+				add(m.Line, "build.run.mounts: an id and a target must have no comma, space, quote or backslash",
+					"choose other names")
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (r *requirementsReader) file(place string) {
 		return
 	}
 	if !usertext.IsUTF8(filepath.Join(r.plan.root, filepath.FromSlash(place))) {
-		r.add(r.shown(place), 0, "not in UTF-8, and uv, which installs the packages, reads nothing else",
+		r.add(r.shown(place), 0, "not in UTF-8: uv, which installs the packages, reads only that",
 			"save it as UTF-8; in PowerShell: Set-Content -Encoding utf8")
 		return
 	}
@@ -113,7 +113,7 @@ func (r *requirementsReader) line(file string, number int, dir, text string) {
 			return
 		}
 		if _, err := os.Stat(filepath.Join(r.plan.root, filepath.FromSlash(place))); err != nil {
-			r.add(file, number, fmt.Sprintf("%s: there is no file %s", text, m[1]), "make it, or remove the line")
+			r.add(file, number, fmt.Sprintf("%s: file %s does not exist", text, m[1]), "make it, or remove the line")
 			return
 		}
 		r.file(place)
@@ -142,7 +142,7 @@ func (r *requirementsReader) local(file string, number int, text, place string) 
 		return
 	}
 	if _, err := os.Stat(filepath.Join(r.plan.root, filepath.FromSlash(place))); err != nil {
-		r.add(file, number, fmt.Sprintf("%s: there is no %s", text, place), "put it there, or name a package of the index")
+		r.add(file, number, fmt.Sprintf("%s: %s does not exist", text, place), "put it there, or name a package of the index")
 		return
 	}
 	within := func(folder string) bool { return folder == place || strings.HasPrefix(place, folder+"/") }

@@ -64,13 +64,14 @@ func (p *Plan) localWeights(w model.Weight, s model.Source, add reporter) {
 	}
 	info, err := os.Stat(filepath.Join(p.root, filepath.FromSlash(place)))
 	if err != nil {
-		add(s.Line, fmt.Sprintf("weights: there is no %s", place),
+		add(s.Line, fmt.Sprintf("weights: %s does not exist", place),
 			"put the weights there, or write source: with the URL that they come from")
 		return
 	}
 	chosen := info.IsDir() && len(s.Include)+len(s.Exclude) > 0
 	if code := place == "." || place == p.below; code && !chosen {
-		add(s.Line, "weights: the source is the folder that has the code", "name a folder below it, or the files by include")
+		add(s.Line, "weights: the source is the model's folder, which has the code",
+			"name a folder below it, or the files by include")
 		return
 	} else if !code {
 		p.weightPlaces = append(p.weightPlaces, place)

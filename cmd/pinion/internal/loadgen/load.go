@@ -15,7 +15,7 @@ type Options struct {
 	Body        []byte // JSON
 	UserAgent   string
 	Connections int           // default: 1
-	Rate        float64       // requests a second; 0: closed loop
+	Rate        float64       // requests a second; 0 means closed loop
 	Warmup      time.Duration // of the same load before, which is not counted
 	Length      time.Duration
 	Stop        <-chan struct{} // closed: no request begins any more; may be nil
@@ -132,7 +132,8 @@ func (p *part) connection() {
 	p.total.add(own)
 }
 
-// claimStart waits until a connection may send its next request, and returns when that was due; false: never again.
+// claimStart waits until a connection may send its next request, and returns when that was due; false means never
+// again.
 func (p *part) claimStart(own *Result) (time.Time, bool) {
 	now := time.Now()
 	if p.Rate == 0 {

@@ -15,7 +15,7 @@ import (
 type Measurement struct {
 	Input  inputs.Flags
 	Load   Options // connections, rate and times
-	Output string  // a file for the figures as JSON; "-": stdout, instead of the table; "": none
+	Output string  // a file for the figures as JSON; "-" means stdout, instead of the table; "" means none
 	Screen *terminal.Screen
 }
 
@@ -61,7 +61,7 @@ func try(o Options) error {
 	if json.Unmarshal(body, &said) == nil {
 		why = string(bytes.Join([][]byte{said.Error, said.Detail}, nil))
 	}
-	return fmt.Errorf("the first prediction does not succeed, so nothing was measured: HTTP status %d: %s", status, why)
+	return fmt.Errorf("the first prediction failed, so nothing was measured: HTTP status %d: %s", status, why)
 }
 
 // report prints what was measured. No success at all is a failure.

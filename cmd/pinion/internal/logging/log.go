@@ -21,7 +21,7 @@ func New(fd int, level slog.Level, console, colour bool) (*slog.Logger, *Sink) {
 	sink := Open(fd, BufferSize)
 	sink.notice = func(records, size uint64) []byte {
 		var text bytes.Buffer
-		newLogger(&text, level, console, colour).Error("log records were dropped: the log's reader did not take them",
+		newLogger(&text, level, console, colour).Error("log records were dropped: the log's reader is too slow",
 			"records", records, "bytes", size)
 		return text.Bytes()
 	}

@@ -158,7 +158,7 @@ func (s *Sink) writeAll(batch []byte) {
 	}
 }
 
-// pause waits before a refused write is tried again; false: it is not to be.
+// pause waits before a refused write is tried again; false means it is not to be.
 func (s *Sink) pause() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // Settings are the flags of a server's log.
 type Settings struct {
 	Level  string // debug, info, warning or error
-	Format string // json or console; "": console on a terminal
+	Format string // json or console; "" means console on a terminal
 }
 
 // Check refuses what a flag may not say. The error begins with the flag's name.

@@ -16,10 +16,10 @@ import (
 
 // valueForm is what may stand at a place of cog.yaml.
 type valueForm struct {
-	kinds []usertext.NodeKind   // nil: anything
-	keys  map[string]*valueForm // of a mapping; nil: any
+	kinds []usertext.NodeKind   // nil means anything
+	keys  map[string]*valueForm // of a mapping; nil means any
 	item  *valueForm            // of a list
-	words []string              // all texts that may stand there; nil: any
+	words []string              // all texts that may stand there; nil means any
 	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
 	rule func(n *usertext.Node) (what, fix string)
 	// line: it becomes part of one line of the Dockerfile or of a list of files.
@@ -150,7 +150,7 @@ func buildStep() *valueForm {
 	step.kinds = append([]usertext.NodeKind{usertext.Text}, step.kinds...)
 	step.rule = func(n *usertext.Node) (string, string) {
 		if n.Kind == usertext.Mapping && n.Get("command") == nil {
-			return "it has no command", "write command: and what is to be run"
+			return "missing command", "write command: and what is to be run"
 		}
 		return "", ""
 	}
@@ -187,7 +187,7 @@ func oneOf(words ...string) func(*usertext.Node) (string, string) {
 		}
 		fix := "write one of " + strings.Join(words, ", ")
 		if near := nearest.Word(n.Text, words); near != "" {
-			fix = fmt.Sprintf("write %q, if that is what is meant", near)
+			fix = fmt.Sprintf("did you mean %q?", near)
 		}
 		return fmt.Sprintf("unknown value %q", n.Text), fix
 	}

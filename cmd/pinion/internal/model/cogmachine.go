@@ -43,7 +43,7 @@ func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
 
 func (c *CogYAMLReport) gpu(n *usertext.Node, visible []string) {
 	if isTrue(n) && len(visible) == 0 {
-		c.warn(n.Line, "build.gpu is true, and no GPU is visible here",
+		c.warn(n.Line, "build.gpu is true, but no GPU is visible here",
 			"check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
 	}
 }
@@ -56,7 +56,7 @@ func (c *CogYAMLReport) pythonVersion(n *usertext.Node, python *locate.Python) {
 		strings.Split(strings.TrimSuffix(python.Version, "t"), ".")
 	for i := range min(len(wanted), len(has)) {
 		if wanted[i] != has[i] {
-			c.warn(n.Line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)",
+			c.warn(n.Line, fmt.Sprintf("build.python_version is %s, but the interpreter is Python %s (%s)",
 				strings.TrimSpace(n.Text), python.Version, python.Executable),
 				"choose another with --python, or write the version into cog.yaml that the model is served with")
 			return

@@ -20,7 +20,7 @@ const CogFile = "cog.yaml"
 // CogYAMLReport is what a look at a folder's cog.yaml finds.
 type CogYAMLReport struct {
 	dir  string
-	root *usertext.Node // nil: there is no file, or none that can be read
+	root *usertext.Node // nil means there is no file, or none that can be read
 	// strict: what only concerns an image is a mistake too.
 	strict   bool
 	Problems []Problem
@@ -48,7 +48,7 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 }
 
 // bothSet is the mistake of a cog.yaml with two keys for one thing.
-const bothSet = "run and predict are both set, and Cog refuses that: only one of them can be"
+const bothSet = "run and predict are both set: Cog allows only one of them"
 
 // findings are the mistakes in a cog.yaml that a server can begin with. runCounts: it is the key run that is served, so
 // predict beside it is one of them.
@@ -131,7 +131,7 @@ func (c *CogYAMLReport) value(path string, n *usertext.Node, f *valueForm) {
 		if path == "" {
 			what, f = "the file", &valueForm{kinds: f.kinds, serves: true}
 		}
-		c.reporter(f)(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, f.wanted()), example(f))
+		c.reporter(f)(n.Line, fmt.Sprintf("%s is %s: must be %s", what, n.Kind, f.wanted()), example(f))
 		return
 	}
 	if f.rule != nil && n.Kind != usertext.Null {
@@ -174,7 +174,7 @@ func (c *CogYAMLReport) keys(path string, n *usertext.Node, f *valueForm) {
 func (c *CogYAMLReport) unknownKey(path string, entry usertext.Entry, known []string) {
 	what := fmt.Sprintf("%sunknown key %q", prefix(path), entry.Key)
 	near := nearest.Word(entry.Key, known)
-	fix := fmt.Sprintf("write %q, if that is what is meant", near)
+	fix := fmt.Sprintf("did you mean %q?", near)
 	switch {
 	case near != "" && (c.strict || path == "" && nearest.Distance(entry.Key, near) <= 2):
 		c.add(entry.Line, what, fix)
@@ -214,13 +214,13 @@ func example(f *valueForm) string {
 func (c *CogYAMLReport) together() {
 	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number > 1 &&
 		slots.Number != math.Trunc(slots.Number) {
-		c.warn(slots.Line, fmt.Sprintf("concurrency.max: %s is not a whole number, and %.0f is used", slots.Text,
+		c.warn(slots.Line, fmt.Sprintf("concurrency.max: %s is not a whole number: %.0f is used", slots.Text,
 			math.Trunc(slots.Number)),
 			"give a whole number")
 	}
 	run, predict := c.root.Get("run"), c.root.Get("predict")
 	if run != nil && predict != nil && run.Text != "" && predict.Text != "" {
-		c.add(predict.Line, bothSet, "remove predict, for it is run that is served")
+		c.add(predict.Line, bothSet, "remove predict: run is served")
 	}
 	build := c.root.Get("build")
 	packages, file := build.Get("python_packages"), build.Get("python_requirements")
@@ -230,7 +230,7 @@ func (c *CogYAMLReport) together() {
 				"list the packages in one of them")
 		}
 		if !isFile(below(c.dir, file.Text)) {
-			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: there is no file %s", file.Text),
+			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: file %s does not exist", file.Text),
 				"make it, or name another one")
 		}
 	}
@@ -262,7 +262,7 @@ func (c *CogYAMLReport) reference(key string, n *usertext.Node) {
 		c.add(n.Line, fmt.Sprintf("%s: invalid reference %q", key, n.Text), form)
 	default:
 		if !isFile(filepath.Join(c.dir, file)) {
-			c.add(n.Line, fmt.Sprintf("%s: there is no file %s", key, file), form)
+			c.add(n.Line, fmt.Sprintf("%s: file %s does not exist", key, file), form)
 		}
 	}
 }

@@ -32,11 +32,11 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
 		{
 			"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: unknown key "concurency"`,
-			`write "concurrency", if that is what is meant`,
+			`did you mean "concurrency"?`,
 		},
 		{
 			"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: unknown key "rnu"`,
-			`write "run", if that is what is meant`,
+			`did you mean "run"?`,
 		},
 		{
 			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: unknown key "licence"`,
@@ -45,31 +45,31 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		{
 			"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n",
 			`warning: cog.yaml:3: build: unknown key "pyton_version"`,
-			`write "python_version", if that is what is meant`,
+			`did you mean "python_version"?`,
 		},
 		{
 			"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: unknown key "mx"`,
-			`write "max", if that is what is meant`,
+			`did you mean "max"?`,
 		},
 		{
 			"of observability", "observability:\n  trace:\n    enabled: true\n",
-			`warning: cog.yaml:2: observability: unknown key "trace"`, `write "traces", if that is what is meant`,
+			`warning: cog.yaml:2: observability: unknown key "trace"`, `did you mean "traces"?`,
 		},
 		{
 			"of traces", "observability:\n  traces:\n    enable: true\n",
-			`warning: cog.yaml:3: observability.traces: unknown key "enable"`, `write "enabled", if that is what is meant`,
+			`warning: cog.yaml:3: observability.traces: unknown key "enable"`, `did you mean "enabled"?`,
 		},
 		{
 			"of a command", "build:\n  run:\n    - commend: ls\n      command: ls\n",
-			`warning: cog.yaml:3: build.run: unknown key "commend"`, `write "command", if that is what is meant`,
+			`warning: cog.yaml:3: build.run: unknown key "commend"`, `did you mean "command"?`,
 		},
 		{
 			"of a mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: secret\n          target: /x\n          ids: x\n",
-			`warning: cog.yaml:7: build.run.mounts: unknown key "ids"`, `write "id", if that is what is meant`,
+			`warning: cog.yaml:7: build.run.mounts: unknown key "ids"`, `did you mean "id"?`,
 		},
 		{
 			"of weights", "weights:\n  - sourc: x\n", `warning: cog.yaml:2: weights: unknown key "sourc"`,
-			`write "source", if that is what is meant`,
+			`did you mean "source"?`,
 		},
 
 		{
@@ -90,11 +90,11 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		},
 		{
 			"weights that are not there", "weights:\n  - {source: [run.py, gone], target: a}\n",
-			"warning: cog.yaml:2: weights: there is no gone", "",
+			"warning: cog.yaml:2: weights: gone does not exist", "",
 		},
 		{
 			"a pattern that leaves none", "weights:\n  - {source: {uri: ., include: ['*.bin']}, target: a}\n",
-			"warning: cog.yaml:2: weights: no file below . is one that include and exclude leave", "",
+			"warning: cog.yaml:2: weights: include and exclude leave no file below .", "",
 		},
 		{
 			"no pattern", "weights:\n  - {source: {uri: ., include: ['[', '*']}, target: a}\n",
@@ -106,32 +106,32 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		},
 		{"a variable's name", "environment: [\"A B=1\"]\n", `cog.yaml:1: environment: "A B=1" is not NAME=value`, ""},
 
-		{"the file", "- run\n", "cog.yaml:1: the file is a list, and should be a mapping", "as key: value"},
+		{"the file", "- run\n", "cog.yaml:1: the file is a list: must be a mapping", "as key: value"},
 		{
-			"a text for a mapping", "concurrency: 4\n", "cog.yaml:1: concurrency is a number, and should be a mapping",
+			"a text for a mapping", "concurrency: 4\n", "cog.yaml:1: concurrency is a number: must be a mapping",
 			"write its keys below it, each as key: value",
 		},
 		{
-			"a mapping for a text", "image:\n  name: x\n", "cog.yaml:2: image is a mapping, and should be a text",
+			"a mapping for a text", "image:\n  name: x\n", "cog.yaml:2: image is a mapping: must be a text",
 			"write a text, in quotes",
 		},
 		{
 			"a text for a list", "build:\n  system_packages: ffmpeg\n",
-			"warning: cog.yaml:2: build.system_packages is a text, and should be a list", "as - item",
+			"warning: cog.yaml:2: build.system_packages is a text: must be a list", "as - item",
 		},
 		{
 			"a mapping in a list", "build:\n  python_packages:\n    - torch: 2.0\n",
-			"warning: cog.yaml:3: build.python_packages is a mapping, and should be a text", "",
+			"warning: cog.yaml:3: build.python_packages is a mapping: must be a text", "",
 		},
 		{
 			"a text for a boolean", "build:\n  gpu: 'true'\n",
-			"warning: cog.yaml:2: build.gpu is a text, and should be a boolean", "write true or false, without quotes",
+			"warning: cog.yaml:2: build.gpu is a text: must be a boolean", "write true or false, without quotes",
 		},
 		{
-			"a mapping for a list", "environment:\n  A: b\n", "cog.yaml:2: environment is a mapping, and should be a list",
+			"a mapping for a list", "environment:\n  A: b\n", "cog.yaml:2: environment is a mapping: must be a list",
 			"as - item",
 		},
-		{"a list for a reference", "run:\n  - run.py:a\n", "cog.yaml:2: run is a list, and should be a text", ""},
+		{"a list for a reference", "run:\n  - run.py:a\n", "cog.yaml:2: run is a list: must be a text", ""},
 
 		{
 			"no slots", "concurrency:\n  max: 0\n", "cog.yaml:2: concurrency.max: invalid value 0",
@@ -139,7 +139,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		},
 		{
 			"half a slot", "concurrency:\n  max: 1.5\n",
-			"warning: cog.yaml:2: concurrency.max: 1.5 is not a whole number, and 1 is used",
+			"warning: cog.yaml:2: concurrency.max: 1.5 is not a whole number: 1 is used",
 			"give a whole number",
 		},
 		{
@@ -149,7 +149,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		{"too many slots", "concurrency:\n  max: 99999999999999999999\n", "cog.yaml:2: ", ""},
 		{"no number of slots", "concurrency:\n  max: .nan\n", "cog.yaml:2: concurrency.max: invalid value .nan", ""},
 		{
-			"slots in quotes", "concurrency:\n  max: '4'\n", "cog.yaml:2: concurrency.max is a text, and should be a number",
+			"slots in quotes", "concurrency:\n  max: '4'\n", "cog.yaml:2: concurrency.max is a text: must be a number",
 			"without quotes",
 		},
 		{
@@ -180,7 +180,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		{
 			"a sampler", "observability:\n  traces:\n    sampler: allways_on\n",
 			`cog.yaml:3: observability.traces.sampler: unknown value "allways_on"`,
-			`write "always_on", if that is what is meant`,
+			`did you mean "always_on"?`,
 		},
 		{
 			"a ratio", "observability:\n  traces:\n    sampler_arg: '2'\n",
@@ -194,7 +194,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 			"a kind of mount", "build:\n  run:\n    - command: ls\n      mounts:\n        - type: bind\n",
 			`warning: cog.yaml:5: build.run.mounts.type: unknown value "bind"`, "",
 		},
-		{"no command", "build:\n  run:\n    - mounts: []\n", "warning: cog.yaml:3: build.run: it has no command", ""},
+		{"no command", "build:\n  run:\n    - mounts: []\n", "warning: cog.yaml:3: build.run: missing command", ""},
 
 		{
 			"a key twice", "run: run.py:a\nbuild:\n  gpu: true\nrun: run.py:b\n",
@@ -209,8 +209,8 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 			"warning: cog.yaml:3: another YAML document begins here, and only the first is read", "or what follows",
 		},
 		{
-			"two names", "run: run.py:a\npredict: run.py:b\n", "cog.yaml:2: run and predict are both set, and Cog refuses that",
-			"remove predict, for it is run that is served",
+			"two names", "run: run.py:a\npredict: run.py:b\n", "cog.yaml:2: run and predict are both set: Cog allows only one",
+			"remove predict: run is served",
 		},
 		{
 			"two lists of packages", "build:\n  python_requirements: requirements.txt\n  python_packages:\n    - a\n",
@@ -218,9 +218,9 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		},
 		{
 			"no such requirements", "build:\n  python_requirements: reqs.txt\n",
-			"warning: cog.yaml:2: build.python_requirements: there is no file reqs.txt", "",
+			"warning: cog.yaml:2: build.python_requirements: file reqs.txt does not exist", "",
 		},
-		{"no such file", "run: gone.py:a\n", "cog.yaml:1: run: there is no file gone.py", ""},
+		{"no such file", "run: gone.py:a\n", "cog.yaml:1: run: file gone.py does not exist", ""},
 		{"no reference", "train: train\n", `cog.yaml:1: train: invalid reference "train"`, ""},
 		{"no YAML", "run: [\n", "cog.yaml:1: ", "fix the YAML; keys and values are written as key: value"},
 	}

@@ -159,7 +159,7 @@ func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	return r.Document, nil
 }
 
-// Stored is the OpenAPI document that the model brings; nil: it brings none that can be read, or that says all.
+// Stored is the OpenAPI document that the model brings; nil means it brings none that can be read, or that says all.
 func Stored(m *Model) []byte {
 	if m.NoneDefaults == NoneOptional {
 		return nil // only the worker knows which of its inputs may be null

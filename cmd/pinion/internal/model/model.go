@@ -17,10 +17,10 @@ type Model struct {
 	Dir         string   // absolute; the worker's working folder
 	Logo        string   // from cog.yaml: a picture in the folder; "" for none
 	Image       string   // from cog.yaml: the image that it is built to; "" for none
-	Ref         string   // "run.py:Runner"; "": there is only a train function
+	Ref         string   // "run.py:Runner"; "" means there is only a train function
 	Train       string   // "train.py:train"; "" for none
 	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
-	Concurrency int      // from cog.yaml; 0: not said
+	Concurrency int      // from cog.yaml; 0 means not said
 	// NoneDefaults is cog.yaml's, until SettleNoneDefaults.
 	NoneDefaults NoneDefaults
 	// Observability is cog.yaml's, not checked yet.

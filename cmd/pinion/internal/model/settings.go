@@ -11,7 +11,7 @@ import (
 type settings struct {
 	image, logo, run, predict, train string
 	environment                      []string
-	concurrency                      int // 0: not said
+	concurrency                      int // 0 means not said
 	noneDefaults                     string
 	observability                    telemetry.CogYAML
 }
@@ -62,7 +62,7 @@ func observabilityOf(n *usertext.Node) telemetry.CogYAML {
 	}
 }
 
-// enabled is a switch; nil: it is not there.
+// enabled is a switch; nil means it is not there.
 func enabled(n *usertext.Node) *bool {
 	if n != nil && n.Kind == usertext.Mapping {
 		n = n.Get("enabled")

@@ -23,7 +23,7 @@ type Weight struct {
 // Source is where weights come from: a URL, or a path below the model's folder.
 type Source struct {
 	URI              string
-	Include, Exclude []string // patterns of files below the URI; nil: all, and none
+	Include, Exclude []string // patterns of files below the URI; nil means all, and none
 	Line             int
 }
 
@@ -52,7 +52,7 @@ func (s Source) Files(folder string) (files []string, err error) {
 
 // NoFiles is what is wrong with patterns that leave no file of a place, and what would be right.
 func NoFiles(place string) (what, fix string) {
-	return fmt.Sprintf("weights: no file below %s is one that include and exclude leave", place),
+	return fmt.Sprintf("weights: include and exclude leave no file below %s", place),
 		"fix the patterns: *.safetensors is for a name, folder/** for a path"
 }
 
@@ -226,7 +226,7 @@ func (c *CogYAMLReport) localWeights(w Weight) {
 		}
 		place := below(c.dir, s.Path())
 		if _, err := os.Stat(place); err != nil {
-			c.warn(s.Line, fmt.Sprintf("weights: there is no %s", s.URI),
+			c.warn(s.Line, fmt.Sprintf("weights: %s does not exist", s.URI),
 				"put the weights there, or write source: with the URL that they come from")
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Enter lets a request into the model, which loads it if that is the model's way. deadline is the request's; zero: it
-// has none. callers are the models that wait for it. leave follows once the service has the request, or has refused
+// Enter lets a request into the model, which loads it if that is the model's way. deadline is the request's; zero means
+// it has none. callers are the models that wait for it. leave follows once the service has the request, or has refused
 // it.
 func (l *Lifecycle) Enter(deadline time.Time, callers []string) error {
 	l.touch(&l.came)
@@ -25,7 +25,7 @@ func (l *Lifecycle) Enter(deadline time.Time, callers []string) error {
 	return l.await(deadline, callers)
 }
 
-// TryEnter is Enter without a wait; false: the model is not ready.
+// TryEnter is Enter without a wait; false means the model is not ready.
 func (l *Lifecycle) TryEnter() bool {
 	l.touch(&l.came)
 	l.entering.Add(1)
@@ -39,7 +39,7 @@ func (l *Lifecycle) TryEnter() bool {
 // IsReady reports whether requests enter at once.
 func (l *Lifecycle) IsReady() bool { return l.open.Load() }
 
-// AwaitReady waits until they do; false: ctx has ended.
+// AwaitReady waits until they do; false means ctx has ended.
 func (l *Lifecycle) AwaitReady(ctx context.Context) bool {
 	for {
 		l.mu.Lock()
@@ -56,7 +56,7 @@ func (l *Lifecycle) AwaitReady(ctx context.Context) bool {
 	}
 }
 
-// Refusal says why the model takes no requests, even if they can wait; nil: it does, or its service says more.
+// Refusal says why the model takes no requests, even if they can wait; nil means it does, or its service says more.
 func (l *Lifecycle) Refusal() error {
 	if l.open.Load() {
 		return nil

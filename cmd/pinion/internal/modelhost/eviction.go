@@ -34,7 +34,7 @@ func (e *NoRoomError) Error() string {
 	if len(held) == 0 {
 		return text
 	}
-	return text + ", and " + strings.Join(held, ", ") + " and cannot go now"
+	return text + ", and " + strings.Join(held, ", ") + " and cannot be unloaded now"
 }
 
 // chooseEvicted chooses the models that must go before one that needs memory fits into the bound (0: there is none):
@@ -65,8 +65,8 @@ func chooseEvicted(name string, need, bound int64, holders []Holder) (evicted []
 	return evicted, nil
 }
 
-// fewest chooses from the first on as many models as have that much memory, and of those none that need not go; false:
-// all of them have less.
+// fewest chooses from the first on as many models as have that much memory, and of those none that need not go; false
+// means all of them have less.
 func fewest(models []Holder, memory int64) (names []string, ok bool) {
 	n := 0
 	for ; n < len(models) && memory > 0; n++ {

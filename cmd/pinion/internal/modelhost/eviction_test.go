@@ -45,7 +45,7 @@ func TestEviction_NoRoomError(t *testing.T) {
 	_, err := chooseEvicted("x", 3<<30, 4<<30,
 		[]Holder{{Name: "a", Memory: 2 << 30}, {Name: "b", Memory: 100 << 20, Idle: true}})
 	var no *NoRoomError
-	if !errors.As(err, &no) || err.Error() != "x needs 3.0 GiB of the 4.0 GiB that the models may have together, and a has 2.0 GiB and cannot go now" {
+	if !errors.As(err, &no) || err.Error() != "x needs 3.0 GiB of the 4.0 GiB that the models may have together, and a has 2.0 GiB and cannot be unloaded now" {
 		t.Error(err)
 	}
 	_, err = chooseEvicted("x", 300<<20, 200<<20, nil)

@@ -20,7 +20,7 @@ type Options struct {
 	Config  *config.Server
 	Several bool // the models' names are in metrics, logs and traces
 	Logger  *slog.Logger
-	Tracer  *trace.Tracer // nil: traces are off
+	Tracer  *trace.Tracer // nil means traces are off
 
 	RunDir   *process.RunDir
 	Orphans  *supervise.Orphans
@@ -41,7 +41,7 @@ type Host struct {
 	sdk      sdkFolder
 	image    process.Binary
 	evicting chan struct{} // holds a token while room is made for a model, or shared out
-	limit    atomic.Int64  // of the memory that the loaded models have together, in bytes; 0: any
+	limit    atomic.Int64  // of the memory that the loaded models have together, in bytes; 0 means any
 }
 
 // New makes a host. It finds what workers are started from: the binary and the cog package.
@@ -54,5 +54,5 @@ func New(o Options) (h *Host, err error) {
 	return h, err
 }
 
-// SetLimit bounds the memory that the loaded models have together; 0: any.
+// SetLimit bounds the memory that the loaded models have together; 0 means any.
 func (h *Host) SetLimit(bytes int64) { h.limit.Store(bytes) }

@@ -24,7 +24,7 @@ type Lifecycle struct {
 	came     atomic.Int64  // when a request last came, in nanoseconds of Unix
 	ended    atomic.Int64  // when one last ended
 	starts   sync.WaitGroup
-	// predecessor is closed when the model has ended whose place this one takes; nil: this one starts beside it.
+	// predecessor is closed when the model has ended whose place this one takes; nil means this one starts beside it.
 	predecessor <-chan struct{}
 
 	mu           sync.Mutex
@@ -109,7 +109,7 @@ func (l *Lifecycle) Close() {
 	l.starts.Wait()
 }
 
-// move makes a move of the state, with l.mu held. false: the event changes nothing.
+// move makes a move of the state, with l.mu held. false means the event changes nothing.
 func (l *Lifecycle) move(e event, reason string) bool {
 	next, ok := l.state.After(e)
 	if !ok {
@@ -264,7 +264,7 @@ func (l *Lifecycle) launch() error {
 	}
 }
 
-// stays waits that long; false: the model is to be unloaded before.
+// stays waits that long; false means the model is to be unloaded before.
 func (l *Lifecycle) stays(delay time.Duration) bool {
 	late := time.After(delay)
 	for {
@@ -282,7 +282,8 @@ func (l *Lifecycle) stays(delay time.Duration) bool {
 	}
 }
 
-// Unload ends the model's processes, and returns once they and those of its predecessor are gone. hold: no request loads it again.
+// Unload ends the model's processes, and returns once they and those of its predecessor are gone. hold: no request
+// loads it again.
 func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	for {
 		l.mu.Lock()
@@ -307,7 +308,7 @@ func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	}
 }
 
-// unloadIfIdle begins to unload the model if nothing has run since a time; false: it goes on.
+// unloadIfIdle begins to unload the model if nothing has run since a time; false means it goes on.
 func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +325,8 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 	return true
 }
 
-// isIdle reports whether no prediction runs, waits, or is about to. What waits for the model's next turn does not count.
+// isIdle reports whether no prediction runs, waits, or is about to. What waits for the model's next turn does not
+// count.
 func (l *Lifecycle) isIdle() bool {
 	return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 && (l.awaiting.Load() == 0 || l.givesWay.Load())
 }
@@ -357,7 +359,7 @@ func (l *Lifecycle) end() {
 	select {
 	case <-m.Service.Idle():
 	case <-grace.C:
-		m.Log.Warn("the grace is over: cancelling what is in flight", "predictions", m.Service.InFlight())
+		m.Log.Warn("the grace period is over: canceling the predictions in flight", "predictions", m.Service.InFlight())
 		if m.Overdue != nil {
 			m.Overdue()
 		}

@@ -56,7 +56,7 @@ func (h *Host) shrink(m *Model) {
 	h.evicting <- struct{}{}
 	defer func() { <-h.evicting }()
 	if err := h.evict(context.Background(), m, m.memory(), time.Time{}); err != nil {
-		h.o.Logger.Warn("the loaded models have more memory than they may have together", "error", err)
+		h.o.Logger.Warn("the loaded models use more memory than they may have together", "error", err)
 	}
 }
 
@@ -88,7 +88,7 @@ func (m *Model) memory() (bytes int64) {
 	return bytes
 }
 
-// need is the memory that the model needs, in bytes; 0: it is not known yet.
+// need is the memory that the model needs, in bytes; 0 means it is not known yet.
 func (m *Model) need() int64 {
 	if declared := int64(m.s.Loading.Memory); declared > 0 {
 		return declared

@@ -108,7 +108,7 @@ func (o observer) Ended(e predict.End) {
 // Stored is the OpenAPI document in the model's folder, or nil.
 func (m *Model) Stored() []byte { return m.source.stored() }
 
-// label names the model where the server has several, in its metrics, logs and traces; "": it has one.
+// label names the model where the server has several, in its metrics, logs and traces; "" means it has one.
 func (m *Model) label() string {
 	if !m.host.o.Several {
 		return ""
@@ -116,7 +116,7 @@ func (m *Model) label() string {
 	return m.Name
 }
 
-// healthPath is where the model's health is, for messages; "": at the root.
+// healthPath is where the model's health is, for messages; "" means at the root.
 func (m *Model) healthPath() string {
 	if !m.host.o.Several {
 		return ""

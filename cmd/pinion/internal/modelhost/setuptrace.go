@@ -11,8 +11,8 @@ import (
 
 // setupTrace traces the setups of one worker's processes, each in its own trace.
 type setupTrace struct {
-	tracer *trace.Tracer // nil: traces are off
-	model  string        // "": the server has one
+	tracer *trace.Tracer // nil means traces are off
+	model  string        // "" means the server has one
 
 	mu        sync.Mutex
 	trace     *trace.Trace // of the process that was started last

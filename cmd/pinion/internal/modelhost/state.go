@@ -47,7 +47,7 @@ var moves = [states]map[event]State{
 	Defunct:   {eventUp: Ready, eventSetupFailed: Failed, eventUnload: Unloading},
 }
 
-// After is the state after an event; false: the event changes nothing.
+// After is the state after an event; false means the event changes nothing.
 func (s State) After(e event) (State, bool) {
 	if s >= states {
 		return s, false

@@ -81,7 +81,7 @@ func (h *Host) loadAfter(ctx context.Context, m *Model, busy []string) (isThere 
 }
 
 // chooseBusy chooses the models that are to end what they run, first those that run nothing, then the least recently
-// used, and no more than it takes; false: not even all of them would do.
+// used, and no more than it takes; false means not even all of them would do.
 func chooseBusy(full *NoRoomError, need int64, callers []string) (names []string, ok bool) {
 	free := full.Bound
 	for _, h := range full.Holders {
@@ -138,7 +138,8 @@ func (l *Lifecycle) keptUntil() time.Time {
 	return l.turnEnds
 }
 
-// keptFor is how much longer that goes on, with l.mu held; 0: not for a request that waits no longer than until waits.
+// keptFor is how much longer that goes on, with l.mu held; 0 means not for a request that waits no longer than until
+// waits.
 func (l *Lifecycle) keptFor(waits time.Time) time.Duration {
 	until := l.keptUntil()
 	if until.After(waits) {
@@ -178,8 +179,8 @@ func (l *Lifecycle) endWait(began time.Time) {
 	}
 }
 
-// makeIdle waits until the model runs nothing and is not kept, or leaves the server; false: ctx has ended. Once its turn
-// is over, new requests wait.
+// makeIdle waits until the model runs nothing and is not kept, or leaves the server; false means ctx has ended. Once
+// its turn is over, new requests wait.
 func (l *Lifecycle) makeIdle(ctx context.Context, waits time.Time) bool {
 	for {
 		l.mu.Lock()
@@ -188,7 +189,7 @@ func (l *Lifecycle) makeIdle(ctx context.Context, waits time.Time) bool {
 		if state == Ready && turn <= 0 && !l.givesWay.Load() {
 			l.givesWay.Store(true)
 			l.open.Store(false)
-			l.m.Log.Info("the model ends what it runs, to make room for another")
+			l.m.Log.Info("the model's predictions are ended, to make room for another model")
 		}
 		l.mu.Unlock()
 		if closed || state != Loading && state != Unloading && (state != Ready || kept == 0 && l.isIdle()) {
@@ -200,7 +201,7 @@ func (l *Lifecycle) makeIdle(ctx context.Context, waits time.Time) bool {
 	}
 }
 
-// awaitIdle waits until the model may be idle, changes its state, or is not kept any more; false: ctx has ended.
+// awaitIdle waits until the model may be idle, changes its state, or is not kept any more; false means ctx has ended.
 func (l *Lifecycle) awaitIdle(
 	ctx context.Context, state State, changed <-chan struct{}, turn, kept time.Duration,
 ) bool {

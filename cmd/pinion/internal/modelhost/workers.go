@@ -17,7 +17,7 @@ import (
 type workers struct {
 	plan    gpu.Plan
 	reloads reloads
-	// lastExit is the cause of the last exit; nil: there was none.
+	// lastExit is the cause of the last exit; nil means there was none.
 	lastExit atomic.Pointer[supervise.ExitCause]
 
 	mu  sync.Mutex
@@ -26,7 +26,7 @@ type workers struct {
 
 // workerSet is the workers of one load of the model; the zero set: it is not loaded.
 type workerSet struct {
-	preloader   *supervise.Preloader // nil: none was asked for
+	preloader   *supervise.Preloader // nil means none was asked for
 	supervisors []*supervise.Supervisor
 }
 
@@ -162,7 +162,7 @@ func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 // Workers are those of the load of now.
 func (m *Model) Workers() []*supervise.Supervisor { return m.workers.current().supervisors }
 
-// Preloader is that of the load of now; nil: none was asked for.
+// Preloader is that of the load of now; nil means none was asked for.
 func (m *Model) Preloader() *supervise.Preloader { return m.workers.current().preloader }
 
 // StopWorkers makes the workers leave, at once or when they are done, and loads no more. It does not wait.

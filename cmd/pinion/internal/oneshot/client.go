@@ -18,7 +18,7 @@ import (
 // Client is a server to ask.
 type Client struct {
 	Base      string // the server's URL, without a slash at its end
-	Token     string // the bearer token that the server wants; "": none
+	Token     string // the bearer token that the server wants; "" means none
 	UserAgent string
 }
 
@@ -84,7 +84,7 @@ type Answer struct {
 	Object []byte // the prediction object
 	Status string
 	Error  string
-	Output []byte // nil: none
+	Output []byte // nil means none
 	logs   string
 	// Interrupted: the user asked for the end.
 	Interrupted bool

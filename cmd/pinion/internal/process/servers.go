@@ -69,7 +69,7 @@ func Servers() []ServerInfo {
 	return servers
 }
 
-// readServer reads the description in a run folder; false: it has no running server of this user.
+// readServer reads the description in a run folder; false means it has no running server of this user.
 func readServer(path string) (s ServerInfo, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !ownedByUs(info) {

@@ -200,7 +200,7 @@ func (b exactVersion) Create(req predict.Request) (*predict.Prediction, error) {
 	return b.backend.Create(req)
 }
 
-// copyFor copies a request to a version for the mirror; nil: there is none.
+// copyFor copies a request to a version for the mirror; nil means there is none.
 func (t *target) copyFor(req *predict.Request) *shadow {
 	if t == nil {
 		return nil

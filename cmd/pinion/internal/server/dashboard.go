@@ -39,7 +39,7 @@ func (f *Server) hasDashboard(monitor bool) bool {
 	return !f.s.Exposure.Dashboard.Off && monitor == (f.s.Exposure.MetricsPort >= 0 && f.auth.Tokens() == nil)
 }
 
-// dashboardAt is the live view on that port, at the root or below /models; nil: it is not there.
+// dashboardAt is the live view on that port, at the root or below /models; nil means it is not there.
 func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 	if !m.server.hasDashboard(monitor) {
 		return nil
@@ -81,7 +81,7 @@ func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
 	return d
 }
 
-// linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
+// linkToDashboard is the address of the live view as the page at /docs has it; "" means it is not on the same port.
 func (m *servedModel) linkToDashboard() string {
 	if !m.server.hasDashboard(false) {
 		return ""

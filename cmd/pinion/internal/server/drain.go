@@ -11,7 +11,7 @@ import (
 // signals are those that stop a server.
 type signals <-chan os.Signal
 
-// await waits until something is done; false: a SIGINT has come before.
+// await waits until something is done; false means a SIGINT has come before.
 func (s signals) await(done <-chan struct{}) bool {
 	for {
 		select {

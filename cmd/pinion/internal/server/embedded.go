@@ -18,7 +18,7 @@ type embeddedQueue struct {
 	users int
 }
 
-// open returns the NATS server of a queue; nil: NATS is elsewhere. leave follows when the queue is left.
+// open returns the NATS server of a queue, or nil if NATS is elsewhere. leave follows when the queue is left.
 func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave func(), err error) {
 	dir, embeds := f.s.Jobs.NATS.Embeds()
 	if !embeds {

@@ -13,9 +13,9 @@ type endpoints struct {
 	http    *httpd.Server
 	ln      net.Listener
 	address string
-	monitor *httpd.Server   // nil: metrics and probes have no separate port
+	monitor *httpd.Server   // nil means metrics and probes have no separate port
 	watched net.Listener    // the monitor's
-	grpc    *grpcServer     // nil: off
+	grpc    *grpcServer     // nil means off
 	models  protocol.Models // for other protocols
 }
 

@@ -66,7 +66,7 @@ func (f *finder) names() ([]string, error) {
 	return store.Models(ctx, f.nc)
 }
 
-// ready says why no model can be found; nil: one can.
+// ready says why no model can be found; nil means one can.
 func (f *finder) ready() error {
 	if f != nil && !f.nc.IsConnected() {
 		return errNoNATS

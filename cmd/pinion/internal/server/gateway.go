@@ -35,10 +35,10 @@ type gateway struct {
 	webhooks *webhook.Sender
 	metrics  *metrics.Set                    // of the gateway; with --model, the model's too
 	models   atomic.Pointer[[]*gatewayModel] // in the order of --models, else of their names
-	finder   *finder                         // of models that have a queue; nil: --models says which there are
+	finder   *finder                         // of models that have a queue; nil means --models says which there are
 	routing  sync.Mutex                      // held while http gets other models
 	http     *httpd.Server
-	grpc     *grpcServer // nil: off
+	grpc     *grpcServer // nil means off
 	ln       net.Listener
 	signals  signals
 

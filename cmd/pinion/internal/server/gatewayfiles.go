@@ -88,7 +88,7 @@ func (in *jobInput) release() { in.budget.Free(in.charged) }
 // attachedFile is a file for which the input has a placeholder.
 type attachedFile struct{ path, media string }
 
-// nextFile returns the input before the next placeholder, its file, and the input behind it; false: there is none.
+// nextFile returns the input before the next placeholder, its file, and the input behind it, or false if there is none.
 func nextFile(input []byte, files predict.Attachments) (before []byte, f attachedFile, after []byte, ok bool, err error) {
 	var placeholder []byte
 	if before, placeholder, after, ok = predict.CutPlaceholder(input); !ok {

@@ -29,7 +29,7 @@ type gatewayModel struct {
 	requestChecker
 	g        *gateway
 	name     string // with the version
-	version  string // that its requests name; "": none
+	version  string // that its requests name; "" means none
 	member   *jobqueue.Member
 	metrics  *metrics.Set
 	known    *protocol.Model                 // to other protocols
@@ -128,7 +128,7 @@ func (m *gatewayModel) State() protocol.State {
 		return protocol.State{Name: "UNAVAILABLE", Reason: err.Error()}
 	}
 	if _, ok := m.OpenAPI(); !ok {
-		return protocol.State{Name: "LOADING", Reason: "no server has told of the model yet"}
+		return protocol.State{Name: "LOADING", Reason: "no server has published the model's schema yet"}
 	}
 	return protocol.State{Name: "READY"}
 }
@@ -181,7 +181,7 @@ func (m *gatewayModel) page(atRoot bool) fasthttp.RequestHandler {
 	}
 }
 
-// links lead from a page of a model to that of each; nil: there is one.
+// links lead from a page of a model to that of each; nil means there is one.
 func (g *gateway) links(from *gatewayModel, atRoot bool) (links []web.Link) {
 	if g.s.Alone() {
 		return nil

@@ -98,7 +98,7 @@ func (m *gatewayModel) queue() httpd.JobQueue {
 	return m.member
 }
 
-// slotsOf is how many slots a server has for the model, or the version; false: it has not that version.
+// slotsOf is how many slots a server has for the model, or the version; false means it has not that version.
 func (m *gatewayModel) slotsOf(s *store.NamedStatus) (slots int, ok bool) {
 	if m.version == "" {
 		return s.Slots, true

@@ -25,7 +25,7 @@ func (f *Server) openGRPC() (err error) {
 	return err
 }
 
-// openGRPC opens the port of a server or gateway; nil: none is wanted.
+// openGRPC opens the port of a server or gateway; nil means none is wanted.
 func openGRPC(p *config.Protocols, e *config.Exposure, auth *tokenFile, o grpc.Options) (*grpcServer, error) {
 	if p.GRPCPort < 0 {
 		return nil, nil

@@ -64,7 +64,7 @@ func (f *Server) protocols() *config.Protocols {
 	return &p
 }
 
-// shutdown is what POST /shutdown calls; nil: it is off.
+// shutdown is what POST /shutdown calls; nil means it is off.
 func (f *Server) shutdown() func() {
 	if f.s.Exposure.NoShutdown {
 		return nil
@@ -152,7 +152,7 @@ func (v *versions) traffic() *httpd.Traffic {
 	return &httpd.Traffic{Shares: r.shares(), Mirror: r.mirrorName()}
 }
 
-// title is the name of the default model at the start for people; "": there is none.
+// title is the name of the default model at the start for people; "" means there is none.
 func (f *Server) title() string {
 	if m := f.first(); m != nil {
 		return m.title()
@@ -198,7 +198,7 @@ func (m *servedModel) pageOptions(atRoot bool) page.Options {
 	return o
 }
 
-// helpPages returns the addresses of documents; nil: the documents have no address that is known.
+// helpPages returns the addresses of documents, or nil if the documents have no address that is known.
 func helpPages() func(page string) string {
 	if version.Docs == "" {
 		return nil
@@ -206,7 +206,7 @@ func helpPages() func(page string) string {
 	return version.DocsPage
 }
 
-// pageHelp is the address of the document about the page; "": it is not known.
+// pageHelp is the address of the document about the page; "" means it is not known.
 func pageHelp() string {
 	if help := helpPages(); help != nil {
 		return help("how-to/page")
@@ -214,7 +214,7 @@ func pageHelp() string {
 	return ""
 }
 
-// links lead from a page of the model to that of each model; nil: there is one model.
+// links lead from a page of the model to that of each model; nil means there is one model.
 func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 	if !m.server.several {
 		return nil

@@ -35,7 +35,8 @@ func (m *servedModel) queueTitle() (string, error) {
 	return m.server.s.Protocols.QueueTitle(m.of.Found)
 }
 
-// joinQueue joins the job queue of the model, if there is to be one, or shares it with what else is served of that model.
+// joinQueue joins the job queue of the model, if there is to be one, or shares it with what else is served of that
+// model.
 func (m *servedModel) joinQueue() error {
 	f := m.server
 	if !f.s.Jobs.NATS.On() {
@@ -125,7 +126,7 @@ func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
 	}
 }
 
-// schema is what gateways may know of the model; false: it is not known yet.
+// schema is what gateways may know of the model; false means it is not known yet.
 func (m *servedModel) schema() (store.Schema, bool) {
 	l, ok := m.Service.Reported()
 	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok

@@ -17,9 +17,9 @@ const allJobs = 100
 
 var _ jobqueue.Local = (*modelQueue)(nil)
 
-// jobTurns says which version gets the next job that names none. Each gets its share, as requests over HTTP do. But jobs
-// wait where requests do not: if no slot of that version is free, the one with the largest share may have the job, so
-// that a slow version does not hold up the others. It is made up for later, by a job at most.
+// jobTurns says which version gets the next job that names none. Each gets its share, as requests over HTTP do. But
+// jobs wait where requests do not: if no slot of that version is free, the one with the largest share may have the job,
+// so that a slow version does not hold up the others. It is made up for later, by a job at most.
 type jobTurns struct {
 	targets  []*jobTarget
 	eligible []bool
@@ -38,7 +38,8 @@ func (q *modelQueue) turns() *jobTurns {
 	return t
 }
 
-// next returns the version that may begin a job now; -1: none may. blocking are those with no free slot that could.
+// next returns the version that may begin a job now; -1 means none may. blocking are those with no free slot that
+// could.
 func (t *jobTurns) next() (next int, blocking []int) {
 	turn, largest := -1, -1
 	for i, target := range t.targets {

@@ -11,7 +11,7 @@ import (
 // jobTarget is a model, or a version of one, that gets jobs of a queue. It is also each slot that is reserved for one.
 type jobTarget struct {
 	*servedModel
-	version string  // "": the model has no versions
+	version string  // "" means the model has no versions
 	target  *target // as one of several versions, or nil
 	share   int     // of the jobs that name no version, in percent
 }

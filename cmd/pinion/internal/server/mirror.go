@@ -26,7 +26,7 @@ type mirrored struct {
 	inFlight                 atomic.Int64
 }
 
-// stats returns the counts for /metrics; nil: the version was not a mirror.
+// stats returns the counts for /metrics, or nil if the version was not a mirror.
 func (m *mirrored) stats() *metrics.Mirror {
 	if m == nil {
 		return nil
@@ -37,7 +37,7 @@ func (m *mirrored) stats() *metrics.Mirror {
 	}
 }
 
-// shadow is a copy of a request. Its answer is dropped. nil: the request is left out.
+// shadow is a copy of a request. Its answer is dropped. nil means the request is left out.
 type shadow struct {
 	to  *target
 	req predict.Request
@@ -130,7 +130,7 @@ func (s *shadow) compareRefusal(p *predict.Prediction, err error) {
 	var invalid *predict.ValidationError
 	if errors.As(err, &invalid) {
 		s.to.mirrored.different.Add(1)
-		s.to.Log.Warn("the mirror refuses what was served", "error", err)
+		s.to.Log.Warn("the mirror refused a request that was served", "error", err)
 		return
 	}
 	s.to.mirrored.leftOut.Add(1)
@@ -149,6 +149,7 @@ func (s *shadow) compare(served, copied predict.Record) {
 		return
 	}
 	counts.different.Add(1)
-	s.to.Log.Warn("the mirror ended otherwise", "served", served.Status.String(), "mirror", copied.Status.String(),
+	s.to.Log.Warn("the mirror's prediction ended differently", "served", served.Status.String(), "mirror",
+		copied.Status.String(),
 		"error", copied.Error)
 }

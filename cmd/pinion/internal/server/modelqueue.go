@@ -49,7 +49,7 @@ func (q *modelQueue) log(m *servedModel) *slog.Logger {
 	return m.Log
 }
 
-// share lets another model use the queue; false: it is being left.
+// share lets another model use the queue; false means it is being left.
 func (q *modelQueue) share(m *servedModel) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -179,8 +179,8 @@ func (q *modelQueue) routed() []*jobTarget {
 	return q.targets
 }
 
-// find returns what has a version of the model, or ("") what answers for the model: the largest share of it. nil: there
-// is none.
+// find returns what has a version of the model, or ("") what answers for the model: the largest share of it. nil means
+// there is none.
 func (q *modelQueue) find(version string) (found *jobTarget) {
 	for _, t := range q.routed() {
 		switch {

@@ -24,7 +24,7 @@ type models struct {
 // all returns the models that requests find; the first one is the default.
 func (f *Server) all() []*servedModel { return f.models.all() }
 
-// first returns the default model; nil: SageMaker has loaded none yet.
+// first returns the default model, or nil if SageMaker has loaded none yet.
 func (f *Server) first() *servedModel {
 	if list := f.all(); len(list) > 0 {
 		return list[0]
@@ -70,7 +70,7 @@ func (s *models) hosted() (hosted []*modelhost.Model) {
 	return hosted
 }
 
-// add lets a model be there beside those that are served; false: the server stops.
+// add lets a model be there beside those that are served; false means the server stops.
 func (s *models) add(m *servedModel) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

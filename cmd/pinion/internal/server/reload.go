@@ -66,12 +66,13 @@ func (m *servedModel) changer(verb string, change func(*modelhost.Lifecycle) err
 	}
 }
 
-// loader loads the model for a client; nil: no client may ask.
+// loader loads the model for a client; nil means no client may ask.
 func (m *servedModel) loader() func() error {
 	return m.changer("load", func(l *modelhost.Lifecycle) error { return l.Load(context.Background(), true) })
 }
 
-// unloader unloads the model for a client; nil: no client may ask. A request loads a model again whose way that is.
+// unloader unloads the model for a client; nil means no client may ask. A request loads a model again whose way that
+// is.
 func (m *servedModel) unloader() func() error {
 	return m.changer("unload", func(l *modelhost.Lifecycle) error {
 		return l.Unload(context.Background(), m.of.Settings.Loading.When == config.AtStartup)

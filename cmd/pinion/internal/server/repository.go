@@ -127,7 +127,7 @@ func (r repository) Remove(name string) *protocol.Error {
 	return nil
 }
 
-// remove ends a model, and returns once its processes are gone; false: another client ends it.
+// remove ends a model, and returns once its processes are gone, or false if another client ends it.
 func (f *Server) remove(m *servedModel) bool {
 	f.models.changing.Lock()
 	left := slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m })

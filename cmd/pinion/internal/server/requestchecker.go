@@ -17,7 +17,7 @@ var _ jobqueue.Checker = requestChecker{}
 // defunct.
 type requestChecker struct {
 	*modelservice.Service
-	learned *atomic.Pointer[store.Schema] // nil: nothing yet
+	learned *atomic.Pointer[store.Schema] // nil means nothing yet
 }
 
 func newRequestChecker(f *files.Store, log *slog.Logger) requestChecker {
@@ -31,7 +31,7 @@ func (c requestChecker) SetSchema(s store.Schema) {
 	c.learned.Store(&s)
 }
 
-// OpenAPI returns the document of the last server; false: none has written one.
+// OpenAPI returns the document of the last server; false means none has written one.
 func (c requestChecker) OpenAPI() ([]byte, bool) {
 	if s := c.learned.Load(); s != nil {
 		return s.OpenAPI, true

@@ -18,7 +18,7 @@ func (f *Server) readAgain() {
 	defer f.models.changing.Unlock()
 	wanted, err := f.read.File()
 	if err != nil {
-		f.log.Error("the file of models has a mistake, and nothing changes", "error", err)
+		f.log.Error("the file of models has a mistake: nothing changes", "error", err)
 		return
 	}
 	f.log.Info("the file of models is read again", "asked_by", "SIGHUP", "models", len(wanted.List))
@@ -49,7 +49,7 @@ func (f *Server) readAgain() {
 }
 
 // serveAgain returns the model as it is to be served: the old one where it is so already, or where the new one cannot
-// be served; nil: neither is there.
+// be served, or nil if neither is there.
 func (f *Server) serveAgain(old *servedModel, of config.Named) *servedModel {
 	if old != nil && reflect.DeepEqual(old.of, of) {
 		return old
@@ -108,7 +108,7 @@ func (f *Server) succeed(old *servedModel, of config.Named) (*servedModel, error
 }
 
 // show lets requests find these models, the first of which is the default. traffic is the shares that the file gives to
-// versions; nil: they stay.
+// versions; nil means they stay.
 func (f *Server) show(list []*servedModel, traffic config.Traffic) {
 	f.models.replace(list)
 	f.groupVersions(list, traffic)
@@ -137,7 +137,7 @@ func (f *Server) retire(m *servedModel) {
 	close(m.ended)
 }
 
-// successor is the model that requests find in the place of this one, which leaves; nil: there is none.
+// successor is the model that requests find in the place of this one, which leaves; nil means there is none.
 func (m *servedModel) successor() *servedModel {
 	if !m.Service.Draining() {
 		return nil

@@ -19,14 +19,14 @@ type servedModel struct {
 	server  *Server
 	of      config.Named
 	added   bool        // by a client
-	queue   *modelQueue // nil: accepted predictions live in this process
+	queue   *modelQueue // nil means accepted predictions live in this process
 	metrics *metrics.Set
-	view    *dashboard.View // nil: it is off
+	view    *dashboard.View // nil means it is off
 	ended   chan struct{}   // closed once it is retired
 	atRoot  httpd.Service   // what answers at the root while this model is the default
 	known   *protocol.Model // to other protocols
 
-	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil: it was none
+	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil means it was none
 }
 
 // hostModels makes the models' host and the models, once what they share is there.

@@ -26,18 +26,18 @@ import (
 type Server struct {
 	s   *config.Server
 	log *slog.Logger
-	// setupBegan is when the first setup began, for setupLog; 0: it has ended.
+	// setupBegan is when the first setup began, for setupLog; 0 means it has ended.
 	setupBegan atomic.Int64
 	sink       *logging.Sink        // where log goes
-	telemetry  *telemetry.Telemetry // nil: it is off
-	sentry     *sentry.Reporter     // nil: it is off
+	telemetry  *telemetry.Telemetry // nil means it is off
+	sentry     *sentry.Reporter     // nil means it is off
 	dir        *process.RunDir
 	budget     *memory.Budget
 	files      *files.Store
 	webhooks   *webhook.Sender
 	heap       atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
 	gpus       *nvml.Sampler
-	auth       *tokenFile   // nil: no token is wanted
+	auth       *tokenFile   // nil means no token is wanted
 	metrics    *metrics.Set // of the server; with one model, the model's too
 	orphans    *supervise.Orphans
 	endpoints  endpoints
@@ -55,7 +55,7 @@ type Server struct {
 // Reader reads models while the server runs.
 type Reader struct {
 	File   func() (*config.Models, error)               // the file of models again, or nil
-	Folder func(name, dir string) (config.Named, error) // a model that a client adds; nil: none does
+	Folder func(name, dir string) (config.Named, error) // a model that a client adds; nil means none does
 }
 
 // New wires the server and opens its sockets. Nothing is served yet.

@@ -37,11 +37,11 @@ func (m *servedModel) drawSetup() {
 	m.Log.Log(context.Background(), logtext.LevelDraft, lastLine(h.Setup.Logs))
 }
 
-// setupLog is a log whose drafts say for how long the setup has run: those of drawSetup, and a line of the model that has not
-// ended, as that of a bar. So both are one line.
+// setupLog is a log whose drafts say for how long the setup has run: those of drawSetup, and a line of the model that
+// has not ended, as that of a bar. So both are one line.
 type setupLog struct {
 	slog.Handler
-	began *atomic.Int64 // since 1970, in nanoseconds; 0: none runs
+	began *atomic.Int64 // since 1970, in nanoseconds; 0 means none runs
 }
 
 // Handle implements slog.Handler.

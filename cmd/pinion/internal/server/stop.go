@@ -194,7 +194,7 @@ func (f *Server) cancelAll() {
 		m.releaseJobs()
 		inFlight += m.Service.InFlight()
 	}
-	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
+	f.log.Warn("the grace period is over: canceling the predictions in flight", "predictions", inFlight)
 	for _, m := range f.models.every() {
 		m.Service.CancelAll()
 	}
@@ -242,7 +242,7 @@ func (f *Server) deliver(retried, end time.Time) {
 }
 
 // stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. At the end of the
-// time, and at a SIGINT, it kills them; false: at a SIGINT.
+// time, and at a SIGINT, it kills them; false means at a SIGINT.
 func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 	f.models.stop()
 	for _, m := range f.models.every() {

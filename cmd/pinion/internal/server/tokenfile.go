@@ -101,7 +101,7 @@ func parseTokens(text string) (tokens []string, err error) {
 		tokens = append(tokens, line)
 	}
 	if len(tokens) == 0 {
-		return nil, errors.New("there is no token in it")
+		return nil, errors.New("the file has no token")
 	}
 	return tokens, nil
 }

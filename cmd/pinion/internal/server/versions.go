@@ -25,7 +25,7 @@ type versions struct {
 type route struct {
 	versions []*target
 	order    []*target // whose turn it is: as many times as its share says
-	mirror   *target   // nil: there is none
+	mirror   *target   // nil means there is none
 }
 
 // target is a version of a model, as one of several.
@@ -35,7 +35,7 @@ type target struct {
 	share    int             // in percent
 	answers  *protocol.Model // for requests that name the model alone
 	exact    *protocol.Model // for requests that name this version
-	mirrored *mirrored       // how it did as a mirror; nil: it was none
+	mirrored *mirrored       // how it did as a mirror; nil means it was none
 }
 
 // split returns the model and the version of a name.
@@ -44,7 +44,7 @@ func (m *servedModel) split() (model, number string) {
 	return model, number
 }
 
-// versionsOf returns the versions to which a model belongs; nil: it has none.
+// versionsOf returns the versions to which a model belongs, or nil if it has none.
 func (f *Server) versionsOf(m *servedModel) *versions {
 	name, _ := m.split()
 	return f.models.versioned()[name]
@@ -69,7 +69,7 @@ func (f *Server) route() error {
 }
 
 // groupVersions finds the versions of the models, which have the shares that a file or a client gave them. of has those
-// of a file; nil: it has none. It is called with changing held, or before requests come.
+// of a file; nil means it has none. It is called with changing held, or before requests come.
 func (f *Server) groupVersions(list []*servedModel, of config.Traffic) {
 	members, before := map[string][]*servedModel{}, f.models.versioned()
 	several := map[string]bool{}
@@ -192,7 +192,7 @@ func (v *versions) shift(shares map[string]int) error {
 	}
 	v.route.Store(v.newRoute(members, asked, r.mirrorName()))
 	v.server.routeJobs(v.server.all())
-	v.server.log.Info("traffic is shifted", "model", v.name, "traffic", v.route.Load().shares())
+	v.server.log.Info("traffic shifted", "model", v.name, "traffic", v.route.Load().shares())
 	return nil
 }
 

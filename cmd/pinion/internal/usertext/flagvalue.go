@@ -20,7 +20,7 @@ func FlagValueError(err error) error {
 	return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
 }
 
-// FlagForm says what the values of a flag look like whose type is one of pflag's own; "": it is none of them.
+// FlagForm says what the values of a flag look like whose type is one of pflag's own; "" means it is none of them.
 func FlagForm(f *pflag.Flag) string {
 	return map[string]string{
 		"bool": "true or false", "int": "a whole number", "int64": "a whole number", "float64": "a number",

@@ -23,7 +23,7 @@ const (
 
 // SyntaxError is a fault in the YAML itself.
 type SyntaxError struct {
-	Line int // 0: unknown
+	Line int // 0 means unknown
 	What string
 }
 

@@ -5,7 +5,7 @@ const model = { document: null, source: "" };
 // LoadError is that the server did not give its document.
 class LoadError extends Error {
   constructor(status) {
-    super(status === 401 ? "This server wants a token." : "The model is not set up yet.");
+    super(status === 401 ? "This server requires a token." : "The model is not set up yet.");
     this.wantsToken = status === 401;
   }
 }

@@ -17,7 +17,7 @@ type Config struct {
 	secrets     []string // values that no report may have
 }
 
-// Read reads the settings. nil: nothing is to be reported. An error says what is wrong with the DSN.
+// Read reads the settings. nil means nothing is to be reported. An error says what is wrong with the DSN.
 func Read(getenv func(string) string, environ []string) (*Config, error) {
 	dsn := strings.TrimSpace(getenv("SENTRY_DSN"))
 	if dsn == "" {
@@ -30,7 +30,7 @@ func Read(getenv func(string) string, environ []string) (*Config, error) {
 	return c, nil
 }
 
-var errDSN = errors.New("it must have the form https://KEY@HOST/PROJECT")
+var errDSN = errors.New("must have the form https://KEY@HOST/PROJECT")
 
 // parse reads a DSN: scheme://key@host/path/project. A secret after the key is of older servers, and not needed.
 func (c *Config) parse(dsn string) error {

@@ -51,7 +51,7 @@ func Start(c *Config, version string, log *slog.Logger) *Reporter {
 	if c == nil {
 		return nil
 	}
-	host, _ := os.Hostname() // "": the reports have none
+	host, _ := os.Hostname() // "" means the reports have none
 	r := &Reporter{
 		config: *c, agent: "pinion/" + version, host: host, scrub: newScrubber(c.secrets), log: log,
 		client: &http.Client{Timeout: sendTimeout}, queue: make(chan []byte, queueSize), stopped: make(chan struct{}),

@@ -20,7 +20,7 @@ import (
 
 // Outputs writes what a prediction returned to where it belongs.
 type Outputs struct {
-	File   string // -o; "": stdout, and output.<ext> for files; "-": stdout, for files too
+	File   string // -o; "" means stdout, and output.<ext> for files; "-" means stdout, for files too
 	Stdout io.Writer
 	Stderr io.Writer
 	// Terminal: Stdout is a terminal, where every text ends its line.
@@ -40,7 +40,7 @@ func CheckFile(file string) error {
 	}
 	folder := filepath.Dir(file)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("-o %s: there is no folder %s", file, folder)
+		return fmt.Errorf("-o %s: folder %s does not exist", file, folder)
 	}
 	return nil
 }

@@ -42,10 +42,11 @@ func (f *Fields) Sample() ([]byte, error) {
 	}
 	input = append(input, '}')
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("no value can be made up for %s: give the input by -i or --json", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("cannot make a sample value for %s: give the input by -i or --json",
+			strings.Join(unknown, ", "))
 	}
 	if err := f.check(input); err != nil {
-		return nil, errors.Join(errors.New("the input that was made up is not valid: give one by -i or --json"), err)
+		return nil, errors.Join(errors.New("the sample input is not valid: give one by -i or --json"), err)
 	}
 	return input, nil
 }

@@ -32,10 +32,10 @@ func TestSamples_FitTheirSchema(t *testing.T) {
 		{"list", `{"type":"array","items":{"type":"string","format":"uri"}}`, `{"x":[]}`},
 		{"object", `{"$ref":"#/components/schemas/Point"}`, `{"x":{"left":1,"name":"sample"}}`},
 		{"either", `{"anyOf":[{"type":"string","format":"uri"},{"type":"integer"}]}`, `{"x":1}`},
-		{"file", `{"type":"string","format":"uri"}`, "no value can be made up for x: give the input by -i or --json"},
+		{"file", `{"type":"string","format":"uri"}`, "cannot make a sample value for x: give the input by -i or --json"},
 		{
 			"pattern", `{"type":"string","pattern":"^[0-9]+$"}`,
-			"the input that was made up is not valid: give one by -i or --json",
+			"the sample input is not valid: give one by -i or --json",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
