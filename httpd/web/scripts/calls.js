@@ -3,7 +3,7 @@
 const CALL_LOOKS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy", processing: "blue" };
 const MAX_ALIKE = 5; // calls of one model in one state that are shown one by one
 
-// callsOf is the tree of {calls, calls_omitted}; null: there are none. open has the keys of the lines that are unfolded; those of
+// callsOf is the tree of {calls, calls_omitted}; null means there are none. open has the keys of the lines that are unfolded; those of
 // this tree begin with a path.
 function callsOf({ calls = [], calls_omitted: omitted = 0 }, open, path) {
   if (!calls.length && !omitted) return null;

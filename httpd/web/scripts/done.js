@@ -8,7 +8,7 @@ function lastLineOf(logs) {
   return end.slice(Math.max(end.lastIndexOf("\n"), end.lastIndexOf("\r")) + 1);
 }
 
-// doneOf is the share that is done, in percent; undefined: the line has none.
+// doneOf is the share that is done, in percent; undefined means the line has none.
 function doneOf(line) {
   const found = DONE.exec(line);
   return found ? Math.min(100, Number(found[1])) : undefined;

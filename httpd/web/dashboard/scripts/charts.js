@@ -20,7 +20,7 @@ const MAX_POINTS = 900;
 let range = 300; // seconds that are shown, once there are so many
 const LEAST_RANGE = 60;
 const span = () => Math.min(range, Math.max(LEAST_RANGE, (latest()?.[0] ?? 0) - (history.points[0]?.[0] ?? 0)));
-let moment = null; // seconds before the newest point at which the reader looks; null: nowhere
+let moment = null; // seconds before the newest point at which the reader looks; null means nowhere
 
 function addPoint(point) {
   history.points.push(point);

@@ -10,7 +10,7 @@ function figure(name, value, { look = "", of } = {}) {
   return make("div", {}, make("dt", {}, name), number);
 }
 
-// The versions of the model that a server has, with the slots of each; "": the model has none.
+// The versions of the model that a server has, with the slots of each; "" means the model has none.
 const versionsOf = ({ versions = {} }) =>
   Object.entries(versions).map(([version, slots]) => `, @${version}: ${groups(slots)}`).join("");
 

@@ -12,7 +12,7 @@ const SERVED = {
   speech: ["audio.speech.create", ["input", "voice", "instructions", "response_format", "speed"]],
 };
 
-// openAIEndpoint is the endpoint that the model's function answers; undefined: none.
+// openAIEndpoint is the endpoint that the model's function answers; undefined means none.
 function openAIEndpoint() {
   const endpoint = document.querySelector("main").dataset.openai && model.document?.paths?.["/predictions"]?.post?.["x-cog-openai"];
   return SERVED[endpoint] && endpoint;

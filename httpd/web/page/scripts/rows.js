@@ -35,7 +35,7 @@ function tableRow(id, name, schema) {
   };
 }
 
-// rowsControl is a control whose rows are made by makeRow. pack(values) is the input, unpack(input) the values; null: it
+// rowsControl is a control whose rows are made by makeRow. pack(values) is the input, unpack(input) the values; null means it
 // does not fit into rows.
 function rowsControl(id, name, schema, makeRow, pack, unpack) {
   const rows = make("div", { className: "rows" });

@@ -36,7 +36,7 @@ async function share() {
   }
 }
 
-// sharedInputs are the inputs of the page's own link, and its kind; null: the link has none that can be read. Each value
+// sharedInputs are the inputs of the page's own link, and its kind; null means the link has none that can be read. Each value
 // may be of any type: the link may come from anybody.
 function sharedInputs() {
   try {
