@@ -24,6 +24,4 @@
 // these paths. An answer has the members of both:
 //
 //	{"object":"list","data":[{"id","object","created","owned_by","name","ready"}],"models":["NAME"]}
-//
-// It imports protocol, predict and rawjson; cmd imports it, and openai for the list.
 package instances

@@ -27,6 +27,4 @@
 //   - What Call.Body and Call.Attachments hold is freed once, when the last prediction is done with it, or the call was
 //     refused.
 //   - No error text needs to be matched: Error has a Kind.
-//
-// It is imported by httpd, by the protocols' packages and by cmd. It imports nothing of httpd.
 package protocol

@@ -3,5 +3,5 @@
 //
 // It promises: what it writes is what was built in, every file of it; nothing is written elsewhere.
 //
-// Nothing but cmd imports it. README.md beside this file is about the Python side.
+// README.md beside this file is about the Python side.
 package sdk

@@ -46,6 +46,4 @@
 // steps, 16 of 20 ready items leave, and 4 go with the next batch.
 //
 // docs/explanation/batching-simulation.md compares the rule with others under many loads.
-//
-// runtime/slot may import this package; it imports nothing of ours.
 package batch

@@ -1,6 +1,4 @@
 // Package logtext bounds what is kept of a model's logs: Max bytes of a prediction's or a setup's, and MaxLine bytes of
 // a line. A notice says how much was dropped; the server's own log has the rest. Clip shortens what a line shows of a
 // client's text.
-//
-// It imports nothing of ours.
 package logtext

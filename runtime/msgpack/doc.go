@@ -10,6 +10,4 @@
 //
 // Extension types, for example timestamps, are refused: JSON has none. github.com/tinylib/msgp reads and writes the
 // format.
-//
-// It imports rawjson; httpd imports it.
 package msgpack

@@ -4,6 +4,5 @@
 // Guarantees: a prediction's status changes only along the table in status.go. A prediction ends exactly once, and its
 // record is complete by then. A registry never holds two predictions of one id.
 //
-// The package is the vocabulary of the others: httpd and every package of runtime may import it. It imports only
-// runtime/logtext, runtime/memory, runtime/rawjson and runtime/trace.
+// The package is the vocabulary of the others: httpd and every package of runtime may import it.
 package predict

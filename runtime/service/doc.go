@@ -3,6 +3,4 @@
 //
 // Guarantees: a prediction that Create accepted ends exactly once and leaves no files, slots or memory behind, even if
 // its client, its worker or its files fail. A refused one leaves nothing behind either.
-//
-// Only cmd imports it.
 package service

@@ -39,5 +39,5 @@
 //
 // Queue.mu guards the batcher, the workers' phases and the jobs' phases. Nothing that can block is called under it.
 //
-// cmd/pinion joins this package to httpd. It imports runtime/batch and of the project nothing else.
+// cmd/pinion joins this package to httpd.
 package ventu

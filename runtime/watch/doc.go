@@ -4,6 +4,4 @@
 // one report, however the editor writes it. It looks at *.py, cog.yaml, pyproject.toml, requirements*.txt and
 // .cog/openapi_schema.json. It leaves out hidden folders, virtual environments, __pycache__, node_modules and
 // site-packages.
-//
-// It imports nothing of ours.
 package watch

@@ -26,13 +26,10 @@ func mayUseC() []string {
 
 // A listed is a package as `go list -json` describes it.
 type listed struct {
-	ImportPath   string
-	Dir          string
-	GoFiles      []string
-	CgoFiles     []string
-	Imports      []string
-	TestImports  []string
-	XTestImports []string
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	CgoFiles   []string
 }
 
 // TestDeps_EverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them,

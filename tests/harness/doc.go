@@ -6,5 +6,5 @@
 // something to its log that only a defect writes, fails its test; a test that failed shows the log.
 //
 // Tests wait on states that they can see (an answer, a line of the log, a process that is gone) with Eventually, whose
-// bound only says when to give up. Only tests import this package. Of this module it imports package await alone.
+// bound only says when to give up.
 package harness

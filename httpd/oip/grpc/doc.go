@@ -13,6 +13,4 @@
 //   - Shutdown lets calls in flight end, and refuses new requests of open streams.
 //
 // Lock order: conn.mu, then those of package memory.
-//
-// It imports oip, inferencepb, protocol, connlimit, memory, predict and rawjson; cmd imports it.
 package grpc

@@ -36,5 +36,5 @@
 //	server.go    runs as many jobs as slots are free
 //	slot.go      a place to run one
 //
-// Of this module it imports logtext and rawjson alone: the caller runs the predictions and writes their JSON.
+// The caller runs the predictions and writes their JSON.
 package store

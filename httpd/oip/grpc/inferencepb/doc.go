@@ -1,3 +1,3 @@
 // Package inferencepb has the messages and the service of the Open Inference Protocol over gRPC, generated from
-// inference.proto by "./build.sh proto". It imports nothing of ours; httpd/oip/grpc and tests import it.
+// inference.proto by "./build.sh proto".
 package inferencepb
