@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,6 +100,56 @@ func logsAppear(t *testing.T, c harness.CLI, open func(), terminals int, args ..
 			t.Errorf("got %q %d times in %q, want 1", line, n, seen())
 		}
 	}
+}
+
+// TestPredict_OpenLineStandsWithinTheProgress, which goes on beside it.
+func TestPredict_OpenLineStandsWithinTheProgress(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", gatedLogs, "cog.yaml", "predict: run.py:run\n")
+	open := harness.MakeFIFO(t, dir, "gate")
+	cmd, _, _ := harness.CLI{Dir: dir}.Start(t, "predict")
+	term := harness.NewTerminal(t)
+	cmd.Stderr = term.Program
+	harness.StartCommand(t, cmd)
+	drawn := regexp.MustCompile(`predicting ([0-9.]+) s: half a `)
+	harness.Eventually(t, "two times stand before the line", func() bool {
+		all := drawn.FindAllStringSubmatch(term.String(), -1)
+		return len(all) > 0 && all[0][1] != all[len(all)-1][1]
+	})
+	open()
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("got %v after %q, want success", err, term)
+	}
+	harness.Eventually(t, "the line has ended", func() bool { return strings.Contains(term.String(), "\x1b[Khalf a line\r\n") })
+}
+
+const talkingStream = `
+from cog import ConcatenateIterator
+def run() -> ConcatenateIterator[str]:
+    yield "one "
+    open("gate").read()
+    print("a log", flush=True)
+    open("gate").read()
+    yield "two"
+`
+
+// TestPredict_LogsStandApartFromTokens on a terminal that has both.
+func TestPredict_LogsStandApartFromTokens(t *testing.T) {
+	t.Parallel()
+	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", talkingStream)}
+	open := harness.MakeFIFO(t, c.Dir, "gate")
+	cmd, _, _ := c.Start(t, "predict")
+	term := harness.NewTerminal(t)
+	cmd.Stdout, cmd.Stderr = term.Program, term.Program
+	harness.StartCommand(t, cmd)
+	harness.Eventually(t, "the first token is there", func() bool { return strings.HasSuffix(term.String(), "one ") })
+	open()
+	harness.Eventually(t, "the log is there", func() bool { return strings.HasSuffix(term.String(), "one \r\na log\r\n") })
+	open()
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("got %v after %q, want success", err, term)
+	}
+	harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.String(), "a log\r\ntwo\r\n") })
 }
 
 func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {

@@ -53,9 +53,7 @@ func (a *asker) isLive() bool {
 // report prints what came of a prediction. live has what was printed before its end.
 func (a *asker) report(got oneshot.Answer, live *terminal.Tokens) error {
 	o := &inputs.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal.IsTerminal(os.Stdout)}
-	if live.Printed {
-		fmt.Fprintln(os.Stdout)
-	}
+	a.Screen.EndOutput(os.Stdout)
 	var err error
 	switch {
 	case a.Input.IsSet:

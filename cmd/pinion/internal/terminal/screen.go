@@ -21,9 +21,11 @@ type Screen struct {
 	live  bool // there is a terminal, and it may be drawn on
 	label string
 	began time.Time
+	turn  int // of the spinner
 	drawn bool
-	draft []byte        // the model's line that has not ended, which is shown instead of the progress
+	draft []byte        // the model's line that has not ended, which is shown within the progress
 	stop  chan struct{} // closed: no progress; nil if none is shown
+	open  bool          // the command's output is at the end of a line that has not ended
 }
 
 const (
@@ -54,6 +56,10 @@ func (s *Screen) Show(label string) {
 func (s *Screen) Hide() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hide()
+}
+
+func (s *Screen) hide() {
 	if s.stop != nil {
 		close(s.stop)
 		s.stop = nil
@@ -61,50 +67,82 @@ func (s *Screen) Hide() {
 	s.erase()
 }
 
-// Draft shows a line that has not ended, until the next Write. Without progress nothing is drawn: the terminal has the
-// command's output.
+// Output ends the progress and writes a part of the command's output.
+func (s *Screen) Output(to io.Writer, text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hide()
+	_, _ = to.Write(text) // a terminal that is gone ends the command by its own signal
+	s.open = text[len(text)-1] != '\n'
+}
+
+// EndOutput ends the last line of the output.
+func (s *Screen) EndOutput(to io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open {
+		_, _ = to.Write([]byte("\n"))
+		s.open = false
+	}
+}
+
+// Draft shows a line that has not ended within the progress, until the next Write. Without progress nothing is drawn: the
+// terminal has the command's output.
 func (s *Screen) Draft(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop == nil {
 		return
 	}
-	s.draft = AppendClipped([]byte(EraseLine), line)
-	_, _ = s.w.Write(s.draft)
+	s.draft = append(s.draft[:0], line...)
+	s.draw()
+}
+
+// draw shows what happens, for how long already, and the model's line that has not ended, in one line.
+func (s *Screen) draw() {
+	marks := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	line := fmt.Appendf(nil, "%c %s %.1f s", marks[s.turn%len(marks)], s.label, time.Since(s.began).Seconds())
+	if len(s.draft) > 0 {
+		line = append(append(line, ": "...), s.draft...)
+	}
+	_, _ = s.w.Write(AppendClipped([]byte(EraseLine), line))
 	s.drawn = true
 }
 
 func (s *Screen) animate(stop chan struct{}) {
-	marks := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	tick := time.NewTicker(spinnerPause)
 	defer tick.Stop()
-	for i := 0; ; i++ {
+	for {
 		select {
 		case <-stop:
 			return
 		case <-tick.C:
 		}
 		s.mu.Lock()
-		if s.stop == stop && s.draft == nil {
-			fmt.Fprintf(s.w, "%s%c %s %.1f s", EraseLine, marks[i%len(marks)], s.label, time.Since(s.began).Seconds())
-			s.drawn = true
+		if s.stop == stop {
+			s.turn++
+			s.draw()
 		}
 		s.mu.Unlock()
 	}
 }
 
-// Write writes above the progress.
+// Write writes above the progress, or below the output that has come.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
+	if s.live && s.open {
+		_, _ = io.WriteString(s.w, "\n")
+		s.open = false
+	}
 	return s.w.Write(p)
 }
 
 func (s *Screen) erase() {
 	if s.drawn {
 		_, _ = io.WriteString(s.w, EraseLine)
-		s.drawn, s.draft = false, nil
+		s.drawn, s.draft = false, s.draft[:0]
 	}
 }
 

@@ -67,11 +67,8 @@ func (t *Tokens) follow() {
 		if len(text) == 0 {
 			return
 		}
-		if !t.Printed {
-			t.Printed = true
-			t.screen.Hide()
-		}
-		_, _ = t.to.Write(text) // a terminal that is gone ends the command by its own signal
+		t.Printed = true
+		t.screen.Output(t.to, text)
 	}
 }
 
