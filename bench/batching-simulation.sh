@@ -7,6 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
-go test ./runtime/batch -count 1 -run '^TestReport$' -args -report "$data"
+go test ./runtime/batch -count 1 -run '^TestReport_Simulation$' -args -report "$data"
 "${PYTHON:-python3}" bench/batching-simulation.py "$data/batching-simulation.csv" docs/explanation/batching-simulation.svg
 cp "$data/batching-simulation.md" docs/explanation/

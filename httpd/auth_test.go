@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestTokens: which requests want a token, and what the others get.
-func TestTokens(t *testing.T) {
+// TestAuth_Tokens: which requests want a token, and what the others get.
+func TestAuth_Tokens(t *testing.T) {
 	const known, other = "a-token-of-this-server", "another-of-its-tokens"
 	var tokens Tokens
 	tokens.Set([]string{known, other})
@@ -118,8 +118,8 @@ func TestAuth_NoTokensNoAccess(t *testing.T) {
 	}
 }
 
-// TestMonitor: it has what those ask who watch, and nothing else.
-func TestMonitor(t *testing.T) {
+// TestAuth_Monitor: it has what those ask who watch, and nothing else.
+func TestAuth_Monitor(t *testing.T) {
 	var tokens Tokens
 	s := NewMonitor(Always(newFake()), Options{
 		Tokens:  &tokens,

@@ -94,7 +94,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 	}
 }
 
-func TestFilesArriveWhole(t *testing.T) {
+func TestBodies_FilesArriveWhole(t *testing.T) {
 	content := make([]byte, 5<<20)
 	for i := range content {
 		content[i] = byte(i * i >> 7)
@@ -290,9 +290,9 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 	}
 }
 
-// TestFilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who does not
+// TestBodies_FilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who does not
 // take its type.
-func TestFilesOnDiskAreSent(t *testing.T) {
+func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 	path := t.TempDir() + "/x"
 	whole := strings.Repeat("RIFF", 1<<18)
 	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
@@ -338,7 +338,7 @@ func TestFilesOnDiskAreSent(t *testing.T) {
 	}
 }
 
-func TestRendered(t *testing.T) {
+func TestBodies_Rendered(t *testing.T) {
 	const ofBrowser = "text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8"
 	for accept, want := range map[string]rendering{
 		"":                                  asJSONText,

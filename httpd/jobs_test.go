@@ -125,7 +125,7 @@ func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
 	await.Eventually(t, "all is free", func() bool { return budget.Stats().Used == 0 })
 }
 
-func TestJobs(t *testing.T) {
+func TestJobs_EndOnce(t *testing.T) {
 	var routes []string
 	queue := &fakeJobs{down: errors.New("no worker is there")}
 	address := "http://" + serveJobs(t, queue,

@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-func TestModes(t *testing.T) {
+func TestPrefer_Modes(t *testing.T) {
 	within := func(d time.Duration) asked { return asked{bounded: true, wait: d} }
 	async, stream, either := asked{mode: predict.Async}, asked{mode: predict.Stream},
 		asked{mode: predict.Stream, orObject: true}

@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestReload: only who is on this machine is heard.
-func TestReload(t *testing.T) {
+// TestReload_FromThisMachineOnly: only who is on this machine is heard.
+func TestReload_FromThisMachineOnly(t *testing.T) {
 	asked := 0
 	var notice string
 	var fail error

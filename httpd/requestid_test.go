@@ -29,8 +29,8 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// TestRequestIDs: they are in every answer, in the request that the service gets, and in the access log.
-func TestRequestIDs(t *testing.T) {
+// TestRequestID_IsEchoed: they are in every answer, in the request that the service gets, and in the access log.
+func TestRequestID_IsEchoed(t *testing.T) {
 	var log lockedBuffer
 	f := newFake()
 	s := serve(t, f, Options{
@@ -75,8 +75,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestWarnings: each is a header, of a refusal too.
-func TestWarnings(t *testing.T) {
+// TestWarning_Header: each is a header, of a refusal too.
+func TestWarning_Header(t *testing.T) {
 	f := newFake()
 	f.refusal = &predict.ValidationError{Warnings: []string{"one", "two"}}
 	client := serve(t, f, Options{}).dial(t)

@@ -147,7 +147,7 @@ func TestServer_KeepAliveAndPipelining(t *testing.T) {
 	c.want(404)
 }
 
-func TestCancel(t *testing.T) {
+func TestServer_Cancel(t *testing.T) {
 	f := newFake()
 	f.hold = true
 	s := serve(t, f, Options{})

@@ -174,7 +174,7 @@ func TestConn_QueueDoesNotWrite(t *testing.T) {
 	}
 }
 
-func TestInterrupt(t *testing.T) {
+func TestConn_Interrupt(t *testing.T) {
 	a, b := ends(t)
 	none := func(f *Frame) { t.Errorf("got the frame %v, want none", keep(f)) }
 
@@ -282,7 +282,7 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 	})
 }
 
-func TestClose(t *testing.T) {
+func TestConn_Close(t *testing.T) {
 	t.Run("ends a Recv", func(t *testing.T) {
 		noLeak(t)
 		a, _ := ends(t)
@@ -352,8 +352,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestUnread: Unread counts what lies in the socket, until it is read.
-func TestUnread(t *testing.T) {
+// TestConn_Unread: Unread counts what lies in the socket, until it is read.
+func TestConn_Unread(t *testing.T) {
 	near, far := ends(t)
 	if n := near.Unread(); n != 0 {
 		t.Errorf("%d bytes are unread before anything was sent, want 0", n)

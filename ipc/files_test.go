@@ -102,8 +102,8 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoBodies: only memory files are bodies. Other descriptors are closed.
-func TestFilesThatAreNoBodies(t *testing.T) {
+// TestFiles_ThatAreNoBodies: only memory files are bodies. Other descriptors are closed.
+func TestFiles_ThatAreNoBodies(t *testing.T) {
 	noLeak(t)
 	var a *Conn
 	fd := rawEnd(t, &a)

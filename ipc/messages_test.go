@@ -19,8 +19,8 @@ func exampleBody(t *testing.T, name string) []byte {
 	return nil
 }
 
-// TestMessages: the bodies that PROTOCOL.md shows are understood.
-func TestMessages(t *testing.T) {
+// TestMessages_OfProtocol: the bodies that PROTOCOL.md shows are understood.
+func TestMessages_OfProtocol(t *testing.T) {
 	parsed := func(m any, err error) any {
 		if err != nil {
 			t.Error(err)
@@ -69,8 +69,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesThatNoWorkerSends are errors.
-func TestMessagesThatNoWorkerSends(t *testing.T) {
+// TestMessages_ThatNoWorkerSends are errors.
+func TestMessages_ThatNoWorkerSends(t *testing.T) {
 	failed := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
 		"hello":     failed(ParseHello([]byte(`[]`))),
@@ -149,7 +149,7 @@ func TestMessages_EveryKindHasItsName(t *testing.T) {
 	}
 }
 
-func TestFilesMember(t *testing.T) {
+func TestMessages_FilesMember(t *testing.T) {
 	if got, want := string(FilesMember(`/a"b`, "t", false)), `{"folder":"/a\"b","token":"t"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

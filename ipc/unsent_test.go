@@ -47,8 +47,8 @@ func outlived(t *testing.T, stream []byte, sent, begin int) (got []message, err 
 	return got, c.RecvUnsent(p.Slot(slot), keep)
 }
 
-// TestUnsent: wherever the worker was cut off, every frame that it had queued arrives, once.
-func TestUnsent(t *testing.T) {
+// TestUnsent_ArrivesOnce: wherever the worker was cut off, every frame that it had queued arrives, once.
+func TestUnsent_ArrivesOnce(t *testing.T) {
 	noLeak(t)
 	var stream []byte
 	var ends []int

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestJSONDumps(t *testing.T) {
+func TestJSONDumps_Values(t *testing.T) {
 	const noNaN = " cannot be written: JSON has no NaN or infinity"
 	const tooDeep = "ValueError: nested deeper than 500 levels, or contains itself, at "
 	dots := "..." + strings.Repeat("[0]", 65)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestJSONLoads(t *testing.T) {
+func TestJSONLoads_Values(t *testing.T) {
 	const deepest = 500
 	brackets := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	at := func(n, reason string) string { return "invalid JSON at byte " + n + ": " + reason }

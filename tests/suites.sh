@@ -309,6 +309,6 @@ cmd_fleet() {
   export PINION_TEST_FULL=1 PINION_CHAOS_JOBS=${1:-10000}
   start_tests
   suite 10-build cmd_build
-  whole_suite 80-fleet bin/pinion -run '^TestFleet$' -v
+  whole_suite 80-fleet bin/pinion -run '^TestFleet_LosesNoJob$' -v
   end_tests
 }

@@ -71,7 +71,7 @@ var sample = []file{
 	{"CHANGELOG.md", []byte("new"), 0o644},
 }
 
-func TestWheel(t *testing.T) {
+func TestRelease_Wheel(t *testing.T) {
 	var packed bytes.Buffer
 	if err := writeWheel(&packed, "1.2.0", wheelTag("2.28", "arm64"), sample, time.Unix(1e9, 0).UTC()); err != nil {
 		t.Fatal(err)

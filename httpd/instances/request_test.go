@@ -64,7 +64,7 @@ func signature(required ...string) *protocol.Signature {
 	return s
 }
 
-func TestRead(t *testing.T) {
+func TestRequest_Read(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`{"instances":[1,"a",[2],null]}`, `{"x":1} {"x":"a"} {"x":[2]} {"x":null}`},
 		{`{"instances":[{"x":1}, { } ]}`, `{"x":1} { }`},
@@ -107,7 +107,7 @@ func TestRead_NotesUnknownKeys(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRequest_Refusals(t *testing.T) {
 	for _, c := range []struct {
 		body, want string
 		row        int

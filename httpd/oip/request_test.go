@@ -27,8 +27,8 @@ func TestRequest_SizesAddUp(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a request must not have, in words.
-func TestRefusals(t *testing.T) {
+// TestRequest_Refusals: what a request must not have, in words.
+func TestRequest_Refusals(t *testing.T) {
 	for body, want := range map[string]string{
 		``:               "the body is empty",
 		`[]`:             "must be an object",
@@ -109,9 +109,9 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a million
+// TestRequest_RefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a million
 // outputs.
-func TestRefusalsAreShort(t *testing.T) {
+func TestRequest_RefusalsAreShort(t *testing.T) {
 	long := strings.Repeat("n", 1<<20)
 	many := func(item string) string { return strings.Repeat(item+",", MaxMembers) + item }
 	distinct := make([]string, MaxMembers+1)
@@ -133,8 +133,8 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// TestHalf walks all floats of 16 bits.
-func TestHalf(t *testing.T) {
+// TestRequest_Half walks all floats of 16 bits.
+func TestRequest_Half(t *testing.T) {
 	for i := range 1 << 16 {
 		h := uint16(i)
 		v := halfToFloat(h)

@@ -26,7 +26,7 @@ const (
 	firstReply = `{"index":0,"message":{"role":"assistant","content":`
 )
 
-func TestAnswers(t *testing.T) {
+func TestAnswer_Objects(t *testing.T) {
 	chat := function(t, "chat", items, messages)
 	many := function(t, "chat", `{}`, messages, `"n":{"type":"integer"}`)
 	completions := function(t, "completions", items, `"prompt":{"type":"string"}`)
@@ -167,7 +167,7 @@ func TestAnswer_BadOutputs(t *testing.T) {
 	}
 }
 
-func TestTranscriptions(t *testing.T) {
+func TestAnswer_Transcriptions(t *testing.T) {
 	const segments = `{"text":" Hello. World.","language":"en","segments":[{"start":0,"end":1.5,"text":" Hello."},{"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`
 	for _, c := range []struct{ format, output, kind, want string }{
 		{"json", `"hi \u0061"`, ContentJSON, `{"text":"hi \u0061"}`},

@@ -49,7 +49,7 @@ func chatChunk(delta, finish string) string {
 	return `data: {"id":"chatcmpl-p1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}`
 }
 
-func TestStreams(t *testing.T) {
+func TestChunk_Streams(t *testing.T) {
 	chat := function(t, "chat", items, messages)
 	role, end := chatChunk(`{"role":"assistant","content":""}`, "null"), chatChunk(`{}`, `"stop"`)
 	const done = "data: [DONE]"

@@ -47,7 +47,7 @@ func TestRequest_ReadFunction(t *testing.T) {
 	}
 }
 
-func TestInputs(t *testing.T) {
+func TestRead_Inputs(t *testing.T) {
 	chat := function(t, "chat", items, messages, `"temperature":{"type":"number"}`, `"max_tokens":{"type":"integer"}`,
 		`"voice":{"type":"string"}`)
 	texts := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"string"}}`)
@@ -106,7 +106,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRead_Refusals(t *testing.T) {
 	chat := function(t, "chat", items, messages)
 	tools := function(t, "chat", items, messages, `"tools":{"type":"array"}`)
 	embed := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestModel(t *testing.T) {
+func TestRead_Model(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"model":"m"}`: "m", `{}`: "model", `{"model":null}`: "model",
 		`{"model":3}`: "model",
@@ -184,7 +184,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func TestForm(t *testing.T) {
+func TestRead_Form(t *testing.T) {
 	speech := function(t, "transcriptions", items, `"file":{"type":"string","format":"uri"}`,
 		`"language":{"type":"string"}`)
 	field := func(name, value string) predict.FormField {

@@ -56,8 +56,8 @@ func inputs(texts ...string) (list [][]byte) {
 	return list
 }
 
-// TestRows: each row is a prediction, and the answers have their order.
-func TestRows(t *testing.T) {
+// TestRun_Rows: each row is a prediction, and the answers have their order.
+func TestRun_Rows(t *testing.T) {
 	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
 		return predict.Result{Status: predict.Succeeded, Output: p.Request.Input}
 	}}

@@ -2,7 +2,7 @@ package bufpool
 
 import "testing"
 
-func TestGet(t *testing.T) {
+func TestBufpool_Get(t *testing.T) {
 	for _, n := range []int{0, 1, Min - 1, Min, Min + 1, 1 << 20, 1<<20 + 1, Max - 1, Max, Max + 1} {
 		b := Get(n)
 		if len(b) != n {

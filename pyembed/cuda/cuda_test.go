@@ -101,8 +101,8 @@ func inChild(t *testing.T, mode string, c childCase, env ...string) childAnswer 
 	return a
 }
 
-// TestReports has a golden file for every report that a worker can make.
-func TestReports(t *testing.T) {
+// TestCUDA_Reports has a golden file for every report that a worker can make.
+func TestCUDA_Reports(t *testing.T) {
 	driver := fakeDriver(t)
 	old := fakeDriver(t, "-DWITHOUT_RETAIN")
 	node := filepath.Join(t.TempDir(), "nvidiactl")
@@ -249,8 +249,8 @@ func cTest(t *testing.T, sanitizer string) func(t *testing.T, name, mode, driver
 	}
 }
 
-// TestC runs the cases of testdata/ctest.c under each sanitizer.
-func TestC(t *testing.T) {
+// TestCUDA_CCode runs the cases of testdata/ctest.c under each sanitizer.
+func TestCUDA_CCode(t *testing.T) {
 	for _, sanitizer := range []string{"address,undefined", "thread"} {
 		t.Run(sanitizer, func(t *testing.T) {
 			run := cTest(t, sanitizer)
@@ -293,9 +293,9 @@ func TestC(t *testing.T) {
 	}
 }
 
-// TestMoves compares C's table of moves, every pair of states, with what this
+// TestCUDA_Moves compares C's table of moves, every pair of states, with what this
 // package says of the states.
-func TestMoves(t *testing.T) {
+func TestCUDA_Moves(t *testing.T) {
 	var want strings.Builder
 	fmt.Fprintf(&want, "%s %s\n", Off, Starting)
 	for _, final := range []State{Absent, NoDevice, DriverTooOld, Failed, Ready} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestMeanings(t *testing.T) {
+func TestMeanings_Codes(t *testing.T) {
 	seen := map[string]bool{}
 	last := 0
 	for _, m := range Meanings() {
@@ -41,7 +41,7 @@ func TestMeanings(t *testing.T) {
 	}
 }
 
-func TestEncode(t *testing.T) {
+func TestMeanings_Encode(t *testing.T) {
 	long := visibleDevices(strings.Repeat("\x01", 5000), true)
 	text := encode(Meanings(), long)
 	if len(text) > 16384 { // PX_CUDA_FIXES_MAX
@@ -59,8 +59,8 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestDocs: the table in the documentation is this one.
-func TestDocs(t *testing.T) {
+// TestMeanings_Docs: the table in the documentation is this one.
+func TestMeanings_Docs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/explanation/cuda.md")
 	if err != nil {
 		t.Fatal(err)

@@ -206,8 +206,8 @@ func TestAdvice_TooOldByOrigin(t *testing.T) {
 	}
 }
 
-// TestMusl: a Python of musl is refused with the reason, whether it is the system's or another one.
-func TestMusl(t *testing.T) {
+// TestAdvice_Musl: a Python of musl is refused with the reason, whether it is the system's or another one.
+func TestAdvice_Musl(t *testing.T) {
 	const loader = "/lib/ld-musl-x86_64.so.1"
 	for system, want := range map[string]string{
 		"Alpine":    "run the model on a system with glibc, such as Debian or Ubuntu, or in an image with it, such as python:3.12-slim",

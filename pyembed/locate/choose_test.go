@@ -14,8 +14,8 @@ func shared(w *world, prefix string) string {
 	return w.elf(prefix+"/bin/python3", fakeELF{needed: []string{"libpython3.12.so.1.0"}, runpath: "$ORIGIN/../lib"})
 }
 
-// TestOrder takes the sources away one by one, from the strongest on.
-func TestOrder(t *testing.T) {
+// TestChoose_Order takes the sources away one by one, from the strongest on.
+func TestChoose_Order(t *testing.T) {
 	w := newWorld(t)
 	flag := shared(w, "flag")
 	env := shared(w, "env")
@@ -104,7 +104,7 @@ func TestChoose_OwnEnvironmentBroken(t *testing.T) {
 		w.path("gone/python3.12"), "--python PATH")
 }
 
-func TestNamed(t *testing.T) {
+func TestChoose_Named(t *testing.T) {
 	w := newWorld(t)
 	program := shared(w, "opt")
 	w.vars["PATH"] = w.path("opt/bin")
@@ -207,8 +207,8 @@ func TestChoose_VenvNamesakes(t *testing.T) {
 	}
 }
 
-// TestPathSkipsCurrentFolder: an empty PATH entry must not let the model's folder choose.
-func TestPathSkipsCurrentFolder(t *testing.T) {
+// TestChoose_PathSkipsCurrentFolder: an empty PATH entry must not let the model's folder choose.
+func TestChoose_PathSkipsCurrentFolder(t *testing.T) {
 	w := newWorld(t)
 	shared(w, "trap")
 	want := shared(w, "usr")
@@ -243,8 +243,8 @@ func wantError(t *testing.T, got *Python, err error, kind error, words ...string
 	}
 }
 
-// TestPathsStayUnresolved: argv[0] must be the link in the environment.
-func TestPathsStayUnresolved(t *testing.T) {
+// TestChoose_PathsStayUnresolved: argv[0] must be the link in the environment.
+func TestChoose_PathsStayUnresolved(t *testing.T) {
 	w := newWorld(t)
 	shared(w, "opt")
 	link := w.link("venv/bin/python3", "opt/bin/python3")

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLayouts builds the trees in which Pythons are found in the wild. No program
+// TestLayouts_OfInstallations builds the trees in which Pythons are found in the wild. No program
 // in them can run, so an answer proves that none was needed.
-func TestLayouts(t *testing.T) {
+func TestLayouts_OfInstallations(t *testing.T) {
 	const so = "libpython3.12.so.1.0"
 	for _, c := range []struct {
 		name   string
@@ -185,8 +185,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestRefused: what can be told from headers and names alone.
-func TestRefused(t *testing.T) {
+// TestLayouts_Refused: what can be told from headers and names alone.
+func TestLayouts_Refused(t *testing.T) {
 	other := elf.EM_AARCH64
 	if thisHost().machine == other {
 		other = elf.EM_X86_64

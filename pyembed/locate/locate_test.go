@@ -2,9 +2,9 @@ package locate
 
 import "testing"
 
-// TestInterpreter: an interpreter that lacks its shared library does for a program that only runs it; one that
+// TestLocate_Interpreter: an interpreter that lacks its shared library does for a program that only runs it; one that
 // Pinion's Python code cannot run on does not.
-func TestInterpreter(t *testing.T) {
+func TestLocate_Interpreter(t *testing.T) {
 	w := newWorld(t)
 	bare := w.file("bin/python3", answer("version=3.12", "implementation=cpython", "instsoname=libpython3.12.a"), 0o755)
 	if _, err := w.find(Options{Python: bare}); err == nil {

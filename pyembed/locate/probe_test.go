@@ -16,7 +16,7 @@ func answer(values ...string) string {
 	return text + "echo done\n"
 }
 
-func TestShim(t *testing.T) {
+func TestProbe_Shim(t *testing.T) {
 	w := newWorld(t)
 	real := shared(w, "versions/3.12.1")
 	shim := w.file("shims/python3", answer("executable="+real, "implementation=cpython", "version=3.12"), 0o755)
@@ -64,8 +64,8 @@ func TestProbe_ShimIntoVenv(t *testing.T) {
 	}
 }
 
-// TestWrapper: a script that stays what it is gives its library by sysconfig.
-func TestWrapper(t *testing.T) {
+// TestProbe_Wrapper: a script that stays what it is gives its library by sysconfig.
+func TestProbe_Wrapper(t *testing.T) {
 	w := newWorld(t)
 	lib := w.lib("odd/place/libpython3.12.so.1.0")
 	path := w.path("bin/python3")

@@ -45,7 +45,7 @@ func TestVersion_ParseProgram(t *testing.T) {
 	}
 }
 
-func TestSonames(t *testing.T) {
+func TestVersion_Sonames(t *testing.T) {
 	got := version{3, 13, "t"}.sonames()
 	if got[0] != "libpython3.13t.so.1.0" {
 		t.Errorf("got %v, want libpython3.13t.so.1.0 first", got)

@@ -63,7 +63,7 @@ func TestBatcher_KeysDoNotMixAndOldestGoesFirst(t *testing.T) {
 	want(t, b, ms, 7)
 }
 
-func TestRemoved(t *testing.T) {
+func TestBatcher_Removed(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	items := add(b, "", 0, 1, 2, 3)
 	if !b.Remove(items[0]) || !b.Remove(items[2]) || b.Remove(items[2]) {
@@ -75,7 +75,7 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-func TestExpired(t *testing.T) {
+func TestBatcher_Expired(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	for i, deadline := range []time.Duration{0, 30, 10, 20} {
 		b.Add(&Item[int]{Value: i, Deadline: deadline}, 0)

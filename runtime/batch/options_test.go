@@ -45,7 +45,7 @@ func TestOptions_WaitBounds(t *testing.T) {
 	}
 }
 
-func TestOverride(t *testing.T) {
+func TestOptions_Override(t *testing.T) {
 	author := Options{MaxSize: 32, MaxWait: AtMost(2 * ms)}
 	if got := author.With(Override{}); got != author {
 		t.Errorf("nothing to say, and %+v, want %+v", got, author)

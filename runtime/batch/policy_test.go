@@ -43,7 +43,7 @@ func back(n int, delay time.Duration) func(*Arrivals) {
 
 func policy() Policy { return Policy{Options{MaxSize: 32}} }
 
-func TestDecide(t *testing.T) {
+func TestPolicy_Decide(t *testing.T) {
 	cases := []struct {
 		name  string
 		view  View

@@ -18,7 +18,7 @@ var report = flag.String("report", "", "the folder to write batching-simulation.
 
 const reportItems = 30000
 
-func TestReport(t *testing.T) {
+func TestReport_Simulation(t *testing.T) {
 	if *report == "" {
 		t.Skip("only with -report FOLDER")
 	}
@@ -170,5 +170,5 @@ const epilogue = `## Where it is not the best
   batch. There one more item costs nothing, but the rule counts the delay of the 24 that wait.
 * Learning takes time. Under a stepped cost the rule dispatches 16 of 20 only after it has met batches of about 16. A closed loop in which those are rare
   takes up to 20 s to get there.
-* Several workers: within 5 % of no wait under all these loads, with two and four workers and three of the costs; the test ` + "`TestSeveralWorkers`" + ` checks it.
+* Several workers: within 5 % of no wait under all these loads, with two and four workers and three of the costs; the test ` + "`TestSimulation_SeveralWorkers`" + ` checks it.
 `

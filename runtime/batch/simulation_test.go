@@ -125,7 +125,7 @@ func TestSimulation_StragglersAreWaitedFor(t *testing.T) {
 	}
 }
 
-func TestSeveralWorkers(t *testing.T) {
+func TestSimulation_SeveralWorkers(t *testing.T) {
 	for _, workers := range []int{2, 4} {
 		for _, p := range []price{line("5 ms", 5*ms, 0), line("5 ms + 0.1 ms·n", 5*ms, 100*us), steps()} {
 			t.Run(fmt.Sprintf("%d, %s", workers, p.name), func(t *testing.T) {

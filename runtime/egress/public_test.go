@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPublic: one of each network.
-func TestPublic(t *testing.T) {
+// TestPublic_Networks: one of each network.
+func TestPublic_Networks(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1.1.1.1": true, "8.8.8.8": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true, "172.32.0.1": true,
 		"100.128.0.1": true,
@@ -33,8 +33,8 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestReason: neither the address that was refused nor that of the name server is shown.
-func TestReason(t *testing.T) {
+// TestPublic_Reason: neither the address that was refused nor that of the name server is shown.
+func TestPublic_Reason(t *testing.T) {
 	d := net.Dialer{Control: Deny}
 	_, err := d.DialContext(context.Background(), "tcp", "127.0.0.1:1")
 	if got := Reason(err); !errors.Is(got, ErrPrivate) || strings.Contains(got.Error(), "127") {

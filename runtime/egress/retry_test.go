@@ -49,7 +49,7 @@ func TestBackoff_After(t *testing.T) {
 	}
 }
 
-func TestTemporary(t *testing.T) {
+func TestStatusError_Temporary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err  error

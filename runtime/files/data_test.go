@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/logtext"
 )
 
-func TestData(t *testing.T) {
+func TestData_URLs(t *testing.T) {
 	s := newStore(t, Options{})
 	big := strings.Repeat("0123456789abcdef\x00\xff", 50_000)
 	encoded := base64.StdEncoding.EncodeToString([]byte(big))
@@ -120,7 +120,7 @@ func TestData_Refused(t *testing.T) {
 	}
 }
 
-func TestRedact(t *testing.T) {
+func TestData_Redact(t *testing.T) {
 	for raw, want := range map[string]string{
 		"https://u:p@a.b/c/d.png?q=1#f":           "https://a.b/c/d.png",
 		"https://a.b/%2F%20":                      "https://a.b/%2F%20",

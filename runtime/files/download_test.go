@@ -47,7 +47,7 @@ func raw(text string) http.HandlerFunc {
 	}
 }
 
-func TestDownload(t *testing.T) {
+func TestDownload_Succeeds(t *testing.T) {
 	zipped := &bytes.Buffer{}
 	z := gzip.NewWriter(zipped)
 	fmt.Fprint(z, "inside")
@@ -157,7 +157,7 @@ func TestDownload_NoRedirects(t *testing.T) {
 	}
 }
 
-func TestUnreachable(t *testing.T) {
+func TestDownload_Unreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	err := refused(t, newStore(t, Options{}), server.URL+"/x?secret=1")
@@ -166,8 +166,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestCertificate holds that a server that can't prove its name is not believed.
-func TestCertificate(t *testing.T) {
+// TestDownload_Certificate holds that a server that can't prove its name is not believed.
+func TestDownload_Certificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.ErrorLog = log.New(t.Output(), "", 0)
 	server.StartTLS()
@@ -179,8 +179,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// TestStall and TestTimeout give up on a server that goes silent after some bytes.
-func TestStall(t *testing.T) {
+// TestDownload_Stall and TestDownload_Timeout give up on a server that goes silent after some bytes.
+func TestDownload_Stall(t *testing.T) {
 	server, _ := blocker(t)
 	if err := refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}),
 		server.URL+"/block"); !errors.Is(err, ErrStalled) {
@@ -188,7 +188,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-func TestTimeout(t *testing.T) {
+func TestDownload_Timeout(t *testing.T) {
 	server, _ := blocker(t)
 	s := newStore(t, Options{Stall: -1, Timeout: 20 * time.Millisecond})
 	if err := refused(t, s, server.URL+"/block"); !errors.Is(err, ErrTimeout) {
@@ -197,8 +197,8 @@ func TestTimeout(t *testing.T) {
 	fetched(t, newStore(t, Options{Stall: -1, Timeout: -1}), "data:,x")
 }
 
-// TestDrip holds that a server that keeps sending, and never comes to an end, is given up too.
-func TestDrip(t *testing.T) {
+// TestDownload_Drip holds that a server that keeps sending, and never comes to an end, is given up too.
+func TestDownload_Drip(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			fmt.Fprint(w, "x")
@@ -228,8 +228,8 @@ func TestDownload_Slow(t *testing.T) {
 	}
 }
 
-// TestSilence holds that the limit on silence holds before the answer begins, and between redirects.
-func TestSilence(t *testing.T) {
+// TestDownload_Silence holds that the limit on silence holds before the answer begins, and between redirects.
+func TestDownload_Silence(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
 		"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "/to": redirect("/"),
 	})
@@ -241,8 +241,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestLength holds what is made of a Content-Length that is not that of the body.
-func TestLength(t *testing.T) {
+// TestDownload_Length holds what is made of a Content-Length that is not that of the body.
+func TestDownload_Length(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
 		"/less":  raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour and more"),
 		"/two":   raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nfour "),
@@ -310,7 +310,7 @@ func TestDownload_URLForms(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestDownload_Names(t *testing.T) {
 	header := func(name, value string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Content-Type"] = nil

@@ -175,9 +175,9 @@ func TestFetch_Places(t *testing.T) {
 	}
 }
 
-// TestFolder holds that hostile ids stay in the store's folder, that folders are private and that
+// TestFetch_Folder holds that hostile ids stay in the store's folder, that folders are private and that
 // cleanup may be called again and again.
-func TestFolder(t *testing.T) {
+func TestFetch_Folder(t *testing.T) {
 	s := newStore(t, Options{})
 	for _, id := range []string{"", "plain-1", "..", "../../etc", "a b\\c*?", strings.Repeat("é", 256), "same", "same"} {
 		_, cleanup, err := s.Fetch(t.Context(), id, prepared(t, "data:,x"))
@@ -244,8 +244,8 @@ func TestFetch_TooMany(t *testing.T) {
 	fetched(t, newStore(t, Options{MaxFiles: -1}), "data:,1", "data:,2", "data:,3")
 }
 
-// TestParallel holds that as many downloads as are allowed run at once, and no more.
-func TestParallel(t *testing.T) {
+// TestFetch_Parallel holds that as many downloads as are allowed run at once, and no more.
+func TestFetch_Parallel(t *testing.T) {
 	const parallel, files = 4, 12
 	var mu sync.Mutex
 	now, most, started := 0, 0, 0
@@ -317,7 +317,7 @@ func TestFetch_FirstFailureEndsRest(t *testing.T) {
 	}
 }
 
-func TestCanceled(t *testing.T) {
+func TestFetch_Canceled(t *testing.T) {
 	server, blocked := blocker(t)
 	s := newStore(t, Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -334,7 +334,7 @@ func TestCanceled(t *testing.T) {
 	cleanup()
 }
 
-func TestClose(t *testing.T) {
+func TestFetch_Close(t *testing.T) {
 	server, blocked := blocker(t)
 	s := newStore(t, Options{})
 	ended := make(chan error)

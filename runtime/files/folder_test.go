@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStale holds that a new store removes what dead ones left, and only that.
-func TestStale(t *testing.T) {
+// TestFolder_Stale holds that a new store removes what dead ones left, and only that.
+func TestFolder_Stale(t *testing.T) {
 	root := t.TempDir()
 	dead, err := makeFolder(root)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-func TestNew(t *testing.T) {
+func TestFolder_New(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestOutputsAreFoundOrInlined(t *testing.T) {
+func TestOutputs_AreFoundOrInlined(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	o, err := s.NewOutputs("p")
 	if err != nil {

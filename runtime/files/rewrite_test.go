@@ -47,7 +47,7 @@ func leave(t *testing.T, u *Uploads, number int, name, content string) string {
 	return string(rawjson.AppendQuoted(nil, fmt.Sprintf("pinion-file:%s:%d/%s", u.Token(), number, name)))
 }
 
-func TestResolve(t *testing.T) {
+func TestRewrite_Resolve(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})
 	u := newUploads(t, s, target.URL+"/p/")

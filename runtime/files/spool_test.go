@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSpool makes files that have no name, and refuses one that the disk has no room for.
-func TestSpool(t *testing.T) {
+// TestSpool_HasNoName makes files that have no name, and refuses one that the disk has no room for.
+func TestSpool_HasNoName(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	file, err := s.Spool(1 << 20)
 	if errors.Is(err, ErrNoDisk) {

@@ -96,7 +96,7 @@ func (s *Store) Upload(ctx context.Context, to Destination, path string) (string
 	})
 }
 
-func TestUpload(t *testing.T) {
+func TestUpload_Succeeds(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{UserAgent: "test/1"})
 	big := strings.Repeat("0123456789", 300_000)
@@ -142,7 +142,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-func TestFileURL(t *testing.T) {
+func TestUpload_FileURL(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"http://h":                          "http://h/n%20m",
 		"http://h/":                         "http://h/n%20m",

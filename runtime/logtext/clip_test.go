@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestClip(t *testing.T) {
+func TestClip_CutsBetweenCharacters(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("x", MaxShown)} {
 		if got := Clip(text); got != text {
 			t.Errorf("%q became %q, want the same", text, got)

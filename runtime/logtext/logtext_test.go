@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestText keeps no more than Max bytes and says so, each time that it is asked.
-func TestText(t *testing.T) {
+// TestText_KeepsBounds keeps no more than Max bytes and says so, each time that it is asked.
+func TestText_KeepsBounds(t *testing.T) {
 	var text Text
 	text.Add([]byte("begin"))
 	if got := string(text.Bytes()); got != "begin" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMediaTypes holds that the table goes both ways.
-func TestMediaTypes(t *testing.T) {
+// TestMediaTypes_BothWays holds that the table goes both ways.
+func TestMediaTypes_BothWays(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range mediaTypes() {
 		extension := Extension(m.name)

@@ -11,7 +11,7 @@ import (
 
 const mib = 1 << 20
 
-func TestMarks(t *testing.T) {
+func TestBudget_Marks(t *testing.T) {
 	b := New(16 * mib)
 	var large, small Charge
 	large.Open(b)
@@ -92,8 +92,8 @@ func TestBudget_BodiesWait(t *testing.T) {
 	})
 }
 
-// TestEvicts: what is retained is evicted if that makes room, and stays if it does not.
-func TestEvicts(t *testing.T) {
+// TestBudget_Evicts: what is retained is evicted if that makes room, and stays if it does not.
+func TestBudget_Evicts(t *testing.T) {
 	b := New(16 * mib)
 	retained := make([]Charge, 8)
 	next := 0

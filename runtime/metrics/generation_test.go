@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestGenerations: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is left
+// TestGeneration_Names: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is left
 // out.
-func TestGenerations(t *testing.T) {
+func TestGeneration_Names(t *testing.T) {
 	s := New(Options{})
 	s.Generation(Generation{Operation: "chat", Model: "m", Status: 200, Took: time.Second, FirstToken: time.Millisecond})
 	s.Generation(Generation{Operation: "chat", Model: "m", Status: 429, Took: time.Millisecond})

@@ -214,7 +214,7 @@ func TestSet_TrainingsCountApart(t *testing.T) {
 	)
 }
 
-func TestRefusalsAreNotTimed(t *testing.T) {
+func TestSet_RefusalsAreNotTimed(t *testing.T) {
 	s := New(Options{})
 	s.Refused(predict.KindPrediction, predict.Stream, predict.ReasonValidation)
 	s.Refused(predict.KindPrediction, predict.Sync, "a reason that is none")

@@ -10,9 +10,9 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestSeveral: each family stands once, the samples of a model have its name among their labels in the order of the
+// TestSeveral_FamiliesStandOnce: each family stands once, the samples of a model have its name among their labels in the order of the
 // names, and what belongs to the server has none.
-func TestSeveral(t *testing.T) {
+func TestSeveral_FamiliesStandOnce(t *testing.T) {
 	var models []NamedSet
 	several := Several{
 		Server: New(Options{Scope: ScopeServer, Version: "1", Memory: func() memory.Stats { return memory.Stats{Used: 7} }}),

@@ -71,7 +71,7 @@ func TestDecode_ToJSON(t *testing.T) {
 	}
 }
 
-func TestToJSONRefuses(t *testing.T) {
+func TestDecode_ToJSONRefuses(t *testing.T) {
 	for pack, want := range map[string]string{
 		"":                                     "it ends too early",
 		"\x81":                                 "it ends too early",

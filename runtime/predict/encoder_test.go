@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestEncoder: each form of the prediction object, byte for byte.
-func TestEncoder(t *testing.T) {
+// TestEncoder_Objects: each form of the prediction object, byte for byte.
+func TestEncoder_Objects(t *testing.T) {
 	at := epoch.Add(1500 * time.Microsecond)
 	for _, c := range []struct {
 		rec  Record

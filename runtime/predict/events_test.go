@@ -97,8 +97,8 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	}
 }
 
-// TestOutputOfWhatEndsBadly: what was yielded stays, and the list is closed.
-func TestOutputOfWhatEndsBadly(t *testing.T) {
+// TestEvents_OutputOfWhatEndsBadly: what was yielded stays, and the list is closed.
+func TestEvents_OutputOfWhatEndsBadly(t *testing.T) {
 	for _, status := range []Status{Failed, Canceled} {
 		p := observed(Options{})
 		p.Begin(epoch)
@@ -271,7 +271,7 @@ func TestEvents_LogsAreBounded(t *testing.T) {
 	}
 }
 
-func TestDone(t *testing.T) {
+func TestEvents_Done(t *testing.T) {
 	p := observed(Options{})
 	done := p.Done()
 	select {
@@ -287,8 +287,8 @@ func TestDone(t *testing.T) {
 	<-late.Done()
 }
 
-// TestHolds: what it held is given back with the last release.
-func TestHolds(t *testing.T) {
+// TestEvents_Holds: what it held is given back with the last release.
+func TestEvents_Holds(t *testing.T) {
 	p := observed(Options{})
 	given := 0
 	p.OnRelease(func() { given++ })

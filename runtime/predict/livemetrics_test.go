@@ -12,7 +12,7 @@ func metricEvent(name, value, mode string) []byte {
 	return fmt.Appendf(nil, `{"name":%q,"value":%s,"mode":%q}`, name, value, mode)
 }
 
-func TestLiveMetrics(t *testing.T) {
+func TestLiveMetrics_Modes(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		events [][3]string

@@ -21,7 +21,7 @@ func (r *runner) Run(*Prediction) error { r.runs.Add(1); return r.err }
 func (r *runner) Cancel(*Prediction)    { r.cancels.Add(1) }
 func (r *runner) Submit(*Prediction)    {}
 
-func TestNew(t *testing.T) {
+func TestPrediction_New(t *testing.T) {
 	p := New("a", &Request{Input: []byte("{}")}, epoch, &runner{}, Options{})
 	if got := p.Record(); got.ID != "a" || p.ID() != "a" || got.Status != Starting || !got.Created.Equal(epoch) ||
 		!got.Started.IsZero() || !got.Completed.IsZero() || got.Output != nil || got.Logs != nil {
@@ -76,7 +76,7 @@ func TestPrediction_EndMustBeEnd(t *testing.T) {
 	}
 }
 
-func TestBegin(t *testing.T) {
+func TestPrediction_Begin(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	if !p.Begin(epoch.Add(time.Second)) || p.Begin(epoch) {
 		t.Error("it was not begun, or twice, want p.Begin(epoch.Add(time.Second)) true and p.Begin(epoch) false")
@@ -137,7 +137,7 @@ func TestPrediction_WaitRuns(t *testing.T) {
 	}
 }
 
-func TestRelease(t *testing.T) {
+func TestPrediction_Release(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	var order []int
 	for i := range 3 {
@@ -150,7 +150,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestPrediction_Errors(t *testing.T) {
 	v := &ValidationError{Problems: []Problem{
 		{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: TypeMissing},
 		{Loc: []string{"body", "id"}, Msg: "too long", Type: TypeValue},

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestRegistry(t *testing.T) {
+func TestRegistry_RetainsEnded(t *testing.T) {
 	r := NewRegistry(Retention{})
 	a, b, again := New("a", &Request{}, epoch, nil, Options{}), New("b", &Request{}, epoch, nil, Options{}),
 		New("a", &Request{}, epoch, nil, Options{})

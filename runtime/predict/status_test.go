@@ -6,9 +6,9 @@ import (
 	"pinion/runtime/moves/movestest"
 )
 
-// TestMoves walks every pair of statuses. Begin and End are the only moves that production code makes, so each is tried
+// TestStatus_Moves walks every pair of statuses. Begin and End are the only moves that production code makes, so each is tried
 // from every status.
-func TestMoves(t *testing.T) {
+func TestStatus_Moves(t *testing.T) {
 	legal := map[[2]Status]bool{
 		{Starting, Processing}: true,
 		{Starting, Succeeded}:  true, {Starting, Failed}: true, {Starting, Canceled}: true,

@@ -4,7 +4,7 @@ package rawjson
 
 import "testing"
 
-func TestAllocations(t *testing.T) {
+func TestAllocations_OfReaders(t *testing.T) {
 	doc := []byte(`{"input":{"prompt":"a \"cat\" é","steps":50,"list":[1,2,[3]],"\u0061":null},"id":"x"}`)
 	text := []byte(`\ud83d\ude00\n`)
 	buf := make([]byte, 0, 256)

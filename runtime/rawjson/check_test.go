@@ -75,7 +75,7 @@ func unpairedSurrogate(b []byte) bool {
 	return high
 }
 
-func TestCheck(t *testing.T) {
+func TestCheck_Documents(t *testing.T) {
 	tests := []struct {
 		in     string
 		offset int

@@ -11,7 +11,7 @@ import (
 // numbers is a list of n numbers of six bytes each, with the commas.
 func numbers(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("0.1e2,", n), ",") + "]" }
 
-func TestLists(t *testing.T) {
+func TestLists_AreRecorded(t *testing.T) {
 	long, short := numbers(100), numbers(20)
 	for doc, want := range map[string][]string{
 		long:                 {long},

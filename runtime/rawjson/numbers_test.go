@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestNumbers(t *testing.T) {
+func TestNumbers_Arrays(t *testing.T) {
 	for doc, want := range map[string]int{
 		`[]`: 0, "[ \n]": 0, `[1]`: 1, `[1,-2.5,3E+7,4e-1]`: 4, "[ 1 ,\t2\r\n]": 2,
 		`["1"]`: -1, `[[1]]`: -1, `[{}]`: -1, `[true]`: -1, `[false]`: -1, `[1,null]`: -1, `["é"]`: -1,
@@ -21,7 +21,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func TestWhole(t *testing.T) {
+func TestNumbers_Whole(t *testing.T) {
 	for doc, want := range map[string]bool{`[]`: true, `[1,-20]`: true, `[1.0]`: false, `[1,1e2]`: false, `[1E2]`: false} {
 		if Whole([]byte(doc)) != want {
 			t.Errorf("Whole(%s) = %v, want %t", doc, !want, want)
@@ -55,8 +55,8 @@ func TestNumbers_Agree(t *testing.T) {
 	}
 }
 
-// TestDigits has every byte stop a run of digits, at each place of a word.
-func TestDigits(t *testing.T) {
+// TestNumbers_Digits has every byte stop a run of digits, at each place of a word.
+func TestNumbers_Digits(t *testing.T) {
 	for c := range 256 {
 		for place := range 20 {
 			b := []byte(strings.Repeat("3901", 6))

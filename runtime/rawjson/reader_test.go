@@ -55,7 +55,7 @@ func agree(t *testing.T, doc []byte) {
 	}
 }
 
-func TestReaders(t *testing.T) {
+func TestReader_Values(t *testing.T) {
 	for _, doc := range []string{
 		`{}`, `[]`, `[[],{}]`, ` { "a" : [ 1 , 2 , { "b" : null } ] , "c\n\u00e9" : "x\"y\\" } `,
 		`{"a":1,"a":2}`, `[1,-2.50,1e9,true,false,null,"",[[[["]"]]]],{"}":"{"}]`,
@@ -70,7 +70,7 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-func TestOffset(t *testing.T) {
+func TestReader_Offset(t *testing.T) {
 	doc := []byte(` { "a" : "x" , "b":[1, "y" ] }`)
 	r := Object(doc)
 	for {
@@ -124,8 +124,8 @@ func TestReader_WrongKind(t *testing.T) {
 	}
 }
 
-// TestGenerated reads many made documents.
-func TestGenerated(t *testing.T) {
+// TestReader_Generated reads many made documents.
+func TestReader_Generated(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		doc := generate(rnd, nil, 5)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAgrees makes schemas of every keyword, and inputs for them, and holds that a JSON Schema
+// TestSchema_AgreesWithLibrary makes schemas of every keyword, and inputs for them, and holds that a JSON Schema
 // library finds the same problems in the same words.
-func TestAgrees(t *testing.T) {
+func TestSchema_AgreesWithLibrary(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	valid, invalid := 0, 0
 	for range 3000 {

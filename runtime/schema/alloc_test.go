@@ -4,7 +4,7 @@ package schema
 
 import "testing"
 
-func TestAllocations(t *testing.T) {
+func TestAllocations_OfPrepare(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","required":["prompt"],"properties":{
 		"prompt":{"type":"string","minLength":1,"maxLength":500,"pattern":"^[a-z ]+$","x-order":0},
 		"steps":{"type":"integer","minimum":1,"maximum":500,"default":50,"x-order":1},

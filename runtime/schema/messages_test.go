@@ -53,9 +53,9 @@ func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem
 	return p, invalid.Problems
 }
 
-// TestMessages holds every message to testdata/messages.txt: blocks of a schema and of inputs, each
+// TestMessages_Golden holds every message to testdata/messages.txt: blocks of a schema and of inputs, each
 // with what becomes of it.
-func TestMessages(t *testing.T) {
+func TestMessages_Golden(t *testing.T) {
 	const file = "testdata/messages.txt"
 	want, err := os.ReadFile(file)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestDecimal(t *testing.T) {
+func TestNumber_Decimal(t *testing.T) {
 	// In ascending order; equal ones in one entry.
 	groups := [][]string{
 		{"-1e999999999999999"},
@@ -99,7 +99,7 @@ func makeNumber(rnd *rand.Rand) string {
 	return s
 }
 
-func TestHuge(t *testing.T) {
+func TestNumber_Huge(t *testing.T) {
 	for raw, want := range map[string]bool{
 		"1": false, "1e400": false, "1e20001": true, "1e-20002": true, "1e999999999999999999999": true,
 		strings.Repeat("9", maxDigits): false, strings.Repeat("9", maxDigits+1): true, "0e999999999": false,

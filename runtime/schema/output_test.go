@@ -13,7 +13,7 @@ const outputs = `{"openapi": "3.0.2", "components": {"schemas": {
 	"Named": {"$ref": "#/components/schemas/Point"}
 }}}`
 
-func TestOutputs(t *testing.T) {
+func TestOutput_Faults(t *testing.T) {
 	for _, c := range []struct{ component, output, want string }{
 		{"Text", `"a"`, ""},
 		{"Text", `null`, `output: null is not of type "string"`},

@@ -10,7 +10,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-func TestPattern(t *testing.T) {
+func TestPattern_Matches(t *testing.T) {
 	for _, test := range []struct{ pattern, yes, no string }{ // texts, separated by |
 		{`b`, "abc|b", "ac|"},
 		{`^a$`, "a", "a\n|\na|ba"},

@@ -171,7 +171,7 @@ func TestPrepare_ModernReference(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
+func TestPrepare_Order(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"properties":{"a":{"x-order":2},"b":{"x-order":0},"c":{"x-order":10}},"required":["a","b","c"]}`: "b a c",
 		`{"properties":{"a":{},"b":{},"c":{}},"required":["c","a"]}`:                                       "c a",
@@ -188,8 +188,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestConcurrent is for the race detector: a schema may be used by many at once.
-func TestConcurrent(t *testing.T) {
+// TestPrepare_Concurrent is for the race detector: a schema may be used by many at once.
+func TestPrepare_Concurrent(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"a":{"type":"string","pattern":"(?=a)a"},"b":{"not":{"type":"string"}}}}`))
 	done := make(chan error)
 	for range 8 {

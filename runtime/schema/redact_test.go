@@ -2,7 +2,7 @@ package schema
 
 import "testing"
 
-func TestRedact(t *testing.T) {
+func TestRedact_Secrets(t *testing.T) {
 	const secret = `{"type":"string","format":"password","writeOnly":true,"x-cog-secret":true}`
 	for _, test := range []struct{ property, value, want string }{
 		{secret, `"hunter2"`, `"**********"`},

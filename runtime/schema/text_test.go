@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-func TestLength(t *testing.T) {
+func TestText_Length(t *testing.T) {
 	for _, text := range []string{
 		"", "a", "é", "😀", "日本語", "\n", `"\`, "a\x00b", strings.Repeat("xé😀\t", 30),
 	} {
@@ -45,9 +45,9 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// TestShow holds that messages show 200 characters and no more, for any kind and however
+// TestText_Show holds that messages show 200 characters and no more, for any kind and however
 // large the value is.
-func TestShow(t *testing.T) {
+func TestText_Show(t *testing.T) {
 	for _, c := range []string{"a", "é", "😀", "\n", `\`} {
 		width := utf8.RuneCount(rawjson.AppendQuoted(nil, c)) - 2 // as shown
 		fits := (maxShown - 2) / width

@@ -18,8 +18,8 @@ import (
 	"pinion/tests/fakeworker"
 )
 
-// TestRefusals: in each state in which nothing is taken, Create says why.
-func TestRefusals(t *testing.T) {
+// TestService_Refusals: in each state in which nothing is taken, Create says why.
+func TestService_Refusals(t *testing.T) {
 	t.Run("no worker", func(t *testing.T) {
 		h := build(t, "", 0, "")
 		h.until("STARTING")
@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func TestPrediction(t *testing.T) {
+func TestService_Prediction(t *testing.T) {
 	h := build(t, "good", 0, "")
 	h.until("READY")
 	t.Run("succeeds", func(t *testing.T) {
@@ -286,8 +286,8 @@ func TestService_AnswersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestYielded: the answer of an iterator whose items were emitted has no further output.
-func TestYielded(t *testing.T) {
+// TestService_Yielded: the answer of an iterator whose items were emitted has no further output.
+func TestService_Yielded(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":1}}`)
 	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded ||
 		!got.Yielded || got.Output != nil {
@@ -315,9 +315,9 @@ func TestService_ChangesHasToken(t *testing.T) {
 	}
 }
 
-// TestUnloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again with
+// TestService_Unloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again with
 // new workers.
-func TestUnloaded(t *testing.T) {
+func TestService_Unloaded(t *testing.T) {
 	h := build(t, "good", 5, "")
 	h.until("READY")
 	h.worker.Stop()

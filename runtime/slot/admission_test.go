@@ -142,7 +142,7 @@ func TestAdmission_QueueOfPoolWithoutWorkers(t *testing.T) {
 	empty(t, p)
 }
 
-func TestRefuse(t *testing.T) {
+func TestAdmission_Refuse(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]

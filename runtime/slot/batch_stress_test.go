@@ -33,9 +33,9 @@ type batchRecord struct {
 	itemOnly int   // ends of workers that had it in no batch
 }
 
-// TestBatchStress: every call ends once and with its own answer; no function has it twice, but alone after a worker's
+// TestBatchStress_EndsOnce: every call ends once and with its own answer; no function has it twice, but alone after a worker's
 // death; keys do not mix; no batch is too large.
-func TestBatchStress(t *testing.T) {
+func TestBatchStress_EndsOnce(t *testing.T) {
 	for _, prepare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepare=%v", prepare), func(t *testing.T) {
 			await.NoLeak(t)

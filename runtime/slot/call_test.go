@@ -11,9 +11,9 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// TestMoves walks every pair of states: a move that the table allows is one that the package makes, and any other is
+// TestCall_Moves walks every pair of states: a move that the table allows is one that the package makes, and any other is
 // refused and counted.
-func TestMoves(t *testing.T) {
+func TestCall_Moves(t *testing.T) {
 	made := map[[2]state]func(p *Pool, s *Slot, c *Call){
 		{fresh, queued}:   func(p *Pool, _ *Slot, c *Call) { p.enqueue(c, false, time.Now()) },
 		{fresh, assigned}: func(_ *Pool, s *Slot, c *Call) { s.assign(c) },
@@ -61,7 +61,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
+func TestCall_List(t *testing.T) {
 	calls := make([]*Call, 5)
 	for i := range calls {
 		calls[i] = NewCall(fmt.Sprint(i), nil, nil)

@@ -18,9 +18,9 @@ func startDue(t *testing.T, p *Pool, name string, deadline time.Time) *testCall 
 	return f
 }
 
-// TestDeadline: of a call's deadline and the pool's timeout the earlier one counts, and the model never sees a late
+// TestDeadline_EarlierCounts: of a call's deadline and the pool's timeout the earlier one counts, and the model never sees a late
 // call.
-func TestDeadline(t *testing.T) {
+func TestDeadline_EarlierCounts(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, QueueTimeout: time.Hour})
 	l := newWorker(t, p, 1).ends[0]
 	begin := time.Now().Add(time.Second)
@@ -78,8 +78,8 @@ func TestDeadline_QueuePosition(t *testing.T) {
 	empty(t, p)
 }
 
-// TestThroughput: the rate of ends while calls wait; the time without a queue does not count.
-func TestThroughput(t *testing.T) {
+// TestDeadline_Throughput: the rate of ends while calls wait; the time without a queue does not count.
+func TestDeadline_Throughput(t *testing.T) {
 	now := time.Now()
 	var m throughput
 	m.callEnded(now) // nothing waits

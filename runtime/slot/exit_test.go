@@ -11,7 +11,7 @@ import (
 	"pinion/tests/await"
 )
 
-func TestDetach(t *testing.T) {
+func TestExit_Detach(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 4)

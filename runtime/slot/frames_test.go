@@ -11,8 +11,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestViolations: a worker that violates the protocol is killed, and its calls end like those of any dead worker.
-func TestViolations(t *testing.T) {
+// TestFrames_Violations: a worker that violates the protocol is killed, and its calls end like those of any dead worker.
+func TestFrames_Violations(t *testing.T) {
 	for name, c := range map[string]struct {
 		send func(l *slotEnd, r request)
 		says string
@@ -153,8 +153,8 @@ func TestFrames_LargeBodies(t *testing.T) {
 	empty(t, p)
 }
 
-// TestLogs: text of a pipe is claimed by its mark; text that the worker attributes comes in frames.
-func TestLogs(t *testing.T) {
+// TestFrames_Logs: text of a pipe is claimed by its mark; text that the worker attributes comes in frames.
+func TestFrames_Logs(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]

@@ -16,8 +16,8 @@ func (w *fakeWorker) stalls(want int) {
 	}
 }
 
-// TestStalled: only a free slot that does not take the same call counts, check by check.
-func TestStalled(t *testing.T) {
+// TestStalled_SameCallCounts: only a free slot that does not take the same call counts, check by check.
+func TestStalled_SameCallCounts(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	w.stalls(0)

@@ -48,8 +48,8 @@ const (
 	stressRounds  = 250
 )
 
-// TestStress: every call ends exactly once and with its own answer, and none is begun twice.
-func TestStress(t *testing.T) {
+// TestStress_EndsOnce: every call ends exactly once and with its own answer, and none is begun twice.
+func TestStress_EndsOnce(t *testing.T) {
 	await.NoLeak(t)
 	s := &stressTest{
 		t:     t,

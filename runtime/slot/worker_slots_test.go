@@ -21,8 +21,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// TestRetire: a worker finishes what it has begun; the rest goes to the other worker in its order.
-func TestRetire(t *testing.T) {
+// TestWorkerSlots_Retire: a worker finishes what it has begun; the rest goes to the other worker in its order.
+func TestWorkerSlots_Retire(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	setWindow(p, old.slots[0], 8)
@@ -140,8 +140,8 @@ func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 	empty(t, p)
 }
 
-// TestHooks: the answers are counted, and one that shows that its worker is unusable retires it.
-func TestHooks(t *testing.T) {
+// TestWorkerSlots_Hooks: the answers are counted, and one that shows that its worker is unusable retires it.
+func TestWorkerSlots_Hooks(t *testing.T) {
 	p := testPool(t, Options{Queue: 4})
 	w := prepareWorker(t, p, 1)
 	var reached atomic.Int64

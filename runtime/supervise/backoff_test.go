@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestBackoff walks the rule for workers that die.
-func TestBackoff(t *testing.T) {
+// TestBackoff_Pauses walks the rule for workers that die.
+func TestBackoff_Pauses(t *testing.T) {
 	type death struct {
 		after  time.Duration // since the one before
 		served bool

@@ -96,8 +96,8 @@ func TestExit_DeathBetweenPredictions(t *testing.T) {
 	}
 }
 
-// TestSetupTimeout: neither a process that says nothing nor a setup without an end lasts.
-func TestSetupTimeout(t *testing.T) {
+// TestExit_SetupTimeout: neither a process that says nothing nor a setup without an end lasts.
+func TestExit_SetupTimeout(t *testing.T) {
 	for ref, state := range map[string]State{"silent": Starting, "says 32": Starting, "says 32 33": Setup} {
 		t.Run(ref, func(t *testing.T) {
 			s := act(t, ref, func(o *Options) { o.Timeouts.Setup = 300 * time.Millisecond })
@@ -215,8 +215,8 @@ func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	}
 }
 
-// TestDying: how a process on its way out ends is not this server's doing any more.
-func TestDying(t *testing.T) {
+// TestExit_Dying: how a process on its way out ends is not this server's doing any more.
+func TestExit_Dying(t *testing.T) {
 	me := child{pid: os.Getpid()}
 	if me.dying() {
 		t.Error("this process is dying, it says: dying = true, want false")

@@ -42,8 +42,8 @@ func (c *tally) want(t *testing.T, causes ...ExitCause) {
 	}
 }
 
-// TestExitCauses: each process that was started has exactly one, and the right one.
-func TestExitCauses(t *testing.T) {
+// TestExitCauses_OnePerProcess: each process that was started has exactly one, and the right one.
+func TestExitCauses_OnePerProcess(t *testing.T) {
 	never := func(o *Options) { o.Policy.Restart = Never }
 	for _, c := range []struct {
 		ref    string

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSetupThatFailsSometimes: where another worker's setup went well, the model is not to blame.
-func TestSetupThatFailsSometimes(t *testing.T) {
+// TestFleet_SetupThatFailsSometimes: where another worker's setup went well, the model is not to blame.
+func TestFleet_SetupThatFailsSometimes(t *testing.T) {
 	fleet := NewFleet(nil)
 	bad := act(t, "lives fails=1", func(o *Options) { o.Fleet, o.Policy.Linger = fleet, true })
 	st := bad.until("defunct", defunct)
@@ -28,8 +28,8 @@ func TestSetupThatFailsSometimes(t *testing.T) {
 	}
 }
 
-// TestSetupRetries: a model is given that many more chances.
-func TestSetupRetries(t *testing.T) {
+// TestFleet_SetupRetries: a model is given that many more chances.
+func TestFleet_SetupRetries(t *testing.T) {
 	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.Policy.SetupRetries = 2 })
 	st := s.until("ready", ready)
 	if st.Restarts != 2 || st.Defunct {
@@ -44,8 +44,8 @@ func TestSetupRetries(t *testing.T) {
 	}
 }
 
-// TestLinger: a server whose model could not be set up serves once that is repaired.
-func TestLinger(t *testing.T) {
+// TestFleet_Linger: a server whose model could not be set up serves once that is repaired.
+func TestFleet_Linger(t *testing.T) {
 	for _, restart := range []Restart{OnCrash, Never} {
 		s := act(t, "lives fails=1", func(o *Options) { o.Policy.Linger, o.Policy.Restart = true, restart })
 		s.until("defunct", defunct)

@@ -9,8 +9,8 @@ import (
 
 const hangSoon = time.Second // the workers that do answer need some of it on a busy machine
 
-// TestHang: a worker that is stopped is replaced; one that answers stays.
-func TestHang(t *testing.T) {
+// TestHang_StoppedWorkerIsReplaced: a worker that is stopped is replaced; one that answers stays.
+func TestHang_StoppedWorkerIsReplaced(t *testing.T) {
 	s := act(t, "lives", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	st := s.until("ready", ready)
 	if got := s.generation("a"); got != "1" {

@@ -14,9 +14,9 @@ import (
 	"pinion/tests/await"
 )
 
-// TestReplacement: the worker dies in a prediction. That one fails, and those behind it are answered by the next
+// TestLifecycle_Replacement: the worker dies in a prediction. That one fails, and those behind it are answered by the next
 // worker, once each and in their order.
-func TestReplacement(t *testing.T) {
+func TestLifecycle_Replacement(t *testing.T) {
 	s := act(t, "echoes deadly", nil)
 	s.until("ready", ready)
 	first := s.ask("first", `"deadly"`)
@@ -79,9 +79,9 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	}
 }
 
-// TestSetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model can be
+// TestLifecycle_SetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model can be
 // set up.
-func TestSetupThatFailsLater(t *testing.T) {
+func TestLifecycle_SetupThatFailsLater(t *testing.T) {
 	s := act(t, "good-once 3", nil)
 	st := s.end()
 	if !st.Defunct || st.SetupFailed || !st.Setup.Failed || st.Restarts != 4 {
@@ -185,9 +185,9 @@ func TestLife_WorkerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestGrandchild: the worker dies, and a process that it started lives on with all that it had: the pipes, the
+// TestLifecycle_Grandchild: the worker dies, and a process that it started lives on with all that it had: the pipes, the
 // channels, the page. It must not hold up anything.
-func TestGrandchild(t *testing.T) {
+func TestLifecycle_Grandchild(t *testing.T) {
 	for _, manner := range []string{"quiet", "noisy"} {
 		t.Run(manner, func(t *testing.T) {
 			s := act(t, "leaves-child "+manner, func(o *Options) { o.Policy.Restart = Never })

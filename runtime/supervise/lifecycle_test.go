@@ -26,8 +26,8 @@ func settled(restarts int) func(Status) bool {
 	return func(st Status) bool { return ready(st) && st.Restarts == restarts && st.Successor == nil }
 }
 
-// TestRenew: the new process takes over, and not one of those who ask all the time is refused or fails.
-func TestRenew(t *testing.T) {
+// TestLifecycle_Renew: the new process takes over, and not one of those who ask all the time is refused or fails.
+func TestLifecycle_Renew(t *testing.T) {
 	s := act(t, "lives", nil)
 	s.until("ready", ready)
 	var stop atomic.Bool
@@ -175,8 +175,8 @@ func TestLifecycle_MaxMemory(t *testing.T) {
 	}
 }
 
-// TestReset: the next process is another.
-func TestReset(t *testing.T) {
+// TestLifecycle_Reset: the next process is another.
+func TestLifecycle_Reset(t *testing.T) {
 	s := act(t, "lives", nil)
 	s.until("ready", ready)
 	spec := s.o.Spec
@@ -189,8 +189,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestPrepare is asked before each start, and may say no.
-func TestPrepare(t *testing.T) {
+// TestLifecycle_Prepare is asked before each start, and may say no.
+func TestLifecycle_Prepare(t *testing.T) {
 	var starts atomic.Int64
 	s := act(t, "dies-idle KILL", func(o *Options) {
 		o.Hooks.Prepare = func(spec *ipc.WorkerConfig) error {

@@ -37,7 +37,7 @@ func orphan(t *testing.T) int {
 	return pid
 }
 
-func TestReap(t *testing.T) {
+func TestOrphans_Reap(t *testing.T) {
 	adopt(t)
 	o := NewOrphans()
 	own := exec.Command("sh", "-c", "exit 7")
@@ -131,7 +131,7 @@ func TestOrphans_ExitBesideReaper(t *testing.T) {
 	says(t, "the last exit", st.LastExit, "worker exited with code 42")
 }
 
-func TestResident(t *testing.T) {
+func TestOrphans_Resident(t *testing.T) {
 	if n := resident(os.Getpid()); n < 1<<20 || n > 1<<40 {
 		t.Errorf("this process has %d bytes, want %d to %d", n, 1<<20, 1<<40)
 	}

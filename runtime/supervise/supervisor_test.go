@@ -110,8 +110,8 @@ func TestSupervisor_ReadyAndStop(t *testing.T) {
 	}
 }
 
-// TestSetupThatFails: each way not to get ready ends the worker for good, in words.
-func TestSetupThatFails(t *testing.T) {
+// TestSupervisor_SetupThatFails: each way not to get ready ends the worker for good, in words.
+func TestSupervisor_SetupThatFails(t *testing.T) {
 	for mode, want := range map[string]string{
 		"exit":            "exited with code 7 before its setup began",
 		"garbage":         "protocol violated",
@@ -152,8 +152,8 @@ func TestSupervisor_WorkerIsReplaced(t *testing.T) {
 	}
 }
 
-// TestNever: with that policy none follows.
-func TestNever(t *testing.T) {
+// TestSupervisor_Never: with that policy none follows.
+func TestSupervisor_Never(t *testing.T) {
 	s := supervise(t, "die", func(o *Options) { o.Policy.Restart = Never })
 	st := s.until("defunct", defunct)
 	if st.SetupFailed || st.Restarts != 0 {
@@ -162,8 +162,8 @@ func TestNever(t *testing.T) {
 	<-s.Done()
 }
 
-// TestKill ends a worker that would not leave.
-func TestKill(t *testing.T) {
+// TestSupervisor_Kill ends a worker that would not leave.
+func TestSupervisor_Kill(t *testing.T) {
 	s := supervise(t, "ignores-shutdown", nil)
 	s.until("ready", ready)
 	s.Stop()

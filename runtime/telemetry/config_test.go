@@ -132,8 +132,8 @@ func TestRead_WrongValuesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestSwitches: which settings ask for a signal, and which of them counts.
-func TestSwitches(t *testing.T) {
+// TestRead_Switches: which settings ask for a signal, and which of them counts.
+func TestRead_Switches(t *testing.T) {
 	yes, no := true, false
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"
 	for _, c := range []struct {
@@ -209,8 +209,8 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// TestEndpoints: the paths of the signals.
-func TestEndpoints(t *testing.T) {
+// TestRead_Endpoints: the paths of the signals.
+func TestRead_Endpoints(t *testing.T) {
 	for _, c := range []struct{ set, other, url string }{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "", "http://c:4318/v1/traces"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318/base/?k=v", "", "http://c:4318/base/v1/traces?k=v"},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEncode holds what is written to another library's reading of it, at every size at which a header changes.
-func TestEncode(t *testing.T) {
+// TestFrame_Encode holds what is written to another library's reading of it, at every size at which a header changes.
+func TestFrame_Encode(t *testing.T) {
 	many := func(n, size int) (bodies [][]byte) {
 		for i := range n {
 			bodies = append(bodies, bytes.Repeat([]byte{byte(i)}, size))

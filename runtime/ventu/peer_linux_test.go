@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPeers: both ends of these connections are this process's.
-func TestPeers(t *testing.T) {
+// TestPeer_IsRecognised: both ends of these connections are this process's.
+func TestPeer_IsRecognised(t *testing.T) {
 	networks(t, func(t *testing.T, network string) {
 		r := newRig(t, network, Options{})
 		w := r.worker()

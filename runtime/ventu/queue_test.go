@@ -18,7 +18,7 @@ func networks(t *testing.T, test func(t *testing.T, network string)) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestQueue_Answers(t *testing.T) {
 	networks(t, func(t *testing.T, network string) {
 		r := newRig(t, network, Options{})
 		w := r.worker()
@@ -116,7 +116,7 @@ func TestQueue_SizesOfBatches(t *testing.T) {
 	}
 }
 
-func TestFull(t *testing.T) {
+func TestQueue_Full(t *testing.T) {
 	r := newRig(t, "unix", Options{Capacity: 2})
 	a, b := r.submit("a"), r.submit("b")
 	if _, err := r.Submit([]byte("c")); !errors.Is(err, ErrFull) {
@@ -198,7 +198,7 @@ func TestQueue_NoJobForWorkerThatHasNotBegun(t *testing.T) {
 	await.Eventually(t, "it to be ready", func() bool { return len(r.Load().PIDs) == 2 })
 }
 
-func TestReady(t *testing.T) {
+func TestQueue_Ready(t *testing.T) {
 	r := newRig(t, "tcp", Options{})
 	if err := r.Ready(); !errors.Is(err, ErrNoWorker) {
 		t.Errorf("Ready = %v, want ErrNoWorker", err)
@@ -212,8 +212,8 @@ func TestReady(t *testing.T) {
 	r.saw("that it left", func(c counts) bool { return c.connected == 1 && c.left == 1 && c.failed == 0 })
 }
 
-// TestLarge: bodies and answers far beyond what a socket holds, in both directions, several in a batch.
-func TestLarge(t *testing.T) {
+// TestQueue_Large: bodies and answers far beyond what a socket holds, in both directions, several in a batch.
+func TestQueue_Large(t *testing.T) {
 	networks(t, func(t *testing.T, network string) {
 		r := newRig(t, network, Options{Timeout: time.Hour})
 		var submitted []*pending
@@ -251,7 +251,7 @@ func TestQueue_MixedBatchesAreBounded(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
+func TestQueue_Close(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	w := r.worker()
 	sent := r.submit("sent")

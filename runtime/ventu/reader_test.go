@@ -37,8 +37,8 @@ func readAnswers(from io.Reader, most int64, jobs []*Job) ([]answer, error) {
 	return r.answers(n, jobs)
 }
 
-// TestEncodings reads every form that a str, bin or map may have, byte by byte.
-func TestEncodings(t *testing.T) {
+// TestReader_Encodings reads every form that a str, bin or map may have, byte by byte.
+func TestReader_Encodings(t *testing.T) {
 	a, b := strings.Repeat("a", idLength), strings.Repeat("b", idLength)
 	str := func(form byte, text string) []byte {
 		n := len(text)

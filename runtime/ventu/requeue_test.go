@@ -78,9 +78,9 @@ func TestRequeue_DeadIdleWorkerGetsNothing(t *testing.T) {
 	}
 }
 
-// TestRubbish: what does not follow the protocol ends its connection and no other, and its job
+// TestRequeue_Rubbish: what does not follow the protocol ends its connection and no other, and its job
 // goes to another worker.
-func TestRubbish(t *testing.T) {
+func TestRequeue_Rubbish(t *testing.T) {
 	id36 := strings.Repeat("x", 36)
 	for name, answer := range map[string]func(id string) []byte{
 		"no map":           func(string) []byte { return framed([]byte("hello")) },

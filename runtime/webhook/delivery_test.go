@@ -26,8 +26,8 @@ func equal(t *testing.T, got []hook, want ...string) {
 	}
 }
 
-// TestOrder holds that each event is sent with its state, in order, completed last.
-func TestOrder(t *testing.T) {
+// TestDelivery_Order holds that each event is sent with its state, in order, completed last.
+func TestDelivery_Order(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, outcomes := newSender(t, Options{})
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents, Input: []byte(`{"secret":1}`)})
@@ -56,8 +56,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestReturned holds what is sent of a prediction that returns.
-func TestReturned(t *testing.T) {
+// TestDelivery_Returned holds what is sent of a prediction that returns.
+func TestDelivery_Returned(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
 	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents})
@@ -90,7 +90,7 @@ func TestDelivery_FallsBack(t *testing.T) {
 	}
 }
 
-func TestFilters(t *testing.T) {
+func TestDelivery_Filters(t *testing.T) {
 	for events, want := range map[predict.Events][]string{
 		0:                                  nil,
 		predict.OnStart:                    {`processing  ""`},
@@ -114,9 +114,9 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestThrottle holds that logs come at most once in the interval, each with the newest state, and that the last
+// TestDelivery_Throttle holds that logs come at most once in the interval, each with the newest state, and that the last
 // text is never lost, with completed and without.
-func TestThrottle(t *testing.T) {
+func TestDelivery_Throttle(t *testing.T) {
 	for _, last := range []predict.Events{0, predict.OnCompleted} {
 		r := newReceiver(t, nil)
 		s, _, _ := newSender(t, Options{Throttle: time.Minute})
@@ -178,8 +178,8 @@ func gate(t *testing.T) (handler http.HandlerFunc, entered chan struct{}, open f
 	return handler, entered, func() { close(pass) }
 }
 
-// TestSupersede holds that logs that were not sent give way to any newer state.
-func TestSupersede(t *testing.T) {
+// TestDelivery_Supersede holds that logs that were not sent give way to any newer state.
+func TestDelivery_Supersede(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
 	s, _, outcomes := newSender(t, Options{Throttle: -1})

@@ -38,7 +38,7 @@ func end(t *testing.T, s *Sender, webhook string) {
 	drain(t, s)
 }
 
-func TestHeaders(t *testing.T) {
+func TestPost_Headers(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{AuthToken: " token\n", UserAgent: "pinion/9"})
 	p := attach(t, s, predict.Request{
@@ -65,8 +65,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestRetries holds that completed is retried as the contract says, and what the waits are.
-func TestRetries(t *testing.T) {
+// TestPost_Retries holds that completed is retried as the contract says, and what the waits are.
+func TestPost_Retries(t *testing.T) {
 	var tries atomic.Int32
 	statuses := []int{429, 500, 502, 503, 504, 429, 500, 502, 503, 504, 429, 500, 200}
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(statuses[tries.Add(1)-1]) })
@@ -188,8 +188,8 @@ func TestPost_ConnectionErrors(t *testing.T) {
 	}
 }
 
-// TestRedirects holds which redirects are followed, that the body goes along, and the token only to its host.
-func TestRedirects(t *testing.T) {
+// TestPost_Redirects holds which redirects are followed, that the body goes along, and the token only to its host.
+func TestPost_Redirects(t *testing.T) {
 	elsewhere := newReceiver(t, nil)
 	other := strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)
 	for _, test := range []struct {

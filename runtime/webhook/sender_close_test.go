@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestDrain waits for completed and ends with its context.
-func TestDrain(t *testing.T) {
+// TestHasten_Drain waits for completed and ends with its context.
+func TestHasten_Drain(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
 	s, _, _ := newSender(t, Options{})
@@ -41,8 +41,8 @@ func TestDrain(t *testing.T) {
 	drain(t, s)
 }
 
-// TestClose ends what is under way, at once, and lets predictions go, those too that end later.
-func TestClose(t *testing.T) {
+// TestHasten_Close ends what is under way, at once, and lets predictions go, those too that end later.
+func TestHasten_Close(t *testing.T) {
 	handler, entered, _ := gate(t)
 	r := newReceiver(t, handler)
 	s, log, outcomes := newSender(t, Options{})

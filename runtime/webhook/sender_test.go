@@ -151,9 +151,9 @@ func TestSender_RetryBudget(t *testing.T) {
 	}
 }
 
-// TestMany runs predictions against receivers that fail half of the time: each ends with one completed that was taken
+// TestSender_Many runs predictions against receivers that fail half of the time: each ends with one completed that was taken
 // in.
-func TestMany(t *testing.T) {
+func TestSender_Many(t *testing.T) {
 	var n atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if n.Add(1)%2 == 0 {
@@ -265,8 +265,8 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 	}
 }
 
-// TestState: what is under way, what is tried again and why are known while a receiver refuses.
-func TestState(t *testing.T) {
+// TestSender_State: what is under way, what is tried again and why are known while a receiver refuses.
+func TestSender_State(t *testing.T) {
 	var refuses atomic.Bool
 	refuses.Store(true)
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -156,7 +156,7 @@ func left(t *testing.T, s *harness.Server) {
 	harness.Eventually(t, "no file is left", func() bool { return len(unclean(s)) == 0 })
 }
 
-func TestFilesComeAsThemselves(t *testing.T) {
+func TestBodies_FilesComeAsThemselves(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "bodies.py:Runner"})
 	content := strings.Repeat("\x89PNG\r\n", 200_000)

@@ -97,8 +97,8 @@ def run() -> Iterator[cog.Path]:
         yield cog.Path("item.txt")
 `
 
-// TestFilesOfCalls: each stays readable while the prediction that called runs, and is removed then.
-func TestFilesOfCalls(t *testing.T) {
+// TestCalls_Files: each stays readable while the prediction that called runs, and is removed then.
+func TestCalls_Files(t *testing.T) {
 	t.Parallel()
 	run := ", predictor: run.py:run"
 	s, _ := callingModels(t, map[string]string{"a": fileCaller, "b": fileCalled, "c": fileItems},

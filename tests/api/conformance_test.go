@@ -7,8 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestConformance runs the scripts of tests/conformance: one for each sentence of the HTTP contract.
-func TestConformance(t *testing.T) {
+// TestConformance_Scripts runs the scripts of tests/conformance: one for each sentence of the HTTP contract.
+func TestConformance_Scripts(t *testing.T) {
 	t.Parallel()
 	harness.AnyPython(t)
 	conformance.Run(t, "conformance")

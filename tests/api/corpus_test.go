@@ -27,7 +27,7 @@ type variant struct {
 	has    func(module string) bool
 }
 
-func TestCorpus(t *testing.T) {
+func TestCorpus_Models(t *testing.T) {
 	t.Parallel()
 	cases := corpusCases(t)
 	pythons := harness.Pythons(t)

@@ -70,7 +70,7 @@ func wav(rate uint16) []byte {
 	return append(append([]byte(head), rates...), "\x02\x00\x10\x00data\x00\x00\x00\x00"...)
 }
 
-func TestFiletypeAnswersAsItsLibraryDoes(t *testing.T) {
+func TestExamples_FiletypeAnswersAsItsLibraryDoes(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	dir := harness.Example(t, "filetype")

@@ -115,7 +115,7 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 	}
 }
 
-func TestPathOutputsBecomeDataURLs(t *testing.T) {
+func TestFiles_PathOutputsBecomeDataURLs(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "filing.py:upper"})
@@ -150,7 +150,7 @@ func TestPathOutputsBecomeDataURLs(t *testing.T) {
 	}
 }
 
-func TestFileObjectsAndFoldersAsOutputs(t *testing.T) {
+func TestFiles_FileObjectsAndFoldersAsOutputs(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:FileLike"})
 	a := s.Succeed(harness.Input{"how": "buffer"})

@@ -39,8 +39,8 @@ func TestHealth_HealthcheckThatHangsOnceIsNotEndOfLaterOnes(t *testing.T) {
 	s.Succeed(harness.Input{})
 }
 
-// TestSetupTimesAreWrittenAsCogWritesThem: clients in Python before 3.11 read no Z.
-func TestSetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
+// TestHealth_SetupTimesAreWrittenAsCogWritesThem: clients in Python before 3.11 read no Z.
+func TestHealth_SetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
 	t.Parallel()
 	setup := harness.Ready(t, harness.Options{Model: "echo.py:text"}).Health().Setup
 	for _, at := range []string{setup.StartedAt, setup.CompletedAt} {

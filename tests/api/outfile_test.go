@@ -9,9 +9,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestOutputsThatAreNoFiles: a path to what never ends or never begins fails its prediction at once, whichever way
+// TestOutfile_OutputsThatAreNoFiles: a path to what never ends or never begins fails its prediction at once, whichever way
 // files go out.
-func TestOutputsThatAreNoFiles(t *testing.T) {
+func TestOutfile_OutputsThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	storage := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(storage.Close)

@@ -100,9 +100,9 @@ func (r *secretsRun) request(id string, more harness.Input) harness.Input {
 	}
 }
 
-// TestSecretsAppearNowhere plants a secret in each place where a request or an operator may put one, makes everything
+// TestSecrets_AppearNowhere plants a secret in each place where a request or an operator may put one, makes everything
 // happen that makes a server talk, and looks through all that it said.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecrets_AppearNowhere(t *testing.T) {
 	t.Parallel()
 	r := &secretsRun{t: t, spy: newSpy(t), said: map[string]string{}}
 	r.s = harness.Ready(t, harness.Options{

@@ -27,7 +27,7 @@ func problems(t *testing.T, a harness.Answer) []problem {
 	return body.Detail
 }
 
-func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
+func TestValues_InputsArriveInTheirAnnotatedTypes(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "typed.py"})
@@ -106,7 +106,7 @@ func TestValues_MutableDefaultIsFreshInEachPrediction(t *testing.T) {
 	}
 }
 
-func TestOutputsBecomeJSON(t *testing.T) {
+func TestValues_OutputsBecomeJSON(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 400) + strings.Repeat("]", 400)
 	two200 := new(big.Int).Lsh(big.NewInt(1), 200).String()

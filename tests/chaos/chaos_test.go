@@ -41,7 +41,7 @@ const defaultSeed = 6
 // roundSize is how many faults lie between two looks of the checker.
 const roundSize = 60
 
-func TestChaos(t *testing.T) {
+func TestChaos_NothingIsLost(t *testing.T) {
 	harness.Full(t)
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
 	for _, sc := range []scene{

@@ -24,9 +24,9 @@ func queueMember(t *testing.T, nats, most string) *harness.Server {
 	})
 }
 
-// TestQueueScenes: while clients have jobs with odd ids run, of which some attach by a stream, something happens to the
+// TestQueue_Scenes: while clients have jobs with odd ids run, of which some attach by a stream, something happens to the
 // queue or its servers.
-func TestQueueScenes(t *testing.T) {
+func TestQueue_Scenes(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	for name, scene := range map[string]func(*testing.T){

@@ -73,9 +73,9 @@ func crashes(t *testing.T, s *harness.Server) func() {
 	return nil
 }
 
-// TestShortages: something runs short while clients are served, and a worker ends. As soon as there is enough again,
+// TestShortages_AreOutlived: something runs short while clients are served, and a worker ends. As soon as there is enough again,
 // there is a worker, everyone is answered, and the server holds no more than before.
-func TestShortages(t *testing.T) {
+func TestShortages_AreOutlived(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	for _, c := range shortages(t) {

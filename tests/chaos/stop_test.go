@@ -36,9 +36,9 @@ func deadReceivers(t *testing.T) []string {
 	}
 }
 
-// TestStops: a server under load has webhooks for receivers that are all dead in another way, and is told to stop. It
+// TestStop_UnderLoad: a server under load has webhooks for receivers that are all dead in another way, and is told to stop. It
 // ends within a minute of its grace of three seconds, and names each webhook that it gave up.
-func TestStops(t *testing.T) {
+func TestStop_UnderLoad(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	for name, stop := range map[string]func(*harness.Server){

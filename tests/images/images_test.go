@@ -14,9 +14,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestImages builds images of examples, and of folders that use all of cog.yaml's build section, runs them and asks
+// TestImages_Run builds images of examples, and of folders that use all of cog.yaml's build section, runs them and asks
 // them.
-func TestImages(t *testing.T) {
+func TestImages_Run(t *testing.T) {
 	harness.Full(t)
 	s := newStore(t)
 	sub := func(name string, test func(t *testing.T, s *store)) {

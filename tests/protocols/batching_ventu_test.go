@@ -78,7 +78,7 @@ func (b *batching) holdVentu() (letGo func()) {
 	}
 }
 
-func TestVentu(t *testing.T) {
+func TestBatching_WithVentu(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-batch", "4", "-timeout", "60000")

@@ -36,7 +36,7 @@ func isJSON(t *testing.T, got any, want string) {
 	}
 }
 
-func TestInputsThatAreArrays(t *testing.T) {
+func TestNdarrays_InputsThatAreArrays(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, class := range []string{"Sync", "Async", "Batched", "Prepared", "AsyncBatched"} {

@@ -25,8 +25,8 @@ func TestOip_TritonsClient(t *testing.T) {
 	}
 }
 
-// TestGenerate asks by Triton's generate routes.
-func TestGenerate(t *testing.T) {
+// TestOip_Generate asks by Triton's generate routes.
+func TestOip_Generate(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Writer")
 	const path = "/v2/models/writer/"
@@ -83,8 +83,8 @@ func TestOip_BinaryWithoutItsHeader(t *testing.T) {
 		http.StatusOK)
 }
 
-// TestTensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.
-func TestTensorsAreCompressed(t *testing.T) {
+// TestOip_TensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.
+func TestOip_TensorsAreCompressed(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Raw")
 	body := []byte(`{"inputs":[{"name":"x","datatype":"FP32","shape":[1000],"data":[` + strings.Repeat("1,", 999) +

@@ -12,8 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestGateway accepts while no server runs, and answers for what two servers run then.
-func TestGateway(t *testing.T) {
+// TestGateway_AcceptsWithoutServer accepts while no server runs, and answers for what two servers run then.
+func TestGateway_AcceptsWithoutServer(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	g := harness.StartGateway(t, nats.URL)

@@ -80,9 +80,9 @@ type mixed struct {
 	ids          int
 }
 
-// TestOldAndNewServersSideBySide have one queue: in both directions, what one accepted the other runs, and both answer
+// TestServers_OldAndNewSideBySide have one queue: in both directions, what one accepted the other runs, and both answer
 // for it.
-func TestOldAndNewServersSideBySide(t *testing.T) {
+func TestServers_OldAndNewSideBySide(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	older := olderBinary(t)

@@ -180,9 +180,9 @@ func manyCallers() map[string]string {
 	return context
 }
 
-// TestTracesAreThoseOfCog: Cog's server and ours get the same models and requests. Each span of Cog's is among ours, in
+// TestTraces_AreThoseOfCog: Cog's server and ours get the same models and requests. Each span of Cog's is among ours, in
 // its place, of its kind and process, with its attributes.
-func TestTracesAreThoseOfCog(t *testing.T) {
+func TestTraces_AreThoseOfCog(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	python := harness.Tool(t, "venvs/cog/bin/python")

@@ -14,7 +14,7 @@ import (
 	"pinion/tests/harness"
 )
 
-func TestLiveView(t *testing.T) {
+func TestLiveView_State(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	harness.WantAnswer(t, "the page", s.Do(http.MethodGet, "/dashboard", nil), http.StatusOK, "<!doctype html>")

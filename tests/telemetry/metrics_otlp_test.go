@@ -122,8 +122,8 @@ func exemplarTraces(m *metricpb.Metric) (traces []string) {
 	return traces
 }
 
-// TestExemplars: the OpenMetrics page names sampled traces, and no others.
-func TestExemplars(t *testing.T) {
+// TestMetricsOtlp_Exemplars: the OpenMetrics page names sampled traces, and no others.
+func TestMetricsOtlp_Exemplars(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{

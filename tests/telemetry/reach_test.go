@@ -199,8 +199,8 @@ func TestTelemetry_VariablesThatModelsSDKRefuses(t *testing.T) {
 	}
 }
 
-// TestSetupsAreTraced: each in its own trace, with the model's own spans; a failed one says why.
-func TestSetupsAreTraced(t *testing.T) {
+// TestReach_SetupsAreTraced: each in its own trace, with the model's own spans; a failed one says why.
+func TestReach_SetupsAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
 	const model = `from opentelemetry import trace

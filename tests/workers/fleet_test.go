@@ -104,8 +104,8 @@ func TestFleet_GPUsAreSharedOut(t *testing.T) {
 	}, 2, "3 workers need a GPU each, but only 2 are visible")
 }
 
-// TestDeadline: what was not begun by then never is, be it that a slot was free, or not.
-func TestDeadline(t *testing.T) {
+// TestFleet_Deadline: what was not begun by then never is, be it that a slot was free, or not.
+func TestFleet_Deadline(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
 	create := func(token, deadline string) harness.Answer {

@@ -93,7 +93,7 @@ func TestSetup_WhatImportAndSetupWriteIsInSetupsLogs(t *testing.T) {
 	harness.Equal(t, "logs", s.Succeed(harness.Input{}).Logs, "one\n")
 }
 
-func TestSetupGetsItsWeights(t *testing.T) {
+func TestSetup_GetsItsWeights(t *testing.T) {
 	t.Parallel()
 	with := harness.Models(t)
 	if err := os.Mkdir(filepath.Join(with, "weights"), 0o755); err != nil {

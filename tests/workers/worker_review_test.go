@@ -86,7 +86,7 @@ func TestWorkerReview_ChildOfImportIsNotSetUp(t *testing.T) {
 	harness.Equal(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
 }
 
-func TestSetupFailsWithoutStderr(t *testing.T) {
+func TestSetup_FailsWithoutStderr(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(harness.Models(t), "review")
 	s := harness.Start(t, harness.Options{Dir: dir, Model: "plain.py:SetupWithoutStderr"})

@@ -114,8 +114,8 @@ func TestLibrary_OpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpen opens the libpython of PINION_TEST_PYTHON, or of python3 in the PATH, and runs Python by it.
-func TestOpen(t *testing.T) {
+// TestLibrary_Open opens the libpython of PINION_TEST_PYTHON, or of python3 in the PATH, and runs Python by it.
+func TestLibrary_Open(t *testing.T) {
 	python := os.Getenv("PINION_TEST_PYTHON")
 	if python == "" {
 		python = "python3"

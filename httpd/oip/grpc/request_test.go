@@ -22,8 +22,8 @@ func tensor(datatype string, shape []int64, c *pb.InferTensorContents) *pb.Model
 	return &pb.ModelInferRequest_InferInputTensor{Name: "x", Datatype: datatype, Shape: shape, Contents: c}
 }
 
-// TestRefusals: what a request must not have, in words.
-func TestRefusals(t *testing.T) {
+// TestRequest_Refusals: what a request must not have, in words.
+func TestRequest_Refusals(t *testing.T) {
 	ints := &pb.InferTensorContents{IntContents: []int32{300}}
 	sequence := map[string]*pb.InferParameter{
 		"sequence_id": {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: 1}},
@@ -71,8 +71,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreShort: what a client sends is cut in the status, and a request with too many members is refused.
-func TestRefusalsAreShort(t *testing.T) {
+// TestRequest_RefusalsAreShort: what a client sends is cut in the status, and a request with too many members is refused.
+func TestRequest_RefusalsAreShort(t *testing.T) {
 	long := tensor("FP8", []int64{1}, nil)
 	long.Name = strings.Repeat("n", 1<<20)
 	many := make([]*pb.ModelInferRequest_InferInputTensor, oip.MaxMembers+1)

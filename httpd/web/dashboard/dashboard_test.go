@@ -31,8 +31,8 @@ func newView(t *testing.T, o Options) *View {
 	return v
 }
 
-// TestEvents: the first two events say everything, a part that has not changed is left out, and Close ends them.
-func TestEvents(t *testing.T) {
+// TestDashboard_Events: the first two events say everything, a part that has not changed is left out, and Close ends them.
+func TestDashboard_Events(t *testing.T) {
 	v := newView(t, Options{Model: "fox"})
 	f := v.follow()
 	if text := string(<-f); !strings.HasPrefix(text, "event: hello\ndata: {\"model\":\"fox\"") {
@@ -53,8 +53,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestHistory: rates and quantiles are those of what came since.
-func TestHistory(t *testing.T) {
+// TestHistory_RatesAndQuantiles: rates and quantiles are those of what came since.
+func TestHistory_RatesAndQuantiles(t *testing.T) {
 	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
 	h.add(sample{now, set.Figures()}, metrics.Load{})
 	for range 100 {
@@ -112,8 +112,8 @@ func TestHistory_Streams(t *testing.T) {
 	}
 }
 
-// TestContent: input and output are shown only where Content is set.
-func TestContent(t *testing.T) {
+// TestDashboard_Content: input and output are shown only where Content is set.
+func TestDashboard_Content(t *testing.T) {
 	find := func(predict.Kind, string) (*predict.Prediction, predict.Record, bool) {
 		p := predict.New("a", &predict.Request{}, time.Now(), nil, predict.Options{})
 		return p, predict.Record{
@@ -146,8 +146,8 @@ func TestDashboard_TraceID(t *testing.T) {
 	}
 }
 
-// TestPage: it has each script once, and nothing that would run text as HTML.
-func TestPage(t *testing.T) {
+// TestDashboard_Page: it has each script once, and nothing that would run text as HTML.
+func TestDashboard_Page(t *testing.T) {
 	v := newView(t, Options{Model: "a <b>"})
 	var ctx fasthttp.RequestCtx
 	v.Page(nil)(&ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestPage: it is one page, fetches nothing from elsewhere, and its policy allows just the script and the style in it.
-func TestPage(t *testing.T) {
+// TestPage_FetchesNothing: it is one page, fetches nothing from elsewhere, and its policy allows just the script and the style in it.
+func TestPage_FetchesNothing(t *testing.T) {
 	var ctx fasthttp.RequestCtx
 	Handler(Options{Model: "a <b>", Dashboard: "dashboard"})(&ctx)
 	body := ctx.Response.Body()
@@ -59,8 +59,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestScripts: each file of the folder is in the page, once.
-func TestScripts(t *testing.T) {
+// TestPage_Scripts: each file of the folder is in the page, once.
+func TestPage_Scripts(t *testing.T) {
 	entries, err := scripts.ReadDir("scripts")
 	if err != nil {
 		t.Fatal(err)

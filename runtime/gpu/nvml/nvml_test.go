@@ -31,7 +31,7 @@ func fakeLibrary(t *testing.T) string {
 
 const long = time.Minute // bounds only what fails
 
-func TestSamples(t *testing.T) {
+func TestNVML_Samples(t *testing.T) {
 	s := New(Options{Library: fakeLibrary(t), Timeout: long})
 	for range 3 {
 		want := []Sample{{0, 5 << 30, 80 << 30, 0.75}, {2, 1 << 30, 80 << 30, -0.01}}

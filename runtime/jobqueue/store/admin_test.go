@@ -130,7 +130,7 @@ func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
 	}
 }
 
-func TestPurge(t *testing.T) {
+func TestAdmin_Purge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	for _, id := range []string{"p1", "p2", "p3"} {

@@ -156,7 +156,7 @@ func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestJobs_Cancel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	cancel := func(id string) bool {

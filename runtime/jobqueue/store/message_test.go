@@ -116,7 +116,7 @@ func TestMessage_BytesBetweenMembers(t *testing.T) {
 	}
 }
 
-func TestMessagesThatCannotBeRead(t *testing.T) {
+func TestMessage_MessagesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	good := func() Job { return Job{ID: "p1", Kind: Training, Attempts: 1, token: "T"} }
 	for want, change := range map[string]func(h map[string][]string){
@@ -134,7 +134,7 @@ func TestMessagesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestMessage_Tokens(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"abc-DEF_09": "abc-DEF_09",

@@ -29,7 +29,7 @@ const junitMixed = `<?xml version="1.0"?><testsuites><testsuite tests="4">
 <testcase classname="tests.test_a" name="test_left_out"><skipped message="why"/></testcase>
 </testsuite></testsuites>`
 
-func TestSuite(t *testing.T) {
+func TestReport_Suite(t *testing.T) {
 	cases := []struct {
 		name  string
 		files map[string]string
@@ -190,7 +190,7 @@ func TestReport_EndsWithSummaryLine(t *testing.T) {
 	}
 }
 
-func TestReportNamesFlakes(t *testing.T) {
+func TestReport_NamesFlakes(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a.rc":    "1 1",
 		"a.json":  events("run p TestA", "fail p TestA", "run p TestB", "pass p TestB", "fail p"),
@@ -223,7 +223,7 @@ func TestReport_ManyFlakesFail(t *testing.T) {
 	}
 }
 
-func TestReportOfNothingFails(t *testing.T) {
+func TestReport_OfNothingFails(t *testing.T) {
 	var out strings.Builder
 	if ok, err := report(&out, t.TempDir(), nil); ok || err != nil {
 		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
@@ -233,7 +233,7 @@ func TestReportOfNothingFails(t *testing.T) {
 	}
 }
 
-func TestReportOfOneSuite(t *testing.T) {
+func TestReport_OfOneSuite(t *testing.T) {
 	dir := write(t, map[string]string{"a.rc": "0 7", "b.rc": "1 2"})
 	var out strings.Builder
 	if ok, err := report(&out, dir, []string{"a"}); !ok || err != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestSettings: what of cog.yaml and the requirements is another thing here. tests/cli/doctor_test.go has the source,
+// TestDoctorReport_Settings: what of cog.yaml and the requirements is another thing here. tests/cli/doctor_test.go has the source,
 // too.
-func TestSettings(t *testing.T) {
+func TestDoctorReport_Settings(t *testing.T) {
 	const run = "run: run.py:Runner\n"
 	for _, c := range []struct{ name, config, want string }{
 		{"nothing", run, ""},

@@ -22,9 +22,9 @@ var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
 
 const flagsPage = "../../../../docs/reference/flags.md"
 
-// TestFlagsPage compares docs/reference/flags.md with the flags and variables in the code. With -update it writes the
+// TestFlagsPage_IsThatOfFlags compares docs/reference/flags.md with the flags and variables in the code. With -update it writes the
 // page.
-func TestFlagsPage(t *testing.T) {
+func TestFlagsPage_IsThatOfFlags(t *testing.T) {
 	page := []byte(makeFlagsPage(t))
 	if *update {
 		if err := os.WriteFile(flagsPage, page, 0o644); err != nil {
@@ -32,12 +32,12 @@ func TestFlagsPage(t *testing.T) {
 		}
 	}
 	if written, err := os.ReadFile(flagsPage); err != nil || string(written) != string(page) {
-		t.Errorf("docs/reference/flags.md differs (%v), want what -run TestFlagsPage -update writes", err)
+		t.Errorf("docs/reference/flags.md differs (%v), want what -run TestFlagsPage_IsThatOfFlags -update writes", err)
 	}
 }
 
-// TestFlagsPageHasEveryVariable looks for names of variables in the source of the server.
-func TestFlagsPageHasEveryVariable(t *testing.T) {
+// TestFlagsPage_HasEveryVariable looks for names of variables in the source of the server.
+func TestFlagsPage_HasEveryVariable(t *testing.T) {
 	page, err := os.ReadFile(flagsPage)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func makeFlagsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(`# Flags and variables
 
-This page is generated from the code: ` + "`go test ./cmd/pinion/internal/cli -run TestFlagsPage -update`" + `.
+This page is generated from the code: ` + "`go test ./cmd/pinion/internal/cli -run TestFlagsPage_IsThatOfFlags -update`" + `.
 
 A flag overrides its variable, and a variable overrides the default. The server's variables may also stand under
 ` + "`environment`" + ` in ` + "`cog.yaml`" + `. Times have a unit, as ` + "`500ms`, `30s` or `1m30s`" +

@@ -32,8 +32,8 @@ func (r *jobsRig) end(id string, status store.Status, failure string) {
 	}
 }
 
-// TestJobsEnded: what has ended is listed, the newest first, with its error; what waits is not.
-func TestJobsEnded(t *testing.T) {
+// TestJobsEnded_NewestFirst: what has ended is listed, the newest first, with its error; what waits is not.
+func TestJobsEnded_NewestFirst(t *testing.T) {
 	r := newJobsRig(t)
 	if out := r.good("list", "--ended", "--json"); out != `{"ended":[]}`+"\n" {
 		t.Errorf("without jobs: got %s, want %q", out, `{"ended":[]}`+"\n")

@@ -25,7 +25,7 @@ func programs(t *testing.T, scripts map[string]string) string {
 	return dir
 }
 
-func TestFind(t *testing.T) {
+func TestBuilder_Find(t *testing.T) {
 	const works, dead = "exit 0\n", "echo 'one line' >&2; echo 'Cannot connect to the Docker daemon' >&2; exit 1\n"
 	for _, c := range []struct {
 		name    string

@@ -25,9 +25,9 @@ const (
 	wantedNotes      = "notes"
 )
 
-// TestDockerfiles makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it is
+// TestDockerfile_Golden makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it is
 // about, options as "name: value", the files of the folder, and what is to come of them.
-func TestDockerfiles(t *testing.T) {
+func TestDockerfile_Golden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) < 30 {
 		t.Fatalf("there are %d cases, want 30: %v", len(cases), err)

@@ -24,7 +24,7 @@ func TestLoad_BucketsHoldWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestQuantiles(t *testing.T) {
+func TestLoad_Quantiles(t *testing.T) {
 	var h, other Histogram
 	if h.Quantile(0.5) != 0 || h.Bars(5) != nil {
 		t.Error("an empty histogram has times, want Quantile 0 and Bars nil")

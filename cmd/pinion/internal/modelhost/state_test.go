@@ -2,8 +2,8 @@ package modelhost
 
 import "testing"
 
-// TestMoves walks every pair of a state and an event.
-func TestMoves(t *testing.T) {
+// TestState_Moves walks every pair of a state and an event.
+func TestState_Moves(t *testing.T) {
 	want := map[State]map[event]State{
 		Unloaded:  {eventLoad: Loading},
 		Loading:   {eventUp: Ready, eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
@@ -28,8 +28,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestReturn: from every state a model can be unloaded, and loaded again.
-func TestReturn(t *testing.T) {
+// TestState_Return: from every state a model can be unloaded, and loaded again.
+func TestState_Return(t *testing.T) {
 	for s := range states {
 		at := s
 		for _, e := range []event{eventUnload, eventGone, eventLoad, eventUp} {

@@ -80,8 +80,8 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	}
 }
 
-// TestRefresh: what the server uses looks used.
-func TestRefresh(t *testing.T) {
+// TestRunDir_Refresh: what the server uses looks used.
+func TestRunDir_Refresh(t *testing.T) {
 	d := newRunDir(t)
 	store := filepath.Join(d.Files(), "pinion-files-1")
 	if err := os.MkdirAll(store, 0o700); err != nil {

@@ -2,8 +2,8 @@ package server
 
 import "testing"
 
-// TestReachable: clients cannot use the address of a socket that is bound to all addresses.
-func TestReachable(t *testing.T) {
+// TestListener_Reachable: clients cannot use the address of a socket that is bound to all addresses.
+func TestListener_Reachable(t *testing.T) {
 	for _, c := range []struct {
 		bound, want string
 		all         bool

@@ -2,7 +2,7 @@ package usertext
 
 import "testing"
 
-func TestSizes(t *testing.T) {
+func TestBytes_Units(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "1024": 1024, "1k": 1 << 10, "2MB": 2 << 20, "1.5GiB": 3 << 29, "8 GiB": 8 << 30, "1t": 1 << 40,
 	} {
