@@ -59,10 +59,14 @@ func (w *worker) setupFailed(body []byte) error {
 	})
 	w.setupEnded()
 	if !w.sup.hidesSetupFailure() {
-		if failed.Problem != nil {
-			w.sup.note(slog.LevelInfo, stderr, "", []byte(failed.Problem.Text()))
+		about := []any{"worker", w.sup.o.Index, "error", failed.Error}
+		if p := failed.Problem; p != nil {
+			w.sup.note(slog.LevelInfo, stderr, "", []byte(p.Text()))
+			if p.Traceback != "" && p.Fix != "" { // else the error has it
+				about = append(about, "fix", p.Fix)
+			}
 		}
-		w.sup.o.Logger.Error("setup failed", "worker", w.sup.o.Index, "error", failed.Error)
+		w.sup.o.Logger.Error("setup failed", about...)
 	}
 	return nil
 }

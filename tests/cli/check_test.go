@@ -164,6 +164,20 @@ func TestCheck_NamesPackageThatHoldsModule(t *testing.T) {
 	}
 }
 
+// TestCheck_NamesPackageOfNamespace by the import that failed, and so does the log of a server.
+func TestCheck_NamesPackageOfNamespace(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", "from google.cloud import (\n    vision,\n)\ndef run() -> str: ...\n",
+		"pyproject.toml", "[project]\ndependencies = []\n")
+	const want = "add google-cloud-vision to pyproject.toml and install it, as with `"
+	harness.WantText(t, "the problem", harness.CLI{Dir: dir}.Bad(t, 1, "predict"), want)
+	s := harness.Start(t, harness.Options{Dir: dir})
+	harness.Eventually(t, "the log has the fix", func() bool {
+		line, ok := s.Log.First(func(l harness.Line) bool { return l.Text == "setup failed" })
+		return ok && strings.Contains(line.Raw, want)
+	})
+}
+
 // TestCheck_DoesNotWarnAboutAny: nor does the server.
 func TestCheck_DoesNotWarnAboutAny(t *testing.T) {
 	t.Parallel()

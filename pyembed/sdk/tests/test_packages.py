@@ -92,7 +92,7 @@ def test_lines_of_a_requirements_file(tmp_path):
 )
 def test_the_remedy_is_a_command(monkeypatch, pip, command):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: pip or None)
-    (problem,) = packages._problems("no-such-package>=2", {"line": 3})
+    (problem,) = packages._problems("no-such-package>=2", {"line": 3}, "/model")
     assert problem["line"] == 3
     assert problem["fix"] == f"install it, as with `{command} 'no-such-package>=2'`"
 
@@ -106,6 +106,12 @@ def test_the_remedy_is_a_command(monkeypatch, pip, command):
         ("flash_attn", "flash-attn==2.0\n", "install what requirements.txt lists, as with `"),
         ("numpy.fft", None, "install numpy, as with `"),
         ("google.cloud.storage", None, "install google-cloud-storage, as with `"),
+        ("google.cloud.vision_v1", None, "install google-cloud-vision, as with `"),
+        ("google.genai", None, "install google-genai, as with `"),
+        ("azure.ai.inference", None, "install azure-ai-inference, as with `"),
+        ("igraph", None, "install igraph, as with `"),
+        ("pkg_resources", "setuptools\n", "add setuptools<81 to requirements.txt and install it"),
+        ("clip", "git+https://github.com/openai/CLIP.git\n", "install what requirements.txt lists"),
     ],
 )
 def test_advice_names_the_package_that_holds_a_module(tmp_path, module, lines, want):
@@ -115,7 +121,66 @@ def test_advice_names_the_package_that_holds_a_module(tmp_path, module, lines, w
     assert got.startswith(want), got
 
 
+@pytest.mark.parametrize(
+    ("files", "want"),
+    [
+        (
+            {"pyproject.toml": "[project]\ndependencies = []\n"},
+            "add Pillow to pyproject.toml and install it, as with `",
+        ),
+        (
+            {"pyproject.toml": '[project]\ndependencies = ["pillow>=9"]\n'},
+            "install what pyproject.toml lists, as with `",
+        ),
+        (
+            {"pyproject.toml": "", "uv.lock": ""},
+            "add Pillow to pyproject.toml and install it, as with `uv add Pillow`",
+        ),
+        (
+            {"pyproject.toml": 'dependencies = ["pillow"]', "uv.lock": ""},
+            "install what pyproject.toml lists, as with `uv sync`",
+        ),
+        ({"Pipfile": "[packages]\n"}, "add Pillow to Pipfile and install it, as with `"),
+        (
+            {"environment.yml": "dependencies:\n  - pillow=9\n"},
+            "install what environment.yml lists, as with `",
+        ),
+        (
+            {
+                "requirements.txt": "",
+                "needs.txt": "pillow",
+                "cog.yaml": "build:\n  python_requirements: needs.txt\n",
+            },
+            "install what needs.txt lists, as with `",
+        ),
+        (
+            {"cog.yaml": "build:\n  python_packages:\n    - numpy\n"},
+            "add Pillow to cog.yaml and install it, as with `",
+        ),
+        ({"cog.yaml": "build:\n  python_requirements: gone.txt\n"}, "install Pillow, as with `"),
+    ],
+)
+def test_advice_names_the_file_that_lists_the_packages(tmp_path, files, want):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    got = packages.fix_for("PIL", str(tmp_path))
+    assert got.startswith(want), got
+
+
+def test_advice_names_the_package_of_a_namespace_by_the_import(tmp_path):
+    from cog._worker.model import problems
+
+    (tmp_path / "run.py").write_text("import os\nfrom google.cloud import (\n    storage,\n)\n")
+    error = ModuleNotFoundError("No module named 'google'", name="google")
+    got = problems._fix(error, str(tmp_path), "run.py", 2)
+    assert got.startswith("install google-cloud-storage, as with `"), got
+
+
 def test_advice_leaves_the_global_python_alone(monkeypatch):
     monkeypatch.setattr(packages, "_in_environment", lambda: False)
-    got = packages.install_command("scikit-learn")
-    assert got.endswith("-m venv .venv && .venv/bin/python -m pip install scikit-learn"), got
+    monkeypatch.setenv("PWD", "/elsewhere")
+    got = packages.install_command("/my models", "scikit-learn")
+    want = "-m venv .venv && .venv/bin/python -m pip install scikit-learn"
+    assert got == f"cd '/my models' && {sys.executable} {want}", got
+    monkeypatch.setenv("PWD", "/my models")
+    assert packages.install_command("/my models", "scikit-learn") == f"{sys.executable} {want}"

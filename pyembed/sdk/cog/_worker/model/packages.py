@@ -28,22 +28,22 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     problems = []
     for line, text in enumerate(request["packages"]):
-        problems += _problems(text, {"line": line})
+        problems += _problems(text, {"line": line}, request["root"])
     if request["requirements"]:
         file = os.path.join(request["root"], request["requirements"])
         for name, line, text in read_requirements(file, request["root"]):
-            problems += _problems(text, {"file": name, "line": line})
+            problems += _problems(text, {"file": name, "line": line}, request["root"])
     json.dump(problems, sys.stdout)
 
 
-def _problems(text: str, place: dict[str, Any]) -> list[dict[str, Any]]:
+def _problems(text: str, place: dict[str, Any], root: str) -> list[dict[str, Any]]:
     what = missing(text)
     if not what:
         return []
-    return [{**place, "what": what, "fix": f"install it, as with `{install_command(text)}`"}]
+    return [{**place, "what": what, "fix": f"install it, as with `{install_command(root, text)}`"}]
 
 
-def install_command(*arguments: str) -> str:
+def install_command(root: str, *arguments: str) -> str:
     """Return the command that installs requirements for this interpreter.
 
     An environment that uv made has no pip. The system's own interpreter is left alone: the command
@@ -53,11 +53,17 @@ def install_command(*arguments: str) -> str:
     from importlib.util import find_spec
 
     wanted = " ".join(shlex.quote(a.strip()) for a in arguments)
+    enter = ""  # for what is relative to the folder, unless the shell is there
+    if os.path.realpath(os.environ.get("PWD", os.sep)) != os.path.realpath(root):
+        enter = f"cd {shlex.quote(root)} && "
+    python = shlex.quote(sys.executable)
     if not _in_environment():
-        return f"{sys.executable} -m venv .venv && .venv/bin/python -m pip install {wanted}"
+        return f"{enter}{python} -m venv .venv && .venv/bin/python -m pip install {wanted}"
+    if arguments[0] != "-r":
+        enter = ""
     if find_spec("pip"):
-        return f"{sys.executable} -m pip install {wanted}"
-    return f"uv pip install --python {sys.executable} {wanted}"
+        return f"{enter}{python} -m pip install {wanted}"
+    return f"{enter}uv pip install --python {python} {wanted}"
 
 
 def _in_environment() -> bool:
@@ -70,16 +76,58 @@ def fix_for(module: str, root: str) -> str:
     from .distributions import distribution_of
 
     package = distribution_of(module)
-    file = os.path.join(root, "requirements.txt")
-    if not os.path.isfile(file):
-        return f"install {package}, as with `{install_command(package)}`"
-    wanted = {
-        _plain(name[1]) for *_, text in read_requirements(file, root) if (name := _NAME.match(text))
-    }
-    if _plain(package) in wanted:
-        command = install_command("-r", "requirements.txt")
-        return f"install what requirements.txt lists, as with `{command}`"
-    return f"add {package} to requirements.txt and install it, as with `{install_command(package)}`"
+    file = _requirements_file(root)
+    if not file:
+        return f"install {package}, as with `{install_command(root, package)}`"
+    by_uv = file == "pyproject.toml" and os.path.isfile(os.path.join(root, "uv.lock"))
+    if _lists(file, root, package):
+        if file.endswith(".txt"):
+            command = install_command(root, "-r", file)
+        else:
+            command = "uv sync" if by_uv else install_command(root, package)
+        return f"install what {file} lists, as with `{command}`"
+    command = f"uv add {package}" if by_uv else install_command(root, package)
+    return f"add {package} to {file} and install it, as with `{command}`"
+
+
+# Where a model's folder lists its packages, the first that is there.
+_FILES = ("requirements.txt", "pyproject.toml", "Pipfile", "environment.yml", "environment.yaml")
+_IN_COG_YAML = re.compile(
+    r"^\s*python_(requirements|packages):[ \t]*[\"']?([^\"'#\n]*)", re.MULTILINE
+)
+
+
+def _requirements_file(root: str) -> str:
+    """Return the file that lists the model's packages, which cog.yaml may name or be; "": none."""
+    found: dict[str, str] = dict(_IN_COG_YAML.findall(_text(os.path.join(root, "cog.yaml"))))
+    named = found.get("requirements", "").strip()
+    if named and os.path.isfile(os.path.join(root, named)):
+        return named
+    if "packages" in found:
+        return "cog.yaml"
+    return next((name for name in _FILES if os.path.isfile(os.path.join(root, name))), "")
+
+
+def _lists(file: str, root: str, package: str) -> bool:
+    path = os.path.join(root, file)
+    if package.startswith("git+"):
+        return package in _text(path)
+    if not _NAME.fullmatch(package):  # it has a version, which another line may not ask for
+        return False
+    if file.endswith(".txt"):
+        found = (_NAME.match(text) for *_, text in read_requirements(path, root))
+        listed = [name[1] for name in found if name]
+    else:
+        listed = re.findall(r"[A-Za-z0-9][A-Za-z0-9._-]*", _text(path))
+    return _plain(package) in map(_plain, listed)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace") as stream:
+            return stream.read(_LARGEST)
+    except OSError:
+        return ""
 
 
 def _plain(name: str) -> str:
@@ -102,11 +150,7 @@ def read_requirements(
     if file in read:
         return
     read.add(file)
-    try:
-        with open(file, encoding="utf-8-sig", errors="replace") as stream:
-            lines = stream.read(_LARGEST).splitlines()
-    except OSError:
-        return
+    lines = _text(file).splitlines()
     shown = os.path.relpath(file, root)
     number = 0
     while number < len(lines):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 
@@ -92,14 +93,17 @@ def mistake(error: BaseException, root: str) -> Problem:
         file, line = error.filename, error.lineno or 0
         if file.startswith(root + os.sep):
             file = file[len(root) + 1 :]
-    return {"file": file, "line": line, "what": describe(error), "fix": _fix(error, root)}
+    fix = _fix(error, root, file, line)
+    return {"file": file, "line": line, "what": describe(error), "fix": fix}
 
 
-def _fix(error: BaseException, root: str) -> str:
+def _fix(error: BaseException, root: str, file: str, line: int) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
+        from .distributions import imported_at
         from .packages import fix_for
 
-        return fix_for(error.name, root)
+        source = "".join(linecache.getlines(os.path.join(root, file))) if file else ""
+        return fix_for(imported_at(source, line, error.name), root)
     if isinstance(error, SyntaxError):
         return "correct the line; Python cannot read the file"
     if isinstance(error, ImportError):
