@@ -63,6 +63,13 @@ def many_calls(look: Look) -> None:
     expect(links).to_have_count(7)
     expect(links.first).to_have_attribute("href", re.compile("/models/b/docs$"))
     look.audit("many calls, unfolded")
+    ids = tree.locator("a code")
+    expect(ids).to_have_count(7)
+    with page.context.expect_page() as opened:
+        ids.nth(2).click()
+    expect(opened.value).to_have_url(re.compile("/models/b/dashboard#" + ids.nth(2).inner_text()))
+    expect(opened.value.locator(".detail dd").first).to_have_text(ids.nth(2).inner_text())
+    opened.value.close()
     look.input("times").fill("5")
     look.run()
     look.ends("succeeded")

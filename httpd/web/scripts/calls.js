@@ -23,7 +23,7 @@ const callFacts = ({ model, status, id }) => [make("span", { className: `chip ${
 
 function callRow(call, open, path) {
   const facts = [...callFacts(call), ` ${timeText(call.seconds)} `];
-  if (call.id) facts.push(make("code", {}, call.id));
+  if (call.id) facts.push(predictionLink(call));
   if (call.error) facts.push(make("span", { className: "call-error" }, call.error));
   return make("li", {}, ...facts, ...[callsOf(call, open, `${path}/${call.id ?? ""}`)].filter(Boolean));
 }
@@ -40,14 +40,20 @@ function foldedRow(calls, open, path, key) {
   return make("li", {}, fold);
 }
 
-// modelLink is a model's name, which leads to its page if this page's list of models has it and the server has such pages.
-function modelLink(model, key) {
-  const name = make("strong", {}, model);
+// modelLink is a model's name, which leads to its page if the server has such pages.
+const modelLink = (model, key) => ($("docs")?.hidden ? make("strong", {}, model) : linkOf(model, "/docs", key, make("strong", {}, model)));
+
+// predictionLink is the id of a call's prediction, which leads to it in the live view of its model, if this page has one beside it.
+function predictionLink({ model, id }) {
+  const hasView = location.pathname.endsWith("/dashboard") || $("live")?.getAttribute("href") === "dashboard";
+  return hasView ? linkOf(model, "/dashboard#" + encodeURIComponent(id), "#" + id, make("code", {}, id)) : make("code", {}, id);
+}
+
+// linkOf leads to a page of a model that this page's list of models has; without one it is the text alone.
+function linkOf(model, page, key, text) {
   const link = [...document.querySelectorAll("#models a")].find((a) => a.textContent.trim() === model);
-  if (!link || $("docs")?.hidden) return name;
-  const page = new URL(link.href);
-  page.pathname = page.pathname.replace(/\/dashboard$/, "/docs");
-  return make("a", { href: page.href, target: "_blank", rel: "noreferrer", "data-key": key }, name);
+  if (!link) return text;
+  return make("a", { href: link.href.replace(/\/(dashboard|docs)$/, page), target: "_blank", rel: "noreferrer", "data-key": key }, text);
 }
 
 // showCalls shows the tree in an element below its heading, which it hides where there is none. It leaves a tree alone that is

@@ -14,6 +14,7 @@ function showPredictions(at) {
     if (count) count.textContent = n ? String(n) : "";
   }
   if (!list.all) return;
+  if (!list.linked) openLinked();
   showGroups();
   const deep = list.name === "deep";
   const wanted = $("search").value.trim().toLowerCase();
@@ -151,6 +152,28 @@ async function searchAll() {
   }
   const n = answer.found?.length;
   set($("deep-text"), problem || `${n === answer.most ? `The last ${n} that match` : `${groups(n)} match`}, of ${groups(answer.searched)} ended predictions that the server still has: ${view.hello.keep ? `those of the last ${timeText(view.hello.keep)} (--result-ttl), at most 10 000 with an id or webhook and 500 others, and ` : ""}the last 100 failures.`);
+}
+
+// openLinked opens the prediction that the page's address names after its "#", as trees of calls do.
+async function openLinked() {
+  list.linked = true;
+  const id = linkedId();
+  if (!id) return;
+  $("search").value = id;
+  if (list.all.in_flight.some((p) => p.id === id)) chooseList("in_flight");
+  else await searchAll();
+  const row = [...$("list").querySelectorAll("tbody tr")].find((r) => r.prediction?.id === id);
+  if (!row) return;
+  await toggleDetails(row);
+  $("predictions").scrollIntoView();
+}
+
+function linkedId() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
 }
 
 function chooseList(name) {
