@@ -38,7 +38,7 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	_, page := s.Write(accepts["openmetrics"])
 	theirs := &dto.MetricFamily{Name: new(name), Help: new("h"), Type: dto.MetricType_HISTOGRAM.Enum()}
 	h := &dto.Histogram{SampleCount: new(uint64(4)), SampleSum: new(12.00002)}
-	d := sumOf(s.predictions.predict)
+	d := sumOf(s.predictions.predict[:]...)
 	count := uint64(0)
 	for i, bound := range d.Bounds() {
 		count += d.Counts[i]

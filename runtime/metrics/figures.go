@@ -14,6 +14,7 @@ type Figures struct {
 	Reasons             map[string]uint64 // of what failed and what was refused; those with a count
 	Total, Predict      Buckets           // in nanoseconds, as the next two
 	Queue, Overhead     Buckets
+	PredictSucceeded    Buckets // the part of Predict that is of those that succeeded
 	// FirstOutput is the time to the first item of a stream, NextOutput that between two.
 	FirstOutput, NextOutput Buckets
 	BatchSize               Buckets            // in predictions
@@ -41,7 +42,8 @@ func (s *Set) Figures() Figures {
 			}
 		}
 	}
-	f.Total, f.Predict = read(s.predictions.total[predict.KindPrediction][:]...), read(s.predictions.predict)
+	f.Total = read(s.predictions.total[predict.KindPrediction][:]...)
+	f.Predict, f.PredictSucceeded = read(s.predictions.predict[:]...), read(s.predictions.predict[outcomeSucceeded])
 	f.Queue, f.Overhead = read(s.predictions.queue), read(s.predictions.overhead)
 	f.FirstOutput, f.NextOutput = read(s.predictions.firstOutput), read(s.predictions.perOutput)
 	f.BatchSize, f.MethodSizes = read(s.batches.size), s.methodSizes()

@@ -31,7 +31,7 @@ type predictions struct {
 	ended       [len(kindNames)][len(modeNames)][outcomes]counter // refused ones too
 	refused     [len(kindNames)][outcomes]counter
 	total       [len(kindNames)][statuses]*histogram
-	predict     *histogram
+	predict     [2]*histogram // of those that succeeded, and of the others
 	queue       *histogram
 	overhead    *histogram
 	firstOutput *histogram
@@ -39,13 +39,14 @@ type predictions struct {
 }
 
 func (c *predictions) init() {
-	c.predict = newTimes()
-	for _, h := range []**histogram{&c.queue, &c.overhead, &c.firstOutput, &c.perOutput} {
-		*h = c.predict.bounds.histogram()
+	c.predict[0] = newTimes()
+	times := c.predict[0].bounds
+	for _, h := range []**histogram{&c.predict[1], &c.queue, &c.overhead, &c.firstOutput, &c.perOutput} {
+		*h = times.histogram()
 	}
 	for kind := range c.total {
 		for status := range c.total[kind] {
-			c.total[kind][status] = c.predict.bounds.histogram()
+			c.total[kind][status] = times.histogram()
 		}
 	}
 }
@@ -64,7 +65,7 @@ func (s *Set) Ended(e predict.End) {
 	}
 	c.queue.observeIn(e.Queue, e.Trace, at)
 	if e.Predict > 0 {
-		c.predict.observeIn(e.Predict, e.Trace, at)
+		c.predict[min(outcome, outcomeCanceled)].observeIn(e.Predict, e.Trace, at)
 		c.overhead.observeIn(e.Total-e.Queue-e.Files-e.Predict, e.Trace, at)
 	}
 }
@@ -141,7 +142,7 @@ func (c *predictions) gather(g *gathered) {
 	}
 	g.histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.",
 		c.total[predict.KindPrediction][:]...)
-	g.histogram("pinion_predict_seconds", "Time that the model took for a prediction.", c.predict)
+	g.histogram("pinion_predict_seconds", "Time that the model took for a prediction.", c.predict[:]...)
 	g.histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue)
 	g.histogram("pinion_overhead_seconds",
 		"Time that the server added to a prediction: neither queue nor files nor model.", c.overhead)

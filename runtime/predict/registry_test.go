@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestRegistry_RetainsEnded(t *testing.T) {
@@ -37,6 +38,26 @@ func TestRegistry_RetainsEnded(t *testing.T) {
 	}
 	if err := r.Add(again); err != nil {
 		t.Errorf("its id is free: %v", err)
+	}
+}
+
+// TestRegistry_InFlight has those that were created first, the oldest first.
+func TestRegistry_InFlight(t *testing.T) {
+	r := NewRegistry(Retention{})
+	for _, i := range []int{3, 0, 4, 1, 2} {
+		p := New(fmt.Sprint(i), &Request{}, epoch.Add(time.Duration(i)*time.Second), nil, Options{})
+		if err := r.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, want := range map[int]string{0: "", 3: "012", 9: "01234"} {
+		got := ""
+		for _, p := range r.InFlight(n) {
+			got += p.ID()
+		}
+		if got != want {
+			t.Errorf("of %d: got %q, want %q", n, got, want)
+		}
 	}
 }
 

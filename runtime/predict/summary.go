@@ -2,6 +2,7 @@ package predict
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,12 +24,15 @@ type Summary struct {
 	Record
 	Mode        Mode
 	TraceParent string // the W3C header of its request; "" means none
+	// Running is since when a worker runs it, at the earliest, and Worker which; zero means that none does.
+	Running time.Time
+	Worker  int
 }
 
-// Overview is the predictions that monitoring shows, of each list the newest first.
+// Overview is the predictions that monitoring shows.
 type Overview struct {
-	InFlight []Summary // those that have not ended, or some of them
-	Ended    []Summary // in every final state
+	InFlight []Summary // those that have not ended, the oldest first
+	Ended    []Summary // in every final state, the newest first, as Failed
 	Failed   []Summary // they stay longer than the others
 }
 
@@ -101,18 +105,25 @@ func (r *Registry) Ended(n int) []*Prediction {
 	return newest
 }
 
+// InFlight returns the predictions in flight that were created first, at most n, the oldest first. The caller holds each
+// with TryHold before it reads it.
 func (r *Registry) InFlight(n int) []*Prediction {
+	type entry struct {
+		p       *Prediction
+		created time.Time
+	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	n = min(n, r.inFlight)
-	some := make([]*Prediction, 0, n)
+	all := make([]entry, 0, r.inFlight)
 	for _, p := range r.by {
-		if len(some) == n {
-			break
-		}
 		if !p.finished {
-			some = append(some, p)
+			all = append(all, entry{p, p.Request.Created})
 		}
 	}
-	return some
+	r.mu.Unlock()
+	slices.SortFunc(all, func(a, b entry) int { return a.created.Compare(b.created) })
+	oldest := make([]*Prediction, min(n, len(all)))
+	for i := range oldest {
+		oldest[i] = all[i].p
+	}
+	return oldest
 }

@@ -41,6 +41,20 @@ func (x *execution) Waits() bool {
 	return call == nil || x.service.o.Pool.QueuePosition(call) > 0
 }
 
+// Locate notes where a prediction in flight is: in the queue, or at a worker.
+func (s *Service) Locate(summary *predict.Summary) {
+	p := s.registry.Get(summary.Kind, summary.ID)
+	if p == nil {
+		return
+	}
+	if x, ok := p.Runner().(*execution); ok {
+		if call := x.sent(); call != nil {
+			summary.QueuePosition = s.o.Pool.QueuePosition(call)
+			summary.Worker, summary.Running = s.o.Pool.Running(call)
+		}
+	}
+}
+
 // QueuePosition is the position in the queue of the prediction with that id, from 1; 0 means it is not queued.
 func (s *Service) QueuePosition(kind predict.Kind, id string) int {
 	if p := s.registry.Get(kind, id); p != nil {

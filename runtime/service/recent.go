@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -10,21 +9,15 @@ import (
 	"pinion/runtime/predict"
 )
 
-// maxInFlight is how many predictions in flight an overview has.
-const maxInFlight = 30
-
-// Overview returns the predictions in flight, and the last n that ended and that failed.
+// Overview returns the first n predictions in flight, and the last n that ended and that failed.
 func (s *Service) Overview(n int) predict.Overview {
 	failed, unretained := s.ends.failed.list(), s.ends.unretained.list()
 	o := predict.Overview{Ended: append(summaries(s.registry.Ended(n)), unretained...), Failed: failed}
-	for _, summary := range summaries(s.registry.InFlight(maxInFlight)) {
-		if summary.QueuePosition = s.QueuePosition(summary.Kind, summary.ID); !summary.Status.Terminal() {
+	for _, summary := range summaries(s.registry.InFlight(n)) {
+		if s.Locate(&summary); !summary.Status.Terminal() {
 			o.InFlight = append(o.InFlight, summary)
 		}
 	}
-	slices.SortFunc(o.InFlight, func(a, b predict.Summary) int {
-		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
-	})
 	slices.SortStableFunc(o.Ended, func(a, b predict.Summary) int { return b.Completed.Compare(a.Completed) })
 	o.Ended, o.Failed = o.Ended[:min(n, len(o.Ended))], o.Failed[:min(n, len(o.Failed))]
 	return o

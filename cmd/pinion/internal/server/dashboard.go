@@ -25,6 +25,7 @@ func (m *servedModel) newDashboard() *dashboard.View {
 		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.of.Settings.ResultTTL,
 		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.Service.Result,
+		Locate:  m.Service.Locate,
 		Summary: m.Service.Summary, Stack: m.Service.Stack, Search: m.Service.Search, Log: m.server.sink,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
@@ -152,7 +153,7 @@ func setupState(s *health.Setup) dashboard.Setup {
 // overview is the model among all of the server.
 func (m *servedModel) overview() dashboard.Model {
 	state, _ := m.Lifecycle.State()
-	load, hooks := m.Pool.Load(), m.Webhooks.State()
+	load, hooks := m.load(), m.Webhooks.State()
 	return dashboard.Model{
 		Name: m.Name, State: state.String(), Running: load.InFlight - load.Queued, Queued: load.Queued, Slots: load.Slots,
 		Pending: hooks.Pending, Retrying: hooks.Retrying, Lost: hooks.Losses,
