@@ -315,17 +315,17 @@ static int resume(struct server *s, uint64_t id, size_t n, PyObject *scope, PyOb
 // run carries out the next batch. 0, or -1 with an exception that ends the worker.
 static int run(struct server *s) {
   struct batch r = s->waiting[0];
-  PyObject *ids = PyDict_GetItemWithError(r.message, s->ids_key), *around, *scope = NULL;  // ids: borrowed
+  PyObject *ids = PyDict_GetItemWithError(r.message, s->ids_key), *entered, *scope = NULL;  // ids: borrowed
   PyObject *arguments = ids ? arguments_of(s, ids) : NULL;
   // The scope is made before the claim: after that, a cancel would interrupt any Python code.
   if (arguments) {
     PyObject *context =
         PyDict_Size(r.message) > 1 ? PyDict_GetItemWithError(r.message, s->context_key) : NULL;  // borrowed
-    scope = px_scope_enter(&s->scopes, context, &around);
+    scope = px_scope_enter(&s->scopes, context, &entered);
   }
   if (!scope || !px_claim(s->ch->page, r.id)) {
     PyErr_Clear();
-    if (scope) Py_XDECREF(px_scope_leave(&s->scopes, false, scope, around));
+    if (scope) Py_XDECREF(px_scope_leave(&s->scopes, false, scope, entered));
     Py_XDECREF(arguments);
     return hand_over(s, NULL);
   }
@@ -342,11 +342,11 @@ static int run(struct server *s) {
   int status;
   if (values) {
     Py_DecRef(result);
-    metrics = px_scope_leave(&s->scopes, false, scope, around);
+    metrics = px_scope_leave(&s->scopes, false, scope, entered);
     status = answer(s, r.id, ids, values, took, metrics);
     Py_DecRef(values);
   } else {
-    metrics = px_scope_leave(&s->scopes, false, Py_NewRef(scope), around);
+    metrics = px_scope_leave(&s->scopes, false, Py_NewRef(scope), entered);
     Py_XDECREF(metrics);
     status = resume(s, r.id, (size_t)n, scope, result, took);
   }

@@ -129,7 +129,7 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
   PyObject *frame, *result = NULL;
   if (!PyArg_ParseTuple(args, "iO", &number, &frame)) return NULL;
   if (atomic_load(&px_w.is_child) || cancel.looking) Py_RETURN_NONE;
-  px_stack_rest(cancel.handler);
+  px_stack_finish(cancel.handler);
   cancel.looking = true;
   PyObject *list = canceled(frame);
   cancel.looking = false;

@@ -23,7 +23,7 @@ struct px_channel {
   _Atomic uint64_t current;  // the request that is claimed and not answered, or 0; read by any thread: px_get
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
   PyObject
-      *settle_text;  // sends what its prediction has printed; NULL: the log pipes have that, or an event loop sends it
+      *flush_text;  // sends what its prediction has printed; NULL: the log pipes have that, or an event loop sends it
   // Of a slot with a thread: see px_interrupt.h. interrupt_mu guards what follows and cancel_taken.
   pthread_mutex_t interrupt_mu;  // a leaf
   pthread_t thread;

@@ -40,7 +40,7 @@ static void stop(void) {
   pthread_mutex_unlock(&px_w.mu);
 }
 
-// answer sends the front a sign of life.
+// answer answers a ping of the front.
 static void answer(uint64_t id) {
   if (px_channel_put(&px_w.control, PX_PONG, id, 0, "", 0) == 0) px_channel_flush(&px_w.control, true);
 }

@@ -120,7 +120,7 @@ static PyObject *interrupt(PyObject *iterator) {
 void px_send_text(struct px_channel *ch, bool ended) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject *done = PyObject_CallFunctionObjArgs(ch->settle_text, ended ? Py_True : Py_False, NULL);
+  PyObject *done = PyObject_CallFunctionObjArgs(ch->flush_text, ended ? Py_True : Py_False, NULL);
   if (!done) PyErr_Clear();
   Py_XDECREF(done);
   PyErr_Restore(type, value, trace);
@@ -132,7 +132,7 @@ PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, P
   PyObject *item = PyIter_Next(iterator);
   for (Py_ssize_t n = 0; item; n++) {
     if (atomic_load(&px_w.is_child)) px_exit_child();
-    px_settle_text(ch, false);
+    px_flush_text(ch, false);
     int status = px_emit(ch, PX_OUTPUT, id, item, encode, n);
     Py_DecRef(item);
     if (status == 0) status = px_wait_resumed(ch, id);

@@ -8,13 +8,13 @@
 #include "px_channel.h"
 #include "px_python.h"
 
-// px_send_text is px_settle_text where Python keeps the text.
+// px_send_text is px_flush_text where Python keeps the text.
 void px_send_text(struct px_channel *ch, bool ended);
 
-// px_settle_text sends what the prediction of this channel has printed, if Python keeps that; ended: its answer follows. GIL
+// px_flush_text sends what the prediction of this channel has printed, if Python keeps that; ended: its answer follows. GIL
 // held; an exception that is set stays set.
-static inline void px_settle_text(struct px_channel *ch, bool ended) {
-  if (ch->settle_text) px_send_text(ch, ended);
+static inline void px_flush_text(struct px_channel *ch, bool ended) {
+  if (ch->flush_text) px_send_text(ch, ended);
 }
 
 // px_put_times queues when the model got id, which took so many nanoseconds until now, and how many of them its input took to

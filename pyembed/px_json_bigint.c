@@ -81,11 +81,11 @@ static size_t from_hex(uint64_t *limb, const char *digits, size_t n) {
   return used;
 }
 
-// step divides rest * 2**64 + limb by TEN_TO_GROUP, rest being below that:
+// step divides remainder * 2**64 + limb by TEN_TO_GROUP, remainder being below that:
 // algorithm 4 of Moeller and Granlund, "Improved division by invariant
 // integers" (2011), two multiplications in place of a division.
-static uint64_t step(uint64_t limb, uint64_t *rest) {
-  wide q = (wide)RECIPROCAL * *rest + ((wide)*rest << 64 | limb);
+static uint64_t step(uint64_t limb, uint64_t *remainder) {
+  wide q = (wide)RECIPROCAL * *remainder + ((wide)*remainder << 64 | limb);
   uint64_t quotient = (uint64_t)(q >> 64) + 1;
   uint64_t r = limb - quotient * TEN_TO_GROUP;
   uint64_t too_much = 0 - (uint64_t)(r > (uint64_t)q);  // all bits or none: a branch would be guessed wrong
@@ -95,7 +95,7 @@ static uint64_t step(uint64_t limb, uint64_t *rest) {
     quotient++;
     r -= TEN_TO_GROUP;
   }
-  *rest = r;
+  *remainder = r;
   return quotient;
 }
 
@@ -103,16 +103,16 @@ static uint64_t step(uint64_t limb, uint64_t *rest) {
 static char *put_decimal(char *end, uint64_t *limb, size_t used) {
   while (used > 0) {
     // ABREAST divisions in one pass, each of the quotient before it: a single
-    // one would wait for its own rest at each step.
-    uint64_t rest[ABREAST] = {0};
+    // one would wait for its own remainder at each step.
+    uint64_t remainder[ABREAST] = {0};
     for (size_t i = used; i > 0; i--) {
       uint64_t x = limb[i - 1];
-      for (int k = 0; k < ABREAST; k++) x = step(x, &rest[k]);
+      for (int k = 0; k < ABREAST; k++) x = step(x, &remainder[k]);
       limb[i - 1] = x;
     }
     while (used > 0 && limb[used - 1] == 0) used--;
     for (int k = 0; k < ABREAST; k++)
-      for (int i = 0; i < GROUP; i++, rest[k] /= 10) *--end = (char)('0' + rest[k] % 10);
+      for (int i = 0; i < GROUP; i++, remainder[k] /= 10) *--end = (char)('0' + remainder[k] % 10);
   }
   while (*end == '0') end++;  // the value is not 0
   return end;

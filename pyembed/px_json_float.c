@@ -23,7 +23,7 @@ typedef unsigned __int128 wide;
 #define AS_IT_IS(f) f,
 static const uint64_t five[MAX_POWER + 1] = {POWERS(AS_IT_IS)};
 
-// 2**191 / f, cut down, where f is shifted until its highest bit is set, so
+// 2**191 / f, truncated, where f is shifted until its highest bit is set, so
 // that it has 128 bits. (For f = 1, which is not used, it would have more.)
 #define SHIFTED(f) ((uint64_t)(f) << __builtin_clzll(f))
 #define INVERSE(f) \
@@ -32,14 +32,14 @@ static const struct inverse {
   uint64_t high, low;
 } inverse[MAX_POWER + 1] = {POWERS(INVERSE)};
 
-// round_to_double gives (high + a bit, if rest) * 2**exponent as a double,
+// round_to_double gives (high + a fraction, if sticky) * 2**exponent as a double,
 // ties to even. high has at least 54 bits; the result must be in the range of
 // normal doubles.
-static double round_to_double(uint64_t high, int rest, int exponent) {
+static double round_to_double(uint64_t high, int sticky, int exponent) {
   int drop = 64 - __builtin_clzll(high) - 53;
   uint64_t mantissa = high >> drop;
   uint64_t below = high & (((uint64_t)1 << drop) - 1), half = (uint64_t)1 << (drop - 1);
-  if (below > half || (below == half && (rest || (mantissa & 1)))) mantissa++;  // 2**53 at most: exact, too
+  if (below > half || (below == half && (sticky || (mantissa & 1)))) mantissa++;  // 2**53 at most: exact, too
   uint64_t bits = (uint64_t)(exponent + drop + 1023) << 52;
   double scale;  // a power of two
   memcpy(&scale, &bits, sizeof scale);
@@ -65,7 +65,7 @@ int px_json_decimal_to_double(uint64_t digits, int64_t power, double *v) {
   int divisor_shift = __builtin_clzll(divisor);
   // By the inverse the quotient, of 63 or 64 bits and 64 behind the point, is
   // too small by less than two in the last of them. If these are neither all
-  // ones nor all zeros, then those before the point are right, and there is a rest.
+  // ones nor all zeros, then those before the point are right, and there is a remainder.
   wide product = (wide)n * inverse[-exponent].high + (uint64_t)((wide)n * inverse[-exponent].low >> 64);
   if ((uint64_t)product + 1 > 1) {
     *v = round_to_double((uint64_t)(product >> 64), 1, exponent + divisor_shift - shift - 63);
@@ -75,8 +75,8 @@ int px_json_decimal_to_double(uint64_t digits, int64_t power, double *v) {
   // 2**125 <= the dividend < 2**126, so that the quotient has 62 or 63 bits.
   wide dividend = (wide)n << 62;
   uint64_t quotient = (uint64_t)(dividend / divisor);
-  int rest = (wide)quotient * divisor != dividend;
-  *v = round_to_double(quotient, rest, exponent + divisor_shift - shift - 62);
+  int sticky = (wide)quotient * divisor != dividend;
+  *v = round_to_double(quotient, sticky, exponent + divisor_shift - shift - 62);
   return 1;
 }
 
@@ -111,7 +111,7 @@ int px_json_double_to_decimal(double v, uint64_t *digits, int *exponent) {
   }
 
   // The integers that read back as v are those above a and up to b: a is
-  // middle - half cut down, b the last below middle + half. (A decimal halfway
+  // middle - half truncated, b the last below middle + half. (A decimal halfway
   // between two doubles would read as the even one, but below 1e16 such
   // decimals have more digits than the doubles themselves.)
   uint64_t a = (uint64_t)((middle - half) >> scale), b = (uint64_t)((middle + half - 1) >> scale);
@@ -128,9 +128,9 @@ int px_json_double_to_decimal(double v, uint64_t *digits, int *exponent) {
   // Of its multiples the nearest to v: it is among them if any is, for they
   // reach as far from v on both sides.
   uint64_t below = (uint64_t)(middle >> scale) / power;
-  wide rest = middle - (((wide)below * power) << scale), unit = (wide)power << scale;
-  if (rest * 2 == unit) return 0;  // CPython decides
-  *digits = below + (rest * 2 > unit);
+  wide remainder = middle - (((wide)below * power) << scale), unit = (wide)power << scale;
+  if (remainder * 2 == unit) return 0;  // CPython decides
+  *digits = below + (remainder * 2 > unit);
   *exponent = dropped - k;
   return 1;
 }

@@ -47,10 +47,10 @@ static uint64_t load4(const char *s) {
   return v;
 }
 
-// place tells the set of a key. The middle of a long key does not count; keys
+// set_of returns the set of a key. The middle of a long key does not count; keys
 // that differ only there share a set, and so do those that a client makes up
 // to collide: the price is a missed cache.
-static size_t place(const char *s, size_t n) {
+static size_t set_of(const char *s, size_t n) {
   uint64_t a = 0, b = 0;
   if (n >= 8) {
     a = load8(s);
@@ -96,7 +96,7 @@ static void keep(size_t set, const char *s, size_t n, PyObject *str, int pinned)
 
 PyObject *px_json_key(const char *s, size_t n) {
   if (n > KEY_MAX) return PyUnicode_DecodeUTF8(s, (Py_ssize_t)n, NULL);
-  size_t set = place(s, n);
+  size_t set = set_of(s, n);
   bool entered = enter(set);
   struct entry *e = entered ? find(set, s, n) : NULL;
   PyObject *str = e ? Py_NewRef(e->str) : NULL;
@@ -115,7 +115,7 @@ int px_json_pin_key(PyObject *key) {
   }
   const char *s = PyUnicode_AsUTF8AndSize(key, &n);
   if (!s) return -1;
-  if (n <= KEY_MAX) keep(place(s, (size_t)n), s, (size_t)n, key, 1);
+  if (n <= KEY_MAX) keep(set_of(s, (size_t)n), s, (size_t)n, key, 1);
   return 0;
 }
 

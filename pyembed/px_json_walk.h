@@ -13,7 +13,7 @@ struct px_json_walk {
   Py_ssize_t pos;  // of PyDict_Next
   // The items that remained when Python code was about to run: key, value, key ... all owned. NULL while the dict itself
   // can be asked.
-  PyObject **rest;
+  PyObject **remaining;
   size_t next, count;
 };
 

@@ -239,12 +239,12 @@ static int write_dict(struct writer *w, PyObject *o) {
     return -1;
   }
   w->walks = &k;
-  while (!k.rest && PyDict_Next(o, &k.pos, &key, &value)) {
+  while (!k.remaining && PyDict_Next(o, &k.pos, &key, &value)) {
     if (write_member(w, key, value, first) < 0) goto done;
     first = 0;
   }
   while (k.next < k.count) {
-    if (write_member(w, k.rest[k.next], k.rest[k.next + 1], first) < 0) goto done;
+    if (write_member(w, k.remaining[k.next], k.remaining[k.next + 1], first) < 0) goto done;
     k.next += 2;
     first = 0;
   }
@@ -252,7 +252,7 @@ static int write_dict(struct writer *w, PyObject *o) {
 done:
   w->walks = k.outer;
   w->depth--;
-  if (k.rest) px_json_walk_end(&k);
+  if (k.remaining) px_json_walk_end(&k);
   Py_DECREF(o);
   return rc;
 }

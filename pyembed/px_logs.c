@@ -23,7 +23,7 @@ int px_logs_init(void) {
     px_w.log_fd[i] = fcntl(1 + i, F_DUPFD_CLOEXEC, 3);
     if (px_w.log_fd[i] < 0) return -1;
   }
-  px_pipes_know();
+  px_pipes_note();
   px_threads_init();
   return 0;
 }
@@ -35,15 +35,15 @@ int px_logs_init(void) {
 
 // What is looked up for each flush.
 static struct {
-  PyObject *flush, *settle;  // names of methods
+  PyObject *flush, *flush_at_end;  // names of methods
   PyObject *streams[4], *sys;  // names of streams, and the dict that holds them
 } names;
 
 int px_logs_load(void) {
   static const char *const streams[] = {"stdout", "stderr", "__stdout__", "__stderr__"};
   names.flush = PyUnicode_InternFromString("flush");
-  names.settle = PyUnicode_InternFromString("settle");
-  bool made = names.flush && names.settle;
+  names.flush_at_end = PyUnicode_InternFromString("flush_at_end");
+  bool made = names.flush && names.flush_at_end;
   for (int i = 0; i < 4; i++) made = (names.streams[i] = PyUnicode_InternFromString(streams[i])) && made;
   PyObject *sys = PyImport_AddModule("sys");  // borrowed, as its dict
   names.sys = sys ? PyModule_GetDict(sys) : NULL;
@@ -57,9 +57,9 @@ static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
   if (!stream || stream == Py_None) return 0;
   PyTypeObject *ours = px_w.stream_type;
   if (Py_TYPE(stream) == ours && !wrote) return 0;
-  bool settles = at_end && ours && PyType_IsSubtype(Py_TYPE(stream), ours);
+  bool is_last = at_end && ours && PyType_IsSubtype(Py_TYPE(stream), ours);
   Py_IncRef(stream);  // the model may replace it while it is flushed
-  PyObject *done = PyObject_VectorcallMethod(settles ? names.settle : names.flush, &stream, 1, NULL);
+  PyObject *done = PyObject_VectorcallMethod(is_last ? names.flush_at_end : names.flush, &stream, 1, NULL);
   Py_XDECREF(done);
   Py_DecRef(stream);
   if (done) return 0;

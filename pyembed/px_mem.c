@@ -41,8 +41,8 @@ void px_mem_configure(void) {
 // PX_HUGE is the size of a huge page, and of the pieces that its address must be a multiple of.
 #define PX_HUGE ((uintptr_t)2 << 20)
 
-// ease asks for huge pages in a piece that has its own mapping: to make twelve thousand pages ready takes longer
-// than to fill them. Where the kernel has none, nothing changes.
+// use_huge_pages asks for huge pages in a block with its own mapping: the page faults of twelve thousand small pages take longer
+// than filling them. Where the kernel has none, nothing changes.
 static void use_huge_pages(void *p, size_t n) {
   uintptr_t from = ((uintptr_t)p + PX_HUGE - 1) & ~(PX_HUGE - 1), to = ((uintptr_t)p + n) & ~(PX_HUGE - 1);
   int saved = errno;

@@ -97,7 +97,7 @@ static PyObject *note_write(PX_SELF, PX_NO_ARGS) {
   return PyBool_FromLong(due);
 }
 
-// set_stream_type(type): the type of our streams, which call note_write and have a method settle.
+// set_stream_type(type): the type of our streams, which call note_write and have a method flush_at_end.
 static PyObject *set_stream_type(PX_SELF, PyObject *type) {
   px_w.stream_type = (PyTypeObject *)Py_NewRef(type);
   Py_RETURN_NONE;

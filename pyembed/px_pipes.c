@@ -68,16 +68,16 @@ bool px_is_leftover(void) { return px_w.nslots == 1 && !atomic_load(&px_w.is_chi
 static dev_t device;
 static _Atomic uint64_t inodes[4];
 
-// know notes the inode of a pipe.
-static void know(int at, int fd) {
+// note_inode notes the inode of a pipe.
+static void note_inode(int at, int fd) {
   struct stat s;
   bool open = fd >= 0 && fstat(fd, &s) == 0;
   if (open) device = s.st_dev;  // of all pipes
   atomic_store(&inodes[at], open ? s.st_ino : 0);
 }
 
-void px_pipes_know(void) {
-  for (int i = 0; i < 2; i++) know(i, px_w.log_fd[i]);
+void px_pipes_note(void) {
+  for (int i = 0; i < 2; i++) note_inode(i, px_w.log_fd[i]);
 }
 
 int px_pipes_stream(int fd) {
@@ -107,8 +107,8 @@ PyMethodDef px_pipes_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-// make makes a pipe and sends the front its read end: by the control channel, if it is unattributed. Its write end, or -1.
-static int make(struct px_channel *ch, uint64_t id, int source) {
+// make_pipe makes a pipe and sends the front its read end: by the control channel, if it is unattributed. Its write end, or -1.
+static int make_pipe(struct px_channel *ch, uint64_t id, int source) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return -1;
   int end = fcntl(ends[1], F_DUPFD_CLOEXEC, 3);  // the model may have closed its stdin
@@ -121,7 +121,8 @@ static int make(struct px_channel *ch, uint64_t id, int source) {
 // make_unattributed is px_pipes_unattributed with log_mu held.
 static void make_unattributed(void) {
   for (int i = 0; i < 2; i++)
-    if (px_w.unattributed[i] == 0 && (px_w.unattributed[i] = make(&px_w.control, 0, i)) < 0) px_w.unattributed[i] = 0;
+    if (px_w.unattributed[i] == 0 && (px_w.unattributed[i] = make_pipe(&px_w.control, 0, i)) < 0)
+      px_w.unattributed[i] = 0;
 }
 
 void px_pipes_unattributed(void) {
@@ -130,8 +131,8 @@ void px_pipes_unattributed(void) {
   pthread_mutex_unlock(&px_w.log_mu);
 }
 
-// is_free waits until the front has released the previous pipes. With log_mu held.
-static bool is_free(struct px_channel *ch) {
+// await_release waits until the front has released the previous pipes; false: it has not, or takes no more. With log_mu held.
+static bool await_release(struct px_channel *ch) {
   uint64_t until = px_now() + PX_PIPES_TIMEOUT;
   while (atomic_load(&px_w.page->own_ended) != px_w.own_ended) {
     px_channel_flush(ch, false);
@@ -141,16 +142,16 @@ static bool is_free(struct px_channel *ch) {
   return atomic_load(&px_w.page->own_full) == 0;
 }
 
-// go_over changes to pipes of the running prediction's own. With log_mu held.
-static void go_over(struct px_channel *ch, uint64_t id) {
-  if (!is_free(ch)) return;
+// use_own_pipes changes to pipes of the running prediction's own. With log_mu held.
+static void use_own_pipes(struct px_channel *ch, uint64_t id) {
+  if (!await_release(ch)) return;
   px_log_mark_locked(ch, id);  // what lies in the others comes before
   for (int i = 0; i < 2; i++) {
     px_w.own_fd[i] = -1;
     px_w.own_seen[i] = 0;
     if (px_pipes_stream(1 + i) != i) continue;  // the model has redirected it
-    px_w.own_fd[i] = make(ch, id, i);
-    know(2 + i, px_w.own_fd[i]);
+    px_w.own_fd[i] = make_pipe(ch, id, i);
+    note_inode(2 + i, px_w.own_fd[i]);
     if (px_w.own_fd[i] >= 0) dup2(px_w.own_fd[i], 1 + i);
   }
   atomic_store(&px_w.own, px_w.own_fd[0] >= 0 || px_w.own_fd[1] >= 0);
@@ -172,7 +173,7 @@ bool px_pipes_before_child(int unattributed[2], bool take_gil) {
     for (int i = 0; i < 2; i++)
       if (px_w.unattributed[i] > 0 && px_pipes_stream(1 + i) == i) unattributed[i] = px_w.unattributed[i];
   } else if (id != 0 && !atomic_load(&px_w.own)) {
-    go_over(ch, id);
+    use_own_pipes(ch, id);
   }
   pthread_mutex_unlock(&px_w.log_mu);
   errno = error;
@@ -183,7 +184,7 @@ void px_pipes_end(struct px_channel *ch) {
   for (int i = 0; i < 2; i++) {
     if (px_w.own_fd[i] < 0) continue;
     if (px_pipes_stream(1 + i) == i) dup2(px_w.log_fd[i], 1 + i);
-    know(2 + i, -1);
+    note_inode(2 + i, -1);
     close(px_w.own_fd[i]);
     px_w.own_fd[i] = -1;
   }

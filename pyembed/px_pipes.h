@@ -19,8 +19,8 @@ bool px_pipes_before_child(int unattributed[2], bool take_gil);
 // px_pipes_end goes back to the worker's own pipes, after the last mark. With log_mu held.
 void px_pipes_end(struct px_channel *ch);
 
-// px_pipes_know notes which pipes the log pipes are.
-void px_pipes_know(void);
+// px_pipes_note notes which pipes the log pipes are.
+void px_pipes_note(void);
 
 // px_pipes_unattributed makes the pipes for unattributed text, if there are none yet. Any thread.
 void px_pipes_unattributed(void);

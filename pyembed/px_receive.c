@@ -39,8 +39,8 @@ int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, st
   return 0;
 }
 
-// room makes need bytes fit behind in_r.
-static int room(struct px_channel *ch, size_t need) {
+// make_room makes room for need bytes behind in_r.
+static int make_room(struct px_channel *ch, size_t need) {
   if (ch->in_r == ch->in_w) {
     ch->in_r = ch->in_w = 0;
     if (ch->in_cap > PX_KEEP_BUFFER && need <= PX_FIRST_BUFFER) {
@@ -66,8 +66,8 @@ static int room(struct px_channel *ch, size_t need) {
   return 0;
 }
 
-// collect takes over the descriptors that came with a message.
-static int collect(struct px_channel *ch, struct msghdr *m) {
+// take_descriptors takes over the descriptors that came with a message.
+static int take_descriptors(struct px_channel *ch, struct msghdr *m) {
   for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
     size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -102,7 +102,7 @@ static int receive(struct px_channel *ch, int flags) {
   ssize_t n = recvmsg(ch->fd, &m, MSG_CMSG_CLOEXEC | flags);
   if (n < 0 && errno == ECONNRESET) return 0;  // the front died with bytes of ours unread
   if (n < 0) return -1;
-  if (m.msg_controllen && collect(ch, &m) < 0) return -1;
+  if (m.msg_controllen && take_descriptors(ch, &m) < 0) return -1;
   ch->in_w += (size_t)n;
   return n > 0;
 }
@@ -116,7 +116,7 @@ int px_channel_fill(struct px_channel *ch, bool wait) {
   size_t have = ch->in_w - ch->in_r;
   size_t need = PX_HEADER;
   if (have >= PX_HEADER) need += load32(ch->in + ch->in_r);
-  if (room(ch, need) < 0) return -1;
+  if (make_room(ch, need) < 0) return -1;
   bool alone = ch->taken <= 1;
   ch->taken = 0;
   return wait && alone && have == 0 ? receive_one(ch) : receive(ch, wait ? 0 : MSG_DONTWAIT);

@@ -180,7 +180,7 @@ int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
 // prediction's, with several it is unattributed.
 static int submit(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
                   const struct px_borrowed *borrowed) {
-  px_settle_text(ch, true);
+  px_flush_text(ch, true);
   px_flush_stdio();
   px_log_unwatch();
   if (px_log_end(ch, id, kind == PX_FAILED) < 0) {

@@ -24,38 +24,38 @@ void px_scopes_free(struct px_scopes *s) {
 
 // open_context enters a copy of the context, with a scope in it. The copy, or NULL with an exception.
 static PyObject *open_context(struct px_scopes *s, PyObject *scope) {
-  PyObject *around = PyContext_CopyCurrent();
-  if (around && PyContext_Enter(around) == 0) {
+  PyObject *entered = PyContext_CopyCurrent();
+  if (entered && PyContext_Enter(entered) == 0) {
     PyObject *token = PyContextVar_Set(s->variable, scope);
     if (token) {
       Py_DecRef(token);
-      return around;
+      return entered;
     }
-    PyContext_Exit(around);
+    PyContext_Exit(entered);
   }
-  Py_XDECREF(around);
+  Py_XDECREF(entered);
   return NULL;
 }
 
-PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **around) {
+PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **entered) {
   PyObject *scope = px_scope_reuse(s);
   if (!scope)
     scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
   else if (context && PyObject_SetAttr(scope, s->context_name, context) < 0)
     Py_CLEAR(scope);
   if (!scope) return NULL;
-  *around = open_context(s, scope);
-  if (*around) return px_scope_run(s->running, scope);
+  *entered = open_context(s, scope);
+  if (*entered) return px_scope_run(s->running, scope);
   Py_DecRef(scope);
   return NULL;
 }
 
-PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, PyObject *around) {
+PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, PyObject *entered) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
   px_scope_run(s->running, NULL);
-  if (PyContext_Exit(around) < 0) PyErr_Clear();
-  Py_DecRef(around);
+  if (PyContext_Exit(entered) < 0) PyErr_Clear();
+  Py_DecRef(entered);
   values = PyObject_GetAttr(scope, s->values_name);
   context = values ? PyObject_GetAttr(scope, s->context_name) : NULL;
   if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);

@@ -39,8 +39,8 @@ static size_t size_of(const struct iovec *parts, int n) {
 // is_shared tells whether what is queued lies in the shared page.
 static bool is_shared(struct px_channel *ch) { return ch->shared && ch->out.data == (char *)ch->shared->data; }
 
-// emptied notes that all that was queued is sent. A forked child, whose channels are broken, must not write the page.
-static void emptied(struct px_channel *ch) {
+// note_empty notes that all that was queued is sent. A forked child, whose channels are broken, must not write the page.
+static void note_empty(struct px_channel *ch) {
   ch->sent = 0;
   ch->emit_armed = false;
   if (!ch->shared) {
@@ -57,8 +57,8 @@ static void emptied(struct px_channel *ch) {
   atomic_store_explicit(&ch->shared->begin, ch->position, memory_order_release);
 }
 
-// cut takes the first k bytes, and parts that are empty, off n parts.
-static struct iovec *cut(struct iovec *parts, int *n, size_t k) {
+// advance takes the first k bytes, and parts that are empty, off n parts.
+static struct iovec *advance(struct iovec *parts, int *n, size_t k) {
   for (; *n > 0 && k >= parts->iov_len; parts++, --*n) k -= parts->iov_len;
   if (*n > 0) *parts = (struct iovec){(char *)parts->iov_base + k, parts->iov_len - k};
   return parts;
@@ -88,7 +88,7 @@ static bool send_all(struct px_channel *ch, struct iovec *parts, int n, int fd) 
       return false;
     }
     fd = -1;
-    parts = cut(parts, &n, (size_t)k);
+    parts = advance(parts, &n, (size_t)k);
     ch->position += (size_t)k;
   }
   return true;
@@ -109,7 +109,7 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
       ch->broken = true;  // the front has closed it; the next read finds out too
     }
   }
-  emptied(ch);
+  note_empty(ch);
   return true;
 }
 
@@ -118,7 +118,7 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
 static void send_directly(struct px_channel *ch, struct iovec *parts, int n, int fd) {
   flush_locked(ch, true);
   if (!ch->broken && !(send_all(ch, parts, 1, fd) && send_all(ch, parts + 1, n - 1, -1))) ch->broken = true;
-  emptied(ch);  // for the position
+  note_empty(ch);  // for the position
 }
 
 // reserve makes room for n more bytes: in the shared page, if they fit there.
@@ -181,7 +181,7 @@ static int put_file(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t
     ssize_t k = writev(fd, body, n);
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) goto out;
-    body = cut(body, &n, (size_t)k);
+    body = advance(body, &n, (size_t)k);
   }
   header(h, 0, kind, PX_FLAG_FILE | flags, id, nanos);
   pthread_mutex_lock(&ch->mu);

@@ -5,10 +5,10 @@
 //     predict(**input)           the model's function
 //     prepare(input)             completes and converts the input; None: nothing to do
 //     collect(result, encode)    makes a list of what an iterator yields; None: it returns no iterator
-//     settle(result, encode)     makes what was returned what the annotation says; None: nothing to do. Not
+//     convert(result, encode)    converts what was returned to the type of the annotation; None: nothing to do. Not
 //                                called with a list, which needs it for no annotation
 //   handler.generator            the type of generators: where one is returned and nothing says so,
-//   handler.draw(result, encode) makes a list of it
+//   handler.collect(result, encode) makes a list of it
 //   handler.scope(context)       makes a prediction's scope
 //   handler.variable             the context variable that holds it meanwhile
 //   handler.encode(value)        what is not JSON, as what is
@@ -16,7 +16,7 @@
 //   handler.hook(id)             what a scope calls with each metric, if events are wanted
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text
 //   handler.begin(id)            is called before a prediction, where others run at the same time; None: they do not
-//   handler.settle_text(ended)   sends what a prediction has printed, before its next item or its answer; None likewise
+//   handler.flush_text(ended)    sends what a prediction has printed, before its next item or its answer; None likewise
 #include "px_serve.h"
 
 #include <errno.h>
@@ -47,13 +47,13 @@
 #define PX_HOLD 30000
 
 struct function {
-  PyObject *predict, *prepare, *collect, *settle;  // predict NULL: there is none
+  PyObject *predict, *prepare, *collect, *convert;  // predict NULL: there is none
 };
 
 struct handler {
   struct function functions[2];  // predict, train
   struct px_scopes scopes;
-  PyObject *encode, *fail, *keep, *hook, *generator, *draw;
+  PyObject *encode, *fail, *keep, *hook, *generator, *collect;
   PyObject *begin;  // NULL: predictions run one at a time
   PyObject *no_args, *input_key, *context_key, *files_key;
   uint64_t mean;  // moving average of a prediction's time, ns
@@ -66,7 +66,7 @@ static PyObject *optional(PyObject *o) {
 }
 
 static void handler_free(struct handler *h) {
-  PyObject *all[] = {h->encode, h->fail,    h->keep,      h->hook,        h->generator, h->draw,
+  PyObject *all[] = {h->encode, h->fail,    h->keep,      h->hook,        h->generator, h->collect,
                      h->begin,  h->no_args, h->input_key, h->context_key, h->files_key};
   px_scopes_free(&h->scopes);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -76,7 +76,7 @@ static void handler_free(struct handler *h) {
     if (f->predict) Py_DecRef(f->predict);
     if (f->prepare) Py_DecRef(f->prepare);
     if (f->collect) Py_DecRef(f->collect);
-    if (f->settle) Py_DecRef(f->settle);
+    if (f->convert) Py_DecRef(f->convert);
   }
 }
 
@@ -96,22 +96,22 @@ static int load_fields(PyObject *o, const struct field *fields, size_t n) {
 static int load_function(struct function *f, PyObject *o) {
   if (o == Py_None) return 0;
   struct field fields[] = {
-      {&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}, {&f->settle, "settle"}};
+      {&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}, {&f->convert, "convert"}};
   if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   f->prepare = optional(f->prepare);
   f->collect = optional(f->collect);
-  f->settle = optional(f->settle);
+  f->convert = optional(f->convert);
   return 0;
 }
 
 static int handler_load(struct handler *h, struct px_channel *ch, PyObject *o) {
   memset(h, 0, sizeof *h);
   struct field fields[] = {
-      {&h->encode, "encode"},       {&h->fail, "fail"}, {&h->keep, "keep"},   {&h->hook, "hook"},
-      {&h->generator, "generator"}, {&h->draw, "draw"}, {&h->begin, "begin"}, {&ch->settle_text, "settle_text"}};
+      {&h->encode, "encode"},       {&h->fail, "fail"},       {&h->keep, "keep"},   {&h->hook, "hook"},
+      {&h->generator, "generator"}, {&h->collect, "collect"}, {&h->begin, "begin"}, {&ch->flush_text, "flush_text"}};
   if (px_scopes_load(&h->scopes, o) < 0 || load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   h->begin = optional(h->begin);
-  ch->settle_text = optional(ch->settle_text);
+  ch->flush_text = optional(ch->flush_text);
   if (h->begin) h->scopes.running = &h->scopes.own;
   PyObject *functions = PyObject_GetAttrString(o, "functions");
   if (!functions) return -1;
@@ -140,14 +140,14 @@ struct call {
   bool own_encode;
 };
 
-// settle makes what a function returned what it says that it returns. It takes the reference.
-static PyObject *settle(struct handler *h, struct call *c, PyObject *returned) {
+// convert converts what a function returned to the type of its annotation. It takes the reference.
+static PyObject *convert(struct handler *h, struct call *c, PyObject *returned) {
   const struct function *f = c->function;
   PyObject *by = NULL;
-  if (f->settle)
-    by = PyList_CheckExact(returned) ? NULL : f->settle;
+  if (f->convert)
+    by = PyList_CheckExact(returned) ? NULL : f->convert;
   else if (!f->collect && (PyObject *)Py_TYPE(returned) == h->generator)
-    by = h->draw;
+    by = h->collect;
   if (!by) return returned;
   PyObject *result = PyObject_CallFunctionObjArgs(by, returned, c->encode, NULL);
   Py_DecRef(returned);
@@ -169,7 +169,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   }
   if (c->traced) c->prepared = px_now();
   result = PyObject_Call(f->predict, h->no_args, input);
-  if (result) result = settle(h, c, result);
+  if (result) result = convert(h, c, result);
   if (result && f->collect) {
     output = c->observed ? px_yield_all(c->ch, c->id, result, c->encode)
                          : PyObject_CallFunctionObjArgs(f->collect, result, c->encode, NULL);
@@ -200,8 +200,8 @@ static int use_files(struct handler *h, struct call *c, PyObject *files) {
   return c->own_encode ? 0 : -1;
 }
 
-// follow makes a scope emit its metrics.
-static int follow(struct handler *h, struct call *c, PyObject *scope) {
+// emit_metrics makes a scope emit its metrics.
+static int emit_metrics(struct handler *h, struct call *c, PyObject *scope) {
   PyObject *id = PyLong_FromUnsignedLongLong(c->id);
   PyObject *hook = id ? PyObject_CallFunctionObjArgs(h->hook, id, NULL) : NULL;
   int status = hook ? PyObject_SetAttrString(scope, "hook", hook) : -1;
@@ -261,10 +261,10 @@ static int announce(struct handler *h, uint64_t id) {
   return done ? 0 : -1;
 }
 
-// one carries out one request. 0, or -1 with an exception that ends the worker.
-static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
+// serve_request carries out one request. 0, or -1 with an exception that ends the worker.
+static int serve_request(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
-  PyObject *scope = NULL, *around = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
+  PyObject *scope = NULL, *entered = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
   uint64_t began = px_now(), took = 0;
   struct call c = {.ch = ch,
                    .id = f->id,
@@ -287,8 +287,8 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
     if (!input)
       PyErr_SetString(PyExc_ValueError, "a request without an input");
     else if (!files || use_files(h, &c, files) == 0)
-      scope = px_scope_enter(&h->scopes, context, &around);
-    if (scope && (!c.observed || follow(h, &c, scope) == 0))
+      scope = px_scope_enter(&h->scopes, context, &entered);
+    if (scope && (!c.observed || emit_metrics(h, &c, scope) == 0))
       output = h->begin ? call_interruptible(h, &c, input) : call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_exit_child();
@@ -297,7 +297,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   if (c.traced) px_put_times(ch, f->id, took, c.prepared ? c.prepared - began : took);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
-  if (scope) metrics = px_scope_leave(&h->scopes, c.observed || h->begin, scope, around);
+  if (scope) metrics = px_scope_leave(&h->scopes, c.observed || h->begin, scope, entered);
   if (room.shared.views) Py_CLEAR(message);  // its arrays, so that px_reply sees who else holds them
   room.output = output;
   ch->room = room.shared.at ? &room : NULL;
@@ -342,7 +342,7 @@ static PyObject *serve(struct px_channel *ch, PyObject *o) {
         before_call(&h, ch);
         if (px_claim(ch->page, f.id)) {
           px_set(&ch->current, f.id);
-          status = one(&h, ch, &f);
+          status = serve_request(&h, ch, &f);
         }
       }
       px_frame_done(&f);
@@ -367,7 +367,7 @@ static PyObject *serve(struct px_channel *ch, PyObject *o) {
   result = Py_NewRef(Py_None);
 out:
   px_flush_with_gil(ch);  // answers that waited for others
-  Py_CLEAR(ch->settle_text);
+  Py_CLEAR(ch->flush_text);
   handler_free(&h);
   return result;
 }

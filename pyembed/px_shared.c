@@ -18,8 +18,8 @@ struct mapping {
 static struct mapping kept[KEPT];
 static int count;
 
-// use moves a mapping to the front.
-static struct px_shared use(int i) {
+// touch makes a mapping the one used last.
+static struct px_shared touch(int i) {
   struct mapping m = kept[i];
   memmove(kept + 1, kept, (size_t)i * sizeof *kept);
   kept[0] = m;
@@ -47,7 +47,7 @@ struct px_shared px_shared_map_file(int fd) {
   struct stat st;
   if (fstat(fd, &st) < 0 || st.st_size <= 0) return none;
   for (int i = 0; i < count; i++)
-    if (kept[i].number == st.st_ino && kept[i].device == st.st_dev) return use(i);
+    if (kept[i].number == st.st_ino && kept[i].device == st.st_dev) return touch(i);
   struct px_shared memory = map(fd, (size_t)st.st_size);
   if (!memory.at) return none;
   if (count == KEPT)
@@ -55,7 +55,7 @@ struct px_shared px_shared_map_file(int fd) {
   else
     count++;
   kept[count - 1] = (struct mapping){st.st_dev, st.st_ino, memory};
-  return use(count - 1);
+  return touch(count - 1);
 }
 
 void px_shared_forget(const char *at) {

@@ -28,7 +28,7 @@ static struct {
   struct sigaction fault_handler;
   sem_t written;
   _Atomic uint64_t id;  // of the request that is being answered, or 0
-  _Atomic uint64_t rest;  // of the prediction that Python is to look at, or 0
+  _Atomic uint64_t pending;  // of the prediction that Python is to look at, or 0
 } stack = {.fd = -1};
 
 static void write_stack(int sig) {
@@ -70,7 +70,7 @@ static void *take(void *unused) {
   px_free(text);
   atomic_store(&stack.id, 0);
   if (on_main && px_cancel_follows()) {
-    atomic_store(&stack.rest, id);
+    atomic_store(&stack.pending, id);
     syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1);
   }
   return NULL;
@@ -89,8 +89,8 @@ void px_stack_ask(uint64_t id) {
   }
 }
 
-void px_stack_rest(PyObject *handler) {
-  uint64_t id = atomic_exchange(&stack.rest, 0);
+void px_stack_finish(PyObject *handler) {
+  uint64_t id = atomic_exchange(&stack.pending, 0);
   if (id == 0) return;
   PyObject *module = PyImport_ImportModule("cog._worker.serve.stacks");
   PyObject *sent = module ? PyObject_CallMethod(module, "report", "iKO", (int)(id % PX_STACK_SLOTS),

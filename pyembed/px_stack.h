@@ -10,9 +10,9 @@
 // threads. The control thread; it does not wait.
 void px_stack_ask(uint64_t id);
 
-// px_stack_rest does what Python is to do for that, if anything. handler is the server's handler of cancels, or NULL. Main, GIL
+// px_stack_finish has Python do its part of that, if anything is left. handler is the server's handler of cancels, or NULL. Main, GIL
 // held; without an exception on return.
-void px_stack_rest(PyObject *handler);
+void px_stack_finish(PyObject *handler);
 
 extern PyMethodDef px_stack_methods[];
 

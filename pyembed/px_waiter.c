@@ -36,7 +36,7 @@ static void wake(struct waiter *w) {
   if (atomic_exchange(&w->state, WOKEN) == WAITED_FOR) futex(w, FUTEX_WAKE, 1, NULL);
 }
 
-// await waits until a moment of the monotonic clock; NULL: without limit. false: it has passed, or this thread is interrupted.
+// await waits until a time of the monotonic clock; NULL: without limit. false: it has passed, or this thread is interrupted.
 static bool await(struct waiter *w, const struct timespec *until) {
   uint32_t after = CALM;
   for (;;) {
@@ -92,8 +92,8 @@ static PyObject *px_wake(PX_SELF, PyObject *list) {
   Py_RETURN_NONE;
 }
 
-// moment is in so many seconds, by the monotonic clock.
-static struct timespec moment(double seconds) {
+// deadline_in is the time in so many seconds, by the monotonic clock.
+static struct timespec deadline_in(double seconds) {
   uint64_t at = px_now() + (seconds > 0 ? (uint64_t)(seconds * 1e9) : 0);
   return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
 }
@@ -106,7 +106,7 @@ static PyObject *wait_for(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   double seconds = args[1] == Py_None ? INFINITY : PyFloat_AsDouble(args[1]);
   struct wakes wakes;
   if (!w || PyErr_Occurred() || wakes_of(&wakes, args[2]) < 0) return NULL;
-  struct timespec until = seconds < PX_LONGEST ? moment(seconds) : (struct timespec){0};
+  struct timespec until = seconds < PX_LONGEST ? deadline_in(seconds) : (struct timespec){0};
   PyThreadState *state = PyEval_SaveThread();
   wake_all(&wakes);
   bool woken = await(w, seconds < PX_LONGEST ? &until : NULL);

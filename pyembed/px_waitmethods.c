@@ -90,8 +90,9 @@ static PyObject *call_original(struct method *m, PyObject *self, PyObject *const
   return PyObject_Vectorcall(m->original, all, (size_t)n + 1, names);
 }
 
-// wait_as_ours calls a method in the thread of a slot.
-static PyObject *wait_as_ours(struct method *m, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+// wait_interruptible calls a method in the thread of a slot.
+static PyObject *wait_interruptible(struct method *m, PyObject *self, PyObject *const *args, Py_ssize_t n,
+                                    PyObject *names) {
   Py_ssize_t count = n + (names ? PyTuple_Size(names) : 0);
   bool forever = m->kind != OTHER && waits_forever(args, count);
   if (m->kind == JOIN && count <= 1) {
@@ -103,7 +104,7 @@ static PyObject *wait_as_ours(struct method *m, PyObject *self, PyObject *const 
 
 static PyObject *call(struct method *m, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
   if (!px_own_slot) return call_original(m, self, args, n, names);
-  PyObject *result = wait_as_ours(m, self, args, n, names);
+  PyObject *result = wait_interruptible(m, self, args, n, names);
   bool early = !result || (m->kind == LOCK && result == Py_False) || m->kind == JOIN;
   if (!early || !px_interrupt_pending()) return result;
   Py_XDECREF(result);

@@ -1,4 +1,4 @@
-// Waits that an interrupted thread leaves.
+// Waits that return early in an interrupted thread.
 //
 // Python repeats a system call that a signal has ended, unless a handler of its own raises, which happens on the main thread
 // only. So functions of glibc that wait are defined here again, as in px_threads.c. In the thread of a slot that is to be
@@ -32,8 +32,8 @@ static bool is_python(const void *caller) {
   return false;
 }
 
-// LEAVES tells whether a call that waits is to return early. Only there has the function its caller.
-#define LEAVES() (px_interrupt_pending() && is_python(__builtin_return_address(0)))
+// RETURNS_EARLY tells whether a call that waits is to return early. Only there has the function its caller.
+#define RETURNS_EARLY() (px_interrupt_pending() && is_python(__builtin_return_address(0)))
 
 // DEFINE_WAIT defines a function again. early is what it returns early, interrupted whether a signal has ended it.
 #define DEFINE_WAIT(result, name, parameters, arguments, interrupted, early) \
@@ -43,9 +43,9 @@ static bool is_python(const void *caller) {
     function *next; \
     *(void **)&next = px_find_next(&found, #name); \
     if (!px_own_slot) return next arguments; \
-    if (LEAVES()) return early; \
+    if (RETURNS_EARLY()) return early; \
     result done = next arguments; \
-    return interrupted && LEAVES() ? early : done; \
+    return interrupted && RETURNS_EARLY() ? early : done; \
   }
 
 #define FAILED (done == -1 && errno == EINTR)
@@ -55,8 +55,8 @@ static int fail(int error) {
   return -1;
 }
 
-// empty is what select returns after its timeout.
-static int empty(int n, fd_set *read, fd_set *write, fd_set *except) {
+// clear_sets is what select returns after its timeout.
+static int clear_sets(int n, fd_set *read, fd_set *write, fd_set *except) {
   fd_set *sets[] = {read, write, except};
   size_t size = ((size_t)n + 8 * sizeof(long) - 1) / (8 * sizeof(long)) * sizeof(long);
   for (int i = 0; i < 3; i++)
@@ -71,7 +71,7 @@ DEFINE_WAIT(int, poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, ti
 DEFINE_WAIT(int, epoll_wait, (int fd, struct epoll_event *events, int n, int timeout), (fd, events, n, timeout), FAILED,
             0)
 DEFINE_WAIT(int, select, (int n, fd_set *read, fd_set *write, fd_set *except, struct timeval *timeout),
-            (n, read, write, except, timeout), FAILED, empty(n, read, write, except))
+            (n, read, write, except, timeout), FAILED, clear_sets(n, read, write, except))
 DEFINE_WAIT(int, sem_timedwait, (sem_t * sem, const struct timespec *until), (sem, until), FAILED, fail(ETIMEDOUT))
 DEFINE_WAIT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *until), (sem, clock, until),
             FAILED, fail(ETIMEDOUT))
@@ -103,7 +103,7 @@ PX_VISIBLE ssize_t read(int fd, void *data, size_t size) {
   function *next;
   *(void **)&next = px_find_next(&found, "read");
   if (!px_own_slot) return next(fd, data, size);
-  if (LEAVES() && !is_file(fd)) return 0;
+  if (RETURNS_EARLY() && !is_file(fd)) return 0;
   ssize_t done = next(fd, data, size);
-  return FAILED && LEAVES() ? 0 : done;
+  return FAILED && RETURNS_EARLY() ? 0 : done;
 }

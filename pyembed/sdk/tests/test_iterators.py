@@ -8,7 +8,7 @@ import pytest
 
 from cog import Path
 from cog._worker.values.encode import encode
-from cog._worker.values.iterators import collect, collect_async, iterable, listed, settler
+from cog._worker.values.iterators import collect, collect_async, converter, iterable, listed
 from cog.errors import OutputError
 
 
@@ -81,9 +81,9 @@ def test_async_iterators(tmp_path):
         ("def run(): ...", None),
     ],
 )
-def test_what_settles_a_returned_value(model, definition, expected):
+def test_what_converts_a_returned_value(model, definition, expected):
     predictor = model(f"from typing import *\nfrom cog import *\n{definition}\n")
-    assert settler(predictor) is expected
+    assert converter(predictor) is expected
 
 
 def test_a_list_that_was_promised(tmp_path):

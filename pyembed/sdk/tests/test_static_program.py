@@ -194,12 +194,12 @@ def test_the_program_reports_what_an_import_raises(tmp_path):
 
 
 def test_the_program_ends_what_takes_too_long(tmp_path):
-    from cog._worker.static import fence
+    from cog._worker.static import sandbox
 
     (tmp_path / "run.py").write_text(
         "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
     )
-    with fence.TimeLimit(1):
+    with sandbox.TimeLimit(1):
         predictor = read_predictor("run.py", str(tmp_path))
     assert predictor.signature.inputs[0].default == 3
 
@@ -215,31 +215,31 @@ def test_the_program_ends_what_takes_too_much_memory(tmp_path):
 
 
 def test_a_statement_that_is_given_up_is_given_up_once():
-    from cog._worker.static import fence
+    from cog._worker.static import sandbox
 
-    with fence.TimeLimit(1000) as limit:
-        with pytest.raises(fence.Refusal):
+    with sandbox.TimeLimit(1000) as limit:
+        with pytest.raises(sandbox.Refusal):
             limit._late()  # the statement
         try:
-            raise fence.Refusal("it takes too long")
-        except fence.Refusal:
-            for _ in range(fence._LATE_ALARMS):
+            raise sandbox.Refusal("it takes too long")
+        except sandbox.Refusal:
+            for _ in range(sandbox._LATE_ALARMS):
                 limit._late()  # late alarms, while that propagates
-            with pytest.raises(fence.Refusal):
+            with pytest.raises(sandbox.Refusal):
                 limit._late()  # it does not end
 
 
 def test_a_reading_that_no_alarm_ends_is_ended(monkeypatch):
-    from cog._worker.static import fence
+    from cog._worker.static import sandbox
 
-    monkeypatch.setattr(fence, "_LIMITS", ((fence.resource.RLIMIT_CPU, 1),))
-    monkeypatch.setattr(fence, "_CPU_SECONDS", 1)
-    with pytest.raises(fence.Refusal, match="SIGKILL ended the reading"):
-        fence.run_fenced(lambda: sum(range(10**15)))
-    with pytest.raises(fence.Refusal, match="the model's code ended the reading"):
-        fence.run_fenced(lambda: fence._exit(3))
-    with pytest.raises(fence.Refusal, match="ValueError: invalid literal"):
-        fence.run_fenced(lambda: int("no"))
+    monkeypatch.setattr(sandbox, "_LIMITS", ((sandbox.resource.RLIMIT_CPU, 1),))
+    monkeypatch.setattr(sandbox, "_CPU_SECONDS", 1)
+    with pytest.raises(sandbox.Refusal, match="SIGKILL ended the reading"):
+        sandbox.run_sandboxed(lambda: sum(range(10**15)))
+    with pytest.raises(sandbox.Refusal, match="the model's code ended the reading"):
+        sandbox.run_sandboxed(lambda: sandbox._exit(3))
+    with pytest.raises(sandbox.Refusal, match="ValueError: invalid literal"):
+        sandbox.run_sandboxed(lambda: int("no"))
 
 
 # What has an effect outside of the process. The path of each is "made" or that of this file.
@@ -267,13 +267,13 @@ EFFECTS = {
 
 @pytest.mark.parametrize("alone", ["filter_calls", "addaudithook"])
 def test_the_kernel_and_the_hook_refuse_effects_each_alone(tmp_path, monkeypatch, alone):
-    from cog._worker.static import fence
+    from cog._worker.static import sandbox
 
     if alone == "addaudithook":
-        monkeypatch.setattr(fence, "filter_calls", lambda: False)
+        monkeypatch.setattr(sandbox, "filter_calls", lambda: False)
     else:
-        monkeypatch.setattr(fence.sys, "addaudithook", lambda hook: None)
-        monkeypatch.setattr(fence, "_UNAUDITED", {})
+        monkeypatch.setattr(sandbox.sys, "addaudithook", lambda hook: None)
+        monkeypatch.setattr(sandbox, "_UNAUDITED", {})
     monkeypatch.chdir(tmp_path)
     before = os.stat(__file__)
 
@@ -282,11 +282,11 @@ def test_the_kernel_and_the_hook_refuse_effects_each_alone(tmp_path, monkeypatch
         for name, effect in EFFECTS.items():
             try:
                 effect()
-            except (OSError, RuntimeError, fence.Refusal):
+            except (OSError, RuntimeError, sandbox.Refusal):
                 continue
             had.append(name)
         return had
 
-    assert fence.run_fenced(had_effects) == []
+    assert sandbox.run_sandboxed(had_effects) == []
     assert list(tmp_path.iterdir()) == []
     assert os.stat(__file__) == before

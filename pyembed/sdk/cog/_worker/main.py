@@ -286,9 +286,9 @@ def _batch_server(
 
 def _note(predictor: Predictor, root: str, none_defaults: str) -> None:
     """Write notices about the inputs of a model to the log."""
-    from .model.notices import notices, settle_none_defaults  # most models have nothing of the kind
+    from .model.notices import apply_none_defaults, notices  # most models have nothing of the kind
 
-    settle_none_defaults(predictor, none_defaults)
+    apply_none_defaults(predictor, none_defaults)
     for line in notices(predictor, root):
         print(f"cog: warning: {line}", file=sys.stderr)
 

@@ -103,13 +103,13 @@ class AsyncBatchServer(AsyncServer):
             self._pending[slot.index].revoke(message)
             self._dirty.add(slot.index)
 
-    async def _one(
+    async def _serve_request(
         self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
     ) -> None:
         if isinstance(message, Batch):
             await self._run_batch(slot, message)
         else:
-            await super()._one(slot, id, flags, message, error)
+            await super()._serve_request(slot, id, flags, message, error)
 
     async def _run_batch(self, slot: Slot, batch: Batch) -> None:
         """Carry out a batch. This is its task."""

@@ -203,17 +203,17 @@ def attach(server: AsyncServer) -> LoopHub | None:
     if not BatchedMethod.used:
         return None
     hub = LoopHub(server._loop, server._router, server.follow, server._slots)
-    one, release = server._one, server._release
+    serve_request, release = server._serve_request, server._release
 
     def begin(slot: Slot, id: int, *rest: Any) -> Any:
         hub.begin((slot.index, id))
-        return one(slot, id, *rest)
+        return serve_request(slot, id, *rest)
 
     def end(slot: Slot, id: int) -> None:
         hub.end((slot.index, id))
         release(slot, id)
 
-    server._one = begin  # type: ignore[method-assign, assignment]
+    server._serve_request = begin  # type: ignore[method-assign, assignment]
     server._release = end  # type: ignore[method-assign]
     BatchedMethod.hub = hub
     return hub

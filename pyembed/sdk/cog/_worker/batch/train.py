@@ -53,8 +53,8 @@ class TrainRequest:
         if function.prepare is not None:
             inputs = function.prepare(inputs)
         value = function.predict(**inputs)
-        if function.settle is not None and type(value) is not list:
-            value = function.settle(value, self.encoder)
+        if function.convert is not None and type(value) is not list:
+            value = function.convert(value, self.encoder)
         if function.collect is None:
             return value
         if self._observed:

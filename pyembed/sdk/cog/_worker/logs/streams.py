@@ -28,12 +28,12 @@ class Stream(TextIOWrapper):
 
     # The worker calls this at the end of a prediction. A router has sent its text by then, so its
     # own flush is not needed.
-    settle = TextIOWrapper.flush
+    flush_at_end = TextIOWrapper.flush
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Use the flush of a model's subclass."""
         super().__init_subclass__(**kwargs)
-        cls.settle = cls.flush
+        cls.flush_at_end = cls.flush
 
     def __repr__(self) -> str:
         """Return what `TextIOWrapper` does: Python 3.15 leaves the module of other types out."""

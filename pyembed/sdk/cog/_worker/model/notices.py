@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .load import Predictor
 
 
-def settle_none_defaults(predictor: Predictor, none_defaults: str) -> None:
+def apply_none_defaults(predictor: Predictor, none_defaults: str) -> None:
     """Apply the setting for inputs whose default is None and whose type has no None.
 
     "optional" lets them be None, as older Cog does. Otherwise requests must bring them, as with Cog

@@ -165,7 +165,7 @@ class AsyncServer(Server):
                 self._watch.wake()
             if self._dirty and not self._armed:
                 self._arm()  # the prediction may block the loop
-            slot.coroutine = coroutine = self._one(slot, id, flags, message, error)
+            slot.coroutine = coroutine = self._serve_request(slot, id, flags, message, error)
             if launch is not None:
                 self._starting = True
                 task = launch(coroutine, self._loop)
@@ -179,7 +179,7 @@ class AsyncServer(Server):
                 if perf_counter_ns() - self._unsent_since > hold:
                     self._flush()
 
-    async def _one(
+    async def _serve_request(
         self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
     ) -> None:
         """Carry out one prediction. This is its task."""
@@ -228,8 +228,8 @@ class AsyncServer(Server):
                     else:
                         value = await collect_async(value, encoder)
                 else:
-                    if function.settle is not None and type(value) is not list:
-                        value = function.settle(value, encoder)
+                    if function.convert is not None and type(value) is not list:
+                        value = function.convert(value, encoder)
                     elif type(value) is GENERATOR and function.collect is None:
                         value = collect(value, encoder)
                     if function.collect is not None:

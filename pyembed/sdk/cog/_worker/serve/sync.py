@@ -16,7 +16,7 @@ from ..scope import current as variable
 from ..substitute import substitute
 from ..values.coerce import make_prepare
 from ..values.encode import GENERATOR, encode
-from ..values.iterators import collect, settler
+from ..values.iterators import collect, converter
 from .wire import METRIC
 
 TYPE_CHECKING = False
@@ -38,14 +38,14 @@ class Function:
     on_loop says that an event loop runs it if it is async.
     """
 
-    __slots__ = ("collect", "is_async", "predict", "prepare", "settle")
+    __slots__ = ("collect", "convert", "is_async", "predict", "prepare")
 
     def __init__(self, predictor: Predictor, on_loop: bool = False) -> None:
         self.predict = predictor.function
         self.is_async = predictor.is_async
         self.prepare = make_prepare(predictor.signature)
         self.collect = collect if predictor.is_generator else None
-        self.settle = settler(predictor)
+        self.convert = converter(predictor)
         if (
             predictor.is_async and not on_loop
         ):  # a train function beside a synchronous predict function
@@ -53,7 +53,7 @@ class Function:
 
             bridge = Bridge(predictor.function)
             if predictor.is_async_generator:
-                self.predict, self.collect, self.settle = bridge.iterate, collect, None
+                self.predict, self.collect, self.convert = bridge.iterate, collect, None
             else:
                 self.predict = bridge.run
 
@@ -103,7 +103,7 @@ def functions_of(*predictors: Predictor | None, on_loop: bool) -> tuple[Function
 class SyncServer(Server):
     """The attributes that `_px.serve` looks up once and calls."""
 
-    begin = settle_text = None  # predictions run one at a time
+    begin = flush_text = None  # predictions run one at a time
 
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
         super().__init__(predictor, trainer)
@@ -115,7 +115,7 @@ class SyncServer(Server):
         self.hook = hook
         self.fail = fail
         self.generator = GENERATOR
-        self.draw = collect
+        self.collect = collect
 
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""

@@ -86,7 +86,7 @@ class Handler:
     """The attributes that `_px.serve_slot` looks up once and calls, on the thread of a slot."""
 
     def __init__(self, server: ThreadServer, index: int) -> None:
-        for name in ("functions", "variable", "encode", "keep", "fail", "generator", "draw"):
+        for name in ("functions", "variable", "encode", "keep", "fail", "generator", "collect"):
             setattr(self, name, getattr(server, name))
         self._index = index
         self._id = 0
@@ -97,7 +97,7 @@ class Handler:
         self._id = id
         self._router.begin((self._index, id))
 
-    def settle_text(self, ended: bool) -> None:
+    def flush_text(self, ended: bool) -> None:
         """Send a partial line of the running prediction; ended says that its answer follows."""
         (self._router.end if ended else self._router.flush)((self._index, self._id))
 
@@ -126,9 +126,9 @@ class BatchingHandler(Handler):
         with self._hub.lock:
             self._hub.begin((self._index, id))
 
-    def settle_text(self, ended: bool) -> None:
+    def flush_text(self, ended: bool) -> None:
         """Send a partial line of the running prediction; ended says that its answer follows."""
-        super().settle_text(ended)
+        super().flush_text(ended)
         if ended:
             with self._hub.lock:
                 self._hub.end((self._index, self._id))

@@ -8,7 +8,7 @@ import sys
 from ..scope import Scope, enter, within
 from ..values.coerce import make_prepare
 from ..values.encode import encode
-from ..values.iterators import collect, collect_async, settler
+from ..values.iterators import collect, collect_async, converter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def _run(predictor: Predictor, inputs: dict[str, Any]) -> None:
         encode(_only(plan, predictor.function(**_batch_of_one(plan, inputs))))
         return
     value = predictor.function(**inputs)
-    settle = settler(predictor)
-    if settle is not None and type(value) is not list:
-        value = settle(value, encode)
+    convert = converter(predictor)
+    if convert is not None and type(value) is not list:
+        value = convert(value, encode)
     encode(collect(value, encode) if predictor.is_generator else value)
 
 
@@ -65,9 +65,9 @@ async def _run_async(predictor: Predictor, inputs: dict[str, Any]) -> None:
     elif hasattr(value, "__aiter__"):
         value = await collect_async(value, encode)
     else:
-        settle = settler(predictor)
-        if settle is not None and type(value) is not list:
-            value = settle(value, encode)
+        convert = converter(predictor)
+        if convert is not None and type(value) is not list:
+            value = convert(value, encode)
     encode(value)
 
 

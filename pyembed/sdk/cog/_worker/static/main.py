@@ -24,12 +24,12 @@ import sys
 
 from ..errors import traceback_text
 from ..model.load import LoadError, Predictor, load_predictor
-from ..model.notices import notices, settle_none_defaults
+from ..model.notices import apply_none_defaults, notices
 from ..model.problems import every_problem, mistake, problem_of
 from ..model.slots import slots_problem
 from ..schema.document import openapi
-from .fence import ImportGuard, run_fenced
 from .reader import Refusal, read_predictor, static_problems
+from .sandbox import ImportGuard, run_sandboxed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _read(
         return answer
 
     try:
-        result: dict[str, Any] = run_fenced(read)
+        result: dict[str, Any] = run_sandboxed(read)
     except Refusal as refusal:
         answer["refusals"].append(str(refusal))
         return answer
@@ -146,7 +146,7 @@ def _describe(
     """Add the document of the loaded model, and its warnings."""
     lines = []
     for predictor in loaded.values():
-        settle_none_defaults(predictor, request.get("none_defaults") or "")
+        apply_none_defaults(predictor, request.get("none_defaults") or "")
         lines += notices(predictor, request["root"])
     answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
     answer["warnings"] += [problem_of(line) for line in lines]

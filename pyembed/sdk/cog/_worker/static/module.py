@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 
 from .effects import CHANGEABLE, forget_changed
-from .guard import FAILED, GUARD, Guarded, Statement
+from .instrument import CAUGHT, FAILED, Instrumented, Statement
 from .names import PURE, make_builtins, make_importlib, make_os, make_pkgutil, make_sys
 from .unknown import Refusal, Unknown, is_unknown
 
@@ -75,22 +75,22 @@ class StaticReader:
         with open(file, "rb") as source:
             text = source.read()
         try:
-            guarded = Guarded(text, file)
+            instrumented = Instrumented(text, file)
         except SyntaxError as exc:
             raise Refusal(f"SyntaxError: {exc.msg}", "", self.shown(file), exc.lineno or 0) from exc
-        self._lines[file] = guarded.lines
+        self._lines[file] = instrumented.lines
 
         def load(
             name: str, space: Any = None, local: Any = None, wanted: Any = (), level: int = 0
         ) -> Any:
             # The caller's line: an import may be inside of a function.
-            optional = sys._getframe(1).f_lineno in guarded.optional
+            optional = sys._getframe(1).f_lineno in instrumented.optional
             return self._import(name, space or {}, tuple(wanted or ()), level, optional)
 
         def failed(index: int) -> None:
             error = sys.exc_info()[1]
             if error is not None:
-                statement = guarded.statements[index]
+                statement = instrumented.statements[index]
                 frame = sys._getframe(1)
                 reason = str(self.refusal_of(error))
                 if statement.is_star and self.star is None:
@@ -103,11 +103,11 @@ class StaticReader:
         space = vars(module)
         space["__builtins__"] = {
             **make_builtins(load),
-            GUARD: (Refusal, Exception, SystemExit),
+            CAUGHT: (Refusal, Exception, SystemExit),
             "__static_refusal__": Refusal,
             FAILED: failed,
         }
-        exec(guarded.code, space)  # noqa: S102, this is what the reading is
+        exec(instrumented.code, space)  # noqa: S102, this is what the reading is
 
     def _forget_changed(self, statement: Statement, frame: Any, reason: str) -> None:
         importlib = self._made["importlib"]

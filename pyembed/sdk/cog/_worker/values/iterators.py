@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ..model.load import Predictor
 
-    Settle = Callable[[Any, Callable[..., Any]], Any]
+    Convert = Callable[[Any, Callable[..., Any]], Any]
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -20,7 +20,7 @@ def collect(items: Iterable[Any], encode: Callable[..., Any]) -> list[Any]:
     A model may remove or overwrite the file of one item, or write to its array, before it yields
     the next.
     """
-    encode = getattr(encode, "settled", encode)
+    encode = getattr(encode, "encode_item", encode)
     result: list[Any] = []
     try:
         for item in items:
@@ -37,7 +37,7 @@ def collect(items: Iterable[Any], encode: Callable[..., Any]) -> list[Any]:
 
 async def collect_async(items: AsyncIterable[Any], encode: Callable[..., Any]) -> list[Any]:
     """Do the same with an async iterator."""
-    encode = getattr(encode, "settled", encode)
+    encode = getattr(encode, "encode_item", encode)
     result: list[Any] = []
     try:
         async for item in items:
@@ -52,7 +52,7 @@ async def collect_async(items: AsyncIterable[Any], encode: Callable[..., Any]) -
     return result
 
 
-def settler(predictor: Predictor) -> Settle | None:
+def converter(predictor: Predictor) -> Convert | None:
     """Return what converts an output to the list or iterable of its type; None if not needed.
 
     As in Cog, a single value becomes a list of one item, and None an empty list.

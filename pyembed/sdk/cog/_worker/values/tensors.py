@@ -63,7 +63,7 @@ def encode(value: Any, place: str = "output", store: Store | None = None) -> Any
     return plain.encode(value, place, store) if members is None else members
 
 
-def settled(value: Any, place: str = "output") -> Any:
+def encode_item(value: Any, place: str = "output") -> Any:
     """Return what encode does, of an item of an iterator.
 
     The model may write to the item's arrays before the answer is written, so they are copied.
@@ -84,8 +84,8 @@ def _copied(value: Any, place: str) -> Any:
         return {name: _copied(item, f"{place}.{name}") for name, item in value.items()}
     if kind is list:
         return [_copied(item, f"{place}[{i}]") for i, item in enumerate(value)]
-    return value if kind in _PLAIN else settled(value, place)
+    return value if kind in _PLAIN else encode_item(value, place)
 
 
-encode.settled = settled  # type: ignore[attr-defined]
+encode.encode_item = encode_item  # type: ignore[attr-defined]
 encode.any_number = True  # type: ignore[attr-defined]  # `_px` then writes NaN and infinities in binary

@@ -1,7 +1,7 @@
 """Limits on a model while its source is read, and while it is imported for its document.
 
 A source is read in a child process. An audit hook refuses there what would have effects outside of
-it, in words; the kernel refuses it as well, for code that gets past the hook (`filter`). An import
+it, in words; the kernel refuses it as well, for code that gets past the hook (`seccomp`). An import
 of the model has an audit hook only, which is not a sandbox for code that tries to get out.
 """
 
@@ -17,7 +17,7 @@ import stat
 import sys
 from os import _exit  # which the child replaces in os
 
-from .filter import filter_calls
+from .seccomp import filter_calls
 from .unknown import Refusal
 
 TYPE_CHECKING = False
@@ -140,11 +140,11 @@ class TimeLimit:
         raise Refusal(f"it takes more than {self.seconds} s")
 
 
-def run_fenced(work: Callable[[], Any]) -> Any:
+def run_sandboxed(work: Callable[[], Any]) -> Any:
     """Return what a function returns in a child process, from which only that gets out, as JSON.
 
-    Raises Refusal if the child ends without it. The fence never opens: objects of the model may run
-    code as long as the child lives, such as `__del__`.
+    Raises Refusal if the child ends without it. The child never leaves the sandbox: objects of the
+    model may run code as long as it lives, such as `__del__`.
     """
     mine, its = os.pipe()
     child = os.fork()
@@ -180,7 +180,7 @@ def _answer(work: Callable[[], Any], to: int) -> None:
     with open(to, "w", encoding="utf-8", errors="backslashreplace") as out:
         try:
             with TimeLimit(READ_SECONDS):
-                _close_fence()
+                _enter_sandbox()
                 text = json.dumps({"value": work()}, ensure_ascii=False)
         except BaseException as error:
             why = str(error) if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
@@ -188,7 +188,7 @@ def _answer(work: Callable[[], Any], to: int) -> None:
         out.write(text)
 
 
-def _close_fence() -> None:
+def _enter_sandbox() -> None:
     """Keep the effects of this process inside of it, from now on."""
     sys.dont_write_bytecode = True
     for limit, most in _LIMITS:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-GUARD = "__static_guard__"  # what the handlers catch
+CAUGHT = "__static_caught__"  # what the handlers catch
 FAILED = "__static_failed__"  # what they call
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -26,7 +26,7 @@ _CATCH_IMPORT = {"ImportError", "ModuleNotFoundError", "Exception", *_CATCH_ALL}
 
 
 class Statement:
-    """What the handler needs to know about a guarded statement."""
+    """What the handler needs to know about an instrumented statement."""
 
     def __init__(self, node: ast.stmt) -> None:
         self.line = node.lineno
@@ -58,8 +58,8 @@ class Statement:
         return [n for n in self.binds if n not in known], [*self.mentions, *changed]
 
 
-class Guarded:
-    """A guarded module: code to run, its statements, the lines of imports that may fail."""
+class Instrumented:
+    """An instrumented module: code to run, its statements, the lines of imports that may fail."""
 
     def __init__(self, source: bytes, file: str) -> None:
         tree = ast.parse(source, file)
@@ -98,17 +98,17 @@ class Guarded:
         if in_class and isinstance(node, ast.FunctionDef) and node.name == "__init__":
             instead.append(_bare(node))  # it is inspected, not called
         handler = ast.ExceptHandler(
-            type=ast.Name(id=GUARD, ctx=ast.Load()), name=None, body=instead
+            type=ast.Name(id=CAUGHT, ctx=ast.Load()), name=None, body=instead
         )
         body: list[ast.stmt] = [node]
         if isinstance(node, ast.While):
             # A signal at the backward jump of a loop is raised at the instruction before the loop,
             # which must be inside of the `try`.
-            first = ast.Expr(value=ast.Name(id=GUARD, ctx=ast.Load()))
+            first = ast.Expr(value=ast.Name(id=CAUGHT, ctx=ast.Load()))
             body.insert(0, ast.fix_missing_locations(ast.copy_location(first, node)))
-        guarded = ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[])
-        _place(guarded, node)
-        return guarded
+        instrumented = ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[])
+        _place(instrumented, node)
+        return instrumented
 
     def _guard_inner_tries(self, node: ast.Try, in_class: bool) -> None:
         """Guard the `try` statements inside of one whose failure the outer one cannot see."""
@@ -118,10 +118,10 @@ class Guarded:
                     body[at] = self._guard(inner, in_class)
 
 
-def _place(guarded: ast.Try, node: ast.stmt) -> None:
+def _place(instrumented: ast.Try, node: ast.stmt) -> None:
     """Give the new nodes the position of the old one."""
-    ast.copy_location(guarded, node)
-    for handler in guarded.handlers:
+    ast.copy_location(instrumented, node)
+    for handler in instrumented.handlers:
         for inner in ast.walk(handler):
             if isinstance(inner, (ast.expr, ast.stmt, ast.excepthandler)):
                 ast.copy_location(inner, node)

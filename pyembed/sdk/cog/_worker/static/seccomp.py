@@ -1,7 +1,7 @@
 """A filter of system calls for the process that reads a source: those that only read and compute.
 
 The kernel refuses all others with EPERM, from any code. Where it has no seccomp, the audit hook of
-`fence` stands alone.
+`sandbox` stands alone.
 """
 
 from __future__ import annotations
