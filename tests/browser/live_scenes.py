@@ -281,6 +281,43 @@ def live_link(look: Look) -> None:
     expect(look.input("text")).to_be_visible()
 
 
+def live_details(look: Look) -> None:
+    """What is opened goes on: its logs, its end. Its address leads to it, and one that names nothing says so."""
+    page = look.page
+    look.predict("held", wait=False, text="a long one", gate="open")
+    look.predict("other")
+    open_view(look)
+    page.get_by_role("button", name="In flight 1").click()
+    detail = opened(look, "held")
+    expect(detail).to_contain_text("prediction, async")
+    expect(detail.get_by_label("Logs")).to_have_text("working on a long one\n")
+    detail.get_by_label("Logs").focus()
+    look.opens()
+    expect(detail.get_by_label("Logs")).to_have_text("working on a long one\ndone with a long one\n")
+    expect(detail.get_by_label("Logs")).to_be_focused()
+    expect(detail).to_contain_text("Ended")
+    expect(detail.get_by_role("button", name="Python stack")).to_have_count(0)
+    expect(row(look, "held").locator(".chip")).to_have_text("succeeded")
+    address = page.url
+    assert address.endswith("/dashboard#prediction=held"), address
+    page.keyboard.press("Escape")
+    assert page.url.endswith("/dashboard"), page.url
+    page.goto(address)
+    expect(page.locator(".detail")).to_contain_text("done with a long one")
+    page.reload()
+    expect(page.locator(".detail")).to_contain_text("done with a long one")
+    expect(page.locator("#list tr.detail-row")).to_have_count(1)
+    look.audit("a prediction that the address names")
+    page.evaluate("location.hash = 'prediction=other'")
+    expect(page.locator(".detail")).to_contain_text("done with a cat")
+    page.get_by_role("button", name="Last 100").click()
+    page.get_by_role("searchbox").fill("")
+    look.refusals = [404]
+    page.evaluate("location.hash = 'prediction=%3Cb%3Enone'")
+    expect(page.locator("#deep-text")).to_have_text("The server no longer has this prediction.")
+    expect(page.locator("#list")).to_contain_text("None of these matches.")
+
+
 def live_search(look: Look) -> None:
     """A search goes beyond the last hundred, and says among how many. The log has what came while the page was open."""
     look.predict("the-first")

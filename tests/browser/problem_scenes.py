@@ -71,14 +71,28 @@ def live_stuck(look: Look) -> None:
     expect(row(look, "long").locator(".chip")).to_have_text("canceled")
 
 
+def live_stuck_again(look: Look) -> None:
+    """One that was canceled does not hide the next one that is stuck."""
+    for i in range(3):
+        look.predict(f"quick-{i}")
+    open_view(look)
+    for id in ("first", "second"):
+        look.predict(id, wait=False, gate="never")
+        problem = look.page.locator(".problem", has_text="Worker 0 seems stuck.")
+        expect(problem).to_contain_text(f"It has run {id} for 10 s; p99 is")
+        problem.get_by_role("button", name=f"Cancel {id}").click()
+        expect(problem).to_have_count(0)
+
+
 def live_groups(look: Look) -> None:
     """Failures are counted by their exception, and a count shows its predictions."""
     for i in range(3):
         look.predict(f"failed-{i}", text="fail")
+    look.predict("failed-oddly", text="odd")
     open_view(look)
     look.page.get_by_role("button", name=re.compile("^Failed")).click()
     group = look.page.get_by_role("group", name="Failures by exception").get_by_role("button")
-    expect(group).to_have_text(["3 × ValueError"])
+    expect(group).to_have_text(["3 × ValueError", "1 × constructor"])
     look.audit("failures by exception")
-    group.click()
+    group.first.click()
     expect(look.page.locator("#list tbody tr")).to_have_count(3)

@@ -67,7 +67,7 @@ def many_calls(look: Look) -> None:
     expect(ids).to_have_count(7)
     with page.context.expect_page() as opened:
         ids.nth(2).click()
-    expect(opened.value).to_have_url(re.compile("/models/b/dashboard#" + ids.nth(2).inner_text()))
+    expect(opened.value).to_have_url(re.compile("/models/b/dashboard#prediction=" + ids.nth(2).inner_text()))
     expect(opened.value.locator(".detail dd").first).to_have_text(ids.nth(2).inner_text())
     opened.value.close()
     look.input("times").fill("5")
@@ -90,6 +90,13 @@ def live_calls(look: Look) -> None:
     look.opens("c/open")
     expect(tree.locator(".chip", has_text="succeeded")).to_have_count(2)
     look.audit("the calls in the live view")
+    inner = tree.locator(".calls .calls a code")
+    id = inner.inner_text()
+    with look.page.context.expect_page() as opened:
+        inner.click()
+    expect(opened.value).to_have_url(re.compile(f"/models/c/dashboard#prediction={id}$"))
+    expect(opened.value.locator(".detail")).to_contain_text(id)
+    expect(opened.value.locator("#list tbody .chip")).to_have_text("succeeded")
 
 
 def live_models(look: Look) -> None:

@@ -14,10 +14,13 @@ class Live(BaseRunner):
     @concurrent(max=4)
     async def run(self, text: str = "a cat", gate: str = "") -> str:
         print("working on", text)
+        if text == "odd":
+            raise type("constructor", (Exception,), {"__module__": "builtins"})("as JavaScript's")
         if text == "fail":
             raise ValueError("no <b>words</b> for this")
         while gate and not os.path.exists(gate):
             await asyncio.sleep(0.002)
+        print("done with", text)
         return f"output of {text}"
 
 

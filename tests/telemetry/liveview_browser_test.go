@@ -36,6 +36,8 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 		{name: "gpus", gpus: true, audits: true},
 		{name: "link"},
 		{name: "stuck", audits: true},
+		{name: "stuck_again"},
+		{name: "details", audits: true},
 		{name: "groups", audits: true},
 		{name: "search", audits: true},
 	} {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -149,6 +150,70 @@ func TestLiveView_ShowsServersLog(t *testing.T) {
 		}
 	}
 	t.Fatalf("the events ended without the record, want it: %v", events.Err())
+}
+
+// TestLiveView_SaysWhoRunsWhat: of each prediction in flight the worker that runs it or its place, the oldest first, and so
+// in its details. What a worker holds ready beside the one that it runs waits.
+func TestLiveView_SaysWhoRunsWhat(t *testing.T) {
+	t.Parallel()
+	dir, models := harness.ModelFolders(t, map[string]harness.Python{"a": harness.OldestPython(t), "b": harness.OldestPython(t)})
+	harness.WriteFile(t, filepath.Join(dir, "a", "run.py"), `import os, time
+class Runner:
+    def run(self, gate: str = "") -> str:
+        while gate and not os.path.exists(gate):
+            time.sleep(0.002)
+        return ""
+`)
+	s := harness.Ready(t, harness.Options{Dir: dir, Models: models, Args: []string{"--workers", "2", "--queue", "6"}})
+	harness.WaitModels(t, s)
+	for range 20 { // short ones, so that a worker holds some ready
+		s.Succeed(harness.Input{})
+	}
+	gate := filepath.Join(dir, "gate")
+	for i := range 6 {
+		harness.WantCode(t, "PUT", s.Do(http.MethodPut, fmt.Sprintf("/predictions/p%d", i),
+			map[string]any{"input": harness.Input{"gate": gate}}, "Prefer", "respond-async"), http.StatusAccepted)
+	}
+	type row struct {
+		ID, Mode                  string
+		Running, Position, Worker int64
+	}
+	place := func(r row) string {
+		if r.Running > 0 {
+			return fmt.Sprintf("%s %s at worker %d", r.ID, r.Mode, r.Worker)
+		}
+		return fmt.Sprintf("%s %s at place %d", r.ID, r.Mode, r.Position)
+	}
+	want := []string{"p2 async at place 1", "p3 async at place 2", "p4 async at place 3", "p5 async at place 4"}
+	harness.Eventually(t, "two run and the others wait in order", func() bool {
+		var shown struct {
+			Predictions struct {
+				InFlight []row `json:"in_flight"`
+			}
+		}
+		text := firstEvents(s)
+		_, text, _ = strings.Cut(text, "event: figures\ndata: ")
+		if err := json.Unmarshal([]byte(text), &shown); err != nil {
+			t.Fatalf("the figures are %.300q: %v", text, err)
+		}
+		places := make([]string, len(shown.Predictions.InFlight))
+		if len(places) != 6 {
+			t.Fatalf("got %d in flight, want 6", len(places))
+		}
+		for i, r := range shown.Predictions.InFlight {
+			places[i] = place(r)
+			var details row
+			harness.Decode(t, s.Do(http.MethodGet, "/dashboard/prediction?kind=prediction&id="+r.ID, nil), &details)
+			if place(details) != places[i] {
+				return false // it has begun meanwhile
+			}
+		}
+		running := slices.Sorted(slices.Values(places[:2]))
+		return strings.HasPrefix(running[0], "p0") && strings.HasPrefix(running[1], "p1") &&
+			strings.HasSuffix(places[0], "0") != strings.HasSuffix(places[1], "0") &&
+			slices.Equal(places[2:], want) && strings.Contains(text, `"running":2,"queued":4,"slots":2`)
+	})
+	harness.WriteFile(t, gate, "")
 }
 
 // TestLiveView_SearchesAllThatEnded, beyond the last hundred.

@@ -92,6 +92,31 @@ func TestHistory_RatesAndQuantiles(t *testing.T) {
 	}
 }
 
+// TestHistory_Usual: the usual time is that of predictions that succeeded, without their queue, and stays known while none
+// ends.
+func TestHistory_Usual(t *testing.T) {
+	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
+	h.add(sample{now, set.Figures()}, metrics.Load{})
+	if !math.IsNaN(h.usual) {
+		t.Errorf("before the first prediction it is %v, want NaN", h.usual)
+	}
+	set.Ended(predict.End{
+		Status: predict.Succeeded,
+		Times:  predict.Times{Total: 30 * time.Second, Queue: 29 * time.Second, Predict: 15 * time.Millisecond},
+	})
+	set.Ended(predict.End{Status: predict.Canceled, Times: predict.Times{Total: time.Hour, Predict: time.Hour}})
+	set.Ended(predict.End{
+		Status: predict.Failed, Reason: predict.ReasonTimeout,
+		Times: predict.Times{Total: time.Minute, Queue: time.Minute},
+	})
+	for i := range kept + minute {
+		h.add(sample{now.Add(time.Duration(1+i) * time.Second), set.Figures()}, metrics.Load{})
+	}
+	if h.usual < 0.01 || h.usual > 0.025 {
+		t.Errorf("long after the last prediction it is %v s, want about 0.02", h.usual)
+	}
+}
+
 // TestHistory_Streams: of streams, the rate of items and the time to the first are those of what came since.
 func TestHistory_Streams(t *testing.T) {
 	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
@@ -122,7 +147,7 @@ func TestDashboard_Content(t *testing.T) {
 		}, true
 	}
 	for _, content := range []bool{false, true} {
-		v := newView(t, Options{Content: content, Find: find})
+		v := newView(t, Options{Content: content, Find: find, Locate: func(*predict.Summary) {}})
 		var ctx fasthttp.RequestCtx
 		ctx.Request.SetRequestURI("/dashboard/prediction?kind=prediction&id=a")
 		v.prediction(&ctx)

@@ -34,7 +34,8 @@ type figures struct {
 	At          int64           `json:"at"`
 	Point       []any           `json:"point,omitempty"`
 	Recent      recent          `json:"recent"`
-	Ended       map[string]any  `json:"ended"` // counts since the start
+	UsualP99    any             `json:"usual_p99"` // seconds: history.usual
+	Ended       map[string]any  `json:"ended"`     // counts since the start
 	State       json.RawMessage `json:"state,omitempty"`
 	Predictions json.RawMessage `json:"predictions,omitempty"`
 	Log         *newRecords     `json:"log,omitempty"`
@@ -134,6 +135,8 @@ type prediction struct {
 	Started  int64  `json:"started,omitempty"`
 	Ended    int64  `json:"ended,omitempty"`
 	Position int    `json:"position,omitempty"` // in the queue
+	Running  int64  `json:"running,omitempty"`  // since when a worker runs it
+	Worker   int    `json:"worker,omitempty"`   // which, where Running is set
 	Total    any    `json:"total,omitempty"`
 	Queue    any    `json:"queue,omitempty"`
 	Files    any    `json:"files,omitempty"`
@@ -171,6 +174,7 @@ func rowOf(s *predict.Summary) prediction {
 	row := prediction{
 		ID: s.ID, Kind: kinds[s.Kind], Mode: modes[s.Mode], Status: s.Status.String(), Created: Milliseconds(s.Created),
 		Started: Milliseconds(s.Started), Ended: Milliseconds(s.Completed), Position: s.QueuePosition,
+		Running: Milliseconds(s.Running), Worker: s.Worker,
 		Error: firstLine(s.Error), Logs: len(s.Logs) > 0, Trace: traceID(s.TraceParent),
 	}
 	switch {

@@ -163,7 +163,9 @@ func (v *View) find(kind predict.Kind, id string) (details, bool) {
 		return d, true
 	}
 	defer p.Release()
-	d := detailsOf(&predict.Summary{Record: rec})
+	s := predict.Summary{Record: rec, Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+	v.o.Locate(&s)
+	d := detailsOf(&s)
 	d.Calls = p.Calls(time.Now())
 	d.Metrics = slices.Clone(rec.Metrics)
 	if !v.o.Content {

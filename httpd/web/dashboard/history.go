@@ -45,6 +45,8 @@ type sample struct {
 type history struct {
 	samples []sample // the last minute and the one before it, the oldest first
 	points  []point  // the oldest first
+	// usual is the p99, in seconds, of the model's time in the last minute in which a prediction succeeded; NaN: none has.
+	usual float64
 }
 
 // add takes the figures of this moment and returns its point, or false if it is the first.
@@ -54,6 +56,7 @@ func (h *history) add(now sample, load metrics.Load) (point, bool) {
 		h.samples = append(h.samples[:0], h.samples[1:]...)
 	}
 	if len(h.samples) < 2 {
+		h.usual = math.NaN()
 		return point{}, false
 	}
 	last := h.since(1)
@@ -64,6 +67,9 @@ func (h *history) add(now sample, load metrics.Load) (point, bool) {
 		inFlight: load.InFlight, queued: load.Queued, batch: mean(last.BatchSize),
 	}
 	total := h.since(shortly).Total
+	if usual := quantile(h.since(minute).PredictSucceeded, 0.99); !math.IsNaN(usual) {
+		h.usual = usual
+	}
 	p.p50, p.p90, p.p99 = quantile(total, 0.5), quantile(total, 0.9), quantile(total, 0.99)
 	if len(h.points) == kept {
 		h.points = append(h.points[:0], h.points[1:]...)
@@ -94,6 +100,7 @@ func (h *history) since(steps int) window {
 		}
 	}
 	w.Total, w.Predict = minus(now.Total, then.Total), minus(now.Predict, then.Predict)
+	w.PredictSucceeded = minus(now.PredictSucceeded, then.PredictSucceeded)
 	w.Queue, w.Overhead = minus(now.Queue, then.Queue), minus(now.Overhead, then.Overhead)
 	w.FirstOutput, w.NextOutput = minus(now.FirstOutput, then.FirstOutput), minus(now.NextOutput, then.NextOutput)
 	w.LostWebhooks = now.LostWebhooks - then.LostWebhooks

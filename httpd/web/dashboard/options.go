@@ -30,6 +30,8 @@ type Options struct {
 	Overview func(n int) predict.Overview
 	// Find returns a prediction, which the caller releases, with its record, or false if there is none.
 	Find func(kind predict.Kind, id string) (p *predict.Prediction, rec predict.Record, ok bool)
+	// Locate notes where a prediction in flight is.
+	Locate func(*predict.Summary)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
 	// Search returns ended predictions with a text, in lower case, in their id, error or trace: the newest first, at most

@@ -114,7 +114,7 @@ func (v *View) log(n uint64) *newRecords {
 // figures returns the event of this moment. Called with the lock held.
 func (v *View) figures(now time.Time) figures {
 	latest := v.history.samples[len(v.history.samples)-1].Figures
-	e := figures{At: Milliseconds(now), Ended: map[string]any{
+	e := figures{At: Milliseconds(now), UsualP99: round(v.history.usual), Ended: map[string]any{
 		"succeeded": latest.Succeeded, "failed": latest.Failed, "refused": latest.Refused, "canceled": latest.Canceled,
 		"reasons": latest.Reasons,
 	}}

@@ -46,7 +46,7 @@ const modelLink = (model, key) => ($("docs")?.hidden ? make("strong", {}, model)
 // predictionLink is the id of a call's prediction, which leads to it in the live view of its model, if this page has one beside it.
 function predictionLink({ model, id }) {
   const hasView = location.pathname.endsWith("/dashboard") || $("live")?.getAttribute("href") === "dashboard";
-  return hasView ? linkOf(model, "/dashboard#" + encodeURIComponent(id), "#" + id, make("code", {}, id)) : make("code", {}, id);
+  return hasView ? linkOf(model, "/dashboard#prediction=" + encodeURIComponent(id), "#" + id, make("code", {}, id)) : make("code", {}, id);
 }
 
 // linkOf leads to a page of a model that this page's list of models has; without one it is the text alone.

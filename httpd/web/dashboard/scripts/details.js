@@ -1,78 +1,143 @@
-// One prediction, opened: where its time went, its error, its logs, its trace.
+// One prediction, opened: where its time went, its error, its logs, its trace. While it is in flight it is asked for again.
 
 async function toggleDetails(row) {
   const same = list.opened === row;
   closeDetails();
   if (same) return;
   list.opened = row;
+  window.history.replaceState(null, "", `#${new URLSearchParams({ [row.prediction.kind]: row.prediction.id })}`); // to be shared
   row.querySelector(".id").setAttribute("aria-expanded", "true");
   const cell = make("td", { colSpan: 6, className: "block" }, make("p", { className: "help" }, "Loading …"));
   row.after(make("tr", { className: "detail-row" }, cell));
-  const { kind, id } = row.prediction;
-  let answer = null, problem = "";
-  try {
-    const response = await request(`/dashboard/prediction?${new URLSearchParams({ kind, id })}`);
-    answer = await response.json();
-    if (!response.ok) problem = answer.detail;
-  } catch {
-    problem = "The server cannot be reached.";
-  }
-  if (list.opened === row) cell.replaceChildren(problem ? make("div", { className: "detail" }, problem) : detailsOf({ ...row.prediction, ...answer }));
+  const { answer, problem } = await askPrediction(row.prediction);
+  if (list.opened !== row) return;
+  const box = make("div", { className: "detail" }, ...(problem ? [problem] : [make("div"), make("div")]));
+  cell.replaceChildren(box);
+  if (!problem) showDetails(box, row, answer);
 }
 
-// refreshCalls keeps the calls of the opened prediction as they are now, until it has ended. A server of one model has none.
-async function refreshCalls() {
-  const row = list.opened, { kind, id } = row?.prediction ?? {};
-  const box = document.querySelector(".detail-row .called");
-  if (!box || box.settled || !view.state.models) return;
-  const response = await request(`/dashboard/prediction?${new URLSearchParams({ kind, id })}`).catch(() => null);
-  if (!response?.ok) return;
-  const now = await response.json();
-  if (list.opened !== row) return;
-  box.settled = Boolean(now.ended);
-  showCalls(box, now);
+// askPrediction asks for the details of a prediction: {answer, status} or {problem, status}.
+async function askPrediction({ kind, id }) {
+  try {
+    const response = await request(`/dashboard/prediction?${new URLSearchParams({ kind, id })}`);
+    const answer = await response.json(), { ok, status } = response;
+    return ok ? { answer, status } : { problem: `${answer.detail}.`, status };
+  } catch {
+    return { problem: "The server cannot be reached.", status: 0 };
+  }
+}
+
+// rowOf is a prediction as the list has it, with the first line of its error.
+const rowOf = (answer) => ({ ...answer, error: answer.error?.split("\n", 1)[0].slice(0, 200) });
+
+let refreshing = false;
+
+// refreshDetails keeps the opened prediction as it is now, until it has ended.
+async function refreshDetails() {
+  const row = list.opened, box = document.querySelector(".detail-row .detail");
+  if (refreshing || !box?.firstElementChild || !row || row.prediction.ended) return;
+  refreshing = true;
+  const { answer, status } = await askPrediction(row.prediction);
+  refreshing = false;
+  if (list.opened !== row || !box.isConnected) return;
+  if (answer) showDetails(box, row, answer);
+  else if (status === 404) fillRow(row, { ...row.prediction, ended: view.at, status: "ended" }, view.at); // and was not kept
 }
 
 function closeDetails() {
-  list.opened?.querySelector(".id").setAttribute("aria-expanded", "false");
+  if (!list.opened) return;
+  list.opened.querySelector(".id").setAttribute("aria-expanded", "false");
+  window.history.replaceState(null, "", location.pathname + location.search);
   document.querySelectorAll(".detail-row").forEach((row) => row.remove());
   list.opened = null;
 }
 
-function detailsOf(p) {
-  const facts = [["Id", p.id], ["Request", `${p.kind}, ${p.mode}`], ["Created", timeOf(p.created)], ["Started", timeOf(p.started)], ["Ended", timeOf(p.ended)]];
-  const left = make("div", {}, make("dl", {}, ...facts.filter(([, v]) => v).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)])));
-  if (p.trace) left.querySelector("dl").append(make("dt", {}, "Trace"), make("dd", {}, traceOf(p.trace)));
+// showDetails shows a prediction in its box, and in the row above. What stays as it was keeps the focus and what is selected.
+function showDetails(box, row, answer) {
+  if (answer.ended && !row.prediction.ended) fillRow(row, rowOf(answer), view.at, answer.total);
+  const [left, right] = box.children;
+  const facts = factsOf(answer), text = JSON.stringify([facts, answer.metrics, answer.total]);
+  if (left.shown !== text) left.replaceChildren(...figuresOf(answer, facts));
+  left.shown = text;
+  showBlocks(right, blocksOf(answer));
+}
+
+const factsOf = (p) =>
+  [["Id", p.id], ["Request", `${p.kind}, ${p.mode}`], ["Created", timeOf(p.created)], ["Started", timeOf(p.started ?? p.running)], ["Ended", timeOf(p.ended)], ["Place", p.position ? `${groups(p.position)} in the queue` : ""]].filter(([, v]) => v);
+
+// figuresOf are the times and metrics of a prediction.
+function figuresOf(p, facts) {
+  const rows = make("dl", {}, ...facts.flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+  if (p.trace) rows.append(make("dt", {}, "Trace"), make("dd", {}, traceOf(p.trace)));
+  const found = [rows];
   if (p.total) {
     const parts = PARTS.filter(([name]) => name !== "files" || p.files > 0);
-    left.append(barOf(parts.map(([name, , color]) => [color, p[name]])), legendOf([...parts.map(([name, word, color]) => [color, word, timeText(p[name])]), ["none", "Total", timeText(p.total)]]));
+    found.push(barOf(parts.map(([name, , color]) => [color, p[name]])), legendOf([...parts.map(([name, word, color]) => [color, word, timeText(p[name])]), ["none", "Total", timeText(p.total)]]));
   }
   for (const [name, value] of Object.entries(p.metrics ?? {})) {
-    if (name !== "predict_time") left.querySelector("dl").append(make("dt", {}, name), make("dd", {}, JSON.stringify(value)));
+    if (name !== "predict_time") rows.append(make("dt", {}, name), make("dd", {}, JSON.stringify(value)));
   }
-  const right = make("div");
-  const calls = make("div", { className: "called", hidden: true }, make("h3", {}, "Calls of other models"));
-  showCalls(calls, p);
-  right.append(calls);
-  const block = (title, text) => right.append(make("h3", {}, title), make("pre", { tabIndex: 0, "aria-label": title }, text));
-  if (p.error) block("Error", p.error);
-  if (p.logs) block(p.cut ? `Logs, the last ${bytesText(p.logs.length)}` : "Logs", p.logs);
-  else right.append(make("p", { className: "help" }, p.partial ? "The server no longer has its logs." : "It has written nothing to its logs."));
-  if (!p.ended && !p.position && view.hello.docs) {
-    const button = make("button", { type: "button", className: "plain" }, "Python stack");
-    button.addEventListener("click", async () => {
-      const text = await stackOf(p);
-      button.replaceWith(make("h3", {}, "Python stack"), make("pre", { tabIndex: 0, "aria-label": "Python stack" }, text));
-    });
-    right.append(button);
-  }
+  return found;
+}
+
+// blocksOf are the texts of a prediction, in their order: [key, make, show], where show brings what make has made up to date.
+function blocksOf(p) {
+  const blocks = [["calls", () => make("div", { className: "called", hidden: true }, make("h3", {}, "Calls of other models")), (box) => showCalls(box, p)]];
+  const block = (key, title, text) => blocks.push([key, () => make("div", {}, make("h3"), make("pre", { tabIndex: 0, "aria-label": title })), (box) => showText(box, title, text)]);
+  const note = (key, text) => blocks.push([key, () => make("p", { className: "help" }), (box) => set(box, text)]);
+  if (p.error) block("error", "Error", p.error);
+  if (p.logs) block("logs", p.cut ? `Logs, the last ${bytesText(p.logs.length)}` : "Logs", written(p.logs));
+  else note("no logs", p.partial ? "The server no longer has its logs." : "It has written nothing to its logs.");
+  if (!p.ended && !p.position && view.hello.docs) blocks.push(["stack", () => stackOfDetails(p), () => {}]);
   for (const name of ["input", "output"]) {
     const title = name.charAt(0).toUpperCase() + name.slice(1);
-    if (p[name] !== undefined) block(title, JSON.stringify(p[name], null, 2));
-    else if (p.omitted?.[name]) right.append(make("p", { className: "help" }, `${title}: ${bytesText(p.omitted[name])}, too large to be shown here`));
+    if (p[name] !== undefined) block(name, title, JSON.stringify(p[name], null, 2));
+    else if (p.omitted?.[name]) note(name, `${title}: ${bytesText(p.omitted[name])}, too large to be shown here`);
   }
-  if (!view.hello.content) right.append(make("p", { className: "help" }, "Inputs and outputs are shown with --dashboard-content."));
-  return make("div", { className: "detail" }, left, right);
+  if (!view.hello.content) note("content", "Inputs and outputs are shown with --dashboard-content.");
+  return blocks;
+}
+
+// showBlocks makes blocks, brings those that are there up to date, and removes those that are no more.
+function showBlocks(box, blocks) {
+  const there = new Map([...box.children].map((element) => [element.dataset.block, element]));
+  let next = box.firstElementChild;
+  for (const [key, create, show] of blocks) {
+    let element = there.get(key);
+    if (element) next = element.nextElementSibling;
+    else {
+      element = create();
+      element.dataset.block = key;
+      box.insertBefore(element, next);
+    }
+    there.delete(key);
+    show(element);
+  }
+  for (const element of there.values()) {
+    if (element.dataset.block !== "stack" || !element.querySelector("pre")) element.remove(); // the reader asked for that one
+  }
+}
+
+// showText shows a title and a text below it, of which it keeps the end in view, unless the reader has scrolled up.
+function showText(box, title, text) {
+  const [head, body] = box.children;
+  set(head, title);
+  if (body.textContent === text) return;
+  const atEnd = body.textContent && body.scrollHeight - body.scrollTop - body.clientHeight < 8;
+  body.textContent = text;
+  if (atEnd) body.scrollTop = body.scrollHeight;
+}
+
+// stackOfDetails is a button that shows the Python stack of a prediction, each time of that moment.
+function stackOfDetails(p) {
+  const button = make("button", { type: "button", className: "plain" }, "Python stack");
+  const box = make("div", {}, button);
+  button.addEventListener("click", async () => {
+    const text = await stackOf(p);
+    if (!box.querySelector("pre")) box.append(make("pre", { tabIndex: 0, "aria-label": "Python stack" }));
+    box.querySelector("pre").textContent = text;
+  });
+  return box;
 }
 
 const timeOf = (milliseconds) => (milliseconds ? new Date(milliseconds).toLocaleString([], { hour12: false }) : "");

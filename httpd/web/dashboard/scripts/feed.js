@@ -1,6 +1,6 @@
 // The events of the server, and what the page says while there are none.
 
-const view = { hello: null, state: null, recent: null, ended: null, at: 0, paused: false };
+const view = { hello: null, state: null, recent: null, ended: null, usual: null, at: 0, paused: false }; // usual is the p99 of the model's time, in seconds
 
 const SILENCE = 5000; // milliseconds without an event after which the connection counts as lost
 const LONGEST_WAIT = 15000; // between two tries
@@ -44,8 +44,8 @@ function take(event, data) {
     $("docs").hidden = !data.docs;
     return;
   }
-  const { at, point, recent, ended, state, predictions, log: logged } = data;
-  Object.assign(view, { at, recent, ended, state: state ?? view.state });
+  const { at, point, recent, ended, usual_p99: usual, state, predictions, log: logged } = data;
+  Object.assign(view, { at, recent, ended, usual, state: state ?? view.state });
   if (point) addPoint(point);
   if (predictions) list.all = predictions;
   if (logged) addRecords(logged);
@@ -66,7 +66,8 @@ function render() {
   showModels(view.state.models);
   showSetup(view.state.setup);
   showPredictions(view.at);
-  refreshCalls();
+  openNamed();
+  refreshDetails();
   showLog();
 }
 

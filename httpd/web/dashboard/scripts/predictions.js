@@ -4,17 +4,19 @@ const list = { name: "ended", opened: null, all: null, found: null, shown: [], w
 
 const FEW = 25; // predictions that are shown until the reader asks for all
 
+const MOST = 100; // predictions that each list has
+
 const keyOf = (p) => `${p.kind} ${p.id} ${p.ended ?? ""}`;
 const isHeld = () => list.opened !== null || view.paused || $("list").contains(document.activeElement);
 
 function showPredictions(at) {
   for (const button of document.querySelectorAll("[data-list]")) {
-    const n = list.all?.[button.dataset.list]?.length ?? 0;
+    const listed = list.all?.[button.dataset.list]?.length ?? 0;
+    const n = button.dataset.list === "in_flight" && listed >= MOST ? Math.max(listed, latest()?.[column("in_flight")] ?? 0) : listed;
     const count = button.querySelector("span");
-    if (count) count.textContent = n ? String(n) : "";
+    if (count) set(count, n ? groups(n) : "");
   }
   if (!list.all) return;
-  if (!list.linked) openLinked();
   showGroups();
   const deep = list.name === "deep";
   const wanted = $("search").value.trim().toLowerCase();
@@ -24,7 +26,7 @@ function showPredictions(at) {
     const before = new Set(list.found.map(keyOf));
     const fresh = found.filter((p) => !before.has(keyOf(p))).length;
     $("newest").hidden = !fresh;
-    set($("newest"), `Show ${fresh === 100 ? "100 or more" : fresh} newer`);
+    set($("newest"), `Show ${fresh === MOST ? "100 or more" : fresh} newer`);
     showAges(at);
     return;
   }
@@ -42,12 +44,12 @@ function showPredictions(at) {
 
 // showGroups counts the failures by their exception. A group's button shows its predictions.
 function showGroups() {
-  const groupsOf = {};
+  const counts = new Map(); // of names that models choose: "constructor" is one
   for (const p of list.name === "failed" ? (list.all?.failed ?? []) : []) {
     const name = exceptionOf(p.error);
-    groupsOf[name] = (groupsOf[name] ?? 0) + 1;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  const found = Object.entries(groupsOf).sort(([, a], [, b]) => b - a).slice(0, 8);
+  const found = [...counts].sort(([, a], [, b]) => b - a).slice(0, 8);
   const text = JSON.stringify(found);
   if ($("groups").shown === text) return;
   $("groups").shown = text;
@@ -125,7 +127,12 @@ function fillRow(row, p, at, longest) {
   set(error, p.error ?? "");
 }
 
-const whenText = (p, at) => (p.ended ? agoText(p.ended, at) : p.position ? `place ${p.position} in the queue` : `since ${clockText(p.created)}`);
+function whenText(p, at) {
+  if (p.ended) return agoText(p.ended, at);
+  if (p.position) return `place ${groups(p.position)} in the queue`;
+  const where = p.running && view.state.workers.length > 1 ? `on worker ${p.worker ?? 0} ` : "";
+  return `${where}since ${clockText(p.running ?? p.created)}`;
+}
 
 function showAges(at) {
   for (const row of $("list").querySelectorAll("tr")) {
@@ -154,26 +161,23 @@ async function searchAll() {
   set($("deep-text"), problem || `${n === answer.most ? `The last ${n} that match` : `${groups(n)} match`}, of ${groups(answer.searched)} ended predictions that the server still has: ${view.hello.keep ? `those of the last ${timeText(view.hello.keep)} (--result-ttl), at most 10 000 with an id or webhook and 500 others, and ` : ""}the last 100 failures.`);
 }
 
-// openLinked opens the prediction that the page's address names after its "#", as trees of calls do.
-async function openLinked() {
-  list.linked = true;
-  const id = linkedId();
-  if (!id) return;
-  $("search").value = id;
-  if (list.all.in_flight.some((p) => p.id === id)) chooseList("in_flight");
-  else await searchAll();
-  const row = [...$("list").querySelectorAll("tbody tr")].find((r) => r.prediction?.id === id);
-  if (!row) return;
-  await toggleDetails(row);
-  $("predictions").scrollIntoView();
-}
+let named = true; // the address may name a prediction that is to be opened
 
-function linkedId() {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return "";
-  }
+// openNamed opens the prediction that the address names, as #prediction=ID, once.
+async function openNamed() {
+  if (!named) return;
+  named = false;
+  const [kind, id] = [...new URLSearchParams(location.hash.slice(1))][0] ?? [];
+  if (!id || !["prediction", "training"].includes(kind)) return;
+  const { answer, problem } = await askPrediction({ kind, id });
+  $("search").value = id;
+  list.deep = answer ? [rowOf(answer)] : [];
+  chooseList("deep");
+  set($("deep-text"), problem ?? "");
+  const row = $("list").querySelector("tbody tr");
+  if (!row) return;
+  row.scrollIntoView({ block: "center" });
+  await toggleDetails(row);
 }
 
 function chooseList(name) {

@@ -1,5 +1,7 @@
 // What is wrong, in words: the first thing to read.
 
+const MORE_ROOM = "More --workers end them sooner, and a longer --queue has more room.";
+
 // problemsOf lists [look, title, text, logs].
 function problemsOf(state, recent, at) {
   const found = [];
@@ -13,22 +15,23 @@ function problemsOf(state, recent, at) {
   state.workers.forEach((worker, i) => {
     if (!worker.last_exit || at - worker.exited_at > RECENT_EXIT || ["DEFUNCT", "SETUP_FAILED"].includes(state.status)) return;
     const now = worker.state === "ready" ? "It was replaced" : "It is being replaced";
-    add(worker.state === "ready" ? "busy" : "bad", `Worker ${i} ended ${agoText(worker.exited_at, at)}.`, `${sentence(worker.last_exit)} ${now}; restarts: ${worker.restarts}.`);
+    const more = / running a prediction/.test(worker.last_exit) ? " The prediction's logs may say more." : "";
+    add(worker.state === "ready" ? "busy" : "bad", `Worker ${i} ended ${agoText(worker.exited_at, at)}.`, `${sentence(worker.last_exit)}${more} ${now}; restarts: ${worker.restarts}.`);
   });
   const queued = latest()?.[column("queued")] ?? 0;
   const turnedAway = recent.reasons?.capacity ?? 0;
   if (state.capacity > 0 && queued >= state.capacity) {
-    add("bad", "The queue is full.", `${groups(queued)} of ${groups(state.capacity)} wait; ${groups(turnedAway)} were refused in the last minute.`);
+    add("bad", "The queue is full.", `${groups(queued)} of ${groups(state.capacity)} wait; ${groups(turnedAway)} were refused in the last minute. ${MORE_ROOM}`);
   } else if (turnedAway > 0) {
-    const why = state.capacity > 0 ? "the queue was full" : "every slot was busy, and there is no queue (--queue)";
-    add("busy", `${plural(turnedAway, "prediction")} refused in the last minute:`, `${why}.`);
+    const why = state.capacity > 0 ? `the queue was full. ${MORE_ROOM}` : "every slot was busy, and there is no queue (--queue).";
+    add("busy", `${plural(turnedAway, "prediction")} refused in the last minute:`, why);
   }
   const tried = recent.succeeded + recent.failed;
   if (recent.failed >= 3 && recent.failed > 0.05 * tried) {
     const reasons = Object.entries(recent.reasons).filter(([r]) => !["capacity", "validation", "unavailable"].includes(r));
-    add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${reasons.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}.`);
+    add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${reasons.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}. Their errors and logs are below, under Failed.`);
   }
-  for (const stuck of stuckOf(state, at)) add("bad", stuck.title, stuck.text, "", { stuck: stuck.prediction, stack: stacks.get(stuck.prediction.id) });
+  for (const stuck of stuckOf(at)) add("bad", stuck.title, stuck.text, "", { stuck: stuck.prediction, stack: stacks.get(stuck.prediction.id) });
   const { retrying, retried, lost } = state.webhooks;
   const last = (failure) => (failure ? `The last one, at ${stopped(failure)}` : "");
   if (recent.webhooks > 0) add("bad", `${plural(recent.webhooks, "webhook")} lost in the last minute.`, `${last(lost)} The server's log names each.`.trim());
@@ -49,22 +52,15 @@ function addSetup(add, setup, crashed, at) {
 const STUCK = 10; // times p99, and seconds at least, after which a prediction counts as stuck
 
 // stuckOf are predictions that run for much longer than the others did: [{title, text, prediction}].
-function stuckOf(state, at) {
-  const p99 = usualP99();
-  if (!p99) return [];
-  const slow = (list.all?.in_flight ?? []).filter((p) => !p.position && (at - (p.started ?? p.created)) / 1000 > Math.max(STUCK, STUCK * p99));
-  return slow.slice(0, 3).map((p) => {
-    const since = p.started ?? p.created;
-    const busy = state.workers.map((w, i) => [w, i]).filter(([w]) => w.busy > 0);
-    const [, i] = (busy.length === 1 ? busy : busy.filter(([w]) => Math.abs(w.busy_since - since) < 500))[0] ?? [];
-    const who = i === undefined ? "A worker" : `Worker ${i}`;
-    const seconds = Math.floor((at - since) / 10_000) * 10; // the sentence changes every ten seconds
-    return { title: `${who} seems stuck.`, text: `It has run ${p.id} for ${timeText(seconds)}; p99 is ${timeText(p99)}.`, prediction: { kind: p.kind, id: p.id } };
+function stuckOf(at) {
+  const p99 = view.usual;
+  if (p99 === null) return []; // none has succeeded: nobody knows how long they take
+  const isStuck = (p) => p.running && p.kind === "prediction" && (at - p.running) / 1000 > Math.max(STUCK, STUCK * p99);
+  return (list.all?.in_flight ?? []).filter(isStuck).slice(0, 3).map(({ id, kind, running, worker = 0 }) => {
+    const seconds = Math.floor((at - running) / 10_000) * 10; // the sentence changes every ten seconds
+    return { title: `Worker ${worker} seems stuck.`, text: `It has run ${id} for ${timeText(seconds)}; p99 is ${timeText(p99)}.`, prediction: { kind, id } };
   });
 }
-
-// usualP99 is the last one that is known; a stuck server has none now.
-const usualP99 = () => history.points.findLast((point) => point[column("p99")])?.[column("p99")];
 
 // cancelButton cancels a prediction by the API, which asks for the token where there is one.
 function cancelButton({ kind, id }) {

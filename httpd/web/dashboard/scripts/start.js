@@ -20,6 +20,10 @@ $("all").addEventListener("click", () => {
   list.whole = !list.whole;
   chooseList(list.name);
 });
+addEventListener("hashchange", () => {
+  named = true;
+  openNamed();
+});
 $("pause").addEventListener("click", pause);
 $("retry").addEventListener("click", () => hurry());
 document.addEventListener("visibilitychange", () => !document.hidden && !view.paused && render());
