@@ -148,6 +148,33 @@ func TestLoading_ReplacedStopFirst(t *testing.T) {
 	harness.Equal(t, "unloaded models", s.Log.Count("unloaded"), 1)
 }
 
+// TestLoading_RereadWhileSetupHangs: a changed model whose setup does not end holds nothing up, neither requests for the
+// old one, nor a change of traffic, nor the next change of the file, which takes its place.
+func TestLoading_RereadWhileSetupHangs(t *testing.T) {
+	t.Parallel()
+	const text = "models:\n  a: {path: a, queue: QUEUE}\n  c: {path: c}\n  c@2: {path: c}\n"
+	write := func(queue string) string { return strings.ReplaceAll(text, "QUEUE", queue) }
+	s, dir := modelsFile(t, write("3"), "--reload")
+	harness.WaitModels(t, s)
+	old := processOf(t, s, "a")
+	harness.MakeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	reread(t, s, dir, write("4"))
+	s.WaitLog("setup waits")
+	harness.WantCode(t, "traffic", s.Do(http.MethodPost, "/models/c/traffic", map[string]any{"c@1": 10, "c@2": 90}),
+		http.StatusOK)
+	harness.Equal(t, "the process of a", processOf(t, s, "a"), old)
+	if err := os.Remove(filepath.Join(dir, "a", "setup.fifo")); err != nil {
+		t.Fatal(err)
+	}
+	reread(t, s, dir, write("5"))
+	harness.Eventually(t, "a is replaced", func() bool { return modelEntries(t, s)["a"].Queue.Capacity == 5 })
+	if now := processOf(t, s, "a"); now == old {
+		t.Errorf("process %d answers for a, want another", now)
+	}
+	harness.Eventually(t, "the other models are gone", func() bool { return s.Log.Count("unloaded") == 2 })
+	harness.Equal(t, "models that were served", s.Log.Count("serving"), 4)
+}
+
 // TestLoading_ModelsFileOfDocuments serves the file that the how-to shows.
 func TestLoading_ModelsFileOfDocuments(t *testing.T) {
 	t.Parallel()

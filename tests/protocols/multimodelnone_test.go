@@ -2,6 +2,7 @@ package protocols
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -138,6 +139,38 @@ func TestMultiModel_FileNamesNone(t *testing.T) {
 	answers("one")
 	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/one", nil), http.StatusOK)
 	wantNone(t, s)
+}
+
+// TestMultiModel_FileNamesWhatIsBeingLoaded: of a model that SageMaker loads while the file comes to name it there is one.
+func TestMultiModel_FileNamesWhatIsBeingLoaded(t *testing.T) {
+	t.Parallel()
+	dir := multiModelFolders(t)
+	waiting := filepath.Join(dir, "two")
+	harness.WriteFile(t, filepath.Join(waiting, "run.py"), multiModel+`
+class Waiting(Adder):
+    def setup(self) -> None:
+        with open("fifo") as file:
+            file.read()
+`)
+	harness.WriteFile(t, filepath.Join(waiting, "cog.yaml"), "run: run.py:Waiting\n")
+	open := harness.MakeFIFO(t, waiting, "fifo")
+	file := filepath.Join(dir, "pinion.yaml")
+	harness.WriteFile(t, file, "models: {}\n")
+	s := harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{"--config", file}, Env: []string{"SAGEMAKER_MULTI_MODEL=true"},
+	})
+	loaded := make(chan harness.Answer, 1)
+	go func() { loaded <- s.Do(http.MethodPost, "/models", loads("one", waiting)) }()
+	harness.Eventually(t, "it is being loaded", func() bool { return s.Log.Count("serving") == 1 })
+	harness.WriteFile(t, file, "models: {one: {path: one}}\n")
+	s.Signal(syscall.SIGHUP)
+	listed := func() string { return string(s.Do(http.MethodGet, "/models", nil).Body) }
+	want := fmt.Sprintf(`{"models":[{"modelName":"one","modelUrl":%q}]}`, filepath.Join(dir, "one"))
+	harness.Eventually(t, "that of the file is loaded", func() bool { return listed() == want })
+	open()
+	harness.WantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusConflict, "is loaded already")
+	harness.Equal(t, "the list", listed(), want)
+	harness.Eventually(t, "the other one is gone", func() bool { return s.Log.Count("unloaded") == 1 })
 }
 
 // TestMultiModel_PingWithoutModels: the server stays healthy for SageMaker when the model of the start is unloaded.

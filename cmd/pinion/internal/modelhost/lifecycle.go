@@ -282,8 +282,7 @@ func (l *Lifecycle) stays(delay time.Duration) bool {
 	}
 }
 
-// Unload ends the model's processes, and returns once they and those of its predecessor are gone. hold: no request
-// loads it again.
+// Unload ends the model's processes, and returns once they are gone. hold: no request loads it again.
 func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	for {
 		l.mu.Lock()
@@ -298,7 +297,7 @@ func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 		case closed:
 			return ErrClosed
 		case state == Unloaded:
-			return l.awaitPredecessor(ctx)
+			return nil
 		}
 		select {
 		case <-changed:

@@ -38,9 +38,10 @@ func (f *Server) watchReload() {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
+		var last *reading
 		for range hangups {
 			if f.read.File != nil {
-				f.readAgain()
+				last = f.readAgain(last)
 				continue
 			}
 			for _, m := range f.all() {

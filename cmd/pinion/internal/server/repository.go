@@ -63,6 +63,10 @@ func (r repository) Add(name, folder string) *protocol.Error {
 	}
 	f.models.changing.Lock()
 	defer f.models.changing.Unlock()
+	if named(f.all(), name) != nil { // the file of models was read again meanwhile, and names it
+		go f.retire(m)
+		return protocol.Errorf(protocol.Conflict, "model %q is loaded already", name)
+	}
 	f.show(append(slices.Clone(f.all()), m), nil)
 	return nil
 }
@@ -138,7 +142,7 @@ func (f *Server) remove(m *servedModel) bool {
 	}
 	f.models.changing.Unlock()
 	if found {
-		f.retire(m)
+		f.retireServed(m)
 	}
 	return found
 }

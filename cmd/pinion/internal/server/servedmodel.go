@@ -22,7 +22,8 @@ type servedModel struct {
 	queue   *modelQueue // nil means accepted predictions live in this process
 	metrics *metrics.Set
 	view    *dashboard.View // nil means it is off
-	ended   chan struct{}   // closed once it is retired
+	before  *servedModel    // whose end this one waits for, or nil
+	ended   chan struct{}   // closed once it and that one have ended
 	atRoot  httpd.Service   // what answers at the root while this model is the default
 	known   *protocol.Model // to other protocols
 

@@ -173,7 +173,7 @@ func TestServer_ReadsItsFileAgain(t *testing.T) {
 	s.until("/models/b/readyz", 200)
 	pid := s.first().Workers()[0].Status().PID
 	next = &config.Models{List: []config.Named{a, c}}
-	s.readAgain()
+	<-s.readAgain(nil).done
 	s.until("/models/c/readyz", 200)
 	s.want("POST", "/models/c/predictions", prediction, 200, `"status":"succeeded"`)
 	s.want("POST", "/models/b/predictions", prediction, 404, "")
