@@ -59,7 +59,7 @@ func wantNone(t *testing.T, s *harness.Server) {
 		{"POST", "/models/one/invoke", []byte(`{"x":1}`), nil, http.StatusNotFound, "is not loaded"},
 		{"POST", "/models/one/predictions", input, nil, http.StatusNotFound, "It has none"},
 		{"GET", "/v1/models", nil, nil, http.StatusOK, `"data":[]`},
-		{"POST", "/v1/predictions", []byte(`{"version":"one","input":{}}`), nil, http.StatusUnprocessableEntity, "it has none"},
+		{"POST", "/v1/predictions", []byte(`{"version":"one","input":{}}`), nil, http.StatusUnprocessableEntity, "this server has none"},
 		{"GET", "/v2/models/one", nil, nil, http.StatusNotFound, "this server has none"},
 		{"POST", "/vertex", []byte(`{"instances":[{"x":1}]}`), nil, http.StatusServiceUnavailable, "no model is loaded"},
 		{"GET", "/vertex-health", nil, nil, http.StatusServiceUnavailable, ""},
