@@ -23,6 +23,10 @@ const (
 	// attackers is how many connections an attack has: more than the server takes with attackedDescriptors.
 	attackers           = 700
 	attackedDescriptors = 1024
+	// spareDescriptors is how many of them the server is to keep for workers, files and logs.
+	spareDescriptors = 128
+	// watchesEach is how many Watch calls an attacker begins: if the server took all, they would exceed attackedMemory.
+	watchesEach = 60
 	// attackedBudget is the server's memory budget in MiB, and attackedMemory what it may have in all.
 	attackedBudget = 64
 	attackedMemory = 2*attackedBudget + 128
@@ -57,7 +61,7 @@ func attacks(t *testing.T) []attack {
 				hpack.HeaderField{Name: "x", Value: strings.Repeat("v", 1000)})
 		}), nil},
 		{"gRPC watches", calls(func(c *rawgrpc.Client) {
-			for range 20 {
+			for range watchesEach {
 				c.Message(c.Call(grpc_health_v1.Health_Watch_FullMethodName), nil)
 			}
 		}), nil},
@@ -147,6 +151,10 @@ func TestAttacks_OthersAreServed(t *testing.T) {
 		l.enter(a.name, false)
 		l.more(honest)
 		a.strike(t, s)
+		if open := harness.Descriptors(t, s.PID); open > attackedDescriptors-spareDescriptors {
+			t.Errorf("%s: the server has %d descriptors of %d, want %d to spare", a.name, open, attackedDescriptors,
+				spareDescriptors)
+		}
 		s.CloseIdle() // the attack has taken their places
 		l.served()
 		l.enter(a.name+", without the worker", true)

@@ -21,6 +21,7 @@ models:
   steady: {path: steady, workers: 2, memory: 1MiB}
   killed: {path: killed, workers: 2, memory: 1MiB}
   changed: {path: changed, queue: QUEUE, memory: 1MiB}
+  swapped: {path: swapped, queue: QUEUE, memory: 1MiB, reload-strategy: stop-first}
   switched: {path: switched, load: on-demand, memory: 1MiB}
   first: {path: first, load: on-demand, memory: 6GiB}
   second: {path: second, load: on-demand, memory: 6GiB}
@@ -60,16 +61,16 @@ func (c *modelClient) run(t *testing.T, s *harness.Server, number int, stop <-ch
 	}
 }
 
-// TestModels_OfOneServer: while workers of one model are killed, one is replaced, one is loaded and unloaded, the file
-// of models is broken and two take turns in memory for one, every request has its own model's answer, and only what ran
-// on a killed worker, or came for a model that a client has unloaded, fails.
+// TestModels_OfOneServer: while workers of one model are killed, two are replaced, one of them after its end, one is
+// loaded and unloaded, the file of models is broken and two take turns in memory for one, every request has its own
+// model's answer, and only what ran on a killed worker, or came for a model that a client has unloaded, fails.
 func TestModels_OfOneServer(t *testing.T) {
 	t.Parallel()
 	rounds := 1
 	if harness.IsFull() {
 		rounds = harness.Soak(100, 8)
 	}
-	names := []string{"steady", "killed", "changed", "switched", "first", "second"}
+	names := []string{"steady", "killed", "changed", "swapped", "switched", "first", "second"}
 	pythons := map[string]harness.Python{}
 	for i, name := range names {
 		pythons[name] = []harness.Python{harness.OldestPython(t), harness.NewestPython(t)}[i%2]
