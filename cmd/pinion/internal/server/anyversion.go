@@ -26,7 +26,7 @@ func (b anyVersion) primary() backend { return b.v.route.Load().primary().backen
 // Create gives a request to the version whose turn it is. If that takes nothing in any more, another one gets it.
 func (b anyVersion) Create(req predict.Request) (p *predict.Prediction, err error) {
 	if holder := b.holder(req.Kind, req.ID); holder != nil { // the request joins, or is refused
-		return exactVersion{holder.backend()}.Create(req)
+		return oneVersion{holder.backend(), nil}.Create(req)
 	}
 	var tried []*target
 	for {
@@ -34,7 +34,7 @@ func (b anyVersion) Create(req predict.Request) (p *predict.Prediction, err erro
 		if slices.Contains(tried, version) {
 			return p, err
 		}
-		p, err = member{version.backend(), version}.Create(req)
+		p, err = oneVersion{version.backend(), version}.Create(req)
 		if err == nil {
 			return p, nil
 		}
@@ -174,30 +174,27 @@ func (b anyVersion) each(do func(*servedModel) error) error {
 	return nil
 }
 
-// member is a version that answers a request for its model.
-type member struct {
+// oneVersion is a version that answers a request: as target for its model, or, without one, as the request names it.
+type oneVersion struct {
 	backend
 	target *target
 }
 
-// Create also sends a copy to the mirror, where there is one.
-func (m member) Create(req predict.Request) (*predict.Prediction, error) {
-	_, req.Version = m.target.split()
-	copied := m.target.copyFor(&req)
-	p, err := m.backend.Create(req)
+// Create is that of the version.
+func (b oneVersion) Create(req predict.Request) (*predict.Prediction, error) {
+	_, req.Version = b.m.split()
+	return b.target.create(req, b.backend.Create)
+}
+
+// create makes a prediction, and sends a copy of its request to the mirror, where there is one.
+func (t *target) create(req predict.Request, create func(predict.Request) (*predict.Prediction, error),
+) (*predict.Prediction, error) {
+	copied := t.copyFor(&req)
+	p, err := create(req)
 	if err == nil {
 		copied.follow(p)
 	}
 	return p, err
-}
-
-// exactVersion is a version that answers a request that names it.
-type exactVersion struct{ backend }
-
-// Create is that of the version.
-func (b exactVersion) Create(req predict.Request) (*predict.Prediction, error) {
-	_, req.Version = b.m.split()
-	return b.backend.Create(req)
 }
 
 // copyFor copies a request to a version for the mirror; nil means there is none.

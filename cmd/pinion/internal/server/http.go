@@ -114,7 +114,7 @@ func (m *servedModel) httpModel(monitor bool) httpd.Model {
 	queue, queueing := m.httpQueue(exact)
 	var svc httpd.Service = m.backend()
 	if exact {
-		svc = exactVersion{m.backend()}
+		svc = oneVersion{m.backend(), nil}
 	}
 	return httpd.Model{
 		Queue: queue, Queueing: queueing,

@@ -27,12 +27,7 @@ func (t *jobTarget) Release() { t.Service.ReleaseSlot() }
 // Create implements jobqueue.Slot. The mirror gets a copy, where there is one.
 func (t *jobTarget) Create(req predict.Request) (*predict.Prediction, error) {
 	req.Version = t.version
-	copied := t.target.copyFor(&req)
-	p, err := t.Service.Create(req)
-	if err == nil {
-		copied.follow(p)
-	}
-	return p, err
+	return t.target.create(req, t.Service.Create)
 }
 
 // VisibleInput implements jobqueue.Slot.

@@ -130,8 +130,8 @@ func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirro
 			version.mirrored = before.mirrored
 		}
 		_, number := m.split()
-		version.answers = protocol.NewModel(v.name, member{m.backend(), version})
-		version.exact = protocol.NewModel(config.WithVersion(m.Name), exactVersion{m.backend()})
+		version.answers = protocol.NewModel(v.name, oneVersion{m.backend(), version})
+		version.exact = protocol.NewModel(config.WithVersion(m.Name), oneVersion{m.backend(), nil})
 		version.answers.Version, version.exact.Version = number, number
 		r.versions = append(r.versions, version)
 		if config.WithVersion(m.Name) == mirror {
