@@ -3,12 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
 )
 
@@ -94,32 +92,11 @@ func askServers(ctx context.Context, servers []process.ServerInfo) []serverRow {
 	return rows
 }
 
-// serverStatus asks a server for its health; "" means it does not say.
+// serverStatus asks a server for its status, for a short time.
 func serverStatus(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true}
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		address = "http://localhost"
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", path)
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/health-check", nil)
-	if err != nil {
-		return ""
-	}
-	if token := os.Getenv("PINION_AUTH_TOKEN"); token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	answer, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return ""
-	}
-	defer answer.Body.Close()
-	var health struct{ Status string }
-	_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&health) // another answer leaves it empty
-	return health.Status
+	return oneshot.Status(ctx, address, os.Getenv("PINION_AUTH_TOKEN"))
 }
 
 func newStop() *cobra.Command {

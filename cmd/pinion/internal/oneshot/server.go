@@ -2,10 +2,12 @@ package oneshot
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -128,7 +130,7 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 		if s.Address == "" {
 			continue
 		}
-		switch s.health() {
+		switch Status(context.Background(), s.Address, "") {
 		case "READY", "BUSY":
 			return nil
 		case "SETUP_FAILED", "DEFUNCT":
@@ -137,16 +139,28 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 	}
 }
 
-func (s *Server) health() string {
-	var health struct{ Status string }
-	response, err := http.Get(s.Address + "/health-check")
+// Status asks a server on this machine for the status in its health document; "" means it does not say. The address of
+// a Unix domain socket begins with "unix:".
+func Status(ctx context.Context, address, token string) string {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		address = "http://localhost"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/health-check", nil)
 	if err != nil {
 		return ""
 	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&health); err != nil {
+	(&Client{Token: token}).authorize(request)
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
 		return ""
 	}
+	defer answer.Body.Close()
+	var health struct{ Status string }
+	_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&health) // another answer leaves it empty
 	return health.Status
 }
 

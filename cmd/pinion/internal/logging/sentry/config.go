@@ -10,8 +10,8 @@ import (
 
 // Config is where and as what errors are reported.
 type Config struct {
-	endpoint    string // of envelopes
-	key         string // the public key of the DSN
+	endpoint    *url.URL // of envelopes
+	key         string   // the public key of the DSN
 	environment string
 	release     string
 	secrets     []string // values that no report may have
@@ -44,9 +44,9 @@ func (c *Config) parse(dsn string) error {
 		return errDSN
 	}
 	c.key = u.User.Username()
-	c.endpoint = (&url.URL{
+	c.endpoint = &url.URL{
 		Scheme: u.Scheme, Host: u.Host,
 		Path: path.Join("/", folder, "api", project, "envelope") + "/",
-	}).String()
+	}
 	return nil
 }

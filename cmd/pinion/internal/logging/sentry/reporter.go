@@ -12,9 +12,10 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"time"
+
+	"pinion/runtime/egress"
 )
 
 const (
@@ -24,6 +25,9 @@ const (
 	flushLimit     = time.Second      // of Stop
 	repeatTime     = time.Minute      // an error that repeats is reported once in that time
 	maxRepeats     = 256              // different errors that are remembered for that
+	maxRedirects   = 10
+	defaultWait    = time.Minute // after an answer that asks for a wait without saying how long
+	maxWait        = time.Hour
 )
 
 // Reporter sends errors to Sentry. A nil one does nothing.
@@ -33,7 +37,7 @@ type Reporter struct {
 	host     string
 	scrub    scrubber
 	log      *slog.Logger // not followed
-	client   *http.Client
+	client   *egress.Client
 	queue    chan []byte
 	stopped  chan struct{}
 	ctx      context.Context
@@ -54,7 +58,10 @@ func Start(c *Config, version string, log *slog.Logger) *Reporter {
 	host, _ := os.Hostname() // "" means the reports have none
 	r := &Reporter{
 		config: *c, agent: "pinion/" + version, host: host, scrub: newScrubber(c.secrets), log: log,
-		client: &http.Client{Timeout: sendTimeout}, queue: make(chan []byte, queueSize), stopped: make(chan struct{}),
+		client: egress.New(egress.Options{
+			UserAgent: "pinion/" + version, MaxRedirects: maxRedirects, IdleTimeout: repeatTime,
+		}),
+		queue: make(chan []byte, queueSize), stopped: make(chan struct{}),
 		reported: make(map[string]time.Time),
 	}
 	r.config.release = cmp.Or(c.release, "pinion@"+version)
@@ -228,28 +235,26 @@ func (r *Reporter) run() {
 
 // send sends an envelope, and returns how long Sentry wants no other one.
 func (r *Reporter) send(envelope []byte) (wait time.Duration, err error) {
-	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, r.config.endpoint, bytes.NewReader(envelope))
+	ctx, cancel := context.WithTimeout(r.ctx, sendTimeout)
+	defer cancel()
+	answer, _, err := r.client.Send(ctx, &egress.Request{
+		Method: http.MethodPost, Size: int64(len(envelope)),
+		Header: http.Header{
+			"Content-Type":  {"application/x-sentry-envelope"},
+			"X-Sentry-Auth": {"Sentry sentry_version=7, sentry_client=" + r.agent + ", sentry_key=" + r.config.key},
+		},
+		Body: func() io.ReadCloser { return io.NopCloser(bytes.NewReader(envelope)) },
+	}, r.config.endpoint)
 	if err != nil {
-		return 0, fmt.Errorf("make the request: %w", err)
+		return 0, egress.Reason(err)
 	}
-	request.Header.Set("Content-Type", "application/x-sentry-envelope")
-	request.Header.Set("User-Agent", r.agent)
-	request.Header.Set("X-Sentry-Auth", "Sentry sentry_version=7, sentry_client="+r.agent+", sentry_key="+r.config.key)
-	answer, err := r.client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
-	if answer.StatusCode == http.StatusTooManyRequests {
-		seconds, err := strconv.Atoi(answer.Header.Get("Retry-After"))
-		if err != nil || seconds <= 0 {
-			seconds = 60
-		}
-		return time.Duration(min(seconds, 3600)) * time.Second, nil
-	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		return 0, fmt.Errorf("Sentry answered %s", answer.Status)
+	defer egress.Discard(answer)
+	refusal := egress.NewStatusError("server", answer, time.Now())
+	switch {
+	case answer.StatusCode == http.StatusTooManyRequests:
+		return min(cmp.Or(refusal.RetryAfter, defaultWait), maxWait), nil
+	case answer.StatusCode >= http.StatusMultipleChoices:
+		return 0, refusal
 	}
 	return 0, nil
 }

@@ -30,7 +30,7 @@ func TestRead_DSN(t *testing.T) {
 		switch {
 		case want == "" && (err == nil || strings.Contains(err.Error(), "abc")):
 			t.Errorf("%q: got %v, want an error without the key", dsn, err)
-		case want != "" && (err != nil || c.endpoint != want || c.key != "abc"):
+		case want != "" && (err != nil || c.endpoint.String() != want || c.key != "abc"):
 			t.Errorf("%q: got %+v, %v, want %s", dsn, c, err, want)
 		}
 	}
