@@ -3,13 +3,13 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/moves"
 	"pinion/runtime/trace"
 )
 
@@ -175,14 +175,11 @@ const (
 // Ended reports whether s is an end.
 func (s Status) Ended() bool { return s == Succeeded || s == Failed || s == Canceled }
 
-// moves are the only moves of a state.
-var moves = map[Status][]Status{
+// statusMoves is the table of legal moves.
+var statusMoves = moves.Words[Status]{
 	Starting:   {Starting, Processing, Canceled, Failed},
 	Processing: {Processing, Starting, Succeeded, Failed, Canceled},
 }
-
-// canMove reports whether a state may follow another.
-func canMove(from, to Status) bool { return slices.Contains(moves[from], to) }
 
 // stateVersion is the version of State. A state of a higher one is left to newer servers.
 const stateVersion = 1

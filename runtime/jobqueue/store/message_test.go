@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"pinion/runtime/trace"
-
 	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/moves/movestest"
+	"pinion/runtime/trace"
 )
 
 // TestMessage_StoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
@@ -154,16 +155,19 @@ func TestMessage_Tokens(t *testing.T) {
 	}
 }
 
+// TestMessage_MovesOfState walks every pair of states. A job that is released, or whose claim is renewed, keeps its state.
 func TestMessage_MovesOfState(t *testing.T) {
 	t.Parallel()
-	for _, end := range []Status{Succeeded, Failed, Canceled} {
-		for _, to := range []Status{Starting, Processing, Succeeded, Failed, Canceled} {
-			if canMove(end, to) {
-				t.Errorf("%s moves to %s, want canMove(end, to) false", end, to)
-			}
+	legal := map[[2]Status]bool{
+		{Starting, Starting}: true, {Starting, Processing}: true, {Starting, Canceled}: true, {Starting, Failed}: true,
+		{Processing, Processing}: true, {Processing, Starting}: true, {Processing, Succeeded}: true,
+		{Processing, Failed}: true, {Processing, Canceled}: true,
+	}
+	all := []Status{Starting, Processing, Succeeded, Failed, Canceled, "paused"}
+	movestest.WalkAll(t, all, legal, func(from, to Status) (bool, Status) {
+		if statusMoves.Allows(from, to) {
+			return true, to
 		}
-	}
-	if canMove(Starting, Succeeded) || !canMove(Processing, Starting) {
-		t.Error("the table is wrong, want canMove(Starting, Succeeded) false and canMove(Processing, Starting) true")
-	}
+		return false, from
+	})
 }

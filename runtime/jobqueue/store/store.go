@@ -112,7 +112,7 @@ func (q *Queue) decode(text []byte, s *State) error {
 	if s.Version > stateVersion {
 		return errNewer
 	}
-	if _, moves := moves[s.Status]; !moves && !s.Status.Ended() {
+	if _, moves := statusMoves[s.Status]; !moves && !s.Status.Ended() {
 		err := fmt.Errorf("%w: its status is %.64q", errUnreadable, s.Status)
 		*s = State{}
 		return err
@@ -158,7 +158,7 @@ func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	mine func(*State) bool,
 ) (revision uint64, text []byte, err error) {
-	if before.Status != "" && !canMove(before.Status, next.Status) {
+	if before.Status != "" && !statusMoves.Allows(before.Status, next.Status) {
 		return 0, nil, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
 	}
 	if text, err = q.encode(next); err != nil {

@@ -6,8 +6,18 @@ import "testing"
 // it to to, and returns what came of that.
 func Walk[S ~uint8 | ~uint32](t *testing.T, states S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
 	t.Helper()
-	for from := S(0); from <= states; from++ {
-		for to := S(0); to <= states; to++ {
+	var all []S
+	for s := S(0); s <= states; s++ {
+		all = append(all, s)
+	}
+	WalkAll(t, all, legal, move)
+}
+
+// WalkAll is Walk for states that are not numbered.
+func WalkAll[S comparable](t *testing.T, states []S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
+	t.Helper()
+	for _, from := range states {
+		for _, to := range states {
 			want, allowed := from, legal[[2]S{from, to}]
 			if allowed {
 				want = to

@@ -109,10 +109,9 @@ func (l *Lifecycle) Close() {
 	l.starts.Wait()
 }
 
-// move makes a move of the state, with l.mu held. false means the event changes nothing.
-func (l *Lifecycle) move(e event, reason string) bool {
-	next, ok := l.state.After(e)
-	if !ok {
+// move makes a move of the state, with l.mu held. false means the table does not have it, and nothing changes.
+func (l *Lifecycle) move(next State, reason string) bool {
+	if !stateMoves.Allows(l.state, next) {
 		return false
 	}
 	switch {
@@ -146,13 +145,13 @@ func (l *Lifecycle) observe() {
 	defer l.mu.Unlock()
 	switch l.m.Service.Status() {
 	case "READY", "BUSY":
-		if l.move(eventUp, "") && l.m.host.limit.Load() > 0 {
+		if l.move(Ready, "") && l.m.host.limit.Load() > 0 {
 			go l.m.host.shrink(l.m)
 		}
 	case "SETUP_FAILED":
-		l.move(eventSetupFailed, l.m.Failure().What)
+		l.move(Failed, l.m.Failure().What)
 	case "DEFUNCT":
-		l.move(eventLost, l.m.Failure().What)
+		l.move(Defunct, l.m.Failure().What)
 	}
 }
 
@@ -225,7 +224,7 @@ func (l *Lifecycle) start(ctx context.Context, waits time.Time) error {
 	}
 	defer leave()
 	l.mu.Lock()
-	if l.closed || !l.move(eventLoad, "") {
+	if l.closed || !l.move(Loading, "") {
 		l.mu.Unlock()
 		return nil // another one was first, or the server stops: load looks again
 	}
@@ -236,7 +235,7 @@ func (l *Lifecycle) start(ctx context.Context, waits time.Time) error {
 	if err := l.launch(); err != nil {
 		l.m.Log.Error("the model is not loaded", "error", err)
 		l.mu.Lock()
-		l.move(eventSetupFailed, err.Error())
+		l.move(Failed, err.Error())
 		l.mu.Unlock()
 	}
 	return nil
@@ -288,7 +287,7 @@ func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 		l.mu.Lock()
 		state, changed, closed := l.state, l.changed, l.closed
 		l.heldUnloaded = l.heldUnloaded || hold
-		if !closed && l.move(eventUnload, "") {
+		if !closed && l.move(Unloading, "") {
 			go l.end()
 			changed = l.changed
 		}
@@ -319,7 +318,7 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 		l.open.Store(!l.givesWay.Load())
 		return false
 	}
-	l.move(eventUnload, "")
+	l.move(Unloading, "")
 	go l.end()
 	return true
 }
@@ -378,7 +377,7 @@ func (l *Lifecycle) end() {
 	if need > 0 {
 		l.need = need
 	}
-	l.move(eventGone, "")
+	l.move(Unloaded, "")
 	m.Log.Info("unloaded")
 }
 

@@ -1,5 +1,7 @@
 package modelhost
 
+import "pinion/runtime/moves"
+
 // State is where a model stands.
 type State uint8
 
@@ -24,37 +26,12 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// event is what happens to a model.
-type event uint8
-
-const (
-	eventLoad        event = iota // it is to be loaded
-	eventUp                       // one of its processes is ready
-	eventSetupFailed              // none of its processes can be set up
-	eventLost                     // none of its processes is left
-	eventUnload                   // it is to be unloaded
-	eventGone                     // its processes have ended
-	events
-)
-
-// moves is the table of legal moves. An event that a state does not list changes nothing.
-var moves = [states]map[event]State{
-	Unloaded:  {eventLoad: Loading},
-	Loading:   {eventUp: Ready, eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
-	Ready:     {eventSetupFailed: Failed, eventLost: Defunct, eventUnload: Unloading},
-	Unloading: {eventGone: Unloaded},
-	Failed:    {eventUp: Ready, eventLost: Defunct, eventUnload: Unloading}, // eventUp: a reload has fixed it
-	Defunct:   {eventUp: Ready, eventSetupFailed: Failed, eventUnload: Unloading},
-}
-
-// After is the state after an event; false means the event changes nothing.
-func (s State) After(e event) (State, bool) {
-	if s >= states {
-		return s, false
-	}
-	next, ok := moves[s][e]
-	if !ok {
-		return s, false
-	}
-	return next, true
+// stateMoves is the table of legal moves. What asks for another one changes nothing.
+var stateMoves = moves.Table[State]{
+	Unloaded:  1 << Loading,
+	Loading:   1<<Ready | 1<<Failed | 1<<Defunct | 1<<Unloading,
+	Ready:     1<<Failed | 1<<Defunct | 1<<Unloading,
+	Unloading: 1 << Unloaded,
+	Failed:    1<<Ready | 1<<Defunct | 1<<Unloading, // ready: a reload has fixed it
+	Defunct:   1<<Ready | 1<<Failed | 1<<Unloading,
 }
