@@ -11,11 +11,11 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 
 	"pinion/cmd/pinion/internal/cli"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/supervise"
+	"pinion/tests/await"
 )
 
 // TestMain gives the test's program the roles of the binary: it is the front of TestFootprint, which starts it as its
@@ -157,28 +157,20 @@ type client struct {
 }
 
 func dial(t *testing.T, socket string) *client {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		c, err := net.Dial("unix", socket)
-		if err == nil {
-			return &client{c, make([]byte, 64<<10)}
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the server does not listen, want it to: %v", err)
-		}
-	}
+	var c net.Conn
+	await.Eventually(t, "the server listens", func() (listens bool) {
+		var err error
+		c, err = net.Dial("unix", socket)
+		return err == nil
+	})
+	return &client{c, make([]byte, 64<<10)}
 }
 
 func (c *client) awaitReady(t *testing.T) {
 	ask := plain("GET /health-check", "")
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		text := c.exchange(t, ask)
-		if bytes.Contains(text, []byte(`"status":"READY"`)) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the server is not ready, want it to be: %s", text)
-		}
-	}
+	await.Eventually(t, "the server is ready", func() bool {
+		return bytes.Contains(c.exchange(t, ask), []byte(`"status":"READY"`))
+	})
 }
 
 // exchange sends a request and reads its answer.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/tests/await"
 	"pinion/tests/harness"
 )
 
@@ -146,10 +147,8 @@ var errTimeout = errors.New("it was waited for long enough")
 
 // until waits for a state, on any goroutine.
 func until(reached func() bool) error {
-	for end := time.Now().Add(timeout); !reached(); time.Sleep(pause) {
-		if time.Now().After(end) {
-			return errTimeout
-		}
+	if !await.Within(timeout, pause, reached) {
+		return errTimeout
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/await"
 	"pinion/tests/harness"
 )
 
@@ -103,14 +104,12 @@ func (c *crowd) accepted(at *harness.Server, path string, body any, token string
 
 // await asks a server for a job until it has ended.
 func (c *crowd) await(at *harness.Server, path string) (a harness.Answer) {
-	limit := time.Now().Add(2 * timeout) // one that is lost counts as such after a minute
-	for time.Now().Before(limit) {
-		if a = at.Do(http.MethodGet, path, nil); isFinal(a.Status) || c.t.Failed() {
-			return a
-		}
-		time.Sleep(honestPause)
+	if !await.Within(2*timeout, honestPause, func() bool { // one that is lost counts as such after a minute
+		a = at.Do(http.MethodGet, path, nil)
+		return isFinal(a.Status) || c.t.Failed()
+	}) {
+		a.Err = errTimeout
 	}
-	a.Err = errTimeout
 	return a
 }
 

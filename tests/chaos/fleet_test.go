@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/await"
 	"pinion/tests/harness"
 )
 
@@ -249,33 +250,35 @@ func (f *fleet) note(n map[string]string) {
 	}
 }
 
+// calm is how long it waits for an end without a fault, and fleetPause lies between two looks.
+const (
+	calm       = 5 * time.Minute
+	fleetPause = 50 * time.Millisecond
+)
+
 // check waits until each prediction has ended and its webhook came, and notes its end as two servers tell it.
 func (f *fleet) check(jobs int) {
 	source := rand.New(rand.NewPCG(1, 1))
-	var last answer
 	for i := range jobs {
 		id := fmt.Sprint("p", i)
-		for looks, limit := 0, time.Now().Add(5*time.Minute); looks < 2; {
-			if code, a := f.do(source, http.MethodGet, "/predictions/"+id, nil); code == http.StatusOK &&
-				a.Status != "starting" && a.Status != "processing" {
-				f.end(id, "state", a)
-				looks++
-				continue
-			} else if last = a; time.Now().After(limit) {
-				f.t.Fatalf("%s runs after 5 minutes without a fault, want its end: %d %+v", id, code, last)
+		for range 2 {
+			var code int
+			var a answer
+			if !await.Within(calm, fleetPause, func() bool {
+				code, a = f.do(source, http.MethodGet, "/predictions/"+id, nil)
+				return code == http.StatusOK && a.Status != "starting" && a.Status != "processing"
+			}) {
+				f.t.Fatalf("%s runs after %s without a fault, want its end: %d %+v", id, calm, code, a)
 			}
-			time.Sleep(50 * time.Millisecond)
+			f.end(id, "state", a)
 		}
 	}
 	for i := range jobs {
-		for limit := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-			if _, ok := f.hooked.Load(fmt.Sprint("p", i)); ok {
-				break
-			}
-			if time.Now().After(limit) {
-				f.t.Errorf("got no webhook of p%d within 5 minutes without a fault, want it", i)
-				break
-			}
+		if !await.Within(calm, fleetPause, func() bool {
+			_, ok := f.hooked.Load(fmt.Sprint("p", i))
+			return ok
+		}) {
+			f.t.Errorf("got no webhook of p%d within %s without a fault, want it", i, calm)
 		}
 	}
 }

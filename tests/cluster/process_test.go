@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pinion/tests/await"
 )
 
 // timeout is when a state that does not come is given up: far beyond what a busy machine needs.
@@ -17,17 +19,15 @@ const timeout = 10 * time.Minute
 func eventually(t *testing.T, what string, reached func() (instead string)) {
 	t.Helper()
 	began := time.Now()
-	for {
-		instead := reached()
-		if instead == "" {
-			t.Logf("%s (after %s)", what, time.Since(began).Round(100*time.Millisecond))
-			return
-		}
-		if time.Since(began) > timeout || t.Failed() {
-			t.Fatalf("%s: not after %s: %s, want Since at most %v and Failed false", what, time.Since(began), instead, timeout)
-		}
-		time.Sleep(200 * time.Millisecond)
+	instead := ""
+	await.Within(timeout, 200*time.Millisecond, func() bool {
+		instead = reached()
+		return instead == "" || t.Failed()
+	})
+	if instead != "" {
+		t.Fatalf("not after %s: got %s, want %s", time.Since(began), instead, what)
 	}
+	t.Logf("%s (after %s)", what, time.Since(began).Round(100*time.Millisecond))
 }
 
 // A process is a part of the cluster, or a container.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pinion/tests/await"
 	"pinion/tests/harness"
 )
 
@@ -145,10 +146,8 @@ func (s *script) health(args []string) error {
 
 // wait waits for a state, and says what it waited for where that does not come.
 func (s *script) wait(what string, reached func() bool) error {
-	for end := time.Now().Add(timeout); !reached(); time.Sleep(pause) {
-		if time.Now().After(end) {
-			return fmt.Errorf("not within %s: %s", timeout, what)
-		}
+	if !await.Within(timeout, pause, reached) {
+		return fmt.Errorf("not within %s: %s", timeout, what)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/runtime/natsserver"
+	"pinion/tests/await"
 )
 
 // rig is a NATS server in this process, with one member of a model's queue.
@@ -168,11 +169,7 @@ func (r *rig) messages(stream string) uint64 {
 // eventually waits for a state of affairs.
 func (r *rig) eventually(what string, reached func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); !reached(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("not within 60 s: want %s", what)
-		}
-	}
+	await.Eventually(r.t, what, reached)
 }
 
 // starting is what a client sees of a job that waits.
